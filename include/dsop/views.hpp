@@ -21,15 +21,14 @@ struct MatrixView {
       : data(data_), rows(rows_), columns(columns_), stride(stride_) {}
 
   /// A view of mutable elements is also a view of constant ones.
-  operator MatrixView<const T>() const
-    requires(!std::is_const_v<T>)
-  {
-    return {data, rows, columns, stride};
-  }
+  operator MatrixView<const T>() const requires(!std::is_const_v<T>) { return {data, rows, columns, stride}; }
 
   T* row(std::size_t i) const { return data + i * stride; }
   MatrixView row_range(std::size_t first, std::size_t count) const {
     return {count == 0 ? data : row(first), count, columns, stride};
+  }
+  MatrixView column_range(std::size_t first, std::size_t count) const {
+    return {count == 0 ? data : data + first, rows, count, stride};
   }
   bool contiguous() const { return stride == columns || rows <= 1; }
 };

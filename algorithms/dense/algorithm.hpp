@@ -1,0 +1,37 @@
+// What a dense allreduce is to dsop, and which there are.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include <dsop/plan.hpp>
+#include <dsop/transport.hpp>
+
+#include "model/registry.hpp"
+
+namespace dsop {
+
+/// `data` becomes the sum of all ranks' data, the same bits on every rank. `workspace` has exactly
+/// workspace_elements().
+template <class T>
+struct DenseCall {
+  Transport& transport;
+  std::span<T> data;
+  std::span<T> workspace;
+};
+
+struct DenseAlgorithm {
+  std::string name;
+  std::string summary;
+  std::string source;
+  bool native = false;  ///< runs inside the MPI library: its messages can't be counted, its cost is a guess
+  std::string (*unsupported)(const DenseProblem&) = [](const DenseProblem&) { return std::string(); };
+  Cost (*cost)(const DenseProblem&, const Machine&);
+  std::size_t (*workspace_elements)(const DenseProblem&);
+  TypedRun<DenseCall> run;
+};
+
+const Registry<DenseAlgorithm>& dense_algorithms();
+
+}  // namespace dsop

@@ -1,0 +1,89 @@
+// Rabenseifner's allreduce: Rabenseifner, "Optimization of Collective Reduction Operations" (2004), section 4.
+//
+//   1. Reduce-scatter by recursive halving: partners at distance P/2, P/4, ..., 1 swap the halves of what they still
+//      hold and add; corner r of the hypercube ends with block r.
+//   2. Allgather by recursive doubling: the same way back.
+//
+// Cost at a power of two: 2 log2 P messages; 2 (P-1)/P N words; (P-1)/P N additions. Otherwise one message of N words,
+// N additions and a wait for the result more.
+#include <algorithm>
+
+#include "dense/algorithm.hpp"
+#include "kernels/add.hpp"
+#include "patterns/blocks.hpp"
+#include "patterns/fold.hpp"
+
+namespace dsop::dense {
+namespace {
+
+using patterns::Blocks;
+using patterns::Hypercube;
+
+// The blocks that corner `rank` is responsible for once only partners nearer than `distance` are left.
+template <class T>
+std::span<T> share(const Blocks& blocks, std::span<T> x, int rank, int distance) {
+  return blocks.of(x, rank & ~(distance - 1), distance);
+}
+
+template <class T>
+void run(DenseCall<T>& call) {
+  const std::span<T> x = call.data;
+  patterns::fold_to_power_of_two(call.transport, x, call.workspace, [&](const Hypercube& cube) {
+    const Blocks blocks(x.size(), cube.corners);
+    for (int distance = cube.corners / 2; distance >= 1; distance /= 2) {
+      const int partner = cube.rank ^ distance;
+      const std::span<T> mine = share(blocks, x, cube.rank, distance);
+      const std::span<T> received = call.workspace.first(mine.size());
+      call.transport.sendrecv(share(blocks, x, partner, distance), partner, received, partner);
+      if (cube.rank < partner)
+        kernels::add<T>(mine, mine, received);
+      else
+        kernels::add<T>(mine, received, mine);
+    }
+    for (int distance = 1; distance < cube.corners; distance *= 2) {
+      const int partner = cube.rank ^ distance;
+      call.transport.sendrecv(share(blocks, x, cube.rank, distance), partner, share(blocks, x, partner, distance),
+                              partner);
+    }
+  });
+}
+
+Cost cost(const DenseProblem& problem, const Machine& machine) {
+  const std::size_t N = problem.elements;
+  const int corners = Hypercube(0, problem.ranks).corners;
+  const Blocks blocks(N, corners);
+
+  Cost cost;
+  for (int rank = 0; rank < corners; ++rank) {
+    const Hypercube cube(rank, problem.ranks);
+    std::size_t messages = cube.has_extra() ? 1 : 0;
+    std::size_t elements = cube.has_extra() ? N : 0;
+    for (int distance = 1; distance < corners; distance *= 2) {
+      const auto size = [&](int r) { return blocks.size(r & ~(distance - 1), distance); };
+      messages += 2;
+      elements += size(rank ^ distance) + size(rank);
+    }
+    cost.messages = std::max(cost.messages, messages);
+    cost.bytes = std::max(cost.bytes, elements * bytes_of(problem.type));
+  }
+  const bool folds = corners < problem.ranks;
+  cost.flops = static_cast<double>(N) * ((corners - 1.0) / corners + (folds ? 1 : 0));
+  cost.communication_seconds = static_cast<double>(cost.messages) * machine.message_seconds(0) +
+                               static_cast<double>(cost.bytes) * machine.gap_per_byte_seconds +
+                               (folds ? machine.message_seconds(N * bytes_of(problem.type)) : 0);
+  cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
+  return cost;
+}
+
+}  // namespace
+
+DenseAlgorithm rabenseifner() {
+  return {.name = "rabenseifner",
+          .summary = "recursive halving, then recursive doubling; least volume at powers of two",
+          .source = "Rabenseifner 2004, section 4",
+          .cost = cost,
+          .workspace_elements = [](const DenseProblem& problem) { return problem.elements; },
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::dense

@@ -1,0 +1,66 @@
+// Ring allreduce: reduce-scatter round the ring, then allgather round the ring. Patarasuk and Yuan, "Bandwidth optimal
+// all-reduce algorithms for clusters of workstations" (2009), section 3.
+//
+//   1. P - 1 steps: pass a block to the right, add the one that comes from the left. Block b starts at rank b, so its
+//      sum is x_b + x_(b+1) + ... in the ring's order, whoever adds; rank r ends with all of block r + 1.
+//   2. P - 1 steps: the sums go round once more.
+//
+// Cost: 2 (P-1) messages; 2 (P-1)/P N words, any P; (P-1)/P N additions.
+#include <algorithm>
+
+#include "dense/algorithm.hpp"
+#include "kernels/add.hpp"
+#include "patterns/blocks.hpp"
+#include "patterns/ring.hpp"
+
+namespace dsop::dense {
+namespace {
+
+using patterns::Blocks;
+using patterns::Ring;
+
+template <class T>
+void run(DenseCall<T>& call) {
+  const Ring ring(call.transport);
+  const Blocks blocks(call.data.size(), ring.size);
+  const auto block = [&](int b) { return blocks.of(call.data, ring.wrap(b)); };
+
+  for (int s = 0; s < ring.size - 1; ++s) {
+    const std::span<T> x = block(ring.rank - s - 1);
+    const std::span<T> partial_sum = call.workspace.first(x.size());
+    call.transport.sendrecv(block(ring.rank - s), ring.right(), partial_sum, ring.left());
+    kernels::add<T>(x, partial_sum, x);
+  }
+  patterns::ring_allgather(call.transport, ring.rank + 1, block);
+}
+
+Cost cost(const DenseProblem& problem, const Machine& machine) {
+  const int P = problem.ranks;
+  const std::size_t N = problem.elements;
+  if (P == 1) return {};
+  const Blocks blocks(N, P);
+  std::size_t fewest_not_sent = 2 * N;  // a rank keeps back one block in each phase, next to each other in the ring
+  for (int b = 0; b < P; ++b) fewest_not_sent = std::min(fewest_not_sent, blocks.size(b) + blocks.size((b + 1) % P));
+
+  Cost cost;
+  cost.messages = 2 * static_cast<std::size_t>(P - 1);
+  cost.bytes = (2 * N - fewest_not_sent) * bytes_of(problem.type);
+  const auto steps = static_cast<double>(P - 1);
+  cost.flops = steps * static_cast<double>(N) / P;
+  cost.communication_seconds = 2 * steps * machine.message_seconds(blocks.largest() * bytes_of(problem.type));
+  cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
+  return cost;
+}
+
+}  // namespace
+
+DenseAlgorithm ring() {
+  return {.name = "ring",
+          .summary = "reduce-scatter and allgather round a ring; least volume for every P",
+          .source = "Patarasuk and Yuan 2009, section 3",
+          .cost = cost,
+          .workspace_elements = [](const DenseProblem& p) { return Blocks(p.elements, p.ranks).largest(); },
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::dense

@@ -1,0 +1,42 @@
+#include "outer_product/algorithm.hpp"
+
+#include <dsop/algorithms.hpp>
+
+namespace dsop {
+
+namespace outer_product {
+OuterProductAlgorithm allgather();
+OuterProductAlgorithm generalized_rabenseifner();
+OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense);
+}  // namespace outer_product
+
+const Registry<OuterProductAlgorithm>& outer_product_algorithms() {
+  static const Registry<OuterProductAlgorithm> registry([] {
+    std::vector<OuterProductAlgorithm> algorithms{
+        outer_product::allgather(),
+        outer_product::generalized_rabenseifner(),
+    };
+    for (const DenseAlgorithm& dense : dense_algorithms()) algorithms.push_back(outer_product::allreduce_over(dense));
+    return algorithms;
+  }());
+  return registry;
+}
+
+std::vector<AlgorithmDescription> describe_algorithms() {
+  std::vector<AlgorithmDescription> lines;
+  const auto append = [&](const std::string& family, const auto& registry) {
+    for (const auto& algorithm : registry)
+      lines.push_back({family, algorithm.name, algorithm.summary, algorithm.source});
+  };
+  append("outer-product", outer_product_algorithms());
+  append("dense", dense_algorithms());
+  return lines;
+}
+
+std::vector<std::string> algorithm_names() {
+  std::vector<std::string> names;
+  for (const OuterProductAlgorithm& algorithm : outer_product_algorithms()) names.push_back(algorithm.name);
+  return names;
+}
+
+}  // namespace dsop

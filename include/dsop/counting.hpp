@@ -1,0 +1,44 @@
+// A transport that counts what passes through it.
+#pragma once
+
+#include <cstddef>
+
+#include <dsop/transport.hpp>
+
+namespace dsop {
+
+/// What one rank has sent.
+struct Traffic {
+  std::size_t messages = 0;
+  std::size_t bytes = 0;
+};
+
+/// Hands everything on to another transport, which must outlive it, and counts what its rank sends. The exchange of
+/// headers that opens each call is counted apart. What native_allreduce sends can't be seen.
+class CountingTransport final : public Transport {
+ public:
+  explicit CountingTransport(Transport& inner) : inner_(inner) {}
+
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  std::string name() const override { return inner_.name(); }
+  Machine default_machine() const override { return inner_.default_machine(); }
+  bool has_native_collectives() const override { return inner_.has_native_collectives(); }
+  void native_allreduce(std::span<std::byte> data, DataType type) override { inner_.native_allreduce(data, type); }
+
+  const Traffic& payload() const { return payload_; }
+  const Traffic& agreement() const { return agreement_; }
+
+ private:
+  Request start_send(std::span<const std::byte> data, int to, Tag tag) override;
+  Request start_receive(std::span<std::byte> data, int from, Tag tag) override;
+  // The requests are the inner transport's, so these are never reached through this one.
+  void finish(std::size_t) override {}
+  void withdraw(std::size_t) noexcept override {}
+
+  Transport& inner_;
+  Traffic payload_;
+  Traffic agreement_;
+};
+
+}  // namespace dsop

@@ -1,0 +1,84 @@
+// The gradient of a fully connected or recurrent layer, summed over ranks: G = sum over ranks of A_r^T B_r, by whatever
+// mix of factors and gradient is cheapest to send. For MPI communicators include <dsop/mpi.hpp>, for ranks that are
+// threads of one process <dsop/threads.hpp>.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include <dsop/errors.hpp>
+#include <dsop/plan.hpp>
+#include <dsop/transport.hpp>
+#include <dsop/views.hpp>
+
+namespace dsop {
+
+/// How to reach a Transport from what a program has; <dsop/mpi.hpp> does it for MPI_Comm.
+template <class Handle>
+struct TransportOf;
+
+/// What a call communicates over: a Transport, or a handle that TransportOf knows. Owns nothing.
+class Communicator {
+ public:
+  Communicator(Transport& transport) : transport_(&transport) {}
+  template <class Handle>
+  requires requires(Handle handle) { TransportOf<Handle>::get(handle); }
+  Communicator(Handle handle) : transport_(&TransportOf<Handle>::get(handle)) {}
+
+  Transport& transport() const { return *transport_; }
+
+ private:
+  Transport* transport_;
+};
+
+/// How a call is made. Must be the same on all ranks.
+struct Options {
+  /// A name from algorithm_names(), or "auto": what the environment variable DSOP_ALGORITHM names, else the cheapest.
+  std::string algorithm = "auto";
+  double scale = 1;                               ///< G is multiplied by it; 1 / batch for a mean
+  bool accumulate = false;                        ///< adds to what stands in the gradient instead of replacing it
+  std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
+};
+
+/// Sets `gradient` (n x m) on every rank to scale times the sum over all ranks of a^T b, the same bits on each (with
+/// `accumulate`: adds that to each rank's own). a is k x n and b is k x m; k may differ between ranks and be zero.
+/// All ranks of `communicator` must call it, in the same order as its other calls. The views stay the caller's and must
+/// not overlap. Plan and buffers are kept with the communicator for the next call with the same shape.
+/// Throws ArgumentError on every rank if any rank's arguments are wrong or the ranks disagree, TransportError if a rank
+/// is lost. Cost: see the table of algorithms, plus one exchange of fixed-size headers (log2 P messages).
+template <class T>
+void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& factors, MatrixView<T> gradient,
+          const Options& options = {});
+
+/// A layer's gradient n x m, and the most pairs that a rank will hand over in one call.
+struct Shape {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::size_t max_pairs = 1;
+};
+
+/// dsop() for one layer: the algorithm is chosen and the buffers are made once, for max_pairs on every rank.
+/// Construction communicates: all ranks, same order. Move-only; owns its buffers; the communicator must outlive it.
+template <class T>
+class OuterProduct {
+ public:
+  OuterProduct(Communicator communicator, Shape shape, Options options = {});
+  OuterProduct(OuterProduct&&) noexcept;
+  OuterProduct& operator=(OuterProduct&&) noexcept;
+  ~OuterProduct();
+
+  /// As dsop(); returns when the gradient is complete. max_pairs is a promise: more is an ArgumentError.
+  void run(const Factors<T>& factors, MatrixView<T> gradient);
+
+  /// The plan of the last run (before any: of the shape).
+  const Plan& plan() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dsop

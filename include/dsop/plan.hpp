@@ -1,0 +1,58 @@
+// What a call will do and why: a value that is the same on every rank and can be printed.
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include <dsop/machine.hpp>
+#include <dsop/problem.hpp>
+#include <dsop/product_method.hpp>
+
+namespace dsop {
+
+struct OuterProductAlgorithm;
+
+/// What an algorithm costs: the largest number over all ranks of each.
+struct Cost {
+  std::size_t messages = 0;  ///< sent
+  std::size_t bytes = 0;     ///< sent
+  double flops = 0;          ///< additions and multiplications of the local products and sums
+  double communication_seconds = 0;
+  double arithmetic_seconds = 0;
+
+  double seconds() const { return communication_seconds + arithmetic_seconds; }
+};
+
+/// An algorithm that was considered: its cost, or why it can't serve.
+struct Candidate {
+  std::string algorithm;
+  Cost cost;
+  std::string unsupported;  ///< empty, or the reason
+};
+
+/// A pure function of all ranks' headers and the machine, so every rank has the same one.
+struct Plan {
+  const OuterProductAlgorithm* algorithm = nullptr;
+  std::string reason = {};  ///< why this algorithm
+  Problem problem = {};
+  Machine machine = {};
+  ProductMethod shared_method = {};           ///< for products that several ranks make of the same elements
+  std::vector<std::size_t> pair_bounds = {};  ///< rank r's pairs are pair_bounds[r] .. pair_bounds[r + 1]
+  std::size_t workspace_bytes = 0;
+  std::vector<Candidate> candidates = {};  ///< all known algorithms, fastest first, unsupported last
+
+  const std::string& algorithm_name() const;
+  const Cost& cost() const;
+};
+
+/// Several lines: the problem, the choice and its reason, the predicted times of all, what can't serve and why.
+std::ostream& operator<<(std::ostream& out, const Plan& plan);
+
+/// The plan for a problem, without communicating. `algorithm` is a name or "auto". Throws ArgumentError when the name
+/// is unknown (the text lists the known ones), when it can't serve, or when sizes overflow.
+Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm = "auto",
+               ProductMethod shared_method = {});
+
+}  // namespace dsop

@@ -1,0 +1,47 @@
+// What a call computes, as all ranks have agreed on it.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace dsop {
+
+enum class DataType : unsigned char { f32, f64 };
+
+constexpr std::size_t bytes_of(DataType type) {
+  return type == DataType::f32 ? 4 : 8;
+}
+constexpr std::string_view name(DataType type) {
+  return type == DataType::f32 ? "f32" : "f64";
+}
+
+template <class T>
+constexpr DataType data_type = std::is_same_v<T, float> ? DataType::f32 : DataType::f64;
+
+/// G (rows x columns, the papers' n x m) = sum over ranks r of A_r^T B_r, where rank r holds pairs[r] pairs.
+struct Problem {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::vector<std::size_t> pairs = {};  ///< k of each rank
+  DataType type = DataType::f32;
+  bool staged_result = false;       ///< some rank adds to its gradient or has gaps in it: G is made aside, then added
+  bool native_collectives = false;  ///< the transport has the MPI library's own MPI_Allreduce
+
+  int ranks() const { return static_cast<int>(pairs.size()); }
+  std::size_t total_pairs() const;
+  std::size_t largest_pairs() const;
+
+  bool operator==(const Problem&) const = default;
+};
+
+/// A vector of `elements` to be summed over `ranks`, everybody getting the sum.
+struct DenseProblem {
+  std::size_t elements = 0;
+  int ranks = 1;
+  DataType type = DataType::f32;
+  bool native_collectives = false;
+};
+
+}  // namespace dsop

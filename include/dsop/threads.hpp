@@ -1,0 +1,15 @@
+// Ranks as threads of one process: no launcher needed.
+#pragma once
+
+#include <functional>
+
+#include <dsop/transport.hpp>
+
+namespace dsop {
+
+/// Runs body on `ranks` threads, each with its own rank's Transport, and returns when all have ended. A rank's thread
+/// uses `omp_threads` OpenMP threads in kernels (one unless told otherwise: the ranks already fill the cores).
+/// If a rank throws, ranks that wait for it throw TransportError, and the first rank's own exception is rethrown here.
+void run_on_threads(int ranks, const std::function<void(Transport&)>& body, int omp_threads = 1);
+
+}  // namespace dsop

@@ -1,0 +1,114 @@
+// What algorithms see of the network: ranks, and messages between them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <dsop/machine.hpp>
+#include <dsop/problem.hpp>
+
+namespace dsop {
+
+class Transport;
+struct CallState;
+
+/// What a message belongs to. Messages between two ranks with the same tag arrive in the order sent.
+enum class Tag : int { agreement = 1, payload = 2 };
+
+/// A message that is under way, from isend or irecv. Its memory must stay until wait() is done with it; destroying a
+/// pending request withdraws it first.
+class Request {
+ public:
+  Request() = default;
+  Request(Request&& other) noexcept;
+  Request& operator=(Request&& other) noexcept;
+  ~Request();
+
+  bool pending() const { return owner_ != nullptr; }
+
+ private:
+  friend class Transport;
+  Request(Transport& owner, std::size_t slot) : owner_(&owner), slot_(slot) {}
+
+  Transport* owner_ = nullptr;
+  std::size_t slot_ = 0;
+};
+
+/// One rank's end of a communicator. Calls may come from one thread at a time. Messages of any length, also empty;
+/// a receive must be given exactly the length that was sent. Failures throw TransportError.
+class Transport {
+ public:
+  Transport();
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport();
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string name() const = 0;
+  /// The machine to plan for when the caller describes none.
+  virtual Machine default_machine() const = 0;
+
+  template <class T>
+  Request isend(std::span<T> data, int to, Tag tag = Tag::payload) {
+    return start_send(std::as_bytes(data), to, tag);
+  }
+  template <class T>
+  Request irecv(std::span<T> data, int from, Tag tag = Tag::payload) {
+    return start_receive(std::as_writable_bytes(data), from, tag);
+  }
+
+  /// Sends one message while receiving another; both are done on return.
+  template <class Out, class In>
+  void sendrecv(std::span<Out> out, int to, std::span<In> in, int from, Tag tag = Tag::payload) {
+    Request receive = irecv(in, from, tag);
+    Request send = isend(out, to, tag);
+    wait(receive);
+    wait(send);
+  }
+  template <class T>
+  void send(std::span<T> data, int to, Tag tag = Tag::payload) {
+    Request request = isend(data, to, tag);
+    wait(request);
+  }
+  template <class T>
+  void recv(std::span<T> data, int from, Tag tag = Tag::payload) {
+    Request request = irecv(data, from, tag);
+    wait(request);
+  }
+
+  /// Returns when the message has been sent, or received.
+  void wait(Request& request);
+
+  /// Whether native_allreduce exists: the MPI library's own MPI_Allreduce, the baseline that users compare with.
+  virtual bool has_native_collectives() const { return false; }
+  /// Sums `data` (elements of the given type) over all ranks, in place.
+  virtual void native_allreduce(std::span<std::byte> data, DataType type);
+
+  /// What dsop's calls remember between two calls on this communicator; made on first use.
+  CallState& calls();
+
+ protected:
+  virtual Request start_send(std::span<const std::byte> data, int to, Tag tag) = 0;
+  virtual Request start_receive(std::span<std::byte> data, int from, Tag tag) = 0;
+  virtual void finish(std::size_t slot) = 0;
+  virtual void withdraw(std::size_t slot) noexcept = 0;
+
+  Request make_request(std::size_t slot) { return {*this, slot}; }
+  /// For decorators, which hand a message on to the transport that they wrap.
+  static Request start_send_on(Transport& inner, std::span<const std::byte> data, int to, Tag tag) {
+    return inner.start_send(data, to, tag);
+  }
+  static Request start_receive_on(Transport& inner, std::span<std::byte> data, int from, Tag tag) {
+    return inner.start_receive(data, from, tag);
+  }
+
+ private:
+  friend class Request;
+  std::unique_ptr<CallState> calls_;
+};
+
+}  // namespace dsop

@@ -1,0 +1,65 @@
+// The public calls.
+#include <dsop/dsop.hpp>
+
+#include "planning/call_state.hpp"
+
+namespace dsop {
+namespace {
+
+template <class T>
+Executor<T>& free_function_executor(CallState& calls) {
+  if constexpr (std::is_same_v<T, float>)
+    return calls.f32;
+  else
+    return calls.f64;
+}
+
+}  // namespace
+
+template <class T>
+void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& factors, MatrixView<T> gradient,
+          const Options& options) {
+  Transport& transport = communicator.transport();
+  free_function_executor<T>(transport.calls()).run(transport, factors, gradient, options, nullptr);
+}
+
+template <class T>
+struct OuterProduct<T>::State {
+  Transport& transport;
+  Shape shape;
+  Options options;
+  Executor<T> executor;
+};
+
+template <class T>
+OuterProduct<T>::OuterProduct(Communicator communicator, Shape shape, Options options) {
+  Transport& transport = communicator.transport();
+  const std::uint64_t object = ++transport.calls().objects;
+  state_ = std::make_unique<State>(State{transport, shape, std::move(options), Executor<T>(object)});
+  state_->executor.prepare(transport, shape, state_->options);
+  state_->options.algorithm = plan().algorithm_name();
+}
+
+template <class T>
+OuterProduct<T>::OuterProduct(OuterProduct&&) noexcept = default;
+template <class T>
+OuterProduct<T>& OuterProduct<T>::operator=(OuterProduct&&) noexcept = default;
+template <class T>
+OuterProduct<T>::~OuterProduct() = default;
+
+template <class T>
+void OuterProduct<T>::run(const Factors<T>& factors, MatrixView<T> gradient) {
+  state_->executor.run(state_->transport, factors, gradient, state_->options, &state_->shape);
+}
+
+template <class T>
+const Plan& OuterProduct<T>::plan() const {
+  return state_->executor.plan();
+}
+
+template void dsop(Communicator, const Factors<float>&, MatrixView<float>, const Options&);
+template void dsop(Communicator, const Factors<double>&, MatrixView<double>, const Options&);
+template class OuterProduct<float>;
+template class OuterProduct<double>;
+
+}  // namespace dsop

@@ -1,0 +1,24 @@
+// Starting a program's ranks; for programs, not part of libdsop.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include <dsop/transport.hpp>
+
+namespace dsop::launch {
+
+/// Whether an MPI launcher (mpirun, srun --mpi) has started this process.
+bool under_mpi_launcher();
+
+/// Runs body on every rank and returns the program's exit status. Under an MPI launcher the ranks are those of
+/// MPI_COMM_WORLD, and `ranks`, if given, must be their number; otherwise they are threads, `ranks` or else
+/// `default_ranks` of them. An exception is printed on stderr and gives status 1: once if all ranks throw it
+/// (ArgumentError), else by the rank that throws, which then ends the others too.
+int run(std::optional<int> ranks, int default_ranks, const std::function<void(Transport&)>& body);
+
+/// Runs something that may fail on this rank alone (reading a file, taking memory). If it throws on any rank, every
+/// rank throws ArgumentError with the failing ranks' words. All ranks must call it.
+void on_all_ranks(Transport& transport, const std::function<void()>& body);
+
+}  // namespace dsop::launch

@@ -1,0 +1,48 @@
+#include "launch/mpi_world.hpp"
+
+#include <exception>
+#include <iostream>
+#include <sstream>
+
+#include <dsop/errors.hpp>
+#include <dsop/mpi.hpp>
+
+namespace dsop::launch {
+
+int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transport&)>& body) {
+  int thread_level = MPI_THREAD_SINGLE;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &thread_level);
+  int status = 1;
+  int rank = 0;
+  int size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  // One write a message, so that the ranks' lines do not mix.
+  const auto report = [&](const std::string& who, const char* what) {
+    std::cerr << (std::ostringstream() << "error: " << who << what << '\n').str() << std::flush;
+  };
+  try {
+    if (ranks && *ranks != size)
+      throw ArgumentError("--ranks is " + std::to_string(*ranks) + ", expected the " + std::to_string(size) +
+                          " that the MPI launcher has started");
+    body(TransportOf<MPI_Comm>::get(MPI_COMM_WORLD));
+    status = 0;
+  } catch (const ArgumentError& error) {
+    if (rank == 0) report("", error.what());
+  } catch (const std::exception& error) {
+    report("rank " + std::to_string(rank) + ": ", error.what());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  MPI_Finalize();
+  return status;
+}
+
+std::string mpi_library() {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  const std::string text(version, static_cast<std::size_t>(length));
+  return text.substr(0, text.find_first_of(",\n"));
+}
+
+}  // namespace dsop::launch

@@ -1,0 +1,16 @@
+#include <iostream>
+
+#include "launch/mpi_world.hpp"
+
+namespace dsop::launch {
+
+int run_on_mpi_world(std::optional<int>, const std::function<void(Transport&)>&) {
+  std::cerr << "error: started by an MPI launcher, but built without MPI (meson setup -Dmpi=enabled)\n";
+  return 1;
+}
+
+std::string mpi_library() {
+  return "none";
+}
+
+}  // namespace dsop::launch

@@ -1,0 +1,15 @@
+// What can be wrong with one rank's arguments.
+#pragma once
+
+#include <dsop/dsop.hpp>
+
+namespace dsop {
+
+/// Throws ArgumentError naming the argument, its value and what was expected. `promised` is the OuterProduct's shape,
+/// or null for dsop().
+template <class T>
+void check_arguments(const Factors<T>& factors, const MatrixView<T>& gradient, const Options& options,
+                     const Shape* promised);
+void check_shape(const Shape& shape, std::size_t element_bytes, const Options& options);
+
+}  // namespace dsop

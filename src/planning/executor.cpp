@@ -1,0 +1,184 @@
+#include "planning/executor.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <new>
+
+#include "kernels/add.hpp"
+#include "kernels/blas_info.hpp"
+#include "kernels/openmp.hpp"
+#include "outer_product/algorithm.hpp"
+#include "planning/arguments.hpp"
+#include "planning/call_state.hpp"
+
+namespace dsop {
+namespace {
+
+template <class Check>
+std::string error_of(Check check) {
+  try {
+    check();
+    return {};
+  } catch (const std::bad_alloc&) {
+    return "out of memory";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+// What was asked for: the caller's word first, then the environment's.
+Options resolve(Options options) {
+  if (options.algorithm == "auto")
+    if (const char* const name = std::getenv("DSOP_ALGORITHM")) options.algorithm = name;
+  return options;
+}
+
+Header make_header(Transport& transport, std::uint64_t object, Operation operation, const Options& options) {
+  Header header;
+  header.common.call = transport.calls().calls++;
+  header.common.object = object;
+  header.common.operation = operation;
+  header.common.accumulate = options.accumulate;
+  header.common.scale = options.scale;
+  options.algorithm.copy(header.common.algorithm.data(), header.common.algorithm.size() - 1);
+  const Machine machine = options.machine.value_or(transport.default_machine());
+  header.common.machine = {machine.latency_seconds,      machine.overhead_seconds, machine.gap_seconds,
+                           machine.gap_per_byte_seconds, machine.flops_per_second, machine.memory_bytes_per_second};
+  header.own.threads = kernels::thread_count();
+  header.own.instructions = best_instruction_set();
+  header.own.staged_result = options.accumulate;
+  kernels::blas_core_name().copy(header.own.blas_core.data(), header.own.blas_core.size() - 1);
+  return header;
+}
+
+Problem problem_of(const std::vector<Header>& headers, const Transport& transport) {
+  const CommonTerms& common = headers[0].common;
+  Problem problem{.rows = common.rows, .columns = common.columns, .type = common.type};
+  problem.native_collectives = transport.has_native_collectives();
+  for (const Header& header : headers) {
+    problem.pairs.push_back(header.own.pairs);
+    problem.staged_result |= header.own.staged_result;
+  }
+  return problem;
+}
+
+// The method that all ranks have, for elements that several of them compute.
+ProductMethod shared_method(const std::vector<Header>& headers) {
+  ProductMethod method;
+  for (const Header& header : headers) {
+    method.instructions = std::min(method.instructions, header.own.instructions);
+    method.blas_allowed = method.blas_allowed && header.own.blas_core == headers[0].own.blas_core &&
+                          header.own.threads == headers[0].own.threads;
+  }
+  return method;
+}
+
+bool same_terms(const std::vector<Header>& left, const std::vector<Header>& right) {
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(), [](Header l, const Header& r) {
+    l.common.call = r.common.call;
+    return l == r;
+  });
+}
+
+template <class T>
+void copy_or_add(std::span<const T> result, MatrixView<T> gradient, bool accumulate) {
+  for (std::size_t i = 0; i < gradient.rows; ++i) {
+    const std::span<const T> from = result.subspan(i * gradient.columns, gradient.columns);
+    const std::span<T> to(gradient.row(i), gradient.columns);
+    if (accumulate)
+      kernels::add<T>(to, to, from);
+    else
+      std::copy(from.begin(), from.end(), to.begin());
+  }
+}
+
+}  // namespace
+
+template <class T>
+void Workspace<T>::resize(std::size_t bytes) {
+  constexpr std::size_t line_bytes = 64;
+  bytes_ = 0;
+  memory_.reset();
+  memory_.reset(static_cast<T*>(std::aligned_alloc(line_bytes, (bytes + line_bytes - 1) / line_bytes * line_bytes)));
+  if (!memory_) throw std::bad_alloc();
+  bytes_ = bytes;
+}
+
+template <class T>
+void Executor<T>::prepare(Transport& transport, const Shape& shape, const Options& options) {
+  const Options resolved = resolve(options);
+  const std::string error = error_of([&] { check_shape(shape, sizeof(T), resolved); });
+  Header own = make_header(transport, object_, Operation::prepare_outer_product, resolved);
+  own.common.rows = shape.rows;
+  own.common.columns = shape.columns;
+  own.own.pairs = shape.max_pairs;
+  agree_and_plan(transport, own, error, resolved);
+}
+
+template <class T>
+void Executor<T>::run(Transport& transport, const Factors<T>& factors, MatrixView<T> gradient, const Options& options,
+                      const Shape* promised) {
+  const Options resolved = resolve(options);
+  const std::string error = error_of([&] { check_arguments(factors, gradient, resolved, promised); });
+  Header own = make_header(transport, object_, Operation::outer_product, resolved);
+  own.common.rows = gradient.rows;
+  own.common.columns = gradient.columns;
+  own.own.pairs = factors.a.rows;
+  own.own.staged_result |= !gradient.contiguous();
+  agree_and_plan(transport, own, error, resolved);
+  compute(transport, factors, gradient, resolved);
+}
+
+// Every rank sees the same headers, so all make the same plan, and all need a larger workspace in the same call.
+template <class T>
+void Executor<T>::agree_and_plan(Transport& transport, Header& own, const std::string& own_error,
+                                 const Options& options) {
+  own.common.type = data_type<T>;
+  exchange_headers(transport, own, own_error, headers_);
+  if (same_terms(headers_, planned_for_)) return;
+  planned_for_.clear();
+  plan_ = make_plan(problem_of(headers_, transport), options.machine.value_or(transport.default_machine()),
+                    options.algorithm, shared_method(headers_));
+  if (plan_.workspace_bytes > workspace_.bytes()) {
+    const std::string error = error_of([&] { workspace_.resize(plan_.workspace_bytes); });
+    try {
+      agree_on_errors(
+          transport,
+          error.empty() ? "" : "no memory for a workspace of " + std::to_string(plan_.workspace_bytes) + " bytes");
+    } catch (const ArgumentError&) {
+      workspace_ = {};
+      throw;
+    }
+  }
+  planned_for_ = headers_;
+}
+
+template <class T>
+void Executor<T>::compute(Transport& transport, const Factors<T>& factors, MatrixView<T> gradient,
+                          const Options& options) {
+  const OuterProductAlgorithm& algorithm = *plan_.algorithm;
+  if (gradient.rows == 0 || gradient.columns == 0) return;
+  OuterProductCall<T> call{transport,
+                           plan_,
+                           factors,
+                           gradient,
+                           static_cast<T>(options.scale),
+                           options.accumulate,
+                           workspace_.elements().first(plan_.workspace_bytes / sizeof(T))};
+  if (!plan_.problem.staged_result || !algorithm.sends_gradient) {
+    algorithm.run(call);
+    return;
+  }
+  const std::span<T> result = call.workspace.first(gradient.rows * gradient.columns);
+  call.workspace = call.workspace.subspan(result.size());
+  call.gradient = {result.data(), gradient.rows, gradient.columns};
+  call.accumulate = false;
+  algorithm.run(call);
+  copy_or_add<T>(result, gradient, options.accumulate);
+}
+
+template class Executor<float>;
+template class Executor<double>;
+
+}  // namespace dsop

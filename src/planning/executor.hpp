@@ -1,0 +1,56 @@
+// One call from its arguments to the gradient: check, agree, plan, run.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <dsop/dsop.hpp>
+
+#include "planning/header.hpp"
+
+namespace dsop {
+
+/// Memory for `T`s, aligned to a cache line, contents undefined.
+template <class T>
+class Workspace {
+ public:
+  std::size_t bytes() const { return bytes_; }
+  /// Throws std::bad_alloc, and then holds nothing.
+  void resize(std::size_t bytes);
+  std::span<T> elements() const { return {memory_.get(), bytes_ / sizeof(T)}; }
+
+ private:
+  struct Free {
+    void operator()(T* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<T[], Free> memory_;
+  std::size_t bytes_ = 0;
+};
+
+/// Keeps the plan and the workspace of the last call: they are made again only when a rank's header changes.
+template <class T>
+class Executor {
+ public:
+  explicit Executor(std::uint64_t object = 0) : object_(object) {}
+
+  /// Plans for `shape` and makes the workspace, without computing.
+  void prepare(Transport& transport, const Shape& shape, const Options& options);
+  void run(Transport& transport, const Factors<T>& factors, MatrixView<T> gradient, const Options& options,
+           const Shape* promised);
+  const Plan& plan() const { return plan_; }
+
+ private:
+  void agree_and_plan(Transport& transport, Header& own, const std::string& own_error, const Options& options);
+  void compute(Transport& transport, const Factors<T>& factors, MatrixView<T> gradient, const Options& options);
+
+  std::uint64_t object_;
+  std::vector<Header> headers_;
+  std::vector<Header> planned_for_;
+  Plan plan_;
+  Workspace<T> workspace_;
+};
+
+}  // namespace dsop

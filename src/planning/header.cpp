@@ -1,0 +1,120 @@
+#include "planning/header.hpp"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include <dsop/errors.hpp>
+
+#include "patterns/bruck_allgather.hpp"
+
+namespace dsop {
+namespace {
+
+// "rank 3", "ranks 0-2, 5"
+std::string list_ranks(const std::vector<int>& ranks) {
+  std::string list;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    if (!list.empty()) list += ", ";
+    list += std::to_string(ranks[i]);
+    if (last > i) list.append("-").append(std::to_string(ranks[last]));
+    i = last + 1;
+  }
+  return std::string(ranks.size() == 1 ? "rank " : "ranks ").append(list);
+}
+
+template <class ValueOf>
+std::map<std::string, std::vector<int>> ranks_by_value(int ranks, ValueOf value_of) {
+  std::map<std::string, std::vector<int>> groups;
+  for (int rank = 0; rank < ranks; ++rank) groups[value_of(rank)].push_back(rank);
+  return groups;
+}
+
+[[noreturn]] void throw_all_errors(Transport& transport, const std::string& own_error) {
+  using Text = std::array<char, 320>;
+  std::vector<Text> texts(static_cast<std::size_t>(transport.size()), Text{});
+  own_error.copy(texts[static_cast<std::size_t>(transport.rank())].data(), std::tuple_size_v<Text> - 1);
+  patterns::bruck_allgather<Text>(transport, texts, Tag::agreement);
+
+  auto groups =
+      ranks_by_value(transport.size(), [&](int r) { return std::string(texts[static_cast<std::size_t>(r)].data()); });
+  groups.erase("");
+  std::string message;
+  for (const auto& [text, ranks] : groups) {
+    if (!message.empty()) message += "; ";
+    message.append(list_ranks(ranks)).append(": ").append(text);
+  }
+  throw ArgumentError(message);
+}
+
+template <class Number>
+std::string exactly(Number number) {
+  std::ostringstream text;
+  text.precision(17);
+  text << number;
+  return text.str();
+}
+
+std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms& terms) {
+  std::string machine;
+  for (const double number : terms.machine) machine.append(machine.empty() ? "" : " ").append(exactly(number));
+  return {
+      {"the number of calls before this one", exactly(terms.call)},
+      {"the operation", terms.operation == Operation::outer_product ? "outer product" : "preparing an outer product"},
+      {"the order of calls (0: dsop(), i: the i-th OuterProduct)", exactly(terms.object)},
+      {"rows", exactly(terms.rows)},
+      {"columns", exactly(terms.columns)},
+      {"data type", std::string(name(terms.type))},
+      {"algorithm", terms.algorithm.data()},
+      {"scale", exactly(terms.scale)},
+      {"accumulate", terms.accumulate ? "true" : "false"},
+      {"machine (latency, overhead, gap, gap per byte, flops, memory)", machine},
+  };
+}
+
+[[noreturn]] void throw_disagreement(const std::vector<Header>& all) {
+  const auto ranks = static_cast<int>(all.size());
+  const std::size_t values = named_values(all[0].common).size();
+  std::string message;
+  for (std::size_t v = 0; v < values; ++v) {
+    const char* const what = named_values(all[0].common)[v].first;
+    const auto groups =
+        ranks_by_value(ranks, [&](int r) { return named_values(all[static_cast<std::size_t>(r)].common)[v].second; });
+    if (groups.size() == 1) continue;
+    message.append(message.empty() ? "the ranks disagree: " : "; ").append(what).append(" is ");
+    const char* separator = "";
+    for (const auto& [value, group] : groups) {
+      message.append(separator).append(value).append(" on ").append(list_ranks(group));
+      separator = ", ";
+    }
+  }
+  throw ArgumentError(message);
+}
+
+}  // namespace
+
+void exchange_headers(Transport& transport, const Header& own, const std::string& own_error, std::vector<Header>& all) {
+  all.resize(static_cast<std::size_t>(transport.size()));
+  Header& mine = all[static_cast<std::size_t>(transport.rank())];
+  mine = own;
+  mine.own.failed = !own_error.empty();
+  patterns::bruck_allgather<Header>(transport, all, Tag::agreement);
+
+  if (std::any_of(all.begin(), all.end(), [](const Header& header) { return header.own.failed; }))
+    throw_all_errors(transport, own_error);
+  if (std::any_of(all.begin(), all.end(), [&](const Header& header) { return header.common != all[0].common; }))
+    throw_disagreement(all);
+}
+
+void agree_on_errors(Transport& transport, const std::string& own_error) {
+  std::vector<char> failed(static_cast<std::size_t>(transport.size()));
+  failed[static_cast<std::size_t>(transport.rank())] = own_error.empty() ? 0 : 1;
+  patterns::bruck_allgather<char>(transport, failed, Tag::agreement);
+  if (std::any_of(failed.begin(), failed.end(), [](char flag) { return flag != 0; }))
+    throw_all_errors(transport, own_error);
+}
+
+}  // namespace dsop

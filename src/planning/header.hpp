@@ -1,0 +1,61 @@
+// The exchange that opens each call: what every rank tells every other, and what must be the same.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <dsop/machine.hpp>
+#include <dsop/problem.hpp>
+#include <dsop/product_method.hpp>
+#include <dsop/transport.hpp>
+
+namespace dsop {
+
+enum class Operation : std::uint8_t { outer_product, prepare_outer_product };
+
+/// What all ranks must say alike.
+struct CommonTerms {
+  std::uint64_t call = 0;    ///< how many calls this communicator has seen
+  std::uint64_t object = 0;  ///< 0: dsop(); i: the i-th OuterProduct made on this communicator
+  Operation operation = Operation::outer_product;
+  DataType type = DataType::f32;
+  bool accumulate = false;
+  std::uint64_t rows = 0;
+  std::uint64_t columns = 0;
+  double scale = 1;
+  std::array<double, 6> machine{};
+  std::array<char, 48> algorithm{};
+
+  bool operator==(const CommonTerms&) const = default;
+};
+
+/// What each rank says of itself.
+struct OwnTerms {
+  std::uint64_t pairs = 0;
+  std::int32_t threads = 1;
+  InstructionSet instructions = InstructionSet::baseline;
+  bool staged_result = false;
+  bool failed = false;  ///< it has found an error in its own arguments
+  std::array<char, 24> blas_core{};
+
+  bool operator==(const OwnTerms&) const = default;
+};
+
+struct Header {
+  CommonTerms common;
+  OwnTerms own;
+
+  bool operator==(const Header&) const = default;
+};
+
+/// Gives every rank the headers of all, in `all` (one a rank). `own_error` is empty or what is wrong with this rank's
+/// arguments. Throws ArgumentError with the same text on every rank if some rank has an error or the ranks disagree.
+void exchange_headers(Transport& transport, const Header& own, const std::string& own_error, std::vector<Header>& all);
+
+/// Throws ArgumentError on every rank if `own_error` is not empty on some rank.
+void agree_on_errors(Transport& transport, const std::string& own_error);
+
+}  // namespace dsop

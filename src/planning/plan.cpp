@@ -1,0 +1,46 @@
+#include <dsop/plan.hpp>
+
+#include <algorithm>
+#include <iomanip>
+#include <ostream>
+
+#include "outer_product/algorithm.hpp"
+
+namespace dsop {
+
+const std::string& Plan::algorithm_name() const {
+  return algorithm->name;
+}
+
+const Cost& Plan::cost() const {
+  return std::find_if(candidates.begin(), candidates.end(),
+                      [&](const Candidate& c) { return c.algorithm == algorithm->name; })
+      ->cost;
+}
+
+std::ostream& operator<<(std::ostream& out, const Plan& plan) {
+  const Problem& problem = plan.problem;
+  out << "G " << problem.rows << " x " << problem.columns << ' ' << name(problem.type) << ", " << problem.total_pairs()
+      << " pairs on " << problem.ranks() << " ranks; machine: " << plan.machine.source << '\n'
+      << "uses " << plan.algorithm_name() << ": " << plan.reason << '\n'
+      << "workspace " << plan.workspace_bytes
+      << " bytes a rank; shared products: " << name(plan.shared_method.instructions)
+      << (plan.shared_method.blas_allowed ? ", OpenBLAS for large inner dimensions"
+                                          : ", no OpenBLAS: its cores or threads differ between ranks")
+      << '\n';
+  for (const Candidate& candidate : plan.candidates) {
+    out << "  " << std::left << std::setw(26) << candidate.algorithm << std::right;
+    if (!candidate.unsupported.empty()) {
+      out << "  not possible: " << candidate.unsupported << '\n';
+      continue;
+    }
+    const std::ios::fmtflags flags = out.flags();
+    out << std::fixed << std::setprecision(3) << std::setw(12) << candidate.cost.seconds() * 1e3 << " ms  (network "
+        << candidate.cost.communication_seconds * 1e3 << ", arithmetic " << candidate.cost.arithmetic_seconds * 1e3
+        << ")\n";
+    out.flags(flags);
+  }
+  return out;
+}
+
+}  // namespace dsop

@@ -1,0 +1,67 @@
+// Which MpiTransport belongs to a user's communicator: it is kept as an attribute, so MPI itself frees it in time.
+#include <dsop/mpi.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "transport/mpi_transport.hpp"
+
+namespace dsop {
+namespace {
+
+// MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while MPI still works, and those of other communicators
+// too late to free a duplicate. So all transports are listed here, and what is left goes with MPI_COMM_SELF.
+class Attributes {
+ public:
+  static Attributes& instance() {
+    static Attributes attributes;
+    return attributes;
+  }
+
+  Transport& get(MPI_Comm communicator) {
+    const std::lock_guard lock(mutex_);
+    if (key_ == MPI_KEYVAL_INVALID) create_keys();
+    void* attached = nullptr;
+    int found = 0;
+    check_mpi(MPI_Comm_get_attr(communicator, key_, &attached, &found), "MPI_Comm_get_attr");
+    if (found != 0) return *static_cast<MpiTransport*>(attached);
+    auto transport = std::make_unique<MpiTransport>(communicator);
+    check_mpi(MPI_Comm_set_attr(communicator, key_, transport.get()), "MPI_Comm_set_attr");
+    transports_.push_back(std::move(transport));
+    return *transports_.back();
+  }
+
+ private:
+  void create_keys() {
+    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, remove_one, &key_, nullptr), "MPI_Comm_create_keyval");
+    int self_key = MPI_KEYVAL_INVALID;
+    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, remove_all, &self_key, nullptr), "MPI_Comm_create_keyval");
+    check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, self_key, nullptr), "MPI_Comm_set_attr");
+  }
+
+  static int remove_one(MPI_Comm, int, void* attached, void*) {
+    Attributes& attributes = instance();
+    const std::lock_guard lock(attributes.mutex_);
+    std::erase_if(attributes.transports_, [&](const auto& transport) { return transport.get() == attached; });
+    return MPI_SUCCESS;
+  }
+  static int remove_all(MPI_Comm, int, void*, void*) {
+    Attributes& attributes = instance();
+    const std::lock_guard lock(attributes.mutex_);
+    attributes.transports_.clear();
+    return MPI_SUCCESS;
+  }
+
+  std::mutex mutex_;
+  int key_ = MPI_KEYVAL_INVALID;
+  std::vector<std::unique_ptr<MpiTransport>> transports_;
+};
+
+}  // namespace
+
+Transport& TransportOf<MPI_Comm>::get(MPI_Comm communicator) {
+  return Attributes::instance().get(communicator);
+}
+
+}  // namespace dsop

@@ -1,0 +1,46 @@
+// Messages over MPI.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <dsop/transport.hpp>
+
+#include "transport/slots.hpp"
+
+namespace dsop {
+
+/// Throws TransportError naming the call unless `code` is MPI_SUCCESS.
+void check_mpi(int code, const char* call);
+
+/// Owns a duplicate of the communicator it is given. MPI counts are 32-bit ints here, so a message longer than
+/// `largest_piece_bytes` travels in pieces (which keep their order); tests lower the limit.
+class MpiTransport final : public Transport {
+ public:
+  explicit MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes = std::size_t{1} << 30);
+  ~MpiTransport() override;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::string name() const override { return "mpi"; }
+  Machine default_machine() const override { return {}; }
+  bool has_native_collectives() const override { return true; }
+  void native_allreduce(std::span<std::byte> data, DataType type) override;
+
+ private:
+  Request start_send(std::span<const std::byte> data, int to, Tag tag) override;
+  Request start_receive(std::span<std::byte> data, int from, Tag tag) override;
+  void finish(std::size_t slot) override;
+  void withdraw(std::size_t slot) noexcept override;
+
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  std::size_t largest_piece_bytes_;
+  int rank_ = 0;
+  int size_ = 1;
+  Slots<std::vector<MPI_Request>> slots_;
+};
+
+}  // namespace dsop

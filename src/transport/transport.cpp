@@ -1,0 +1,39 @@
+#include <dsop/transport.hpp>
+
+#include <utility>
+
+#include <dsop/errors.hpp>
+
+#include "planning/call_state.hpp"
+
+namespace dsop {
+
+Request::Request(Request&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)), slot_(other.slot_) {}
+
+Request& Request::operator=(Request&& other) noexcept {
+  std::swap(owner_, other.owner_);
+  std::swap(slot_, other.slot_);
+  return *this;
+}
+
+Request::~Request() {
+  if (owner_ != nullptr) owner_->withdraw(slot_);
+}
+
+Transport::Transport() = default;
+Transport::~Transport() = default;
+
+void Transport::wait(Request& request) {
+  if (Transport* owner = std::exchange(request.owner_, nullptr)) owner->finish(request.slot_);
+}
+
+void Transport::native_allreduce(std::span<std::byte>, DataType) {
+  throw Error("the transport " + name() + " has no MPI_Allreduce");
+}
+
+CallState& Transport::calls() {
+  if (!calls_) calls_ = std::make_unique<CallState>();
+  return *calls_;
+}
+
+}  // namespace dsop

@@ -1,0 +1,177 @@
+// Bad calls: every rank gets the same clear error, nobody hangs, and the communicator still works afterwards.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "failures.hpp"
+#include "outer_product_cases.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+struct Arguments {
+  Factors<float> factors;
+  MatrixView<float> gradient;
+  Options options = {};
+};
+
+// Three ranks make a good call that `spoil` may have spoilt on some; all must throw exactly `expected`, and the next,
+// good call must work.
+template <class Spoil>
+std::string failures_when(const std::string& expected, Spoil spoil) {
+  return failures_on_threads(3, [&](Transport& transport, Failures& failures) {
+    const bench::InputFactors<float> own(1, transport.rank(), 2, 3, 4);
+    std::vector<float> G(12);
+    Arguments arguments{own.view(), {G.data(), 3, 4}};
+    spoil(transport.rank(), arguments);
+    const std::string error =
+        argument_error_of([&] { dsop<float>(transport, arguments.factors, arguments.gradient, arguments.options); });
+    failures.check(error == expected, "rank " + std::to_string(transport.rank()) + " threw \"" + error + '"');
+    const Case good{3, 4, {2, 2, 2}, 1, false, 0};
+    const std::string wrong = wrong_elements<float>(transport, "auto", good);
+    failures.check(wrong.empty(), wrong);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a bad argument on one rank throws on all") {
+  CHECK(failures_when("rank 1: b.rows is 1, expected a.rows = 2 (one of each a pair)", [](int rank, Arguments& a) {
+          if (rank == 1) a.factors.b.rows = 1;
+        }) == "");
+  CHECK(failures_when("rank 0: a.columns is 2, expected gradient.rows = 3", [](int rank, Arguments& a) {
+          if (rank == 0) a.factors.a.columns = 2;
+        }) == "");
+  CHECK(failures_when("rank 2: b.columns is 5, expected gradient.columns = 4", [](int rank, Arguments& a) {
+          if (rank == 2) a.factors.b.columns = a.factors.b.stride = 5;
+        }) == "");
+  CHECK(
+      failures_when("rank 2: gradient.stride is 3, expected at least gradient.columns = 4", [](int rank, Arguments& a) {
+        if (rank == 2) a.gradient.stride = 3;
+      }) == "");
+  CHECK(failures_when("rank 1: gradient.data is null, expected memory for its elements", [](int rank, Arguments& a) {
+          if (rank == 1) a.gradient.data = nullptr;
+        }) == "");
+  CHECK(failures_when("rank 1: a.data is null, expected memory for its elements", [](int rank, Arguments& a) {
+          if (rank == 1) a.factors.a.data = nullptr;
+        }) == "");
+  CHECK(failures_when("rank 0: gradient overlaps the factors in memory, expected memory of its own",
+                      [](int rank, Arguments& a) {
+                        if (rank == 0) a.gradient.data = const_cast<float*>(a.factors.a.data) - 1;
+                      }) == "");
+  CHECK(failures_when("rank 1: scale is nan, expected a finite number", [](int rank, Arguments& a) {
+          if (rank == 1) a.options.scale = std::nan("");
+        }) == "");
+  CHECK(failures_when("ranks 0-2: gradient of 4611686018427387904 x 4 x 4 bytes does not fit into memory",
+                      [](int, Arguments& a) { a.gradient.rows = std::size_t{1} << 62; }) == "");
+}
+
+TEST_CASE("several ranks' different errors are all told") {
+  CHECK(failures_when(
+            "rank 0: a.columns is 2, expected gradient.rows = 3; rank 2: scale is inf, expected a finite number",
+            [](int rank, Arguments& a) {
+              if (rank == 0) a.factors.a.columns = 2;
+              if (rank == 2) a.options.scale = std::numeric_limits<double>::infinity();
+            }) == "");
+}
+
+TEST_CASE("an unknown algorithm lists the known ones") {
+  const std::string known =
+      "allgather, generalized-rabenseifner, allreduce-mpi, allreduce-ring, allreduce-butterfly, allreduce-rabenseifner";
+  CHECK(failures_when("rank 1: algorithm is allgater, expected auto or one of " + known, [](int rank, Arguments& a) {
+          if (rank == 1) a.options.algorithm = "allgater";
+        }) == "");
+  CHECK(failures_when("algorithm allreduce-mpi can't be used: it runs inside the MPI library, and these ranks do not "
+                      "use MPI",
+                      [](int, Arguments& a) { a.options.algorithm = "allreduce-mpi"; }) == "");
+}
+
+TEST_CASE("ranks that disagree throw, naming ranks and values") {
+  CHECK(failures_when("the ranks disagree: rows is 2 on rank 1, 3 on ranks 0, 2", [](int rank, Arguments& a) {
+          if (rank == 1) a.gradient.rows = a.factors.a.columns = 2;
+        }) == "");
+  CHECK(failures_when("the ranks disagree: algorithm is allgather on ranks 0-1, auto on rank 2",
+                      [](int rank, Arguments& a) {
+                        if (rank < 2) a.options.algorithm = "allgather";
+                      }) == "");
+  CHECK(failures_when("the ranks disagree: scale is 0.5 on rank 0, 1 on ranks 1-2; accumulate is false on ranks 1-2, "
+                      "true on rank 0",
+                      [](int rank, Arguments& a) {
+                        if (rank == 0) a.options.scale = 0.5;
+                        if (rank == 0) a.options.accumulate = true;
+                      }) == "");
+}
+
+TEST_CASE("ranks that disagree about the data type throw") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          std::vector<double> memory(8);
+          std::string error;
+          if (transport.rank() == 0) {
+            const MatrixView<double> view(memory.data(), 1, 1);
+            error = argument_error_of([&] { dsop<double>(transport, {}, view); });
+          } else {
+            float element = 0;
+            const MatrixView<float> view(&element, 1, 1);
+            error = argument_error_of([&] { dsop<float>(transport, {}, view); });
+          }
+          failures.check(error == "the ranks disagree: data type is f32 on rank 1, f64 on rank 0", error);
+        }) == "");
+}
+
+TEST_CASE("ranks that disagree about the order of calls throw") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          OuterProduct<float> first(transport, {2, 2, 1});
+          OuterProduct<float> second(transport, {2, 2, 1});
+          std::vector<float> G(4);
+          OuterProduct<float>& mine = transport.rank() == 0 ? first : second;
+          const std::string error = argument_error_of([&] { mine.run({}, {G.data(), 2, 2}); });
+          failures.check(error ==
+                             "the ranks disagree: the order of calls (0: dsop(), i: the i-th OuterProduct) is 1 on "
+                             "rank 0, 2 on rank 1",
+                         error);
+        }) == "");
+}
+
+TEST_CASE("a layer holds its caller to its shape") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          OuterProduct<float> layer(transport, {.rows = 3, .columns = 4, .max_pairs = 2});
+          const bench::InputFactors<float> three(1, transport.rank(), 3, 3, 4);
+          std::vector<float> G(20);
+          std::string error = argument_error_of([&] { layer.run(three.view(), {G.data(), 3, 4}); });
+          failures.check(error == "ranks 0-1: the number of pairs is 3, expected at most the layer's max_pairs = 2",
+                         error);
+          error = argument_error_of([&] { layer.run({}, {G.data(), 4, 4}); });
+          failures.check(error == "ranks 0-1: gradient.rows is 4, expected the layer's 3", error);
+        }) == "");
+}
+
+TEST_CASE("memory that is not there is an error on every rank") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          const std::size_t side = std::size_t{1} << 24;
+          const std::string error = argument_error_of([&] {
+            OuterProduct<float> layer(transport, {side, side, 1}, {.algorithm = "allreduce-butterfly"});
+          });
+          failures.check(error == "ranks 0-1: no memory for a workspace of 1125899906842624 bytes", error);
+          const std::string wrong = wrong_elements<float>(transport, "auto", {3, 4, {1, 1}, 1, false, 0});
+          failures.check(wrong.empty(), wrong);
+        }) == "");
+}
+
+TEST_CASE("DSOP_ALGORITHM decides where the caller leaves it open") {
+  setenv("DSOP_ALGORITHM", "allreduce-butterfly", 1);
+  std::string by_environment;
+  std::string by_caller;
+  run_on_threads(2, [&](Transport& transport) {
+    const OuterProduct<float> open(transport, {5, 5, 1});
+    const OuterProduct<float> named(transport, {5, 5, 1}, {.algorithm = "allreduce-ring"});
+    if (transport.rank() == 0) by_environment = open.plan().algorithm_name();
+    if (transport.rank() == 0) by_caller = named.plan().algorithm_name();
+  });
+  unsetenv("DSOP_ALGORITHM");
+  CHECK(by_environment == "allreduce-butterfly");
+  CHECK(by_caller == "allreduce-ring");
+}

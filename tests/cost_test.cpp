@@ -1,0 +1,87 @@
+// Every algorithm's formulas for messages and bytes, against what the counting transport sees.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include <dsop/counting.hpp>
+
+#include "failures.hpp"
+#include "outer_product_cases.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+struct Counted {
+  Traffic busiest;  // the largest number over all ranks of each
+  Cost predicted;
+};
+
+Counted count(int P, const std::string& algorithm, const Case& c) {
+  Counted counted;
+  std::mutex mutex;
+  run_on_threads(P, [&](Transport& threads) {
+    CountingTransport transport(threads);
+    const auto k = c.pairs[static_cast<std::size_t>(transport.rank())];
+    const bench::InputFactors<float> own(1, transport.rank(), k, c.n, c.m);
+    std::vector<float> G(c.n * c.m);
+    OuterProduct<float> layer(transport, {c.n, c.m, k}, {.algorithm = algorithm});
+    layer.run(own.view(), {G.data(), c.n, c.m});
+    const std::lock_guard lock(mutex);
+    counted.busiest.messages = std::max(counted.busiest.messages, transport.payload().messages);
+    counted.busiest.bytes = std::max(counted.busiest.bytes, transport.payload().bytes);
+    counted.predicted = layer.plan().cost();
+  });
+  return counted;
+}
+
+Case equal_pairs(int P, std::size_t n, std::size_t m, std::size_t k) {
+  return {n, m, std::vector<std::size_t>(static_cast<std::size_t>(P), k), 1, false, 0};
+}
+
+}  // namespace
+
+TEST_CASE("every algorithm sends the messages and bytes that its formula states") {
+  const int P = GENERATE(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
+  for (const std::string& algorithm : algorithm_names()) {
+    if (algorithm == "allreduce-mpi") continue;
+    for (const Case& c : all_cases(P)) {
+      INFO(algorithm << ", P = " << P << ", " << c.text());
+      const Counted counted = count(P, algorithm, c);
+      REQUIRE(counted.busiest.messages == counted.predicted.messages);
+      REQUIRE(counted.busiest.bytes == counted.predicted.bytes);
+    }
+  }
+}
+
+TEST_CASE("the volumes are those of the papers") {
+  constexpr std::size_t n = 240;
+  constexpr std::size_t m = 48;
+  constexpr std::size_t k = 2;
+  for (const int P : {2, 3, 4, 5, 6, 8, 12, 16}) {
+    INFO("P = " << P);
+    const auto ranks = static_cast<std::size_t>(P);
+    const auto words = [&](const std::string& algorithm) {
+      return count(P, algorithm, equal_pairs(P, n, m, k)).busiest.bytes / sizeof(float);
+    };
+    CHECK(words("allgather") == (ranks - 1) * k * (n + m));
+    CHECK(words("allreduce-ring") * ranks == 2 * (ranks - 1) * n * m);
+    CHECK(words("generalized-rabenseifner") * ranks == ranks * (ranks - 1) * k * (n + m) + (ranks - 1) * n * m);
+    const bool power_of_two = (ranks & (ranks - 1)) == 0;
+    if (power_of_two) CHECK(words("allreduce-rabenseifner") == words("allreduce-ring"));
+  }
+}
+
+TEST_CASE("the exchange of headers is counted apart from the payload") {
+  CHECK(failures_on_threads(5, [](Transport& threads, Failures& failures) {
+          CountingTransport transport(threads);
+          std::vector<float> G(6);
+          const bench::InputFactors<float> own(1, transport.rank(), 1, 2, 3);
+          dsop<float>(transport, own.view(), {G.data(), 2, 3}, {.algorithm = "allreduce-ring"});
+          failures.check(transport.agreement().messages >= 3, "no headers were exchanged");
+          failures.check(transport.payload().messages == 8, "headers are counted as payload");
+        }) == "");
+}

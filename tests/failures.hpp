@@ -1,0 +1,49 @@
+// What went wrong on the ranks: Catch2's assertions belong to the main thread alone.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include <dsop/errors.hpp>
+#include <dsop/threads.hpp>
+
+namespace dsop::tests {
+
+class Failures {
+ public:
+  void add(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (count_++ < 10) text_ += text + '\n';
+  }
+  void check(bool good, const std::string& text) {
+    if (!good) add(text);
+  }
+  /// Empty when all is well.
+  std::string text() const { return count_ <= 10 ? text_ : text_ + "... " + std::to_string(count_) + " in all\n"; }
+
+ private:
+  std::mutex mutex_;
+  int count_ = 0;
+  std::string text_;
+};
+
+/// Runs body on P ranks as threads and returns what failed.
+template <class Body>
+std::string failures_on_threads(int P, Body body) {
+  Failures failures;
+  run_on_threads(P, [&](Transport& transport) { body(transport, failures); });
+  return failures.text();
+}
+
+/// The text of the ArgumentError that `call` throws, or "" if it throws none.
+template <class Call>
+std::string argument_error_of(Call call) {
+  try {
+    call();
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace dsop::tests

@@ -1,0 +1,86 @@
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include <dsop/errors.hpp>
+#include <dsop/plan.hpp>
+
+using namespace dsop;
+
+namespace {
+
+Problem problem(std::size_t n, std::size_t m, int P, std::size_t k) {
+  return {.rows = n, .columns = m, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), k)};
+}
+
+std::string refusal(const std::string& text) {
+  const std::string path = "machine_under_test.json";
+  std::ofstream(path) << text;
+  std::string error;
+  try {
+    read_machine(path);
+  } catch (const Error& failure) {
+    error = failure.what();
+  }
+  std::remove(path.c_str());
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("auto takes the least predicted time, and the plan says why") {
+  const Plan few_pairs = make_plan(problem(4000, 4000, 8, 1), Machine{});
+  CHECK(few_pairs.algorithm_name() == "allgather");
+  for (std::size_t i = 1; i < few_pairs.candidates.size(); ++i)
+    if (few_pairs.candidates[i].unsupported.empty())
+      CHECK(few_pairs.candidates[i - 1].cost.seconds() <= few_pairs.candidates[i].cost.seconds());
+
+  const Plan many_pairs = make_plan(problem(1000, 1000, 8, 2000), Machine{});
+  CHECK(many_pairs.algorithm_name() != "allgather");
+  CHECK(many_pairs.algorithm_name().starts_with("allreduce"));
+
+  std::ostringstream text;
+  text << few_pairs;
+  CHECK(text.str().find("uses allgather: least predicted time, ") != std::string::npos);
+  CHECK(text.str().find("allreduce-mpi               not possible: runs inside the MPI library") != std::string::npos);
+}
+
+TEST_CASE("a named algorithm is taken, whatever it costs") {
+  CHECK(make_plan(problem(4000, 4000, 8, 1), Machine{}, "allreduce-ring").algorithm_name() == "allreduce-ring");
+}
+
+TEST_CASE("sizes that overflow are refused") {
+  CHECK_THROWS_AS(make_plan(problem(std::size_t{1} << 40, std::size_t{1} << 40, 2, 1), Machine{}), ArgumentError);
+  CHECK_THROWS_AS(make_plan(problem(1000, 1000, 2, std::size_t{1} << 60), Machine{}), ArgumentError);
+  CHECK_THROWS_AS(make_plan(problem(SIZE_MAX, 0, 2, 1), Machine{}), ArgumentError);
+}
+
+TEST_CASE("a plan's workspace and bounds fit its problem") {
+  Problem unequal = problem(10, 20, 3, 0);
+  unequal.pairs = {2, 0, 5};
+  const Plan plan = make_plan(unequal, Machine{}, "allgather");
+  CHECK(plan.pair_bounds == std::vector<std::size_t>{0, 2, 2, 7});
+  CHECK(plan.workspace_bytes == 7 * 30 * sizeof(float));
+}
+
+TEST_CASE("a machine survives being written and read") {
+  Machine machine;
+  machine.latency_seconds = 1.2345678901234567e-5;
+  machine.flops_per_second = 3e10;
+  const std::string path = "machine_written.json";
+  write_machine(machine, path);
+  CHECK(read_machine(path) == machine);
+  std::remove(path.c_str());
+}
+
+TEST_CASE("a machine file that makes no sense is refused") {
+  const std::string file = "machine file machine_under_test.json: ";
+  CHECK_THROWS_WITH(read_machine("no_such_file.json"), "machine file no_such_file.json: can't be opened");
+  CHECK(refusal("{\"latency\": 1}") == file + "unknown field latency");
+  CHECK(refusal("{\"gap_seconds\": -1}") == file + "gap_seconds is -1, expected a number above 0");
+  CHECK(refusal("{\"gap_seconds\": \"fast\"}") == file + "gap_seconds is \"fast\", expected a number above 0");
+  CHECK(refusal("[]") == file + "expected a JSON object");
+  CHECK(refusal("{").starts_with(file + "not JSON"));
+}

@@ -1,0 +1,171 @@
+#include <catch2/catch.hpp>
+
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "failures.hpp"
+#include "patterns/blocks.hpp"
+#include "patterns/bruck_allgather.hpp"
+#include "patterns/hypercube.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+// The text of the TransportError that the ranks' bodies throw out of run_on_threads.
+template <class Error, class Body>
+std::string error_of_run(int P, Body body) {
+  try {
+    run_on_threads(P, body);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+std::vector<int> numbers(int from, std::size_t count) {
+  std::vector<int> list(count);
+  std::iota(list.begin(), list.end(), from);
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("messages arrive whole, in order, also when they are empty or to oneself") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          const int r = transport.rank();
+          for (const std::size_t count : {0, 1, 1000}) {
+            std::vector<int> first = numbers(r, count);
+            std::vector<int> second = numbers(-r, count);
+            std::vector<int> from_left(count);
+            std::vector<int> next_from_left(count);
+            Request sends[] = {transport.isend(std::span(first), (r + 1) % 3),
+                               transport.isend(std::span(second), (r + 1) % 3)};
+            Request receives[] = {transport.irecv(std::span(from_left), (r + 2) % 3),
+                                  transport.irecv(std::span(next_from_left), (r + 2) % 3)};
+            transport.wait(receives[1]);
+            transport.wait(receives[0]);
+            for (Request& send : sends) transport.wait(send);
+            failures.check(from_left == numbers((r + 2) % 3, count), "the first message is wrong");
+            failures.check(next_from_left == numbers(-((r + 2) % 3), count), "the second message is wrong");
+
+            std::vector<int> to_myself(count);
+            transport.sendrecv(std::span(first), r, std::span(to_myself), r);
+            failures.check(to_myself == first, "a message to oneself is wrong");
+          }
+        }) == "");
+}
+
+TEST_CASE("tags keep messages apart") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          int header = 1;
+          int payload = 2;
+          if (transport.rank() == 0) {
+            Request first = transport.isend(std::span(&payload, 1), 1, Tag::payload);
+            Request second = transport.isend(std::span(&header, 1), 1, Tag::agreement);
+            transport.wait(second);
+            transport.wait(first);
+          } else {
+            int received = 0;
+            transport.recv(std::span(&received, 1), 0, Tag::agreement);
+            failures.check(received == header, "the header is not the header");
+            transport.recv(std::span(&received, 1), 0, Tag::payload);
+            failures.check(received == payload, "the payload is not the payload");
+          }
+        }) == "");
+}
+
+TEST_CASE("a rank that throws ends those that wait for it, and its own exception comes out") {
+  const auto body = [](Transport& transport) {
+    if (transport.rank() == 2) throw std::runtime_error("rank two has had enough");
+    int number = 0;
+    transport.recv(std::span(&number, 1), (transport.rank() + 1) % 4);
+  };
+  CHECK(error_of_run<std::runtime_error>(4, body) == "rank two has had enough");
+}
+
+TEST_CASE("waiting for a rank that has ended is an error, not a hang") {
+  const auto body = [](Transport& transport) {
+    int number = 0;
+    if (transport.rank() == 0) transport.recv(std::span(&number, 1), 1);
+  };
+  CHECK(error_of_run<TransportError>(2, body) == "rank 0 waits for rank 1, which has ended");
+}
+
+TEST_CASE("a message of another length than expected is an error") {
+  const auto body = [](Transport& transport) {
+    std::vector<char> memory(8);
+    if (transport.rank() == 0)
+      transport.send(std::span(memory).first(5), 1);
+    else
+      transport.recv(std::span(memory).first(8), 0);
+  };
+  CHECK(error_of_run<TransportError>(2, body).find("expected another length") != std::string::npos);
+}
+
+TEST_CASE("a request that is given up is withdrawn") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          std::vector<int> number{7};
+          if (transport.rank() == 0) {
+            { Request given_up = transport.irecv(std::span(number), 1); }
+            transport.send(std::span(number), 1);
+            int received = 0;
+            transport.recv(std::span(&received, 1), 1);
+            failures.check(received == 8 && number[0] == 7, "a withdrawn receive still took a message");
+          } else {
+            int received = 0;
+            transport.recv(std::span(&received, 1), 0);
+            ++received;
+            transport.send(std::span(&received, 1), 0);
+          }
+        }) == "");
+}
+
+TEST_CASE("numbers of ranks and threads that make no sense are refused") {
+  const auto nothing = [](Transport&) {};
+  CHECK_THROWS_WITH(run_on_threads(0, nothing), "ranks is 0, expected at least 1");
+  CHECK_THROWS_WITH(run_on_threads(2, nothing, 0), "omp_threads is 0, expected at least 1");
+}
+
+TEST_CASE("blocks cover everything and differ by at most one") {
+  for (const std::size_t total : {0, 1, 5, 10, 17, 1000})
+    for (const int count : {1, 2, 3, 7, 16, 17}) {
+      const patterns::Blocks blocks(total, count);
+      CHECK(blocks.offset(0) == 0);
+      CHECK(blocks.offset(count) == total);
+      for (int b = 0; b < count; ++b) {
+        CHECK(blocks.size(b) <= blocks.largest());
+        CHECK(blocks.size(b) + 1 >= blocks.largest());
+        CHECK(blocks.offset(b) + blocks.size(b) == blocks.offset(b + 1));
+      }
+    }
+}
+
+TEST_CASE("the hypercube has the largest power of two as corners, and the rest as extras") {
+  for (int P = 1; P <= 17; ++P) {
+    int extras = 0;
+    for (int r = 0; r < P; ++r) {
+      const patterns::Hypercube cube(r, P);
+      CHECK(cube.corners <= P);
+      CHECK(2 * cube.corners > P);
+      CHECK(1 << cube.dimensions() == cube.corners);
+      if (!cube.is_extra()) continue;
+      ++extras;
+      CHECK(patterns::Hypercube(cube.proxy(), P).has_extra());
+      CHECK(patterns::Hypercube(cube.proxy(), P).extra() == r);
+    }
+    CHECK(extras == P - patterns::Hypercube(0, P).corners);
+  }
+}
+
+TEST_CASE("Bruck's allgather brings every item to its place") {
+  for (int P = 1; P <= 9; ++P)
+    CHECK(failures_on_threads(P, [](Transport& transport, Failures& failures) {
+            std::vector<int> items(static_cast<std::size_t>(transport.size()), -1);
+            items[static_cast<std::size_t>(transport.rank())] = 10 + transport.rank();
+            patterns::bruck_allgather<int>(transport, items, Tag::payload);
+            failures.check(items == numbers(10, items.size()), "an item is missing");
+          }) == "");
+}
