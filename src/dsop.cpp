@@ -37,7 +37,6 @@ OuterProduct<T>::OuterProduct(Communicator communicator, Shape shape, Options op
   const std::uint64_t object = ++transport.calls().objects;
   state_ = std::make_unique<State>(State{transport, shape, std::move(options), Executor<T>(object)});
   state_->executor.prepare(transport, shape, state_->options);
-  state_->options.algorithm = plan().algorithm_name();
 }
 
 template <class T>

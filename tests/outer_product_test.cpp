@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "failures.hpp"
-#include "kernels/openmp.hpp"
+#include "kernels/threads.hpp"
 #include "outer_product_cases.hpp"
 
 using namespace dsop;

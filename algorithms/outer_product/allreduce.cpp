@@ -37,7 +37,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
 OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense) {
   return {
       .name = "allreduce-" + dense.name,
-      .summary = "every rank makes its own product, then dense " + dense.name + ": " + dense.summary,
+      .summary = "own product, then " + dense.summary,
       .source = dense.source,
       .dense = &dense,
       .unsupported = [](const OuterProductAlgorithm& self,

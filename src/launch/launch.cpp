@@ -5,6 +5,7 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <string_view>
 
 #include <dsop/errors.hpp>
 #include <dsop/threads.hpp>
@@ -19,6 +20,13 @@ bool under_mpi_launcher() {
   for (const char* const name : names)
     if (std::getenv(name) != nullptr) return true;
   return false;
+}
+
+bool speaks() {
+  constexpr std::array names{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+  for (const char* const name : names)
+    if (const char* const rank = std::getenv(name)) return std::string_view(rank) == "0";
+  return true;
 }
 
 int run(std::optional<int> ranks, int default_ranks, const std::function<void(Transport&)>& body) {

@@ -11,6 +11,9 @@ namespace dsop::launch {
 /// Whether an MPI launcher (mpirun, srun --mpi) has started this process.
 bool under_mpi_launcher();
 
+/// Whether this process is the one that should speak to the user before ranks exist: the launcher's rank 0, or alone.
+bool speaks();
+
 /// Runs body on every rank and returns the program's exit status. Under an MPI launcher the ranks are those of
 /// MPI_COMM_WORLD, and `ranks`, if given, must be their number; otherwise they are threads, `ranks` or else
 /// `default_ranks` of them. An exception is printed on stderr and gives status 1: once if all ranks throw it

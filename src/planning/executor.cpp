@@ -7,7 +7,7 @@
 
 #include "kernels/add.hpp"
 #include "kernels/blas_info.hpp"
-#include "kernels/openmp.hpp"
+#include "kernels/threads.hpp"
 #include "outer_product/algorithm.hpp"
 #include "planning/arguments.hpp"
 #include "planning/call_state.hpp"
@@ -45,7 +45,7 @@ Header make_header(Transport& transport, std::uint64_t object, Operation operati
   const Machine machine = options.machine.value_or(transport.default_machine());
   header.common.machine = {machine.latency_seconds,      machine.overhead_seconds, machine.gap_seconds,
                            machine.gap_per_byte_seconds, machine.flops_per_second, machine.memory_bytes_per_second};
-  header.own.threads = kernels::thread_count();
+  header.own.threads = static_cast<std::int32_t>(kernels::thread_count());
   header.own.instructions = best_instruction_set();
   header.own.staged_result = options.accumulate;
   kernels::blas_core_name().copy(header.own.blas_core.data(), header.own.blas_core.size() - 1);
@@ -114,12 +114,13 @@ void Executor<T>::prepare(Transport& transport, const Shape& shape, const Option
   own.common.columns = shape.columns;
   own.own.pairs = shape.max_pairs;
   agree_and_plan(transport, own, error, resolved);
+  prepared_ = plan_;
 }
 
 template <class T>
 void Executor<T>::run(Transport& transport, const Factors<T>& factors, MatrixView<T> gradient, const Options& options,
                       const Shape* promised) {
-  const Options resolved = resolve(options);
+  const Options resolved = prepared_ ? options : resolve(options);
   const std::string error = error_of([&] { check_arguments(factors, gradient, resolved, promised); });
   Header own = make_header(transport, object_, Operation::outer_product, resolved);
   own.common.rows = gradient.rows;
@@ -139,7 +140,8 @@ void Executor<T>::agree_and_plan(Transport& transport, Header& own, const std::s
   if (same_terms(headers_, planned_for_)) return;
   planned_for_.clear();
   plan_ = make_plan(problem_of(headers_, transport), options.machine.value_or(transport.default_machine()),
-                    options.algorithm, shared_method(headers_));
+                    prepared_ ? prepared_->algorithm_name() : options.algorithm, shared_method(headers_));
+  if (prepared_) plan_.reason = prepared_->reason;
   if (plan_.workspace_bytes > workspace_.bytes()) {
     const std::string error = error_of([&] { workspace_.resize(plan_.workspace_bytes); });
     try {

@@ -36,7 +36,7 @@ class Executor {
  public:
   explicit Executor(std::uint64_t object = 0) : object_(object) {}
 
-  /// Plans for `shape` and makes the workspace, without computing.
+  /// Plans for `shape` and makes the workspace, without computing. Later runs keep to the algorithm chosen here.
   void prepare(Transport& transport, const Shape& shape, const Options& options);
   void run(Transport& transport, const Factors<T>& factors, MatrixView<T> gradient, const Options& options,
            const Shape* promised);
@@ -47,6 +47,7 @@ class Executor {
   void compute(Transport& transport, const Factors<T>& factors, MatrixView<T> gradient, const Options& options);
 
   std::uint64_t object_;
+  std::optional<Plan> prepared_;
   std::vector<Header> headers_;
   std::vector<Header> planned_for_;
   Plan plan_;

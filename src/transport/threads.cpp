@@ -14,7 +14,7 @@
 
 #include <dsop/errors.hpp>
 
-#include "kernels/openmp.hpp"
+#include "kernels/threads.hpp"
 #include "transport/slots.hpp"
 
 namespace dsop {

@@ -1,0 +1,44 @@
+// What a benchmark needs beyond messages: a common start, and everybody's numbers in one place.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <vector>
+
+#include <dsop/transport.hpp>
+
+#include "patterns/bruck_allgather.hpp"
+
+namespace dsop::bench {
+
+/// One number of each rank, on every rank.
+template <class Number>
+std::vector<Number> of_all_ranks(Transport& transport, Number own) {
+  std::vector<Number> all(static_cast<std::size_t>(transport.size()));
+  all[static_cast<std::size_t>(transport.rank())] = own;
+  patterns::bruck_allgather<Number>(transport, all, Tag::agreement);
+  return all;
+}
+
+template <class Number>
+Number largest_of_all_ranks(Transport& transport, Number own) {
+  const std::vector<Number> all = of_all_ranks(transport, own);
+  return *std::max_element(all.begin(), all.end());
+}
+
+/// Nobody returns before all have come.
+inline void barrier(Transport& transport) {
+  of_all_ranks(transport, char{0});
+}
+
+/// Seconds that body() takes on this rank, started when all ranks are there.
+template <class Body>
+double seconds_of(Transport& transport, Body body) {
+  barrier(transport);
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace dsop::bench

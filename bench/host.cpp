@@ -1,0 +1,75 @@
+#include "host.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <thread>
+
+#include <dsop/product_method.hpp>
+
+#include "kernels/blas_info.hpp"
+#include "kernels/threads.hpp"
+#include "launch/mpi_world.hpp"
+#include "version.hpp"
+
+namespace dsop::bench {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown";
+}
+
+std::string date() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
+}
+
+}  // namespace
+
+int cores() {
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+nlohmann::ordered_json host_facts() {
+  nlohmann::ordered_json facts{
+      {"hostname", host_name()},
+      {"cpu", processor()},
+      {"cores", cores()},
+      {"mpi", launch::mpi_library()},
+      {"blas", std::string(kernels::blas_version())},
+      {"blas_core", std::string(kernels::blas_core_name())},
+      {"threads", kernels::thread_count()},
+      {"instructions", std::string(name(best_instruction_set()))},
+      {"version", version},
+      {"commit", commit},
+      {"compiler", compiler},
+      {"date", date()},
+  };
+  if (const char* const cluster = std::getenv("DSOP_CLUSTER")) facts["cluster"] = cluster;
+  return facts;
+}
+
+std::string ranks_and_cores(const Transport& transport) {
+  std::string text = std::to_string(transport.size()) + " ranks (" + transport.name() + "), " +
+                     std::to_string(cores()) + " cores on this host";
+  if (transport.size() > cores()) text += ": where ranks share cores, arithmetic and copies weigh more than they would";
+  return text;
+}
+
+}  // namespace dsop::bench

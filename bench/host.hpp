@@ -1,0 +1,20 @@
+// Facts about where a number was measured.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include <dsop/transport.hpp>
+
+namespace dsop::bench {
+
+/// hostname, cpu, cores, mpi, blas, blas_core, threads, instructions, version, commit, compiler, date, and the cluster
+/// that DSOP_CLUSTER names, if any.
+nlohmann::ordered_json host_facts();
+
+/// "4 ranks (mpi) on 2 cores, ranks share cores"
+std::string ranks_and_cores(const Transport& transport);
+
+int cores();
+
+}  // namespace dsop::bench

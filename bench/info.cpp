@@ -1,0 +1,52 @@
+#include "info.hpp"
+
+#include <iomanip>
+#include <iostream>
+
+#include <dsop/algorithms.hpp>
+#include <dsop/plan.hpp>
+
+#include "host.hpp"
+#include "kernels/blas_info.hpp"
+#include "kernels/outer_product.hpp"
+
+namespace dsop::bench {
+
+void print_list(bool markdown) {
+  if (markdown)
+    std::cout << "| family | name | what it does | source |\n| --- | --- | --- | --- |\n";
+  else
+    std::cout << "# family         name                      what it does  [source]\n";
+  for (const AlgorithmDescription& line : describe_algorithms()) {
+    if (markdown)
+      std::cout << "| " << line.family << " | `" << line.name << "` | " << line.summary << " | " << line.source
+                << " |\n";
+    else
+      std::cout << std::left << std::setw(17) << line.family << std::setw(26) << line.name << line.summary << "  ["
+                << line.source << "]\n";
+  }
+}
+
+void print_info(Transport& transport, const std::optional<Machine>& described) {
+  if (transport.rank() != 0) return;
+  const nlohmann::ordered_json facts = host_facts();
+  for (const auto& [key, value] : facts.items())
+    std::cout << std::left << std::setw(14) << key << (value.is_string() ? value.get<std::string>() : value.dump())
+              << '\n';
+  std::cout << std::setw(14) << "blas_threads" << kernels::blas_threading() << '\n'
+            << std::setw(14) << "ranks" << ranks_and_cores(transport) << '\n'
+            << std::setw(14) << "own kernel"
+            << "inner dimensions up to " << kernels::largest_inner_dimension<float>() << " (f32), "
+            << kernels::largest_inner_dimension<double>() << " (f64); above: OpenBLAS\n\n";
+
+  const Machine machine = described.value_or(transport.default_machine());
+  for (const std::size_t side : {1000, 4000})
+    for (const std::size_t pairs : {1, 32, 512}) {
+      Problem problem{.rows = side, .columns = side};
+      problem.pairs.assign(static_cast<std::size_t>(transport.size()), pairs);
+      problem.native_collectives = transport.has_native_collectives();
+      std::cout << make_plan(problem, machine) << '\n';
+    }
+}
+
+}  // namespace dsop::bench

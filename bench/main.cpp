@@ -1,0 +1,142 @@
+// dsop-bench: the command line.
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <iostream>
+
+#include <dsop/errors.hpp>
+
+#include "calibrate.hpp"
+#include "info.hpp"
+#include "kernel.hpp"
+#include "launch/launch.hpp"
+#include "lists.hpp"
+#include "outer_product.hpp"
+#include "version.hpp"
+
+namespace {
+
+using dsop::Transport;
+namespace bench = dsop::bench;
+
+struct CommandLine {
+  std::optional<int> ranks;
+  std::string machine;
+  bool markdown = false;
+  std::string calibrate_out = "machine.json";
+  std::string rows = "1000,2000,4000";
+  std::string columns = "same";
+  std::string pairs = "1";
+  std::string algorithms = "all,auto";
+  std::string type = "f32";
+  bench::OuterProductOptions outer_product;
+  bench::KernelOptions kernel;
+  std::string inner = "1,2,4,8,16,32,64,128,256,512";
+  std::string kernel_out;
+};
+
+constexpr int default_ranks = 4;
+
+std::optional<dsop::Machine> described_machine(const CommandLine& line) {
+  if (line.machine.empty()) return std::nullopt;
+  return dsop::read_machine(line.machine);
+}
+
+int run_outer_product(CommandLine& line) {
+  bench::OuterProductOptions& options = line.outer_product;
+  options.rows = bench::parse_numbers("--rows", line.rows);
+  if (line.columns != "same") options.columns = bench::parse_numbers("--cols", line.columns);
+  options.pairs = bench::parse_numbers("--pairs", line.pairs);
+  options.algorithms = bench::split(line.algorithms, ',');
+  options.type = line.type == "f64" ? dsop::DataType::f64 : dsop::DataType::f32;
+  options.machine = described_machine(line);
+  return dsop::launch::run(line.ranks, default_ranks,
+                           [&](Transport& transport) { bench::benchmark_outer_product(transport, options); });
+}
+
+int run_calibrate(const CommandLine& line) {
+  return dsop::launch::run(line.ranks, default_ranks, [&](Transport& transport) {
+    const dsop::Machine machine = bench::calibrate(transport);
+    dsop::launch::on_all_ranks(transport, [&] {
+      if (transport.rank() != 0) return;
+      dsop::write_machine(machine, line.calibrate_out);
+      std::cout << std::ifstream(line.calibrate_out).rdbuf();
+      std::cerr << "written to " << line.calibrate_out << '\n';
+    });
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CommandLine line;
+  CLI::App app{
+      "Measures dsop on this machine. Under mpirun the ranks are MPI's, otherwise threads of this process.\n"
+      "Tables go to stdout, words to stderr. See also the environment variable DSOP_ALGORITHM.",
+      "dsop-bench"};
+  app.set_version_flag("--version", bench::version);
+  app.require_subcommand(1);
+  const auto add_ranks = [&](CLI::App* command) {
+    command->add_option("--ranks", line.ranks, "Ranks as threads (default 4); under mpirun, MPI's own number")
+        ->check(CLI::Range(1, 1024));
+  };
+  const auto add_machine = [&](CLI::App* command) {
+    command->add_option("--machine", line.machine, "Machine description to plan for, as calibrate writes it");
+  };
+
+  CLI::App* list = app.add_subcommand("list", "The algorithms: family, name, what it does, source");
+  list->add_flag("--markdown", line.markdown, "As a table for a README");
+
+  CLI::App* info = app.add_subcommand("info", "Versions, libraries, threads, and what auto would choose");
+  add_ranks(info);
+  add_machine(info);
+
+  CLI::App* kernel = app.add_subcommand("kernel", "The local product beside OpenBLAS's and beside writing alone");
+  kernel->add_option("--rows", line.kernel.rows, "Rows of C")->capture_default_str();
+  kernel->add_option("--cols", line.kernel.columns, "Columns of C")->capture_default_str();
+  kernel->add_option("--inner", line.inner, "Inner dimensions K")->capture_default_str();
+  kernel->add_option("--dtype", line.type, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
+  kernel->add_option("--iterations", line.kernel.iterations, "Samples of each")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  kernel->add_option("--out", line.kernel_out, "Append JSON lines to this file");
+
+  CLI::App* calibrate = app.add_subcommand("calibrate", "Measure the machine description that auto plans for");
+  add_ranks(calibrate);
+  calibrate->add_option("--out", line.calibrate_out, "File to write")->capture_default_str();
+
+  CLI::App* outer_product = app.add_subcommand("outer-product", "Every algorithm on the same factors, in one run");
+  add_ranks(outer_product);
+  add_machine(outer_product);
+  bench::OuterProductOptions& options = line.outer_product;
+  outer_product->add_option("--rows", line.rows, "Rows n: a list, or first:last:step")->capture_default_str();
+  outer_product->add_option("--cols", line.columns, "Columns m: same, or a list")->capture_default_str();
+  outer_product->add_option("--pairs", line.pairs, "Pairs a rank: a list")->capture_default_str();
+  outer_product->add_option("--algorithm", line.algorithms, "all, auto, or a list of names")->capture_default_str();
+  outer_product->add_option("--dtype", line.type, "f32 or f64")
+      ->check(CLI::IsMember({"f32", "f64"}))
+      ->capture_default_str();
+  outer_product->add_option("--iterations", options.iterations, "Timed calls of each")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  outer_product->add_flag("--verify", options.verify, "Compare every element on every rank with a plain sum");
+  outer_product->add_option("--out", options.out, "Append one JSON object a row to this file");
+
+  try {
+    app.parse(argc, argv);
+    if (list->parsed()) bench::print_list(line.markdown);
+    if (info->parsed())
+      return dsop::launch::run(line.ranks, default_ranks,
+                               [&](Transport& transport) { bench::print_info(transport, described_machine(line)); });
+    if (kernel->parsed()) return bench::run_kernel(line.kernel, line.inner, line.type, line.kernel_out);
+    if (calibrate->parsed()) return run_calibrate(line);
+    if (outer_product->parsed()) return run_outer_product(line);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    if (!dsop::launch::speaks()) return error.get_exit_code();
+    return app.exit(error);
+  } catch (const std::exception& error) {
+    if (dsop::launch::speaks()) std::cerr << "error: " << error.what() << '\n';
+    return 1;
+  }
+}

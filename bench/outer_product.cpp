@@ -1,0 +1,92 @@
+#include "outer_product.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <sstream>
+
+#include <dsop/algorithms.hpp>
+#include <dsop/errors.hpp>
+
+#include "host.hpp"
+#include "launch/launch.hpp"
+#include "outer_product/algorithm.hpp"
+#include "output.hpp"
+#include "progress.hpp"
+
+namespace dsop::bench {
+namespace {
+
+// "all" becomes the names of those that can run here; for the others, rank 0 says why not.
+std::vector<std::string> expand(const std::vector<std::string>& names, const Transport& transport) {
+  Problem any{.rows = 1, .columns = 1, .pairs = {1}};
+  any.native_collectives = transport.has_native_collectives();
+  std::vector<std::string> expanded;
+  for (const std::string& name : names) {
+    if (name != "all") {
+      expanded.push_back(name);
+      continue;
+    }
+    for (const OuterProductAlgorithm& algorithm : outer_product_algorithms()) {
+      const std::string reason = algorithm.unsupported(algorithm, any);
+      if (reason.empty())
+        expanded.push_back(algorithm.name);
+      else if (transport.rank() == 0)
+        std::cout << "# without " << algorithm.name << ": it " << reason << '\n';
+    }
+  }
+  return expanded;
+}
+
+std::vector<Point> points(const OuterProductOptions& options) {
+  std::vector<Point> list;
+  for (const std::size_t rows : options.rows)
+    for (const std::size_t columns : options.columns.empty() ? std::vector{rows} : options.columns)
+      for (const std::size_t pairs : options.pairs) list.push_back({rows, columns, pairs});
+  return list;
+}
+
+std::string describe(const Point& point) {
+  return std::to_string(point.rows) + " x " + std::to_string(point.columns) + ", " + std::to_string(point.pairs) +
+         " pairs";
+}
+
+}  // namespace
+
+void benchmark_outer_product(Transport& transport, const OuterProductOptions& options) {
+  const bool speaks = transport.rank() == 0;
+  std::ofstream out;
+  launch::on_all_ranks(transport, [&] {
+    if (!speaks || options.out.empty()) return;
+    out.open(options.out, std::ios::app);
+    if (!out) throw Error("--out " + options.out + ": can't be opened for writing");
+  });
+
+  const std::string base = transport.has_native_collectives() ? "allreduce-mpi" : "allreduce-ring";
+  const std::vector<std::string> algorithms = expand(options.algorithms, transport);
+  const nlohmann::ordered_json host = speaks ? host_facts() : nullptr;
+  if (speaks) print_table_head(std::cout, transport, options.type, base);
+
+  std::size_t wrong = 0;
+  ProgressLine progress(speaks);
+  const std::vector<Point> all_points = points(options);
+  for (std::size_t p = 0; p < all_points.size(); ++p) {
+    Protocol protocol{options.iterations, options.verify, options.machine, {}};
+    protocol.progress = [&](const std::string& algorithm, int iteration) {
+      std::ostringstream text;
+      text << '[' << p + 1 << '/' << all_points.size() << "] " << describe(all_points[p]) << ": " << algorithm
+           << ", iteration " << iteration << " of " << options.iterations;
+      progress.show(text.str());
+    };
+    const auto measure_type = options.type == DataType::f32 ? measure<float> : measure<double>;
+    const std::vector<Measurement> rows = measure_type(transport, all_points[p], algorithms, protocol);
+    for (const Measurement& row : rows) wrong += row.wrong.value_or(0);
+    if (!speaks) continue;
+    progress.clear();
+    print_table_rows(std::cout, rows, base);
+    if (out.is_open()) write_json_lines(out, rows, transport, host);
+    if (out.is_open() && !out) throw Error("--out " + options.out + ": can't be written");
+  }
+  if (wrong > 0) throw ArgumentError(std::to_string(wrong) + " elements are wrong");
+}
+
+}  // namespace dsop::bench

@@ -1,0 +1,32 @@
+// dsop-bench outer-product: every algorithm on the same factors, in one run.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <dsop/machine.hpp>
+#include <dsop/transport.hpp>
+
+namespace dsop::bench {
+
+struct OuterProductOptions {
+  std::vector<std::size_t> rows;
+  std::vector<std::size_t> columns;     ///< empty: the same as rows
+  std::vector<std::size_t> pairs;       ///< a rank
+  std::vector<std::string> algorithms;  ///< names, "auto", or "all"
+  DataType type = DataType::f32;
+  int iterations = 20;
+  bool verify = false;
+  std::string out;  ///< JSON lines are appended to it; empty: none
+  std::optional<Machine> machine;
+};
+
+/// Measures every combination and prints a table on stdout, as rank 0. A row's time is the median over iterations of
+/// the largest time over ranks; the algorithms of a shape take turns, iteration by iteration, so that a disturbance
+/// hits all of them. With verify, factors are whole numbers and every element on every rank is compared with a plain
+/// sum.
+void benchmark_outer_product(Transport& transport, const OuterProductOptions& options);
+
+}  // namespace dsop::bench

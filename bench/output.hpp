@@ -1,0 +1,24 @@
+// Measurements as a table for people and as JSON lines for programs.
+#pragma once
+
+#include <fstream>
+#include <iosfwd>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "measure.hpp"
+
+namespace dsop::bench {
+
+/// The `#` lines above the rows. `base` is the algorithm whose time the last column but one is a ratio to.
+void print_table_head(std::ostream& out, const Transport& transport, DataType type, const std::string& base);
+
+/// One row for each measurement of a shape, and a `#` line with auto's reason.
+void print_table_rows(std::ostream& out, const std::vector<Measurement>& measurements, const std::string& base);
+
+/// One JSON object for each measurement.
+void write_json_lines(std::ostream& out, const std::vector<Measurement>& measurements, const Transport& transport,
+                      const nlohmann::ordered_json& host);
+
+}  // namespace dsop::bench

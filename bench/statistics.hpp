@@ -1,0 +1,3 @@
+#pragma once
+#include <span>
+namespace dsop::bench { double median(std::span<const double>); double quantile(std::span<const double>, double); }
