@@ -1,0 +1,65 @@
+#include "kernels/blocked_product.hpp"
+
+#include <algorithm>
+
+namespace dsop::kernels {
+namespace {
+
+// Half of a 2 MB second-level cache in all; a panel of A is read once for each panel of B.
+constexpr std::size_t panel_bytes = 512 * 1024;
+
+/// Blocks of `width` columns one after the other, each k after k, the last one padded with zeros.
+template <class T>
+void pack(MatrixView<const T> from, std::size_t width, T* to) {
+  const std::size_t whole = from.columns / width * width;
+  for (std::size_t k = 0; k < from.rows; ++k) {
+    const T* row = from.row(k);
+    for (std::size_t j = 0; j < whole; j += width) std::copy_n(row + j, width, to + j * from.rows + k * width);
+    if (whole == from.columns) continue;
+    T* last = to + whole * from.rows + k * width;
+    std::fill(std::copy(row + whole, row + from.columns, last), last + width, T{0});
+  }
+}
+
+std::size_t panel_width(std::size_t inner, std::size_t width, std::size_t element_bytes, std::size_t needed) {
+  const std::size_t fitting = panel_bytes / element_bytes / inner / width;
+  const std::size_t all = (needed + width - 1) / width;
+  return std::clamp<std::size_t>(fitting, 1, all) * width;
+}
+
+}  // namespace
+
+template <class T>
+Panels choose_panels(const RankK<T>& kernel, std::size_t inner, std::size_t rows, std::size_t columns) {
+  return {panel_width(inner, kernel.block_rows, sizeof(T), rows),
+          panel_width(inner, kernel.block_columns, sizeof(T), columns)};
+}
+
+template <class T>
+void blocked_product(const RankK<T>& kernel, Panels panels, MatrixView<const T> a, MatrixView<const T> b,
+                     MatrixView<T> c, T scale, Write write, T* workspace) {
+  T* packed_b = workspace;  // first, where vectors are aligned
+  T* packed_a = workspace + a.rows * panels.column_panel;
+  for (std::size_t i = 0; i < c.rows; i += panels.row_panel) {
+    const std::size_t rows = std::min(panels.row_panel, c.rows - i);
+    pack(column_range(a, i, rows), kernel.block_rows, packed_a);
+    for (std::size_t j = 0; j < c.columns; j += panels.column_panel) {
+      const std::size_t columns = std::min(panels.column_panel, c.columns - j);
+      pack(column_range(b, j, columns), kernel.block_columns, packed_b);
+      const MatrixView<T> part = column_range(c.row_range(i, rows), j, columns);
+      for (std::size_t band = 0; band < rows; band += kernel.block_rows)
+        kernel.multiply({packed_a + band * a.rows, packed_b, a.rows,
+                         part.row_range(band, std::min(kernel.block_rows, rows - band)), scale, write});
+    }
+  }
+  if (write == Write::stream) finish_streaming();
+}
+
+template Panels choose_panels(const RankK<float>&, std::size_t, std::size_t, std::size_t);
+template Panels choose_panels(const RankK<double>&, std::size_t, std::size_t, std::size_t);
+template void blocked_product(const RankK<float>&, Panels, MatrixView<const float>, MatrixView<const float>,
+                              MatrixView<float>, float, Write, float*);
+template void blocked_product(const RankK<double>&, Panels, MatrixView<const double>, MatrixView<const double>,
+                              MatrixView<double>, double, Write, double*);
+
+}  // namespace dsop::kernels

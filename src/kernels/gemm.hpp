@@ -1,0 +1,16 @@
+// OpenBLAS's matrix product behind the kernels' views.
+#pragma once
+
+#include <dsop/views.hpp>
+
+namespace dsop::kernels {
+
+/// Whether BLAS's integers, of 32 bits as a rule, hold all sizes of this product.
+template <class T>
+bool fits_gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c);
+
+/// C = scale A^T B (+ C) for sizes that fit, none of them zero. Uses the OpenMP threads of the calling thread.
+template <class T>
+void gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate);
+
+}  // namespace dsop::kernels

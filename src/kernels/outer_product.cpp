@@ -1,0 +1,93 @@
+#include "kernels/outer_product.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+#include "kernels/blocked_product.hpp"
+#include "kernels/gemm.hpp"
+#include "kernels/rank_k.hpp"
+#include "kernels/threads.hpp"
+
+namespace dsop::kernels {
+namespace {
+
+constexpr std::size_t streaming_bytes = 32 * 1024 * 1024;
+constexpr std::size_t parallel_work = 1 << 20;
+
+template <class T>
+struct alignas(stream_alignment) CacheLine {
+  T elements[stream_alignment / sizeof(T)];
+};
+
+template <class T>
+bool streams(MatrixView<T> c) {
+  return c.rows * c.columns * sizeof(T) >= streaming_bytes && c.stride * sizeof(T) % stream_alignment == 0 &&
+         reinterpret_cast<std::uintptr_t>(c.data) % sizeof(T) == 0;
+}
+
+/// Columns of C before the first cache line that is whole in every row.
+template <class T>
+std::size_t unaligned_columns(MatrixView<T> c) {
+  const std::size_t past = reinterpret_cast<std::uintptr_t>(c.data) % stream_alignment;
+  return past == 0 ? 0 : std::min(c.columns, (stream_alignment - past) / sizeof(T));
+}
+
+template <class T>
+void own_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate,
+                 InstructionSet instructions) {
+  const RankK<T> kernel = rank_k<T>(std::min(instructions, best_instruction_set()));
+  const std::size_t bands = (c.rows + kernel.block_rows - 1) / kernel.block_rows;
+  const bool parallel = c.rows * c.columns * (a.rows + 8) >= parallel_work;
+  const std::size_t threads = parallel ? std::min(bands, thread_count()) : 1;
+  const Write write = accumulate ? Write::add : streams(c) ? Write::stream : Write::overwrite;
+  const std::size_t head = write == Write::stream ? unaligned_columns(c) : 0;
+
+  const std::size_t most_rows = (bands + threads - 1) / threads * kernel.block_rows;
+  const Panels panels = choose_panels(kernel, a.rows, most_rows, c.columns);
+  const std::size_t line = sizeof(CacheLine<T>) / sizeof(T);
+  const std::size_t lines = (a.rows * (panels.row_panel + panels.column_panel) + line - 1) / line;
+  const auto workspace = std::make_unique_for_overwrite<CacheLine<T>[]>(threads * lines);
+
+  on_threads(threads, [&](std::size_t t, std::size_t team) {
+    const std::size_t first = std::min(c.rows, bands * t / team * kernel.block_rows);
+    const std::size_t last = std::min(c.rows, bands * (t + 1) / team * kernel.block_rows);
+    const auto part = [&](std::size_t column, std::size_t columns, Write how) {
+      blocked_product<T>(kernel, panels, column_range(a, first, last - first), column_range(b, column, columns),
+                         column_range(c.row_range(first, last - first), column, columns), scale, how,
+                         workspace[t * lines].elements);
+    };
+    part(0, head, Write::overwrite);
+    part(head, c.columns - head, write);
+  });
+}
+
+}  // namespace
+
+template <class T>
+std::size_t largest_inner_dimension() {
+  return std::is_same_v<T, float> ? 32 : 16;
+}
+
+template <class T>
+void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate,
+             ProductMethod method) {
+  if (c.rows == 0 || c.columns == 0) return;
+  if (a.rows == 0) {
+    for (std::size_t i = 0; i < c.rows && !accumulate; ++i) std::fill_n(c.row(i), c.columns, T{0});
+    return;
+  }
+  if (method.blas_allowed && a.rows > largest_inner_dimension<T>() && fits_gemm(a, b, c))
+    gemm(a, b, c, scale, accumulate);
+  else
+    own_product(a, b, c, scale, accumulate, method.instructions);
+}
+
+template std::size_t largest_inner_dimension<float>();
+template std::size_t largest_inner_dimension<double>();
+template void product(MatrixView<const float>, MatrixView<const float>, MatrixView<float>, float, bool, ProductMethod);
+template void product(MatrixView<const double>, MatrixView<const double>, MatrixView<double>, double, bool,
+                      ProductMethod);
+
+}  // namespace dsop::kernels

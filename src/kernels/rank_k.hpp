@@ -1,0 +1,46 @@
+// The innermost kernel: a few rows of C, held in vector registers while k runs.
+#pragma once
+
+#include <cstddef>
+
+#include <dsop/views.hpp>
+
+#include "kernels/outer_product.hpp"
+
+namespace dsop::kernels {
+
+/// What happens to C. `stream` overwrites past the caches; every row of C must then start at a multiple of
+/// `stream_alignment` bytes, and the writing thread must call `finish_streaming` before others read C.
+enum class Write : unsigned char { overwrite, add, stream };
+
+inline constexpr std::size_t stream_alignment = 64;
+void finish_streaming();
+
+/// The work of one call: at most `block_rows` whole rows of (a part of) C.
+/// a: element (k, i) at a[k * block_rows + i].
+/// b: one block of `block_columns` columns after the other; element (k, j) of a block at [k * block_columns + j].
+/// Both are padded with any finite values where C has fewer rows or columns.
+template <class T>
+struct Band {
+  const T* a;
+  const T* b;
+  std::size_t inner;
+  MatrixView<T> c;
+  T scale;
+  Write write;
+};
+
+/// A kernel for one instruction set and the shape of the block of C that it keeps in registers. Each element is
+/// scale * (((a_0 b_0) + a_1 b_1) + ...) (+ C), whatever the shape.
+template <class T>
+struct RankK {
+  std::size_t block_rows;
+  std::size_t block_columns;
+  void (*multiply)(const Band<T>&);
+};
+
+/// The kernel for `set`, which the processor must have.
+template <class T>
+RankK<T> rank_k(InstructionSet set);
+
+}  // namespace dsop::kernels
