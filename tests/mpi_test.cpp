@@ -1,0 +1,134 @@
+// Over real MPI: the same sweep as on threads, and what only MPI has. Every rank runs every test to its end; failures
+// of any rank fail all.
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+
+#include <dsop/mpi.hpp>
+
+#include "failures.hpp"
+#include "outer_product_cases.hpp"
+#include "transport/mpi_transport.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+// All ranks' failures, on all ranks.
+std::string failures_of_all(const Failures& own) {
+  std::string text = own.text();
+  int rank = 0;
+  int size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  std::string all;
+  for (int speaker = 0; speaker < size; ++speaker) {
+    int length = static_cast<int>(text.size());
+    MPI_Bcast(&length, 1, MPI_INT, speaker, MPI_COMM_WORLD);
+    std::string words = speaker == rank ? text : std::string(static_cast<std::size_t>(length), ' ');
+    MPI_Bcast(words.data(), length, MPI_CHAR, speaker, MPI_COMM_WORLD);
+    all += words;
+  }
+  return all;
+}
+
+Transport& world() {
+  return TransportOf<MPI_Comm>::get(MPI_COMM_WORLD);
+}
+
+void sweep(Transport& transport, Failures& failures) {
+  sweep_outer_products(transport, [&](const std::string& text) { failures.add(text); });
+}
+
+}  // namespace
+
+TEST_CASE("every outer-product algorithm is exact over MPI") {
+  Failures failures;
+  sweep(world(), failures);
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("messages longer than MPI's counts travel in pieces") {
+  // 60 bytes is no multiple of a double's size, and far below what these messages have.
+  Failures failures;
+  MpiTransport transport(MPI_COMM_WORLD, 60);
+  for (const std::string& algorithm : usable_algorithms(transport)) {
+    const Case c{33, 17, std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 3), 1, false, 0};
+    failures.check(wrong_elements<float>(transport, algorithm, c).empty(), algorithm + " f32 is wrong in pieces");
+    failures.check(wrong_elements<double>(transport, algorithm, c).empty(), algorithm + " f64 is wrong in pieces");
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("the bits are the same where cores and threads differ", "[bits]") {
+  Failures failures;
+  for (const std::string& algorithm : usable_algorithms(world()))
+    for (const std::size_t k : {3, 100}) {
+      failures.check(different_bits<float>(world(), algorithm, 300, 211, k).empty(), algorithm + " f32 differs");
+      failures.check(different_bits<double>(world(), algorithm, 211, 300, k).empty(), algorithm + " f64 differs");
+    }
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("a layer works on a part of the ranks, in another order") {
+  Failures failures;
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm part = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &part);
+  {
+    OuterProduct<float> layer(part, {.rows = 3, .columns = 2, .max_pairs = 1});
+    const float a[] = {1, 2, 3};
+    const float b[] = {1, static_cast<float>(rank)};
+    float G[6] = {};
+    layer.run({{a, 1, 3}, {b, 1, 2}}, {G, 3, 2});
+    int size = 0;
+    MPI_Comm_size(part, &size);
+    float ranks_sum = 0;
+    MPI_Allreduce(&b[1], &ranks_sum, 1, MPI_FLOAT, MPI_SUM, part);
+    failures.check(G[4] == 3.0F * static_cast<float>(size) && G[5] == 3 * ranks_sum, "G is wrong on a part");
+  }
+  MPI_Comm_free(&part);
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("communicators are freed with those that they were made from") {
+  // Open MPI runs out of communicators after some ten thousand.
+  Failures failures;
+  for (int i = 0; i < 20000; ++i) {
+    MPI_Comm mine = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_SELF, &mine);
+    try {
+      const float a = 2;
+      float G = 0;
+      dsop::dsop(mine, {{&a, 1, 1}, {&a, 1, 1}}, MatrixView<float>(&G, 1, 1));
+      failures.check(G == 4, "G is wrong");
+    } catch (const Error& error) {
+      failures.add(error.what());
+      break;
+    }
+    MPI_Comm_free(&mine);
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("a bad argument on one rank throws on all, and the communicator still works") {
+  Failures failures;
+  const int last = world().size() - 1;
+  std::vector<float> G(6);
+  const bench::InputFactors<float> own(1, world().rank(), 1, world().rank() == last ? 4 : 3, 2);
+  const std::string error = argument_error_of([&] { dsop<float>(world(), own.view(), {G.data(), 3, 2}); });
+  failures.check(error == "rank " + std::to_string(last) + ": a.columns is 4, expected gradient.rows = 3", error);
+  const Case good{3, 4, std::vector<std::size_t>(static_cast<std::size_t>(last) + 1, 2), 1, false, 0};
+  failures.check(wrong_elements<float>(world(), "auto", good).empty(), "the next call is wrong");
+  CHECK(failures_of_all(failures) == "");
+}
+
+int main(int argc, char** argv) {
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
+  int status = Catch::Session().run(argc, argv);
+  MPI_Allreduce(MPI_IN_PLACE, &status, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return status;
+}
