@@ -16,5 +16,6 @@ nlohmann::ordered_json host_facts();
 std::string ranks_and_cores(const Transport& transport);
 
 int cores();
+std::string host_name();
 
 }  // namespace dsop::bench

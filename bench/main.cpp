@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
       "Tables go to stdout, words to stderr. See also the environment variable DSOP_ALGORITHM.",
       "dsop-bench"};
   app.set_version_flag("--version", bench::version);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // none at all is refused below: then a misspelt one is named
   const auto add_ranks = [&](CLI::App* command) {
     command->add_option("--ranks", line.ranks, "Ranks as threads (default 4); under mpirun, MPI's own number")
         ->check(CLI::Range(1, 1024));
@@ -124,6 +124,7 @@ int main(int argc, char** argv) {
 
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
     if (list->parsed()) bench::print_list(line.markdown);
     if (info->parsed())
       return dsop::launch::run(line.ranks, default_ranks,

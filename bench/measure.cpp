@@ -7,6 +7,7 @@
 #include "collect.hpp"
 #include "inputs.hpp"
 #include "launch/launch.hpp"
+#include "memory.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -40,6 +41,14 @@ std::vector<double> Measurement::iteration_seconds() const {
 template <class T>
 std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<std::string>& algorithms,
                                  const Protocol& protocol) {
+  CountingTransport counted(transport);
+  std::vector<OuterProduct<T>> layers;  // first: they refuse sizes that no memory could hold
+  for (const std::string& algorithm : algorithms)
+    layers.emplace_back(counted, Shape{point.rows, point.columns, point.pairs},
+                        Options{.algorithm = algorithm, .machine = protocol.machine});
+  std::size_t needed_bytes = (point.rows * point.columns + point.pairs * (point.rows + point.columns)) * sizeof(T);
+  for (const OuterProduct<T>& layer : layers) needed_bytes += layer.plan().workspace_bytes;
+  check_memory(transport, needed_bytes);
   std::optional<InputFactors<T>> own;
   std::vector<T> gradient;
   launch::on_all_ranks(transport, [&] {
@@ -48,19 +57,15 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   });
   const MatrixView<T> G(gradient.data(), point.rows, point.columns);
 
-  CountingTransport counted(transport);
-  std::vector<OuterProduct<T>> layers;
   std::vector<Measurement> measurements;
-  for (const std::string& algorithm : algorithms) {
-    layers.emplace_back(counted, Shape{point.rows, point.columns, point.pairs},
-                        Options{.algorithm = algorithm, .machine = protocol.machine});
-    if (protocol.progress) protocol.progress(algorithm, 0);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (protocol.progress) protocol.progress(algorithms[i], 0);
     std::fill(gradient.begin(), gradient.end(), std::numeric_limits<T>::quiet_NaN());
     const Traffic before = counted.payload();
-    layers.back().run(own->view(), G);  // also warms up: memory is touched, connections are made
+    layers[i].run(own->view(), G);  // also warms up: memory is touched, connections are made
     const Traffic after = counted.payload();
 
-    Measurement& row = measurements.emplace_back(Measurement{algorithm, layers.back().plan(), {}, {}, {}});
+    Measurement& row = measurements.emplace_back(Measurement{algorithms[i], layers[i].plan(), {}, {}, {}});
     row.busiest = {largest_of_all_ranks(transport, after.messages - before.messages),
                    largest_of_all_ranks(transport, after.bytes - before.bytes)};
     if (!protocol.verify) continue;

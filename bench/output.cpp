@@ -37,7 +37,8 @@ void print_table_head(std::ostream& out, const Transport& transport, DataType ty
          "the busiest rank's\n"
       << "# x base: how many times faster than " << base << " in this run\n"
       << "#    rows     cols  pairs  ranks  algorithm                    median(us)      p95(us)  algbw(GB/s)     "
-         "sent(B)   msgs       flops   x base   #wrong\n";
+         "sent(B)   msgs       flops   x base   #wrong\n"
+      << std::flush;
 }
 
 void print_table_rows(std::ostream& out, const std::vector<Measurement>& measurements, const std::string& base) {

@@ -1,0 +1,45 @@
+#include "memory.hpp"
+
+#include <fstream>
+#include <string>
+
+#include <dsop/errors.hpp>
+
+#include "collect.hpp"
+#include "host.hpp"
+#include "launch/launch.hpp"
+
+namespace dsop::bench {
+namespace {
+
+struct Need {
+  std::size_t host;  // a hash of its name
+  std::size_t bytes;
+};
+
+// Bytes, or 0 where the system does not tell.
+std::size_t available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::size_t kilobytes = 0;
+  for (std::string unit; file >> name >> kilobytes; std::getline(file, unit))
+    if (name == "MemAvailable:") return kilobytes * 1024;
+  return 0;
+}
+
+}  // namespace
+
+void check_memory(Transport& transport, std::size_t needed_bytes) {
+  const std::size_t host = std::hash<std::string>()(host_name());
+  std::size_t needed_on_host = 0;
+  for (const Need& need : of_all_ranks(transport, Need{host, needed_bytes}))
+    if (need.host == host) needed_on_host += need.bytes;
+  launch::on_all_ranks(transport, [&] {
+    const std::size_t available = available_bytes();
+    if (available > 0 && needed_on_host > available)
+      throw Error("out of memory: the ranks on " + host_name() + " need " + std::to_string(needed_on_host) +
+                  " bytes and " + std::to_string(available) + " are available");
+  });
+}
+
+}  // namespace dsop::bench

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""dsop-bench as a person uses it: wrong options, killed ranks, Ctrl-C, and what its output holds.
+
+Usage: command_line_test.py DSOP_BENCH README [MPIRUN]
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import uuid
+from pathlib import Path
+
+BENCH = ""
+README = ""
+MPIRUN = ""
+
+
+def run(*arguments: str, ranks: int = 0) -> subprocess.CompletedProcess:
+    """dsop-bench with these arguments; with `ranks`, under mpirun."""
+    return subprocess.run(command(*arguments, ranks=ranks), capture_output=True, text=True, timeout=60)
+
+
+def command(*arguments: str, ranks: int = 0) -> list[str]:
+    launcher = [MPIRUN, "-n", str(ranks)] if ranks else []
+    return [*launcher, BENCH, *arguments]
+
+
+def processes_marked(mark: str) -> list[int]:
+    """The processes whose environment holds this run's mark."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and mark.encode() in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            pass
+    return found
+
+
+class LongRun:
+    """A benchmark that would run for hours, with everything it starts marked."""
+
+    def __init__(self, ranks: int = 0) -> None:
+        self.mark = f"DSOP_TEST_RUN={uuid.uuid4()}"
+        name, value = self.mark.split("=")
+        line = command("outer-product", "--rows", "1500", "--algorithm", "allreduce-ring", "--iterations", "1000000",
+                       ranks=ranks)
+        self.process = subprocess.Popen(line, env={**os.environ, name: value}, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, start_new_session=True)
+        expected = 1 + ranks if ranks else 1
+        deadline = time.monotonic() + 20
+        while len(processes_marked(self.mark)) < expected and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)  # well into the benchmark
+
+    def end(self) -> int:
+        """Its exit status; kills it if it does not end within ten seconds, and says so by -999."""
+        try:
+            self.process.communicate(timeout=10)
+            status = self.process.returncode
+        except subprocess.TimeoutExpired:
+            status = -999
+        deadline = time.monotonic() + 5
+        while processes_marked(self.mark) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.orphans = processes_marked(self.mark)
+        for process in self.orphans:
+            os.kill(process, signal.SIGKILL)
+        return status
+
+    def rank_processes(self) -> list[int]:
+        names = {p: Path(f"/proc/{p}/comm").read_text().strip() for p in processes_marked(self.mark)}
+        return [p for p, name in names.items() if name == Path(BENCH).name]
+
+
+class Refusing(unittest.TestCase):
+    def assert_refused(self, result: subprocess.CompletedProcess, *words: str) -> None:
+        self.assertNotEqual(result.returncode, 0, result)
+        for word in words:
+            self.assertIn(word, result.stderr)
+
+
+class OnThreads(Refusing):
+    def test_wrong_options(self) -> None:
+        self.assert_refused(run(), "subcommand is required")
+        self.assert_refused(run("outer-produkt"), "outer-produkt")
+        self.assert_refused(run("outer-product", "--row", "5"), "--row")
+        self.assert_refused(run("outer-product", "--ranks", "0"), "--ranks", "0")
+        self.assert_refused(run("outer-product", "--iterations", "-3"), "--iterations")
+        self.assert_refused(run("outer-product", "--dtype", "f16"), "--dtype", "f16", "f32")
+        for text in ["12x", "", "5:1:2", "1:5", "1:5:0", "-1", "1,,2", "99999999999999999999999"]:
+            self.assert_refused(run("outer-product", "--rows", text), f'--rows is "{text}", expected whole numbers')
+
+    def test_unknown_algorithm_lists_the_known(self) -> None:
+        self.assert_refused(run("outer-product", "--algorithm", "rign"), "algorithm is rign", "allreduce-ring")
+
+    def test_algorithm_that_cannot_run_here(self) -> None:
+        self.assert_refused(run("outer-product", "--algorithm", "allreduce-mpi"), "these ranks do not use MPI")
+
+    def test_sizes_that_overflow(self) -> None:
+        big = str(2**32)
+        self.assert_refused(run("outer-product", "--rows", big, "--cols", big), "does not fit into memory")
+
+    def test_memory_that_is_not_there(self) -> None:
+        self.assert_refused(run("outer-product", "--rows", "8000000"), "ranks 0-3: no memory for a workspace of")
+        self.assert_refused(run("outer-product", "--rows", "500000", "--algorithm", "allgather"),
+                            "out of memory: the ranks on", "need 4000")
+
+    def test_files(self) -> None:
+        self.assert_refused(run("outer-product", "--out", "/no/such/folder/x"), "--out /no/such/folder/x")
+        self.assert_refused(run("outer-product", "--machine", "/no/such/file"), "/no/such/file", "can't be opened")
+        self.assert_refused(run("calibrate", "--ranks", "1", "--out", "/no/such/folder/x"), "/no/such/folder/x")
+
+    def test_json_lines(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            out = f"{folder}/rows.jsonl"
+            result = run("outer-product", "--ranks", "3", "--rows", "50", "--cols", "20,30", "--pairs", "2", "--verify",
+                         "--iterations", "4", "--algorithm", "allgather,allreduce-ring,auto", "--out", out)
+            self.assertEqual(result.returncode, 0, result)
+            rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
+        self.assertEqual(len(rows), 6)
+        first = rows[0]
+        for name, value in {"family": "outer-product", "algorithm": "allgather", "rows": 50, "columns": 20, "pairs": 2,
+                            "ranks": 3, "dtype": "f32", "transport": "threads", "wrong": 0, "messages_sent": 2,
+                            "bytes_sent": 2 * 2 * 70 * 4, "flops": 2 * 6 * 50 * 20}.items():
+            self.assertEqual(first[name], value, name)
+        self.assertEqual([len(first["seconds"]), len(first["seconds"][0])], [4, 3])
+        self.assertTrue(all(sample > 0 for iteration in first["seconds"] for sample in iteration))
+        self.assertIn("cpu", first["host"])
+        table = [line for line in result.stdout.splitlines() if not line.startswith("#")]
+        self.assertEqual(len(table), 6)
+        self.assertTrue(all(len(line.split()) == 13 for line in table), result.stdout)
+
+    def test_calibrated_machine_is_planned_for(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            out = f"{folder}/machine.json"
+            self.assertEqual(run("calibrate", "--ranks", "2", "--out", out).returncode, 0)
+            result = run("info", "--ranks", "2", "--machine", out)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn(f"machine: {out}", result.stdout)
+
+    def test_readme_is_current(self) -> None:
+        readme = Path(README).read_text()
+        table = run("list", "--markdown").stdout
+        self.assertIn(table, readme, "the table of algorithms differs from dsop-bench list --markdown")
+        example = (Path(README).parent / "examples/minimal.cpp").read_text()
+        self.assertIn(example, readme, "the example differs from examples/minimal.cpp")
+
+    def test_interrupt_on_threads(self) -> None:
+        job = LongRun()
+        os.kill(job.process.pid, signal.SIGINT)
+        self.assertNotIn(job.end(), [0, -999])
+        self.assertEqual(job.orphans, [])
+
+
+@unittest.skipUnless(sys.argv[3:], "built without MPI")
+class UnderMpirun(Refusing):
+    def test_uses_mpi_by_itself(self) -> None:
+        result = run("outer-product", "--ranks", "3", "--rows", "40", "--verify", ranks=3)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("3 ranks (mpi)", result.stdout)
+        self.assertIn("allreduce-mpi", result.stdout)
+
+    def test_other_number_of_ranks(self) -> None:
+        self.assert_refused(run("outer-product", "--ranks", "4", ranks=2), "--ranks is 4, expected the 2")
+
+    def test_errors_are_told_once(self) -> None:
+        result = run("outer-product", "--algorithm", "rign", ranks=3)
+        self.assert_refused(result, "algorithm is rign")
+        self.assertEqual(result.stderr.count("algorithm is rign"), 1, result.stderr)
+        result = run("outer-product", "--rows", "12x", ranks=3)
+        self.assertEqual(result.stderr.count('--rows is "12x"'), 1, result.stderr)
+        result = run("outer-product", "--dtype", "f16", ranks=3)
+        self.assertEqual(result.stderr.count("f16"), 1, result.stderr)
+
+    def test_interrupt(self) -> None:
+        job = LongRun(ranks=3)
+        os.kill(job.process.pid, signal.SIGINT)
+        self.assertNotIn(job.end(), [0, -999])
+        self.assertEqual(job.orphans, [])
+
+    def test_killed_rank_ends_the_job(self) -> None:
+        job = LongRun(ranks=3)
+        os.kill(job.rank_processes()[1], signal.SIGKILL)
+        self.assertNotIn(job.end(), [0, -999])
+        self.assertEqual(job.orphans, [])
+
+
+if __name__ == "__main__":
+    BENCH, README = sys.argv[1:3]
+    MPIRUN = sys.argv[3] if sys.argv[3:] else ""
+    unittest.main(argv=sys.argv[:1], verbosity=2)
