@@ -1,0 +1,157 @@
+#include "idx.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <iomanip>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace examples {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const fs::path& path, const std::string& what) {
+  throw std::runtime_error(path.string() + ": " + what);
+}
+
+/// A file that is unpacked while it is read if it is gzip'd.
+class InputFile {
+ public:
+  explicit InputFile(const fs::path& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
+    if (!file_) fail(path, std::string("can't be opened: ") + std::strerror(errno));
+  }
+
+  /// Reads until `bytes` is full or the file ends; returns how many bytes it has read.
+  std::size_t read(std::span<std::uint8_t> bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const auto most = static_cast<unsigned>(std::min<std::size_t>(bytes.size() - done, 1U << 30));
+      const int count = gzread(file_.get(), bytes.data() + done, most);
+      if (count < 0) fail(path_, words_for_error());
+      if (count == 0) break;
+      done += static_cast<std::size_t>(count);
+    }
+    return done;
+  }
+
+  /// Whether the file has ended in the middle of gzip'd data, as far as read() has looked.
+  bool ends_early() const {
+    int error = Z_OK;
+    gzerror(file_.get(), &error);
+    return error == Z_BUF_ERROR;
+  }
+
+ private:
+  struct Close {
+    void operator()(gzFile file) const { gzclose_r(file); }
+  };
+
+  std::string words_for_error() const {
+    int error = Z_OK;
+    const std::string words = gzerror(file_.get(), &error);
+    return error == Z_ERRNO ? std::string("can't be read: ") + std::strerror(errno) : "damaged: " + words;
+  }
+
+  fs::path path_;
+  std::unique_ptr<gzFile_s, Close> file_;
+};
+
+/// The header's next 4 bytes.
+std::array<std::uint8_t, 4> read_word(InputFile& file, const fs::path& path) {
+  std::array<std::uint8_t, 4> word{};
+  if (file.read(word) < word.size()) fail(path, "truncated: it ends within the header of an IDX file");
+  return word;
+}
+
+void check_magic(std::span<const std::uint8_t, 4> magic, std::size_t dimensions, const fs::path& path) {
+  std::ostringstream text;
+  text << std::hex << std::setfill('0');
+  for (const std::uint8_t byte : magic) text << std::setw(2) << int{byte} << ' ';
+  if (magic[0] != 0 || magic[1] != 0 || magic[2] != 8)
+    fail(path, "not an IDX file of bytes: it starts with " + text.str() + "(expected 00 00 08)");
+  if (magic[3] != dimensions)
+    fail(path, "has " + std::to_string(magic[3]) + " dimensions, expected " + std::to_string(dimensions));
+}
+
+std::vector<std::size_t> read_shape(InputFile& file, std::size_t dimensions, const fs::path& path) {
+  std::vector<std::size_t> shape;
+  std::size_t room = std::numeric_limits<std::size_t>::max() / 2;
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    std::size_t size = 0;
+    for (const std::uint8_t byte : read_word(file, path)) size = 256 * size + byte;
+    if (size == 0) fail(path, "dimension " + std::to_string(d + 1) + " has size 0, expected at least 1");
+    room /= size;
+    shape.push_back(size);
+  }
+  if (room == 0) fail(path, "the sizes in its header are too large: their product has no room in 64 bits");
+  return shape;
+}
+
+/// `folder`/`name` or `folder`/`name`.gz, if there is one.
+std::optional<fs::path> find_file(const fs::path& folder, const std::string& name) {
+  for (const char* const ending : {"", ".gz"})
+    if (const fs::path path = folder / (name + ending); fs::exists(path)) return path;
+  return std::nullopt;
+}
+
+Digits read_pair(const fs::path& images_path, const fs::path& labels_path) {
+  IdxArray images = read_idx(images_path, 3);
+  IdxArray labels = read_idx(labels_path, 1);
+  if (labels.shape[0] != images.shape[0])
+    fail(labels_path, "has " + std::to_string(labels.shape[0]) + " labels, expected one for each of the " +
+                          std::to_string(images.shape[0]) + " images of " + images_path.filename().string());
+  const auto wrong = std::find_if(labels.values.begin(), labels.values.end(), [](std::uint8_t l) { return l > 9; });
+  if (wrong != labels.values.end())
+    fail(labels_path, "label " + std::to_string(wrong - labels.values.begin()) + " (counted from 0) is " +
+                          std::to_string(*wrong) + ", expected 0 to 9");
+  return {images.shape[1], images.shape[2], std::move(images.values), std::move(labels.values)};
+}
+
+}  // namespace
+
+IdxArray read_idx(const fs::path& path, std::size_t dimensions) {
+  InputFile file(path);
+  check_magic(read_word(file, path), dimensions, path);
+  IdxArray array{read_shape(file, dimensions, path), {}};
+  const std::size_t header_bytes = 4 + 4 * dimensions;
+  std::size_t expected = 1;
+  for (const std::size_t size : array.shape) expected *= size;
+
+  // The header may lie, so memory grows with what has been read. zlib verifies the checksum, and sees that it is
+  // missing, only when it is asked for much more than there is.
+  std::size_t found = 0;
+  do {
+    array.values.resize(std::max<std::size_t>(2 * found, 1U << 20));
+    found += file.read(std::span(array.values).subspan(found));
+  } while (found == array.values.size() && found <= expected);
+  const std::string expected_bytes = "expected " + std::to_string(header_bytes + expected) + " bytes, found ";
+  if (found < expected) fail(path, "truncated: " + expected_bytes + std::to_string(header_bytes + found));
+  if (found > expected) fail(path, "too long: " + expected_bytes + "more");
+  if (file.ends_early()) fail(path, "truncated: " + expected_bytes + "them, but not the checksum of the gzip'd data");
+  array.values.resize(expected);
+  return array;
+}
+
+Digits read_digits(const fs::path& folder) {
+  if (!fs::is_directory(folder)) fail(folder, "no such folder");
+  for (const std::string set : {"train", "t10k"}) {
+    const auto images = find_file(folder, set + "-images-idx3-ubyte");
+    const auto labels = find_file(folder, set + "-labels-idx1-ubyte");
+    if (images && labels) return read_pair(*images, *labels);
+    if (images) fail(folder, set + "-images-idx3-ubyte is there, but no " + set + "-labels-idx1-ubyte (or .gz)");
+    if (labels) fail(folder, set + "-labels-idx1-ubyte is there, but no " + set + "-images-idx3-ubyte (or .gz)");
+  }
+  fail(folder, "expected t10k-images-idx3-ubyte or train-images-idx3-ubyte (or .gz) in it, found neither");
+}
+
+}  // namespace examples

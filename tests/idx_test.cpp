@@ -1,0 +1,205 @@
+// Reading IDX files: good ones, plain and gzip'd, and every kind of bad one, all written by the test.
+#include "idx.hpp"
+
+#include <unistd.h>
+#include <zlib.h>
+
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Matchers::Contains;
+using examples::read_digits;
+using examples::read_idx;
+
+const std::string images_name = "t10k-images-idx3-ubyte";
+const std::string labels_name = "t10k-labels-idx1-ubyte";
+
+/// Lasts as long as the test case.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "idx_test.XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("can't make the folder " + name);
+    path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() { fs::remove_all(path_); }
+
+  const fs::path& path() const { return path_; }
+
+  fs::path write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path_ / name, std::ios::binary) << bytes;
+    return path_ / name;
+  }
+  fs::path write_gzipped(const std::string& name, const std::string& bytes) const {
+    const gzFile file = gzopen((path_ / name).c_str(), "wb");
+    gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+    gzclose(file);
+    return path_ / name;
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::string header(char type, const std::vector<std::uint32_t>& shape) {
+  std::string bytes{0, 0, type, static_cast<char>(shape.size())};
+  for (const std::uint32_t size : shape)
+    for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(size >> shift & 255U);
+  return bytes;
+}
+
+std::string values(std::size_t count) {
+  std::string bytes(count, '\0');
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<char>(i * 7 % 251);
+  return bytes;
+}
+
+std::string images_file(std::uint32_t count) {
+  return header(8, {count, 2, 3}) + values(6 * std::size_t{count});
+}
+std::string labels_file(const std::string& labels) {
+  return header(8, {static_cast<std::uint32_t>(labels.size())}) + labels;
+}
+
+std::string cut(const fs::path& path, std::uintmax_t missing_bytes) {
+  fs::resize_file(path, fs::file_size(path) - missing_bytes);
+  return path.string();
+}
+
+/// Expects an error that names the file and says each of `words`.
+template <class Read>
+void expect_error(Read read, const fs::path& file, const std::vector<std::string>& words) {
+  std::string message;
+  try {
+    read();
+  } catch (const std::runtime_error& error) {
+    message = error.what();
+  }
+  CHECK_THAT(message, Contains(file.string()));
+  for (const std::string& word : words) CHECK_THAT(message, Contains(word));
+}
+
+void expect_images_error(const fs::path& file, const std::vector<std::string>& words) {
+  expect_error([&] { read_idx(file, 3); }, file, words);
+}
+
+}  // namespace
+
+TEST_CASE("IDX: a good file, plain and gzip'd, gives its shape and bytes") {
+  const TemporaryFolder folder;
+  const std::size_t count = GENERATE(1, 4, 700000);  // the last does not fit in the first megabyte
+  const std::string bytes = images_file(static_cast<std::uint32_t>(count));
+  for (const auto& path : {folder.write("plain", bytes), folder.write_gzipped("packed.gz", bytes)}) {
+    const examples::IdxArray array = read_idx(path, 3);
+    CHECK(array.shape == std::vector<std::size_t>{count, 2, 3});
+    CHECK(std::string(array.values.begin(), array.values.end()) == values(6 * count));
+  }
+}
+
+TEST_CASE("IDX: digits of a folder, any mixture of plain and gzip'd, train before t10k") {
+  const TemporaryFolder folder;
+  folder.write(images_name, images_file(2));
+  folder.write_gzipped(labels_name + ".gz", labels_file("\3\7"));
+  const examples::Digits digits = read_digits(folder.path());
+  CHECK(digits.count() == 2);
+  CHECK(digits.rows == 2);
+  CHECK(digits.columns == 3);
+  CHECK(digits.pixels.size() == 12);
+  CHECK(digits.labels == std::vector<std::uint8_t>{3, 7});
+
+  folder.write("train-images-idx3-ubyte", images_file(1));
+  folder.write("train-labels-idx1-ubyte", labels_file("\5"));
+  CHECK(read_digits(folder.path()).labels == std::vector<std::uint8_t>{5});
+}
+
+TEST_CASE("IDX: a file that can't be read") {
+  const TemporaryFolder folder;
+  expect_images_error(folder.path() / "absent", {"can't be opened", "No such file"});
+  expect_images_error(folder.path(), {"can't be read", "Is a directory"});
+}
+
+TEST_CASE("IDX: a file of another kind") {
+  const TemporaryFolder folder;
+  expect_images_error(folder.write("text", "Call me Ishmael."), {"not an IDX file", "43 61 6c 6c", "00 00 08"});
+  expect_images_error(folder.write("floats", header(0x0d, {1, 1, 1}) + "1234"), {"not an IDX file", "00 00 0d 03"});
+  expect_images_error(folder.write("labels", labels_file("\1")), {"has 1 dimensions, expected 3"});
+}
+
+TEST_CASE("IDX: a file that is too short") {
+  const TemporaryFolder folder;
+  const std::string good = images_file(4);
+  expect_images_error(folder.write("empty", ""), {"truncated", "header"});
+  expect_images_error(folder.write("magic", good.substr(0, 3)), {"truncated", "header"});
+  expect_images_error(folder.write("sizes", good.substr(0, 15)), {"truncated", "header"});
+  expect_images_error(folder.write("no-values", good.substr(0, 16)), {"truncated", "expected 40", "found 16"});
+  expect_images_error(folder.write("one-less", good.substr(0, 39)), {"truncated", "expected 40", "found 39"});
+}
+
+TEST_CASE("IDX: a file that is too long") {
+  const TemporaryFolder folder;
+  expect_images_error(folder.write("plain", images_file(4) + "!"), {"too long", "expected", "40"});
+  expect_images_error(folder.write_gzipped("packed.gz", images_file(4) + "!"), {"too long", "expected", "40"});
+}
+
+TEST_CASE("IDX: gzip'd data that is cut or damaged") {
+  const TemporaryFolder folder;
+  const fs::path packed = folder.write_gzipped("packed.gz", images_file(10000));
+  SECTION("the checksum is missing") {
+    cut(packed, 8);
+    expect_images_error(packed, {"truncated"});
+  }
+  SECTION("half is missing") {
+    cut(packed, fs::file_size(packed) / 2);
+    expect_images_error(packed, {"truncated", "expected 60016", "found"});
+  }
+  SECTION("the checksum is wrong") {
+    std::fstream file(packed, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(-8, std::ios::end);
+    file << "oops";
+    file.close();
+    expect_images_error(packed, {"damaged"});
+  }
+}
+
+TEST_CASE("IDX: sizes that make no sense take no memory") {
+  const TemporaryFolder folder;
+  const std::uint32_t most = 0xffffffff;
+  expect_images_error(folder.write("huge", header(8, {most, 28, 28}) + "123"),
+                      {"truncated", "expected 3367254359296 bytes", "found 19"});
+  expect_images_error(folder.write("overflow", header(8, {most, most, most})), {"too large"});
+  expect_images_error(folder.write("wraps", header(8, {1U << 31, 1U << 31, 4}) + "123"), {"too large"});
+  expect_images_error(folder.write("empty", header(8, {0, 28, 28})), {"dimension 1 has size 0"});
+  expect_images_error(folder.write("flat", header(8, {1, 28, 0})), {"dimension 3 has size 0"});
+}
+
+TEST_CASE("IDX: images and labels that do not belong together") {
+  const TemporaryFolder folder;
+  folder.write(images_name, images_file(3));
+  const auto read = [&] { read_digits(folder.path()); };
+  expect_error(read, folder.path(), {"no " + labels_name});
+  fs::path labels = folder.write(labels_name, labels_file("\1\2"));
+  expect_error(read, labels, {"2 labels", "3 images", images_name});
+  labels = folder.write(labels_name, labels_file("\1\2\12"));
+  expect_error(read, labels, {"label 2", "is 10", "expected 0 to 9"});
+  fs::remove(folder.path() / images_name);
+  expect_error(read, folder.path(), {"no " + images_name});
+}
+
+TEST_CASE("IDX: a folder without the files") {
+  const TemporaryFolder folder;
+  expect_error([&] { read_digits(folder.path()); }, folder.path(), {images_name, "found neither"});
+  const fs::path absent = folder.path() / "absent";
+  expect_error([&] { read_digits(absent); }, absent, {"no such folder"});
+  const fs::path file = folder.write(images_name, images_file(1));
+  expect_error([&] { read_digits(file); }, file, {"no such folder"});
+}
