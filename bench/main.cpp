@@ -1,8 +1,9 @@
 // dsop-bench: the command line.
 #include <CLI/CLI.hpp>
 
-#include <cstdlib>
+#include <fstream>
 #include <iostream>
+#include <optional>
 
 #include <dsop/errors.hpp>
 
@@ -54,6 +55,18 @@ int run_outer_product(CommandLine& line) {
                            [&](Transport& transport) { bench::benchmark_outer_product(transport, options); });
 }
 
+int run_kernel(CommandLine& line) {
+  line.kernel.inner = bench::parse_numbers("--inner", line.inner);
+  if (line.kernel_out.empty()) {
+    bench::kernel_benchmark(line.kernel, std::cout, nullptr);
+    return 0;
+  }
+  std::ofstream out(line.kernel_out, std::ios::app);
+  if (!out) throw dsop::Error("--out " + line.kernel_out + ": can't be opened for writing");
+  bench::kernel_benchmark(line.kernel, std::cout, &out);
+  return 0;
+}
+
 int run_calibrate(const CommandLine& line) {
   return dsop::launch::run(line.ranks, default_ranks, [&](Transport& transport) {
     const dsop::Machine machine = bench::calibrate(transport);
@@ -95,7 +108,9 @@ int main(int argc, char** argv) {
   kernel->add_option("--rows", line.kernel.rows, "Rows of C")->capture_default_str();
   kernel->add_option("--cols", line.kernel.columns, "Columns of C")->capture_default_str();
   kernel->add_option("--inner", line.inner, "Inner dimensions K")->capture_default_str();
-  kernel->add_option("--dtype", line.type, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
+  kernel->add_option("--dtype", line.kernel.dtype, "f32, f64 or both")
+      ->check(CLI::IsMember({"f32", "f64", "both"}))
+      ->capture_default_str();
   kernel->add_option("--iterations", line.kernel.iterations, "Samples of each")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
@@ -129,7 +144,7 @@ int main(int argc, char** argv) {
     if (info->parsed())
       return dsop::launch::run(line.ranks, default_ranks,
                                [&](Transport& transport) { bench::print_info(transport, described_machine(line)); });
-    if (kernel->parsed()) return bench::run_kernel(line.kernel, line.inner, line.type, line.kernel_out);
+    if (kernel->parsed()) return run_kernel(line);
     if (calibrate->parsed()) return run_calibrate(line);
     if (outer_product->parsed()) return run_outer_product(line);
     return 0;
