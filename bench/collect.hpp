@@ -1,13 +1,13 @@
-// What a benchmark needs beyond messages: a common start, and everybody's numbers in one place.
+// What a benchmark needs beyond messages: everybody's numbers in one place, and seconds.
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <span>
 #include <vector>
 
 #include <dsop/transport.hpp>
 
+#include "clock.hpp"
 #include "patterns/bruck_allgather.hpp"
 
 namespace dsop::bench {
@@ -32,13 +32,12 @@ inline void barrier(Transport& transport) {
   of_all_ranks(transport, char{0});
 }
 
-/// Seconds that body() takes on this rank, started when all ranks are there.
+/// Seconds that body() takes on this rank.
 template <class Body>
-double seconds_of(Transport& transport, Body body) {
-  barrier(transport);
-  const auto start = std::chrono::steady_clock::now();
+double seconds_of(Body body) {
+  const double start = now_seconds();
   body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return now_seconds() - start;
 }
 
 }  // namespace dsop::bench

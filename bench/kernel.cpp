@@ -123,10 +123,9 @@ void write_json(std::ostream& lines, std::string_view type, std::size_t inner, c
                 const Contender& contender) {
   lines << R"({"benchmark": "kernel", "type": ")" << type << R"(", "rows": )" << options.rows << R"(, "columns": )"
         << options.columns << R"(, "inner": )" << inner << R"(, "contender": ")" << contender.name
-        << R"(", "threads": )" << kernels::thread_count() << R"(, "instructions": ")"
-        << name(best_instruction_set()) << R"(", "openblas_core": ")" << openblas_get_corename()
-        << R"(", "calls_per_sample": )" << contender.calls_per_sample << R"(, "seconds": [)" << std::setprecision(6)
-        << std::scientific;
+        << R"(", "threads": )" << kernels::thread_count() << R"(, "instructions": ")" << name(best_instruction_set())
+        << R"(", "openblas_core": ")" << openblas_get_corename() << R"(", "calls_per_sample": )"
+        << contender.calls_per_sample << R"(, "seconds": [)" << std::setprecision(6) << std::scientific;
   for (std::size_t i = 0; i < contender.seconds.size(); ++i) lines << (i == 0 ? "" : ", ") << contender.seconds[i];
   lines << "]}\n" << std::flush;
 }

@@ -70,15 +70,14 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
   ProgressLine progress(speaks);
   const std::vector<Point> all_points = points(options);
   for (std::size_t p = 0; p < all_points.size(); ++p) {
-    Protocol protocol{options.iterations, options.verify, options.machine, {}};
-    protocol.progress = [&](const std::string& algorithm, int iteration) {
+    MeasureOptions measure_options{options.verify, options.machine, options.protocol, {}};
+    measure_options.progress = [&](const std::string& what) {
       std::ostringstream text;
-      text << '[' << p + 1 << '/' << all_points.size() << "] " << describe(all_points[p]) << ": " << algorithm
-           << ", iteration " << iteration << " of " << options.iterations;
+      text << '[' << p + 1 << '/' << all_points.size() << "] " << describe(all_points[p]) << ": " << what;
       progress.show(text.str());
     };
     const auto measure_type = options.type == DataType::f32 ? measure<float> : measure<double>;
-    const std::vector<Measurement> rows = measure_type(transport, all_points[p], algorithms, protocol);
+    const std::vector<Measurement> rows = measure_type(transport, all_points[p], algorithms, measure_options);
     for (const Measurement& row : rows) wrong += row.wrong.value_or(0);
     if (!speaks) continue;
     progress.clear();
