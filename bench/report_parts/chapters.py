@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .curves import draw_run_times, draw_speedups, draw_volumes
 from .distributions import draw_violins
-from .heat_maps import draw_winners, draw_winners_over_rates
+from .heat_maps import draw_winners, draw_winners_over_ranks, draw_winners_over_rates
 from .measures import RunTime, Winner, predictions, run_times, speedups, winners
 from .page import Chapter
 from .rows import Refusal
@@ -87,7 +87,10 @@ def section_chapter(section: Section, base: str, interval: str, looks: dict[str,
     unpaired = _add_speedups(chapter, section, base, looks, folder)
     chapter.pictures += draw_run_times(section, times, interval, looks, folder)
     chapter.tables.append(run_time_table(section, times))
-    chapter.pictures += draw_violins(section, looks, folder)
+    if all(cell.is_exact for cell in section.cells.values()):
+        chapter.left_out.append("Spread of the times: the simulator gave every iteration of a row the same time.")
+    else:
+        chapter.pictures += draw_violins(section, looks, folder)
     _add_predictions(chapter, section, times, looks, folder)
     _add_volumes(chapter, section, looks, folder)
     _add_winners(chapter, section, interval, looks, folder)
@@ -100,9 +103,13 @@ def rates_chapter(families: list[list[Section]], found: dict[int, list[Winner]],
     """Which algorithm wins over ranks and link rate, from sections that differ in the rate only."""
     chapter = Chapter("Over ranks and link rates")
     for family in families:
-        pictures = draw_winners_over_rates(family, found, looks, folder)
-        chapter.pictures += pictures
-        if not pictures:
+        known = [section for section in family if found[section.number]]
+        ranks = {one.problem.ranks for section in known for one in found[section.number]}
+        if len(known) > 1:
+            chapter.pictures += draw_winners_over_rates(known, found, looks, folder)
+        elif len(ranks) > 1:
+            chapter.pictures += draw_winners_over_ranks(known[0], found[known[0].number], looks, folder)
+        else:
             numbers = ", ".join(str(section.number) for section in family)
-            chapter.left_out.append(f"Section {numbers}: needs two link rates or two rank counts and two algorithms.")
+            chapter.left_out.append(f"Section {numbers}: needs two link rates or two rank counts, and two algorithms.")
     return chapter

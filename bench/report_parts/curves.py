@@ -38,9 +38,10 @@ def _curve(items: Sequence[One], algorithm: str) -> list[One]:
     return sorted((item for item in items if item.cell.algorithm == algorithm), key=lambda item: item.cell.problem.size)
 
 
-def _dodge(index: int, count: int) -> float:
-    """A factor on x that sets the bars of algorithms at one N beside each other."""
-    return 1.012 ** (index - (count - 1) / 2)
+def _dodges(count: int, sizes: int, x_limits: tuple[float, float]) -> list[float]:
+    """Factors on x that set the bars of the algorithms at one N beside each other, in proportion to the axis."""
+    share = min(0.04, 0.3 / sizes / count)
+    return [(x_limits[1] / x_limits[0]) ** (share * (index - (count - 1) / 2)) for index in range(count)]
 
 
 def _points(axes: Axes, x: list[float], y: list[float], solid: list[bool], look: Look) -> None:
@@ -56,11 +57,10 @@ def _draw_speedup(axes: Axes, curve: list[Speedup], look: Look, shift: float) ->
     axes.fill_between(x, [one.ratio.low for one in curve], [one.ratio.high for one in curve],
                       color=look.colour, alpha=0.18, linewidth=0)
     for position, one in zip(x, curve):
+        axes.vlines(position, one.ratio.low, one.ratio.high, color=look.colour, linewidth=3.5, alpha=0.35)
         if one.percentile_10 is not None:
             axes.vlines(position, one.percentile_10, one.percentile_90, color=look.colour, linewidth=0.9)
-        else:
-            axes.vlines(position, one.ratio.low, one.ratio.high, color=look.colour, linewidth=3, alpha=0.35)
-    _points(axes, x, [one.ratio.median for one in curve], [one.ratio.reaches_confidence for one in curve], look)
+    _points(axes, x, [one.ratio.median for one in curve], [one.is_sure for one in curve], look)
 
 
 def _draw_run_time(axes: Axes, curve: list[RunTime], look: Look, shift: float) -> None:
@@ -68,23 +68,30 @@ def _draw_run_time(axes: Axes, curve: list[RunTime], look: Look, shift: float) -
     for position, one in zip(x, curve):
         axes.errorbar(position, one.seconds.median, ecolor=look.colour, elinewidth=1.0, capsize=2, fmt="none",
                       yerr=[[one.seconds.median - one.seconds.low], [one.seconds.high - one.seconds.median]])
-    _points(axes, x, [one.seconds.median for one in curve], [one.seconds.reaches_confidence for one in curve], look)
+    _points(axes, x, [one.seconds.median for one in curve], [one.is_sure for one in curve], look)
 
 
-def _draw_volume(axes: Axes, curve: list[Volume], look: Look, shift: float) -> None:
+def _stretched(x: list[float], y: list[float]) -> tuple[list[float], list[float]]:
+    """A line that can be seen even where there is one point only."""
+    return ([x[0] / 1.15, x[0] * 1.15], y * 2) if len(x) == 1 else (x, y)
+
+
+def _draw_volume(axes: Axes, curve: list[Volume], look: Look, _: float) -> None:
     known = [one for one in curve if one.formula_bytes]
-    axes.plot([one.cell.problem.size for one in known], [one.formula_bytes for one in known], color=look.colour,
-              linestyle=(0, (4, 2)), linewidth=1.0)
+    axes.plot(*_stretched([one.cell.problem.size for one in known], [one.formula_bytes for one in known]),
+              color=look.colour, linestyle=(0, (4, 2)), linewidth=1.0)
     counted = [one for one in curve if one.measured_bytes]
-    axes.plot([one.cell.problem.size * shift for one in counted], [one.measured_bytes for one in counted],
-              color=look.colour, marker=look.marker, linestyle="none")
+    # Algorithms that send the same stand on one spot: markers get smaller in the order they are drawn.
+    size = 8.0 * 0.87 ** len(axes.collections + axes.lines)
+    axes.plot([one.cell.problem.size for one in counted], [one.measured_bytes for one in counted], color=look.colour,
+              marker=look.marker, markersize=size, markeredgecolor="white", markeredgewidth=0.5, linestyle="none")
 
 
 def _draw_bounds(axes: Axes, items: list[Volume]) -> None:
     by_size = sorted({one.cell.problem.size: one for one in items}.items())
-    x = [size for size, _ in by_size]
-    axes.plot(x, [one.allreduce_bytes for _, one in by_size], color="#bbbbbb", linewidth=3.5, zorder=0.5)
-    least = [one.least_bytes for _, one in by_size]
+    sizes = [size for size, _ in by_size]
+    axes.plot(*_stretched(sizes, [one.allreduce_bytes for _, one in by_size]), color="#bbbbbb", linewidth=3.5, zorder=0.5)
+    x, least = _stretched(sizes, [one.least_bytes for _, one in by_size])
     axes.plot(x, least, color="#777777", linewidth=0.8, zorder=0.5)
     axes.fill_between(x, [min(least) / 1e6] * len(x), least, color="#efefef", zorder=0.4, linewidth=0)
 
@@ -104,6 +111,7 @@ def _panels_over_size(section: Section, items: list[One], looks: dict[str, Look]
     sizes = sorted({item.cell.problem.size for item in items})
     x_limits = _limits(sizes, 0.06) if len(sizes) > 1 else (sizes[0] / 1.5, sizes[0] * 1.5)
     y_limits = _limits([value for item in items for value in values(item)], 0.06)
+    shifts = _dodges(len(algorithms), len(sizes), x_limits)
     written = []
     for name, page in pages_of(list(_by_panel(items).items()), picture.name):
         handles = algorithm_handles(section, algorithms, looks, line) + legend
@@ -113,8 +121,8 @@ def _panels_over_size(section: Section, items: list[One], looks: dict[str, Look]
             axes.set(xscale="log", yscale="log", xlim=x_limits, ylim=y_limits)
             if background:
                 background(axes, members)
-            for index, algorithm in enumerate(algorithms):
-                draw(axes, _curve(members, algorithm), looks[algorithm], _dodge(index, len(algorithms)))
+            for algorithm, shift in zip(algorithms, shifts):
+                draw(axes, _curve(members, algorithm), looks[algorithm], shift)
             size_ticks(axes.xaxis, sizes)
             log_ticks(axes.yaxis, *y_limits, formatter)
             axes.set_title(panel_title(key), loc="left")
@@ -135,24 +143,24 @@ def draw_speedups(section: Section, speedups: list[Speedup], base: str, looks: d
         return [one.ratio.low, one.ratio.high, one.ratio.median, 1.0] + percentiles
 
     jobs = any(one.unit == "repetition" for one in speedups)
-    legend: Legend = [Patch(color="#999999", alpha=0.35, linewidth=0, label="bootstrap 95 % interval of the median")]
+    legend: Legend = [Line2D([], [], color=looks[base].colour, linestyle=(0, (1, 1.2)), label=f"{base} (base)")]
+    if any(one.ratio.low < one.ratio.high for one in speedups):
+        legend.append(Patch(color="#999999", alpha=0.45, linewidth=0, label="bootstrap 95 % interval of the median"))
     if jobs:
         legend.append(Line2D([], [], color="#555555", marker="|", markersize=9, linestyle="none",
                              label="10th to 90th percentile"))
-    if not all(one.ratio.reaches_confidence for one in speedups):
+    if not all(one.is_sure for one in speedups):
         legend.append(HOLLOW)
     caption = (
         f"Speedup over {base}, {section.setting.verb}. "
-        + ("A point is the median of the speedups of the repetitions, each formed within one job; the bar is their 10th to "
-           "90th percentile, the band a percentile bootstrap 95 % interval of the median. " if jobs else "")
-        + ("Where there was only one job, a point is the ratio of the medians over its iterations and the wide bar "
-           "resamples these: it says nothing about other jobs. " if any(one.unit == "iteration" for one in speedups) else "")
+        + ("A point is the median of the speedups of the repetitions, each formed within one job; the thin bar is their 10th "
+           "to 90th percentile, the band a percentile bootstrap 95 % interval of the median. " if jobs else "")
+        + ("Where there was only one job, a point is the ratio of the medians over its iterations and the band resamples "
+           "these: it says nothing about other jobs. " if any(one.unit == "iteration" for one in speedups) else "")
         + "Lines lead the eye, nothing was measured between points.")
 
     def background(axes: Axes, _: list[Speedup]) -> None:
-        axes.axhline(1.0, color=looks[base].colour, linewidth=0.9, linestyle=(0, (1, 1.5)))
-        axes.annotate(base, (1, 1.0), xycoords=("axes fraction", "data"), xytext=(-2, 2), textcoords="offset points",
-                      ha="right", va="bottom", fontsize=6.5, color="#444444")
+        axes.axhline(1.0, color=looks[base].colour, linewidth=1.1, linestyle=(0, (1, 1.2)))
 
     picture = Picture(f"{section.slug}-speedup", f"Speedup over {base}", caption)
     return _panels_over_size(section, speedups, looks, folder, picture, legend, f"times faster than {base}", PLAIN,
@@ -167,10 +175,13 @@ def draw_run_times(section: Section, times: list[RunTime], interval: str, looks:
         + ("one job's median over its iterations of the slowest rank" if by_jobs else "one iteration's slowest rank")
         + (", or, where there was one job only, one iteration of it. " if by_jobs else
            "; all samples come from one job, so the interval says nothing about other jobs. ")
-        + "Hollow markers: fewer than six samples, whose whole range is drawn and covers the median less often than 95 %.")
-    legend: Legend = [Line2D([], [], color="#555555", marker="|", markersize=9, linestyle="none",
-                             label="95 % interval of the median")]
-    if not all(time.seconds.reaches_confidence for time in times):
+        + ("" if all(time.is_sure for time in times) else
+           "Hollow markers: fewer than six samples, whose range covers the median less often than 95 %."))
+    legend: Legend = []
+    if any(time.seconds.low < time.seconds.high for time in times):
+        legend.append(Line2D([], [], color="#555555", marker="|", markersize=9, linestyle="none",
+                             label="95 % interval of the median"))
+    if not all(time.is_sure for time in times):
         legend.append(HOLLOW)
     picture = Picture(f"{section.slug}-run-times", "Run time", caption)
     return _panels_over_size(

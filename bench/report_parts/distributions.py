@@ -30,7 +30,7 @@ def density(sample: np.ndarray, positions: np.ndarray) -> np.ndarray:
 def _draw_violin(axes: Axes, seconds: np.ndarray, height: float, look: Look) -> None:
     logs = np.log10(seconds)
     if len(seconds) >= SMALLEST_VIOLIN and logs.max() - logs.min() > 1e-6:
-        positions = np.linspace(logs.min(), logs.max(), 200)
+        positions = np.linspace(logs.min(), logs.max(), 90)
         widths = density(logs, positions)
         widths *= HALF_WIDTH / widths.max()
         axes.fill_between(10**positions, height - widths, height + widths, color=look.colour, alpha=0.4, linewidth=0)

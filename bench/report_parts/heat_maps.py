@@ -33,6 +33,10 @@ def lead_text(winner: Winner) -> str:
     return f"{winner.lead:.2f}x" if winner.lead < 10 else f"{winner.lead:.0f}x"
 
 
+def loss_text(loss: float) -> str:
+    return f"+{100 * (loss - 1):.0f} %" if loss < 2 else f"{loss:.1f}x"
+
+
 def _draw_cell(axes: Axes, x: int, y: int, winner: Winner, looks: dict[str, Look]) -> None:
     look = looks[winner.best.cell.algorithm]
     axes.add_patch(Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, facecolor=look.colour, alpha=0.3, linewidth=0))
@@ -47,13 +51,14 @@ def _draw_cell(axes: Axes, x: int, y: int, winner: Winner, looks: dict[str, Look
         chosen = looks[winner.auto_choice]
         axes.plot(x - 0.24, y - 0.22, marker=chosen.marker, color=chosen.colour, markersize=6, markerfacecolor="white",
                   markeredgewidth=1.1)
-        axes.text(x - 0.08, y - 0.22, "not run" if loss is None else f"/ {loss:.2f}", ha="left", va="center", fontsize=6.5)
+        axes.text(x - 0.08, y - 0.22, "not run" if loss is None else loss_text(loss), ha="left", va="center", fontsize=6.5)
 
 
-def _draw_map(axes: Axes, panel: Map, looks: dict[str, Look]) -> None:
+def _draw_map(axes: Axes, panel: Map, shape: tuple[int, int], looks: dict[str, Look]) -> None:
+    """One panel in room for `shape` cells (columns, rows), the same in all panels, so that all cells have one size."""
     for (column, row), winner in panel.winners.items():
         _draw_cell(axes, panel.columns.index(column), panel.rows.index(row), winner, looks)
-    axes.set(xlim=(-0.5, len(panel.columns) - 0.5), ylim=(-0.5, len(panel.rows) - 0.5))
+    axes.set(xlim=(-0.5, shape[0] - 0.5), ylim=(-0.5, shape[1] - 0.5))
     axes.set_xticks(range(len(panel.columns)), panel.columns)
     axes.set_yticks(range(len(panel.rows)), panel.rows)
     axes.tick_params(length=0)
@@ -63,13 +68,12 @@ def _draw_map(axes: Axes, panel: Map, looks: dict[str, Look]) -> None:
     axes.set_title(panel.title, loc="left")
 
 
-def _caption(lead: str, simulated: bool, differs: bool) -> str:
+def _caption(lead: str, differs: bool) -> str:
     return (
-        f"{lead} The number is its lead: the second best's median over its own. "
-        + ("Hatched: no lead. " if simulated else "Hatched: the 95 % intervals of the two overlap, or can't be formed from "
-           "so few samples. ")
+        f"{lead} The number is its lead: the second best's median over its own. Hatched: the 95 % intervals of the two "
+        "overlap, or can't be formed from so few samples. "
         + ("Where the planner would choose another algorithm than the fastest it can choose, that stands below, as a hollow "
-           "marker with its time over the fastest's." if differs else
+           "marker with the time it takes more." if differs else
            "The planner's choice is the winner wherever the rows name a choice."))
 
 
@@ -79,7 +83,7 @@ def _legend(section: Section, winners: list[Winner], looks: dict[str, Look]) -> 
     handles: list[Line2D | Patch] = list(algorithm_handles(section, names, looks, "none"))
     if any(one.choice_differs for one in winners):
         handles.append(Line2D([], [], color="#555555", marker="o", markerfacecolor="white", linestyle="none",
-                              label="hollow: planner's choice / its loss"))
+                              label="hollow: planner's choice, time it loses"))
     if not all(one.clear for one in winners):
         handles.append(Patch(facecolor="#bbbbbb", edgecolor="white", hatch="////", linewidth=0, label="no clear winner"))
     return handles
@@ -96,7 +100,7 @@ def _draw_maps(section: Section, small_print: str, panels: list[Map], picture: P
         sheet = make_sheet(len(page), picture.title, _legend(section, shown, looks), small_print, form,
                            share_x=False, share_y=False)
         for axes, panel in zip(sheet.panels, page):
-            _draw_map(axes, panel, looks)
+            _draw_map(axes, panel, (widest, highest), looks)
             axes.set_xlabel(labels[0])
             axes.set_ylabel(labels[1])
         written.append(sheet.save(folder, Picture(name, picture.title, picture.caption)))
@@ -118,14 +122,17 @@ def _maps_over_size(winners: list[Winner]) -> list[Map]:
     return panels
 
 
+def _size_name(winners: list[Winner]) -> str:
+    return "N" if all(one.problem.shape == "1:1" for one in winners) else "sqrt(n m)"
+
+
 def draw_winners(section: Section, winners: list[Winner], looks: dict[str, Look], folder: Path) -> list[Picture]:
-    square = all(one.problem.rows == one.problem.columns for one in winners)
-    caption = _caption("The fastest algorithm (colour and marker) by the median.", section.setting.is_simulated,
+    caption = _caption("The fastest algorithm (colour and marker) by the median.",
                        any(one.choice_differs for one in winners))
     picture = Picture(f"{section.slug}-winners", "Fastest algorithm over N and pairs", caption)
     small_print = facts_text(section, [one.problem.ranks for one in winners])
     return _draw_maps(section, small_print, _maps_over_size(winners), picture,
-                      ("N" if square else "sqrt(n m)", "pairs a rank, k"), looks, folder)
+                      (_size_name(winners), "pairs a rank, k"), looks, folder)
 
 
 def rate_families(sections: list[Section]) -> list[list[Section]]:
@@ -137,7 +144,23 @@ def rate_families(sections: list[Section]) -> list[list[Section]]:
     return [sorted(family, key=lambda one: rate_bits_per_second(one.setting.rate)) for family in families.values()]
 
 
-def _maps_over_ranks(family: list[Section], winners: dict[int, list[Winner]]) -> list[Map]:
+def _maps_over_ranks(winners: list[Winner]) -> list[Map]:
+    """A panel for each pairs and shape; P across, N up."""
+    families: dict[tuple[int, str], list[Winner]] = {}
+    for winner in winners:
+        families.setdefault((winner.problem.pairs, winner.problem.shape), []).append(winner)
+    panels = []
+    for (pairs, shape), members in sorted(families.items()):
+        ranks = sorted({one.problem.ranks for one in members})
+        sizes = sorted({one.problem.size for one in members})
+        panels.append(Map(
+            title=f"k = {pairs}" + ("" if shape == "1:1" else f", n:m = {shape}"),
+            columns=[str(count) for count in ranks], rows=[plain_number(size) for size in sizes],
+            winners={(str(one.problem.ranks), plain_number(one.problem.size)): one for one in members}))
+    return panels
+
+
+def _maps_over_rates(family: list[Section], winners: dict[int, list[Winner]]) -> list[Map]:
     """A panel for each pairs and shape and for three sizes of them; P across, rates up."""
     rates = [section.setting.rate or "not set" for section in family]
     by_problem: dict[tuple[int, str, float], dict[tuple[str, str], Winner]] = {}
@@ -155,19 +178,25 @@ def _maps_over_ranks(family: list[Section], winners: dict[int, list[Winner]]) ->
     return panels
 
 
+def draw_winners_over_ranks(section: Section, winners: list[Winner], looks: dict[str, Look], folder: Path) -> list[Picture]:
+    """For a section that no other differs from in the link rate only."""
+    caption = _caption("The fastest algorithm (colour and marker) by the median, over ranks and N.",
+                       any(one.choice_differs for one in winners))
+    picture = Picture(f"{section.slug}-winners-over-ranks", "Fastest algorithm over ranks and N", caption)
+    small_print = facts_text(section, [one.problem.ranks for one in winners])
+    return _draw_maps(section, small_print, _maps_over_ranks(winners), picture, ("ranks, P", _size_name(winners)), looks, folder)
+
+
 def draw_winners_over_rates(family: list[Section], winners: dict[int, list[Winner]], looks: dict[str, Look],
                             folder: Path) -> list[Picture]:
-    """Nothing if no winner is known, or there is one rate and one rank count only."""
+    """For sections that differ in the link rate only."""
     shown = [one for section in family for one in winners[section.number]]
-    if not shown or len(family) == 1 and len({one.problem.ranks for one in shown}) == 1:
-        return []
     first = family[0]
     caption = _caption("The fastest algorithm (colour and marker) by the median, over ranks and link rate, for the smallest, "
                        "the middle and the largest N. Each row of a map comes from a section of its own.",
-                       first.setting.is_simulated, any(one.choice_differs for one in shown))
+                       any(one.choice_differs for one in shown))
     picture = Picture(f"{first.slug}-winners-over-rates", "Fastest algorithm over ranks and link rate", caption)
-    small_print = facts_text(first, [one.problem.ranks for one in shown])
-    if first.setting.cluster:
-        rates = ", ".join(section.setting.rate or "not set" for section in family)
-        small_print = small_print.replace(first.setting.cluster, f"{first.setting.cluster_without_rate} rates {rates}")
-    return _draw_maps(first, small_print, _maps_over_ranks(family, winners), picture, ("ranks, P", "link rate"), looks, folder)
+    rates = ", ".join(section.setting.rate or "not set" for section in family)
+    without_rate = replace(first, setting=replace(first.setting, cluster=first.setting.cluster_without_rate))
+    small_print = f"{facts_text(without_rate, [one.problem.ranks for one in shown])}; link rates {rates}"
+    return _draw_maps(first, small_print, _maps_over_rates(family, winners), picture, ("ranks, P", "link rate"), looks, folder)

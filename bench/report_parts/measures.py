@@ -23,6 +23,11 @@ class RunTime:
     samples: int
     seconds: Estimate
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval is a 95 % one, or there is nothing to estimate."""
+        return self.seconds.reaches_confidence or self.cell.is_exact
+
 
 @dataclass(frozen=True)
 class Speedup:
@@ -35,6 +40,11 @@ class Speedup:
     ratio: Estimate
     percentile_10: float | None
     percentile_90: float | None
+
+    @property
+    def is_sure(self) -> bool:
+        """As for run times; a ratio of two exact times is exact."""
+        return self.ratio.reaches_confidence or (self.cell.is_exact and self.ratio.low == self.ratio.high)
 
 
 @dataclass(frozen=True)
@@ -135,12 +145,9 @@ def _auto_choice(cells: list[Cell]) -> str | None:
     return min(names, key=lambda name: (-names[name], name)) if names else None
 
 
-def _is_clear(best: RunTime, second: RunTime, simulated: bool) -> bool:
-    """Whether the intervals of the two are apart; a simulator gives the same time again, so any lead is clear."""
-    if simulated:
-        return best.seconds.median < second.seconds.median
-    return (best.seconds.reaches_confidence and second.seconds.reaches_confidence
-            and best.seconds.high < second.seconds.low)
+def _is_clear(best: RunTime, second: RunTime) -> bool:
+    """Whether the intervals of the two are known and apart."""
+    return best.is_sure and second.is_sure and best.seconds.high < second.seconds.low
 
 
 def winners(section: Section, interval: str) -> list[Winner]:
@@ -155,7 +162,7 @@ def winners(section: Section, interval: str) -> list[Winner]:
         auto = _auto_choice(cells)
         found.append(Winner(
             problem=problem, best=times[0], second=times[1],
-            clear=_is_clear(times[0], times[1], section.setting.is_simulated), auto_choice=auto,
+            clear=_is_clear(times[0], times[1]), auto_choice=auto,
             fastest_own=own[0] if own else None,
             choice=next((time for time in own if time.cell.algorithm == auto), None)))
     return found

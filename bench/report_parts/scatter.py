@@ -6,6 +6,7 @@ from pathlib import Path
 
 from matplotlib.lines import Line2D
 
+from .curves import HOLLOW
 from .measures import Prediction
 from .sections import Section
 from .sheet import Form, Picture, make_sheet
@@ -30,6 +31,8 @@ def draw_predictions(section: Section, predictions: list[Prediction], looks: dic
     handles = algorithm_handles(section, [one.run_time.cell.algorithm for one in predictions], looks, "none")
     handles += [Line2D([], [], color="#444444", linewidth=0.9, label=f"predicted = {verb}"),
                 Line2D([], [], color="#888888", linewidth=0.9, linestyle=(0, (4, 2)), label=f"within a factor of {NEAR}")]
+    if not all(one.run_time.is_sure for one in predictions):
+        handles.append(HOLLOW)
     sheet = make_sheet(1, title, handles, facts_text(section, [one.run_time.cell.problem.ranks for one in predictions]),
                        Form(width=5.2, height=5.2, columns=1), share_x=False, share_y=True)
     axes = sheet.panels[0]
@@ -42,9 +45,8 @@ def draw_predictions(section: Section, predictions: list[Prediction], looks: dic
         look, estimate = looks[one.run_time.cell.algorithm], one.run_time.seconds
         axes.hlines(one.predicted_seconds, estimate.low, estimate.high, color=look.colour, linewidth=0.9)
         axes.plot(estimate.median, one.predicted_seconds, marker=look.marker, color=look.colour, linestyle="none",
-                  markeredgecolor="white", markeredgewidth=0.4)
+                  markerfacecolor=look.colour if one.run_time.is_sure else "white", markersize=4.5)
     log_ticks(axes.xaxis, low, high, SECONDS)
     log_ticks(axes.yaxis, low, high, SECONDS)
-    axes.annotate(f"{near} of {len(predictions)} within a factor of {NEAR}", (0.03, 0.97), xycoords="axes fraction",
-                  ha="left", va="top", fontsize=8, color="#444444")
+    axes.set_title(f"{near} of {len(predictions)} predictions within a factor of {NEAR}", loc="left")
     return [sheet.save(folder, Picture(f"{section.slug}-predictions", title, caption))]

@@ -98,6 +98,12 @@ class Cell:
         """The maximum over ranks of every iteration of every job, in seconds."""
         return np.concatenate([row.seconds.max(axis=1) for row in self.rows.values()])
 
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether a simulator gave every iteration the same time, so that there is nothing to estimate."""
+        simulated = all(row.host.get("simulated") is not None for row in self.rows.values())
+        return simulated and float(np.ptp(self.iterations)) <= 1e-9 * float(self.iterations.max())
+
     @property
     def unit(self) -> str:
         """What one sample is: a job, or, where there was one job only, an iteration of it."""

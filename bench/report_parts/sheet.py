@@ -15,11 +15,12 @@ from .style import wrapped
 
 PANELS_A_SHEET = 12
 TITLE_INCHES = 0.34
-LEGEND_LINE_INCHES = 0.2
+LEGEND_LINE_INCHES = 0.172
 PANEL_TITLE_INCHES = 0.3
 X_LABEL_INCHES = 0.52
 SMALL_PRINT_LINE_INCHES = 0.125
 SMALL_PRINT_POINTS = 6.2
+SMALL_PRINT_CHARACTERS_AN_INCH = 19
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def make_sheet(count: int, title: str, handles: list[Line2D | Patch], small_prin
     width = form.left + columns * form.width + (columns - 1) * gap + 0.2
     legend_columns = _legend_columns(handles, width - 0.2)
     legend_inches = LEGEND_LINE_INCHES * math.ceil(len(handles) / legend_columns) + 0.1
-    print_lines = wrapped(small_print, int(width * 23))
+    print_lines = wrapped(small_print, int(width * SMALL_PRINT_CHARACTERS_AN_INCH))
     print_inches = SMALL_PRINT_LINE_INCHES * len(print_lines) + 0.08
     row_gap = PANEL_TITLE_INCHES + form.bottom
     top = TITLE_INCHES + legend_inches + PANEL_TITLE_INCHES

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import matplotlib
@@ -105,7 +106,7 @@ def size_label(section: Section) -> str:
     return "N  (gradient of N x N elements)" if square else "sqrt(n m)  (gradient of n x m elements)"
 
 
-def ranks_text(ranks: list[int]) -> str:
+def ranks_text(ranks: Iterable[int]) -> str:
     return ", ".join(str(count) for count in sorted(set(ranks)))
 
 
@@ -114,21 +115,28 @@ def facts_text(section: Section, ranks: list[int]) -> str:
     setting = section.setting
     dates = sorted({row.host["date"][:10] for row in section.rows})
     days = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    parts = [f"{setting.verb.capitalize()} {days} on {setting.machine}: {setting.cpu}, {setting.cores} cores"
-             + (f" a node, {setting.nodes} nodes" if setting.nodes > 1 else "")]
+    host = (f"{setting.machine}: {setting.cpu}, {setting.cores} cores"
+            + (f" a node, {setting.nodes} nodes" if setting.nodes > 1 else ""))
     if setting.is_simulated:
         details = json.loads(setting.simulated)
-        parts.append("a simulated platform, not this host: " + ", ".join(f"{key} {details[key]}" for key in details))
+        platform = ", ".join(f"{key} {_detail(details[key])}" for key in details)
+        parts = [f"Simulated {days}: {platform} (the simulator ran on {host})"]
+    else:
+        parts = [f"Measured {days} on {host}"]
     parts.append(f"{ranks_text(ranks)} ranks, transport {setting.transport}")
-    crowded = [count for count in ranks if setting.ranks_share_cores(count)]
+    crowded = {count for count in ranks if setting.ranks_share_cores(count)}
     if crowded:
-        which = "ranks" if len(crowded) == len(set(ranks)) else f"{ranks_text(crowded)} ranks"
+        which = "the ranks" if crowded == set(ranks) else f"{ranks_text(crowded)} ranks"
         parts.append(f"{which} share {setting.cores * setting.nodes} cores")
     if setting.cluster:
         parts.append(f"emulated cluster: {setting.cluster}")
-    parts.append(f"MPI {setting.mpi}; BLAS {setting.blas}; threads {setting.threads}; {setting.dtype}; "
+    parts.append(f"MPI: {setting.mpi}; BLAS: {setting.blas}; threads: {setting.threads}; {setting.dtype}; "
                  f"commit {setting.commit}")
     return "; ".join(parts)
+
+
+def _detail(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def wrapped(text: str, characters: int) -> list[str]:
