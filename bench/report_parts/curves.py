@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Sequence, TypeVar
 
@@ -38,10 +39,17 @@ def _curve(items: Sequence[One], algorithm: str) -> list[One]:
     return sorted((item for item in items if item.cell.algorithm == algorithm), key=lambda item: item.cell.problem.size)
 
 
-def _dodges(count: int, sizes: int, x_limits: tuple[float, float]) -> list[float]:
-    """Factors on x that set the bars of the algorithms at one N beside each other, in proportion to the axis."""
-    share = min(0.04, 0.3 / sizes / count)
-    return [(x_limits[1] / x_limits[0]) ** (share * (index - (count - 1) / 2)) for index in range(count)]
+@dataclass(frozen=True)
+class Place:
+    """How algorithms at one N are kept apart: a factor on x, and which of them is drawn when."""
+
+    shift: float
+    order: int
+
+
+def _places(count: int, sizes: int, x_limits: tuple[float, float]) -> list[Place]:
+    share = min(0.02, 0.14 / sizes / count)
+    return [Place((x_limits[1] / x_limits[0]) ** (share * (index - (count - 1) / 2)), index) for index in range(count)]
 
 
 def _points(axes: Axes, x: list[float], y: list[float], solid: list[bool], look: Look) -> None:
@@ -52,8 +60,8 @@ def _points(axes: Axes, x: list[float], y: list[float], solid: list[bool], look:
                   markerfacecolor=look.colour if filled else "white")
 
 
-def _draw_speedup(axes: Axes, curve: list[Speedup], look: Look, shift: float) -> None:
-    x = [one.cell.problem.size * shift for one in curve]
+def _draw_speedup(axes: Axes, curve: list[Speedup], look: Look, place: Place) -> None:
+    x = [one.cell.problem.size * place.shift for one in curve]
     axes.fill_between(x, [one.ratio.low for one in curve], [one.ratio.high for one in curve],
                       color=look.colour, alpha=0.18, linewidth=0)
     for position, one in zip(x, curve):
@@ -63,8 +71,8 @@ def _draw_speedup(axes: Axes, curve: list[Speedup], look: Look, shift: float) ->
     _points(axes, x, [one.ratio.median for one in curve], [one.is_sure for one in curve], look)
 
 
-def _draw_run_time(axes: Axes, curve: list[RunTime], look: Look, shift: float) -> None:
-    x = [one.cell.problem.size * shift for one in curve]
+def _draw_run_time(axes: Axes, curve: list[RunTime], look: Look, place: Place) -> None:
+    x = [one.cell.problem.size * place.shift for one in curve]
     for position, one in zip(x, curve):
         axes.errorbar(position, one.seconds.median, ecolor=look.colour, elinewidth=1.0, capsize=2, fmt="none",
                       yerr=[[one.seconds.median - one.seconds.low], [one.seconds.high - one.seconds.median]])
@@ -76,13 +84,13 @@ def _stretched(x: list[float], y: list[float]) -> tuple[list[float], list[float]
     return ([x[0] / 1.15, x[0] * 1.15], y * 2) if len(x) == 1 else (x, y)
 
 
-def _draw_volume(axes: Axes, curve: list[Volume], look: Look, _: float) -> None:
+def _draw_volume(axes: Axes, curve: list[Volume], look: Look, place: Place) -> None:
     known = [one for one in curve if one.formula_bytes]
     axes.plot(*_stretched([one.cell.problem.size for one in known], [one.formula_bytes for one in known]),
               color=look.colour, linestyle=(0, (4, 2)), linewidth=1.0)
     counted = [one for one in curve if one.measured_bytes]
     # Algorithms that send the same stand on one spot: markers get smaller in the order they are drawn.
-    size = 8.0 * 0.87 ** len(axes.collections + axes.lines)
+    size = 4.0 + 4.5 * 0.8**place.order
     axes.plot([one.cell.problem.size for one in counted], [one.measured_bytes for one in counted], color=look.colour,
               marker=look.marker, markersize=size, markeredgecolor="white", markeredgewidth=0.5, linestyle="none")
 
@@ -104,14 +112,14 @@ def _limits(values: list[float], room: float) -> tuple[float, float]:
 
 def _panels_over_size(section: Section, items: list[One], looks: dict[str, Look], folder: Path, picture: Picture,
                       legend: Legend, y_label: str, formatter: Formatter, values: Callable[[One], list[float]],
-                      draw: Callable[[Axes, list[One], Look, float], None],
+                      draw: Callable[[Axes, list[One], Look, Place], None],
                       background: Callable[[Axes, list[One]], None] | None = None, line: str = "-") -> list[Picture]:
     """The sheets of one kind of picture; the limits are those of all panels, so that panels can be compared."""
     algorithms = in_legend_order([item.cell.algorithm for item in items])
     sizes = sorted({item.cell.problem.size for item in items})
     x_limits = _limits(sizes, 0.06) if len(sizes) > 1 else (sizes[0] / 1.5, sizes[0] * 1.5)
     y_limits = _limits([value for item in items for value in values(item)], 0.06)
-    shifts = _dodges(len(algorithms), len(sizes), x_limits)
+    places = _places(len(algorithms), len(sizes), x_limits)
     written = []
     for name, page in pages_of(list(_by_panel(items).items()), picture.name):
         handles = algorithm_handles(section, algorithms, looks, line) + legend
@@ -121,8 +129,8 @@ def _panels_over_size(section: Section, items: list[One], looks: dict[str, Look]
             axes.set(xscale="log", yscale="log", xlim=x_limits, ylim=y_limits)
             if background:
                 background(axes, members)
-            for algorithm, shift in zip(algorithms, shifts):
-                draw(axes, _curve(members, algorithm), looks[algorithm], shift)
+            for algorithm, place in zip(algorithms, places):
+                draw(axes, _curve(members, algorithm), looks[algorithm], place)
             size_ticks(axes.xaxis, sizes)
             log_ticks(axes.yaxis, *y_limits, formatter)
             axes.set_title(panel_title(key), loc="left")

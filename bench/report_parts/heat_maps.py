@@ -101,8 +101,8 @@ def _draw_maps(section: Section, small_print: str, panels: list[Map], picture: P
                            share_x=False, share_y=False)
         for axes, panel in zip(sheet.panels, page):
             _draw_map(axes, panel, (widest, highest), looks)
-            axes.set_xlabel(labels[0])
-            axes.set_ylabel(labels[1])
+            axes.set_xlabel(labels[0], loc="left")
+            axes.set_ylabel(labels[1], loc="bottom")
         written.append(sheet.save(folder, Picture(name, picture.title, picture.caption)))
     return written
 
