@@ -49,8 +49,8 @@ def unknown_base(base: str | None, rows: list[Row]) -> str | None:
 def summary_of(rows: int, sections: list[Section]) -> str:
     unverified = sum(row.wrong is None for section in sections for row in section.rows)
     used = sum(len(section.rows) for section in sections)
-    return (f"{used} of {rows} rows used, in {len(sections)} section{'s' if len(sections) != 1 else ''} that must not be "
-            f"compared with each other. {unverified} of them carry no verification of the result.")
+    division = f"{len(sections)} sections that must not be compared with each other" if len(sections) > 1 else "one section"
+    return f"{used} of {rows} rows used, in {division}. {unverified} of them carry no verification of the result."
 
 
 def write_report(options: argparse.Namespace, rows: list[Row], refusals: list[Refusal]) -> None:

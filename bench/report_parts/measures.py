@@ -113,17 +113,20 @@ def _speedup(cell: Cell, base: Cell) -> Speedup | None:
 
 
 def speedups(section: Section, base: str) -> tuple[list[Speedup], list[Refusal]]:
-    """Speedups over `base`, and a refusal for every row that has no row of the base from the same job beside it."""
+    """Speedups over `base`, and a refusal for every row that has no row of the base from the same job beside it. Both are
+    empty for a section without the base."""
     found: list[Speedup] = []
     refusals: list[Refusal] = []
+    if base not in section.algorithms:
+        return found, refusals
     for (problem, algorithm), cell in sorted(section.cells.items(), key=lambda item: item[0]):
-        base_cell = section.cells.get((problem, base))
-        if algorithm == base or base_cell is None:
+        if algorithm == base:
             continue
+        base_cell = section.cells.get((problem, base), Cell(problem, base, external=False))
         for key, row in cell.rows.items():
             if key not in base_cell.rows:
-                refusals.append(Refusal(row.source, f"no row of the base {base} with job '{row.job}' and repetition "
-                                        f"{row.repetition}: left out of the speedups only"))
+                refusals.append(Refusal(row.source, f"{algorithm} has no row of the base {base} on the same problem with job "
+                                        f"'{row.job}' and repetition {row.repetition}: left out of the speedups only"))
         speedup = _speedup(cell, base_cell)
         if speedup is not None:
             found.append(speedup)

@@ -45,7 +45,7 @@ def _escaped(text: str) -> str:
 
 def _picture(picture: Picture, folder: Path) -> str:
     drawing = base64.b64encode((folder / f"{picture.name}.svg").read_bytes()).decode("ascii")
-    return (f'<figure id="{picture.name}"><img alt="{_escaped(picture.title)}. {_escaped(picture.caption)}" '
+    return (f'<figure id="{picture.name}"><img alt="{_escaped(picture.title)}" '
             f'src="data:image/svg+xml;base64,{drawing}">\n<figcaption>{_escaped(picture.caption)} '
             f'<a href="{picture.name}.png">PNG</a> <a href="{picture.name}.svg">SVG</a></figcaption></figure>')
 
@@ -87,8 +87,8 @@ def write_page(folder: Path, title: str, summary: str, chapters: list[Chapter], 
              f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>',
              f"<h1>{_escaped(title)}</h1>", f"<p>{_escaped(summary)}</p>"]
     if refusals:
-        parts.append(f'<p class="refused">{len(refusals)} lines were not used, or not everywhere:</p>')
-        parts.append(_list([f"{refusal.source}: {refusal.reason}" for refusal in refusals], "refused small"))
+        parts.append(f'<details open class="refused"><summary>{len(refusals)} lines were not used, or not everywhere:</summary>')
+        parts.append(_list([f"{refusal.source}: {refusal.reason}" for refusal in refusals], "small") + "</details>")
     parts += [_chapter(chapter, folder) for chapter in chapters]
     parts.append("</body></html>\n")
     (folder / "index.html").write_text("\n".join(parts), encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Callable
 
@@ -72,11 +73,19 @@ Check = tuple[Callable[[Any], bool], str]
 
 
 def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
 
 def _is_number(value: Any) -> bool:
-    return (_is_integer(value) or isinstance(value, float)) and math.isfinite(value)
+    return _is_integer(value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _is_date(value: Any) -> bool:
+    try:
+        datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 POSITIVE_INTEGER: Check = (lambda value: _is_integer(value) and value > 0, "a positive integer")
@@ -85,6 +94,7 @@ POSITIVE: Check = (lambda value: _is_number(value) and value > 0, "a positive nu
 NOT_NEGATIVE: Check = (lambda value: _is_number(value) and value >= 0, "a number of at least 0")
 TEXT: Check = (lambda value: isinstance(value, str) and value != "", "a text that is not empty")
 TEXT_OR_NUMBER: Check = (lambda value: TEXT[0](value) or _is_number(value), "a text or a number")
+DATE: Check = (_is_date, "an ISO 8601 date")
 OBJECT: Check = (lambda value: isinstance(value, dict), "an object")
 BOOLEAN: Check = (lambda value: isinstance(value, bool), "true or false")
 NUMBERS: Check = (lambda value: isinstance(value, list) and all(map(NOT_NEGATIVE[0], value)),
@@ -104,7 +114,7 @@ NULLABLE: dict[str, Check] = {
 OPTIONAL: dict[str, Check] = {
     "auto_choice": TEXT, "repetition": COUNT, "job": TEXT_OR_NUMBER, "external": BOOLEAN, "wire_bytes_per_host": NUMBERS,
 }
-HOST_REQUIRED: dict[str, Check] = {"hostname": TEXT, "cpu": TEXT, "cores": POSITIVE_INTEGER, "commit": TEXT, "date": TEXT}
+HOST_REQUIRED: dict[str, Check] = {"hostname": TEXT, "cpu": TEXT, "cores": POSITIVE_INTEGER, "commit": TEXT, "date": DATE}
 HOST_NULLABLE: dict[str, Check] = {"mpi": TEXT_OR_NUMBER, "blas": TEXT_OR_NUMBER, "threads": TEXT_OR_NUMBER}
 HOST_OPTIONAL: dict[str, Check] = {"cluster": TEXT, "simulated": OBJECT, "nodes": POSITIVE_INTEGER}
 
@@ -154,9 +164,9 @@ def parse_row(text: str | bytes, source: str) -> Row:
     _check(host, HOST_OPTIONAL, "host.", null=True, absent=True)
     if "seconds" not in fields:
         raise BadRow("key 'seconds' is missing, expected a list of iterations, each a list of numbers, one a rank")
-    seconds = _seconds(fields["seconds"], fields["ranks"])
     if fields.get("wrong"):
         raise BadRow(f"'wrong' is {fields['wrong']}: the result was WRONG, so its time means nothing; expected 0 or null")
+    seconds = _seconds(fields["seconds"], fields["ranks"])
     job = fields.get("job")
     return Row(
         source=source, family=fields["family"], algorithm=fields["algorithm"], external=external,

@@ -35,7 +35,8 @@ FORMULA_WORDS: dict[str, Callable[[Problem], float]] = {
 
 
 def least_words(problem: Problem) -> float:
-    """Words that some rank must send, whatever the algorithm.
+    """Words that some rank must send in any algorithm that gives every rank the whole sum (one that leaves it in shares
+    needs less).
 
     A rank knows its own product; what it lacks is the sum of the others' products, any n x m matrix of rank at most
     q = min((P-1) k, n, m). These matrices form a set of dimension q (n + m - q), so a rank that can name each of them
