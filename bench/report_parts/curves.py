@@ -203,8 +203,8 @@ def draw_volumes(section: Section, volumes: list[Volume], looks: dict[str, Look]
 
     caption = (
         "Bytes that the rank which sends most sends: counted (markers) and by the algorithm's formula (dashed). No algorithm "
-        "that gives every rank all of G can be in the grey area: what a rank lacks is a matrix of rank q = min((P-1) k, n, m), which takes q (n + m - q) "
-        "words to name, and all that is received was sent by someone. The broad grey line, 2 (P-1)/P n m, is the least for "
+        "that gives every rank all of G can be in the grey area: what a rank lacks is a matrix of rank "
+        "q = min((P-1) k, n, m), which takes q (n + m - q) words to name, and all that is received was sent by someone. The broad grey line, 2 (P-1)/P n m, is the least for "
         "an allreduce of the whole gradient, which makes no use of the factors; a ring meets it.")
     legend: Legend = [
         Line2D([], [], color="#555555", linestyle=(0, (4, 2)), label="formula"),

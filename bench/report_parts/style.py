@@ -44,7 +44,8 @@ KNOWN_LOOKS = {
     "allreduce-rabenseifner": Look("#D55E00", "v"),
     "allreduce-butterfly": Look("#CC79A7", "P"),
 }
-FURTHER_COLOURS = ["#56B4E9", "#8C6D1F", "#882255", "#7A7A7A", "#332288", "#999933"]
+# Picked for the largest distance from all the others as seen with each kind of colour blindness.
+FURTHER_COLOURS = ["#56B4E9", "#8000E6", "#66331A", "#001A80", "#990066", "#E6CC80"]
 FURTHER_MARKERS = ["X", "*", "<", ">", "p", "h", "d"]
 
 
