@@ -21,6 +21,7 @@ sys.path.insert(0, str(BENCH))
 from report_fixture import fixture, host, row  # noqa: E402
 from report_parts.intervals import bootstrap_estimate, order_estimate, order_statistic_ranks  # noqa: E402
 from report_parts.rows import BadRow, Problem, parse_row  # noqa: E402
+from report_parts.sections import make_sections  # noqa: E402
 from report_parts.volumes import FORMULA_WORDS, least_words  # noqa: E402
 
 
@@ -118,6 +119,22 @@ class RowTest(unittest.TestCase):
         self.assertIsNone(parse_row(json.dumps(rival), "file:1").bytes_sent)
 
 
+class SectionTest(unittest.TestCase):
+    def test_settings_are_kept_apart(self) -> None:
+        rows = [row(), row(repetition=1), row(dtype="f64"), row(transport="threads"), row(host=host("1gbit")),
+                row(host=host() | {"commit": "fff"}), row(host=host() | {"hostname": "other"}),
+                row(host=host() | {"simulated": {"platform": "tree"}})]
+        sections, refusals = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
+        self.assertEqual(sorted(len(section.rows) for section in sections), [1, 1, 1, 1, 1, 1, 2])
+        self.assertEqual(refusals, [])
+
+    def test_jobs_on_other_nodes_are_one_machine(self) -> None:
+        rows = [row(job=7, repetition=0, host=host() | {"hostname": "node017"}),
+                row(job=8, repetition=1, host=host() | {"hostname": "node102"})]
+        sections, _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
+        self.assertEqual([len(section.rows) for section in sections], [2])
+
+
 class ReportTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
@@ -213,13 +230,6 @@ class SmallReportTest(unittest.TestCase):
                        "needs two problems", "needs two link rates"):
             self.assertIn(reason, page)
         self.assertFalse((self.folder / "out" / "section1-speedup.png").exists())
-
-    def test_settings_are_kept_apart(self) -> None:
-        rows = [row(), row(dtype="f64"), row(host=host("1gbit")), row(host=host() | {"commit": "fff"}),
-                row(host=host() | {"hostname": "other"}), row(host=host() | {"simulated": {"platform": "tree"}})]
-        result = run_report(self.folder, [json.dumps(one) for one in rows])
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertTrue((self.folder / "out" / "section6-run-times.csv").exists())
 
     def test_exit_status(self) -> None:
         result = run_report(self.folder, ["{"])
