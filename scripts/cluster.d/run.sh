@@ -1,0 +1,90 @@
+# Programs on the cluster.
+# shellcheck shell=bash disable=SC2154
+
+# Busy and all ticks of all cores since boot, from the first line of /proc/stat:
+# cpu user nice system idle iowait irq softirq steal
+read_ticks() { awk '/^cpu / { print $2 + $3 + $4 + $7 + $8, $2 + $3 + $4 + $5 + $6 + $7 + $8; exit }' /proc/stat; }
+
+describe_cluster() {
+  printf 'name=%s hosts=%s rate=%s' "$name" "$(setting hosts)" "$(setting rate)"
+  if [[ -n $(setting rack) ]]; then printf ' rack=%s uplink=%s' "$(setting rack)" "$(setting uplink)"; fi
+}
+
+# Both set the array launch: the words that start an MPI program with $ranks ranks, seen from h0.
+launch_with_openmpi() {
+  local number slots=$(((ranks + hosts - 1) / hosts))
+  local list=h0:$slots
+  for ((number = 1; number < hosts; number++)); do list+=,h$number:$slots; done
+  launch=(mpirun.openmpi --allow-run-as-root --host "$list" -np "$ranks" --map-by node --bind-to none
+    --mca plm_rsh_agent "$state/remote_shell" --mca orte_tmpdir_base "$session"
+    --mca btl tcp,self --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1)
+}
+
+launch_with_mpich() {
+  local number list=h0
+  for ((number = 1; number < hosts; number++)); do list+=,h$number; done
+  launch=(env UCX_TLS=tcp,self UCX_NET_DEVICES=eth0 mpiexec.hydra -launcher rsh -launcher-exec "$state/remote_shell"
+    -iface eth0 -hosts "$list" -ppn 1 -n "$ranks")
+}
+
+parse_run_options() {
+  ranks='' mpi=openmpi command=()
+  while (($#)); do
+    case $1 in
+      -n) ranks=${2-}; check_count -n "$ranks" 100000 ;;
+      --mpi) mpi=${2-} ;;
+      --) shift; command=("$@"); break ;;
+      *) fail "unknown argument '$1' of run, expected -n RANKS, --mpi openmpi|mpich or -- COMMAND" ;;
+    esac
+    shift 2
+  done
+  ((${#command[@]})) || fail "run has no command, expected: run [-n RANKS] [--mpi openmpi|mpich] -- COMMAND"
+  case $mpi in
+    openmpi) command -v mpirun.openmpi >/dev/null || fail "no mpirun.openmpi: apt-get install openmpi-bin libopenmpi-dev" ;;
+    mpich) command -v mpiexec.hydra >/dev/null || fail "no mpiexec.hydra: apt-get install mpich libmpich-dev" ;;
+    *) fail "--mpi is '$mpi', expected openmpi or mpich" ;;
+  esac
+}
+
+# Everything a run starts, on whatever host, lives in one PID namespace: with its first process all the others end.
+end_run() {
+  trap '' HUP INT TERM
+  local first=
+  read -r first <"/proc/$run_pid/task/$run_pid/children" || true
+  kill -s KILL "${first:-$run_pid}" 2>/dev/null || true
+  wait "$run_pid" 2>/dev/null || true
+}
+
+write_last_run() { # BUSY_TICKS TICKS START_SECONDS, as they were before the run
+  local busy ticks
+  read -r busy ticks < <(read_ticks)
+  [[ -d $state ]] || return 0
+  awk -v busy=$((busy - $1)) -v ticks=$((ticks - $2)) -v start="$3" -v end="$EPOCHREALTIME" 'BEGIN {
+    printf "seconds=%.1f\nbusy_percent=%.0f\n", end - start, ticks ? 100 * busy / ticks : 0
+  }' >"$state/last_run"
+}
+
+cluster_run() {
+  parse_run_options "$@"
+  require_up
+  hosts=$(setting hosts)
+  ranks=${ranks:-$hosts}
+  session=$(mktemp -d "$state/run.XXXXXX")
+  trap 'rm -rf "$session"' EXIT
+  "launch_with_$mpi"
+  DSOP_CLUSTER=$(describe_cluster)
+  export DSOP_CLUSTER OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
+  local line="${launch[*]@Q} ${command[*]@Q}; exit \$?" busy ticks start=$EPOCHREALTIME status=0
+  read -r busy ticks < <(read_ticks)
+  run_pid=
+  trap 'end_run; exit 129' HUP
+  trap 'end_run; exit 130' INT
+  trap 'end_run; exit 143' TERM
+  setpriv --pdeathsig KILL unshare --pid --fork --kill-child --mount-proc \
+    "$state/remote_shell" h0 "$line" <&0 &
+  run_pid=$!
+  wait "$run_pid" || status=$?
+  trap - HUP INT TERM
+  write_last_run "$busy" "$ticks" "$start"
+  return "$status"
+}
