@@ -1,7 +1,8 @@
 # Hosts, switches and shaped links.
 #
-# A cluster is a namespace for each host and one for the switches: bridges "core" and, with racks, "rack0", "rack1", ...
-# A host's eth0 is a veth pair whose other end, in the switches' namespace, has the host's name and is a port of a bridge.
+# A cluster is a namespace for each host and one for the switches: a bridge "core" and, with racks, "switch0", "switch1", ...
+# A host's eth0 is one end of a veth pair. The other is a port of a bridge and has the host's name; likewise the core's
+# end of a rack's uplink is named "rack0", "rack1", ...
 # shellcheck shell=bash disable=SC2154
 
 # bits_per_second OPTION RATE
@@ -15,14 +16,26 @@ bits_per_second() {
   }' || fail "$expected"
 }
 
-# The bytes that may pass at once after a pause. docs/cluster.md has the reasons and the measurement.
+# The bytes that may pass at once after a pause: 16 KiB at 200 Mbit/s, in proportion below (at least 4 KiB), and growing
+# evenly to 128 KiB at 1 Gbit/s and on. docs/cluster.md has the reasons and the measurement.
 burst_bytes() {
-  if (($1 < 500000000)); then echo 16384; else echo 131072; fi
+  local bits=$1 fast=200000000 burst
+  if ((bits > fast)); then burst=$((16384 + (bits - fast) / 1000 * (131072 - 16384) / 800000))
+  else burst=$((16384 * (bits / 1000) / (fast / 1000))); fi
+  echo $((burst < 4096 ? 4096 : burst))
 }
 
 # shape NAMESPACE INTERFACE BITS_PER_SECOND
 shape() {
   tc -n "$1" qdisc add dev "$2" root tbf rate "$3bit" burst "$(burst_bytes "$3")b" limit 4m
+}
+
+# limit_packets NAMESPACE: the kernel hands TCP's data down in packets of up to 64 KiB. One that is larger than a bucket it
+# cuts in software, which costs more than all the rest, so hosts make none that is larger than the slowest link's.
+limit_packets() {
+  local slowest=$((uplink_bits && uplink_bits < rate_bits ? uplink_bits : rate_bits)) bytes
+  bytes=$(($(burst_bytes "$slowest") * 15 / 16)) # the rest is for the headers of each 1500 bytes
+  ip -n "$1" link set eth0 gso_max_size $((bytes < 65536 ? bytes : 65536))
 }
 
 # A namespace without IPv6, whose own announcements would be counted as traffic.
@@ -48,14 +61,14 @@ make_host() {
   ip -n "$netns" link set eth0 up
 }
 
-# make_rack NUMBER: a bridge, and the uplink pair between it and the core.
+# make_rack NUMBER: a bridge for its hosts, and the uplink between it and the core.
 make_rack() {
-  make_bridge "rack$1"
-  ip -n "$switches" link add "up$1" type veth peer name "down$1"
-  ip -n "$switches" link set "up$1" master "rack$1" up
-  ip -n "$switches" link set "down$1" master core up
-  shape "$switches" "up$1" "$uplink_bits"
-  shape "$switches" "down$1" "$uplink_bits"
+  make_bridge "switch$1"
+  ip -n "$switches" link add "uplink$1" type veth peer name "rack$1"
+  ip -n "$switches" link set "uplink$1" master "switch$1" up
+  ip -n "$switches" link set "rack$1" master core up
+  shape "$switches" "uplink$1" "$uplink_bits"
+  shape "$switches" "rack$1" "$uplink_bits"
 }
 
 make_network() {
@@ -65,10 +78,11 @@ make_network() {
   make_bridge core
   for ((number = 0; number < hosts; number++)); do
     if [[ -n $rack ]]; then
-      bridge=rack$((number / rack))
+      bridge=switch$((number / rack))
       if ((number % rack == 0)); then make_rack $((number / rack)); fi
     fi
     make_host "h$number" "$subnet.$((number + 1))" "$bridge"
+    limit_packets "$(netns_of "h$number")"
     shape "$(netns_of "h$number")" eth0 "$rate_bits"
     shape "$switches" "h$number" "$rate_bits"
   done
@@ -94,7 +108,7 @@ choose_subnet() {
 }
 
 parse_up_options() {
-  hosts='' rate='' rack='' uplink='' slurm='' uplink_bits=''
+  hosts='' rate='' rack='' uplink='' slurm='' uplink_bits=0
   while (($#)); do
     case $1 in
       --hosts) hosts=${2-} ;;

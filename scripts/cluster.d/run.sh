@@ -49,19 +49,38 @@ parse_run_options() {
 # Everything a run starts, on whatever host, lives in one PID namespace: with its first process all the others end.
 end_run() {
   trap '' HUP INT TERM
+  [[ -n ${run_pid-} ]] || return 0
   local first=
   read -r first <"/proc/$run_pid/task/$run_pid/children" || true
   kill -s KILL "${first:-$run_pid}" 2>/dev/null || true
   wait "$run_pid" 2>/dev/null || true
 }
 
-write_last_run() { # BUSY_TICKS TICKS START_SECONDS, as they were before the run
-  local busy ticks
-  read -r busy ticks < <(read_ticks)
-  [[ -d $state ]] || return 0
-  awk -v busy=$((busy - $1)) -v ticks=$((ticks - $2)) -v start="$3" -v end="$EPOCHREALTIME" 'BEGIN {
-    printf "seconds=%.1f\nbusy_percent=%.0f\n", end - start, ticks ? 100 * busy / ticks : 0
-  }' >"$state/last_run"
+# write_last_run BUSY_TICKS ALL_TICKS START_SECONDS, as they were before the run: writes "SECONDS BUSY_PERCENT LINK_PERCENT".
+write_last_run() {
+  local busy all rate_bits uplink_bits=0
+  read -r busy all < <(read_ticks)
+  is_up || return 0 # taken down meanwhile
+  rate_bits=$(bits_per_second rate "$(setting rate)")
+  if [[ -n $(setting uplink) ]]; then uplink_bits=$(bits_per_second uplink "$(setting uplink)"); fi
+  count_since "$session/counters" | awk -v busy=$((busy - $1)) -v all=$((all - $2)) -v start="$3" -v end="$EPOCHREALTIME" \
+    -v rate="$rate_bits" -v uplink="$uplink_bits" '
+    { share = 8 * ($2 > $3 ? $2 : $3) / (/^h/ ? rate : uplink) / (end - start)
+      if (share > most) most = share }
+    END { printf "%.1f %.0f %.0f\n", end - start, all ? 100 * busy / all : 0, 100 * most }' >"$state/last_run"
+}
+
+# Open MPI sometimes warns that it was too late to set its launcher's process group, which the launcher did itself.
+pass_errors() { grep --line-buffered -v 'plm:rsh: Warning: setpgid' || true; }
+
+# start LINE: a line of shell on h0, in the background, in a PID namespace of its own; it ends with this script.
+start_run() {
+  mkfifo "$session/errors"
+  pass_errors <"$session/errors" >&2 &
+  filter_pid=$!
+  setpriv --pdeathsig KILL unshare --pid --fork --kill-child --mount-proc \
+    "$state/remote_shell" h0 "$1" <&0 2>"$session/errors" &
+  run_pid=$!
 }
 
 cluster_run() {
@@ -74,17 +93,16 @@ cluster_run() {
   "launch_with_$mpi"
   DSOP_CLUSTER=$(describe_cluster)
   export DSOP_CLUSTER OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
-  local line="${launch[*]@Q} ${command[*]@Q}; exit \$?" busy ticks start=$EPOCHREALTIME status=0
-  read -r busy ticks < <(read_ticks)
-  run_pid=
+  local busy all start=$EPOCHREALTIME status=0
+  read_counters >"$session/counters"
+  read -r busy all < <(read_ticks)
   trap 'end_run; exit 129' HUP
   trap 'end_run; exit 130' INT
   trap 'end_run; exit 143' TERM
-  setpriv --pdeathsig KILL unshare --pid --fork --kill-child --mount-proc \
-    "$state/remote_shell" h0 "$line" <&0 &
-  run_pid=$!
+  start_run "${launch[*]@Q} ${command[*]@Q}; exit \$?"
   wait "$run_pid" || status=$?
+  wait "$filter_pid"
   trap - HUP INT TERM
-  write_last_run "$busy" "$ticks" "$start"
+  write_last_run "$busy" "$all" "$start"
   return "$status"
 }

@@ -4,7 +4,7 @@
 #   settings   what `up` was asked for, key=value
 #   hosts      the hosts' /etc/hosts
 #   traffic    the counters at the last `cluster traffic`
-#   last_run   seconds and busy cores of the last `cluster run`
+#   last_run   the last `cluster run`: seconds, percent the cores were busy, percent of its rate on the busiest link
 # shellcheck shell=bash disable=SC2154
 
 state_root=/run/dsop-cluster
