@@ -17,13 +17,13 @@ launch_with_openmpi() {
   for ((number = 1; number < hosts; number++)); do list+=,h$number:$slots; done
   launch=(mpirun.openmpi --allow-run-as-root --host "$list" -np "$ranks" --map-by node --bind-to none
     --mca plm_rsh_agent "$state/remote_shell" --mca orte_tmpdir_base "$session"
-    --mca btl tcp,self --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1)
+    --mca btl 'tcp,self' --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1)
 }
 
 launch_with_mpich() {
   local number list=h0
   for ((number = 1; number < hosts; number++)); do list+=,h$number; done
-  launch=(env UCX_TLS=tcp,self UCX_NET_DEVICES=eth0 mpiexec.hydra -launcher rsh -launcher-exec "$state/remote_shell"
+  launch=(env UCX_TLS='tcp,self' UCX_NET_DEVICES=eth0 mpiexec.hydra -launcher rsh -launcher-exec "$state/remote_shell"
     -iface eth0 -hosts "$list" -ppn 1 -n "$ranks")
 }
 
