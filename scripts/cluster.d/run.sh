@@ -46,14 +46,17 @@ parse_run_options() {
   esac
 }
 
-# Everything a run starts, on whatever host, lives in one PID namespace: with its first process all the others end.
+# Everything a run starts, on whatever host, lives in one PID namespace: with its first process, the child of a background
+# job of this script, all the others end.
 end_run() {
   trap '' HUP INT TERM
-  [[ -n ${run_pid-} ]] || return 0
-  local first=
-  read -r first <"/proc/$run_pid/task/$run_pid/children" || true
-  kill -s KILL "${first:-$run_pid}" 2>/dev/null || true
-  wait "$run_pid" 2>/dev/null || true
+  local job first
+  for job in $(jobs -p); do
+    read -r first _ <"/proc/$job/task/$job/children" || true
+    kill -s KILL "${first:-$job}" || true
+  done 2>/dev/null
+  wait
+  exit "$1"
 }
 
 # write_last_run BUSY_TICKS ALL_TICKS START_SECONDS, as they were before the run: writes "SECONDS BUSY_PERCENT LINK_PERCENT".
@@ -73,7 +76,7 @@ write_last_run() {
 # Open MPI sometimes warns that it was too late to set its launcher's process group, which the launcher did itself.
 pass_errors() { grep --line-buffered -v 'plm:rsh: Warning: setpgid' || true; }
 
-# start LINE: a line of shell on h0, in the background, in a PID namespace of its own; it ends with this script.
+# start_run LINE: a line of shell on h0, in the background, in a PID namespace of its own; it ends with this script.
 start_run() {
   mkfifo "$session/errors"
   pass_errors <"$session/errors" >&2 &
@@ -96,9 +99,9 @@ cluster_run() {
   local busy all start=$EPOCHREALTIME status=0
   read_counters >"$session/counters"
   read -r busy all < <(read_ticks)
-  trap 'end_run; exit 129' HUP
-  trap 'end_run; exit 130' INT
-  trap 'end_run; exit 143' TERM
+  trap 'end_run 129' HUP
+  trap 'end_run 130' INT
+  trap 'end_run 143' TERM
   start_run "${launch[*]@Q} ${command[*]@Q}; exit \$?"
   wait "$run_pid" || status=$?
   wait "$filter_pid"
