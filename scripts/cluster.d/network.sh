@@ -147,15 +147,15 @@ cluster_up() {
   parse_up_options "$@"
   if [[ -n $slurm ]]; then need_slurm_packages; fi
   take_lock
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
   if [[ -e $state ]]; then
     printf "cluster: '%s' is there already, it is replaced\n" "$name" >&2
     remove_cluster
   fi
   subnet=$(choose_subnet)
-  trap 'remove_cluster' EXIT
-  trap 'exit 129' HUP
-  trap 'exit 130' INT
-  trap 'exit 143' TERM
+  trap remove_cluster EXIT
   write_settings
   make_network
   if [[ -n $slurm ]]; then start_slurm; fi

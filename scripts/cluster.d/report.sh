@@ -62,6 +62,6 @@ cluster_status() {
   for state in "$state_root"/*/; do
     state=${state%/}
     name=${state##*/}
-    if [[ -e $state/settings ]]; then print_cluster; fi
+    if [[ -e $state/made ]]; then print_cluster; fi
   done
 }

@@ -10,21 +10,24 @@ describe_cluster() {
   if [[ -n $(setting rack) ]]; then printf ' rack=%s uplink=%s' "$(setting rack)" "$(setting uplink)"; fi
 }
 
+# list_hosts SUFFIX: the hosts that get a rank, each with SUFFIX, with commas between.
+list_hosts() {
+  local number list=h0$1
+  for ((number = 1; number < hosts && number < ranks; number++)); do list+=,h$number$1; done
+  echo "$list"
+}
+
 # Both set the array launch: the words that start an MPI program with $ranks ranks, seen from h0.
 launch_with_openmpi() {
-  local number slots=$(((ranks + hosts - 1) / hosts))
-  local list=h0:$slots
-  for ((number = 1; number < hosts; number++)); do list+=,h$number:$slots; done
-  launch=(mpirun.openmpi --allow-run-as-root --host "$list" -np "$ranks" --map-by node --bind-to none
+  launch=(mpirun.openmpi --allow-run-as-root --host "$(list_hosts ":$(((ranks + hosts - 1) / hosts))")"
+    -np "$ranks" --map-by node --bind-to none
     --mca plm_rsh_agent "$state/remote_shell" --mca orte_tmpdir_base "$session"
     --mca btl 'tcp,self' --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1)
 }
 
 launch_with_mpich() {
-  local number list=h0
-  for ((number = 1; number < hosts; number++)); do list+=,h$number; done
   launch=(env UCX_TLS='tcp,self' UCX_NET_DEVICES=eth0 mpiexec.hydra -launcher rsh -launcher-exec "$state/remote_shell"
-    -iface eth0 -hosts "$list" -ppn 1 -n "$ranks")
+    -iface eth0 -hosts "$(list_hosts '')" -ppn 1 -n "$ranks")
 }
 
 parse_run_options() {
@@ -55,7 +58,7 @@ end_run() {
     read -r first _ <"/proc/$job/task/$job/children" || true
     kill -s KILL "${first:-$job}" || true
   done 2>/dev/null
-  wait
+  wait 2>/dev/null
   exit "$1"
 }
 
@@ -63,7 +66,7 @@ end_run() {
 write_last_run() {
   local busy all rate_bits uplink_bits=0
   read -r busy all < <(read_ticks)
-  is_up || return 0 # taken down meanwhile
+  is_up || return 0 # it was taken down meanwhile
   rate_bits=$(bits_per_second rate "$(setting rate)")
   if [[ -n $(setting uplink) ]]; then uplink_bits=$(bits_per_second uplink "$(setting uplink)"); fi
   count_since "$session/counters" | awk -v busy=$((busy - $1)) -v all=$((all - $2)) -v start="$3" -v end="$EPOCHREALTIME" \
@@ -73,13 +76,11 @@ write_last_run() {
     END { printf "%.1f %.0f %.0f\n", end - start, all ? 100 * busy / all : 0, 100 * most }' >"$state/last_run"
 }
 
-# Open MPI sometimes warns that it was too late to set its launcher's process group, which the launcher did itself.
-pass_errors() { grep --line-buffered -v 'plm:rsh: Warning: setpgid' || true; }
-
 # start_run LINE: a line of shell on h0, in the background, in a PID namespace of its own; it ends with this script.
+# Open MPI sometimes warns that it was too late to set its launcher's process group, which the launcher did itself.
 start_run() {
   mkfifo "$session/errors"
-  pass_errors <"$session/errors" >&2 &
+  grep --line-buffered -v 'plm:rsh: Warning: setpgid' <"$session/errors" >&2 &
   filter_pid=$!
   setpriv --pdeathsig KILL unshare --pid --fork --kill-child --mount-proc \
     "$state/remote_shell" h0 "$1" <&0 2>"$session/errors" &
@@ -104,7 +105,7 @@ cluster_run() {
   trap 'end_run 143' TERM
   start_run "${launch[*]@Q} ${command[*]@Q}; exit \$?"
   wait "$run_pid" || status=$?
-  wait "$filter_pid"
+  wait "$filter_pid" || true # 1 where it passed nothing
   trap - HUP INT TERM
   write_last_run "$busy" "$all" "$start"
   return "$status"

@@ -68,9 +68,10 @@ end_processes() {
   printf 'cluster: these processes do not end: %s\n' "$(tr '\n' ' ' <<<"$pids")" >&2
 }
 
-remove_cluster() {
-  trap '' INT TERM HUP
-  local kind made_name
+# In a shell of its own that no signal ends half way; the script acts on a signal when this is done.
+remove_cluster() (
+  trap '' HUP INT TERM
+  rm -f "$state/settings" # from here on it is not up
   if [[ -e $state/made ]]; then
     end_processes
     while read -r kind made_name; do
@@ -80,8 +81,7 @@ remove_cluster() {
   fi
   rm -rf "$state"
   rmdir --ignore-fail-on-non-empty "$state_root"
-  trap - INT TERM HUP
-}
+)
 
 cluster_down() {
   [[ $# == 0 ]] || fail "unknown argument '$1' of down, expected none"
