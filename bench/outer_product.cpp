@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 #include <sstream>
 
 #include <dsop/algorithms.hpp>
 #include <dsop/errors.hpp>
 
+#include "collect.hpp"
 #include "host.hpp"
 #include "launch/launch.hpp"
 #include "outer_product/algorithm.hpp"
 #include "output.hpp"
 #include "progress.hpp"
+#include "wire.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -45,6 +48,12 @@ std::vector<Point> points(const OuterProductOptions& options) {
   return list;
 }
 
+// Hosts that do not share their cores: the emulated cluster's do.
+std::size_t count_nodes(Transport& transport) {
+  const std::vector<std::size_t> hosts = of_all_ranks(transport, std::hash<std::string>()(host_name()));
+  return on_emulated_cluster() ? 1 : std::set(hosts.begin(), hosts.end()).size();
+}
+
 std::string describe(const Point& point) {
   return std::to_string(point.rows) + " x " + std::to_string(point.columns) + ", " + std::to_string(point.pairs) +
          " pairs";
@@ -63,7 +72,8 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
 
   const std::string base = transport.has_native_collectives() ? "allreduce-mpi" : "allreduce-ring";
   const std::vector<std::string> algorithms = expand(options.algorithms, transport);
-  const nlohmann::ordered_json host = speaks ? host_facts() : nullptr;
+  nlohmann::ordered_json host = host_facts();
+  host["nodes"] = count_nodes(transport);
   if (speaks) print_table_head(std::cout, transport, options.type, base);
 
   std::size_t wrong = 0;
