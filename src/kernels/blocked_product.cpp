@@ -8,19 +8,6 @@ namespace {
 // Half of a 2 MB second-level cache in all; a panel of A is read once for each panel of B.
 constexpr std::size_t panel_bytes = 512 * 1024;
 
-/// Blocks of `width` columns one after the other, each k after k, the last one padded with zeros.
-template <class T>
-void pack(MatrixView<const T> from, std::size_t width, T* to) {
-  const std::size_t whole = from.columns / width * width;
-  for (std::size_t k = 0; k < from.rows; ++k) {
-    const T* row = from.row(k);
-    for (std::size_t j = 0; j < whole; j += width) std::copy_n(row + j, width, to + j * from.rows + k * width);
-    if (whole == from.columns) continue;
-    T* last = to + whole * from.rows + k * width;
-    std::fill(std::copy(row + whole, row + from.columns, last), last + width, T{0});
-  }
-}
-
 std::size_t panel_width(std::size_t inner, std::size_t width, std::size_t element_bytes, std::size_t needed) {
   const std::size_t fitting = panel_bytes / element_bytes / inner / width;
   const std::size_t all = (needed + width - 1) / width;
@@ -42,14 +29,14 @@ void blocked_product(const RankK<T>& kernel, Panels panels, MatrixView<const T> 
   T* packed_a = workspace + a.rows * panels.column_panel;
   for (std::size_t i = 0; i < c.rows; i += panels.row_panel) {
     const std::size_t rows = std::min(panels.row_panel, c.rows - i);
-    pack(column_range(a, i, rows), kernel.block_rows, packed_a);
+    kernel.pack_a(column_range(a, i, rows), scale, packed_a);  // the same bits whatever is cut
     for (std::size_t j = 0; j < c.columns; j += panels.column_panel) {
       const std::size_t columns = std::min(panels.column_panel, c.columns - j);
-      pack(column_range(b, j, columns), kernel.block_columns, packed_b);
+      kernel.pack_b(column_range(b, j, columns), T{1}, packed_b);
       const MatrixView<T> part = column_range(c.row_range(i, rows), j, columns);
       for (std::size_t band = 0; band < rows; band += kernel.block_rows)
         kernel.multiply({packed_a + band * a.rows, packed_b, a.rows,
-                         part.row_range(band, std::min(kernel.block_rows, rows - band)), scale, write});
+                         part.row_range(band, std::min(kernel.block_rows, rows - band)), write});
     }
   }
   if (write == Write::stream) finish_streaming();

@@ -2,6 +2,10 @@
 // compiler's vector types carry the arithmetic, so only g++'s streaming store names an instruction.
 #include "kernels/rank_k.hpp"
 
+#include <bit>
+
+#include "kernels/pack.hpp"
+
 namespace dsop::kernels {
 namespace {
 
@@ -26,37 +30,41 @@ template <class Vec, class T>
 #endif
 }
 
-/// One block of C: `rows` x `vectors` accumulators. Passes vectors by reference only: their width is no part of the
-/// calling convention of the generic code.
+/// The first `width` columns of a block of C, in as few as possible of `vectors` vectors for each of `rows` rows.
+/// Passes vectors by reference only: their width is no part of the calling convention of the generic code.
 template <class T, std::size_t vector_bytes, std::size_t rows, std::size_t vectors>
-[[gnu::always_inline]] inline void multiply_block(const T* a, const T* b, std::size_t inner, T* c, std::size_t stride,
-                                                  T scale, Write write) {
+[[gnu::always_inline]] inline void multiply_block(const Band<T>& band, const T* b, std::size_t b_stride, T* c,
+                                                  std::size_t c_stride, std::size_t width, Write write) {
   using Vec = typename Vector<T, vector_bytes>::type;
   using Unaligned = typename Vector<T, vector_bytes>::unaligned;
   constexpr std::size_t lanes = vector_bytes / sizeof(T);
+  if constexpr (vectors > 1)
+    if (width <= (vectors - 1) * lanes)
+      return multiply_block<T, vector_bytes, rows, vectors - 1>(band, b, b_stride, c, c_stride, width, write);
 
   Vec sum[rows][vectors] = {};
-  for (std::size_t k = 0; k < inner; ++k, a += rows, b += vectors * lanes) {
+  const T* a = band.a;
+  for (std::size_t k = 0; k < band.inner; ++k, a += rows, b += b_stride) {
     Vec b_row[vectors];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (std::size_t j = 0; j < vectors; ++j) b_row[j] = *reinterpret_cast<const Unaligned*>(b + j * lanes);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (std::size_t i = 0; i < rows; ++i)
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (std::size_t j = 0; j < vectors; ++j) sum[i][j] += a[i] * b_row[j];
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (std::size_t i = 0; i < rows; ++i)
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (std::size_t j = 0; j < vectors; ++j) {
-      T* to = c + i * stride + j * lanes;
+      T* to = c + i * c_stride + j * lanes;
       auto& target = *reinterpret_cast<Unaligned*>(to);
       if (write == Write::add)
-        target += scale * sum[i][j];
+        target += sum[i][j];
       else if (write == Write::stream)
-        stream<Vec>(to, scale * sum[i][j]);
+        stream<Vec>(to, sum[i][j]);
       else
-        target = scale * sum[i][j];
+        target = sum[i][j];
     }
 }
 
@@ -64,47 +72,66 @@ template <class T, std::size_t vector_bytes, std::size_t rows, std::size_t vecto
 /// the same operations as all others.
 template <class T, std::size_t vector_bytes, std::size_t rows, std::size_t vectors>
 [[gnu::always_inline]] inline void multiply_band(const Band<T>& band) {
-  constexpr std::size_t columns = vectors * vector_bytes / sizeof(T);
-  alignas(stream_alignment) T edge[rows * columns] = {};
+  constexpr std::size_t lanes = vector_bytes / sizeof(T);
+  constexpr std::size_t columns = vectors * lanes;
+  constexpr std::size_t largest = std::bit_floor(columns);
+  alignas(stream_alignment) T edge[rows * columns];
+  if (band.write == Write::add) __builtin_memset(edge, 0, sizeof edge);
 
   for (std::size_t j = 0; j < band.c.columns; j += columns) {
     const T* b = band.b + j * band.inner;
     T* c = band.c.data + j;
     const std::size_t width = band.c.columns - j < columns ? band.c.columns - j : columns;
-    const bool whole = width == columns && band.c.rows == rows;
+    const bool whole = width % lanes == 0 && band.c.rows == rows;
     if (!whole && band.write == Write::add)
-      for (std::size_t i = 0; i < band.c.rows; ++i)
-        for (std::size_t l = 0; l < width; ++l) edge[i * columns + l] = c[i * band.c.stride + l];
-    multiply_block<T, vector_bytes, rows, vectors>(band.a, b, band.inner, whole ? c : edge,
-                                                   whole ? band.c.stride : columns, band.scale,
+      for (std::size_t i = 0; i < band.c.rows; ++i) copy_few<largest>(c + i * band.c.stride, width, edge + i * columns);
+    multiply_block<T, vector_bytes, rows, vectors>(band, b, columns, whole ? c : edge, whole ? band.c.stride : columns,
+                                                   width,
                                                    whole || band.write == Write::add ? band.write : Write::overwrite);
     if (!whole)
-      for (std::size_t i = 0; i < band.c.rows; ++i)
-        for (std::size_t l = 0; l < width; ++l) c[i * band.c.stride + l] = edge[i * columns + l];
+      for (std::size_t i = 0; i < band.c.rows; ++i) copy_few<largest>(edge + i * columns, width, c + i * band.c.stride);
   }
 }
 
 // The shapes leave one or two registers of 16 (32 with AVX-512 and on arm64) for A, and make a row of a block whole
 // cache lines, as streaming wants.
+template <class T, std::size_t vector_bytes, std::size_t rows, std::size_t vectors>
+struct Shape {
+  static constexpr std::size_t columns = vectors * vector_bytes / sizeof(T);
+
+  [[gnu::always_inline]] static void multiply(const Band<T>& band) {
+    multiply_band<T, vector_bytes, rows, vectors>(band);
+  }
+  static RankK<T> kernel(void (*multiply_band)(const Band<T>&)) {
+    return {rows, columns, multiply_band, pack<rows, T>, pack<columns, T>};
+  }
+};
+
 #if defined(__x86_64__)
-constexpr std::size_t baseline_rows = 2;
+template <class T>
+using Baseline = Shape<T, 16, 2, 4>;
+template <class T>
+using Avx2 = Shape<T, 32, 6, 2>;
+template <class T>
+using Avx512 = Shape<T, 64, 8, 3>;
 
 template <class T>
 [[gnu::target("avx2,fma")]] void multiply_avx2(const Band<T>& band) {
-  multiply_band<T, 32, 6, 2>(band);
+  Avx2<T>::multiply(band);
 }
 
 template <class T>
 [[gnu::target("avx512f,fma")]] void multiply_avx512(const Band<T>& band) {
-  multiply_band<T, 64, 8, 2>(band);
+  Avx512<T>::multiply(band);
 }
 #else
-constexpr std::size_t baseline_rows = 4;
+template <class T>
+using Baseline = Shape<T, 16, 4, 4>;
 #endif
 
 template <class T>
 void multiply_baseline(const Band<T>& band) {
-  multiply_band<T, 16, baseline_rows, 4>(band);
+  Baseline<T>::multiply(band);
 }
 
 }  // namespace
@@ -112,10 +139,10 @@ void multiply_baseline(const Band<T>& band) {
 template <class T>
 RankK<T> rank_k([[maybe_unused]] InstructionSet set) {
 #if defined(__x86_64__)
-  if (set == InstructionSet::avx512) return {8, 128 / sizeof(T), multiply_avx512<T>};
-  if (set == InstructionSet::avx2) return {6, 64 / sizeof(T), multiply_avx2<T>};
+  if (set == InstructionSet::avx512) return Avx512<T>::kernel(multiply_avx512<T>);
+  if (set == InstructionSet::avx2) return Avx2<T>::kernel(multiply_avx2<T>);
 #endif
-  return {baseline_rows, 64 / sizeof(T), multiply_baseline<T>};
+  return Baseline<T>::kernel(multiply_baseline<T>);
 }
 
 template RankK<float> rank_k<float>(InstructionSet);

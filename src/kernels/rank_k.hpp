@@ -26,17 +26,19 @@ struct Band {
   const T* b;
   std::size_t inner;
   MatrixView<T> c;
-  T scale;
   Write write;
 };
 
 /// A kernel for one instruction set and the shape of the block of C that it keeps in registers. Each element is
-/// scale * (((a_0 b_0) + a_1 b_1) + ...) (+ C), whatever the shape.
+/// (((a_0 b_0) + a_1 b_1) + ...) (+ C), whatever the shape.
 template <class T>
 struct RankK {
   std::size_t block_rows;
   std::size_t block_columns;
   void (*multiply)(const Band<T>&);
+  /// Packs all columns of A, or B, in the order `multiply` reads them, times `factor`.
+  void (*pack_a)(MatrixView<const T> a, T factor, T* packed);
+  void (*pack_b)(MatrixView<const T> b, T factor, T* packed);
 };
 
 /// The kernel for `set`, which the processor must have.
