@@ -14,6 +14,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
+#include <tuple>
 
 #include "bench/statistics.hpp"
 #include "bench/store_loops.hpp"
@@ -88,12 +89,14 @@ class Matrices {
 /// Integers are exact in any order of summation, so the products must be equal.
 template <class T>
 void verify(const Matrices<T>& matrices, const Contender& reference, const Contender& contender) {
-  const auto result = [&](const Contender& made_by) {
-    std::fill_n(matrices.c.data, matrices.c.rows * matrices.c.columns, T{-1});
-    made_by.run();
-    return std::vector<T>(matrices.c.data, matrices.c.data + matrices.c.rows * matrices.c.columns);
-  };
-  if (result(reference) == result(contender)) return;
+  const std::size_t count = matrices.c.rows * matrices.c.columns;
+  T* const made = matrices.c.data;
+  std::vector<T> expected(count);
+  reference.run();
+  std::copy_n(made, count, expected.data());
+  std::fill_n(made, count, T{-1});
+  contender.run();
+  if (std::equal(expected.begin(), expected.end(), made)) return;
   std::ostringstream message;
   message << contender.name << ": its product at K = " << matrices.a.rows << ", " << type_name<T> << " is not "
           << reference.name << "'s";

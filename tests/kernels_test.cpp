@@ -162,7 +162,7 @@ TEMPLATE_TEST_CASE("a product streamed past the caches is exact", "[kernels]", f
 }
 
 TEMPLATE_TEST_CASE("an overwritten C may hold anything, NaN too", "[kernels]", float, double) {
-  for (const std::size_t inner : {0, 3, 100}) {
+  for (const std::size_t inner : {0, 3, 300}) {
     const auto a = integers<TestType>(inner, 9, 1), b = integers<TestType>(inner, 9, 2);
     Matrix<TestType> c{9, 9};
     const auto expected = naive_product<TestType>(a, b, c, TestType{1}, false);
@@ -172,7 +172,7 @@ TEMPLATE_TEST_CASE("an overwritten C may hold anything, NaN too", "[kernels]", f
 }
 
 TEMPLATE_TEST_CASE("a stride beyond 32 bits is no obstacle", "[kernels]", float, double) {
-  const auto a = integers<TestType>(200, 1, 1), b = integers<TestType>(200, 6, 2);
+  const auto a = integers<TestType>(300, 1, 1), b = integers<TestType>(300, 6, 2);
   Matrix<TestType> c{1, 6};
   const auto expected = naive_product<TestType>(a, b, c, TestType{1}, false);
   dsop::kernels::product<TestType>(a.view(), b.view(), {c.elements.data(), 1, 6, std::size_t{1} << 33}, 1, false);
