@@ -14,7 +14,6 @@
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
-#include <tuple>
 
 #include "bench/statistics.hpp"
 #include "bench/store_loops.hpp"
@@ -137,7 +136,8 @@ void write_json(std::ostream& lines, std::string_view type, std::size_t inner, c
 template <class T>
 void measure_inner(const KernelOptions& options, std::size_t inner, std::ostream& table, std::ostream* json_lines) {
   const Matrices<T> matrices{inner, options.rows, options.columns};
-  const auto [a, b, c] = std::tuple{matrices.a, matrices.b, matrices.c};
+  const MatrixView<const T> a = matrices.a, b = matrices.b;
+  const MatrixView<T> c = matrices.c;
   std::vector<Contender> contenders{
       {"product", [=] { kernels::product<T>(a, b, c, 1, false); }},
       {"kernel", [=] { kernels::product<T>(a, b, c, 1, false, {.blas_allowed = false}); }},
