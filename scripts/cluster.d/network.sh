@@ -19,9 +19,9 @@ bits_per_second() {
 # The bytes that may pass at once after a pause: 16 KiB at 200 Mbit/s, in proportion below (at least 4 KiB), and growing
 # evenly to 128 KiB at 1 Gbit/s and on. docs/cluster.md has the reasons and the measurement.
 burst_bytes() {
-  local bits=$1 fast=200000000 burst
-  if ((bits > fast)); then burst=$((16384 + (bits - fast) / 1000 * (131072 - 16384) / 800000))
-  else burst=$((16384 * (bits / 1000) / (fast / 1000))); fi
+  local bits=$1 slow=200000000 fast=1000000000 burst
+  if ((bits > slow)); then burst=$((16384 + (bits - slow) * (131072 - 16384) / (fast - slow)))
+  else burst=$((bits * 16384 / slow)); fi
   echo $((burst < 4096 ? 4096 : burst))
 }
 
@@ -41,6 +41,7 @@ limit_packets() {
 # A namespace without IPv6, whose own announcements would be counted as traffic.
 make_namespace() {
   make netns "$1"
+  # shellcheck disable=SC2016 # the inner shell expands it
   ip netns exec "$1" sh -c 'for file in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 >"$file"; done'
   ip -n "$1" link set lo up
 }

@@ -31,7 +31,7 @@ print_last_run() {
   local seconds busy link
   read -r seconds busy link <"$state/last_run"
   printf '  last run: %s s, cores %s %% busy, busiest link at %s %% of its rate' "$seconds" "$busy" "$link"
-  if ((busy > 85 && link < 50)); then printf ': the cores, not the links, are what was measured'; fi
+  if ((busy > 85 && link < 50)); then printf ': the cores, not the links, may be what was measured'; fi
   printf '\n'
 }
 
