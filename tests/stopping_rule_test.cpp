@@ -52,7 +52,7 @@ double coverage(const Distribution& distribution, const StoppingRule& rule) {
 TEST_CASE("intervals cover the median at least 94 times in a hundred, also when a narrow one ends the run") {
   for (const Distribution& distribution : distributions())
     for (const double precision : {0.0, 0.05, 0.1, 0.2})
-      for (const std::size_t most : {8, 25, 200}) {
+      for (const std::size_t most : {8UL, 25UL, 200UL}) {
         INFO(distribution.name << ", precision " << precision << ", at most " << most);
         CHECK(coverage(distribution, StoppingRule(most, precision)) >= 0.94);
       }
