@@ -8,7 +8,6 @@
 #include <random>
 #include <vector>
 
-#include "kernels/add.hpp"
 #include "kernels/outer_product.hpp"
 
 #if defined(_OPENMP)
@@ -250,23 +249,5 @@ TEMPLATE_TEST_CASE("the rounding error stays within its bound", "[kernels]", flo
         INFO("K " << inner << ", " << name(set) << ", BLAS " << blas_allowed);
         CHECK(failures == 0);
       }
-  }
-}
-
-TEMPLATE_TEST_CASE("add may write to either of its inputs", "[kernels]", float, double) {
-  for (const std::size_t length : Sizes{0, 1, 5, 64, 1001}) {
-    std::vector<TestType> left(length), right(length), expected(length), sum(length);
-    for (std::size_t i = 0; i < length; ++i) {
-      left[i] = static_cast<TestType>(i);
-      right[i] = static_cast<TestType>(3 * i + 1);
-      expected[i] = static_cast<TestType>(4 * i + 1);
-    }
-    dsop::kernels::add<TestType>(sum, left, right);
-    CHECK(sum == expected);
-    auto to_left = left;
-    dsop::kernels::add<TestType>(to_left, to_left, right);
-    CHECK(to_left == expected);
-    dsop::kernels::add<TestType>(right, left, right);
-    CHECK(right == expected);
   }
 }
