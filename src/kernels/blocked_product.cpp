@@ -25,6 +25,7 @@ Panels choose_panels(const RankK<T>& kernel, std::size_t inner, std::size_t rows
 template <class T>
 void blocked_product(const RankK<T>& kernel, Panels panels, MatrixView<const T> a, MatrixView<const T> b,
                      MatrixView<T> c, T scale, Write write, T* workspace) {
+  if (c.columns == 0) return;
   T* packed_b = workspace;  // first, where vectors are aligned
   T* packed_a = workspace + a.rows * panels.column_panel;
   for (std::size_t i = 0; i < c.rows; i += panels.row_panel) {

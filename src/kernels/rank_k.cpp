@@ -42,6 +42,7 @@ template <class T, std::size_t vector_bytes, std::size_t rows, std::size_t vecto
     if (width <= (vectors - 1) * lanes)
       return multiply_block<T, vector_bytes, rows, vectors - 1>(band, b, b_stride, c, c_stride, width, write);
 
+  // The only product of a sum that compilers may fuse, and its one use: so either every width fuses it or none does.
   Vec sum[rows][vectors] = {};
   const T* a = band.a;
   for (std::size_t k = 0; k < band.inner; ++k, a += rows, b += b_stride) {
