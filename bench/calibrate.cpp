@@ -8,6 +8,7 @@
 #include "inputs.hpp"
 #include "kernels/add.hpp"
 #include "kernels/outer_product.hpp"
+#include "memory.hpp"
 #include "patterns/ring.hpp"
 #include "statistics.hpp"
 
@@ -103,6 +104,7 @@ void measure_arithmetic(Transport& transport, Machine& machine) {
 }  // namespace
 
 Machine calibrate(Transport& transport) {
+  check_memory(transport, std::size_t{256} << 20);  // two large vectors, and room for OpenBLAS's own
   Machine machine = transport.default_machine();
   machine.source = "calibrated with " + ranks_and_cores(transport);
   measure_arithmetic(transport, machine);

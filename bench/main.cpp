@@ -2,8 +2,12 @@
 #include <CLI/CLI.hpp>
 
 #include <fstream>
+#include <functional>
+#include <iomanip>
 #include <iostream>
+#include <new>
 #include <optional>
+#include <sstream>
 
 #include <dsop/errors.hpp>
 
@@ -49,48 +53,53 @@ std::string percentage(std::string& text) {
   }
   if (end == 0 || text.substr(end) != "%" || !(percent > 0 && percent < 100))
     return "is \"" + text + "\", expected a percentage like 5%";
-  text = std::to_string(percent / 100);
+  std::ostringstream fraction;
+  fraction << std::setprecision(17) << percent / 100;
+  text = fraction.str();
   return "";
 }
 
-std::optional<dsop::Machine> described_machine(const CommandLine& line) {
-  if (line.machine.empty()) return std::nullopt;
-  return dsop::read_machine(line.machine);
+std::optional<dsop::Machine> described_machine(Transport& transport, const CommandLine& line) {
+  std::optional<dsop::Machine> machine;
+  dsop::launch::on_all_ranks(transport, [&] {
+    if (!line.machine.empty()) machine = dsop::read_machine(line.machine);
+  });
+  return machine;
 }
 
-int run_outer_product(CommandLine& line) {
+// Before the ranks are there, so that a mistake is told once.
+void read_lists(CommandLine& line) {
   bench::OuterProductOptions& options = line.outer_product;
   options.rows = bench::parse_numbers("--rows", line.rows);
   if (line.columns != "same") options.columns = bench::parse_numbers("--cols", line.columns);
   options.pairs = bench::parse_numbers("--pairs", line.pairs);
   options.algorithms = bench::split(line.algorithms, ',');
   options.type = line.type == "f64" ? dsop::DataType::f64 : dsop::DataType::f32;
-  options.machine = described_machine(line);
-  return dsop::launch::run(line.ranks, default_ranks,
-                           [&](Transport& transport) { bench::benchmark_outer_product(transport, options); });
 }
 
-int run_kernel(CommandLine& line) {
+void run_outer_product(Transport& transport, const CommandLine& line) {
+  bench::OuterProductOptions options = line.outer_product;
+  options.machine = described_machine(transport, line);
+  bench::benchmark_outer_product(transport, options);
+}
+
+void run_kernel(CommandLine& line) {
   line.kernel.inner = bench::parse_numbers("--inner", line.inner);
-  if (line.kernel_out.empty()) {
-    bench::kernel_benchmark(line.kernel, std::cout, nullptr);
-    return 0;
+  std::ofstream out;
+  if (!line.kernel_out.empty()) {
+    out.open(line.kernel_out, std::ios::app);
+    if (!out) throw dsop::Error("--out " + line.kernel_out + ": can't be opened for writing");
   }
-  std::ofstream out(line.kernel_out, std::ios::app);
-  if (!out) throw dsop::Error("--out " + line.kernel_out + ": can't be opened for writing");
-  bench::kernel_benchmark(line.kernel, std::cout, &out);
-  return 0;
+  bench::kernel_benchmark(line.kernel, std::cout, out.is_open() ? &out : nullptr);
 }
 
-int run_calibrate(const CommandLine& line) {
-  return dsop::launch::run(line.ranks, default_ranks, [&](Transport& transport) {
-    const dsop::Machine machine = bench::calibrate(transport);
-    dsop::launch::on_all_ranks(transport, [&] {
-      if (transport.rank() != 0) return;
-      dsop::write_machine(machine, line.calibrate_out);
-      std::cout << std::ifstream(line.calibrate_out).rdbuf();
-      std::cerr << "written to " << line.calibrate_out << '\n';
-    });
+void run_calibrate(Transport& transport, const CommandLine& line) {
+  const dsop::Machine machine = bench::calibrate(transport);
+  dsop::launch::on_all_ranks(transport, [&] {
+    if (transport.rank() != 0) return;
+    dsop::write_machine(machine, line.calibrate_out);
+    std::cout << std::ifstream(line.calibrate_out).rdbuf();
+    std::cerr << "written to " << line.calibrate_out << '\n';
   });
 }
 
@@ -163,19 +172,27 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
-    if (list->parsed()) bench::print_list(line.markdown);
-    if (info->parsed())
-      return dsop::launch::run(line.ranks, default_ranks,
-                               [&](Transport& transport) { bench::print_info(transport, described_machine(line)); });
-    if (kernel->parsed()) return run_kernel(line);
-    if (calibrate->parsed()) return run_calibrate(line);
-    if (outer_product->parsed()) return run_outer_product(line);
-    return 0;
+    const auto ranks = [&](const std::function<void(Transport&)>& body) {
+      return dsop::launch::run(line.ranks, default_ranks, body);
+    };
+    int status = 0;
+    if (list->parsed() && dsop::launch::speaks()) bench::print_list(line.markdown);
+    if (info->parsed()) status = ranks([&](Transport& t) { bench::print_info(t, described_machine(t, line)); });
+    if (kernel->parsed()) run_kernel(line);
+    if (calibrate->parsed()) status = ranks([&](Transport& t) { run_calibrate(t, line); });
+    if (outer_product->parsed()) {
+      read_lists(line);
+      status = ranks([&](Transport& t) { run_outer_product(t, line); });
+    }
+    if (!std::cout.flush()) throw dsop::Error("standard output can't be written");
+    return status;
   } catch (const CLI::ParseError& error) {
     if (!dsop::launch::speaks()) return error.get_exit_code();
     return app.exit(error);
+  } catch (const std::bad_alloc&) {
+    if (dsop::launch::speaks()) std::cerr << "error: out of memory\n";
   } catch (const std::exception& error) {
     if (dsop::launch::speaks()) std::cerr << "error: " << error.what() << '\n';
-    return 1;
   }
+  return 1;
 }

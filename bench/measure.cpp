@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include <dsop/dsop.hpp>
@@ -40,7 +41,7 @@ bool countable(const Plan& plan) {
   return plan.algorithm->dense == nullptr || !plan.algorithm->dense->native;
 }
 
-// What each rank's host has sent while `call` ran, on the emulated cluster.
+// What each host has sent while `call` ran, on the emulated cluster.
 template <class Call>
 std::vector<std::size_t> wire_bytes(Transport& transport, Call call) {
   barrier(transport);
@@ -48,7 +49,17 @@ std::vector<std::size_t> wire_bytes(Transport& transport, Call call) {
   call();
   barrier(transport);
   if (!on_emulated_cluster()) return {};
-  return of_all_ranks(transport, interface_bytes_sent() - before);
+  struct HostBytes {
+    std::size_t host;  // a hash of its name
+    std::size_t bytes;
+  };
+  std::map<std::size_t, std::size_t> by_host;
+  for (const auto& [host, bytes] :
+       of_all_ranks(transport, HostBytes{std::hash<std::string>()(host_name()), interface_bytes_sent() - before}))
+    by_host[host] = bytes;
+  std::vector<std::size_t> sent;
+  for (const auto& [host, bytes] : by_host) sent.push_back(bytes);
+  return sent;
 }
 
 }  // namespace
@@ -59,6 +70,8 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   CountingTransport counted(transport);
   std::vector<OuterProduct<T>> layers;  // first: they refuse sizes that no memory could hold
   std::size_t needed_bytes = (point.rows * point.columns + point.pairs * (point.rows + point.columns)) * sizeof(T);
+  if (options.verify)  // every rank makes all ranks' factors
+    needed_bytes += point.pairs * (point.rows + point.columns) * sizeof(T) * static_cast<std::size_t>(transport.size());
   for (const std::string& algorithm : algorithms) {
     layers.emplace_back(counted, Shape{point.rows, point.columns, point.pairs},
                         Options{.algorithm = algorithm, .machine = options.machine});

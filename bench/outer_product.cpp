@@ -95,7 +95,9 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
     if (out.is_open()) write_json_lines(out, rows, transport, host);
     if (out.is_open() && !out) throw Error("--out " + options.out + ": can't be written");
   }
-  if (wrong > 0) throw ArgumentError(std::to_string(wrong) + " elements are wrong");
+  launch::on_all_ranks(transport, [&] {
+    if (wrong > 0) throw Error(std::to_string(wrong) + " elements are wrong");
+  });
 }
 
 }  // namespace dsop::bench

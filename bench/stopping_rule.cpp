@@ -12,7 +12,8 @@ StoppingRule::StoppingRule(std::size_t most_samples, double precision)
   confidence_ = 1 - 0.05 / static_cast<double>(looks);
 }
 
-bool StoppingRule::is_look(std::size_t samples) const {
+bool StoppingRule::looks_at(std::size_t samples) const {
+  if (samples >= most_samples_) return true;
   for (std::size_t look = first_look; look <= samples; look *= 2)
     if (look == samples) return true;
   return false;
@@ -20,7 +21,7 @@ bool StoppingRule::is_look(std::size_t samples) const {
 
 bool StoppingRule::enough(std::span<const double> samples) const {
   if (samples.size() >= most_samples_) return true;
-  if (precision_ == 0 || !is_look(samples.size())) return false;
+  if (precision_ == 0 || !looks_at(samples.size())) return false;
   const Interval bounds = interval(samples);
   const double middle = median(samples);
   return bounds.high - middle <= precision_ * middle && middle - bounds.low <= precision_ * middle;

@@ -17,13 +17,13 @@ class StoppingRule {
   /// `precision` 0 never stops early and keeps the plain 95 %.
   StoppingRule(std::size_t most_samples, double precision);
 
+  /// Whether enough() can be true with so many samples.
+  bool looks_at(std::size_t samples) const;
   bool enough(std::span<const double> samples) const;
   Interval interval(std::span<const double> samples) const { return median_interval(samples, confidence_); }
 
  private:
   static constexpr std::size_t first_look = 12;
-
-  bool is_look(std::size_t samples) const;
 
   std::size_t most_samples_;
   double precision_;

@@ -38,6 +38,7 @@ std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Conte
   for (int repetition = 0; repetition < protocol.repetitions; ++repetition) {
     for (Samples& s : samples) s.seconds.emplace_back();
     const auto all_enough = [&] {
+      if (!rule.looks_at(samples.front().seconds.back().size())) return false;
       return std::all_of(samples.begin(), samples.end(),
                          [&](const Samples& s) { return rule.enough(s.iteration_seconds(s.seconds.size() - 1)); });
     };

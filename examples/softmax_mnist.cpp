@@ -110,9 +110,11 @@ void train(dsop::Transport& transport, const Settings& settings) {
     std::array<double, 2> sums{};
     dsop::dsop(transport, {{own.data(), 1, 2}, {&one, 1, 1}}, dsop::MatrixView<double>(sums.data(), 2, 1));
     const double mean_loss = sums[0] / static_cast<double>(training);
-    if (!std::isfinite(mean_loss))
-      throw dsop::ArgumentError("--learning-rate is " + std::to_string(settings.learning_rate) +
-                                ", expected a smaller one: the loss is not finite any more");
+    dsop::launch::on_all_ranks(transport, [&] {
+      if (!std::isfinite(mean_loss))
+        throw std::runtime_error("--learning-rate is " + std::to_string(settings.learning_rate) +
+                                 ", expected a smaller one: the loss is not finite any more");
+    });
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     if (transport.rank() == 0) {
       std::printf("%6d  %7.5f  %13.3f  %7.2f\n", epoch, mean_loss, sums[1] / static_cast<double>(held_out),

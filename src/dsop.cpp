@@ -34,8 +34,7 @@ struct OuterProduct<T>::State {
 template <class T>
 OuterProduct<T>::OuterProduct(Communicator communicator, Shape shape, Options options) {
   Transport& transport = communicator.transport();
-  const std::uint64_t object = ++transport.calls().objects;
-  state_ = std::make_unique<State>(State{transport, shape, std::move(options), Executor<T>(object)});
+  state_ = std::make_unique<State>(State{transport, shape, std::move(options), Executor<T>()});
   state_->executor.prepare(transport, shape, state_->options);
 }
 

@@ -59,11 +59,23 @@ TEST_CASE("a bad argument on one rank throws on all") {
   CHECK(failures_when("rank 1: a.data is null, expected memory for its elements", [](int rank, Arguments& a) {
           if (rank == 1) a.factors.a.data = nullptr;
         }) == "");
-  CHECK(failures_when("rank 0: gradient overlaps the factors in memory, expected memory of its own",
+  CHECK(failures_when("rank 2: b.data is null, expected memory for its elements", [](int rank, Arguments& a) {
+          if (rank == 2) a.factors.b.data = nullptr;
+        }) == "");
+  CHECK(failures_when("rank 1: gradient overlaps the factors' range of memory, expected one of its own",
+                      [](int rank, Arguments& a) {
+                        if (rank == 1) a.gradient.data = const_cast<float*>(a.factors.b.data) + 1;
+                      }) == "");
+  CHECK(failures_when("rank 1: scale is 1e+39, expected a finite number in f32", [](int rank, Arguments& a) {
+          if (rank == 1) a.options.scale = 1e39;
+        }) == "");
+  CHECK(failures_when("ranks 0-2: machine.flops_per_second is 0, expected a finite number above 0",
+                      [](int, Arguments& a) { a.options.machine = Machine{.flops_per_second = 0}; }) == "");
+  CHECK(failures_when("rank 0: gradient overlaps the factors' range of memory, expected one of its own",
                       [](int rank, Arguments& a) {
                         if (rank == 0) a.gradient.data = const_cast<float*>(a.factors.a.data) - 1;
                       }) == "");
-  CHECK(failures_when("rank 1: scale is nan, expected a finite number", [](int rank, Arguments& a) {
+  CHECK(failures_when("rank 1: scale is nan, expected a finite number in f32", [](int rank, Arguments& a) {
           if (rank == 1) a.options.scale = std::nan("");
         }) == "");
   CHECK(failures_when("ranks 0-2: gradient of 4611686018427387904 x 4 x 4 bytes does not fit into memory",
@@ -72,7 +84,7 @@ TEST_CASE("a bad argument on one rank throws on all") {
 
 TEST_CASE("several ranks' different errors are all told") {
   CHECK(failures_when(
-            "rank 0: a.columns is 2, expected gradient.rows = 3; rank 2: scale is inf, expected a finite number",
+            "rank 0: a.columns is 2, expected gradient.rows = 3; rank 2: scale is inf, expected a finite number in f32",
             [](int rank, Arguments& a) {
               if (rank == 0) a.factors.a.columns = 2;
               if (rank == 2) a.options.scale = std::numeric_limits<double>::infinity();
@@ -85,9 +97,10 @@ TEST_CASE("an unknown algorithm lists the known ones") {
   CHECK(failures_when("rank 1: algorithm is allgater, expected auto or one of " + known, [](int rank, Arguments& a) {
           if (rank == 1) a.options.algorithm = "allgater";
         }) == "");
-  CHECK(failures_when("algorithm allreduce-mpi can't be used: it runs inside the MPI library, and these ranks do not "
-                      "use MPI",
-                      [](int, Arguments& a) { a.options.algorithm = "allreduce-mpi"; }) == "");
+  CHECK(failures_when(
+            "ranks 0-2: algorithm allreduce-mpi can't be used: it runs inside the MPI library, and these ranks do not "
+            "use MPI",
+            [](int, Arguments& a) { a.options.algorithm = "allreduce-mpi"; }) == "");
 }
 
 TEST_CASE("ranks that disagree throw, naming ranks and values") {
@@ -104,6 +117,69 @@ TEST_CASE("ranks that disagree throw, naming ranks and values") {
                         if (rank == 0) a.options.scale = 0.5;
                         if (rank == 0) a.options.accumulate = true;
                       }) == "");
+}
+
+TEST_CASE("ranks that plan for different machines throw") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          Machine machine;
+          if (transport.rank() == 1) machine.latency_seconds *= 2;
+          std::vector<float> G(4);
+          const MatrixView<float> view(G.data(), 2, 2);
+          const std::string error =
+              argument_error_of([&] { dsop::dsop<float>(transport, {}, view, {.machine = machine}); });
+          failures.check(error.starts_with("the ranks disagree: machine (latency, overhead"), error);
+        }) == "");
+}
+
+TEST_CASE("a communicator can be used again after its ranks called different things") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          std::vector<float> G(4);
+          const MatrixView<float> view(G.data(), 2, 2);
+          const std::string error = argument_error_of([&] {
+            if (transport.rank() == 0)
+              dsop::dsop<float>(transport, {}, view);
+            else
+              OuterProduct<float>(transport, {2, 2, 1});
+          });
+          failures.check(error.find("the operation is outer product on rank 0") != std::string::npos, error);
+          OuterProduct<float> layer(transport, {2, 2, 1});
+          layer.run({}, view);
+        }) == "");
+}
+
+TEST_CASE("a layer keeps its algorithm and the reason for it, whatever the numbers of pairs") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          OuterProduct<float> layer(transport, {.rows = 20, .columns = 10, .max_pairs = 400});
+          const std::string algorithm = layer.plan().algorithm_name();
+          const std::string reason = layer.plan().reason;
+          std::vector<float> G(20 * 13);
+          for (const std::size_t k : {400UL, 1UL, 0UL, 17UL}) {
+            const bench::InputFactors<float> own(1, transport.rank(), k, 20, 10);
+            layer.run(own.view(), {G.data(), 20, 10, 10 + k % 3});  // with gaps now and then
+            failures.check(layer.plan().algorithm_name() == algorithm, "another algorithm");
+            failures.check(layer.plan().reason == reason, "another reason: " + layer.plan().reason);
+            std::vector<float> expected(10);
+            for (int r = 0; r < 3; ++r)
+              bench::add_reference_row<float>(bench::InputFactors<float>(1, r, k, 20, 10).view(), 19, 1.0F, expected);
+            const float* const last_row = G.data() + 19 * (10 + k % 3);
+            failures.check(std::equal(expected.begin(), expected.end(), last_row), "G is wrong");
+          }
+        }) == "");
+}
+
+TEST_CASE("the stride of a single row means nothing") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          for (const std::string& algorithm : usable_algorithms(transport)) {
+            const bench::InputFactors<float> own(1, transport.rank(), 300, 1, 5);
+            std::vector<float> G(5);
+            const std::size_t stride = transport.rank() == 0 ? 0 : std::size_t{1} << 33;
+            dsop::dsop<float>(transport, own.view(), {G.data(), 1, 5, stride}, {.algorithm = algorithm});
+            std::vector<float> expected(5);
+            for (int r = 0; r < 2; ++r)
+              bench::add_reference_row<float>(bench::InputFactors<float>(1, r, 300, 1, 5).view(), 0, 1.0F, expected);
+            failures.check(G == expected, algorithm + " is wrong");
+          }
+        }) == "");
 }
 
 TEST_CASE("ranks that disagree about the data type throw") {
@@ -129,10 +205,11 @@ TEST_CASE("ranks that disagree about the order of calls throw") {
           std::vector<float> G(4);
           OuterProduct<float>& mine = transport.rank() == 0 ? first : second;
           const std::string error = argument_error_of([&] { mine.run({}, {G.data(), 2, 2}); });
-          failures.check(error ==
-                             "the ranks disagree: the order of calls (0: dsop(), i: the i-th OuterProduct) is 1 on "
-                             "rank 0, 2 on rank 1",
-                         error);
+          failures.check(
+              error ==
+                  "the ranks disagree: the order of calls (0: dsop(), i: the OuterProduct that call i made) is 1 on "
+                  "rank 0, 2 on rank 1",
+              error);
         }) == "");
 }
 
@@ -146,6 +223,8 @@ TEST_CASE("a layer holds its caller to its shape") {
                          error);
           error = argument_error_of([&] { layer.run({}, {G.data(), 4, 4}); });
           failures.check(error == "ranks 0-1: gradient.rows is 4, expected the layer's 3", error);
+          error = argument_error_of([&] { layer.run({}, {G.data(), 3, 5}); });
+          failures.check(error == "ranks 0-1: gradient.columns is 5, expected the layer's 4", error);
         }) == "");
 }
 
@@ -171,7 +250,12 @@ TEST_CASE("DSOP_ALGORITHM decides where the caller leaves it open") {
     if (transport.rank() == 0) by_environment = open.plan().algorithm_name();
     if (transport.rank() == 0) by_caller = named.plan().algorithm_name();
   });
+  setenv("DSOP_ALGORITHM", "rign", 1);
+  const std::string unknown = failures_on_threads(2, [](Transport& transport, Failures& failures) {
+    failures.add(argument_error_of([&] { OuterProduct<float>(transport, {5, 5, 1}); }).substr(0, 58));
+  });
   unsetenv("DSOP_ALGORITHM");
+  CHECK(unknown.starts_with("ranks 0-1: DSOP_ALGORITHM is rign, expected auto or one of"));
   CHECK(by_environment == "allreduce-butterfly");
   CHECK(by_caller == "allreduce-ring");
 }

@@ -51,7 +51,8 @@ class LongRun:
         line = command("outer-product", "--rows", "1500", "--algorithm", "allreduce-ring", "--iterations", "1000000",
                        ranks=ranks)
         self.process = subprocess.Popen(line, env={**os.environ, name: value}, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, start_new_session=True)
+                                        stderr=subprocess.PIPE, start_new_session=True,
+                                        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         expected = 1 + ranks if ranks else 1
         deadline = time.monotonic() + 20
         while len(processes_marked(self.mark)) < expected and time.monotonic() < deadline:
@@ -115,6 +116,13 @@ class OnThreads(Refusing):
         self.assert_refused(run("outer-product", "--out", "/no/such/folder/x"), "--out /no/such/folder/x")
         self.assert_refused(run("outer-product", "--machine", "/no/such/file"), "/no/such/file", "can't be opened")
         self.assert_refused(run("calibrate", "--ranks", "1", "--out", "/no/such/folder/x"), "/no/such/folder/x")
+
+    def test_full_disk(self) -> None:
+        with open("/dev/full", "w") as full:
+            result = subprocess.run(command("list"), stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("standard output can't be written", result.stderr)
+        self.assert_refused(run("outer-product", "--rows", "9", "--out", "/dev/full"), "--out /dev/full: can't be written")
 
     def test_json_lines(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -124,6 +124,43 @@ TEST_CASE("a bad argument on one rank throws on all, and the communicator still 
   CHECK(failures_of_all(failures) == "");
 }
 
+TEST_CASE("ranks that disagree throw over MPI too") {
+  Failures failures;
+  std::vector<float> G(6);
+  const bool first = world().rank() == 0;
+  const std::string error = argument_error_of([&] {
+    dsop::dsop<float>(world(), {}, {G.data(), 3, 2}, {.scale = first ? 0.5 : 1});
+  });
+  if (world().size() > 1)
+    failures.check(error.starts_with("the ranks disagree: scale is 0.5 on rank 0, 1 on rank"), error);
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("a message of another length is an error that names both") {
+  if (world().size() < 2) return;
+  Failures failures;
+  std::vector<char> memory(8);
+  MpiTransport transport(MPI_COMM_WORLD);
+  if (transport.rank() == 0) transport.send(std::span(memory).first(5), 1);
+  if (transport.rank() == 1) {
+    std::string error;
+    try {
+      transport.recv(std::span(memory), 0);
+    } catch (const TransportError& failure) {
+      error = failure.what();
+    }
+    failures.check(error == "receiving 8 bytes on rank 1 from rank 0: 5 bytes came", error);
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("handles that are no communicator are refused") {
+  Failures failures;
+  const std::string error = argument_error_of([] { TransportOf<MPI_Comm>::get(MPI_COMM_NULL); });
+  failures.check(error == "communicator is MPI_COMM_NULL, expected a communicator", error);
+  CHECK(failures_of_all(failures) == "");
+}
+
 int main(int argc, char** argv) {
   int level = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);

@@ -19,7 +19,8 @@ struct Machine {
   double memory_bytes_per_second = 8e9;                ///< of reading or writing large arrays
   std::string source = "default (10 Gbit/s cluster)";  ///< where the numbers come from; takes no part in ==
 
-  /// Seconds from the start of a send until the receiver has all of the message: L + 2 o + bytes G.
+  /// Seconds from the start of a send until the receiver has all of the message and the next may start:
+  /// max(L + 2 o, g) + bytes G.
   double message_seconds(std::size_t bytes) const;
   /// Seconds for n x m elements of type `type` with inner dimension K, written once.
   double product_seconds(double n, double m, double K, DataType type) const;
@@ -31,6 +32,9 @@ struct Machine {
 
 /// The machine for ranks that are threads of one process, when nothing was measured.
 Machine default_threads_machine();
+
+/// Throws ArgumentError naming the first number that is not above 0 and finite.
+void check_machine(const Machine& machine);
 
 /// Reads what write_machine wrote: a JSON object with the fields' names; missing fields keep their defaults. Throws
 /// Error naming the file and the field if it is unreadable, has an unknown field or a number that makes no sense.

@@ -18,8 +18,8 @@ struct CallState;
 /// What a message belongs to. Messages between two ranks with the same tag arrive in the order sent.
 enum class Tag : int { agreement = 1, payload = 2 };
 
-/// A message that is under way, from isend or irecv. Its memory must stay until wait() is done with it; destroying a
-/// pending request withdraws it first.
+/// A message that is under way, from isend or irecv. Its memory must stay until wait() is done with it. Destroying a
+/// pending request withdraws it, except that MPI can't take a send back: there its memory may be read later.
 class Request {
  public:
   Request() = default;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 
 #include "kernels/blocked_product.hpp"
 #include "kernels/gemm.hpp"
+#include "kernels/pack_memory.hpp"
 #include "kernels/rank_k.hpp"
 #include "kernels/threads.hpp"
 
@@ -19,11 +19,6 @@ constexpr std::size_t streaming_bytes = 32 * 1024 * 1024;
 
 // About 10 us on one thread, counted as n m (K + 8): waking a team takes a few.
 constexpr std::size_t parallel_work = 1 << 20;
-
-template <class T>
-struct alignas(stream_alignment) CacheLine {
-  T elements[stream_alignment / sizeof(T)];
-};
 
 /// Whether C is large, and its rows all begin at the same place of a cache line.
 template <class T>
@@ -38,6 +33,13 @@ std::size_t unaligned_columns(MatrixView<T> c) {
   return past == 0 ? 0 : std::min(c.columns, (stream_alignment - past) / sizeof(T));
 }
 
+/// What a thread packs at a time, in whole cache lines.
+template <class T>
+std::size_t packed_bytes(std::size_t inner, Panels panels) {
+  const std::size_t bytes = inner * (panels.row_panel + panels.column_panel) * sizeof(T);
+  return (bytes + cache_line_bytes - 1) / cache_line_bytes * cache_line_bytes;
+}
+
 template <class T>
 void own_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate,
                  InstructionSet instructions) {
@@ -50,9 +52,8 @@ void own_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, 
 
   const std::size_t most_rows = (bands + threads - 1) / threads * kernel.block_rows;
   const Panels panels = choose_panels(kernel, a.rows, most_rows, c.columns);
-  const std::size_t line = sizeof(CacheLine<T>) / sizeof(T);
-  const std::size_t lines = (a.rows * (panels.row_panel + panels.column_panel) + line - 1) / line;
-  const auto workspace = std::make_unique_for_overwrite<CacheLine<T>[]>(threads * lines);
+  const std::size_t bytes = packed_bytes<T>(a.rows, panels);
+  std::byte* const workspace = PackMemory::at_least(threads * bytes);
 
   on_threads(threads, [&](std::size_t t, std::size_t team) {
     const std::size_t first = std::min(c.rows, bands * t / team * kernel.block_rows);
@@ -60,9 +61,9 @@ void own_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, 
     const auto part = [&](std::size_t column, std::size_t columns, Write how) {
       blocked_product<T>(kernel, panels, column_range(a, first, last - first), column_range(b, column, columns),
                          column_range(c.row_range(first, last - first), column, columns), scale, how,
-                         workspace[t * lines].elements);
+                         reinterpret_cast<T*>(workspace + t * bytes));
     };
-    part(0, head, Write::overwrite);
+    if (head > 0) part(0, head, Write::overwrite);
     part(head, c.columns - head, write);
   });
 }
@@ -101,6 +102,18 @@ void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T sc
     own_product(a, b, c, scale, accumulate, method.instructions);
 }
 
+template <class T>
+void reserve_product(std::size_t K) {
+  // Panels take up to a fixed size, which few pairs come nearest to, or one block of so many pairs that it is larger.
+  const RankK<T> kernel = rank_k<T>(best_instruction_set());
+  const std::size_t inner = std::max(K, std::size_t{1});
+  const std::size_t few = packed_bytes<T>(1, choose_panels(kernel, 1, SIZE_MAX / 2, SIZE_MAX / 2));
+  const std::size_t many = packed_bytes<T>(inner, {kernel.block_rows, kernel.block_columns});
+  PackMemory::at_least(thread_count() * (few + many));
+}
+
+template void reserve_product<float>(std::size_t);
+template void reserve_product<double>(std::size_t);
 template std::size_t largest_inner_dimension<float>();
 template std::size_t largest_inner_dimension<double>();
 template void product(MatrixView<const float>, MatrixView<const float>, MatrixView<float>, float, bool, ProductMethod);

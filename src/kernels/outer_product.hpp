@@ -23,4 +23,10 @@ template <class T>
 void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate,
              ProductMethod method = {});
 
+/// Takes the memory in which product() packs its factors on this thread, for inner dimensions up to K and any n and m,
+/// so that it can't fail later. At most 1 MB a thread of its team, or a block of all K where that is more; kept until
+/// the thread ends. Throws std::bad_alloc.
+template <class T>
+void reserve_product(std::size_t K);
+
 }  // namespace dsop::kernels

@@ -16,8 +16,8 @@ bool speaks();
 
 /// Runs body on every rank and returns the program's exit status. Under an MPI launcher the ranks are those of
 /// MPI_COMM_WORLD, and `ranks`, if given, must be their number; otherwise they are threads, `ranks` or else
-/// `default_ranks` of them. An exception is printed on stderr and gives status 1: once if all ranks throw it
-/// (ArgumentError), else by the rank that throws, which then ends the others too.
+/// `default_ranks` of them. An exception is printed on stderr and gives status 1: once if the ranks have agreed on it
+/// (what dsop's calls and on_all_ranks throw), else by the rank that throws, which then ends the others too.
 int run(std::optional<int> ranks, int default_ranks, const std::function<void(Transport&)>& body);
 
 /// Runs something that may fail on this rank alone (reading a file, taking memory). If it throws on any rank, every

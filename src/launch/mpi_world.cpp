@@ -7,6 +7,8 @@
 #include <dsop/errors.hpp>
 #include <dsop/mpi.hpp>
 
+#include "planning/agreed_error.hpp"
+
 namespace dsop::launch {
 
 int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transport&)>& body) {
@@ -23,11 +25,11 @@ int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transpor
   };
   try {
     if (ranks && *ranks != size)
-      throw ArgumentError("--ranks is " + std::to_string(*ranks) + ", expected the " + std::to_string(size) +
-                          " that the MPI launcher has started");
+      throw AgreedError("--ranks is " + std::to_string(*ranks) + ", expected the " + std::to_string(size) +
+                        " that the MPI launcher has started");
     body(TransportOf<MPI_Comm>::get(MPI_COMM_WORLD));
     status = 0;
-  } catch (const ArgumentError& error) {
+  } catch (const AgreedError& error) {
     if (rank == 0) report("", error.what());
   } catch (const std::exception& error) {
     report("rank " + std::to_string(rank) + ": ", error.what());

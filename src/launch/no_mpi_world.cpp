@@ -1,11 +1,12 @@
 #include <iostream>
 
+#include "launch/launch.hpp"
 #include "launch/mpi_world.hpp"
 
 namespace dsop::launch {
 
 int run_on_mpi_world(std::optional<int>, const std::function<void(Transport&)>&) {
-  std::cerr << "error: started by an MPI launcher, but built without MPI (meson setup -Dmpi=enabled)\n";
+  if (speaks()) std::cerr << "error: started by an MPI launcher, but built without MPI (meson setup -Dmpi=enabled)\n";
   return 1;
 }
 

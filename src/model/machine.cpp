@@ -1,5 +1,6 @@
 #include <dsop/machine.hpp>
 
+#include <algorithm>
 #include <tuple>
 
 #include <dsop/problem.hpp>
@@ -7,7 +8,8 @@
 namespace dsop {
 
 double Machine::message_seconds(std::size_t bytes) const {
-  return latency_seconds + 2 * overhead_seconds + static_cast<double>(bytes) * gap_per_byte_seconds;
+  return std::max(latency_seconds + 2 * overhead_seconds, gap_seconds) +
+         static_cast<double>(bytes) * gap_per_byte_seconds;
 }
 
 double Machine::product_seconds(double n, double m, double K, DataType type) const {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string_view>
 
 #include <dsop/errors.hpp>
@@ -25,13 +26,23 @@ constexpr std::array<Field, 6> fields{{{"latency_seconds", &Machine::latency_sec
 
 }  // namespace
 
+void check_machine(const Machine& machine) {
+  for (const Field& field : fields) {
+    const double value = machine.*field.value;
+    if (value > 0 && std::isfinite(value)) continue;
+    std::ostringstream text;
+    text << "machine." << field.name << " is " << value << ", expected a finite number above 0";
+    throw ArgumentError(text.str());
+  }
+}
+
 Machine read_machine(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw Error("machine file " + path + ": can't be opened");
   nlohmann::json json;
   try {
     json = nlohmann::json::parse(file);
-  } catch (const nlohmann::json::exception& failure) {
+  } catch (const std::exception& failure) {
     throw Error("machine file " + path + ": not JSON: " + failure.what());
   }
   if (!json.is_object()) throw Error("machine file " + path + ": expected a JSON object");

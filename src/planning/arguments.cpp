@@ -37,8 +37,11 @@ bool overlap(const MatrixView<const T>& left, const MatrixView<const T>& right) 
   return first(left) <= last(right) && first(right) <= last(left);
 }
 
+template <class T>
 void check_options(const Options& options) {
-  if (!std::isfinite(options.scale)) refuse("scale", options.scale, "a finite number");
+  if (!std::isfinite(static_cast<T>(options.scale)))
+    refuse("scale", options.scale, "a finite number in " + std::string(name(data_type<T>)));
+  if (options.machine) check_machine(*options.machine);
   if (options.algorithm != "auto" && outer_product_algorithms().find(options.algorithm) == nullptr)
     refuse("algorithm", options.algorithm, "auto or one of " + outer_product_algorithms().names());
 }
@@ -48,7 +51,7 @@ void check_options(const Options& options) {
 template <class T>
 void check_arguments(const Factors<T>& factors, const MatrixView<T>& gradient, const Options& options,
                      const Shape* promised) {
-  check_options(options);
+  check_options<T>(options);
   check_view("gradient", gradient);
   check_view("a", factors.a);
   check_view("b", factors.b);
@@ -70,11 +73,13 @@ void check_arguments(const Factors<T>& factors, const MatrixView<T>& gradient, c
              "at most the layer's max_pairs = " + std::to_string(promised->max_pairs));
   }
   if (overlap<T>(gradient, factors.a) || overlap<T>(gradient, factors.b))
-    throw ArgumentError("gradient overlaps the factors in memory, expected memory of its own");
+    throw ArgumentError("gradient overlaps the factors' range of memory, expected one of its own");
 }
 
-void check_shape(const Shape& shape, std::size_t element_bytes, const Options& options) {
-  check_options(options);
+template <class T>
+void check_shape(const Shape& shape, const Options& options) {
+  constexpr std::size_t element_bytes = sizeof(T);
+  check_options<T>(options);
   checked_bytes("the gradient", {shape.rows, shape.columns, element_bytes});
   checked_bytes("a", {shape.max_pairs, shape.rows, element_bytes});
   checked_bytes("b", {shape.max_pairs, shape.columns, element_bytes});
@@ -82,5 +87,8 @@ void check_shape(const Shape& shape, std::size_t element_bytes, const Options& o
 
 template void check_arguments(const Factors<float>&, const MatrixView<float>&, const Options&, const Shape*);
 template void check_arguments(const Factors<double>&, const MatrixView<double>&, const Options&, const Shape*);
+
+template void check_shape<float>(const Shape&, const Options&);
+template void check_shape<double>(const Shape&, const Options&);
 
 }  // namespace dsop

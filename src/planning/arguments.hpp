@@ -10,6 +10,7 @@ namespace dsop {
 template <class T>
 void check_arguments(const Factors<T>& factors, const MatrixView<T>& gradient, const Options& options,
                      const Shape* promised);
-void check_shape(const Shape& shape, std::size_t element_bytes, const Options& options);
+template <class T>
+void check_shape(const Shape& shape, const Options& options);
 
 }  // namespace dsop

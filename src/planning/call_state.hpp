@@ -8,9 +8,8 @@
 namespace dsop {
 
 struct CallState {
-  std::uint64_t calls = 0;    ///< so far
-  std::uint64_t objects = 0;  ///< OuterProducts made so far
-  Executor<float> f32;        ///< dsop()'s own plan and buffers
+  std::uint64_t calls = 0;  ///< so far
+  Executor<float> f32;      ///< dsop()'s own plan and buffers
   Executor<double> f64;
 };
 

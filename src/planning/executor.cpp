@@ -7,6 +7,7 @@
 
 #include "kernels/add.hpp"
 #include "kernels/blas_info.hpp"
+#include "kernels/outer_product.hpp"
 #include "kernels/threads.hpp"
 #include "outer_product/algorithm.hpp"
 #include "planning/arguments.hpp"
@@ -27,11 +28,21 @@ std::string error_of(Check check) {
   }
 }
 
-// What was asked for: the caller's word first, then the environment's.
-Options resolve(Options options) {
-  if (options.algorithm == "auto")
-    if (const char* const name = std::getenv("DSOP_ALGORITHM")) options.algorithm = name;
-  return options;
+// Where the caller leaves the algorithm open, the environment may name it.
+void ask_environment(Options& options) {
+  const char* const name = std::getenv("DSOP_ALGORITHM");
+  if (options.algorithm != "auto" || name == nullptr || *name == 0) return;
+  options.algorithm = name;
+  if (options.algorithm != "auto" && outer_product_algorithms().find(name) == nullptr)
+    throw ArgumentError("DSOP_ALGORITHM is " + options.algorithm + ", expected auto or one of " +
+                        outer_product_algorithms().names());
+}
+
+// The stride of a single row is never used, but OpenBLAS looks at it.
+template <class T>
+MatrixView<T> with_sane_stride(MatrixView<T> view) {
+  if (view.rows <= 1) view.stride = view.columns;
+  return view;
 }
 
 Header make_header(Transport& transport, std::uint64_t object, Operation operation, const Options& options) {
@@ -68,7 +79,8 @@ ProductMethod shared_method(const std::vector<Header>& headers) {
   ProductMethod method;
   for (const Header& header : headers) {
     method.instructions = std::min(method.instructions, header.own.instructions);
-    method.blas_allowed = method.blas_allowed && header.own.blas_core == headers[0].own.blas_core &&
+    method.blas_allowed = method.blas_allowed && header.own.strides_fit_blas &&
+                          header.own.blas_core == headers[0].own.blas_core &&
                           header.own.threads == headers[0].own.threads;
   }
   return method;
@@ -107,8 +119,12 @@ void Workspace<T>::resize(std::size_t bytes) {
 
 template <class T>
 void Executor<T>::prepare(Transport& transport, const Shape& shape, const Options& options) {
-  const Options resolved = resolve(options);
-  const std::string error = error_of([&] { check_shape(shape, sizeof(T), resolved); });
+  Options resolved = options;
+  const std::string error = error_of([&] {
+    ask_environment(resolved);
+    check_shape<T>(shape, resolved);
+  });
+  object_ = transport.calls().calls + 1;
   Header own = make_header(transport, object_, Operation::prepare_outer_product, resolved);
   own.common.rows = shape.rows;
   own.common.columns = shape.columns;
@@ -118,20 +134,26 @@ void Executor<T>::prepare(Transport& transport, const Shape& shape, const Option
 }
 
 template <class T>
-void Executor<T>::run(Transport& transport, const Factors<T>& factors, MatrixView<T> gradient, const Options& options,
+void Executor<T>::run(Transport& transport, const Factors<T>& given, MatrixView<T> gradient, const Options& options,
                       const Shape* promised) {
-  const Options resolved = prepared_ ? options : resolve(options);
-  const std::string error = error_of([&] { check_arguments(factors, gradient, resolved, promised); });
+  const Factors<T> factors{with_sane_stride(given.a), with_sane_stride(given.b)};
+  gradient = with_sane_stride(gradient);
+  Options resolved = options;
+  const std::string error = error_of([&] {
+    if (!prepared_) ask_environment(resolved);
+    check_arguments(factors, gradient, resolved, promised);
+  });
   Header own = make_header(transport, object_, Operation::outer_product, resolved);
   own.common.rows = gradient.rows;
   own.common.columns = gradient.columns;
   own.own.pairs = factors.a.rows;
   own.own.staged_result |= !gradient.contiguous();
+  own.own.strides_fit_blas = gradient.stride <= std::numeric_limits<std::int32_t>::max();
   agree_and_plan(transport, own, error, resolved);
   compute(transport, factors, gradient, resolved);
 }
 
-// Every rank sees the same headers, so all make the same plan, and all need a larger workspace in the same call.
+// Every rank sees the same headers, so all make the same plan, and all come to the exchange of errors.
 template <class T>
 void Executor<T>::agree_and_plan(Transport& transport, Header& own, const std::string& own_error,
                                  const Options& options) {
@@ -139,21 +161,31 @@ void Executor<T>::agree_and_plan(Transport& transport, Header& own, const std::s
   exchange_headers(transport, own, own_error, headers_);
   if (same_terms(headers_, planned_for_)) return;
   planned_for_.clear();
-  plan_ = make_plan(problem_of(headers_, transport), options.machine.value_or(transport.default_machine()),
-                    prepared_ ? prepared_->algorithm_name() : options.algorithm, shared_method(headers_));
-  if (prepared_) plan_.reason = prepared_->reason;
-  if (plan_.workspace_bytes > workspace_.bytes()) {
-    const std::string error = error_of([&] { workspace_.resize(plan_.workspace_bytes); });
-    try {
-      agree_on_errors(
-          transport,
-          error.empty() ? "" : "no memory for a workspace of " + std::to_string(plan_.workspace_bytes) + " bytes");
-    } catch (const ArgumentError&) {
-      workspace_ = {};
-      throw;
-    }
+  const std::string error = error_of([&] {
+    plan_ = make_plan(problem_of(headers_, transport), options.machine.value_or(transport.default_machine()),
+                      prepared_ ? prepared_->algorithm_name() : options.algorithm, shared_method(headers_));
+    if (prepared_) plan_.reason = prepared_->reason;
+    take_memory();
+  });
+  try {
+    agree_on_errors(transport, error);
+  } catch (const ArgumentError&) {
+    workspace_ = {};
+    planned_for_.clear();
+    throw;
   }
+}
+
+// All that a call with this plan needs, so that nothing fails between two messages.
+template <class T>
+void Executor<T>::take_memory() {
   planned_for_ = headers_;
+  try {
+    if (plan_.workspace_bytes > workspace_.bytes()) workspace_.resize(plan_.workspace_bytes);
+  } catch (const std::bad_alloc&) {
+    throw Error("no memory for a workspace of " + std::to_string(plan_.workspace_bytes) + " bytes");
+  }
+  kernels::reserve_product<T>(plan_.problem.total_pairs());
 }
 
 template <class T>

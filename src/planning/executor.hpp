@@ -34,8 +34,6 @@ class Workspace {
 template <class T>
 class Executor {
  public:
-  explicit Executor(std::uint64_t object = 0) : object_(object) {}
-
   /// Plans for `shape` and makes the workspace, without computing. Later runs keep to the algorithm chosen here.
   void prepare(Transport& transport, const Shape& shape, const Options& options);
   void run(Transport& transport, const Factors<T>& factors, MatrixView<T> gradient, const Options& options,
@@ -44,9 +42,10 @@ class Executor {
 
  private:
   void agree_and_plan(Transport& transport, Header& own, const std::string& own_error, const Options& options);
+  void take_memory();
   void compute(Transport& transport, const Factors<T>& factors, MatrixView<T> gradient, const Options& options);
 
-  std::uint64_t object_;
+  std::uint64_t object_ = 0;  // of the header: not 0 once prepared
   std::optional<Plan> prepared_;
   std::vector<Header> headers_;
   std::vector<Header> planned_for_;

@@ -8,6 +8,7 @@
 #include <dsop/errors.hpp>
 
 #include "patterns/bruck_allgather.hpp"
+#include "planning/agreed_error.hpp"
 
 namespace dsop {
 namespace {
@@ -34,7 +35,7 @@ std::map<std::string, std::vector<int>> ranks_by_value(int ranks, ValueOf value_
 }
 
 [[noreturn]] void throw_all_errors(Transport& transport, const std::string& own_error) {
-  using Text = std::array<char, 320>;
+  using Text = std::array<char, 1024>;
   std::vector<Text> texts(static_cast<std::size_t>(transport.size()), Text{});
   own_error.copy(texts[static_cast<std::size_t>(transport.rank())].data(), std::tuple_size_v<Text> - 1);
   patterns::bruck_allgather<Text>(transport, texts, Tag::agreement);
@@ -47,7 +48,7 @@ std::map<std::string, std::vector<int>> ranks_by_value(int ranks, ValueOf value_
     if (!message.empty()) message += "; ";
     message.append(list_ranks(ranks)).append(": ").append(text);
   }
-  throw ArgumentError(message);
+  throw AgreedError(message);
 }
 
 template <class Number>
@@ -64,7 +65,7 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
   return {
       {"the number of calls before this one", exactly(terms.call)},
       {"the operation", terms.operation == Operation::outer_product ? "outer product" : "preparing an outer product"},
-      {"the order of calls (0: dsop(), i: the i-th OuterProduct)", exactly(terms.object)},
+      {"the order of calls (0: dsop(), i: the OuterProduct that call i made)", exactly(terms.object)},
       {"rows", exactly(terms.rows)},
       {"columns", exactly(terms.columns)},
       {"data type", std::string(name(terms.type))},
@@ -91,7 +92,7 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
       separator = ", ";
     }
   }
-  throw ArgumentError(message);
+  throw AgreedError(message);
 }
 
 }  // namespace

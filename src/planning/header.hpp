@@ -19,7 +19,7 @@ enum class Operation : std::uint8_t { outer_product, prepare_outer_product };
 /// What all ranks must say alike.
 struct CommonTerms {
   std::uint64_t call = 0;    ///< how many calls this communicator has seen
-  std::uint64_t object = 0;  ///< 0: dsop(); i: the i-th OuterProduct made on this communicator
+  std::uint64_t object = 0;  ///< 0: dsop(); i: the OuterProduct that call number i made
   Operation operation = Operation::outer_product;
   DataType type = DataType::f32;
   bool accumulate = false;
@@ -38,7 +38,8 @@ struct OwnTerms {
   std::int32_t threads = 1;
   InstructionSet instructions = InstructionSet::baseline;
   bool staged_result = false;
-  bool failed = false;  ///< it has found an error in its own arguments
+  bool strides_fit_blas = true;  ///< OpenBLAS takes 32-bit strides
+  bool failed = false;           ///< it has found an error in its own arguments
   std::array<char, 24> blas_core{};
 
   bool operator==(const OwnTerms&) const = default;

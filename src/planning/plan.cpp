@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <iomanip>
-#include <ostream>
+#include <sstream>
 
 #include "outer_product/algorithm.hpp"
 
@@ -18,7 +18,8 @@ const Cost& Plan::cost() const {
       ->cost;
 }
 
-std::ostream& operator<<(std::ostream& out, const Plan& plan) {
+std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
+  std::ostringstream out;
   const Problem& problem = plan.problem;
   out << "G " << problem.rows << " x " << problem.columns << ' ' << name(problem.type) << ", " << problem.total_pairs()
       << " pairs on " << problem.ranks() << " ranks; machine: " << plan.machine.source << '\n'
@@ -34,13 +35,11 @@ std::ostream& operator<<(std::ostream& out, const Plan& plan) {
       out << "  not possible: " << candidate.unsupported << '\n';
       continue;
     }
-    const std::ios::fmtflags flags = out.flags();
     out << std::fixed << std::setprecision(3) << std::setw(12) << candidate.cost.seconds() * 1e3 << " ms  (network "
         << candidate.cost.communication_seconds * 1e3 << ", arithmetic " << candidate.cost.arithmetic_seconds * 1e3
         << ")\n";
-    out.flags(flags);
   }
-  return out;
+  return stream << out.str();
 }
 
 }  // namespace dsop

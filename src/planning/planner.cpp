@@ -41,6 +41,7 @@ const OuterProductAlgorithm& named(const std::string& name, const Problem& probl
 
 std::string why_first(const std::vector<Candidate>& candidates) {
   if (candidates.size() < 2 || !candidates[1].unsupported.empty()) return "the only one that can serve";
+  if (!(candidates[0].cost.seconds() > 0)) return "nothing to do";
   char ratio[32];
   std::snprintf(ratio, sizeof ratio, "%.2f", candidates[1].cost.seconds() / candidates[0].cost.seconds());
   return std::string("least predicted time, ") + ratio + "x ahead of " + candidates[1].algorithm;
@@ -57,6 +58,7 @@ std::size_t workspace_bytes(const OuterProductAlgorithm& algorithm, const Proble
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
                ProductMethod shared_method) {
   if (problem.pairs.empty()) throw ArgumentError("problem.pairs is empty, expected one number of pairs a rank");
+  check_machine(machine);
   const std::size_t element_bytes = bytes_of(problem.type);
   checked_bytes("rows", {problem.rows, element_bytes});
   checked_bytes("columns", {problem.columns, element_bytes});

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include <dsop/errors.hpp>
+
 #include "transport/mpi_transport.hpp"
 
 namespace dsop {
@@ -20,19 +22,24 @@ class Attributes {
   }
 
   Transport& get(MPI_Comm communicator) {
-    const std::lock_guard lock(mutex_);
-    if (key_ == MPI_KEYVAL_INVALID) create_keys();
     void* attached = nullptr;
     int found = 0;
-    check_mpi(MPI_Comm_get_attr(communicator, key_, &attached, &found), "MPI_Comm_get_attr");
+    check_mpi(MPI_Comm_get_attr(communicator, key(), &attached, &found), "MPI_Comm_get_attr");
     if (found != 0) return *static_cast<MpiTransport*>(attached);
-    auto transport = std::make_unique<MpiTransport>(communicator);
-    check_mpi(MPI_Comm_set_attr(communicator, key_, transport.get()), "MPI_Comm_set_attr");
+    auto transport = std::make_unique<MpiTransport>(communicator);  // communicates: not under the lock
+    check_mpi(MPI_Comm_set_attr(communicator, key(), transport.get()), "MPI_Comm_set_attr");
+    const std::lock_guard lock(mutex_);
     transports_.push_back(std::move(transport));
     return *transports_.back();
   }
 
  private:
+  int key() {
+    const std::lock_guard lock(mutex_);
+    if (key_ == MPI_KEYVAL_INVALID) create_keys();
+    return key_;
+  }
+
   void create_keys() {
     check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, remove_one, &key_, nullptr), "MPI_Comm_create_keyval");
     int self_key = MPI_KEYVAL_INVALID;
@@ -61,6 +68,16 @@ class Attributes {
 }  // namespace
 
 Transport& TransportOf<MPI_Comm>::get(MPI_Comm communicator) {
+  int initialized = 0;
+  int finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (initialized == 0 || finalized != 0)
+    throw ArgumentError("MPI is not initialized, expected a call between MPI_Init and MPI_Finalize");
+  if (communicator == MPI_COMM_NULL) throw ArgumentError("communicator is MPI_COMM_NULL, expected a communicator");
+  int is_inter = 0;
+  check_mpi(MPI_Comm_test_inter(communicator, &is_inter), "MPI_Comm_test_inter");
+  if (is_inter != 0) throw ArgumentError("communicator is an inter-communicator, expected an intra-communicator");
   return Attributes::instance().get(communicator);
 }
 

@@ -41,12 +41,20 @@ MpiTransport::~MpiTransport() {
   MPI_Comm_free(&communicator_);
 }
 
-Request MpiTransport::start_send(std::span<const std::byte> data, int to, Tag tag) {
+std::size_t MpiTransport::put(bool receives, int peer, std::size_t bytes) {
   const std::size_t slot = slots_.take();
+  slots_[slot].pieces.clear();
+  slots_[slot].receives = receives;
+  slots_[slot].peer = peer;
+  slots_[slot].bytes = bytes;
+  return slot;
+}
+
+Request MpiTransport::start_send(std::span<const std::byte> data, int to, Tag tag) {
+  const std::size_t slot = put(false, to, data.size());
   Request request = make_request(slot);
-  slots_[slot].clear();
   for_pieces(data.size(), largest_piece_bytes_, [&](std::size_t offset, int count) {
-    MPI_Request& piece = slots_[slot].emplace_back(MPI_REQUEST_NULL);
+    MPI_Request& piece = slots_[slot].pieces.emplace_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Isend(data.data() + offset, count, MPI_BYTE, to, static_cast<int>(tag), communicator_, &piece),
               "MPI_Isend");
   });
@@ -54,11 +62,10 @@ Request MpiTransport::start_send(std::span<const std::byte> data, int to, Tag ta
 }
 
 Request MpiTransport::start_receive(std::span<std::byte> data, int from, Tag tag) {
-  const std::size_t slot = slots_.take();
+  const std::size_t slot = put(true, from, data.size());
   Request request = make_request(slot);
-  slots_[slot].clear();
   for_pieces(data.size(), largest_piece_bytes_, [&](std::size_t offset, int count) {
-    MPI_Request& piece = slots_[slot].emplace_back(MPI_REQUEST_NULL);
+    MPI_Request& piece = slots_[slot].pieces.emplace_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Irecv(data.data() + offset, count, MPI_BYTE, from, static_cast<int>(tag), communicator_, &piece),
               "MPI_Irecv");
   });
@@ -66,17 +73,45 @@ Request MpiTransport::start_receive(std::span<std::byte> data, int from, Tag tag
 }
 
 void MpiTransport::finish(std::size_t slot) {
-  std::vector<MPI_Request>& pieces = slots_[slot];
-  const int code = MPI_Waitall(static_cast<int>(pieces.size()), pieces.data(), MPI_STATUSES_IGNORE);
+  Operation& operation = slots_[slot];
+  operation.statuses.resize(operation.pieces.size());
+  const int code =
+      MPI_Waitall(static_cast<int>(operation.pieces.size()), operation.pieces.data(), operation.statuses.data());
   slots_.give_back(slot);
-  check_mpi(code, "MPI_Waitall");
+  if (code == MPI_ERR_IN_STATUS)
+    for (const MPI_Status& status : operation.statuses)
+      if (status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING)
+        check_mpi(status.MPI_ERROR, describe(operation).c_str());
+  check_mpi(code, describe(operation).c_str());
+  if (operation.receives) check_length(operation);
+}
+
+std::string MpiTransport::describe(const Operation& operation) const {
+  return std::string(operation.receives ? "receiving " : "sending ") + std::to_string(operation.bytes) +
+         " bytes on rank " + std::to_string(rank_) + (operation.receives ? " from rank " : " to rank ") +
+         std::to_string(operation.peer);
+}
+
+void MpiTransport::check_length(const Operation& receive) const {
+  std::size_t received_bytes = 0;
+  for (const MPI_Status& status : receive.statuses) {
+    int count = 0;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    received_bytes += static_cast<std::size_t>(count);
+  }
+  if (received_bytes != receive.bytes)
+    throw TransportError(describe(receive) + ": " + std::to_string(received_bytes) + " bytes came");
 }
 
 void MpiTransport::withdraw(std::size_t slot) noexcept {
-  for (MPI_Request& piece : slots_[slot]) {
+  for (MPI_Request& piece : slots_[slot].pieces) {
     if (piece == MPI_REQUEST_NULL) continue;
-    MPI_Cancel(&piece);
-    MPI_Request_free(&piece);
+    if (slots_[slot].receives) {
+      MPI_Cancel(&piece);
+      MPI_Wait(&piece, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Request_free(&piece);  // MPI libraries can't take a send back, and waiting for it might be for ever
+    }
   }
   slots_.give_back(slot);
 }

@@ -36,11 +36,23 @@ class MpiTransport final : public Transport {
   void finish(std::size_t slot) override;
   void withdraw(std::size_t slot) noexcept override;
 
+  struct Operation {
+    std::vector<MPI_Request> pieces;
+    std::vector<MPI_Status> statuses;
+    bool receives = false;
+    int peer = 0;
+    std::size_t bytes = 0;
+  };
+
+  std::size_t put(bool receives, int peer, std::size_t bytes);
+  std::string describe(const Operation& operation) const;
+  void check_length(const Operation& receive) const;
+
   MPI_Comm communicator_ = MPI_COMM_NULL;
   std::size_t largest_piece_bytes_;
   int rank_ = 0;
   int size_ = 1;
-  Slots<std::vector<MPI_Request>> slots_;
+  Slots<Operation> slots_;
 };
 
 }  // namespace dsop

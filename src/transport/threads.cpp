@@ -26,6 +26,7 @@ struct Operation {
   const std::byte* out = nullptr;  // of a send
   std::byte* in = nullptr;         // of a receive
   std::size_t bytes = 0;
+  std::size_t other_bytes = 0;  // of the message that it met, when the lengths differ
   int from = 0;
   int to = 0;
   Tag tag = Tag::payload;
@@ -47,10 +48,7 @@ class Hub {
       return operation.state != Operation::State::copying &&
              (operation.state != Operation::State::posted || !failure_.empty() || place(peer).ended);
     });
-    if (operation.state == Operation::State::wrong_length)
-      throw TransportError("rank " + std::to_string(operation.to) + " expected another length than the " +
-                           std::to_string(operation.bytes) + " bytes at hand in a message from rank " +
-                           std::to_string(operation.from));
+    if (operation.state == Operation::State::wrong_length) throw_wrong_length(operation);
     if (operation.state == Operation::State::done) return;
     forget(operation);
     if (!failure_.empty()) throw TransportError(failure_);
@@ -84,6 +82,14 @@ class Hub {
     bool ended = false;
   };
 
+  [[noreturn]] static void throw_wrong_length(const Operation& operation) {
+    const bool sends = operation.out != nullptr;
+    throw TransportError("rank " + std::to_string(operation.from) + " sent " +
+                         std::to_string(sends ? operation.bytes : operation.other_bytes) + " bytes to rank " +
+                         std::to_string(operation.to) + ", which expected " +
+                         std::to_string(sends ? operation.other_bytes : operation.bytes));
+  }
+
   Place& place(int rank) { return places_[static_cast<std::size_t>(rank)]; }
 
   void post(Operation& mine, std::deque<Operation*>& own_side, std::deque<Operation*>& other_side) {
@@ -98,6 +104,8 @@ class Hub {
     Operation& other = **match;
     other_side.erase(match);
     if (mine.bytes != other.bytes) {
+      mine.other_bytes = other.bytes;
+      other.other_bytes = mine.bytes;
       settle(mine, other, Operation::State::wrong_length);
       return;
     }
@@ -210,8 +218,10 @@ void run_on_threads(int ranks, const std::function<void(Transport&)>& body, int 
     try {
       for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run_rank, rank);
     } catch (const std::exception& failure) {  // the system has no more threads: release those that wait
-      hub.fail(std::string("a rank's thread could not be started: ") + failure.what());
-      throw;
+      const std::string reason =
+          "the threads of " + std::to_string(ranks) + " ranks could not be started: " + failure.what();
+      hub.fail(reason);
+      throw Error(reason);
     }
   }
   if (first_failure) std::rethrow_exception(first_failure);
