@@ -34,7 +34,7 @@ def _queued() -> set[str]:
     """The numbers of the user's jobs that wait or run. Those that are just ending need not be waited for: a job waits by
     itself for others of its name (--dependency=singleton)."""
     states = "PENDING,CONFIGURING,RUNNING,SUSPENDED,REQUEUED"
-    return set(_slurm("squeue", "-h", "-r", "-u", getpass.getuser(), "-t", states, "-o", "%A").split())
+    return set(_slurm("squeue", "-h", "-r", "-u", str(os.getuid()), "-t", states, "-o", "%A").split())
 
 
 def missing_points(out: Path, settings: Settings, job: Job) -> int:
