@@ -42,6 +42,11 @@ std::string host_name() {
   return name.data();
 }
 
+std::optional<std::string> batch_job() {
+  const char* const job = std::getenv("SLURM_JOB_ID");
+  return job == nullptr ? std::nullopt : std::optional<std::string>(job);
+}
+
 int cores() {
   return static_cast<int>(std::thread::hardware_concurrency());
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include <dsop/transport.hpp>
@@ -14,6 +15,9 @@ nlohmann::ordered_json host_facts();
 
 /// "4 ranks (mpi) on 2 cores, ranks share cores"
 std::string ranks_and_cores(const Transport& transport);
+
+/// The number of the Slurm job this runs in, if any.
+std::optional<std::string> batch_job();
 
 int cores();
 std::string host_name();

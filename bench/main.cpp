@@ -163,6 +163,11 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   outer_product
+      ->add_option("--first-repetition", options.protocol.first_repetition,
+                   "The first repetition's number, where other runs make those before it")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  outer_product
       ->add_option("--precision", options.protocol.precision,
                    "Ends a repetition when all medians are known to so much: 5%")
       ->transform(CLI::Validator(percentage, "PERCENT"));

@@ -103,11 +103,12 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
           {"used", row.plan.algorithm_name()},
           {"auto_choice", fastest_predicted(row)},
           {"predicted_seconds", row.plan.cost().seconds()},
-          {"repetition", repetition},
+          {"repetition", static_cast<std::size_t>(row.samples.first_repetition) + repetition},
           {"seconds", row.samples.seconds[repetition]},
           {"machine", row.plan.machine.source},
           {"host", host},
       };
+      if (const std::optional<std::string> job = batch_job()) json["job"] = *job;
       if (row.busiest) json["bytes_sent"] = row.busiest->bytes;
       if (row.busiest) json["messages_sent"] = row.busiest->messages;
       if (row.wrong) json["wrong"] = *row.wrong;

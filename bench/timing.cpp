@@ -30,11 +30,13 @@ std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Conte
                                    const Protocol& protocol, const std::function<void(const std::string&)>& progress) {
   CommonStart start(transport);
   const StoppingRule rule(static_cast<std::size_t>(protocol.iterations), protocol.precision);
-  std::mt19937_64 random(protocol.seed);  // the same on all ranks, and so is the order
+  const auto first = static_cast<std::uint64_t>(protocol.first_repetition);
+  std::mt19937_64 random(protocol.seed + first);  // the same on all ranks, and so is the order
   std::vector<std::size_t> order(contenders.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
 
   std::vector<Samples> samples(contenders.size());
+  for (Samples& s : samples) s.first_repetition = protocol.first_repetition;
   for (int repetition = 0; repetition < protocol.repetitions; ++repetition) {
     for (Samples& s : samples) s.seconds.emplace_back();
     const auto all_enough = [&] {

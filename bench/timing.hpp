@@ -15,8 +15,9 @@ namespace dsop::bench {
 /// machine hits all alike. A repetition ends early when every contender's median is known to +- `precision`.
 struct Protocol {
   int repetitions = 1;
-  int iterations = 20;   ///< that count, at most
-  double precision = 0;  ///< 0.05 is 5 %; 0: never early
+  int first_repetition = 0;  ///< its number, where others have made those before it; their orders differ too
+  int iterations = 20;       ///< that count, at most
+  double precision = 0;      ///< 0.05 is 5 %; 0: never early
   std::uint64_t seed = 1;
 };
 
@@ -24,6 +25,7 @@ struct Protocol {
 class Samples {
  public:
   std::vector<std::vector<std::vector<double>>> seconds;
+  int first_repetition = 0;  ///< the number of seconds[0]
 
   /// Of one repetition: each iteration's time is that of its slowest rank.
   std::vector<double> iteration_seconds(std::size_t repetition) const;

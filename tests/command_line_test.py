@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 import uuid
 from pathlib import Path
 
@@ -143,6 +144,19 @@ class OnThreads(Refusing):
         table = [line for line in result.stdout.splitlines() if not line.startswith("#")]
         self.assertEqual(len(table), 6)
         self.assertTrue(all(len(line.split()) == 13 for line in table), result.stdout)
+
+    def test_repetitions_of_several_jobs(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            out = f"{folder}/rows.jsonl"
+            line = ["outer-product", "--ranks", "2", "--rows", "20", "--algorithm", "allgather", "--iterations", "2", "--out", out]
+            with unittest.mock.patch.dict(os.environ):
+                os.environ.pop("SLURM_JOB_ID", None)
+                self.assertEqual(run(*line).returncode, 0)
+                os.environ["SLURM_JOB_ID"] = "77"
+                self.assertEqual(run(*line, "--repetitions", "2", "--first-repetition", "5").returncode, 0)
+            rows = [json.loads(text) for text in Path(out).read_text().splitlines()]
+        self.assertEqual([(row.get("job"), row["repetition"]) for row in rows], [(None, 0), ("77", 5), ("77", 6)])
+        self.assert_refused(run("outer-product", "--first-repetition", "-1"), "--first-repetition", "-1")
 
     def test_calibrated_machine_is_planned_for(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

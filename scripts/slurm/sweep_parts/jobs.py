@@ -1,0 +1,87 @@
+"""The jobs of a sweep, and the points each of them walks."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from .settings import Settings
+
+WALK = Path(__file__).resolve().parents[1] / "walk"
+
+
+class Point(NamedTuple):
+    """One call of dsop-bench."""
+
+    rows: int
+    columns: int
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """Measures all points at one P, some of their repetitions."""
+
+    name: str
+    procs: int
+    first_repetition: int
+    repetitions: int
+
+
+def jobs_of(settings: Settings) -> list[Job]:
+    """Those of all P before the next share of repetitions, so that a sweep that is ended early has all P."""
+    count = settings.jobs_per_point
+    bounds = [settings.repetitions * number // count for number in range(count + 1)]
+    return [Job(f"p{procs}" + (f"-j{number}" if count > 1 else ""), procs, first, end - first)
+            for number, (first, end) in enumerate(zip(bounds, bounds[1:])) for procs in settings.procs]
+
+
+def points_of(settings: Settings) -> list[Point]:
+    return [Point(rows, columns, pairs) for rows, pairs in itertools.product(settings.rows, settings.pairs)
+            for columns in settings.cols or [rows]]
+
+
+def rows_file(out: Path, job: Job) -> Path:
+    return out / "rows" / f"{job.name}.jsonl"
+
+
+def starts_file(out: Path, job: Job) -> Path:
+    """One JSON object for each time the job started: where, on what, with which environment."""
+    return out / "jobs" / f"{job.name}.starts"
+
+
+def batch_file(out: Path, job: Job) -> Path:
+    return out / "jobs" / f"{job.name}.sbatch"
+
+
+def batch_script(settings: Settings, job: Job, out: Path, bench: Path, sbatch: str | None) -> str:
+    """What sbatch reads. Slurm takes the last of two equal options, so `sbatch`, the user's, can't change P. A job waits for
+    others of its name, so that a file of rows has one writer."""
+    resources = f"--ntasks={job.procs} --cpus-per-task={settings.cpus_per_task}"
+    if settings.ntasks_per_node is not None:
+        resources += f" --ntasks-per-node={settings.ntasks_per_node}"
+    log = out / "jobs" / f"{job.name}.log"
+    further = f"#SBATCH {sbatch}\n" if sbatch else ""
+    walk = shlex.join([str(WALK), str(out), job.name, str(bench)])
+    return f"""#!/bin/bash
+#SBATCH --output={log} --open-mode=append
+#SBATCH --dependency=singleton
+{further}#SBATCH --job-name={out.name}-{job.name} {resources}
+
+export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
+# By default Slurm mixes two kinds of fences. Then a rank can leave MPI_Init so early that its first message crashes another.
+export SLURM_PMIX_FENCE=tree
+if srun --mpi=list 2>&1 | grep -qw pmix; then
+  launch=(srun --mpi=pmix --ntasks={job.procs} --cpus-per-task="$SLURM_CPUS_PER_TASK" --kill-on-bad-exit=1)
+else
+  launch=(mpirun -n {job.procs})
+  if ((SLURM_CPUS_PER_TASK > 1)) && mpirun --version | grep -q 'Open MPI'; then
+    launch+=(--map-by "slot:PE=$SLURM_CPUS_PER_TASK")
+  fi
+  launch+=(env OMP_NUM_THREADS="$OMP_NUM_THREADS")
+fi
+exec {walk} "${{launch[@]}}"
+"""

@@ -1,0 +1,132 @@
+"""What a sweep varies and how it runs: options, a file of them, and the checked result."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Callable
+
+from . import values
+from .values import BadValue
+
+DEFAULT_BENCH = str(Path(__file__).resolve().parents[3] / "build/bench/dsop-bench")
+
+
+class SweepError(Exception):
+    """The text for the user."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """`bare` is the value of an option given without one; without `bare` it needs one."""
+
+    parse: Callable[[str], Any]
+    default: str | None
+    help: str
+    bare: str | None = None
+
+
+# The keys of a file of options are the same names.
+OPTIONS: dict[str, Option] = {
+    "procs": Option(values.number_list(1), None, "ranks P: 8,16,32 or first:last:step; one job each"),
+    "rows": Option(values.number_list(1), None, "rows n: 1000,2000 or first:last:step"),
+    "cols": Option(values.columns, "same", "columns m: same, or a list"),
+    "pairs": Option(values.number_list(0), "1", "pairs a rank: a list"),
+    "algorithm": Option(values.names, "all,auto", "all, auto, or a list of names"),
+    "dtype": Option(values.number_type, "f32", "f32 or f64"),
+    "repetitions": Option(values.whole_number(1, 100000), "1", "observations of every point"),
+    "iterations": Option(values.whole_number(1), "20", "timed calls an observation is the median of"),
+    "precision": Option(values.percentage, None, "ends a repetition when all medians are known to so much: 5%%"),
+    "verify": Option(values.yes_or_no, "no", "compare every element with a plain sum: yes or no", "yes"),
+    "jobs-per-point": Option(values.jobs_per_point, "1", "share the repetitions out to so many jobs; all: one each", "all"),
+    "cpus-per-task": Option(values.whole_number(1), "1", "cores, and threads, of a rank"),
+    "ntasks-per-node": Option(values.whole_number(1), None, "most ranks a node"),
+    "sbatch": Option(values.sbatch_options, None, "further options of sbatch: \"--partition=long --time=4:00:00\""),
+    "out": Option(values.folder_name, None, "folder of the results; one that holds this sweep is continued"),
+    "bench": Option(values.file_name, DEFAULT_BENCH, "dsop-bench, built with MPI"),
+}
+REQUIRED = ("procs", "rows", "out")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides which rows a sweep has. `algorithm` lists names, with "auto" perhaps, never "all"."""
+
+    procs: list[int]
+    rows: list[int]
+    cols: list[int] | None
+    pairs: list[int]
+    algorithm: list[str]
+    dtype: str
+    repetitions: int
+    iterations: int
+    precision: str | None
+    verify: bool
+    jobs_per_point: int
+    cpus_per_task: int
+    ntasks_per_node: int | None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def with_algorithms(self, known: list[str]) -> Settings:
+        """`all` becomes the names that dsop-bench knows; SweepError for one it does not know."""
+        for name in self.algorithm:
+            if name not in [*known, "all", "auto"]:
+                raise SweepError(f"--algorithm has '{name}', expected all, auto, or some of {', '.join(known)}")
+        listed = [one for name in self.algorithm for one in (known if name == "all" else [name])]
+        return replace(self, algorithm=list(dict.fromkeys(listed)))
+
+
+@dataclass(frozen=True)
+class Request:
+    """All options of one call of `sweep`."""
+
+    settings: Settings
+    out: Path
+    bench: Path
+    sbatch: str | None
+
+
+Given = dict[str, tuple[str, str]]  # option: its text, and where it stands (empty for the command line)
+
+
+def read_file(path: str) -> Given:
+    """The lines `key = value` of a file; `#` begins a comment."""
+    try:
+        lines = Path(path).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SweepError(f"{path}: can't be read: {getattr(error, 'strerror', None) or 'it is not text'}") from None
+    given: Given = {}
+    for number, line in enumerate(lines, 1):
+        where = f"{path}:{number}: "
+        key, equals, text = (part.strip() for part in line.split("#")[0].partition("="))
+        if not key and not equals:
+            continue
+        if not key or not equals or not text:
+            raise SweepError(f"{where}the line is '{line.strip()}', expected key = value")
+        if key not in OPTIONS:
+            raise SweepError(f"{where}unknown key '{key}', expected one of {', '.join(OPTIONS)}")
+        if key in given:
+            raise SweepError(f"{where}key '{key}' stands on line {given[key][1].split(':')[-2]} already, expected it once")
+        given[key] = (text, where)
+    return given
+
+
+def make_request(given: Given) -> Request:
+    parsed: dict[str, Any] = {}
+    for name, option in OPTIONS.items():
+        text, where = given.get(name, (option.default, ""))
+        if text is None and name in REQUIRED:
+            raise SweepError(f"--{name} is missing, expected {option.help}")
+        try:
+            parsed[name] = None if text is None else option.parse(text)
+        except BadValue as expected:
+            raise SweepError(f"{where or '--'}{name} is '{text}', expected {expected}") from None
+    repetitions, jobs = parsed["repetitions"], parsed["jobs-per-point"]
+    if jobs is not None and jobs > repetitions:
+        raise SweepError(f"{given['jobs-per-point'][1] or '--'}jobs-per-point is '{jobs}', expected at most the "
+                         f"{repetitions} of repetitions")
+    parsed["jobs-per-point"] = jobs or repetitions
+    settings = Settings(**{field.name: parsed[field.name.replace("_", "-")] for field in fields(Settings)})
+    return Request(settings, Path(parsed["out"]).absolute(), Path(parsed["bench"]).absolute(), parsed["sbatch"])
