@@ -2,12 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <span>
 #include <vector>
 
 #include <dsop/transport.hpp>
 
+#include "clock.hpp"
 #include "patterns/bruck_allgather.hpp"
 
 namespace dsop::bench {
@@ -36,9 +36,9 @@ inline void barrier(Transport& transport) {
 template <class Body>
 double seconds_of(Transport& transport, Body body) {
   barrier(transport);
-  const auto start = std::chrono::steady_clock::now();
+  const double start = clock_seconds();
   body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return clock_seconds() - start;
 }
 
 }  // namespace dsop::bench

@@ -10,6 +10,7 @@
 
 #include <dsop/product_method.hpp>
 
+#include "clock.hpp"
 #include "kernels/blas_info.hpp"
 #include "kernels/threads.hpp"
 #include "launch/mpi_world.hpp"
@@ -61,13 +62,16 @@ nlohmann::ordered_json host_facts() {
       {"compiler", compiler},
       {"date", date()},
   };
+  if (const nlohmann::ordered_json simulated = simulation_facts(); !simulated.is_null()) facts["simulated"] = simulated;
   if (const char* const cluster = std::getenv("DSOP_CLUSTER")) facts["cluster"] = cluster;
   return facts;
 }
 
 std::string ranks_and_cores(const Transport& transport) {
-  std::string text = std::to_string(transport.size()) + " ranks (" + transport.name() + "), " +
-                     std::to_string(cores()) + " cores on this host";
+  const std::string ranks = std::to_string(transport.size()) + " ranks (" + transport.name() + "), ";
+  if (const nlohmann::ordered_json simulated = simulation_facts(); !simulated.is_null())
+    return ranks + "SIMULATED " + simulated.dump();
+  std::string text = ranks + std::to_string(cores()) + " cores on this host";
   if (transport.size() > cores()) text += ": where ranks share cores, arithmetic and copies weigh more than they would";
   return text;
 }

@@ -8,6 +8,7 @@
 #include "inputs.hpp"
 #include "launch/launch.hpp"
 #include "memory.hpp"
+#include "planning/workspace.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -50,17 +51,17 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   for (const OuterProduct<T>& layer : layers) needed_bytes += layer.plan().workspace_bytes;
   check_memory(transport, needed_bytes);
   std::optional<InputFactors<T>> own;
-  std::vector<T> gradient;
+  Workspace<T> gradient;
   launch::on_all_ranks(transport, [&] {
     own.emplace(seed, transport.rank(), point.pairs, point.rows, point.columns);
-    gradient.resize(point.rows * point.columns);
+    gradient.resize(point.rows * point.columns * sizeof(T));
   });
-  const MatrixView<T> G(gradient.data(), point.rows, point.columns);
+  const MatrixView<T> G(gradient.elements().data(), point.rows, point.columns);
 
   std::vector<Measurement> measurements;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (protocol.progress) protocol.progress(algorithms[i], 0);
-    std::fill(gradient.begin(), gradient.end(), std::numeric_limits<T>::quiet_NaN());
+    if (protocol.verify) std::ranges::fill(gradient.elements(), std::numeric_limits<T>::quiet_NaN());
     const Traffic before = counted.payload();
     layers[i].run(own->view(), G);  // also warms up: memory is touched, connections are made
     const Traffic after = counted.payload();
