@@ -1,5 +1,5 @@
 // MPI_Allreduce under SMPI, which charges nothing for the additions inside, knows Open MPI's rules of version 4.1 only,
-// and copies a vector that is reduced in place.
+// and copies a vector that is reduced in place, twice, even where it is folded.
 #define SMPI_NO_OVERRIDE_MALLOC
 #include <mpi.h>
 
@@ -7,7 +7,6 @@
 
 #include <dsop/problem.hpp>
 
-#include "planning/workspace.hpp"
 #include "simulation.hpp"
 
 namespace simgrid::smpi::colls {
@@ -45,6 +44,19 @@ std::string allreduce_of_open_mpi_4_0_2(std::size_t bytes, int count, int ranks)
   return bytes <= ring_bytes_per_rank * static_cast<std::size_t>(ranks) ? "lr" : "ompi_ring_segmented";
 }
 
+// Something to reduce from instead of in place, never touched. SMPI 3.32 leaves out the copy to the result when the
+// buffer is shared memory whose one private block is as long as the vector; so the shared block lies behind it.
+const void* stand_in(std::size_t bytes) {
+  static void* memory = nullptr;
+  static std::size_t memory_bytes = 0;
+  if (memory_bytes == bytes) return memory;
+  if (memory != nullptr) smpi_shared_free(memory);
+  const std::size_t shared_block[2] = {bytes, bytes + static_cast<std::size_t>(getpagesize())};
+  memory = smpi_shared_malloc_partial(shared_block[1], shared_block, 1);
+  memory_bytes = bytes;
+  return memory;
+}
+
 }  // namespace
 }  // namespace dsop::simulated
 
@@ -55,11 +67,7 @@ int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type,
   MPI_Type_size(type, &element_bytes);
   MPI_Comm_size(communicator, &ranks);
   const std::size_t bytes = static_cast<std::size_t>(count) * static_cast<std::size_t>(element_bytes);
-  static dsop::Workspace<char> stand_in;
-  if (send == MPI_IN_PLACE && simulation().folded && bytes >= folded_from_bytes) {
-    if (stand_in.bytes() < bytes) stand_in.resize(bytes);
-    send = stand_in.elements().data();
-  }
+  if (send == MPI_IN_PLACE && simulation().folded && bytes >= folded_from_bytes) send = stand_in(bytes);
   if (simulation().selector == "openmpi-4.0.2")
     simgrid::smpi::colls::set_allreduce(allreduce_of_open_mpi_4_0_2(bytes, count, ranks));
   return PMPI_Allreduce(send, receive, count, type, op == MPI_SUM ? charged_sum(type) : op, communicator);

@@ -19,8 +19,8 @@ PROGRAM = ROOT / "build-simulate/bench/dsop-bench.so"
 PLATFORMS = {"euler3": "euler3", "ethernet": "ethernet-1gbit", "fat-tree": "fat-tree-100gbit"}
 
 SELECTORS = {
-    "openmpi-4.1": ["--cfg=smpi/coll-selector:ompi"],
-    "openmpi-4.0.2": ["--cfg=smpi/coll-selector:ompi"],  # its MPI_Allreduce is chosen at each call
+    "openmpi-4.1": ["smpi/coll-selector:ompi"],
+    "openmpi-4.0.2": ["smpi/coll-selector:ompi"],  # its MPI_Allreduce is chosen at each call
 }
 LATENCY_FACTORS = {
     "default": [],
@@ -31,8 +31,9 @@ FLAGS = [
     "--cfg=smpi/host-speed:1Gf",
     "--cfg=smpi/privatization:dlopen",
     "--cfg=smpi/finalization-barrier:1",  # else ranks that leave early end the late messages of others
-    "--cfg=smpi/shared-malloc-blocksize:268435456",  # else mappings of 1 MiB run into vm.max_map_count
+    "--cfg=smpi/shared-malloc-blocksize:67108864",  # else mappings of 1 MiB run into vm.max_map_count
     "--log=root.thres:warning",
+    "--log=smpi_kernel.thres:error",  # a rank that ends with an error has said so itself
 ]
 
 
@@ -41,9 +42,12 @@ class BadOption(Exception):
 
 
 def rate(text: str) -> float:
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
     if not 0 < number < float("inf"):
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"is {text}, expected a number above 0, such as 40e9")
     return number
 
 
@@ -69,7 +73,7 @@ def parse_command_line(arguments: list[str]) -> tuple[argparse.Namespace, list[s
                         help="bytes a second that local arithmetic reads and writes (default: the platform's)")
     parser.add_argument("--selector", default="openmpi-4.1", metavar="openmpi-4.1|openmpi-4.0.2|FLAGS",
                         help="whose rules choose the algorithm of MPI_Allreduce; FLAGS: SimGrid's own, as in "
-                        '"--cfg=smpi/allreduce:rab" (default: %(default)s)')
+                        "smpi/allreduce:rab (default: %(default)s)")
     parser.add_argument("--latency-factors", default="neutral", choices=sorted(LATENCY_FACTORS),
                         help="neutral: latency and 0.94 of the bandwidth, whatever the size; default: SimGrid's, fitted "
                         "to a cluster with 1 Gbit/s Ethernet (default: %(default)s)")
@@ -115,12 +119,10 @@ def placed(hosts: list[str], ranks: int, placement: str) -> list[str]:
 
 
 def selector_flags(selector: str) -> list[str]:
-    if selector in SELECTORS:
-        return SELECTORS[selector]
-    flags = selector.split()
-    if not flags or not all(flag.startswith("--cfg=") for flag in flags):
-        raise BadOption(f"--selector is {selector}, expected {', '.join(SELECTORS)} or SimGrid flags (--cfg=...)")
-    return flags
+    flags = SELECTORS.get(selector, selector.split())
+    if not flags or not all(flag.startswith("smpi/") for flag in flags):
+        raise BadOption(f"--selector is {selector}, expected {', '.join(SELECTORS)} or SimGrid flags (smpi/...)")
+    return [f"--cfg={flag}" for flag in flags]
 
 
 def machine_of(platform: Path, options: argparse.Namespace) -> dict[str, object]:
