@@ -73,7 +73,7 @@ def parse_command_line(arguments: list[str]) -> tuple[argparse.Namespace, list[s
                         help="bytes a second that local arithmetic reads and writes (default: the platform's)")
     parser.add_argument("--selector", default="openmpi-4.1", metavar="openmpi-4.1|openmpi-4.0.2|FLAGS",
                         help="whose rules choose the algorithm of MPI_Allreduce; FLAGS: SimGrid's own, as in "
-                        "smpi/allreduce:rab (default: %(default)s)")
+                        "smpi/allreduce:lr (default: %(default)s)")
     parser.add_argument("--latency-factors", default="neutral", choices=sorted(LATENCY_FACTORS),
                         help="neutral: latency and 0.94 of the bandwidth, whatever the size; default: SimGrid's, fitted "
                         "to a cluster with 1 Gbit/s Ethernet (default: %(default)s)")
