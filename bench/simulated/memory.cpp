@@ -15,8 +15,9 @@ void check_memory(Transport& transport, std::size_t needed_bytes) {
   const auto available = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(getpagesize());
   const std::size_t needed = needed_bytes * static_cast<std::size_t>(transport.size());
   if (needed > available)
-    throw ArgumentError("out of memory: the simulated ranks need " + std::to_string(needed) + " bytes and this machine has " +
-                std::to_string(available) + "; without --real they share memory");
+    throw ArgumentError("out of memory: the simulated ranks need " + std::to_string(needed) +
+                        " bytes and this machine has " + std::to_string(available) +
+                        "; without --real they share memory");
 }
 
 }  // namespace dsop::bench
