@@ -36,11 +36,12 @@ MPI_Op charged_sum(MPI_Datatype type) {
   return type == MPI_FLOAT ? f32 : f64;
 }
 
-// The fixed decision of Open MPI 4.0.2 (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c) for commutative operators.
-std::string allreduce_of_open_mpi_4_0_2(std::size_t bytes, int count, int ranks) {
+// The fixed decision of Open MPI 4.0 (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c) for commutative operators; what
+// it does with fewer elements than ranks does not arise: 10000 bytes are more elements than these platforms have hosts.
+std::string allreduce_of_open_mpi_4_0_2(std::size_t bytes, int ranks) {
   constexpr std::size_t short_bytes = 10000;
   constexpr std::size_t ring_bytes_per_rank = 1 << 20;
-  if (bytes < short_bytes || count <= ranks) return "rdb";
+  if (bytes < short_bytes) return "rdb";
   return bytes <= ring_bytes_per_rank * static_cast<std::size_t>(ranks) ? "lr" : "ompi_ring_segmented";
 }
 
@@ -69,6 +70,6 @@ int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type,
   const std::size_t bytes = static_cast<std::size_t>(count) * static_cast<std::size_t>(element_bytes);
   if (send == MPI_IN_PLACE && simulation().folded && bytes >= folded_from_bytes) send = stand_in(bytes);
   if (simulation().selector == "openmpi-4.0.2")
-    simgrid::smpi::colls::set_allreduce(allreduce_of_open_mpi_4_0_2(bytes, count, ranks));
+    simgrid::smpi::colls::set_allreduce(allreduce_of_open_mpi_4_0_2(bytes, ranks));
   return PMPI_Allreduce(send, receive, count, type, op == MPI_SUM ? charged_sum(type) : op, communicator);
 }
