@@ -19,7 +19,10 @@ template <class Body>
 double median_seconds(Transport& transport, int repetitions, Body body) {
   body();
   std::vector<double> seconds;
-  for (int i = 0; i < repetitions; ++i) seconds.push_back(largest_of_all_ranks(transport, seconds_of(transport, body)));
+  for (int i = 0; i < repetitions; ++i) {
+    barrier(transport);
+    seconds.push_back(largest_of_all_ranks(transport, seconds_of(body)));
+  }
   return median(seconds);
 }
 
@@ -63,7 +66,7 @@ double overhead_seconds(Transport& transport) {
   for (int i = 0; i < 200; ++i) {
     Request receive = transport.irecv(std::span(&in, 1), ring.left());
     Request send;
-    seconds.push_back(seconds_of(transport, [&] { send = transport.isend(std::span(&out, 1), ring.right()); }));
+    seconds.push_back(seconds_of([&] { send = transport.isend(std::span(&out, 1), ring.right()); }));
     transport.wait(receive);
     transport.wait(send);
   }

@@ -1,14 +1,12 @@
-// The time that is measured: the machine's, or a simulation's.
+// The benchmark's clock, in one place: a simulated build has another.
 #pragma once
-
-#include <nlohmann/json.hpp>
 
 namespace dsop::bench {
 
-/// Seconds since some fixed moment.
-double clock_seconds();
+/// Seconds since some moment that only this host knows.
+double now_seconds();
 
-/// What is simulated and how; null where time is real.
-nlohmann::ordered_json simulation_facts();
+/// Returns when now_seconds() has reached `seconds`.
+void wait_until(double seconds);
 
 }  // namespace dsop::bench

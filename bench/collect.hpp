@@ -1,4 +1,4 @@
-// What a benchmark needs beyond messages: a common start, and everybody's numbers in one place.
+// What a benchmark needs beyond messages: everybody's numbers in one place, and seconds.
 #pragma once
 
 #include <algorithm>
@@ -32,13 +32,12 @@ inline void barrier(Transport& transport) {
   of_all_ranks(transport, char{0});
 }
 
-/// Seconds that body() takes on this rank, started when all ranks are there.
+/// Seconds that body() takes on this rank.
 template <class Body>
-double seconds_of(Transport& transport, Body body) {
-  barrier(transport);
-  const double start = clock_seconds();
+double seconds_of(Body body) {
+  const double start = now_seconds();
   body();
-  return clock_seconds() - start;
+  return now_seconds() - start;
 }
 
 }  // namespace dsop::bench

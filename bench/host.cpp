@@ -1,7 +1,5 @@
 #include "host.hpp"
 
-#include <unistd.h>
-
 #include <array>
 #include <cstdlib>
 #include <ctime>
@@ -10,7 +8,6 @@
 
 #include <dsop/product_method.hpp>
 
-#include "clock.hpp"
 #include "kernels/blas_info.hpp"
 #include "kernels/threads.hpp"
 #include "launch/mpi_world.hpp"
@@ -36,12 +33,6 @@ std::string date() {
 }
 
 }  // namespace
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 int cores() {
   return static_cast<int>(std::thread::hardware_concurrency());

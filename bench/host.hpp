@@ -18,4 +18,7 @@ std::string ranks_and_cores(const Transport& transport);
 int cores();
 std::string host_name();
 
+/// What is simulated and how; null where time is real.
+nlohmann::ordered_json simulation_facts();
+
 }  // namespace dsop::bench

@@ -40,8 +40,8 @@ void print_info(Transport& transport, const std::optional<Machine>& described) {
             << kernels::largest_inner_dimension<double>() << " (f64); above: OpenBLAS\n\n";
 
   const Machine machine = described.value_or(transport.default_machine());
-  for (const std::size_t side : {1000, 4000})
-    for (const std::size_t pairs : {1, 32, 512}) {
+  for (const std::size_t side : {1000UL, 4000UL})
+    for (const std::size_t pairs : {1UL, 32UL, 512UL}) {
       Problem problem{.rows = side, .columns = side};
       problem.pairs.assign(static_cast<std::size_t>(transport.size()), pairs);
       problem.native_collectives = transport.has_native_collectives();

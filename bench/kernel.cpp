@@ -88,12 +88,14 @@ class Matrices {
 /// Integers are exact in any order of summation, so the products must be equal.
 template <class T>
 void verify(const Matrices<T>& matrices, const Contender& reference, const Contender& contender) {
-  const auto result = [&](const Contender& made_by) {
-    std::fill_n(matrices.c.data, matrices.c.rows * matrices.c.columns, T{-1});
-    made_by.run();
-    return std::vector<T>(matrices.c.data, matrices.c.data + matrices.c.rows * matrices.c.columns);
-  };
-  if (result(reference) == result(contender)) return;
+  const std::size_t count = matrices.c.rows * matrices.c.columns;
+  T* const made = matrices.c.data;
+  std::vector<T> expected(count);
+  reference.run();
+  std::copy_n(made, count, expected.data());
+  std::fill_n(made, count, T{-1});
+  contender.run();
+  if (std::equal(expected.begin(), expected.end(), made)) return;
   std::ostringstream message;
   message << contender.name << ": its product at K = " << matrices.a.rows << ", " << type_name<T> << " is not "
           << reference.name << "'s";
@@ -123,10 +125,9 @@ void write_json(std::ostream& lines, std::string_view type, std::size_t inner, c
                 const Contender& contender) {
   lines << R"({"benchmark": "kernel", "type": ")" << type << R"(", "rows": )" << options.rows << R"(, "columns": )"
         << options.columns << R"(, "inner": )" << inner << R"(, "contender": ")" << contender.name
-        << R"(", "threads": )" << kernels::thread_count() << R"(, "instructions": ")"
-        << name(best_instruction_set()) << R"(", "openblas_core": ")" << openblas_get_corename()
-        << R"(", "calls_per_sample": )" << contender.calls_per_sample << R"(, "seconds": [)" << std::setprecision(6)
-        << std::scientific;
+        << R"(", "threads": )" << kernels::thread_count() << R"(, "instructions": ")" << name(best_instruction_set())
+        << R"(", "openblas_core": ")" << openblas_get_corename() << R"(", "calls_per_sample": )"
+        << contender.calls_per_sample << R"(, "seconds": [)" << std::setprecision(6) << std::scientific;
   for (std::size_t i = 0; i < contender.seconds.size(); ++i) lines << (i == 0 ? "" : ", ") << contender.seconds[i];
   lines << "]}\n" << std::flush;
 }
@@ -134,7 +135,8 @@ void write_json(std::ostream& lines, std::string_view type, std::size_t inner, c
 template <class T>
 void measure_inner(const KernelOptions& options, std::size_t inner, std::ostream& table, std::ostream* json_lines) {
   const Matrices<T> matrices{inner, options.rows, options.columns};
-  const auto [a, b, c] = std::tuple{matrices.a, matrices.b, matrices.c};
+  const MatrixView<const T> a = matrices.a, b = matrices.b;
+  const MatrixView<T> c = matrices.c;
   std::vector<Contender> contenders{
       {"product", [=] { kernels::product<T>(a, b, c, 1, false); }},
       {"kernel", [=] { kernels::product<T>(a, b, c, 1, false, {.blas_allowed = false}); }},

@@ -38,6 +38,21 @@ struct CommandLine {
 
 constexpr int default_ranks = 4;
 
+// "5%" becomes "0.05".
+std::string percentage(std::string& text) {
+  std::size_t end = 0;
+  double percent = -1;
+  try {
+    percent = std::stod(text, &end);
+  } catch (const std::exception&) {
+    end = 0;
+  }
+  if (end == 0 || text.substr(end) != "%" || !(percent > 0 && percent < 100))
+    return "is \"" + text + "\", expected a percentage like 5%";
+  text = std::to_string(percent / 100);
+  return "";
+}
+
 std::optional<dsop::Machine> described_machine(const CommandLine& line) {
   if (line.machine.empty()) return std::nullopt;
   return dsop::read_machine(line.machine);
@@ -131,9 +146,17 @@ int main(int argc, char** argv) {
   outer_product->add_option("--dtype", line.type, "f32 or f64")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
-  outer_product->add_option("--iterations", options.iterations, "Timed calls of each")
+  outer_product->add_option("--iterations", options.protocol.iterations, "Timed calls of each, one more is dropped")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  outer_product
+      ->add_option("--repetitions", options.protocol.repetitions, "Of all iterations; the median of each counts")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  outer_product
+      ->add_option("--precision", options.protocol.precision,
+                   "Ends a repetition when all medians are known to so much: 5%")
+      ->transform(CLI::Validator(percentage, "PERCENT"));
   outer_product->add_flag("--verify", options.verify, "Compare every element on every rank with a plain sum");
   outer_product->add_option("--out", options.out, "Append one JSON object a row to this file");
 

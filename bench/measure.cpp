@@ -4,11 +4,16 @@
 #include <limits>
 #include <numeric>
 
+#include <dsop/dsop.hpp>
+
 #include "collect.hpp"
+#include "host.hpp"
 #include "inputs.hpp"
 #include "launch/launch.hpp"
 #include "memory.hpp"
+#include "outer_product/algorithm.hpp"
 #include "planning/workspace.hpp"
+#include "wire.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -31,24 +36,35 @@ std::size_t count_wrong(const Transport& transport, const Point& point, MatrixVi
   return wrong;
 }
 
-}  // namespace
-
-std::vector<double> Measurement::iteration_seconds() const {
-  std::vector<double> slowest;
-  for (const std::vector<double>& ranks : seconds) slowest.push_back(*std::max_element(ranks.begin(), ranks.end()));
-  return slowest;
+// What runs inside the MPI library can't be counted.
+bool countable(const Plan& plan) {
+  return plan.algorithm->dense == nullptr || !plan.algorithm->dense->native;
 }
+
+// What each rank's host has sent while `call` ran, on the emulated cluster.
+template <class Call>
+std::vector<std::size_t> wire_bytes(Transport& transport, Call call) {
+  barrier(transport);
+  const std::size_t before = interface_bytes_sent();
+  call();
+  barrier(transport);
+  if (!on_emulated_cluster()) return {};
+  return of_all_ranks(transport, interface_bytes_sent() - before);
+}
+
+}  // namespace
 
 template <class T>
 std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<std::string>& algorithms,
-                                 const Protocol& protocol) {
+                                 const MeasureOptions& options) {
   CountingTransport counted(transport);
   std::vector<OuterProduct<T>> layers;  // first: they refuse sizes that no memory could hold
-  for (const std::string& algorithm : algorithms)
-    layers.emplace_back(counted, Shape{point.rows, point.columns, point.pairs},
-                        Options{.algorithm = algorithm, .machine = protocol.machine});
   std::size_t needed_bytes = (point.rows * point.columns + point.pairs * (point.rows + point.columns)) * sizeof(T);
-  for (const OuterProduct<T>& layer : layers) needed_bytes += layer.plan().workspace_bytes;
+  for (const std::string& algorithm : algorithms) {
+    layers.emplace_back(counted, Shape{point.rows, point.columns, point.pairs},
+                        Options{.algorithm = algorithm, .machine = options.machine});
+    needed_bytes += layers.back().plan().workspace_bytes;
+  }
   check_memory(transport, needed_bytes);
   std::optional<InputFactors<T>> own;
   Workspace<T> gradient;
@@ -58,34 +74,35 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   });
   const MatrixView<T> G(gradient.elements().data(), point.rows, point.columns);
 
-  std::vector<Measurement> measurements;
+  std::vector<Measurement> rows;
+  std::vector<Contender> contenders;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    if (protocol.progress) protocol.progress(algorithms[i], 0);
-    if (protocol.verify) std::ranges::fill(gradient.elements(), std::numeric_limits<T>::quiet_NaN());
+    options.progress(algorithms[i] + ", first call");
+    OuterProduct<T>& layer = layers[i];
+    if (simulation_facts().is_null()) layer.run(own->view(), G);  // touches memory and makes connections
+    if (options.verify) std::ranges::fill(gradient.elements(), std::numeric_limits<T>::quiet_NaN());
     const Traffic before = counted.payload();
-    layers[i].run(own->view(), G);  // also warms up: memory is touched, connections are made
+    std::vector<std::size_t> wire = wire_bytes(transport, [&] { layer.run(own->view(), G); });
     const Traffic after = counted.payload();
 
-    Measurement& row = measurements.emplace_back(Measurement{algorithms[i], layers[i].plan(), {}, {}, {}});
-    row.busiest = {largest_of_all_ranks(transport, after.messages - before.messages),
-                   largest_of_all_ranks(transport, after.bytes - before.bytes)};
-    if (!protocol.verify) continue;
-    const std::vector<std::size_t> wrong = of_all_ranks(transport, count_wrong<T>(transport, point, G));
-    row.wrong = std::accumulate(wrong.begin(), wrong.end(), std::size_t{0});
-  }
-
-  for (int iteration = 0; iteration < protocol.iterations; ++iteration)
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-      if (protocol.progress) protocol.progress(algorithms[i], iteration + 1);
-      const double seconds = seconds_of(transport, [&] { layers[i].run(own->view(), G); });
-      measurements[i].seconds.push_back(of_all_ranks(transport, seconds));
+    Measurement& row = rows.emplace_back(Measurement{algorithms[i], layer.plan(), {}, std::move(wire), {}, {}});
+    if (countable(row.plan))
+      row.busiest = Traffic{largest_of_all_ranks(transport, after.messages - before.messages),
+                            largest_of_all_ranks(transport, after.bytes - before.bytes)};
+    if (options.verify) {
+      const std::vector<std::size_t> wrong = of_all_ranks(transport, count_wrong<T>(transport, point, G));
+      row.wrong = std::accumulate(wrong.begin(), wrong.end(), std::size_t{0});
     }
-  return measurements;
+    contenders.push_back({algorithms[i], [&layer, &own, G] { layer.run(own->view(), G); }});
+  }
+  std::vector<Samples> samples = time_in_turns(transport, contenders, options.protocol, options.progress);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].samples = std::move(samples[i]);
+  return rows;
 }
 
 template std::vector<Measurement> measure<float>(Transport&, const Point&, const std::vector<std::string>&,
-                                                 const Protocol&);
+                                                 const MeasureOptions&);
 template std::vector<Measurement> measure<double>(Transport&, const Point&, const std::vector<std::string>&,
-                                                  const Protocol&);
+                                                  const MeasureOptions&);
 
 }  // namespace dsop::bench

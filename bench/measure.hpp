@@ -1,4 +1,4 @@
-// One shape, several algorithms: verified, counted, and timed in turns.
+// One shape, several contenders: verified, counted, and timed in turns.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,10 @@
 #include <vector>
 
 #include <dsop/counting.hpp>
-#include <dsop/dsop.hpp>
+#include <dsop/plan.hpp>
+#include <dsop/views.hpp>
+
+#include "timing.hpp"
 
 namespace dsop::bench {
 
@@ -18,28 +21,26 @@ struct Point {
   std::size_t pairs;  // of each rank
 };
 
-/// A row of the table.
+/// A row of the table. All ranks have the same.
 struct Measurement {
-  std::string algorithm;  ///< as asked for: may be "auto"
-  Plan plan;
-  Traffic busiest;                           ///< the largest numbers over ranks; of no use for a native algorithm
-  std::optional<std::size_t> wrong;          ///< elements, over all ranks; none if not verified
-  std::vector<std::vector<double>> seconds;  ///< by iteration, by rank
-
-  /// Each iteration's time: that of its slowest rank.
-  std::vector<double> iteration_seconds() const;
+  std::string algorithm;                         ///< as asked for: may be "auto"
+  Plan plan;                                     ///< what ran, and what was predicted
+  std::optional<Traffic> busiest;                ///< the largest numbers over ranks; none if messages can't be counted
+  std::vector<std::size_t> wire_bytes_per_host;  ///< sent in one call, on the emulated cluster; else empty
+  std::optional<std::size_t> wrong;              ///< elements, over all ranks; none if not verified
+  Samples samples;
 };
 
-struct Protocol {
-  int iterations = 20;
+struct MeasureOptions {
   bool verify = false;
   std::optional<Machine> machine;
-  std::function<void(const std::string& algorithm, int iteration)> progress;
+  Protocol protocol;
+  std::function<void(const std::string& what)> progress;
 };
 
 /// All ranks call it and all get the measurements, in the order of `algorithms`.
 template <class T>
 std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<std::string>& algorithms,
-                                 const Protocol& protocol);
+                                 const MeasureOptions& options);
 
 }  // namespace dsop::bench

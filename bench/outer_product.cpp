@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 #include <sstream>
 
 #include <dsop/algorithms.hpp>
 #include <dsop/errors.hpp>
 
+#include "collect.hpp"
 #include "host.hpp"
 #include "launch/launch.hpp"
 #include "outer_product/algorithm.hpp"
 #include "output.hpp"
 #include "progress.hpp"
+#include "wire.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -45,6 +48,12 @@ std::vector<Point> points(const OuterProductOptions& options) {
   return list;
 }
 
+// Hosts that do not share their cores: the emulated cluster's do.
+std::size_t count_nodes(Transport& transport) {
+  const std::vector<std::size_t> hosts = of_all_ranks(transport, std::hash<std::string>()(host_name()));
+  return on_emulated_cluster() ? 1 : std::set(hosts.begin(), hosts.end()).size();
+}
+
 std::string describe(const Point& point) {
   return std::to_string(point.rows) + " x " + std::to_string(point.columns) + ", " + std::to_string(point.pairs) +
          " pairs";
@@ -63,22 +72,22 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
 
   const std::string base = transport.has_native_collectives() ? "allreduce-mpi" : "allreduce-ring";
   const std::vector<std::string> algorithms = expand(options.algorithms, transport);
-  const nlohmann::ordered_json host = speaks ? host_facts() : nullptr;
+  nlohmann::ordered_json host = host_facts();
+  host["nodes"] = count_nodes(transport);
   if (speaks) print_table_head(std::cout, transport, options.type, base);
 
   std::size_t wrong = 0;
   ProgressLine progress(speaks);
   const std::vector<Point> all_points = points(options);
   for (std::size_t p = 0; p < all_points.size(); ++p) {
-    Protocol protocol{options.iterations, options.verify, options.machine, {}};
-    protocol.progress = [&](const std::string& algorithm, int iteration) {
+    MeasureOptions measure_options{options.verify, options.machine, options.protocol, {}};
+    measure_options.progress = [&](const std::string& what) {
       std::ostringstream text;
-      text << '[' << p + 1 << '/' << all_points.size() << "] " << describe(all_points[p]) << ": " << algorithm
-           << ", iteration " << iteration << " of " << options.iterations;
+      text << '[' << p + 1 << '/' << all_points.size() << "] " << describe(all_points[p]) << ": " << what;
       progress.show(text.str());
     };
     const auto measure_type = options.type == DataType::f32 ? measure<float> : measure<double>;
-    const std::vector<Measurement> rows = measure_type(transport, all_points[p], algorithms, protocol);
+    const std::vector<Measurement> rows = measure_type(transport, all_points[p], algorithms, measure_options);
     for (const Measurement& row : rows) wrong += row.wrong.value_or(0);
     if (!speaks) continue;
     progress.clear();

@@ -9,6 +9,8 @@
 #include <dsop/machine.hpp>
 #include <dsop/transport.hpp>
 
+#include "timing.hpp"
+
 namespace dsop::bench {
 
 struct OuterProductOptions {
@@ -17,7 +19,7 @@ struct OuterProductOptions {
   std::vector<std::size_t> pairs;       ///< a rank
   std::vector<std::string> algorithms;  ///< names, "auto", or "all"
   DataType type = DataType::f32;
-  int iterations = 20;
+  Protocol protocol;
   bool verify = false;
   std::string out;  ///< JSON lines are appended to it; empty: none
   std::optional<Machine> machine;

@@ -5,23 +5,32 @@
 #include <ostream>
 
 #include "host.hpp"
-#include "outer_product/algorithm.hpp"
 #include "statistics.hpp"
 #include "version.hpp"
 
 namespace dsop::bench {
 namespace {
 
-// What runs inside the MPI library can't be counted.
-bool countable(const Measurement& row) {
-  const DenseAlgorithm* const dense = row.plan.algorithm->dense;
-  return dense == nullptr || !dense->native;
-}
-
 const Measurement* find(const std::vector<Measurement>& measurements, const std::string& algorithm) {
   const auto found = std::find_if(measurements.begin(), measurements.end(),
                                   [&](const Measurement& row) { return row.algorithm == algorithm; });
   return found == measurements.end() ? nullptr : &*found;
+}
+
+// Observation i of all contenders was made at the same time, so the ratio is formed within each.
+void print_ratio_intervals(std::ostream& out, const std::vector<Measurement>& measurements, const Measurement& base) {
+  const std::vector<double> base_seconds = base.samples.observations();
+  out << (base_seconds.size() >= 6 ? "# x base, 95 % interval of the median of ratios:"
+                                   : "# x base, range of the ratios, too few for an interval:")
+      << std::fixed << std::setprecision(2);
+  for (const Measurement& row : measurements) {
+    if (&row == &base) continue;
+    std::vector<double> ratios = row.samples.observations();
+    for (std::size_t i = 0; i < ratios.size(); ++i) ratios[i] = base_seconds[i] / ratios[i];
+    const Interval interval = median_interval(ratios);
+    out << ' ' << row.algorithm << ' ' << interval.low << ".." << interval.high;
+  }
+  out << '\n';
 }
 
 const std::string& fastest_predicted(const Measurement& row) {
@@ -45,7 +54,7 @@ void print_table_rows(std::ostream& out, const std::vector<Measurement>& measure
   const Measurement* const base_row = find(measurements, base);
   for (const Measurement& row : measurements) {
     const Problem& problem = row.plan.problem;
-    const std::vector<double> seconds = row.iteration_seconds();
+    const std::vector<double> seconds = row.samples.observations();
     const double middle = median(seconds);
     const double gradient_bytes = static_cast<double>(problem.rows) * static_cast<double>(problem.columns) *
                                   static_cast<double>(bytes_of(problem.type));
@@ -53,13 +62,13 @@ void print_table_rows(std::ostream& out, const std::vector<Measurement>& measure
         << std::setw(7) << problem.ranks() << "  " << std::left << std::setw(26) << row.algorithm << std::right
         << std::fixed << std::setprecision(1) << std::setw(13) << middle * 1e6 << std::setw(13)
         << quantile(seconds, 0.95) * 1e6 << std::setprecision(3) << std::setw(13) << gradient_bytes / middle / 1e9;
-    if (countable(row))
-      out << std::setw(12) << row.busiest.bytes << std::setw(7) << row.busiest.messages;
+    if (row.busiest)
+      out << std::setw(12) << row.busiest->bytes << std::setw(7) << row.busiest->messages;
     else
       out << std::setw(12) << '-' << std::setw(7) << '-';
     out << std::scientific << std::setprecision(3) << std::setw(12) << row.plan.cost().flops << std::fixed;
     if (base_row != nullptr)
-      out << std::setprecision(2) << std::setw(9) << median(base_row->iteration_seconds()) / middle;
+      out << std::setprecision(2) << std::setw(9) << median(base_row->samples.observations()) / middle;
     else
       out << std::setw(9) << '-';
     if (row.wrong)
@@ -67,6 +76,7 @@ void print_table_rows(std::ostream& out, const std::vector<Measurement>& measure
     else
       out << std::setw(9) << '-' << '\n';
   }
+  if (base_row != nullptr) print_ratio_intervals(out, measurements, *base_row);
   if (const Measurement* const choice = find(measurements, "auto"))
     out << "# auto used " << choice->plan.algorithm_name() << ": " << choice->plan.reason << '\n';
   out << std::flush;
@@ -74,35 +84,36 @@ void print_table_rows(std::ostream& out, const std::vector<Measurement>& measure
 
 void write_json_lines(std::ostream& out, const std::vector<Measurement>& measurements, const Transport& transport,
                       const nlohmann::ordered_json& host) {
-  for (const Measurement& row : measurements) {
-    const Problem& problem = row.plan.problem;
-    nlohmann::ordered_json json{
-        {"family", "outer-product"},
-        {"algorithm", row.algorithm},
-        {"rows", problem.rows},
-        {"columns", problem.columns},
-        {"pairs", problem.largest_pairs()},
-        {"ranks", problem.ranks()},
-        {"dtype", name(problem.type)},
-        {"transport", transport.name()},
-        {"bytes_sent", nullptr},
-        {"messages_sent", nullptr},
-        {"flops", row.plan.cost().flops},
-        {"wrong", nullptr},
-        {"used", row.plan.algorithm_name()},
-        {"auto_choice", fastest_predicted(row)},
-        {"predicted_seconds", row.plan.cost().seconds()},
-        {"seconds", row.seconds},
-        {"machine", row.plan.machine.source},
-        {"host", host},
-    };
-    if (countable(row)) {
-      json["bytes_sent"] = row.busiest.bytes;
-      json["messages_sent"] = row.busiest.messages;
+  for (const Measurement& row : measurements)
+    for (std::size_t repetition = 0; repetition < row.samples.seconds.size(); ++repetition) {
+      const Problem& problem = row.plan.problem;
+      nlohmann::ordered_json json{
+          {"family", "outer-product"},
+          {"algorithm", row.algorithm},
+          {"rows", problem.rows},
+          {"columns", problem.columns},
+          {"pairs", problem.largest_pairs()},
+          {"ranks", problem.ranks()},
+          {"dtype", name(problem.type)},
+          {"transport", transport.name()},
+          {"bytes_sent", nullptr},
+          {"messages_sent", nullptr},
+          {"flops", row.plan.cost().flops},
+          {"wrong", nullptr},
+          {"used", row.plan.algorithm_name()},
+          {"auto_choice", fastest_predicted(row)},
+          {"predicted_seconds", row.plan.cost().seconds()},
+          {"repetition", repetition},
+          {"seconds", row.samples.seconds[repetition]},
+          {"machine", row.plan.machine.source},
+          {"host", host},
+      };
+      if (row.busiest) json["bytes_sent"] = row.busiest->bytes;
+      if (row.busiest) json["messages_sent"] = row.busiest->messages;
+      if (row.wrong) json["wrong"] = *row.wrong;
+      if (!row.wire_bytes_per_host.empty()) json["wire_bytes_per_host"] = row.wire_bytes_per_host;
+      out << json.dump() << '\n';
     }
-    if (row.wrong) json["wrong"] = *row.wrong;
-    out << json.dump() << '\n';
-  }
   out << std::flush;
 }
 

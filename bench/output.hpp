@@ -14,10 +14,10 @@ namespace dsop::bench {
 /// The `#` lines above the rows. `base` is the algorithm whose time the last column but one is a ratio to.
 void print_table_head(std::ostream& out, const Transport& transport, DataType type, const std::string& base);
 
-/// One row for each measurement of a shape, and a `#` line with auto's reason.
+/// One row for each measurement of a shape, then `#` lines with the ratios' intervals and auto's reason.
 void print_table_rows(std::ostream& out, const std::vector<Measurement>& measurements, const std::string& base);
 
-/// One JSON object for each measurement.
+/// One JSON object for each measurement and repetition.
 void write_json_lines(std::ostream& out, const std::vector<Measurement>& measurements, const Transport& transport,
                       const nlohmann::ordered_json& host);
 

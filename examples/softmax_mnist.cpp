@@ -1,6 +1,7 @@
 // Softmax regression on handwritten digits, trained by several ranks. Each rank computes on its share of a global
 // batch, and dsop() sums the gradient over the ranks from its factors: (softmax - one-hot) and the pixels. Batches,
-// their order and the first weights do not depend on the number of ranks, so neither do the losses, but for rounding.
+// their order and the first weights do not depend on the number of ranks, so neither do the losses, but for rounding:
+// seven digits agree, five decimals are printed.
 #include <algorithm>
 #include <array>
 #include <chrono>

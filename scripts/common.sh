@@ -24,7 +24,7 @@ install_missing() {
 }
 
 build_packages=(g++ meson ninja-build pkg-config libopenmpi-dev openmpi-bin libopenblas-openmp-dev libcli11-dev catch2
-  nlohmann-json3-dev zlib1g-dev python3)
+  nlohmann-json3-dev zlib1g-dev python3-numpy python3-matplotlib iproute2)
 
 # build FOLDER [MESON OPTION...]: configures once, compiles what has changed.
 build() {

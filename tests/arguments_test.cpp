@@ -28,8 +28,8 @@ std::string failures_when(const std::string& expected, Spoil spoil) {
     std::vector<float> G(12);
     Arguments arguments{own.view(), {G.data(), 3, 4}};
     spoil(transport.rank(), arguments);
-    const std::string error =
-        argument_error_of([&] { dsop<float>(transport, arguments.factors, arguments.gradient, arguments.options); });
+    const std::string error = argument_error_of(
+        [&] { dsop::dsop<float>(transport, arguments.factors, arguments.gradient, arguments.options); });
     failures.check(error == expected, "rank " + std::to_string(transport.rank()) + " threw \"" + error + '"');
     const Case good{3, 4, {2, 2, 2}, 1, false, 0};
     const std::string wrong = wrong_elements<float>(transport, "auto", good);
@@ -112,11 +112,11 @@ TEST_CASE("ranks that disagree about the data type throw") {
           std::string error;
           if (transport.rank() == 0) {
             const MatrixView<double> view(memory.data(), 1, 1);
-            error = argument_error_of([&] { dsop<double>(transport, {}, view); });
+            error = argument_error_of([&] { dsop::dsop<double>(transport, {}, view); });
           } else {
             float element = 0;
             const MatrixView<float> view(&element, 1, 1);
-            error = argument_error_of([&] { dsop<float>(transport, {}, view); });
+            error = argument_error_of([&] { dsop::dsop<float>(transport, {}, view); });
           }
           failures.check(error == "the ranks disagree: data type is f32 on rank 1, f64 on rank 0", error);
         }) == "");

@@ -80,7 +80,7 @@ TEST_CASE("the exchange of headers is counted apart from the payload") {
           CountingTransport transport(threads);
           std::vector<float> G(6);
           const bench::InputFactors<float> own(1, transport.rank(), 1, 2, 3);
-          dsop<float>(transport, own.view(), {G.data(), 2, 3}, {.algorithm = "allreduce-ring"});
+          dsop::dsop<float>(transport, own.view(), {G.data(), 2, 3}, {.algorithm = "allreduce-ring"});
           failures.check(transport.agreement().messages >= 3, "no headers were exchanged");
           failures.check(transport.payload().messages == 8, "headers are counted as payload");
         }) == "");

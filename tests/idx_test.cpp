@@ -97,12 +97,12 @@ void expect_images_error(const fs::path& file, const std::vector<std::string>& w
 
 TEST_CASE("IDX: a good file, plain and gzip'd, gives its shape and bytes") {
   const TemporaryFolder folder;
-  const std::size_t count = GENERATE(1, 4, 700000);  // the last does not fit in the first megabyte
-  const std::string bytes = images_file(static_cast<std::uint32_t>(count));
+  const std::uint32_t count = GENERATE(1U, 4U, 700000U);  // the last does not fit in the first megabyte
+  const std::string bytes = images_file(count);
   for (const auto& path : {folder.write("plain", bytes), folder.write_gzipped("packed.gz", bytes)}) {
     const examples::IdxArray array = read_idx(path, 3);
     CHECK(array.shape == std::vector<std::size_t>{count, 2, 3});
-    CHECK(std::string(array.values.begin(), array.values.end()) == values(6 * count));
+    CHECK(std::string(array.values.begin(), array.values.end()) == values(6 * std::size_t{count}));
   }
 }
 

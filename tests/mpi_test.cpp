@@ -63,7 +63,7 @@ TEST_CASE("messages longer than MPI's counts travel in pieces") {
 TEST_CASE("the bits are the same where cores and threads differ", "[bits]") {
   Failures failures;
   for (const std::string& algorithm : usable_algorithms(world()))
-    for (const std::size_t k : {3, 100}) {
+    for (const std::size_t k : {3UL, 100UL}) {
       failures.check(different_bits<float>(world(), algorithm, 300, 211, k).empty(), algorithm + " f32 differs");
       failures.check(different_bits<double>(world(), algorithm, 211, 300, k).empty(), algorithm + " f64 differs");
     }
@@ -117,7 +117,7 @@ TEST_CASE("a bad argument on one rank throws on all, and the communicator still 
   const int last = world().size() - 1;
   std::vector<float> G(6);
   const bench::InputFactors<float> own(1, world().rank(), 1, world().rank() == last ? 4 : 3, 2);
-  const std::string error = argument_error_of([&] { dsop<float>(world(), own.view(), {G.data(), 3, 2}); });
+  const std::string error = argument_error_of([&] { dsop::dsop<float>(world(), own.view(), {G.data(), 3, 2}); });
   failures.check(error == "rank " + std::to_string(last) + ": a.columns is 4, expected gradient.rows = 3", error);
   const Case good{3, 4, std::vector<std::size_t>(static_cast<std::size_t>(last) + 1, 2), 1, false, 0};
   failures.check(wrong_elements<float>(world(), "auto", good).empty(), "the next call is wrong");

@@ -137,7 +137,7 @@ void sweep_outer_products(Transport& transport, Fail fail) {
       report(wrong_elements<float>(transport, algorithm, c));
       report(wrong_elements<double>(transport, algorithm, c));
     }
-    for (const std::size_t k : {1, 7, 60}) {
+    for (const std::size_t k : {1UL, 7UL, 60UL}) {
       report(different_bits<float>(transport, algorithm, 67, 45, k));
       report(different_bits<double>(transport, algorithm, 45, 67, k));
     }

@@ -43,8 +43,8 @@ TEST_CASE("the rounding error is within its bound") {
               return bench::InputFactors<float>(3, rank, k, n, m, bench::Values::fractions);
             };
             std::vector<float> G(n * m);
-            dsop<float>(transport, factors(transport.rank()).view(), MatrixView<float>(G.data(), n, m),
-                        {.algorithm = algorithm});
+            dsop::dsop<float>(transport, factors(transport.rank()).view(), MatrixView<float>(G.data(), n, m),
+                              {.algorithm = algorithm});
             for (std::size_t i = 0; i < n; ++i)
               for (std::size_t j = 0; j < m; ++j) {
                 double exact = 0;

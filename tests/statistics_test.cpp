@@ -1,11 +1,12 @@
-#include "statistics.hpp"
-
 #include <catch2/catch.hpp>
+
 #include <cstddef>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <vector>
+
+#include "statistics.hpp"
 
 using namespace dsop::bench;
 

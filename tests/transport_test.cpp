@@ -36,7 +36,7 @@ std::vector<int> numbers(int from, std::size_t count) {
 TEST_CASE("messages arrive whole, in order, also when they are empty or to oneself") {
   CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
           const int r = transport.rank();
-          for (const std::size_t count : {0, 1, 1000}) {
+          for (const std::size_t count : {0UL, 1UL, 1000UL}) {
             std::vector<int> first = numbers(r, count);
             std::vector<int> second = numbers(-r, count);
             std::vector<int> from_left(count);
@@ -130,7 +130,7 @@ TEST_CASE("numbers of ranks and threads that make no sense are refused") {
 }
 
 TEST_CASE("blocks cover everything and differ by at most one") {
-  for (const std::size_t total : {0, 1, 5, 10, 17, 1000})
+  for (const std::size_t total : {0UL, 1UL, 5UL, 10UL, 17UL, 1000UL})
     for (const int count : {1, 2, 3, 7, 16, 17}) {
       const patterns::Blocks blocks(total, count);
       CHECK(blocks.offset(0) == 0);

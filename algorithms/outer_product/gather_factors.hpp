@@ -16,7 +16,8 @@ inline std::size_t gathered_elements(const Problem& problem) {
 /// message and all A and all B are matrices with K rows. Returns views of them. Takes gathered_elements().
 template <class T>
 Factors<T> gather_factors(OuterProductCall<T>& call) {
-  const auto& [n, m] = std::pair(call.plan.problem.rows, call.plan.problem.columns);
+  const std::size_t n = call.plan.problem.rows;
+  const std::size_t m = call.plan.problem.columns;
   const std::vector<std::size_t>& bounds = call.plan.pair_bounds;
   const int r = call.transport.rank();
   const MatrixView<T> gathered(call.workspace.data(), bounds.back(), n + m);

@@ -30,7 +30,8 @@ void run(OuterProductCall<T>& call) {
 }
 
 Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine) {
-  const auto [n, m] = std::pair(problem.rows, problem.columns);
+  const std::size_t n = problem.rows;
+  const std::size_t m = problem.columns;
   const int P = problem.ranks();
   const std::size_t K = problem.total_pairs();
   const Blocks rows(n, P);

@@ -1,17 +1,17 @@
+// Simulated time, the same on all ranks.
 #include "clock.hpp"
 
-#include <mpi.h>
-
-#include "simulation.hpp"
+#include <simgrid/s4u/Actor.hpp>
+#include <simgrid/s4u/Engine.hpp>
 
 namespace dsop::bench {
 
-double clock_seconds() {
-  return MPI_Wtime();
+double now_seconds() {
+  return simgrid::s4u::Engine::get_clock();
 }
 
-nlohmann::ordered_json simulation_facts() {
-  return simulated::simulation().facts;
+void wait_until(double seconds) {
+  simgrid::s4u::this_actor::sleep_until(seconds);
 }
 
 }  // namespace dsop::bench

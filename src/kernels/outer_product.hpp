@@ -15,8 +15,10 @@ std::size_t largest_inner_dimension();
 
 /// C = scale A^T B, or C += scale A^T B when `accumulate`.
 /// A is K x n, B is K x m, C is n x m, all row-major with strides; K = 0 gives zeros (or leaves C).
-/// Our kernel sums every element in the order k = 0 .. K-1 and writes C once. Uses OpenMP's threads of the calling
-/// thread (omp_get_max_threads()). Cost: 2 K n m flops, n m elements written once (read too when accumulating).
+/// Our kernel multiplies A by `scale`, sums every element in the order k = 0 .. K-1 from zero, adds it to C if asked,
+/// and writes C once; panels of A and B, of about 1 MB a thread or one block of all K, are copied for it. Uses OpenMP's
+/// threads of the calling thread (omp_get_max_threads()). Cost: 2 K n m flops, n m elements written once (read too when
+/// accumulating).
 template <class T>
 void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate,
              ProductMethod method = {});

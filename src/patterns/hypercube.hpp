@@ -15,7 +15,7 @@ struct Hypercube {
   bool has_extra() const { return rank + corners < ranks; }
   int extra() const { return rank + corners; }
   int proxy() const { return rank - corners; }
-  int dimensions() const { return std::bit_width(static_cast<unsigned>(corners)) - 1; }
+  int dimensions() const { return static_cast<int>(std::bit_width(static_cast<unsigned>(corners))) - 1; }
 
   int rank;
   int ranks;

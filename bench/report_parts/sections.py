@@ -1,0 +1,167 @@
+"""Sorts rows into sections that may be compared within, and into cells (one algorithm on one problem)."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from .rows import Problem, Refusal, Row
+
+Observation = tuple[str, int]  # job and repetition
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that must be equal for two times to be comparable."""
+
+    family: str
+    dtype: str
+    transport: str
+    machine: str
+    cpu: str
+    cores: int
+    nodes: int
+    mpi: str
+    blas: str
+    threads: str
+    commit: str
+    cluster: str
+    simulated: str
+
+    @property
+    def is_simulated(self) -> bool:
+        return self.simulated != ""
+
+    @property
+    def verb(self) -> str:
+        return "simulated" if self.is_simulated else "measured"
+
+    @property
+    def rate(self) -> str:
+        """The link rate as written in the cluster's description, or an empty text."""
+        match = re.search(r"\brate=(\S+)", self.cluster)
+        return match.group(1) if match else ""
+
+    @property
+    def cluster_without_rate(self) -> str:
+        return re.sub(r"\s*\brate=\S+", "", self.cluster)
+
+    def ranks_share_cores(self, ranks: int) -> bool:
+        return not self.is_simulated and ranks > self.cores * self.nodes
+
+
+def rate_bits_per_second(rate: str) -> float:
+    """"200mbit" -> 2e8; a rate that can't be read sorts first."""
+    match = re.fullmatch(r"([0-9.]+)\s*([kmgt]?)(?:bit|bps)(?:/s)?", rate.lower())
+    return float(match.group(1)) * 1000.0 ** " kmgt".index(match.group(2) or " ") if match else 0.0
+
+
+def setting_of(row: Row) -> Setting:
+    """The setting of a row. A batch system gives every job nodes of its own: with a job number the digits of the host's
+    name don't count ("node017" and "node102" are one machine); without one, another name is another machine."""
+    host = row.host
+    name = host["hostname"]
+    simulated = host.get("simulated")
+    return Setting(
+        family=row.family, dtype=row.dtype, transport=row.transport,
+        machine=re.sub(r"\d+", "#", name) if row.job else name,
+        cpu=host["cpu"], cores=host["cores"], nodes=host.get("nodes") or 1,
+        mpi=_text(host["mpi"]), blas=_text(host["blas"]), threads=_text(host["threads"]), commit=host["commit"],
+        cluster=" ".join((host.get("cluster") or "").split()),
+        simulated=json.dumps(simulated, sort_keys=True) if simulated is not None else "")
+
+
+def _text(value: object) -> str:
+    return "none" if value is None else str(value)
+
+
+@dataclass
+class Cell:
+    """One algorithm on one problem in one setting: a row for each observation."""
+
+    problem: Problem
+    algorithm: str
+    external: bool
+    rows: dict[Observation, Row] = field(default_factory=dict)
+
+    @cached_property
+    def observations(self) -> dict[Observation, float]:
+        """Each job's median over its iterations of the maximum over ranks, in seconds."""
+        return {key: float(np.median(row.seconds.max(axis=1))) for key, row in self.rows.items()}
+
+    @cached_property
+    def iterations(self) -> np.ndarray:
+        """The maximum over ranks of every iteration of every job, in seconds."""
+        return np.concatenate([row.seconds.max(axis=1) for row in self.rows.values()])
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether a simulator gave every iteration the same time, so that there is nothing to estimate."""
+        simulated = all(row.host.get("simulated") is not None for row in self.rows.values())
+        return simulated and float(np.ptp(self.iterations)) <= 1e-9 * float(self.iterations.max())
+
+    @property
+    def unit(self) -> str:
+        """What one sample is: a job, or, where there was one job only, an iteration of it."""
+        return "repetition" if len(self.rows) > 1 else "iteration"
+
+    @property
+    def sample(self) -> np.ndarray:
+        return np.array(list(self.observations.values())) if len(self.rows) > 1 else self.iterations
+
+
+@dataclass
+class Section:
+    """All cells of one setting."""
+
+    number: int
+    setting: Setting
+    cells: dict[tuple[Problem, str], Cell] = field(default_factory=dict)
+
+    @property
+    def slug(self) -> str:
+        return f"section{self.number}"
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for cell in self.cells.values() for row in cell.rows.values()]
+
+    @property
+    def problems(self) -> list[Problem]:
+        return sorted({problem for problem, _ in self.cells})
+
+    @property
+    def algorithms(self) -> list[str]:
+        return sorted({algorithm for _, algorithm in self.cells})
+
+    def contenders(self, problem: Problem) -> list[Cell]:
+        return [cell for (of, _), cell in sorted(self.cells.items(), key=lambda item: item[0]) if of == problem]
+
+
+def _setting_order(setting: Setting) -> tuple[object, ...]:
+    return (setting.is_simulated, setting.machine, setting.cluster_without_rate, setting.transport, setting.dtype,
+            rate_bits_per_second(setting.rate), str(setting))
+
+
+def make_sections(rows: list[Row]) -> tuple[list[Section], list[Refusal]]:
+    """Sections in a fixed order; a second row of the same observation is refused, as it would count twice."""
+    by_setting: dict[Setting, list[Row]] = {}
+    for row in rows:
+        by_setting.setdefault(setting_of(row), []).append(row)
+    sections: list[Section] = []
+    refusals: list[Refusal] = []
+    for number, setting in enumerate(sorted(by_setting, key=_setting_order), 1):
+        section = Section(number, setting)
+        for row in by_setting[setting]:
+            cell = section.cells.setdefault((row.problem, row.algorithm), Cell(row.problem, row.algorithm, row.external))
+            first = cell.rows.setdefault((row.job, row.repetition), row)
+            if first is not row:
+                refusals.append(Refusal(row.source, f"job '{row.job}', repetition {row.repetition} of {row.algorithm} on "
+                                        f"this problem stands at {first.source} already, expected one row for each "
+                                        "repetition (number them with 'repetition')"))
+        sections.append(section)
+    return sections, refusals

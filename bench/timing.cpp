@@ -1,0 +1,63 @@
+#include "timing.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <sstream>
+
+#include "collect.hpp"
+#include "common_start.hpp"
+#include "host.hpp"
+#include "stopping_rule.hpp"
+
+namespace dsop::bench {
+
+std::vector<double> Samples::iteration_seconds(std::size_t repetition) const {
+  std::vector<double> slowest;
+  for (const std::vector<double>& ranks : seconds[repetition])
+    slowest.push_back(*std::max_element(ranks.begin(), ranks.end()));
+  return slowest;
+}
+
+std::vector<double> Samples::observations() const {
+  if (seconds.size() == 1) return iteration_seconds(0);
+  std::vector<double> medians;
+  for (std::size_t repetition = 0; repetition < seconds.size(); ++repetition)
+    medians.push_back(median(iteration_seconds(repetition)));
+  return medians;
+}
+
+std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Contender>& contenders,
+                                   const Protocol& protocol, const std::function<void(const std::string&)>& progress) {
+  CommonStart start(transport);
+  const StoppingRule rule(static_cast<std::size_t>(protocol.iterations), protocol.precision);
+  std::mt19937_64 random(protocol.seed);  // the same on all ranks, and so is the order
+  std::vector<std::size_t> order(contenders.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+
+  const int first_iteration = simulation_facts().is_null() ? 0 : 1;  // 0 warms up
+  std::vector<Samples> samples(contenders.size());
+  for (int repetition = 0; repetition < protocol.repetitions; ++repetition) {
+    for (Samples& s : samples) s.seconds.emplace_back();
+    const auto all_enough = [&] {
+      return std::all_of(samples.begin(), samples.end(),
+                         [&](const Samples& s) { return rule.enough(s.iteration_seconds(s.seconds.size() - 1)); });
+    };
+    for (int iteration = first_iteration; iteration <= 1 || !all_enough(); ++iteration) {
+      std::shuffle(order.begin(), order.end(), random);
+      for (const std::size_t i : order) {
+        std::ostringstream what;
+        what << contenders[i].name << ", repetition " << repetition + 1 << " of " << protocol.repetitions
+             << ", iteration " << iteration << " of " << protocol.iterations;
+        progress(what.str());
+        start.wait();
+        const double seconds = seconds_of(contenders[i].run);
+        const std::vector<double> ranks = of_all_ranks(transport, seconds);
+        if (iteration > 0) samples[i].seconds.back().push_back(ranks);
+      }
+    }
+  }
+  return samples;
+}
+
+}  // namespace dsop::bench

@@ -1,0 +1,43 @@
+// The protocol by which contenders are timed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <dsop/transport.hpp>
+
+namespace dsop::bench {
+
+/// Repetitions of iterations, as in the DSOP paper: a repetition's first iteration is dropped, its observation is the
+/// median of the others. Within an iteration every contender runs once, in an order drawn anew, so that a drift of the
+/// machine hits all alike. A repetition ends early when every contender's median is known to +- `precision`.
+struct Protocol {
+  int repetitions = 1;
+  int iterations = 20;   ///< that count, at most
+  double precision = 0;  ///< 0.05 is 5 %; 0: never early
+  std::uint64_t seed = 1;
+};
+
+/// One contender's seconds: by repetition, by iteration, by rank.
+class Samples {
+ public:
+  std::vector<std::vector<std::vector<double>>> seconds;
+
+  /// Of one repetition: each iteration's time is that of its slowest rank.
+  std::vector<double> iteration_seconds(std::size_t repetition) const;
+  /// What medians and intervals are made of: with several repetitions the median of each, else all iterations.
+  std::vector<double> observations() const;
+};
+
+struct Contender {
+  std::string name;
+  std::function<void()> run;
+};
+
+/// Times all contenders. All ranks call it and all get all ranks' samples. `progress` is told what runs.
+std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Contender>& contenders,
+                                   const Protocol& protocol, const std::function<void(const std::string&)>& progress);
+
+}  // namespace dsop::bench

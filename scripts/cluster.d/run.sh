@@ -1,0 +1,112 @@
+# Programs on the cluster.
+# shellcheck shell=bash disable=SC2154
+
+# Busy and all ticks of all cores since boot, from the first line of /proc/stat:
+# cpu user nice system idle iowait irq softirq steal
+read_ticks() { awk '/^cpu / { print $2 + $3 + $4 + $7 + $8, $2 + $3 + $4 + $5 + $6 + $7 + $8; exit }' /proc/stat; }
+
+describe_cluster() {
+  printf 'name=%s hosts=%s rate=%s' "$name" "$(setting hosts)" "$(setting rate)"
+  if [[ -n $(setting rack) ]]; then printf ' rack=%s uplink=%s' "$(setting rack)" "$(setting uplink)"; fi
+}
+
+# list_hosts SUFFIX: the hosts that get a rank, each with SUFFIX, with commas between.
+list_hosts() {
+  local number list=h0$1
+  for ((number = 1; number < hosts && number < ranks; number++)); do list+=,h$number$1; done
+  echo "$list"
+}
+
+# Both set the array launch: the words that start an MPI program with $ranks ranks, seen from h0.
+launch_with_openmpi() {
+  launch=(mpirun.openmpi --allow-run-as-root --host "$(list_hosts ":$(((ranks + hosts - 1) / hosts))")"
+    -np "$ranks" --map-by node --bind-to none
+    --mca plm_rsh_agent "$state/remote_shell" --mca orte_tmpdir_base "$session"
+    --mca btl 'tcp,self' --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1)
+}
+
+launch_with_mpich() {
+  launch=(env UCX_TLS='tcp,self' UCX_NET_DEVICES=eth0 mpiexec.hydra -launcher rsh -launcher-exec "$state/remote_shell"
+    -iface eth0 -hosts "$(list_hosts '')" -ppn 1 -n "$ranks")
+}
+
+parse_run_options() {
+  ranks='' mpi=openmpi command=()
+  while (($#)); do
+    case $1 in
+      -n) ranks=${2-}; check_count -n "$ranks" 100000 ;;
+      --mpi) mpi=${2-} ;;
+      --) shift; command=("$@"); break ;;
+      *) fail "unknown argument '$1' of run, expected -n RANKS, --mpi openmpi|mpich or -- COMMAND" ;;
+    esac
+    shift 2
+  done
+  ((${#command[@]})) || fail "run has no command, expected: run [-n RANKS] [--mpi openmpi|mpich] -- COMMAND"
+  case $mpi in
+    openmpi) command -v mpirun.openmpi >/dev/null || fail "no mpirun.openmpi: apt-get install openmpi-bin libopenmpi-dev" ;;
+    mpich) command -v mpiexec.hydra >/dev/null || fail "no mpiexec.hydra: apt-get install mpich libmpich-dev" ;;
+    *) fail "--mpi is '$mpi', expected openmpi or mpich" ;;
+  esac
+}
+
+# Everything a run starts, on whatever host, lives in one PID namespace: with its first process, the child of a background
+# job of this script, all the others end.
+end_run() {
+  trap '' HUP INT TERM
+  local job first
+  for job in $(jobs -p); do
+    read -r first _ <"/proc/$job/task/$job/children" || true
+    kill -s KILL "${first:-$job}" || true
+  done 2>/dev/null
+  wait 2>/dev/null
+  exit "$1"
+}
+
+# write_last_run BUSY_TICKS ALL_TICKS START_SECONDS, as they were before the run: writes "SECONDS BUSY_PERCENT LINK_PERCENT".
+write_last_run() {
+  local busy all rate_bits uplink_bits=0
+  read -r busy all < <(read_ticks)
+  is_up || return 0 # it was taken down meanwhile
+  rate_bits=$(bits_per_second rate "$(setting rate)")
+  if [[ -n $(setting uplink) ]]; then uplink_bits=$(bits_per_second uplink "$(setting uplink)"); fi
+  count_since "$session/counters" | awk -v busy=$((busy - $1)) -v all=$((all - $2)) -v start="$3" -v end="$EPOCHREALTIME" \
+    -v rate="$rate_bits" -v uplink="$uplink_bits" '
+    { share = 8 * ($2 > $3 ? $2 : $3) / (/^h/ ? rate : uplink) / (end - start)
+      if (share > most) most = share }
+    END { printf "%.1f %.0f %.0f\n", end - start, all ? 100 * busy / all : 0, 100 * most }' >"$state/last_run"
+}
+
+# start_run LINE: a line of shell on h0, in the background, in a PID namespace of its own; it ends with this script.
+# Open MPI sometimes warns that it was too late to set its launcher's process group, which the launcher did itself.
+start_run() {
+  mkfifo "$session/errors"
+  grep --line-buffered -v 'plm:rsh: Warning: setpgid' <"$session/errors" >&2 &
+  filter_pid=$!
+  setpriv --pdeathsig KILL unshare --pid --fork --kill-child --mount-proc \
+    "$state/remote_shell" h0 "$1" <&0 2>"$session/errors" &
+  run_pid=$!
+}
+
+cluster_run() {
+  parse_run_options "$@"
+  require_up
+  hosts=$(setting hosts)
+  ranks=${ranks:-$hosts}
+  session=$(mktemp -d "$state/run.XXXXXX")
+  trap 'rm -rf "$session"' EXIT
+  "launch_with_$mpi"
+  DSOP_CLUSTER=$(describe_cluster)
+  export DSOP_CLUSTER OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
+  local busy all start=$EPOCHREALTIME status=0
+  read_counters >"$session/counters"
+  read -r busy all < <(read_ticks)
+  trap 'end_run 129' HUP
+  trap 'end_run 130' INT
+  trap 'end_run 143' TERM
+  start_run "${launch[*]@Q} ${command[*]@Q}; exit \$?"
+  wait "$run_pid" || status=$?
+  wait "$filter_pid" || true # 1 where it passed nothing
+  trap - HUP INT TERM
+  write_last_run "$busy" "$all" "$start"
+  return "$status"
+}

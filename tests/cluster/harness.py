@@ -1,0 +1,103 @@
+"""What the tests of scripts/cluster need: TAP lines, the script itself, and a look at what is left of a cluster."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Callable
+
+PROGRAMS = Path(__file__).resolve().parent
+CLUSTER = str(PROGRAMS.parents[1] / "scripts" / "cluster")
+STATE_ROOT = Path("/run/dsop-cluster")
+NAME = f"test{os.getpid()}"
+OTHER_NAME = NAME + "b"
+# Open MPI otherwise takes four seconds to end a run whose command failed.
+ENVIRONMENT = os.environ | {"OMPI_MCA_odls_base_sigkill_timeout": "0"}
+
+tests_done = 0
+tests_failed = 0
+
+
+def end_tests() -> int:
+    print(f"1..{tests_done}\n# {tests_done - tests_failed} passed, {tests_failed} failed")
+    return 1 if tests_failed else 0
+
+
+def check(what: str, holds: bool, details: object = "") -> None:
+    global tests_done, tests_failed
+    tests_done += 1
+    tests_failed += not holds
+    print(f"{'ok' if holds else 'not ok'} {tests_done} - {what}", flush=True)
+    if not holds and details:
+        print("\n".join("# " + line for line in str(details).splitlines()), flush=True)
+
+
+def skip(what: str, why: str) -> None:
+    global tests_done
+    tests_done += 1
+    print(f"ok {tests_done} - {what} # SKIP {why}", flush=True)
+
+
+def cluster(*arguments: str, name: str = NAME) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([CLUSTER, "--name", name, *arguments], capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL, env=ENVIRONMENT)
+
+
+def up(*arguments: str, name: str = NAME) -> None:
+    done = cluster("up", *arguments, name=name)
+    check(f"up {' '.join(arguments)}", done.returncode == 0, done.stderr)
+
+
+def build(folder: Path, program: str, mpi: str) -> str:
+    binary = str(folder / f"{program}.{mpi}")
+    subprocess.run([f"mpicc.{mpi}", "-O2", "-o", binary, str(PROGRAMS / f"{program}.c")], check=True)
+    return binary
+
+
+def traffic() -> dict[str, tuple[int, int]]:
+    rows = [json.loads(line) for line in cluster("traffic", "--json").stdout.splitlines()]
+    return {row.get("host") or row["rack"]: (row["sent_bytes"], row["received_bytes"]) for row in rows}
+
+
+def lines_of(*command: str) -> set[str]:
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
+
+
+def links() -> set[str]:
+    return {line.split()[0].split("@")[0] for line in lines_of("ip", "-br", "link")}
+
+
+def left_behind(links_before: set[str]) -> list[str]:
+    """What of this test's clusters is still there; other people's clusters may come and go meanwhile."""
+    spaces = [line for line in lines_of("ip", "netns", "list") if NAME in line]
+    folders = [str(path) for path in STATE_ROOT.glob(NAME + "*")]
+    written_down = " ".join(path.read_text() for path in STATE_ROOT.glob("*/made"))
+    return spaces + folders + [link for link in links() - links_before if link not in written_down]
+
+
+def processes_with(word: str, start: str = "") -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if word in line and line.startswith(start):
+            found.append(path.parent.name)
+    return found
+
+
+def interrupt(arguments: list[str], when: Callable[[], bool], to_group: bool = True) -> int:
+    """Starts a command, sends SIGINT as Ctrl-C does (or to the script alone) once `when` holds; gives its exit code."""
+    process = subprocess.Popen([CLUSTER, "--name", NAME, *arguments], start_new_session=True, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+    end = time.monotonic() + 20
+    while not when() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.002)
+    if to_group:
+        os.killpg(process.pid, signal.SIGINT)
+    else:
+        process.send_signal(signal.SIGINT)
+    return process.wait(timeout=20)
