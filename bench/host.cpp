@@ -1,7 +1,5 @@
 #include "host.hpp"
 
-#include <unistd.h>
-
 #include <array>
 #include <cstdlib>
 #include <ctime>
@@ -36,12 +34,6 @@ std::string date() {
 
 }  // namespace
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 std::optional<std::string> batch_job() {
   const char* const job = std::getenv("SLURM_JOB_ID");
   return job == nullptr ? std::nullopt : std::optional<std::string>(job);
@@ -66,13 +58,16 @@ nlohmann::ordered_json host_facts() {
       {"compiler", compiler},
       {"date", date()},
   };
+  if (const nlohmann::ordered_json simulated = simulation_facts(); !simulated.is_null()) facts["simulated"] = simulated;
   if (const char* const cluster = std::getenv("DSOP_CLUSTER")) facts["cluster"] = cluster;
   return facts;
 }
 
 std::string ranks_and_cores(const Transport& transport) {
-  std::string text = std::to_string(transport.size()) + " ranks (" + transport.name() + "), " +
-                     std::to_string(cores()) + " cores on this host";
+  const std::string ranks = std::to_string(transport.size()) + " ranks (" + transport.name() + "), ";
+  if (const nlohmann::ordered_json simulated = simulation_facts(); !simulated.is_null())
+    return ranks + "SIMULATED " + simulated.dump();
+  std::string text = ranks + std::to_string(cores()) + " cores on this host";
   if (transport.size() > cores()) text += ": where ranks share cores, arithmetic and copies weigh more than they would";
   return text;
 }

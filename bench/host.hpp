@@ -22,4 +22,7 @@ std::optional<std::string> batch_job();
 int cores();
 std::string host_name();
 
+/// What is simulated and how; null where time is real.
+nlohmann::ordered_json simulation_facts();
+
 }  // namespace dsop::bench

@@ -7,6 +7,7 @@
 
 #include "collect.hpp"
 #include "common_start.hpp"
+#include "host.hpp"
 #include "stopping_rule.hpp"
 
 namespace dsop::bench {
@@ -35,6 +36,7 @@ std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Conte
   std::vector<std::size_t> order(contenders.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
 
+  const int first_iteration = simulation_facts().is_null() ? 0 : 1;  // 0 warms up
   std::vector<Samples> samples(contenders.size());
   for (Samples& s : samples) s.first_repetition = protocol.first_repetition;
   for (int repetition = 0; repetition < protocol.repetitions; ++repetition) {
@@ -44,7 +46,7 @@ std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Conte
       return std::all_of(samples.begin(), samples.end(),
                          [&](const Samples& s) { return rule.enough(s.iteration_seconds(s.seconds.size() - 1)); });
     };
-    for (int iteration = 0; iteration == 0 || !all_enough(); ++iteration) {
+    for (int iteration = first_iteration; iteration <= 1 || !all_enough(); ++iteration) {
       std::shuffle(order.begin(), order.end(), random);
       for (const std::size_t i : order) {
         std::ostringstream what;

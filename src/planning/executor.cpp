@@ -108,16 +108,6 @@ void copy_or_add(std::span<const T> result, MatrixView<T> gradient, bool accumul
 }  // namespace
 
 template <class T>
-void Workspace<T>::resize(std::size_t bytes) {
-  constexpr std::size_t line_bytes = 64;
-  bytes_ = 0;
-  memory_.reset();
-  memory_.reset(static_cast<T*>(std::aligned_alloc(line_bytes, (bytes + line_bytes - 1) / line_bytes * line_bytes)));
-  if (!memory_) throw std::bad_alloc();
-  bytes_ = bytes;
-}
-
-template <class T>
 void Executor<T>::prepare(Transport& transport, const Shape& shape, const Options& options) {
   Options resolved = options;
   const std::string error = error_of([&] {

@@ -2,33 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include <dsop/dsop.hpp>
 
 #include "planning/header.hpp"
+#include "planning/workspace.hpp"
 
 namespace dsop {
-
-/// Memory for `T`s, aligned to a cache line, contents undefined.
-template <class T>
-class Workspace {
- public:
-  std::size_t bytes() const { return bytes_; }
-  /// Throws std::bad_alloc, and then holds nothing.
-  void resize(std::size_t bytes);
-  std::span<T> elements() const { return {memory_.get(), bytes_ / sizeof(T)}; }
-
- private:
-  struct Free {
-    void operator()(T* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<T[], Free> memory_;
-  std::size_t bytes_ = 0;
-};
 
 /// Keeps the plan and the workspace of the last call: they are made again only when a rank's header changes.
 template <class T>

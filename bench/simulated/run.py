@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+"""Runs the simulated dsop-bench: options into SimGrid's flags, and what was simulated into the output."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "build-simulate/bench/dsop-bench.so"
+PLATFORMS = {"euler3": "euler3", "ethernet": "ethernet-1gbit", "fat-tree": "fat-tree-100gbit"}
+
+SELECTORS = {
+    "openmpi-4.1": ["smpi/coll-selector:ompi"],
+    "openmpi-4.0.2": ["smpi/coll-selector:ompi"],  # its MPI_Allreduce is chosen at each call
+}
+LATENCY_FACTORS = {
+    "default": [],
+    "neutral": ["--cfg=smpi/bw-factor:0:0.94", "--cfg=smpi/lat-factor:0:1", "--cfg=network/crosstraffic:0"],
+}
+FLAGS = [
+    "--cfg=smpi/simulate-computation:no",  # only what is charged takes time
+    "--cfg=smpi/host-speed:1Gf",
+    "--cfg=smpi/privatization:dlopen",
+    "--cfg=smpi/finalization-barrier:1",  # else ranks that leave early end the late messages of others
+    "--cfg=smpi/shared-malloc-blocksize:67108864",  # else mappings of 1 MiB run into vm.max_map_count
+    "--log=root.thres:warning",
+    "--log=smpi_kernel.thres:error",  # a rank that ends with an error has said so itself
+]
+
+
+class BadOption(Exception):
+    pass
+
+
+def rate(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"is {text}, expected a number above 0, such as 40e9")
+    return number
+
+
+def parse_command_line(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    own, separator, bench = (
+        (arguments[: arguments.index("--")], "--", arguments[arguments.index("--") + 1 :])
+        if "--" in arguments
+        else (arguments, "", [])
+    )
+    parser = argparse.ArgumentParser(
+        prog="scripts/simulate",
+        usage="%(prog)s --platform PLATFORM --ranks P [OPTIONS] -- ARGUMENTS OF dsop-bench outer-product",
+        description="Runs dsop-bench outer-product on a simulated cluster, one rank a host. docs/simulation.md says what "
+        "is modelled and what is not.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--platform", required=True, metavar="euler3|ethernet|fat-tree|FILE",
+                        help="a platform of bench/platforms, or a SimGrid file X.xml with a machine description X.json")
+    parser.add_argument("--ranks", required=True, type=int, metavar="P")
+    parser.add_argument("--flops", type=rate, metavar="RATE",
+                        help="of a local product in f32, a second; f64 runs at half of it (default: the platform's)")
+    parser.add_argument("--memory-bandwidth", type=rate, metavar="RATE",
+                        help="bytes a second that local arithmetic reads and writes (default: the platform's)")
+    parser.add_argument("--selector", default="openmpi-4.1", metavar="openmpi-4.1|openmpi-4.0.2|FLAGS",
+                        help="whose rules choose the algorithm of MPI_Allreduce; FLAGS: SimGrid's own, as in "
+                        "smpi/allreduce:lr (default: %(default)s)")
+    parser.add_argument("--latency-factors", default="neutral", choices=sorted(LATENCY_FACTORS),
+                        help="neutral: latency and 0.94 of the bandwidth, whatever the size; default: SimGrid's, fitted "
+                        "to a cluster with 1 Gbit/s Ethernet (default: %(default)s)")
+    parser.add_argument("--placement", default="in-order", metavar="in-order|random:SEED",
+                        help="which hosts the ranks are on (default: %(default)s)")
+    parser.add_argument("--real", action="store_true",
+                        help="move and compute real data, as --verify needs; for small problems")
+    options = parser.parse_args(own)
+    if not separator:
+        parser.error("no -- before the arguments of dsop-bench outer-product")
+    return options, bench
+
+
+def platform_file(name: str) -> Path:
+    path = ROOT / "bench/platforms" / f"{PLATFORMS[name]}.xml" if name in PLATFORMS else Path(name)
+    if not path.is_file():
+        raise BadOption(f"--platform is {name}, expected {', '.join(PLATFORMS)} or an existing file")
+    return path
+
+
+def hosts_of(platform: Path) -> list[str]:
+    hosts: list[str] = []
+    for element in ElementTree.parse(platform).iter():
+        if element.tag == "host":
+            hosts.append(element.attrib["id"])
+        if element.tag == "cluster":
+            for part in element.attrib["radical"].split(","):
+                first, _, last = part.partition("-")
+                for number in range(int(first), int(last or first) + 1):
+                    hosts.append(f"{element.attrib['prefix']}{number}{element.attrib['suffix']}")
+    return hosts
+
+
+def placed(hosts: list[str], ranks: int, placement: str) -> list[str]:
+    if not 1 <= ranks <= len(hosts):
+        raise BadOption(f"--ranks is {ranks}, expected 1 to {len(hosts)}, the hosts of the platform")
+    if placement == "in-order":
+        return hosts[:ranks]
+    seed = re.fullmatch(r"random:(\d+)", placement)
+    if seed is None:
+        raise BadOption(f"--placement is {placement}, expected in-order or random:SEED, a whole number")
+    return random.Random(int(seed[1])).sample(hosts, ranks)
+
+
+def selector_flags(selector: str) -> list[str]:
+    flags = SELECTORS.get(selector, selector.split())
+    if not flags or not all(flag.startswith("smpi/") for flag in flags):
+        raise BadOption(f"--selector is {selector}, expected {', '.join(SELECTORS)} or SimGrid flags (smpi/...)")
+    return [f"--cfg={flag}" for flag in flags]
+
+
+def machine_of(platform: Path, options: argparse.Namespace) -> dict[str, object]:
+    description = platform.with_suffix(".json")
+    if not description.is_file():
+        raise BadOption(f"--platform {platform}: no {description} beside it, the machine that auto plans for")
+    machine = json.loads(description.read_text())
+    if options.flops is not None:
+        machine["flops_per_second"] = options.flops
+    if options.memory_bandwidth is not None:
+        machine["memory_bytes_per_second"] = options.memory_bandwidth
+    return machine
+
+
+def given(bench: list[str], name: str) -> bool:
+    return any(argument == name or argument.startswith(name + "=") for argument in bench)
+
+
+def simgrid_version() -> str:
+    answer = subprocess.run(["smpirun", "--version"], capture_output=True, text=True, check=True)
+    return answer.stdout.split()[-1]
+
+
+def main() -> int:
+    options, bench = parse_command_line(sys.argv[1:])
+    if given(bench, "--verify") and not options.real:
+        raise BadOption("--verify needs --real: without, the ranks share one memory and results are garbage")
+    if given(bench, "--ranks"):
+        raise BadOption("--ranks stands before the --, expected there only")
+    platform = platform_file(options.platform)
+    hosts = placed(hosts_of(platform), options.ranks, options.placement)
+    flags = FLAGS + selector_flags(options.selector) + LATENCY_FACTORS[options.latency_factors]
+    machine = machine_of(platform, options)
+    facts = {
+        "platform": options.platform,
+        "selector": options.selector,
+        "latency_factors": options.latency_factors,
+        "placement": options.placement,
+        "flops_per_second": machine["flops_per_second"],
+        "memory_bytes_per_second": machine["memory_bytes_per_second"],
+        "folded": not options.real,
+        "simgrid": simgrid_version(),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        host_file = Path(folder, "hosts")
+        host_file.write_text("".join(f"{host}\n" for host in hosts))
+        machine_file = Path(folder, "machine.json")
+        machine_file.write_text(json.dumps(machine))
+        if not given(bench, "--machine"):
+            bench += ["--machine", str(machine_file)]
+        if not given(bench, "--iterations"):
+            bench += ["--iterations", "1"]  # simulated time has no noise
+        command = ["smpirun", "-quiet", "-np", str(options.ranks), "-platform", str(platform), "-hostfile",
+                   str(host_file), *flags, str(PROGRAM), "outer-product", *bench]
+        return subprocess.run(command, env=os.environ | {"DSOP_SIMULATION": json.dumps(facts)}).returncode
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BadOption as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        sys.exit(2)

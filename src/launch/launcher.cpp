@@ -1,0 +1,24 @@
+// What the environment tells about the launcher of this process.
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+#include "launch/launch.hpp"
+
+namespace dsop::launch {
+
+bool under_mpi_launcher() {
+  constexpr std::array names{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"};
+  for (const char* const name : names)
+    if (std::getenv(name) != nullptr) return true;
+  return false;
+}
+
+bool speaks() {
+  constexpr std::array names{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+  for (const char* const name : names)
+    if (const char* const rank = std::getenv(name)) return std::string_view(rank) == "0";
+  return true;
+}
+
+}  // namespace dsop::launch

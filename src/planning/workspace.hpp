@@ -1,0 +1,38 @@
+// Large memory: results and what algorithms work in.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+
+namespace dsop {
+
+/// Memory aligned to a cache line, contents undefined; null if there is none.
+void* allocate_lines(std::size_t bytes);
+void free_lines(void* memory) noexcept;
+
+/// Memory for `T`s, aligned to a cache line, contents undefined.
+template <class T>
+class Workspace {
+ public:
+  std::size_t bytes() const { return bytes_; }
+  /// Throws std::bad_alloc, and then holds nothing.
+  void resize(std::size_t bytes) {
+    bytes_ = 0;
+    memory_.reset();
+    memory_.reset(static_cast<T*>(allocate_lines(bytes)));
+    if (!memory_) throw std::bad_alloc();
+    bytes_ = bytes;
+  }
+  std::span<T> elements() const { return {memory_.get(), bytes_ / sizeof(T)}; }
+
+ private:
+  struct Free {
+    void operator()(T* memory) const { free_lines(memory); }
+  };
+  std::unique_ptr<T[], Free> memory_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace dsop
