@@ -8,6 +8,7 @@
 #include <dsop/errors.hpp>
 
 #include "calibrate.hpp"
+#include "compare/openmpi.hpp"
 #include "info.hpp"
 #include "kernel.hpp"
 #include "launch/launch.hpp"
@@ -66,6 +67,7 @@ int run_outer_product(CommandLine& line) {
   options.algorithms = bench::split(line.algorithms, ',');
   options.type = line.type == "f64" ? dsop::DataType::f64 : dsop::DataType::f32;
   options.machine = described_machine(line);
+  bench::compare::let_openmpi_be_forced();
   return dsop::launch::run(line.ranks, default_ranks,
                            [&](Transport& transport) { bench::benchmark_outer_product(transport, options); });
 }
@@ -142,7 +144,7 @@ int main(int argc, char** argv) {
   outer_product->add_option("--rows", line.rows, "Rows n: a list, or first:last:step")->capture_default_str();
   outer_product->add_option("--cols", line.columns, "Columns m: same, or a list")->capture_default_str();
   outer_product->add_option("--pairs", line.pairs, "Pairs a rank: a list")->capture_default_str();
-  outer_product->add_option("--algorithm", line.algorithms, "all, auto, or a list of names")->capture_default_str();
+  outer_product->add_option("--algorithm", line.algorithms, "all, auto, external, or a list of names")->capture_default_str();
   outer_product->add_option("--dtype", line.type, "f32 or f64")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
