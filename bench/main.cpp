@@ -144,7 +144,8 @@ int main(int argc, char** argv) {
   outer_product->add_option("--rows", line.rows, "Rows n: a list, or first:last:step")->capture_default_str();
   outer_product->add_option("--cols", line.columns, "Columns m: same, or a list")->capture_default_str();
   outer_product->add_option("--pairs", line.pairs, "Pairs a rank: a list")->capture_default_str();
-  outer_product->add_option("--algorithm", line.algorithms, "all, auto, external, or a list of names")->capture_default_str();
+  outer_product->add_option("--algorithm", line.algorithms, "all, auto, external, or a list of names")
+      ->capture_default_str();
   outer_product->add_option("--dtype", line.type, "f32 or f64")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();

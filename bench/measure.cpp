@@ -41,9 +41,9 @@ std::size_t count_wrong(const Transport& transport, const Point& point, MatrixVi
 template <class T>
 struct Entry {
   std::string algorithm;
-  const Rival* rival;                               // null: dsop's own
-  std::unique_ptr<OuterProduct<T>> layer = {};      // dsop's own
-  std::unique_ptr<PreparedRival> prepared = {};     // a rival, once factors and gradient are there
+  const Rival* rival;                            // null: dsop's own
+  std::unique_ptr<OuterProduct<T>> layer = {};   // dsop's own
+  std::unique_ptr<PreparedRival> prepared = {};  // a rival, once factors and gradient are there
 
   void run(const Factors<T>& own, MatrixView<T> G) { rival ? prepared->run() : layer->run(own, G); }
 
@@ -87,7 +87,9 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   const Problem problem = problem_of(transport, point, data_type<T>);
   make_plan(problem, transport.default_machine());  // refuses sizes that overflow
   std::size_t needed_bytes = (point.rows * point.columns + point.pairs * (point.rows + point.columns)) * sizeof(T);
-  std::vector<Entry<T>> entries;  // before any memory: layers refuse sizes that no memory could hold
+  std::optional<InputFactors<T>> own;
+  std::vector<T> gradient;
+  std::vector<Entry<T>> entries;  // made before memory is taken: layers refuse sizes that none could hold
   for (const std::string& algorithm : algorithms) {
     Entry<T>& entry = entries.emplace_back(Entry<T>{algorithm, rivals().find(algorithm)});
     if (entry.rival != nullptr) {
@@ -99,8 +101,6 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
     needed_bytes += entry.layer->plan().workspace_bytes;
   }
   check_memory(transport, needed_bytes);
-  std::optional<InputFactors<T>> own;
-  std::vector<T> gradient;
   launch::on_all_ranks(transport, [&] {
     own.emplace(seed, transport.rank(), point.pairs, point.rows, point.columns);
     gradient.resize(point.rows * point.columns);

@@ -22,7 +22,7 @@ namespace {
 
 void check_known(const std::string& name) {
   if (name == "auto" || outer_product_algorithms().find(name) != nullptr || rivals().find(name) != nullptr) return;
-  throw ArgumentError("algorithm is \"" + name + "\", expected all, auto, external, or one of " +
+  throw ArgumentError("algorithm is " + name + ", expected all, auto, external, or one of " +
                       outer_product_algorithms().names() + ", " + rivals().names());
 }
 

@@ -45,7 +45,8 @@ void print_table_head(std::ostream& out, const Transport& transport, DataType ty
          "flops: "
          "the busiest rank's\n"
       << "# x base: how many times faster than " << base << " in this run\n"
-      << "#    rows     cols  pairs  ranks  algorithm                              median(us)      p95(us)  algbw(GB/s)     "
+      << "#    rows     cols  pairs  ranks  algorithm                              median(us)      p95(us)  "
+         "algbw(GB/s)     "
          "sent(B)   msgs       flops   x base   #wrong\n"
       << std::flush;
 }

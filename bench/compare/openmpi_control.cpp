@@ -17,21 +17,19 @@ constexpr const char* switch_variable = "OMPI_MCA_coll_tuned_use_dynamic_rules";
 // With the default, 0, the segmented ring is never taken: one segment is the whole vector, which is "too short".
 constexpr int segment_bytes = 1 << 20;
 
-class ToolInterface {
- public:
-  ToolInterface() {
+// Once, and never finalised: Open MPI looks for all its components anew each time.
+void start_tool_interface() {
+  static const int code = [] {
     int level = 0;
-    check_mpi(MPI_T_init_thread(MPI_THREAD_SINGLE, &level), "MPI_T_init_thread");
-  }
-  ToolInterface(const ToolInterface&) = delete;
-  ToolInterface& operator=(const ToolInterface&) = delete;
-  ~ToolInterface() { MPI_T_finalize(); }
+    return MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
+  }();
+  check_mpi(code, "MPI_T_init_thread");
+}
 
-  static bool has(const char* parameter) {
-    int index = 0;
-    return MPI_T_cvar_get_index(parameter, &index) == MPI_SUCCESS;
-  }
-};
+bool has(const char* parameter) {
+  int index = 0;
+  return MPI_T_cvar_get_index(parameter, &index) == MPI_SUCCESS;
+}
 
 // Holds a parameter at a value as long as it lives.
 class Override {
@@ -66,14 +64,14 @@ std::string openmpi_unavailable(const Transport& transport) {
   if (transport.name() != "mpi") return "runs inside Open MPI, and these ranks do not use MPI";
   const char* const value = std::getenv(switch_variable);
   if (value == nullptr || std::string(value) != "1") return std::string("needs ") + switch_variable + "=1";
-  const ToolInterface tools;
+  start_tool_interface();
   for (const char* const parameter : {algorithm_parameter, segment_parameter})
-    if (!ToolInterface::has(parameter)) return std::string("needs Open MPI's parameter ") + parameter;
+    if (!has(parameter)) return std::string("needs Open MPI's parameter ") + parameter;
   return "";
 }
 
 std::unique_ptr<Transport> openmpi_forced_to(int number) {
-  const ToolInterface tools;
+  start_tool_interface();
   const Override algorithm(algorithm_parameter, number);
   const Override segment(segment_parameter, segment_bytes);
   return std::make_unique<MpiTransport>(MPI_COMM_WORLD);

@@ -24,7 +24,8 @@ struct RivalJob {
   MatrixView<T> gradient;
 };
 
-/// A rival with its connections and buffers, ready for any number of calls. All ranks make, call and destroy it.
+/// A rival with its connections and buffers, ready for any number of calls. All ranks make, call and destroy it; none may
+/// destroy it before all have returned from the last call, as that closes connections.
 class PreparedRival {
  public:
   virtual ~PreparedRival() = default;
