@@ -6,6 +6,7 @@
 #include <dsop/algorithms.hpp>
 #include <dsop/plan.hpp>
 
+#include "compare/rival.hpp"
 #include "host.hpp"
 #include "kernels/blas_info.hpp"
 #include "kernels/outer_product.hpp"
@@ -16,13 +17,15 @@ void print_list(bool markdown) {
   if (markdown)
     std::cout << "| family | name | what it does | source |\n| --- | --- | --- | --- |\n";
   else
-    std::cout << "# family         name                      what it does  [source]\n";
-  for (const AlgorithmDescription& line : describe_algorithms()) {
+    std::cout << "# family         name                                  what it does  [source]\n";
+  std::vector<AlgorithmDescription> lines = describe_algorithms();
+  for (const Rival& rival : rivals()) lines.push_back({"external", rival.name, rival.summary, rival.source});
+  for (const AlgorithmDescription& line : lines) {
     if (markdown)
       std::cout << "| " << line.family << " | `" << line.name << "` | " << line.summary << " | " << line.source
                 << " |\n";
     else
-      std::cout << std::left << std::setw(17) << line.family << std::setw(26) << line.name << line.summary << "  ["
+      std::cout << std::left << std::setw(17) << line.family << std::setw(38) << line.name << line.summary << "  ["
                 << line.source << "]\n";
   }
 }

@@ -12,6 +12,7 @@
 #include <dsop/errors.hpp>
 
 #include "calibrate.hpp"
+#include "compare/openmpi.hpp"
 #include "info.hpp"
 #include "kernel.hpp"
 #include "launch/launch.hpp"
@@ -151,7 +152,8 @@ int main(int argc, char** argv) {
   outer_product->add_option("--rows", line.rows, "Rows n: a list, or first:last:step")->capture_default_str();
   outer_product->add_option("--cols", line.columns, "Columns m: same, or a list")->capture_default_str();
   outer_product->add_option("--pairs", line.pairs, "Pairs a rank: a list")->capture_default_str();
-  outer_product->add_option("--algorithm", line.algorithms, "all, auto, or a list of names")->capture_default_str();
+  outer_product->add_option("--algorithm", line.algorithms, "all, auto, external, or a list of names")
+      ->capture_default_str();
   outer_product->add_option("--dtype", line.type, "f32 or f64")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
@@ -187,6 +189,7 @@ int main(int argc, char** argv) {
     if (calibrate->parsed()) status = ranks([&](Transport& t) { run_calibrate(t, line); });
     if (outer_product->parsed()) {
       read_lists(line);
+      bench::compare::let_openmpi_be_forced();
       status = ranks([&](Transport& t) { run_outer_product(t, line); });
     }
     if (!std::cout.flush()) throw dsop::Error("standard output can't be written");

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
 
 #include <dsop/dsop.hpp>
 
 #include "collect.hpp"
+#include "compare/rival.hpp"
 #include "host.hpp"
 #include "inputs.hpp"
 #include "launch/launch.hpp"
@@ -37,9 +39,34 @@ std::size_t count_wrong(const Transport& transport, const Point& point, MatrixVi
   return wrong;
 }
 
-// What runs inside the MPI library can't be counted.
-bool countable(const Plan& plan) {
-  return plan.algorithm->dense == nullptr || !plan.algorithm->dense->native;
+// An algorithm, dsop's own or a rival, on its way to a row.
+template <class T>
+struct Entry {
+  std::string algorithm;
+  const Rival* rival;                            // null: dsop's own
+  std::unique_ptr<OuterProduct<T>> layer = {};   // dsop's own
+  std::unique_ptr<PreparedRival> prepared = {};  // a rival, once factors and gradient are there
+
+  void run(const Factors<T>& own, MatrixView<T> G) { rival ? prepared->run() : layer->run(own, G); }
+
+  // What runs inside a library can't be counted.
+  bool counted() const {
+    if (rival != nullptr) return rival->counted;
+    const DenseAlgorithm* const dense = layer->plan().algorithm->dense;
+    return dense == nullptr || !dense->native;
+  }
+
+  // The row's description, after a call; numbers come later.
+  Measurement row(const Problem& problem) const {
+    if (rival != nullptr) return {algorithm, problem, prepared->used(), rival->flops(problem), {}, {}, {}, {}, {}};
+    const Plan& plan = layer->plan();
+    return {algorithm, plan.problem, plan.algorithm_name(), plan.cost().flops, plan, {}, {}, {}, {}};
+  }
+};
+
+Problem problem_of(const Transport& transport, const Point& point, DataType type) {
+  const std::vector<std::size_t> pairs(static_cast<std::size_t>(transport.size()), point.pairs);
+  return {point.rows, point.columns, pairs, type, false, transport.has_native_collectives()};
 }
 
 // What each host has sent while `call` ran, on the emulated cluster.
@@ -69,18 +96,25 @@ template <class T>
 std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<std::string>& algorithms,
                                  const MeasureOptions& options) {
   CountingTransport counted(transport);
-  std::vector<OuterProduct<T>> layers;  // first: they refuse sizes that no memory could hold
+  const Problem problem = problem_of(transport, point, data_type<T>);
+  make_plan(problem, transport.default_machine());  // refuses sizes that overflow
   std::size_t needed_bytes = (point.rows * point.columns + point.pairs * (point.rows + point.columns)) * sizeof(T);
   if (options.verify)  // every rank makes all ranks' factors
     needed_bytes += point.pairs * (point.rows + point.columns) * sizeof(T) * static_cast<std::size_t>(transport.size());
-  for (const std::string& algorithm : algorithms) {
-    layers.emplace_back(counted, Shape{point.rows, point.columns, point.pairs},
-                        Options{.algorithm = algorithm, .machine = options.machine});
-    needed_bytes += layers.back().plan().workspace_bytes;
-  }
-  check_memory(transport, needed_bytes);
   std::optional<InputFactors<T>> own;
   Workspace<T> gradient;
+  std::vector<Entry<T>> entries;  // made before memory is taken: layers refuse sizes that none could hold
+  for (const std::string& algorithm : algorithms) {
+    Entry<T>& entry = entries.emplace_back(Entry<T>{algorithm, rivals().find(algorithm)});
+    if (entry.rival != nullptr) {
+      needed_bytes += entry.rival->workspace_elements(problem) * sizeof(T);
+      continue;
+    }
+    entry.layer = std::make_unique<OuterProduct<T>>(counted, Shape{point.rows, point.columns, point.pairs},
+                                                    Options{.algorithm = algorithm, .machine = options.machine});
+    needed_bytes += entry.layer->plan().workspace_bytes;
+  }
+  check_memory(transport, needed_bytes);
   launch::on_all_ranks(transport, [&] {
     own.emplace(seed, transport.rank(), point.pairs, point.rows, point.columns);
     gradient.resize(point.rows * point.columns * sizeof(T));
@@ -89,24 +123,26 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
 
   std::vector<Measurement> rows;
   std::vector<Contender> contenders;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    options.progress(algorithms[i] + ", first call");
-    OuterProduct<T>& layer = layers[i];
-    if (simulation_facts().is_null()) layer.run(own->view(), G);  // touches memory and makes connections
+  for (Entry<T>& entry : entries) {
+    options.progress(entry.algorithm + ", first call");
+    if (entry.rival != nullptr) entry.prepared = entry.rival->prepare(RivalJob<T>{counted, problem, own->view(), G});
+    const auto run = [&entry, &own, G] { entry.run(own->view(), G); };
+    if (simulation_facts().is_null()) run();  // touches memory and makes connections
     if (options.verify) std::ranges::fill(gradient.elements(), std::numeric_limits<T>::quiet_NaN());
     const Traffic before = counted.payload();
-    std::vector<std::size_t> wire = wire_bytes(transport, [&] { layer.run(own->view(), G); });
+    std::vector<std::size_t> wire = wire_bytes(transport, run);
     const Traffic after = counted.payload();
 
-    Measurement& row = rows.emplace_back(Measurement{algorithms[i], layer.plan(), {}, std::move(wire), {}, {}});
-    if (countable(row.plan))
+    Measurement& row = rows.emplace_back(entry.row(problem));
+    row.wire_bytes_per_host = std::move(wire);
+    if (entry.counted())
       row.busiest = Traffic{largest_of_all_ranks(transport, after.messages - before.messages),
                             largest_of_all_ranks(transport, after.bytes - before.bytes)};
     if (options.verify) {
       const std::vector<std::size_t> wrong = of_all_ranks(transport, count_wrong<T>(transport, point, G));
       row.wrong = std::accumulate(wrong.begin(), wrong.end(), std::size_t{0});
     }
-    contenders.push_back({algorithms[i], [&layer, &own, G] { layer.run(own->view(), G); }});
+    contenders.push_back({entry.algorithm, run});
   }
   std::vector<Samples> samples = time_in_turns(transport, contenders, options.protocol, options.progress);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].samples = std::move(samples[i]);

@@ -23,8 +23,11 @@ struct Point {
 
 /// A row of the table. All ranks have the same.
 struct Measurement {
-  std::string algorithm;                         ///< as asked for: may be "auto"
-  Plan plan;                                     ///< what ran, and what was predicted
+  std::string algorithm;  ///< as asked for: may be "auto"
+  Problem problem;
+  std::string used;                              ///< what ran
+  double flops;                                  ///< the busiest rank's; a rival's: of its products
+  std::optional<Plan> plan;                      ///< none for a rival
   std::optional<Traffic> busiest;                ///< the largest numbers over ranks; none if messages can't be counted
   std::vector<std::size_t> wire_bytes_per_host;  ///< sent in one call, on the emulated cluster; else empty
   std::optional<std::size_t> wrong;              ///< elements, over all ranks; none if not verified
@@ -38,7 +41,7 @@ struct MeasureOptions {
   std::function<void(const std::string& what)> progress;
 };
 
-/// All ranks call it and all get the measurements, in the order of `algorithms`.
+/// All ranks call it and all get the measurements, in the order of `algorithms`: dsop's, "auto", or rivals.
 template <class T>
 std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<std::string>& algorithms,
                                  const MeasureOptions& options);

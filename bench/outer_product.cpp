@@ -9,6 +9,7 @@
 #include <dsop/errors.hpp>
 
 #include "collect.hpp"
+#include "compare/rival.hpp"
 #include "host.hpp"
 #include "launch/launch.hpp"
 #include "outer_product/algorithm.hpp"
@@ -19,22 +20,33 @@
 namespace dsop::bench {
 namespace {
 
-// "all" becomes the names of those that can run here; for the others, rank 0 says why not.
+void check_known(const std::string& name) {
+  if (name == "auto" || outer_product_algorithms().find(name) != nullptr || rivals().find(name) != nullptr) return;
+  throw ArgumentError("algorithm is " + name + ", expected all, auto, external, or one of " +
+                      outer_product_algorithms().names() + ", " + rivals().names());
+}
+
+// "all" and "external" become the names of those that can run here; for the others, rank 0 says why not.
 std::vector<std::string> expand(const std::vector<std::string>& names, const Transport& transport) {
   Problem any{.rows = 1, .columns = 1, .pairs = {1}};
   any.native_collectives = transport.has_native_collectives();
   std::vector<std::string> expanded;
-  for (const std::string& name : names) {
-    if (name != "all") {
+  const auto add_unless = [&](const std::string& reason, const std::string& name) {
+    if (reason.empty())
       expanded.push_back(name);
-      continue;
-    }
-    for (const OuterProductAlgorithm& algorithm : outer_product_algorithms()) {
-      const std::string reason = algorithm.unsupported(algorithm, any);
-      if (reason.empty())
-        expanded.push_back(algorithm.name);
-      else if (transport.rank() == 0)
-        std::cout << "# without " << algorithm.name << ": it " << reason << '\n';
+    else if (transport.rank() == 0)
+      std::cout << "# without " << name << ": it " << reason << '\n';
+  };
+  for (const std::string& name : names) {
+    if (name == "all") {
+      for (const OuterProductAlgorithm& algorithm : outer_product_algorithms())
+        add_unless(algorithm.unsupported(algorithm, any), algorithm.name);
+    } else if (name == "external") {
+      for (const Rival& rival : rivals()) add_unless(rival.unsupported(transport), rival.name);
+    } else {
+      check_known(name);
+      if (const Rival* const rival = rivals().find(name)) check_usable(*rival, transport);
+      expanded.push_back(name);
     }
   }
   return expanded;

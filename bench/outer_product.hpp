@@ -17,7 +17,7 @@ struct OuterProductOptions {
   std::vector<std::size_t> rows;
   std::vector<std::size_t> columns;     ///< empty: the same as rows
   std::vector<std::size_t> pairs;       ///< a rank
-  std::vector<std::string> algorithms;  ///< names, "auto", or "all"
+  std::vector<std::string> algorithms;  ///< names, "auto", "all" (dsop's own), or "external" (all rivals)
   DataType type = DataType::f32;
   Protocol protocol;
   bool verify = false;

@@ -33,8 +33,8 @@ void print_ratio_intervals(std::ostream& out, const std::vector<Measurement>& me
   out << '\n';
 }
 
-const std::string& fastest_predicted(const Measurement& row) {
-  return row.plan.candidates.front().algorithm;
+const std::string& fastest_predicted(const Plan& plan) {
+  return plan.candidates.front().algorithm;
 }
 
 }  // namespace
@@ -45,7 +45,8 @@ void print_table_head(std::ostream& out, const Transport& transport, DataType ty
          "flops: "
          "the busiest rank's\n"
       << "# x base: how many times faster than " << base << " in this run\n"
-      << "#    rows     cols  pairs  ranks  algorithm                    median(us)      p95(us)  algbw(GB/s)     "
+      << "#    rows     cols  pairs  ranks  algorithm                              median(us)      p95(us)  "
+         "algbw(GB/s)     "
          "sent(B)   msgs       flops   x base   #wrong\n"
       << std::flush;
 }
@@ -53,20 +54,20 @@ void print_table_head(std::ostream& out, const Transport& transport, DataType ty
 void print_table_rows(std::ostream& out, const std::vector<Measurement>& measurements, const std::string& base) {
   const Measurement* const base_row = find(measurements, base);
   for (const Measurement& row : measurements) {
-    const Problem& problem = row.plan.problem;
+    const Problem& problem = row.problem;
     const std::vector<double> seconds = row.samples.observations();
     const double middle = median(seconds);
     const double gradient_bytes = static_cast<double>(problem.rows) * static_cast<double>(problem.columns) *
                                   static_cast<double>(bytes_of(problem.type));
     out << std::setw(9) << problem.rows << std::setw(9) << problem.columns << std::setw(7) << problem.largest_pairs()
-        << std::setw(7) << problem.ranks() << "  " << std::left << std::setw(26) << row.algorithm << std::right
+        << std::setw(7) << problem.ranks() << "  " << std::left << std::setw(36) << row.algorithm << std::right
         << std::fixed << std::setprecision(1) << std::setw(13) << middle * 1e6 << std::setw(13)
         << quantile(seconds, 0.95) * 1e6 << std::setprecision(3) << std::setw(13) << gradient_bytes / middle / 1e9;
     if (row.busiest)
       out << std::setw(12) << row.busiest->bytes << std::setw(7) << row.busiest->messages;
     else
       out << std::setw(12) << '-' << std::setw(7) << '-';
-    out << std::scientific << std::setprecision(3) << std::setw(12) << row.plan.cost().flops << std::fixed;
+    out << std::scientific << std::setprecision(3) << std::setw(12) << row.flops << std::fixed;
     if (base_row != nullptr)
       out << std::setprecision(2) << std::setw(9) << median(base_row->samples.observations()) / middle;
     else
@@ -77,8 +78,10 @@ void print_table_rows(std::ostream& out, const std::vector<Measurement>& measure
       out << std::setw(9) << '-' << '\n';
   }
   if (base_row != nullptr) print_ratio_intervals(out, measurements, *base_row);
+  for (const Measurement& row : measurements)
+    if (!row.plan && row.used != row.algorithm) out << "# " << row.algorithm << " ran as " << row.used << '\n';
   if (const Measurement* const choice = find(measurements, "auto"))
-    out << "# auto used " << choice->plan.algorithm_name() << ": " << choice->plan.reason << '\n';
+    out << "# auto used " << choice->used << ": " << choice->plan->reason << '\n';
   out << std::flush;
 }
 
@@ -86,7 +89,7 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
                       const nlohmann::ordered_json& host) {
   for (const Measurement& row : measurements)
     for (std::size_t repetition = 0; repetition < row.samples.seconds.size(); ++repetition) {
-      const Problem& problem = row.plan.problem;
+      const Problem& problem = row.problem;
       nlohmann::ordered_json json{
           {"family", "outer-product"},
           {"algorithm", row.algorithm},
@@ -98,17 +101,23 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
           {"transport", transport.name()},
           {"bytes_sent", nullptr},
           {"messages_sent", nullptr},
-          {"flops", row.plan.cost().flops},
+          {"flops", row.flops},
           {"wrong", nullptr},
-          {"used", row.plan.algorithm_name()},
-          {"auto_choice", fastest_predicted(row)},
-          {"predicted_seconds", row.plan.cost().seconds()},
+          {"used", row.used},
+          {"external", !row.plan},
+          {"auto_choice", nullptr},
+          {"predicted_seconds", nullptr},
           {"repetition", static_cast<std::size_t>(row.samples.first_repetition) + repetition},
           {"seconds", row.samples.seconds[repetition]},
-          {"machine", row.plan.machine.source},
+          {"machine", nullptr},
           {"host", host},
       };
       if (const std::optional<std::string> job = batch_job()) json["job"] = *job;
+      if (row.plan) {
+        json["auto_choice"] = fastest_predicted(*row.plan);
+        json["predicted_seconds"] = row.plan->cost().seconds();
+        json["machine"] = row.plan->machine.source;
+      }
       if (row.busiest) json["bytes_sent"] = row.busiest->bytes;
       if (row.busiest) json["messages_sent"] = row.busiest->messages;
       if (row.wrong) json["wrong"] = *row.wrong;

@@ -101,7 +101,12 @@ class OnThreads(Refusing):
     def test_unknown_algorithm_lists_the_known(self) -> None:
         self.assert_refused(run("outer-product", "--algorithm", "rign"), "algorithm is rign", "allreduce-ring")
 
+        self.assert_refused(run("outer-product", "--algorithm", "gloo-rign"), "algorithm is gloo-rign", "gloo-ring",
+                            "openmpi-allreduce-segmented_ring", "allgather-per-pair", "external")
+
     def test_algorithm_that_cannot_run_here(self) -> None:
+        self.assert_refused(run("outer-product", "--algorithm", "openmpi-allreduce-ring"),
+                            "algorithm openmpi-allreduce-ring can't be used: it ")
         self.assert_refused(run("outer-product", "--algorithm", "allreduce-mpi"), "these ranks do not use MPI")
 
     def test_sizes_that_overflow(self) -> None:
@@ -157,6 +162,21 @@ class OnThreads(Refusing):
             rows = [json.loads(text) for text in Path(out).read_text().splitlines()]
         self.assertEqual([(row.get("job"), row["repetition"]) for row in rows], [(None, 0), ("77", 5), ("77", 6)])
         self.assert_refused(run("outer-product", "--first-repetition", "-1"), "--first-repetition", "-1")
+
+    def test_json_lines_of_rivals(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            out = f"{folder}/rows.jsonl"
+            result = run("outer-product", "--ranks", "3", "--rows", "50", "--cols", "20", "--pairs", "2", "--verify",
+                         "--iterations", "4", "--algorithm", "allgather,external", "--out", out)
+            self.assertEqual(result.returncode, 0, result)
+            rows = {row["algorithm"]: row for row in map(json.loads, Path(out).read_text().splitlines())}
+        self.assertIs(rows["allgather"]["external"], False)
+        rival = rows["allgather-per-pair"]
+        for name, value in {"external": True, "used": "allgather-per-pair", "wrong": 0, "messages_sent": 2,
+                            "bytes_sent": 2 * 2 * 70 * 4, "flops": 2 * 6 * 50 * 20, "predicted_seconds": None}.items():
+            self.assertEqual(rival[name], value, name)
+        for name in rows.keys() - {"allgather", "allgather-per-pair"}:
+            self.assertEqual([rows[name]["external"], rows[name]["wrong"], rows[name]["bytes_sent"]], [True, 0, None])
 
     def test_calibrated_machine_is_planned_for(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

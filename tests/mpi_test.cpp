@@ -5,8 +5,10 @@
 
 #include <dsop/mpi.hpp>
 
+#include "compare/openmpi.hpp"
 #include "failures.hpp"
 #include "outer_product_cases.hpp"
+#include "rival_cases.hpp"
 #include "transport/mpi_transport.hpp"
 
 using namespace dsop;
@@ -154,6 +156,45 @@ TEST_CASE("a message of another length is an error that names both") {
   CHECK(failures_of_all(failures) == "");
 }
 
+TEST_CASE("every rival is exact over MPI") {
+  Failures failures;
+  sweep_rivals(world(), [&](const std::string& text) { failures.add(text); });
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("Open MPI runs the algorithm that was forced, or the one it is known to fall back to") {
+  struct Forced {
+    std::string asked;
+    std::string for_one_element;   // fewer than ranks
+    std::string for_many;          // less than a segment a rank
+    std::string for_long_vectors;  // some segments a rank
+  };
+  const Forced table[] = {
+      {"basic_linear", "basic_linear", "basic_linear", "basic_linear"},
+      {"nonoverlapping", "nonoverlapping", "nonoverlapping", "nonoverlapping"},
+      {"recursive_doubling", "recursive_doubling", "recursive_doubling", "recursive_doubling"},
+      {"ring", "recursive_doubling", "ring", "ring"},
+      {"segmented_ring", "recursive_doubling", "ring", "segmented_ring"},
+      {"rabenseifner", "basic_linear", "rabenseifner", "rabenseifner"},
+  };
+  Failures failures;
+  const std::string prefix = "openmpi-allreduce-";
+  const auto ranks = static_cast<std::size_t>(world().size());
+  for (const Forced& forced : table) {
+    const bench::Rival& rival = *bench::rivals().find(prefix + forced.asked);
+    if (!rival.unsupported(world()).empty()) continue;
+    const auto check = [&](std::size_t elements, const std::string& expected) {
+      const std::string used = used_for(world(), rival, elements);
+      failures.check(used == prefix + (ranks == 1 ? "none" : expected),
+                     rival.name + " of " + std::to_string(elements) + " elements ran as " + used);
+    };
+    check(1, forced.for_one_element);
+    check(1000, forced.for_many);
+    check(ranks * (std::size_t{1} << 19), forced.for_long_vectors);
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
 TEST_CASE("handles that are no communicator are refused") {
   Failures failures;
   const std::string error = argument_error_of([] { TransportOf<MPI_Comm>::get(MPI_COMM_NULL); });
@@ -162,6 +203,7 @@ TEST_CASE("handles that are no communicator are refused") {
 }
 
 int main(int argc, char** argv) {
+  bench::compare::let_openmpi_be_forced();
   int level = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
   int status = Catch::Session().run(argc, argv);

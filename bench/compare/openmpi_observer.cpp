@@ -1,0 +1,70 @@
+// Sees which allreduce algorithm Open MPI 4 runs. Its components call these functions of libmpi by name, and the
+// dynamic linker finds a program's own functions before a library's: so the calls, also those by which one algorithm
+// falls back to another, come here, are noted, and go on to libmpi.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "compare/openmpi.hpp"
+
+namespace {
+
+std::atomic<const char*> last = "none";
+
+template <class... Arguments>
+int note_and_go_on(const char* name, const char* symbol, Arguments... arguments) {
+  last = name;
+  using Function = int (*)(Arguments...);
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, symbol))(arguments...);
+}
+
+}  // namespace
+
+namespace dsop::bench::compare {
+
+std::string openmpi_algorithm_that_ran() {
+  return last.load();
+}
+
+void forget_openmpi_algorithm() {
+  last = "none";
+}
+
+}  // namespace dsop::bench::compare
+
+// Open MPI's internal signature: send and receive buffer, count, type, operation, communicator, module.
+extern "C" {
+
+int ompi_coll_base_allreduce_intra_basic_linear(const void* in, void* out, int count, void* type, void* operation,
+                                                void* communicator, void* module) {
+  return note_and_go_on("basic_linear", __func__, in, out, count, type, operation, communicator, module);
+}
+
+int ompi_coll_base_allreduce_intra_nonoverlapping(const void* in, void* out, int count, void* type, void* operation,
+                                                  void* communicator, void* module) {
+  return note_and_go_on("nonoverlapping", __func__, in, out, count, type, operation, communicator, module);
+}
+
+int ompi_coll_base_allreduce_intra_recursivedoubling(const void* in, void* out, int count, void* type, void* operation,
+                                                     void* communicator, void* module) {
+  return note_and_go_on("recursive_doubling", __func__, in, out, count, type, operation, communicator, module);
+}
+
+int ompi_coll_base_allreduce_intra_ring(const void* in, void* out, int count, void* type, void* operation,
+                                        void* communicator, void* module) {
+  return note_and_go_on("ring", __func__, in, out, count, type, operation, communicator, module);
+}
+
+int ompi_coll_base_allreduce_intra_ring_segmented(const void* in, void* out, int count, void* type, void* operation,
+                                                  void* communicator, void* module, std::uint32_t segment_bytes) {
+  return note_and_go_on("segmented_ring", __func__, in, out, count, type, operation, communicator, module,
+                        segment_bytes);
+}
+
+int ompi_coll_base_allreduce_intra_redscat_allgather(const void* in, void* out, int count, void* type, void* operation,
+                                                     void* communicator, void* module) {
+  return note_and_go_on("rabenseifner", __func__, in, out, count, type, operation, communicator, module);
+}
+
+}  // extern "C"

@@ -1,0 +1,43 @@
+// The rivals of dsop-bench over ranks as threads.
+#include <catch2/catch.hpp>
+
+#include <dsop/algorithms.hpp>
+#include <dsop/counting.hpp>
+
+#include "failures.hpp"
+#include "rival_cases.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+TEST_CASE("every rival is exact on threads") {
+  const int P = GENERATE(1, 2, 3, 4, 5);
+  CHECK(failures_on_threads(P, [](Transport& transport, Failures& failures) {
+          sweep_rivals(transport, [&](const std::string& text) { failures.add(text); });
+        }) == "");
+}
+
+TEST_CASE("rivals have names of their own") {
+  for (const bench::Rival& rival : bench::rivals()) {
+    CHECK(bench::rivals().find(rival.name) == &rival);
+    for (const std::string& own : algorithm_names()) CHECK(rival.name != own);
+  }
+}
+
+TEST_CASE("allgather-per-pair sends what dsop's allgather sends") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          CountingTransport counted(transport);
+          const std::string name = "allgather-per-pair";
+          failures.check(used_for(counted, *bench::rivals().find(name), 7) == name, "used another");
+          failures.check(counted.payload().messages == 2 && counted.payload().bytes == 2 * (1 + 7) * sizeof(float),
+                         "sent another volume");
+        }) == "");
+}
+
+TEST_CASE("a rival that can't run says why") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          const std::string error = argument_error_of(
+              [&] { bench::check_usable(*bench::rivals().find("openmpi-allreduce-ring"), transport); });
+          failures.check(error.starts_with("algorithm openmpi-allreduce-ring can't be used: it "), error);
+        }) == "");
+}
