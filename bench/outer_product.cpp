@@ -83,7 +83,8 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
   });
 
   const std::string base = transport.has_native_collectives() ? "allreduce-mpi" : "allreduce-ring";
-  const std::vector<std::string> algorithms = expand(options.algorithms, transport);
+  std::vector<std::string> algorithms;
+  launch::on_all_ranks(transport, [&] { algorithms = expand(options.algorithms, transport); });
   nlohmann::ordered_json host = host_facts();
   host["nodes"] = count_nodes(transport);
   if (speaks) print_table_head(std::cout, transport, options.type, base);
