@@ -52,15 +52,15 @@ struct Entry {
   // What runs inside a library can't be counted.
   bool counted() const {
     if (rival != nullptr) return rival->counted;
-    const DenseAlgorithm* const dense = layer->plan().algorithm->dense;
-    return dense == nullptr || !dense->native;
+    const OuterProductAlgorithm& used = *layer->plan().algorithm;
+    return !(used.dense != nullptr && used.dense->native) && !(used.exchange != nullptr && used.exchange->native);
   }
 
   // The row's description, after a call; numbers come later.
   Measurement row(const Problem& problem) const {
     if (rival != nullptr) return {algorithm, problem, prepared->used(), rival->flops(problem), {}, {}, {}, {}, {}};
     const Plan& plan = layer->plan();
-    return {algorithm, plan.problem, plan.algorithm_name(), plan.cost().flops, plan, {}, {}, {}, {}};
+    return {algorithm, plan.problem, plan.algorithm_text(), plan.cost().flops, plan, {}, {}, {}, {}};
   }
 };
 

@@ -21,7 +21,11 @@ namespace dsop::bench {
 namespace {
 
 void check_known(const std::string& name) {
-  if (name == "auto" || outer_product_algorithms().find(name) != nullptr || rivals().find(name) != nullptr) return;
+  if (name == "auto" || rivals().find(name) != nullptr) return;
+  if (outer_product_algorithms().find(name.substr(0, name.find('('))) != nullptr) {
+    parse_algorithm(name);
+    return;
+  }
   throw ArgumentError("algorithm is " + name + ", expected all, auto, external, or one of " +
                       outer_product_algorithms().names() + ", " + rivals().names());
 }

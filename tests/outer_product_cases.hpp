@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -115,15 +116,25 @@ std::string different_bits(Transport& transport, const std::string& algorithm, s
   return "";
 }
 
-/// The algorithms that can run over this transport.
-inline std::vector<std::string> usable_algorithms(const Transport& transport) {
-  Problem problem{
-      .rows = 1, .columns = 1, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
-  problem.native_collectives = transport.has_native_collectives();
+/// The algorithms that `ranks` ranks can use, each with its parameter left open and with the first, the middle and the
+/// last of the values that the planner considers.
+inline std::vector<std::string> usable_algorithms(int ranks, bool native_collectives) {
+  Problem problem{.rows = 64, .columns = 64, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(ranks), 1)};
+  problem.native_collectives = native_collectives;
   std::vector<std::string> names;
-  for (const OuterProductAlgorithm& algorithm : outer_product_algorithms())
-    if (algorithm.unsupported(algorithm, problem).empty()) names.push_back(algorithm.name);
+  for (const OuterProductAlgorithm& algorithm : outer_product_algorithms()) {
+    if (!algorithm.unsupported(algorithm, problem).empty()) continue;
+    names.push_back(algorithm.name);
+    if (algorithm.parameter.name.empty()) continue;
+    const std::vector<double> values = algorithm.parameter.values(algorithm, problem);
+    for (const double value : std::set{values.front(), values[values.size() / 2], values.back()})
+      names.push_back(algorithm_text(algorithm, value));
+  }
   return names;
+}
+
+inline std::vector<std::string> usable_algorithms(const Transport& transport) {
+  return usable_algorithms(transport.size(), transport.has_native_collectives());
 }
 
 /// Calls fail(text) for every case of every algorithm that goes wrong.

@@ -8,17 +8,19 @@
 #include <dsop/plan.hpp>
 #include <dsop/transport.hpp>
 
+#include "model/parameter.hpp"
 #include "model/registry.hpp"
 
 namespace dsop {
 
 /// `data` becomes the sum of all ranks' data, the same bits on every rank. `workspace` has exactly
-/// workspace_elements().
+/// workspace_elements(), `parameter` is what the plan chose.
 template <class T>
 struct DenseCall {
   Transport& transport;
   std::span<T> data;
   std::span<T> workspace;
+  double parameter;
 };
 
 struct DenseAlgorithm {
@@ -27,8 +29,9 @@ struct DenseAlgorithm {
   std::string source;
   bool native = false;  ///< runs inside the MPI library: its messages can't be counted, its cost is a guess
   std::string (*unsupported)(const DenseProblem&) = [](const DenseProblem&) { return std::string(); };
-  Cost (*cost)(const DenseProblem&, const Machine&);
-  std::size_t (*workspace_elements)(const DenseProblem&);
+  Parameter<DenseProblem> parameter = {};
+  Cost (*cost)(const DenseProblem&, const Machine&, double parameter);
+  std::size_t (*workspace_elements)(const DenseProblem&, double parameter);
   TypedRun<DenseCall> run;
 };
 

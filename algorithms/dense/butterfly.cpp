@@ -30,7 +30,7 @@ void run(DenseCall<T>& call) {
   });
 }
 
-Cost cost(const DenseProblem& problem, const Machine& machine) {
+Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const Hypercube cube(0, problem.ranks);
   const std::size_t bytes = problem.elements * bytes_of(problem.type);
   const int fold = cube.has_extra() ? 1 : 0;
@@ -52,7 +52,7 @@ DenseAlgorithm butterfly() {
           .summary = "recursive doubling of the whole vector; fewest messages",
           .source = "Thakur, Rabenseifner and Gropp 2005, section 4.5",
           .cost = cost,
-          .workspace_elements = [](const DenseProblem& problem) { return problem.elements; },
+          .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
           .run = {run<float>, run<double>}};
 }
 

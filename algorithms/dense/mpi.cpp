@@ -18,8 +18,8 @@ std::string unsupported(const DenseProblem& problem) {
   return problem.native_collectives ? "" : "runs inside the MPI library, and these ranks do not use MPI";
 }
 
-Cost cost(const DenseProblem& problem, const Machine& machine) {
-  return rabenseifner().cost(problem, machine);
+Cost cost(const DenseProblem& problem, const Machine& machine, double) {
+  return rabenseifner().cost(problem, machine, 0);
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ DenseAlgorithm mpi() {
           .native = true,
           .unsupported = unsupported,
           .cost = cost,
-          .workspace_elements = [](const DenseProblem&) { return std::size_t{0}; },
+          .workspace_elements = [](const DenseProblem&, double) { return std::size_t{0}; },
           .run = {run<float>, run<double>}};
 }
 

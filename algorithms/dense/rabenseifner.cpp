@@ -48,7 +48,7 @@ void run(DenseCall<T>& call) {
   });
 }
 
-Cost cost(const DenseProblem& problem, const Machine& machine) {
+Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const std::size_t N = problem.elements;
   const int corners = Hypercube(0, problem.ranks).corners;
   const Blocks blocks(N, corners);
@@ -82,7 +82,7 @@ DenseAlgorithm rabenseifner() {
           .summary = "recursive halving, then recursive doubling; least volume at powers of two",
           .source = "Rabenseifner 2004, section 4",
           .cost = cost,
-          .workspace_elements = [](const DenseProblem& problem) { return problem.elements; },
+          .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
           .run = {run<float>, run<double>}};
 }
 

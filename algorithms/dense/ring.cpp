@@ -34,7 +34,7 @@ void run(DenseCall<T>& call) {
   patterns::ring_allgather(call.transport, ring.rank + 1, block);
 }
 
-Cost cost(const DenseProblem& problem, const Machine& machine) {
+Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const int P = problem.ranks;
   const std::size_t N = problem.elements;
   if (P == 1) return {};
@@ -59,7 +59,7 @@ DenseAlgorithm ring() {
           .summary = "reduce-scatter and allgather round a ring; least volume for every P",
           .source = "Patarasuk and Yuan 2009, section 3",
           .cost = cost,
-          .workspace_elements = [](const DenseProblem& p) { return Blocks(p.elements, p.ranks).largest(); },
+          .workspace_elements = [](const DenseProblem& p, double) { return Blocks(p.elements, p.ranks).largest(); },
           .run = {run<float>, run<double>}};
 }
 

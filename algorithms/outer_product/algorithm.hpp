@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include <dsop/views.hpp>
 
 #include "dense/algorithm.hpp"
+#include "dense/allgather.hpp"
 #include "model/registry.hpp"
 
 namespace dsop {
@@ -30,15 +32,31 @@ struct OuterProductAlgorithm {
   std::string name;
   std::string summary;
   std::string source;
-  const DenseAlgorithm* dense = nullptr;  ///< of the allreduce-* family: how G is summed
-  bool sends_gradient = true;             ///< parts of G travel, so a G with gaps, or to be added to, is made aside
+  const DenseAlgorithm* dense = nullptr;         ///< of the allreduce-* family: how G is summed
+  const AllgatherAlgorithm* exchange = nullptr;  ///< how factors are gathered; null: the cheapest way
+  bool sends_gradient = true;  ///< parts of G travel, so a G with gaps, or to be added to, is made aside
   std::string (*unsupported)(const OuterProductAlgorithm&, const Problem&) =
       [](const OuterProductAlgorithm&, const Problem&) { return std::string(); };
-  Cost (*cost)(const OuterProductAlgorithm&, const Problem&, const Machine&);
-  std::size_t (*workspace_elements)(const OuterProductAlgorithm&, const Problem&);
+  Parameter<OuterProductAlgorithm, Problem> parameter = {};
+  Cost (*cost)(const OuterProductAlgorithm&, const Problem&, const Machine&, double parameter);
+  AllgatherProblem (*gradient_blocks)(const Problem&) = nullptr;  ///< of the allgather of parts of G, if it makes one
+  std::size_t (*workspace_elements)(const OuterProductAlgorithm&, const Problem&, double parameter);
   TypedRun<OuterProductCall> run;
 };
 
 const Registry<OuterProductAlgorithm>& outer_product_algorithms();
+
+/// An algorithm as a caller names it: "ring" or, with its parameter, "ring-pipelined(8)".
+struct NamedAlgorithm {
+  const OuterProductAlgorithm* algorithm;
+  std::optional<double> parameter;
+};
+
+/// Throws ArgumentError, listing the known names, if `text` does not name one, or if its number can't be read;
+/// `argument` is what the error calls it.
+NamedAlgorithm parse_algorithm(const std::string& text, const std::string& argument = "algorithm");
+
+/// "ring-pipelined(8)"; just the name where the algorithm leaves nothing open.
+std::string algorithm_text(const OuterProductAlgorithm& algorithm, double parameter);
 
 }  // namespace dsop

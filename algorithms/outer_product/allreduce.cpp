@@ -14,7 +14,7 @@ template <class T>
 void run(OuterProductCall<T>& call) {
   const MatrixView<T> G = call.gradient;
   kernels::product<T>(call.own.a, call.own.b, G, call.scale, false);
-  DenseCall<T> sum{call.transport, std::span<T>(G.data, G.rows * G.columns), call.workspace};
+  DenseCall<T> sum{call.transport, std::span<T>(G.data, G.rows * G.columns), call.workspace, call.plan.parameter};
   call.plan.algorithm->dense->run(sum);
 }
 
@@ -22,11 +22,11 @@ DenseProblem vector_of(const Problem& problem) {
   return {problem.rows * problem.columns, problem.ranks(), problem.type, problem.native_collectives};
 }
 
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine) {
+Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double parameter) {
   const auto n = static_cast<double>(problem.rows);
   const auto m = static_cast<double>(problem.columns);
   const auto k = static_cast<double>(problem.largest_pairs());
-  Cost cost = self.dense->cost(vector_of(problem), machine);
+  Cost cost = self.dense->cost(vector_of(problem), machine, parameter);
   cost.flops += 2 * k * n * m;
   cost.arithmetic_seconds += machine.product_seconds(n, m, k, problem.type);
   return cost;
@@ -42,9 +42,18 @@ OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense) {
       .dense = &dense,
       .unsupported = [](const OuterProductAlgorithm& self,
                         const Problem& problem) { return self.dense->unsupported(vector_of(problem)); },
+      .parameter = {.name = dense.parameter.name,
+                    .values = [](const OuterProductAlgorithm& self,
+                                 const Problem& problem) { return self.dense->parameter.values(vector_of(problem)); },
+                    .expected =
+                        [](double value, const OuterProductAlgorithm& self, const Problem& problem) {
+                          return self.dense->parameter.expected(value, vector_of(problem));
+                        }},
       .cost = cost,
-      .workspace_elements = [](const OuterProductAlgorithm& self,
-                               const Problem& problem) { return self.dense->workspace_elements(vector_of(problem)); },
+      .workspace_elements =
+          [](const OuterProductAlgorithm& self, const Problem& problem, double parameter) {
+            return self.dense->workspace_elements(vector_of(problem), parameter);
+          },
       .run = {run<float>, run<double>}};
 }
 

@@ -4,9 +4,30 @@
 #include <algorithm>
 
 #include "outer_product/algorithm.hpp"
-#include "patterns/ring.hpp"
 
 namespace dsop::outer_product {
+
+/// Rank r's block are its pairs, with a and b of each.
+inline AllgatherProblem factor_blocks(const Problem& problem) {
+  AllgatherProblem blocks{{0}, problem.native_collectives};
+  for (const std::size_t pairs : problem.pairs)
+    blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() +
+                                  pairs * (problem.rows + problem.columns) * bytes_of(problem.type));
+  return blocks;
+}
+
+/// Makes one of the plan's exchanges: every rank's block of `data` is on all ranks afterwards.
+template <class T>
+void allgather(Transport& transport, const Exchange& exchange, std::span<T> data) {
+  AllgatherCall call{transport, std::as_writable_bytes(data), exchange.problem};
+  exchange.algorithm->run(call);
+}
+
+/// How `algorithm` gathers factors: in its own way or the cheapest.
+inline const AllgatherAlgorithm& exchange_of(const OuterProductAlgorithm& algorithm, const AllgatherProblem& blocks,
+                                             const Machine& machine) {
+  return algorithm.exchange != nullptr ? *algorithm.exchange : cheapest_allgather(blocks, machine);
+}
 
 inline std::size_t gathered_elements(const Problem& problem) {
   return problem.total_pairs() * (problem.rows + problem.columns);
@@ -27,11 +48,7 @@ Factors<T> gather_factors(OuterProductCall<T>& call) {
     std::copy_n(call.own.a.row(p), n, pair);
     std::copy_n(call.own.b.row(p), m, pair + n);
   }
-  patterns::ring_allgather(call.transport, r, [&](int rank) {
-    const std::size_t first = bounds[static_cast<std::size_t>(rank)];
-    const std::size_t count = bounds[static_cast<std::size_t>(rank) + 1] - first;
-    return call.workspace.subspan(first * (n + m), count * (n + m));
-  });
+  allgather(call.transport, call.plan.factors, std::span(gathered.data, bounds.back() * (n + m)));
   return {gathered.column_range(0, n), gathered.column_range(n, m)};
 }
 

@@ -24,33 +24,37 @@ void run(OuterProductCall<T>& call) {
 
   kernels::product<T>(all.a.column_range(rows.offset(r), rows.size(r)), all.b,
                       G.row_range(rows.offset(r), rows.size(r)), call.scale, false);
-  patterns::ring_allgather(call.transport, r, [&](int owner) {
-    return std::span<T>(G.row_range(rows.offset(owner), rows.size(owner)).data, rows.size(owner) * G.columns);
-  });
+  allgather(call.transport, call.plan.gradient, std::span(G.data, G.rows * G.columns));
 }
 
-Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine) {
-  const std::size_t n = problem.rows;
-  const std::size_t m = problem.columns;
-  const int P = problem.ranks();
-  const std::size_t K = problem.total_pairs();
-  const Blocks rows(n, P);
+AllgatherProblem gradient_blocks(const Problem& problem) {
+  const Blocks rows(problem.rows, problem.ranks());
+  AllgatherProblem blocks{{0}, problem.native_collectives};
+  for (int r = 1; r <= problem.ranks(); ++r)
+    blocks.bounds_bytes.push_back(rows.offset(r) * problem.columns * bytes_of(problem.type));
+  return blocks;
+}
+
+Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
+  const auto m = static_cast<double>(problem.columns);
+  const auto K = static_cast<double>(problem.total_pairs());
+  const auto rows = static_cast<double>(Blocks(problem.rows, problem.ranks()).largest());
+  const AllgatherProblem factors = factor_blocks(problem);
+  const AllgatherProblem parts = gradient_blocks(problem);
+  const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
+  const AllgatherAlgorithm& gather_parts = cheapest_allgather(parts, machine);
 
   Cost cost;
-  cost.flops = 2 * static_cast<double>(K) * static_cast<double>(rows.largest()) * static_cast<double>(m);
-  cost.arithmetic_seconds = machine.product_seconds(static_cast<double>(rows.largest()), static_cast<double>(m),
-                                                    static_cast<double>(K), problem.type);
-  if (P == 1) return cost;
-  cost.messages = 2 * static_cast<std::size_t>(P - 1);
-  std::size_t most_elements = 0;  // rank r - 1 keeps back the pairs and the rows of rank r
-  for (int r = 0; r < P; ++r)
-    most_elements =
-        std::max(most_elements, (K - problem.pairs[static_cast<std::size_t>(r)]) * (n + m) + (n - rows.size(r)) * m);
-  cost.bytes = most_elements * bytes_of(problem.type);
-  cost.communication_seconds =
-      (P - 1) * (machine.message_seconds(problem.largest_pairs() * (n + m) * bytes_of(problem.type)) +
-                 machine.message_seconds(rows.largest() * m * bytes_of(problem.type)));
+  for (int r = 0; r < problem.ranks(); ++r)
+    cost.raise_to(gather_factors.sent(factors, r) + gather_parts.sent(parts, r));
+  cost.flops = 2 * K * rows * m;
+  cost.communication_seconds = gather_factors.seconds(factors, machine) + gather_parts.seconds(parts, machine);
+  cost.arithmetic_seconds = machine.product_seconds(rows, m, K, problem.type);
   return cost;
+}
+
+std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double) {
+  return gathered_elements(problem);
 }
 
 }  // namespace
@@ -60,8 +64,8 @@ OuterProductAlgorithm generalized_rabenseifner() {
           .summary = "everybody gets all factors, makes its rows of G, and sends them round",
           .source = "Enderlin et al. 2021 (DSOP), the paper's contribution",
           .cost = cost,
-          .workspace_elements = [](const OuterProductAlgorithm&,
-                                   const Problem& problem) { return gathered_elements(problem); },
+          .gradient_blocks = gradient_blocks,
+          .workspace_elements = workspace_elements,
           .run = {run<float>, run<double>}};
 }
 

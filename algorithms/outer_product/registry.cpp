@@ -6,6 +6,7 @@ namespace dsop {
 
 namespace outer_product {
 OuterProductAlgorithm allgather();
+OuterProductAlgorithm allgather_over(const AllgatherAlgorithm& exchange);
 OuterProductAlgorithm generalized_rabenseifner();
 OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense);
 }  // namespace outer_product
@@ -16,6 +17,8 @@ const Registry<OuterProductAlgorithm>& outer_product_algorithms() {
         outer_product::allgather(),
         outer_product::generalized_rabenseifner(),
     };
+    for (const AllgatherAlgorithm& exchange : allgather_algorithms())
+      algorithms.push_back(outer_product::allgather_over(exchange));
     for (const DenseAlgorithm& dense : dense_algorithms()) algorithms.push_back(outer_product::allreduce_over(dense));
     return algorithms;
   }());
@@ -30,6 +33,7 @@ std::vector<AlgorithmDescription> describe_algorithms() {
   };
   append("outer-product", outer_product_algorithms());
   append("dense", dense_algorithms());
+  append("allgather", allgather_algorithms());
   return lines;
 }
 

@@ -11,6 +11,8 @@ namespace dsop {
 struct Traffic {
   std::size_t messages = 0;
   std::size_t bytes = 0;
+
+  Traffic operator+(const Traffic& other) const { return {messages + other.messages, bytes + other.bytes}; }
 };
 
 /// Hands everything on to another transport, which must outlive it, and counts what its rank sends. The exchange of

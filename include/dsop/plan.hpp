@@ -12,6 +12,8 @@
 
 namespace dsop {
 
+struct AllgatherAlgorithm;
+struct Traffic;
 struct OuterProductAlgorithm;
 
 /// What an algorithm costs: the largest number over all ranks of each.
@@ -23,35 +25,48 @@ struct Cost {
   double arithmetic_seconds = 0;
 
   double seconds() const { return communication_seconds + arithmetic_seconds; }
+  /// Takes in one rank's messages and bytes.
+  void raise_to(const Traffic& rank);
 };
 
 /// An algorithm that was considered: its cost, or why it can't serve.
 struct Candidate {
-  std::string algorithm;
+  std::string algorithm;  ///< with its parameter: "ring-pipelined(8)"
+  double parameter = 0;
   Cost cost;
   std::string unsupported;  ///< empty, or the reason
+};
+
+/// An allgather that an algorithm makes.
+struct Exchange {
+  const AllgatherAlgorithm* algorithm = nullptr;  ///< null: it makes none
+  AllgatherProblem problem = {};
 };
 
 /// A pure function of all ranks' headers and the machine, so every rank has the same one.
 struct Plan {
   const OuterProductAlgorithm* algorithm = nullptr;
+  double parameter = 0;     ///< the number that the algorithm leaves open
   std::string reason = {};  ///< why this algorithm
   Problem problem = {};
   Machine machine = {};
+  Exchange factors = {};                      ///< of all ranks' pairs
+  Exchange gradient = {};                     ///< of the parts of G, where the algorithm makes one
   ProductMethod shared_method = {};           ///< for products that several ranks make of the same elements
   std::vector<std::size_t> pair_bounds = {};  ///< rank r's pairs are pair_bounds[r] .. pair_bounds[r + 1]
   std::size_t workspace_bytes = 0;
   std::vector<Candidate> candidates = {};  ///< all known algorithms, fastest first, unsupported last
 
   const std::string& algorithm_name() const;
+  std::string algorithm_text() const;  ///< with its parameter: "ring-pipelined(8)"
   const Cost& cost() const;
 };
 
 /// Several lines: the problem, the choice and its reason, the predicted times of all, what can't serve and why.
 std::ostream& operator<<(std::ostream& out, const Plan& plan);
 
-/// The plan for a problem, without communicating. `algorithm` is a name or "auto". Throws ArgumentError when the name
-/// is unknown (the text lists the known ones), when it can't serve, or when sizes overflow.
+/// The plan for a problem, without communicating. `algorithm` is a name, perhaps with its parameter, or "auto". Throws
+/// ArgumentError when the name is unknown (the text lists the known ones), when it can't serve, or when sizes overflow.
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm = "auto",
                ProductMethod shared_method = {});
 

@@ -44,4 +44,19 @@ struct DenseProblem {
   bool native_collectives = false;
 };
 
+/// Rank r gives block r, and every rank ends with all: bytes bounds_bytes[r] .. bounds_bytes[r + 1] of one array.
+/// Blocks differ in size and may be empty.
+struct AllgatherProblem {
+  std::vector<std::size_t> bounds_bytes;  ///< ranks + 1 of them, from 0
+  bool native_collectives = false;
+
+  int ranks() const { return static_cast<int>(bounds_bytes.size()) - 1; }
+  std::size_t total_bytes() const { return bounds_bytes.back(); }
+  /// Of blocks first .. first + blocks - 1.
+  std::size_t bytes(int first, int blocks = 1) const {
+    return bounds_bytes[static_cast<std::size_t>(first + blocks)] - bounds_bytes[static_cast<std::size_t>(first)];
+  }
+  std::size_t largest_bytes() const;
+};
+
 }  // namespace dsop

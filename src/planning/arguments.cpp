@@ -42,8 +42,7 @@ void check_options(const Options& options) {
   if (!std::isfinite(static_cast<T>(options.scale)))
     refuse("scale", options.scale, "a finite number in " + std::string(name(data_type<T>)));
   if (options.machine) check_machine(*options.machine);
-  if (options.algorithm != "auto" && outer_product_algorithms().find(options.algorithm) == nullptr)
-    refuse("algorithm", options.algorithm, "auto or one of " + outer_product_algorithms().names());
+  if (options.algorithm != "auto") parse_algorithm(options.algorithm);
 }
 
 }  // namespace

@@ -33,9 +33,7 @@ void ask_environment(Options& options) {
   const char* const name = std::getenv("DSOP_ALGORITHM");
   if (options.algorithm != "auto" || name == nullptr || *name == 0) return;
   options.algorithm = name;
-  if (options.algorithm != "auto" && outer_product_algorithms().find(name) == nullptr)
-    throw ArgumentError("DSOP_ALGORITHM is " + options.algorithm + ", expected auto or one of " +
-                        outer_product_algorithms().names());
+  if (options.algorithm != "auto") parse_algorithm(options.algorithm, "DSOP_ALGORITHM");
 }
 
 // The stride of a single row is never used, but OpenBLAS looks at it.
@@ -121,6 +119,7 @@ void Executor<T>::prepare(Transport& transport, const Shape& shape, const Option
   own.own.pairs = shape.max_pairs;
   agree_and_plan(transport, own, error, resolved);
   prepared_ = plan_;
+  prepared_algorithm_ = resolved.algorithm == "auto" ? plan_.algorithm_name() : resolved.algorithm;
 }
 
 template <class T>
@@ -153,7 +152,7 @@ void Executor<T>::agree_and_plan(Transport& transport, Header& own, const std::s
   planned_for_.clear();
   const std::string error = error_of([&] {
     plan_ = make_plan(problem_of(headers_, transport), options.machine.value_or(transport.default_machine()),
-                      prepared_ ? prepared_->algorithm_name() : options.algorithm, shared_method(headers_));
+                      prepared_ ? prepared_algorithm_ : options.algorithm, shared_method(headers_));
     if (prepared_) plan_.reason = prepared_->reason;
     take_memory();
   });

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <dsop/dsop.hpp>
@@ -29,6 +30,7 @@ class Executor {
 
   std::uint64_t object_ = 0;  // of the header: not 0 once prepared
   std::optional<Plan> prepared_;
+  std::string prepared_algorithm_;  // its parameter is chosen again for each number of pairs, unless it was named
   std::vector<Header> headers_;
   std::vector<Header> planned_for_;
   Plan plan_;

@@ -35,7 +35,7 @@ std::map<std::string, std::vector<int>> ranks_by_value(int ranks, ValueOf value_
 }
 
 [[noreturn]] void throw_all_errors(Transport& transport, const std::string& own_error) {
-  using Text = std::array<char, 1024>;
+  using Text = std::array<char, 4096>;
   std::vector<Text> texts(static_cast<std::size_t>(transport.size()), Text{});
   own_error.copy(texts[static_cast<std::size_t>(transport.rank())].data(), std::tuple_size_v<Text> - 1);
   patterns::bruck_allgather<Text>(transport, texts, Tag::agreement);

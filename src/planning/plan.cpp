@@ -12,9 +12,18 @@ const std::string& Plan::algorithm_name() const {
   return algorithm->name;
 }
 
+void Cost::raise_to(const Traffic& rank) {
+  messages = std::max(messages, rank.messages);
+  bytes = std::max(bytes, rank.bytes);
+}
+
+std::string Plan::algorithm_text() const {
+  return dsop::algorithm_text(*algorithm, parameter);
+}
+
 const Cost& Plan::cost() const {
   return std::find_if(candidates.begin(), candidates.end(),
-                      [&](const Candidate& c) { return c.algorithm == algorithm->name; })
+                      [text = algorithm_text()](const Candidate& c) { return c.algorithm == text; })
       ->cost;
 }
 
@@ -23,14 +32,16 @@ std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
   const Problem& problem = plan.problem;
   out << "G " << problem.rows << " x " << problem.columns << ' ' << name(problem.type) << ", " << problem.total_pairs()
       << " pairs on " << problem.ranks() << " ranks; machine: " << plan.machine.source << '\n'
-      << "uses " << plan.algorithm_name() << ": " << plan.reason << '\n'
+      << "uses " << plan.algorithm_text() << ": " << plan.reason << '\n'
       << "workspace " << plan.workspace_bytes
       << " bytes a rank; shared products: " << name(plan.shared_method.instructions)
       << (plan.shared_method.blas_allowed ? ", OpenBLAS for large inner dimensions"
                                           : ", no OpenBLAS: its cores or threads differ between ranks")
       << '\n';
+  std::size_t widest = 0;
+  for (const Candidate& candidate : plan.candidates) widest = std::max(widest, candidate.algorithm.size());
   for (const Candidate& candidate : plan.candidates) {
-    out << "  " << std::left << std::setw(26) << candidate.algorithm << std::right;
+    out << "  " << std::left << std::setw(static_cast<int>(widest)) << candidate.algorithm << std::right;
     if (!candidate.unsupported.empty()) {
       out << "  not possible: " << candidate.unsupported << '\n';
       continue;

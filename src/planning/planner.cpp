@@ -1,42 +1,67 @@
 // Which algorithm is cheapest: every algorithm's cost formula, evaluated and compared.
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include <dsop/errors.hpp>
 #include <dsop/plan.hpp>
 
 #include "model/checked.hpp"
 #include "outer_product/algorithm.hpp"
+#include "outer_product/gather_factors.hpp"
 
 namespace dsop {
 namespace {
 
-std::vector<Candidate> evaluate_all(const Problem& problem, const Machine& machine) {
+Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter, const Problem& problem,
+                   const Machine& machine) {
+  Candidate candidate{
+      algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, problem, machine, parameter), {}};
   const double elements = static_cast<double>(problem.rows) * static_cast<double>(problem.columns);
-  std::vector<Candidate> candidates;
-  for (const OuterProductAlgorithm& algorithm : outer_product_algorithms()) {
-    Candidate candidate{algorithm.name, {}, algorithm.unsupported(algorithm, problem)};
-    if (candidate.unsupported.empty()) {
-      candidate.cost = algorithm.cost(algorithm, problem, machine);
-      if (problem.staged_result && algorithm.sends_gradient)
-        candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);
-    }
-    candidates.push_back(std::move(candidate));
-  }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    if (a.unsupported.empty() != b.unsupported.empty()) return a.unsupported.empty();
-    return a.cost.seconds() < b.cost.seconds();
-  });
-  return candidates;
+  if (problem.staged_result && algorithm.sends_gradient)
+    candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);
+  return candidate;
 }
 
-const OuterProductAlgorithm& named(const std::string& name, const Problem& problem) {
-  const OuterProductAlgorithm* algorithm = outer_product_algorithms().find(name);
-  if (algorithm == nullptr)
-    throw ArgumentError("algorithm is \"" + name + "\", expected auto or one of " + outer_product_algorithms().names());
-  const std::string reason = algorithm->unsupported(*algorithm, problem);
-  if (!reason.empty()) throw ArgumentError("algorithm " + name + " can't be used: it " + reason);
-  return *algorithm;
+// With the best of the parameter's values, or with the one that the caller named.
+Candidate evaluate_best(const OuterProductAlgorithm& algorithm, const NamedAlgorithm& named, const Problem& problem,
+                        const Machine& machine) {
+  std::string reason = algorithm.unsupported(algorithm, problem);
+  if (!reason.empty()) return {algorithm.name, 0, {}, std::move(reason)};
+  if (named.algorithm == &algorithm && named.parameter) return evaluate(algorithm, *named.parameter, problem, machine);
+  std::optional<Candidate> best;
+  for (const double value : algorithm.parameter.values(algorithm, problem)) {
+    Candidate candidate = evaluate(algorithm, value, problem, machine);
+    if (!best || candidate.cost.seconds() < best->cost.seconds()) best = std::move(candidate);
+  }
+  return *best;
+}
+
+struct Ranked {
+  const OuterProductAlgorithm* algorithm;
+  Candidate candidate;
+};
+
+std::vector<Ranked> rank_all(const NamedAlgorithm& named, const Problem& problem, const Machine& machine) {
+  std::vector<Ranked> ranked;
+  for (const OuterProductAlgorithm& algorithm : outer_product_algorithms())
+    ranked.push_back({&algorithm, evaluate_best(algorithm, named, problem, machine)});
+  std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& l, const Ranked& r) {
+    const bool possible = l.candidate.unsupported.empty();
+    if (possible != r.candidate.unsupported.empty()) return possible;
+    return l.candidate.cost.seconds() < r.candidate.cost.seconds();
+  });
+  return ranked;
+}
+
+void check_can_serve(const NamedAlgorithm& named, const Problem& problem) {
+  const OuterProductAlgorithm& algorithm = *named.algorithm;
+  const std::string reason = algorithm.unsupported(algorithm, problem);
+  if (!reason.empty()) throw ArgumentError("algorithm " + algorithm.name + " can't be used: it " + reason);
+  if (!named.parameter) return;
+  const std::string expected = algorithm.parameter.expected(*named.parameter, algorithm, problem);
+  if (!expected.empty())
+    throw ArgumentError("algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected);
 }
 
 std::string why_first(const std::vector<Candidate>& candidates) {
@@ -47,10 +72,20 @@ std::string why_first(const std::vector<Candidate>& candidates) {
   return std::string("least predicted time, ") + ratio + "x ahead of " + candidates[1].algorithm;
 }
 
-std::size_t workspace_bytes(const OuterProductAlgorithm& algorithm, const Problem& problem) {
-  std::size_t elements = algorithm.workspace_elements(algorithm, problem);
+std::size_t workspace_bytes(const Plan& plan) {
+  const OuterProductAlgorithm& algorithm = *plan.algorithm;
+  const Problem& problem = plan.problem;
+  std::size_t elements = algorithm.workspace_elements(algorithm, problem, plan.parameter);
   if (problem.staged_result && algorithm.sends_gradient) elements += problem.rows * problem.columns;
   return elements * bytes_of(problem.type);
+}
+
+void choose_exchanges(Plan& plan) {
+  plan.factors.problem = outer_product::factor_blocks(plan.problem);
+  plan.factors.algorithm = &outer_product::exchange_of(*plan.algorithm, plan.factors.problem, plan.machine);
+  if (plan.algorithm->gradient_blocks == nullptr) return;
+  plan.gradient.problem = plan.algorithm->gradient_blocks(plan.problem);
+  plan.gradient.algorithm = &cheapest_allgather(plan.gradient.problem, plan.machine);
 }
 
 }  // namespace
@@ -67,17 +102,21 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
                 {problem.pairs.size(), problem.largest_pairs(), problem.rows + problem.columns, element_bytes});
 
   Plan plan{.problem = problem, .machine = machine, .shared_method = shared_method};
-  plan.candidates = evaluate_all(problem, machine);
-  if (algorithm == "auto") {
-    plan.algorithm = outer_product_algorithms().find(plan.candidates.front().algorithm);
-    plan.reason = why_first(plan.candidates);
-  } else {
-    plan.algorithm = &named(algorithm, problem);
-    plan.reason = "named by the caller or by DSOP_ALGORITHM";
+  const bool is_named = algorithm != "auto";
+  const NamedAlgorithm named = is_named ? parse_algorithm(algorithm) : NamedAlgorithm{};
+  if (is_named) check_can_serve(named, problem);
+  for (auto& [ranked, candidate] : rank_all(named, problem, machine)) {
+    if (is_named ? ranked == named.algorithm : plan.candidates.empty()) {
+      plan.algorithm = ranked;
+      plan.parameter = candidate.parameter;
+    }
+    plan.candidates.push_back(std::move(candidate));
   }
+  plan.reason = is_named ? "named by the caller or by DSOP_ALGORITHM" : why_first(plan.candidates);
   plan.pair_bounds.assign(1, 0);
   for (const std::size_t pairs : problem.pairs) plan.pair_bounds.push_back(plan.pair_bounds.back() + pairs);
-  plan.workspace_bytes = workspace_bytes(*plan.algorithm, problem);
+  choose_exchanges(plan);
+  plan.workspace_bytes = workspace_bytes(plan);
   return plan;
 }
 

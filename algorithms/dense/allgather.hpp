@@ -1,0 +1,43 @@
+// What an allgather of blocks of any sizes is to dsop, and which there are.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include <dsop/counting.hpp>
+#include <dsop/machine.hpp>
+#include <dsop/problem.hpp>
+#include <dsop/transport.hpp>
+
+#include "model/registry.hpp"
+
+namespace dsop {
+
+struct AllgatherCall {
+  Transport& transport;
+  std::span<std::byte> data;  ///< all blocks; this rank's is there before
+  const AllgatherProblem& problem;
+
+  std::span<std::byte> blocks(int first, int count = 1) const {
+    return data.subspan(problem.bounds_bytes[static_cast<std::size_t>(first)], problem.bytes(first, count));
+  }
+};
+
+struct AllgatherAlgorithm {
+  std::string name;
+  std::string summary;
+  std::string source;
+  bool native = false;  ///< runs inside the MPI library: its messages can't be counted, its cost is a guess
+  std::string (*unsupported)(const AllgatherProblem&) = [](const AllgatherProblem&) { return std::string(); };
+  Traffic (*sent)(const AllgatherProblem&, int rank);
+  double (*seconds)(const AllgatherProblem&, const Machine&);
+  void (*run)(AllgatherCall&);
+};
+
+const Registry<AllgatherAlgorithm>& allgather_algorithms();
+
+/// The fastest by its cost formula; never a native one.
+const AllgatherAlgorithm& cheapest_allgather(const AllgatherProblem& problem, const Machine& machine);
+
+}  // namespace dsop

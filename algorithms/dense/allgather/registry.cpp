@@ -1,0 +1,29 @@
+#include "dense/allgather.hpp"
+
+namespace dsop {
+
+namespace dense {
+AllgatherAlgorithm allgather_ring();
+}  // namespace dense
+
+const Registry<AllgatherAlgorithm>& allgather_algorithms() {
+  static const Registry<AllgatherAlgorithm> registry({
+      dense::allgather_ring(),
+  });
+  return registry;
+}
+
+const AllgatherAlgorithm& cheapest_allgather(const AllgatherProblem& problem, const Machine& machine) {
+  const AllgatherAlgorithm* cheapest = nullptr;
+  double least_seconds = 0;
+  for (const AllgatherAlgorithm& algorithm : allgather_algorithms()) {
+    if (algorithm.native || !algorithm.unsupported(problem).empty()) continue;
+    const double seconds = algorithm.seconds(problem, machine);
+    if (cheapest != nullptr && least_seconds <= seconds) continue;
+    cheapest = &algorithm;
+    least_seconds = seconds;
+  }
+  return *cheapest;
+}
+
+}  // namespace dsop

@@ -1,0 +1,19 @@
+// The one number that an algorithm may leave open: segments, a fraction, a group's size.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dsop {
+
+/// A caller may give the number as "name(number)"; else the planner takes the cheapest of `values`. `Subject` is what
+/// the algorithm's other functions are given.
+template <class... Subject>
+struct Parameter {
+  std::string name = {};  ///< empty: nothing is open
+  std::vector<double> (*values)(const Subject&...) = [](const Subject&...) { return std::vector<double>{0}; };
+  /// Empty if the number can be used, else what was expected.
+  std::string (*expected)(double, const Subject&...) = [](double, const Subject&...) { return std::string(); };
+};
+
+}  // namespace dsop
