@@ -9,6 +9,7 @@
 #include "kernels/add.hpp"
 #include "kernels/outer_product.hpp"
 #include "memory.hpp"
+#include "patterns/hypercube.hpp"
 #include "patterns/ring.hpp"
 #include "statistics.hpp"
 
@@ -27,17 +28,31 @@ double median_seconds(Transport& transport, int repetitions, Body body) {
   return median(seconds);
 }
 
-// One step of a ring in which everybody sends and receives `bytes`.
-double ring_step_seconds(Transport& transport, std::size_t bytes, int steps) {
-  const patterns::Ring ring(transport);
-  std::vector<char> out(bytes);
+// One of `steps` steps in which everybody sends and receives `bytes`: step(s, out, in).
+template <class Step>
+double step_seconds(Transport& transport, std::size_t bytes, int steps, Step step) {
+  const std::vector<char> out(bytes);
   std::vector<char> in(bytes);
-  return median_seconds(transport, 15,
+  return median_seconds(transport, bytes < (1 << 18) ? 15 : 5,
                         [&] {
-                          for (int s = 0; s < steps; ++s)
-                            transport.sendrecv(std::span(out), ring.right(), std::span(in), ring.left());
+                          for (int s = 0; s < steps; ++s) step(s, std::span(out), std::span(in));
                         }) /
          steps;
+}
+
+double ring_step_seconds(Transport& transport, std::size_t bytes, int steps) {
+  const patterns::Ring ring(transport);
+  return step_seconds(transport, bytes, steps,
+                      [&](int, auto out, auto in) { transport.sendrecv(out, ring.right(), in, ring.left()); });
+}
+
+// Partners at changing distances, as in recursive doubling; a rank beyond the hypercube looks on.
+double exchange_step_seconds(Transport& transport, std::size_t bytes, int steps) {
+  const patterns::Hypercube cube(transport.rank(), transport.size());
+  return step_seconds(transport, bytes, steps, [&](int s, auto out, auto in) {
+    const int partner = cube.rank ^ (1 << (s % cube.dimensions()));
+    if (!cube.is_extra()) transport.sendrecv(out, partner, in, partner);
+  });
 }
 
 // LogGP's g: the time from one small message to the next when many are sent without waiting.
@@ -75,13 +90,17 @@ double overhead_seconds(Transport& transport) {
 }
 
 void measure_network(Transport& transport, Machine& machine) {
-  constexpr std::size_t large_bytes = std::size_t{4} << 20;
   const double small = ring_step_seconds(transport, 1, 100);
-  const double large = ring_step_seconds(transport, large_bytes, 2);
+  for (std::size_t i = 0; i < step_bytes.size(); ++i) {
+    const int steps = step_bytes[i] < (1 << 18) ? 24 : 6;
+    machine.ring_step_seconds[i] = ring_step_seconds(transport, step_bytes[i], steps);
+    machine.exchange_step_seconds[i] = exchange_step_seconds(transport, step_bytes[i], steps);
+  }
+  const double large = machine.ring_step_seconds.back();
   machine.overhead_seconds = std::min(overhead_seconds(transport), small / 2.1);
   machine.gap_seconds = gap_seconds(transport);
   machine.latency_seconds = small - 2 * machine.overhead_seconds;
-  machine.gap_per_byte_seconds = std::max(large - small, 1e-15) / large_bytes;
+  machine.gap_per_byte_seconds = std::max(large - small, 1e-15) / static_cast<double>(step_bytes.back());
 }
 
 void measure_arithmetic(Transport& transport, Machine& machine) {

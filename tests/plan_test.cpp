@@ -69,6 +69,9 @@ TEST_CASE("a machine survives being written and read") {
   Machine machine;
   machine.latency_seconds = 1.2345678901234567e-5;
   machine.flops_per_second = 3e10;
+  machine.ring_step_seconds = {1e-6, 2e-6, 3e-6, 4e-6, 5e-6, 0.1};
+  machine.exchange_step_seconds = {1e-6, 2e-6, 3e-6, 4e-6, 5e-6, 0.2};
+  machine.winners = {{1000, 2000, 3, 8, DataType::f64, "generalized-rabenseifner"}};
   const std::string path = "machine_written.json";
   write_machine(machine, path);
   CHECK(read_machine(path) == machine);
@@ -81,6 +84,40 @@ TEST_CASE("a machine file that makes no sense is refused") {
   CHECK(refusal("{\"latency\": 1}") == file + "unknown field latency");
   CHECK(refusal("{\"gap_seconds\": -1}") == file + "gap_seconds is -1, expected a number above 0");
   CHECK(refusal("{\"gap_seconds\": \"fast\"}") == file + "gap_seconds is \"fast\", expected a number above 0");
+  CHECK(refusal("{\"ring_step_seconds\": [1, 2]}").starts_with(file + "ring_step_seconds: "));
+  CHECK(refusal("{\"ring_step_seconds\": [1, 2, 3, 4, 5, 0]}") ==
+        file + "ring_step_seconds: expected 6 numbers above 0");
+  CHECK(refusal("{\"winners\": [{\"rows\": 1}]}").starts_with(file + "winners: "));
   CHECK(refusal("[]") == file + "expected a JSON object");
   CHECK(refusal("{").starts_with(file + "not JSON"));
+}
+
+TEST_CASE("measured steps are followed from size to size") {
+  Machine machine;
+  machine.latency_seconds = 10e-6;
+  machine.overhead_seconds = 2e-6;
+  CHECK(machine.message_seconds(0) == Approx(14e-6));
+  machine.ring_step_seconds = {20e-6, 40e-6, 100e-6, 1e-3, 4e-3, 16e-3};
+  for (std::size_t i = 0; i < step_bytes.size(); ++i)
+    CHECK(machine.message_seconds(step_bytes[i]) == Approx(machine.ring_step_seconds[i]));
+  CHECK(machine.message_seconds(0) == Approx(14e-6));
+  CHECK(machine.message_seconds(512) == Approx(17e-6));
+  CHECK(machine.message_seconds((std::size_t{1} << 20) + (std::size_t{1} << 19)) == Approx(6e-3));
+  CHECK(machine.message_seconds(std::size_t{1} << 23) == Approx(32e-3));
+  CHECK(machine.exchange_seconds(1 << 20) < machine.message_seconds(1 << 20));  // not measured: the line
+}
+
+TEST_CASE("a measured winner is taken for its problem and nearly such ones") {
+  Machine machine;
+  machine.winners = {{1000, 1000, 10, 4, DataType::f32, "allreduce-butterfly"},
+                     {1100, 1000, 10, 4, DataType::f32, "allreduce-rabenseifner"}};
+  const Plan plan = make_plan(problem(1000, 1000, 4, 10), machine);
+  CHECK(plan.algorithm_name() == "allreduce-butterfly");
+  CHECK(plan.reason == "measured to be the fastest on this machine");
+  CHECK(make_plan(problem(1090, 1000, 4, 10), machine).algorithm_name() == "allreduce-rabenseifner");
+  CHECK(make_plan(problem(1000, 1000, 5, 10), machine).reason.starts_with("least predicted time"));
+  CHECK(make_plan(problem(2000, 1000, 4, 10), machine).reason.starts_with("least predicted time"));
+  CHECK(make_plan(problem(1000, 1000, 4, 10), machine, "allgather").algorithm_name() == "allgather");
+  machine.winners = {{1000, 1000, 10, 4, DataType::f32, "fastest"}};
+  CHECK_THROWS_WITH(make_plan(problem(1000, 1000, 4, 10), machine), Catch::Contains("algorithm is fastest"));
 }

@@ -40,7 +40,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   cost.messages = static_cast<std::size_t>(d + fold);
   cost.bytes = cost.messages * bytes;
   cost.flops = (d + fold) * static_cast<double>(problem.elements);
-  cost.communication_seconds = (d + 2 * fold) * machine.message_seconds(bytes);
+  cost.communication_seconds = d * machine.exchange_seconds(bytes) + 2 * fold * machine.message_seconds(bytes);
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   return cost;
 }

@@ -68,9 +68,9 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   }
   const bool folds = corners < problem.ranks;
   cost.flops = static_cast<double>(N) * ((corners - 1.0) / corners + (folds ? 1 : 0));
-  cost.communication_seconds = static_cast<double>(cost.messages) * machine.message_seconds(0) +
-                               static_cast<double>(cost.bytes) * machine.gap_per_byte_seconds +
-                               (folds ? machine.message_seconds(N * bytes_of(problem.type)) : 0);
+  for (int distance = 1; distance < corners; distance *= 2)
+    cost.communication_seconds += 2 * machine.exchange_seconds(blocks.size(0, distance) * bytes_of(problem.type));
+  if (folds) cost.communication_seconds += 2 * machine.message_seconds(N * bytes_of(problem.type));
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   return cost;
 }

@@ -1,12 +1,31 @@
-// The machine as the planner sees it: the LogGP model of the network, and two rates for local arithmetic.
+// The machine as the planner sees it: the network as LogGP or as measured steps, and two rates for local arithmetic.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace dsop {
 
 enum class DataType : unsigned char;
+
+/// Messages whose steps are measured: MPI libraries change their ways with the size, so that no line fits all.
+constexpr std::array<std::size_t, 6> step_bytes{1 << 10, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22};
+/// Seconds of a step with messages of step_bytes; zeros where nothing was measured.
+using StepSeconds = std::array<double, step_bytes.size()>;
+
+/// The algorithm that was the fastest in a measurement.
+struct Winner {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::size_t pairs = 0;  ///< of the rank with the most
+  int ranks = 1;
+  DataType type{};
+  std::string algorithm = {};  ///< perhaps with its parameter
+
+  bool operator==(const Winner&) const = default;
+};
 
 /// LogGP (Alexandrov et al. 1995) with arithmetic. All ranks of a call must be given the same numbers. Rates are those
 /// of one rank while all others are busy too.
@@ -17,11 +36,16 @@ struct Machine {
   double gap_per_byte_seconds = 0.8e-9;                ///< G: 0.8 ns a byte is 10 Gbit/s
   double flops_per_second = 40e9;                      ///< of a local product in f32; f64 runs at half of it
   double memory_bytes_per_second = 8e9;                ///< of reading or writing large arrays
+  StepSeconds ring_step_seconds{};                     ///< every rank sends to the right, receives from the left
+  StepSeconds exchange_step_seconds{};                 ///< every rank sends to a partner and receives from it
+  std::vector<Winner> winners = {};                    ///< taken before what the formulas say
   std::string source = "default (10 Gbit/s cluster)";  ///< where the numbers come from; takes no part in ==
 
   /// Seconds from the start of a send until the receiver has all of the message and the next may start:
-  /// max(L + 2 o, g) + bytes G.
+  /// max(L + 2 o, g) + bytes G, or between the measured steps of a ring.
   double message_seconds(std::size_t bytes) const;
+  /// The same where two ranks send to each other, which some networks and MPI libraries do at half the rate.
+  double exchange_seconds(std::size_t bytes) const;
   /// Seconds for n x m elements of type `type` with inner dimension K, written once.
   double product_seconds(double n, double m, double K, DataType type) const;
   /// Seconds to add one vector to another: two reads and one write an element.

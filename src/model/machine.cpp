@@ -7,9 +7,32 @@
 
 namespace dsop {
 
+namespace {
+
+// On the line through the two measured sizes next to `bytes`; below the first size, from the smallest message's time.
+double between_steps(const StepSeconds& seconds, double smallest_seconds, std::size_t bytes) {
+  const auto above = std::upper_bound(step_bytes.begin(), step_bytes.end() - 1, bytes);
+  const auto last = static_cast<std::size_t>(above - step_bytes.begin());
+  const double left_bytes = last == 0 ? 0 : static_cast<double>(step_bytes[last - 1]);
+  const double left_seconds = last == 0 ? std::min(smallest_seconds, seconds[0]) : seconds[last - 1];
+  const double slope = (seconds[last] - left_seconds) / (static_cast<double>(*above) - left_bytes);
+  return left_seconds + std::max(slope, 0.0) * (static_cast<double>(bytes) - left_bytes);
+}
+
+double step_seconds(const Machine& machine, const StepSeconds& measured, std::size_t bytes) {
+  const double smallest_seconds = std::max(machine.latency_seconds + 2 * machine.overhead_seconds, machine.gap_seconds);
+  if (measured.back() > 0) return between_steps(measured, smallest_seconds, bytes);
+  return smallest_seconds + static_cast<double>(bytes) * machine.gap_per_byte_seconds;
+}
+
+}  // namespace
+
 double Machine::message_seconds(std::size_t bytes) const {
-  return std::max(latency_seconds + 2 * overhead_seconds, gap_seconds) +
-         static_cast<double>(bytes) * gap_per_byte_seconds;
+  return step_seconds(*this, ring_step_seconds, bytes);
+}
+
+double Machine::exchange_seconds(std::size_t bytes) const {
+  return step_seconds(*this, exchange_step_seconds, bytes);
 }
 
 double Machine::product_seconds(double n, double m, double K, DataType type) const {
@@ -24,7 +47,7 @@ double Machine::addition_seconds(double elements, DataType type) const {
 bool Machine::operator==(const Machine& other) const {
   const auto numbers = [](const Machine& m) {
     return std::tie(m.latency_seconds, m.overhead_seconds, m.gap_seconds, m.gap_per_byte_seconds, m.flops_per_second,
-                    m.memory_bytes_per_second);
+                    m.memory_bytes_per_second, m.ring_step_seconds, m.exchange_step_seconds, m.winners);
   };
   return numbers(*this) == numbers(other);
 }

@@ -52,8 +52,7 @@ Header make_header(Transport& transport, std::uint64_t object, Operation operati
   header.common.scale = options.scale;
   options.algorithm.copy(header.common.algorithm.data(), header.common.algorithm.size() - 1);
   const Machine machine = options.machine.value_or(transport.default_machine());
-  header.common.machine = {machine.latency_seconds,      machine.overhead_seconds, machine.gap_seconds,
-                           machine.gap_per_byte_seconds, machine.flops_per_second, machine.memory_bytes_per_second};
+  describe_machine(machine, header.common);
   header.own.threads = static_cast<std::int32_t>(kernels::thread_count());
   header.own.instructions = best_instruction_set();
   header.own.staged_result = options.accumulate;

@@ -72,7 +72,8 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
       {"algorithm", terms.algorithm.data()},
       {"scale", exactly(terms.scale)},
       {"accumulate", terms.accumulate ? "true" : "false"},
-      {"machine (latency, overhead, gap, gap per byte, flops, memory)", machine},
+      {"machine (latency, overhead, gap, gap per byte, flops, memory, steps)", machine},
+      {"the hash of the machine's winners", exactly(terms.winners)},
   };
 }
 
@@ -96,6 +97,19 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
 }
 
 }  // namespace
+
+void describe_machine(const Machine& machine, CommonTerms& terms) {
+  terms.machine = {machine.latency_seconds,      machine.overhead_seconds, machine.gap_seconds,
+                   machine.gap_per_byte_seconds, machine.flops_per_second, machine.memory_bytes_per_second};
+  std::copy(machine.ring_step_seconds.begin(), machine.ring_step_seconds.end(), terms.machine.begin() + 6);
+  std::copy(machine.exchange_step_seconds.begin(), machine.exchange_step_seconds.end(),
+            terms.machine.begin() + 6 + step_bytes.size());
+  std::ostringstream winners;
+  for (const Winner& winner : machine.winners)
+    winners << winner.rows << ' ' << winner.columns << ' ' << winner.pairs << ' ' << winner.ranks << ' '
+            << name(winner.type) << ' ' << winner.algorithm << '\n';
+  terms.winners = machine.winners.empty() ? 0 : std::hash<std::string>()(winners.str());
+}
 
 void exchange_headers(Transport& transport, const Header& own, const std::string& own_error, std::vector<Header>& all) {
   all.resize(static_cast<std::size_t>(transport.size()));

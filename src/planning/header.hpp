@@ -26,11 +26,15 @@ struct CommonTerms {
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
   double scale = 1;
-  std::array<double, 6> machine{};
+  std::array<double, 6 + 2 * step_bytes.size()> machine{};
+  std::uint64_t winners = 0;  ///< a hash of the machine's
   std::array<char, 48> algorithm{};
 
   bool operator==(const CommonTerms&) const = default;
 };
+
+/// Puts the machine into the terms.
+void describe_machine(const Machine& machine, CommonTerms& terms);
 
 /// What each rank says of itself.
 struct OwnTerms {

@@ -64,12 +64,39 @@ void check_can_serve(const NamedAlgorithm& named, const Problem& problem) {
     throw ArgumentError("algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected);
 }
 
+double ratio(std::size_t left, std::size_t right) {
+  const auto l = static_cast<double>(std::max(left, std::size_t{1}));
+  const auto r = static_cast<double>(std::max(right, std::size_t{1}));
+  return std::max(l / r, r / l);
+}
+
+// What was the fastest for as many ranks and nearly such a problem; null if nothing like it was measured.
+const Winner* measured_winner(const Machine& machine, const Problem& problem) {
+  constexpr double nearly = 1.25;
+  const Winner* nearest = nullptr;
+  double least_distance = 0;
+  for (const Winner& winner : machine.winners) {
+    if (winner.ranks != problem.ranks() || winner.type != problem.type) continue;
+    const double distance = std::max({ratio(winner.rows, problem.rows), ratio(winner.columns, problem.columns),
+                                      ratio(winner.pairs, problem.largest_pairs())});
+    if (distance > nearly || (nearest != nullptr && distance >= least_distance)) continue;
+    nearest = &winner;
+    least_distance = distance;
+  }
+  return nearest;
+}
+
+// Some make the same messages under two names: an allgather over the cheapest pattern, and over that pattern.
 std::string why_first(const std::vector<Candidate>& candidates) {
-  if (candidates.size() < 2 || !candidates[1].unsupported.empty()) return "the only one that can serve";
-  if (!(candidates[0].cost.seconds() > 0)) return "nothing to do";
-  char ratio[32];
-  std::snprintf(ratio, sizeof ratio, "%.2f", candidates[1].cost.seconds() / candidates[0].cost.seconds());
-  return std::string("least predicted time, ") + ratio + "x ahead of " + candidates[1].algorithm;
+  const double least_seconds = candidates[0].cost.seconds();
+  if (!(least_seconds > 0)) return "nothing to do";
+  const auto next = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+    return !candidate.unsupported.empty() || candidate.cost.seconds() > least_seconds;
+  });
+  if (next == candidates.end() || !next->unsupported.empty()) return "the only one that can serve";
+  char times[32];
+  std::snprintf(times, sizeof times, "%.2f", next->cost.seconds() / least_seconds);
+  return std::string("least predicted time, ") + times + "x ahead of " + next->algorithm;
 }
 
 std::size_t workspace_bytes(const Plan& plan) {
@@ -102,8 +129,10 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
                 {problem.pairs.size(), problem.largest_pairs(), problem.rows + problem.columns, element_bytes});
 
   Plan plan{.problem = problem, .machine = machine, .shared_method = shared_method};
-  const bool is_named = algorithm != "auto";
-  const NamedAlgorithm named = is_named ? parse_algorithm(algorithm) : NamedAlgorithm{};
+  const Winner* const winner = algorithm == "auto" ? measured_winner(machine, problem) : nullptr;
+  const bool is_named = algorithm != "auto" || winner != nullptr;
+  const NamedAlgorithm named =
+      is_named ? parse_algorithm(winner != nullptr ? winner->algorithm : algorithm) : NamedAlgorithm{};
   if (is_named) check_can_serve(named, problem);
   for (auto& [ranked, candidate] : rank_all(named, problem, machine)) {
     if (is_named ? ranked == named.algorithm : plan.candidates.empty()) {
@@ -112,7 +141,9 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
     }
     plan.candidates.push_back(std::move(candidate));
   }
-  plan.reason = is_named ? "named by the caller or by DSOP_ALGORITHM" : why_first(plan.candidates);
+  plan.reason = winner != nullptr ? "measured to be the fastest on this machine"
+                : is_named        ? "named by the caller or by DSOP_ALGORITHM"
+                                  : why_first(plan.candidates);
   plan.pair_bounds.assign(1, 0);
   for (const std::size_t pairs : problem.pairs) plan.pair_bounds.push_back(plan.pair_bounds.back() + pairs);
   choose_exchanges(plan);
