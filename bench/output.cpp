@@ -27,7 +27,7 @@ void print_ratio_intervals(std::ostream& out, const std::vector<Measurement>& me
     if (&row == &base) continue;
     std::vector<double> ratios = row.samples.observations();
     for (std::size_t i = 0; i < ratios.size(); ++i) ratios[i] = base_seconds[i] / ratios[i];
-    const Interval interval = median_interval(ratios);
+    const Interval interval = median_interval(ratios, base.samples.observations_confidence());
     out << ' ' << row.algorithm << ' ' << interval.low << ".." << interval.high;
   }
   out << '\n';
@@ -92,6 +92,7 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
   for (const Measurement& row : measurements)
     for (std::size_t repetition = 0; repetition < row.samples.seconds.size(); ++repetition) {
       const Problem& problem = row.problem;
+      const Interval interval = row.samples.interval(repetition);
       nlohmann::ordered_json json{
           {"family", "outer-product"},
           {"algorithm", row.algorithm},
@@ -111,6 +112,8 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
           {"predicted_seconds", nullptr},
           {"repetition", static_cast<std::size_t>(row.samples.first_repetition) + repetition},
           {"seconds", row.samples.seconds[repetition]},
+          {"median_interval",
+           {{"low", interval.low}, {"high", interval.high}, {"look_confidence", row.samples.look_confidence}}},
           {"machine", nullptr},
           {"host", host},
       };

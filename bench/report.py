@@ -30,7 +30,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--base", metavar="ALGORITHM", help=f"base case of the speedups (default: {DEFAULT_BASE})")
     parser.add_argument("--title", metavar="TEXT", default="Sums of outer products", help="heading of the page")
     parser.add_argument("--interval", choices=sorted(ESTIMATORS), default="order",
-                        help="95 %% interval of run times: order statistics (default) or percentile bootstrap")
+                        help="95 %% interval of run times: order statistics (default; under the "
+                        "benchmark's stopping rule where a row states one) or percentile bootstrap")
     return parser.parse_args(arguments)
 
 

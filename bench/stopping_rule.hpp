@@ -21,6 +21,8 @@ class StoppingRule {
   bool looks_at(std::size_t samples) const;
   bool enough(std::span<const double> samples) const;
   Interval interval(std::span<const double> samples) const { return median_interval(samples, confidence_); }
+  /// Of the interval at one look.
+  double confidence() const { return confidence_; }
 
  private:
   static constexpr std::size_t first_look = 12;

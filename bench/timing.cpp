@@ -38,7 +38,10 @@ std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Conte
 
   const int first_iteration = simulation_facts().is_null() ? 0 : 1;  // 0 warms up
   std::vector<Samples> samples(contenders.size());
-  for (Samples& s : samples) s.first_repetition = protocol.first_repetition;
+  for (Samples& s : samples) {
+    s.first_repetition = protocol.first_repetition;
+    s.look_confidence = rule.confidence();
+  }
   for (int repetition = 0; repetition < protocol.repetitions; ++repetition) {
     for (Samples& s : samples) s.seconds.emplace_back();
     const auto all_enough = [&] {

@@ -8,6 +8,8 @@
 
 #include <dsop/transport.hpp>
 
+#include "statistics.hpp"
+
 namespace dsop::bench {
 
 /// Repetitions of iterations, as in the DSOP paper: a repetition's first iteration is dropped, its observation is the
@@ -26,11 +28,19 @@ class Samples {
  public:
   std::vector<std::vector<std::vector<double>>> seconds;
   int first_repetition = 0;  ///< the number of seconds[0]
+  double look_confidence =
+      0.95;  ///< of an interval, so that a repetition's stopping rule leaves 0.95 over all its looks
 
   /// Of one repetition: each iteration's time is that of its slowest rank.
   std::vector<double> iteration_seconds(std::size_t repetition) const;
+  /// A 95 % interval of one repetition's median, whatever ended the repetition.
+  Interval interval(std::size_t repetition) const {
+    return median_interval(iteration_seconds(repetition), look_confidence);
+  }
   /// What medians and intervals are made of: with several repetitions the median of each, else all iterations.
   std::vector<double> observations() const;
+  /// The confidence to ask of an interval made of observations, or of ratios of them, to get 0.95.
+  double observations_confidence() const { return seconds.size() == 1 ? look_confidence : 0.95; }
 };
 
 struct Contender {

@@ -5,6 +5,7 @@ Usage: command_line_test.py DSOP_BENCH README [MPIRUN]
 """
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -162,6 +163,22 @@ class OnThreads(Refusing):
             rows = [json.loads(text) for text in Path(out).read_text().splitlines()]
         self.assertEqual([(row.get("job"), row["repetition"]) for row in rows], [(None, 0), ("77", 5), ("77", 6)])
         self.assert_refused(run("outer-product", "--first-repetition", "-1"), "--first-repetition", "-1")
+
+    def test_intervals_know_the_stopping_rule(self) -> None:
+        """Looks at 12, 24 and 40 samples, each at 1 - 0.05 / 3, so that all together miss the median in 5 % of runs."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = f"{folder}/rows.jsonl"
+            line = ["outer-product", "--ranks", "2", "--rows", "20", "--algorithm", "allgather", "--iterations", "40", "--out", out]
+            self.assertEqual(run(*line, "--precision", "1%").returncode, 0)
+            self.assertEqual(run(*line).returncode, 0)
+            stopped, whole = [json.loads(text) for text in Path(out).read_text().splitlines()]
+        for row, confidence in ((stopped, 1 - 0.05 / 3), (whole, 0.95)):
+            self.assertAlmostEqual(row["median_interval"]["look_confidence"], confidence)
+            samples = sorted(map(max, row["seconds"]))
+            missed = [math.comb(len(samples), below) / 2 ** (len(samples) - 1) for below in range(len(samples) // 2)]
+            depth = max(depth for depth in range(len(missed)) if sum(missed[:depth + 1]) <= 1 - confidence)
+            self.assertEqual([row["median_interval"]["low"], row["median_interval"]["high"]],
+                             [samples[depth], samples[-1 - depth]])
 
     def test_json_lines_of_rivals(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -19,9 +19,11 @@ BENCH = Path(__file__).resolve().parent.parent / "bench"
 sys.path.insert(0, str(BENCH))
 
 from report_fixture import fixture, host, row  # noqa: E402
-from report_parts.intervals import bootstrap_estimate, order_estimate, order_statistic_ranks  # noqa: E402
+from report_parts.intervals import Estimate, bootstrap_estimate, order_estimate, order_statistic_ranks  # noqa: E402
+from report_parts.heat_maps import rate_families  # noqa: E402
+from report_parts.measures import run_times  # noqa: E402
 from report_parts.rows import BadRow, Problem, parse_row  # noqa: E402
-from report_parts.sections import make_sections  # noqa: E402
+from report_parts.sections import PLANNER, make_sections  # noqa: E402
 from report_parts.volumes import FORMULA_WORDS, least_words  # noqa: E402
 
 
@@ -106,6 +108,7 @@ class RowTest(unittest.TestCase):
             (json.dumps(row(predicted_seconds="fast")), "'predicted_seconds'"), (json.dumps(row(columns=10**400)), "'columns'"),
             (json.dumps(row(host={"hostname": "a"})), "'host.cpu' is missing"),
             (json.dumps(row(host=host() | {"date": "yesterday"})), "'host.date'"),
+            (json.dumps(row(median_interval={"low": 2, "high": 1})), "'median_interval'"),
             (json.dumps(row(family="sparse")), "'family' is \"sparse\""),
         ]
         for line, reason in cases:
@@ -133,6 +136,41 @@ class SectionTest(unittest.TestCase):
                 row(job=8, repetition=1, host=host() | {"hostname": "node102"})]
         sections, _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
         self.assertEqual([len(section.rows) for section in sections], [2])
+
+
+    def test_ranks_on_as_many_nodes_are_one_setting(self) -> None:
+        rows = [row(ranks=2, host=host() | {"nodes": 2}), row(host=host() | {"nodes": 4}), row(host=host() | {"nodes": 2})]
+        rows += [row(ranks=ranks, host=host() | {"nodes": ranks, "hostname": f"n-{ranks}", "simulated": {"platform": "tree"}})
+                 for ranks in (4, 8)]
+        sections, _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
+        self.assertEqual([[one.problem.ranks for one in section.rows] for section in sections], [[2, 4], [4], [4, 8]])
+
+    def test_simulated_platforms_are_a_family_of_rates(self) -> None:
+        rows = [row(host=host() | {"simulated": {"platform": name, "link_rate": rate, "selector": selector}})
+                for name, rate, selector in (("tree", "10Gbps", "a"), ("star", "1Gbps", "a"), ("tree", "10Gbps", "b"))]
+        sections, _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
+        families = [[section.setting.rate for section in family] for family in rate_families(sections)]
+        self.assertEqual(sorted(families), [["10Gbps"], ["1Gbps", "10Gbps"]])
+
+
+class StatedIntervalTest(unittest.TestCase):
+    """What the benchmark states of one job's median goes before what its samples would give, for they ended early."""
+
+    def test_used_for_one_job(self) -> None:
+        times = [[seconds] * 4 for seconds in (1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9)]
+        stated = {"low": 0.9, "high": 2.5, "look_confidence": 0.98}
+        def estimates(interval: str, *repetitions: int) -> list[Estimate]:
+            rows = [row(seconds=times, median_interval=stated, repetition=number) for number in repetitions]
+            [section], _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
+            return [time.seconds for time in run_times(section, interval)]
+
+        [found] = estimates("order", 0)
+        self.assertEqual((found.low, found.high, found.coverage), (0.9, 2.5, 0.95))
+        self.assertIn("stopping rule", found.method)
+        [found] = estimates("bootstrap", 0)
+        self.assertEqual(found.method, "percentile bootstrap")
+        [found] = estimates("order", 0, 1)
+        self.assertEqual((found.low, found.method), (1.45, "order statistics"))
 
 
 class ReportTest(unittest.TestCase):
@@ -187,6 +225,7 @@ class ReportTest(unittest.TestCase):
         self.assertAlmostEqual(float(base["median_seconds"]), 0.0325)
         self.assertEqual((float(base["low_seconds"]), float(base["high_seconds"])), (0.020, 0.080))
         self.assertEqual(float(base["coverage"]), 1 - 2 / 2**6)
+        self.assertEqual(base["interval_by"], "order statistics")
 
     def test_speedups(self) -> None:
         """The ratios are 20, 25, 30, 35, 40, 80 over 25, times two; percentiles lie half-way between neighbours."""
@@ -212,6 +251,13 @@ class ReportTest(unittest.TestCase):
         self.assertEqual((winner["second"], winner["clear"], winner["planner_choice"]),
                          ("generalized-rabenseifner", "yes", "allgather"))
         self.assertAlmostEqual(float(winner["lead"]), 5.0)
+
+
+    def test_the_planners_run_is_no_contender(self) -> None:
+        """As fast as what it chose, it would be the second best of every problem, and its bytes are those of its choice."""
+        for kind in ("winners", "volumes"):
+            self.assertFalse([one for one in table(self.folder, f"section1-{kind}") if PLANNER in one.values()])
+        self.assertTrue([one for one in table(self.folder, "section1-run-times") if one["algorithm"] == PLANNER])
 
 
 class SmallReportTest(unittest.TestCase):

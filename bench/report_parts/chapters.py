@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from .curves import draw_run_times, draw_speedups, draw_volumes
@@ -21,7 +22,7 @@ def heading_of(section: Section) -> str:
     setting = section.setting
     where = f"emulated cluster {setting.cluster}" if setting.cluster else setting.machine
     if setting.is_simulated:
-        where = "simulated " + where
+        where = f"simulated {where}, {json.loads(setting.simulated).get('latency_factors', 'unknown')} latency factors"
     return f"Section {section.number}: {setting.dtype}, {setting.transport}, {where}, commit {setting.commit}"
 
 
@@ -85,7 +86,7 @@ def section_chapter(section: Section, base: str, interval: str, looks: dict[str,
         chapter.notes.append(f"{len(names)} hosts' names, one for each job's first node: {', '.join(names)}.")
     times = run_times(section, interval)
     unpaired = _add_speedups(chapter, section, base, looks, folder)
-    chapter.pictures += draw_run_times(section, times, interval, looks, folder)
+    chapter.pictures += draw_run_times(section, times, looks, folder)
     chapter.tables.append(run_time_table(section, times))
     if all(cell.is_exact for cell in section.cells.values()):
         chapter.left_out.append("Spread of the times: the simulator gave every iteration of a row the same time.")

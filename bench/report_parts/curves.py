@@ -175,11 +175,11 @@ def draw_speedups(section: Section, speedups: list[Speedup], base: str, looks: d
                              values, _draw_speedup, background)
 
 
-def draw_run_times(section: Section, times: list[RunTime], interval: str, looks: dict[str, Look], folder: Path) -> list[Picture]:
+def draw_run_times(section: Section, times: list[RunTime], looks: dict[str, Look], folder: Path) -> list[Picture]:
     by_jobs = any(time.cell.unit == "repetition" for time in times)
-    name = {"order": "by order statistics", "bootstrap": "by percentile bootstrap"}[interval]
+    name = " or ".join(sorted({time.seconds.method for time in times}))
     caption = (
-        f"Run time, {section.setting.verb}: the median and its 95 % interval {name}. A sample is "
+        f"Run time, {section.setting.verb}: the median and its 95 % interval by {name}. A sample is "
         + ("one job's median over its iterations of the slowest rank" if by_jobs else "one iteration's slowest rank")
         + (", or, where there was one job only, one iteration of it. " if by_jobs else
            "; all samples come from one job, so the interval says nothing about other jobs. ")

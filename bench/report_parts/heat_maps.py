@@ -139,8 +139,7 @@ def rate_families(sections: list[Section]) -> list[list[Section]]:
     """Sections that differ in the link rate only, in the order of the rates."""
     families: dict[Setting, list[Section]] = {}
     for section in sections:
-        without_rate = replace(section.setting, cluster=section.setting.cluster_without_rate)
-        families.setdefault(without_rate, []).append(section)
+        families.setdefault(section.setting.without_rate(), []).append(section)
     return [sorted(family, key=lambda one: rate_bits_per_second(one.setting.rate)) for family in families.values()]
 
 
@@ -160,9 +159,15 @@ def _maps_over_ranks(winners: list[Winner]) -> list[Map]:
     return panels
 
 
+def _rate_name(section: Section) -> str:
+    """Simulated rates come with a platform each."""
+    rate = section.setting.rate or "not set"
+    return f"{section.setting.machine}\n{rate}" if section.setting.is_simulated else rate
+
+
 def _maps_over_rates(family: list[Section], winners: dict[int, list[Winner]]) -> list[Map]:
     """A panel for each pairs and shape and for three sizes of them; P across, rates up."""
-    rates = [section.setting.rate or "not set" for section in family]
+    rates = [_rate_name(section) for section in family]
     by_problem: dict[tuple[int, str, float], dict[tuple[str, str], Winner]] = {}
     for section, rate in zip(family, rates):
         for one in winners[section.number]:
@@ -196,7 +201,7 @@ def draw_winners_over_rates(family: list[Section], winners: dict[int, list[Winne
                        "the middle and the largest N. Each row of a map comes from a section of its own.",
                        any(one.choice_differs for one in shown))
     picture = Picture(f"{first.slug}-winners-over-rates", "Fastest algorithm over ranks and link rate", caption)
-    rates = ", ".join(section.setting.rate or "not set" for section in family)
-    without_rate = replace(first, setting=replace(first.setting, cluster=first.setting.cluster_without_rate))
+    rates = ", ".join(_rate_name(section).replace("\n", ": ") for section in family)
+    without_rate = replace(first, setting=first.setting.without_rate())
     small_print = f"{facts_text(without_rate, [one.problem.ranks for one in shown])}; link rates {rates}"
     return _draw_maps(first, small_print, _maps_over_rates(family, winners), picture, ("ranks, P", "link rate"), looks, folder)

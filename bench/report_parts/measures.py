@@ -8,9 +8,9 @@ from typing import Callable
 
 import numpy as np
 
-from .intervals import Estimate, bootstrap_estimate, bootstrap_ratio_estimate, order_estimate
+from .intervals import Estimate, bootstrap_estimate, bootstrap_ratio_estimate, order_estimate, stated_estimate
 from .rows import Problem, Refusal
-from .sections import Cell, Section
+from .sections import PLANNER, Cell, Section
 
 ESTIMATORS: dict[str, Callable[[np.ndarray], Estimate]] = {"order": order_estimate, "bootstrap": bootstrap_estimate}
 
@@ -91,6 +91,9 @@ class Winner:
 
 
 def run_time(cell: Cell, interval: str) -> RunTime:
+    """By order statistics, the interval that the benchmark states for a single job is used where its row carries one."""
+    if interval == "order" and cell.stated_interval is not None:
+        return RunTime(cell, len(cell.sample), stated_estimate(cell.sample, *cell.stated_interval))
     return RunTime(cell, len(cell.sample), ESTIMATORS[interval](cell.sample))
 
 
@@ -157,7 +160,7 @@ def winners(section: Section, interval: str) -> list[Winner]:
     """The winner of every problem that two algorithms or more ran on."""
     found = []
     for problem in section.problems:
-        cells = section.contenders(problem)
+        cells = [cell for cell in section.contenders(problem) if cell.algorithm != PLANNER]
         times = sorted((run_time(cell, interval) for cell in cells), key=lambda time: time.seconds.median)
         if len(times) < 2:
             continue

@@ -47,6 +47,7 @@ class Row:
     job: str
     repetition: int
     seconds: np.ndarray
+    median_interval: tuple[float, float] | None
     bytes_sent: int | None
     messages_sent: int | None
     flops: float | None
@@ -80,6 +81,11 @@ def _is_number(value: Any) -> bool:
     return _is_integer(value) or (isinstance(value, float) and math.isfinite(value))
 
 
+def _is_interval(value: Any) -> bool:
+    return isinstance(value, dict) and all(_is_number(value.get(end)) for end in ("low", "high")) \
+        and 0 < value["low"] <= value["high"]
+
+
 def _is_date(value: Any) -> bool:
     try:
         datetime.fromisoformat(value)
@@ -96,6 +102,7 @@ TEXT: Check = (lambda value: isinstance(value, str) and value != "", "a text tha
 TEXT_OR_NUMBER: Check = (lambda value: TEXT[0](value) or _is_number(value), "a text or a number")
 DATE: Check = (_is_date, "an ISO 8601 date")
 OBJECT: Check = (lambda value: isinstance(value, dict), "an object")
+INTERVAL: Check = (_is_interval, "an object with numbers 0 < low <= high")
 BOOLEAN: Check = (lambda value: isinstance(value, bool), "true or false")
 NUMBERS: Check = (lambda value: isinstance(value, list) and all(map(NOT_NEGATIVE[0], value)),
                   "a list of numbers of at least 0")
@@ -113,6 +120,7 @@ NULLABLE: dict[str, Check] = {
 }
 OPTIONAL: dict[str, Check] = {
     "auto_choice": TEXT, "repetition": COUNT, "job": TEXT_OR_NUMBER, "external": BOOLEAN, "wire_bytes_per_host": NUMBERS,
+    "median_interval": INTERVAL,
 }
 HOST_REQUIRED: dict[str, Check] = {"hostname": TEXT, "cpu": TEXT, "cores": POSITIVE_INTEGER, "commit": TEXT, "date": DATE}
 HOST_NULLABLE: dict[str, Check] = {"mpi": TEXT_OR_NUMBER, "blas": TEXT_OR_NUMBER, "threads": TEXT_OR_NUMBER}
@@ -168,11 +176,13 @@ def parse_row(text: str | bytes, source: str) -> Row:
         raise BadRow(f"'wrong' is {fields['wrong']}: the result was WRONG, so its time means nothing; expected 0 or null")
     seconds = _seconds(fields["seconds"], fields["ranks"])
     job = fields.get("job")
+    interval = fields.get("median_interval")
     return Row(
         source=source, family=fields["family"], algorithm=fields["algorithm"], external=external,
         problem=Problem(fields["ranks"], fields["pairs"], fields["rows"], fields["columns"]),
         dtype=fields["dtype"], transport=fields["transport"], job="" if job is None else str(job),
         repetition=fields.get("repetition") or 0, seconds=seconds,
+        median_interval=(interval["low"], interval["high"]) if interval else None,
         bytes_sent=fields.get("bytes_sent"), messages_sent=fields.get("messages_sent"), flops=fields.get("flops"),
         wrong=fields.get("wrong"), predicted_seconds=fields.get("predicted_seconds"),
         auto_choice=fields.get("auto_choice"), wire_bytes_per_host=tuple(fields.get("wire_bytes_per_host") or ()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from .rows import Problem, Refusal, Row
 
 Observation = tuple[str, int]  # job and repetition
+PLANNER = "auto"  # the name under which the planner's choice was run
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Setting:
     machine: str
     cpu: str
     cores: int
-    nodes: int
+    ranks_a_node: float | None  # None: all ranks on one machine, or simulated
     mpi: str
     blas: str
     threads: str
@@ -42,16 +43,21 @@ class Setting:
 
     @property
     def rate(self) -> str:
-        """The link rate as written in the cluster's description, or an empty text."""
+        """The link rate as written in the description of the emulated cluster or of the simulation, or an empty text."""
+        if self.is_simulated:
+            return str(json.loads(self.simulated).get("link_rate") or "")
         match = re.search(r"\brate=(\S+)", self.cluster)
         return match.group(1) if match else ""
 
-    @property
-    def cluster_without_rate(self) -> str:
-        return re.sub(r"\s*\brate=\S+", "", self.cluster)
+    def without_rate(self) -> Setting:
+        """What settings have in common that differ in the link rate; simulated ones then differ in the platform too."""
+        if not self.is_simulated:
+            return replace(self, cluster=re.sub(r"\s*\brate=\S+", "", self.cluster))
+        facts = {key: value for key, value in json.loads(self.simulated).items() if key not in ("platform", "link_rate")}
+        return replace(self, machine="several platforms", simulated=json.dumps(facts, sort_keys=True))
 
     def ranks_share_cores(self, ranks: int) -> bool:
-        return not self.is_simulated and ranks > self.cores * self.nodes
+        return not self.is_simulated and (ranks if self.ranks_a_node is None else self.ranks_a_node) > self.cores
 
 
 def rate_bits_per_second(rate: str) -> float:
@@ -66,10 +72,13 @@ def setting_of(row: Row) -> Setting:
     host = row.host
     name = host["hostname"]
     simulated = host.get("simulated")
+    nodes = host.get("nodes") or 1
+    machine = re.sub(r"\d+", "#", name) if row.job else name
     return Setting(
         family=row.family, dtype=row.dtype, transport=row.transport,
-        machine=re.sub(r"\d+", "#", name) if row.job else name,
-        cpu=host["cpu"], cores=host["cores"], nodes=host.get("nodes") or 1,
+        machine=machine if simulated is None else str(simulated.get("platform", "a platform")),
+        cpu=host["cpu"], cores=host["cores"],
+        ranks_a_node=None if nodes == 1 or simulated is not None else row.problem.ranks / nodes,
         mpi=_text(host["mpi"]), blas=_text(host["blas"]), threads=_text(host["threads"]), commit=host["commit"],
         cluster=" ".join((host.get("cluster") or "").split()),
         simulated=json.dumps(simulated, sort_keys=True) if simulated is not None else "")
@@ -103,6 +112,11 @@ class Cell:
         """Whether a simulator gave every iteration the same time, so that there is nothing to estimate."""
         simulated = all(row.host.get("simulated") is not None for row in self.rows.values())
         return simulated and float(np.ptp(self.iterations)) <= 1e-9 * float(self.iterations.max())
+
+    @property
+    def stated_interval(self) -> tuple[float, float] | None:
+        """The benchmark's own interval of the median, where the sample is the iterations of one job."""
+        return next(iter(self.rows.values())).median_interval if len(self.rows) == 1 else None
 
     @property
     def unit(self) -> str:
@@ -143,7 +157,7 @@ class Section:
 
 
 def _setting_order(setting: Setting) -> tuple[object, ...]:
-    return (setting.is_simulated, setting.machine, setting.cluster_without_rate, setting.transport, setting.dtype,
+    return (setting.is_simulated, setting.machine, setting.without_rate().cluster, setting.transport, setting.dtype,
             rate_bits_per_second(setting.rate), str(setting))
 
 

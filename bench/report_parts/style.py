@@ -116,19 +116,20 @@ def facts_text(section: Section, ranks: list[int]) -> str:
     setting = section.setting
     dates = sorted({row.host["date"][:10] for row in section.rows})
     days = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    host = (f"{setting.machine}: {setting.cpu}, {setting.cores} cores"
-            + (f" a node, {setting.nodes} nodes" if setting.nodes > 1 else ""))
+    processor = f"{setting.cpu}, {setting.cores} cores"
+    several = setting.ranks_a_node is not None
     if setting.is_simulated:
         details = json.loads(setting.simulated)
         platform = ", ".join(f"{key} {_detail(details[key])}" for key in details)
-        parts = [f"Simulated {days}: {platform} (the simulator ran on {host})"]
+        parts = [f"Simulated {days}: {platform} (the simulator ran on {processor})"]
     else:
-        parts = [f"Measured {days} on {host}"]
+        parts = [f"Measured {days} on {setting.machine}: {processor}"
+                 + (f" a node, {setting.ranks_a_node:g} ranks a node" if several else "")]
     parts.append(f"{ranks_text(ranks)} ranks, transport {setting.transport}")
     crowded = {count for count in ranks if setting.ranks_share_cores(count)}
     if crowded:
         which = "the ranks" if crowded == set(ranks) else f"{ranks_text(crowded)} ranks"
-        parts.append(f"{which} share {setting.cores * setting.nodes} cores")
+        parts.append(f"{which} share {setting.cores} cores" + (" a node" if several else ""))
     if setting.cluster:
         parts.append(f"emulated cluster: {setting.cluster}")
     parts.append(f"MPI: {setting.mpi}; BLAS: {setting.blas}; threads: {setting.threads}; {setting.dtype}; "

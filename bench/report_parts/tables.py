@@ -30,10 +30,11 @@ def _keys(section: Section, cell: Cell) -> list[Value]:
 
 
 def run_time_table(section: Section, times: list[RunTime]) -> Table:
-    columns = KEYS + ["sample_is", "samples", "median_seconds", "low_seconds", "high_seconds", "coverage"]
+    columns = KEYS + ["sample_is", "samples", "median_seconds", "low_seconds", "high_seconds", "coverage",
+                      "interval_by"]
     return Table(f"{section.slug}-run-times", columns, [
         _keys(section, time.cell) + [time.cell.unit, time.samples, time.seconds.median, time.seconds.low,
-                                     time.seconds.high, time.seconds.coverage] for time in times])
+                                     time.seconds.high, time.seconds.coverage, time.seconds.method] for time in times])
 
 
 def speedup_table(section: Section, speedups: list[Speedup]) -> Table:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from .rows import Problem
-from .sections import Cell, Section
+from .sections import PLANNER, Cell, Section
 
 ELEMENT_BYTES = {"f32": 4, "f64": 8}
 
@@ -79,6 +79,8 @@ def volumes(section: Section) -> list[Volume]:
     element_bytes = ELEMENT_BYTES[section.setting.dtype]
     found = []
     for (problem, algorithm), cell in sorted(section.cells.items(), key=lambda item: item[0]):
+        if algorithm == PLANNER:  # sends what its choice sends
+            continue
         rows = list(cell.rows.values())
         formula = FORMULA_WORDS.get(algorithm)
         found.append(Volume(

@@ -118,6 +118,12 @@ def placed(hosts: list[str], ranks: int, placement: str) -> list[str]:
     return random.Random(int(seed[1])).sample(hosts, ranks)
 
 
+def link_rate(platform: Path) -> str | None:
+    """Of a host's link, as the platform writes it; None where hosts stand one by one."""
+    clusters = [element.attrib["bw"] for element in ElementTree.parse(platform).iter("cluster")]
+    return clusters[0] if clusters else None
+
+
 def selector_flags(selector: str) -> list[str]:
     flags = SELECTORS.get(selector, selector.split())
     if not flags or not all(flag.startswith("smpi/") for flag in flags):
@@ -158,6 +164,7 @@ def main() -> int:
     machine = machine_of(platform, options)
     facts = {
         "platform": options.platform,
+        "link_rate": link_rate(platform),
         "selector": options.selector,
         "latency_factors": options.latency_factors,
         "placement": options.placement,
