@@ -20,8 +20,8 @@ struct Machine {
   std::string source = "default (10 Gbit/s cluster)";  ///< where the numbers come from; takes no part in ==
 
   /// Seconds from the start of a send until the receiver has all of the message and the next may start:
-  /// max(L + 2 o, g) + bytes G.
-  double message_seconds(std::size_t bytes) const;
+  /// max(L + 2 o, g) + bytes G. `bytes` may be sent as several messages, one right after the other: g more for each.
+  double message_seconds(std::size_t bytes, std::size_t messages = 1) const;
   /// Seconds for n x m elements of type `type` with inner dimension K, written once.
   double product_seconds(double n, double m, double K, DataType type) const;
   /// Seconds to add one vector to another: two reads and one write an element.

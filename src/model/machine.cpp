@@ -7,8 +7,9 @@
 
 namespace dsop {
 
-double Machine::message_seconds(std::size_t bytes) const {
+double Machine::message_seconds(std::size_t bytes, std::size_t messages) const {
   return std::max(latency_seconds + 2 * overhead_seconds, gap_seconds) +
+         (static_cast<double>(messages) - 1) * std::max(gap_seconds, overhead_seconds) +
          static_cast<double>(bytes) * gap_per_byte_seconds;
 }
 
