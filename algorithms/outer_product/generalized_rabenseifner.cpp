@@ -1,11 +1,11 @@
 // Generalized Rabenseifner: the contribution of the DSOP paper (Enderlin et al. 2021).
 //
-//   1. Ring allgather of all factors.
+//   1. Allgather of all factors.
 //   2. Rank r makes its block of rows of G, sizes differing by at most one row.
-//   3. Ring allgather of the blocks of rows.
+//   3. Allgather of the blocks of rows.
 //
-// An element is computed by one rank and sent to the others. The rings keep the volume least for every P.
-// Cost: 2 (P-1) messages; (P-1) k (n+m) + (P-1)/P n m words; 2 k n m flops.
+// An element is computed by one rank and sent to the others. The paper gathers round rings; here, in the cheapest way.
+// Cost: that of two allgathers, (P-1) k (n+m) + (P-1)/P n m words; 2 k n m flops.
 #include "kernels/outer_product.hpp"
 #include "outer_product/gather_factors.hpp"
 #include "patterns/blocks.hpp"

@@ -13,10 +13,14 @@ struct Traffic {
   std::size_t bytes = 0;
 
   Traffic operator+(const Traffic& other) const { return {messages + other.messages, bytes + other.bytes}; }
+  /// Becomes the larger number of each.
+  void raise_to(const Traffic& other);
+  bool operator==(const Traffic&) const = default;
 };
 
 /// Hands everything on to another transport, which must outlive it, and counts what its rank sends. The exchange of
-/// headers that opens each call is counted apart. What native_allreduce sends can't be seen.
+/// headers that opens each call is counted apart. What native collectives send can't be
+/// seen.
 class CountingTransport final : public Transport {
  public:
   explicit CountingTransport(Transport& inner) : inner_(inner) {}
@@ -27,6 +31,10 @@ class CountingTransport final : public Transport {
   Machine default_machine() const override { return inner_.default_machine(); }
   bool has_native_collectives() const override { return inner_.has_native_collectives(); }
   void native_allreduce(std::span<std::byte> data, DataType type) override { inner_.native_allreduce(data, type); }
+  void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override {
+    inner_.native_allgather(data, bounds_bytes);
+  }
+  void progress() override { inner_.progress(); }
 
   const Traffic& payload() const { return payload_; }
   const Traffic& agreement() const { return agreement_; }

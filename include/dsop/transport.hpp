@@ -83,10 +83,15 @@ class Transport {
   /// Returns when the message has been sent, or received.
   void wait(Request& request);
 
-  /// Whether native_allreduce exists: the MPI library's own MPI_Allreduce, the baseline that users compare with.
+  /// Lets messages that are under way get on where they need the processor for it; returns at once.
+  virtual void progress() {}
+
+  /// Whether the MPI library's own MPI_Allreduce and MPI_Allgatherv can be called: baselines that users compare with.
   virtual bool has_native_collectives() const { return false; }
   /// Sums `data` (elements of the given type) over all ranks, in place.
   virtual void native_allreduce(std::span<std::byte> data, DataType type);
+  /// Brings rank r's bytes bounds_bytes[r] .. bounds_bytes[r + 1] of `data` to all ranks.
+  virtual void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes);
 
   /// What dsop's calls remember between two calls on this communicator; made on first use.
   CallState& calls();

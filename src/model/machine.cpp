@@ -27,8 +27,9 @@ double step_seconds(const Machine& machine, const StepSeconds& measured, std::si
 
 }  // namespace
 
-double Machine::message_seconds(std::size_t bytes) const {
-  return step_seconds(*this, ring_step_seconds, bytes);
+double Machine::message_seconds(std::size_t bytes, std::size_t messages) const {
+  return step_seconds(*this, ring_step_seconds, bytes) +
+         (static_cast<double>(messages) - 1) * std::max(gap_seconds, overhead_seconds);
 }
 
 double Machine::exchange_seconds(std::size_t bytes) const {

@@ -126,4 +126,30 @@ void MpiTransport::native_allreduce(std::span<std::byte> data, DataType type) {
   });
 }
 
+// In pieces of the whole array, from each of which every rank gives the part that lies in its block.
+void MpiTransport::native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) {
+  const auto ranks = static_cast<std::size_t>(size_);
+  counts_.resize(ranks);
+  offsets_.resize(ranks);
+  for_pieces(data.size(), largest_piece_bytes_, [&](std::size_t offset, int count) {
+    const auto within_piece = [&](std::size_t bound) {
+      return static_cast<int>(std::clamp(bound, offset, offset + static_cast<std::size_t>(count)) - offset);
+    };
+    for (std::size_t r = 0; r < ranks; ++r) {
+      offsets_[r] = within_piece(bounds_bytes[r]);
+      counts_[r] = within_piece(bounds_bytes[r + 1]) - offsets_[r];
+    }
+    check_mpi(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data.data() + offset, counts_.data(), offsets_.data(),
+                             MPI_BYTE, communicator_),
+              "MPI_Allgatherv");
+  });
+}
+
+// A probe makes the MPI library look after all its messages.
+void MpiTransport::progress() {
+  int found = 0;
+  check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, static_cast<int>(Tag::payload), communicator_, &found, MPI_STATUS_IGNORE),
+            "MPI_Iprobe");
+}
+
 }  // namespace dsop

@@ -28,7 +28,9 @@ class MpiTransport final : public Transport {
   std::string name() const override { return "mpi"; }
   Machine default_machine() const override { return {}; }
   bool has_native_collectives() const override { return true; }
+  void progress() override;
   void native_allreduce(std::span<std::byte> data, DataType type) override;
+  void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override;
 
  private:
   Request start_send(std::span<const std::byte> data, int to, Tag tag) override;
@@ -53,6 +55,8 @@ class MpiTransport final : public Transport {
   int rank_ = 0;
   int size_ = 1;
   Slots<Operation> slots_;
+  std::vector<int> counts_;  // of native_allgather, kept so that it allocates once
+  std::vector<int> offsets_;
 };
 
 }  // namespace dsop

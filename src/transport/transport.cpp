@@ -31,6 +31,10 @@ void Transport::native_allreduce(std::span<std::byte>, DataType) {
   throw Error("the transport " + name() + " has no MPI_Allreduce");
 }
 
+void Transport::native_allgather(std::span<std::byte>, std::span<const std::size_t>) {
+  throw Error("the transport " + name() + " has no MPI_Allgatherv");
+}
+
 CallState& Transport::calls() {
   if (!calls_) calls_ = std::make_unique<CallState>();
   return *calls_;

@@ -4,11 +4,19 @@ namespace dsop {
 
 namespace dense {
 AllgatherAlgorithm allgather_ring();
+AllgatherAlgorithm allgather_neighbor();
+AllgatherAlgorithm allgather_bruck();
+AllgatherAlgorithm allgather_recursive_doubling();
+AllgatherAlgorithm allgather_mpi();
 }  // namespace dense
 
 const Registry<AllgatherAlgorithm>& allgather_algorithms() {
   static const Registry<AllgatherAlgorithm> registry({
       dense::allgather_ring(),
+      dense::allgather_neighbor(),
+      dense::allgather_bruck(),
+      dense::allgather_recursive_doubling(),
+      dense::allgather_mpi(),
   });
   return registry;
 }

@@ -5,7 +5,7 @@
 //
 // Cost: P - 1 messages; all bytes but the right neighbour's.
 #include "patterns/ring.hpp"
-#include "dense/allgather.hpp"
+#include "dense/allgather/runs.hpp"
 
 namespace dsop::dense {
 namespace {
@@ -13,7 +13,10 @@ namespace {
 using patterns::Ring;
 
 void run(AllgatherCall& call) {
-  patterns::ring_allgather(call.transport, call.transport.rank(), [&](int rank) { return call.blocks(rank); });
+  const Ring ring(call.transport);
+  for (int s = 0; s < ring.size - 1; ++s)
+    exchange(call, {Run{ring.wrap(ring.rank - s), 1}}, ring.right(), {Run{ring.wrap(ring.rank - s - 1), 1}},
+             ring.left(), s, ring.size - 1);
 }
 
 Traffic sent(const AllgatherProblem& problem, int rank) {
