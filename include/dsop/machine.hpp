@@ -22,10 +22,14 @@ struct Machine {
   /// Seconds from the start of a send until the receiver has all of the message and the next may start:
   /// max(L + 2 o, g) + bytes G.
   double message_seconds(std::size_t bytes) const;
+  /// Seconds until a rank has sent and received so many messages of `bytes` in all, none of which waits for another.
+  double independent_messages_seconds(std::size_t messages, std::size_t bytes) const;
   /// Seconds for n x m elements of type `type` with inner dimension K, written once.
   double product_seconds(double n, double m, double K, DataType type) const;
   /// Seconds to add one vector to another: two reads and one write an element.
   double addition_seconds(double elements, DataType type) const;
+  /// Seconds to read or write so much of large arrays.
+  double memory_seconds(double bytes) const;
 
   bool operator==(const Machine& other) const;
 };

@@ -12,6 +12,11 @@ double Machine::message_seconds(std::size_t bytes) const {
          static_cast<double>(bytes) * gap_per_byte_seconds;
 }
 
+double Machine::independent_messages_seconds(std::size_t messages, std::size_t bytes) const {
+  if (messages == 0) return 0;
+  return message_seconds(bytes) + static_cast<double>(messages - 1) * std::max(2 * overhead_seconds, gap_seconds);
+}
+
 double Machine::product_seconds(double n, double m, double K, DataType type) const {
   const double rate = flops_per_second * 4 / static_cast<double>(bytes_of(type));
   return n * m * static_cast<double>(bytes_of(type)) / memory_bytes_per_second + 2 * K * n * m / rate;
@@ -19,6 +24,10 @@ double Machine::product_seconds(double n, double m, double K, DataType type) con
 
 double Machine::addition_seconds(double elements, DataType type) const {
   return 3 * elements * static_cast<double>(bytes_of(type)) / memory_bytes_per_second;
+}
+
+double Machine::memory_seconds(double bytes) const {
+  return bytes / memory_bytes_per_second;
 }
 
 bool Machine::operator==(const Machine& other) const {
