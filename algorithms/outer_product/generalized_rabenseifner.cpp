@@ -27,7 +27,7 @@ void run(OuterProductCall<T>& call) {
   allgather(call.transport, call.plan.gradient, std::span(G.data, G.rows * G.columns));
 }
 
-AllgatherProblem gradient_blocks(const Problem& problem) {
+AllgatherProblem gradient_blocks(const Problem& problem, double) {
   const Blocks rows(problem.rows, problem.ranks());
   AllgatherProblem blocks{{0}, problem.native_collectives};
   for (int r = 1; r <= problem.ranks(); ++r)
@@ -40,7 +40,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   const auto K = static_cast<double>(problem.total_pairs());
   const auto rows = static_cast<double>(Blocks(problem.rows, problem.ranks()).largest());
   const AllgatherProblem factors = factor_blocks(problem);
-  const AllgatherProblem parts = gradient_blocks(problem);
+  const AllgatherProblem parts = gradient_blocks(problem, 0);
   const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
   const AllgatherAlgorithm& gather_parts = cheapest_allgather(parts, machine);
 

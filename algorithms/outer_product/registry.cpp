@@ -8,6 +8,7 @@ namespace outer_product {
 OuterProductAlgorithm allgather();
 OuterProductAlgorithm allgather_over(const AllgatherAlgorithm& exchange);
 OuterProductAlgorithm generalized_rabenseifner();
+OuterProductAlgorithm generalized_rabenseifner_scattered();
 OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense);
 }  // namespace outer_product
 
@@ -16,6 +17,7 @@ const Registry<OuterProductAlgorithm>& outer_product_algorithms() {
     std::vector<OuterProductAlgorithm> algorithms{
         outer_product::allgather(),
         outer_product::generalized_rabenseifner(),
+        outer_product::generalized_rabenseifner_scattered(),
     };
     for (const AllgatherAlgorithm& exchange : allgather_algorithms())
       algorithms.push_back(outer_product::allgather_over(exchange));

@@ -1,6 +1,7 @@
 // The local arithmetic, charged at the stated rates. Its results are made only where memory is real, in the plainest
 // way.
 #include "kernels/add.hpp"
+#include "kernels/copy.hpp"
 #include "kernels/outer_product.hpp"
 
 #include <algorithm>
@@ -37,6 +38,14 @@ void add(std::span<T> sum, std::span<const T> left, std::span<const T> right) {
 }
 
 template <class T>
+void copy(MatrixView<const T> from, MatrixView<T> to) {
+  const simulated::Simulation& simulation = simulated::simulation();
+  simulated::charge(simulation.machine.memory_seconds(2.0 * static_cast<double>(from.rows * from.columns * sizeof(T))));
+  if (simulation.folded) return;
+  for (std::size_t i = 0; i < from.rows; ++i) std::copy_n(from.row(i), from.columns, to.row(i));
+}
+
+template <class T>
 void reserve_product(std::size_t) {}  // nothing is packed
 
 template void reserve_product<float>(std::size_t);
@@ -48,5 +57,7 @@ template void product(MatrixView<const double>, MatrixView<const double>, Matrix
                       ProductMethod);
 template void add(std::span<float>, std::span<const float>, std::span<const float>);
 template void add(std::span<double>, std::span<const double>, std::span<const double>);
+template void copy(MatrixView<const float>, MatrixView<float>);
+template void copy(MatrixView<const double>, MatrixView<double>);
 
 }  // namespace dsop::kernels

@@ -42,15 +42,17 @@ struct Machine {
   std::string source = "default (10 Gbit/s cluster)";  ///< where the numbers come from; takes no part in ==
 
   /// Seconds from the start of a send until the receiver has all of the message and the next may start:
-  /// max(L + 2 o, g) + bytes G, or between the measured steps of a ring. `bytes` may be sent as several messages, one
-  /// right after the other: g more for each.
+  /// max(L + 2 o, g) + bytes G, or between the measured steps of a ring. `bytes` may be sent as several messages, none
+  /// of which waits for another: a gap more for each.
   double message_seconds(std::size_t bytes, std::size_t messages = 1) const;
   /// The same where two ranks send to each other, which some networks and MPI libraries do at half the rate.
-  double exchange_seconds(std::size_t bytes) const;
+  double exchange_seconds(std::size_t bytes, std::size_t messages = 1) const;
   /// Seconds for n x m elements of type `type` with inner dimension K, written once.
   double product_seconds(double n, double m, double K, DataType type) const;
   /// Seconds to add one vector to another: two reads and one write an element.
   double addition_seconds(double elements, DataType type) const;
+  /// Seconds to read or write so much of large arrays.
+  double memory_seconds(double bytes) const;
 
   bool operator==(const Machine& other) const;
 };

@@ -19,21 +19,22 @@ double between_steps(const StepSeconds& seconds, double smallest_seconds, std::s
   return left_seconds + std::max(slope, 0.0) * (static_cast<double>(bytes) - left_bytes);
 }
 
-double step_seconds(const Machine& machine, const StepSeconds& measured, std::size_t bytes) {
+double step_seconds(const Machine& machine, const StepSeconds& measured, std::size_t bytes, std::size_t messages) {
   const double smallest_seconds = std::max(machine.latency_seconds + 2 * machine.overhead_seconds, machine.gap_seconds);
-  if (measured.back() > 0) return between_steps(measured, smallest_seconds, bytes);
-  return smallest_seconds + static_cast<double>(bytes) * machine.gap_per_byte_seconds;
+  const double further_seconds =
+      (static_cast<double>(messages) - 1) * std::max(2 * machine.overhead_seconds, machine.gap_seconds);
+  if (measured.back() > 0) return between_steps(measured, smallest_seconds, bytes) + further_seconds;
+  return smallest_seconds + static_cast<double>(bytes) * machine.gap_per_byte_seconds + further_seconds;
 }
 
 }  // namespace
 
 double Machine::message_seconds(std::size_t bytes, std::size_t messages) const {
-  return step_seconds(*this, ring_step_seconds, bytes) +
-         (static_cast<double>(messages) - 1) * std::max(gap_seconds, overhead_seconds);
+  return step_seconds(*this, ring_step_seconds, bytes, messages);
 }
 
-double Machine::exchange_seconds(std::size_t bytes) const {
-  return step_seconds(*this, exchange_step_seconds, bytes);
+double Machine::exchange_seconds(std::size_t bytes, std::size_t messages) const {
+  return step_seconds(*this, exchange_step_seconds, bytes, messages);
 }
 
 double Machine::product_seconds(double n, double m, double K, DataType type) const {
@@ -43,6 +44,10 @@ double Machine::product_seconds(double n, double m, double K, DataType type) con
 
 double Machine::addition_seconds(double elements, DataType type) const {
   return 3 * elements * static_cast<double>(bytes_of(type)) / memory_bytes_per_second;
+}
+
+double Machine::memory_seconds(double bytes) const {
+  return bytes / memory_bytes_per_second;
 }
 
 bool Machine::operator==(const Machine& other) const {

@@ -111,7 +111,7 @@ void choose_exchanges(Plan& plan) {
   plan.factors.problem = outer_product::factor_blocks(plan.problem);
   plan.factors.algorithm = &outer_product::exchange_of(*plan.algorithm, plan.factors.problem, plan.machine);
   if (plan.algorithm->gradient_blocks == nullptr) return;
-  plan.gradient.problem = plan.algorithm->gradient_blocks(plan.problem);
+  plan.gradient.problem = plan.algorithm->gradient_blocks(plan.problem, plan.parameter);
   plan.gradient.algorithm = &cheapest_allgather(plan.gradient.problem, plan.machine);
 }
 

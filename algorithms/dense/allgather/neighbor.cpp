@@ -56,7 +56,8 @@ double seconds(const AllgatherProblem& problem, const Machine& machine) {
   if (P == 1) return 0;
   std::size_t largest_couple_bytes = 0;
   for (int r = 0; r < P; r += 2) largest_couple_bytes = std::max(largest_couple_bytes, problem.bytes(r, 2));
-  return machine.message_seconds(problem.largest_bytes()) + (P / 2 - 1) * machine.message_seconds(largest_couple_bytes);
+  return machine.exchange_seconds(problem.largest_bytes()) +
+         (P / 2 - 1) * machine.exchange_seconds(largest_couple_bytes);
 }
 
 }  // namespace

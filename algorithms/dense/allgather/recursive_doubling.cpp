@@ -54,7 +54,7 @@ double seconds(const AllgatherProblem& problem, const Machine& machine) {
   for (int distance = 1; distance < cube.corners; distance *= 2) {
     Traffic busiest;
     for (int r = 0; r < cube.corners; ++r) busiest.raise_to(traffic(problem, held(cube, r, distance)));
-    seconds += machine.message_seconds(busiest.bytes, busiest.messages);
+    seconds += machine.exchange_seconds(busiest.bytes, busiest.messages);
   }
   if (!cube.has_extra()) return seconds;
   return seconds + machine.message_seconds(problem.largest_bytes()) + machine.message_seconds(problem.total_bytes());

@@ -1,0 +1,104 @@
+// Generalized Rabenseifner in which a rank gets only the parts of the factors that it needs: the "all-scatter" of the
+// DSOP paper's future work (Enderlin et al. 2021), with owners in a grid of p_r x p_c = P blocks of G.
+//
+//   1. Rank (i, j) gets the columns of block i of all A, and those of block j of all B, straight from their ranks.
+//   2. It makes its block of G.
+//   3. Allgather of the blocks. Where they are not whole rows (p_c > 1) they are made, and travel, packed.
+//   4. Packed blocks are copied to their places in G.
+//
+// An element is computed by one rank and sent to the others.
+// Cost: P - 1 messages and those of the allgather; about k (P-1) (n/p_r + m/p_c) + (P-1)/P n m words; 2 k n m flops.
+#include "kernels/copy.hpp"
+#include "kernels/outer_product.hpp"
+#include "outer_product/gather_factors.hpp"
+#include "outer_product/scatter_factors.hpp"
+
+namespace dsop::outer_product {
+namespace {
+
+Grid grid_of(const Problem& problem, double p_r) {
+  return {problem.rows, problem.columns, problem.ranks(), static_cast<int>(p_r)};
+}
+
+std::size_t packed_elements(const Problem& problem, const Grid& grid) {
+  return grid.width() > 1 ? problem.rows * problem.columns : 0;
+}
+
+template <class T>
+void run(OuterProductCall<T>& call) {
+  const Problem& problem = call.plan.problem;
+  const MatrixView<T> G = call.gradient;
+  const Grid grid = grid_of(problem, call.plan.parameter);
+  const std::size_t packed = packed_elements(problem, grid);
+  const std::span<T> parts = packed > 0 ? call.workspace.last(packed) : std::span<T>(G.data, G.rows * G.columns);
+  const auto part = [&](int r) {
+    const std::size_t offset = call.plan.gradient.problem.bounds_bytes[static_cast<std::size_t>(r)] / sizeof(T);
+    return MatrixView<T>(parts.data() + offset, grid.rows(r), grid.columns(r));
+  };
+
+  const Factors<T> needed = scatter_factors(call, grid);
+  kernels::product<T>(needed.a, needed.b, part(call.transport.rank()), call.scale, false);
+  allgather(call.transport, call.plan.gradient, parts);
+  for (int r = 0; packed > 0 && r < problem.ranks(); ++r)
+    kernels::copy<T>(part(r),
+                     G.row_range(grid.first_row(r), grid.rows(r)).column_range(grid.first_column(r), grid.columns(r)));
+}
+
+AllgatherProblem gradient_blocks(const Problem& problem, double p_r) {
+  const Grid grid = grid_of(problem, p_r);
+  AllgatherProblem blocks{{0}, problem.native_collectives};
+  for (int r = 0; r < problem.ranks(); ++r)
+    blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() + grid.rows(r) * grid.columns(r) * bytes_of(problem.type));
+  return blocks;
+}
+
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double p_r) {
+  const Grid grid = grid_of(problem, p_r);
+  const AllgatherProblem parts = gradient_blocks(problem, p_r);
+  const AllgatherAlgorithm& gather_parts = cheapest_allgather(parts, machine);
+  const auto K = static_cast<double>(problem.total_pairs());
+  const auto rows = static_cast<double>(grid.most_rows());
+  const auto columns = static_cast<double>(grid.most_columns());
+  const auto copied_bytes = static_cast<double>(packed_elements(problem, grid) * bytes_of(problem.type));
+
+  Cost cost;
+  for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(scattered_by(problem, grid, r) + gather_parts.sent(parts, r));
+  cost.flops = 2 * K * rows * columns;
+  cost.communication_seconds = scatter_seconds(problem, grid, machine) + gather_parts.seconds(parts, machine);
+  cost.arithmetic_seconds =
+      machine.product_seconds(rows, columns, K, problem.type) + machine.memory_seconds(2 * copied_bytes);
+  return cost;
+}
+
+std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double p_r) {
+  const Grid grid = grid_of(problem, p_r);
+  return scattered_elements(problem, grid) + packed_elements(problem, grid);
+}
+
+std::vector<double> divisors_of_ranks(const OuterProductAlgorithm&, const Problem& problem) {
+  std::vector<double> divisors;
+  for (int height = 1; height <= problem.ranks(); ++height)
+    if (problem.ranks() % height == 0) divisors.push_back(height);
+  return divisors;
+}
+
+std::string expected(double p_r, const OuterProductAlgorithm& self, const Problem& problem) {
+  const std::vector<double> divisors = divisors_of_ranks(self, problem);
+  if (std::find(divisors.begin(), divisors.end(), p_r) != divisors.end()) return "";
+  return "a divisor of the number of ranks, " + std::to_string(problem.ranks());
+}
+
+}  // namespace
+
+OuterProductAlgorithm generalized_rabenseifner_scattered() {
+  return {.name = "generalized-rabenseifner-scattered",
+          .summary = "the same in a grid of owners, each of which gets only the parts of the factors that it needs",
+          .source = "Enderlin et al. 2021 (DSOP), future work (all-scatter)",
+          .parameter = {.name = "rows of the grid of owners", .values = divisors_of_ranks, .expected = expected},
+          .cost = cost,
+          .gradient_blocks = gradient_blocks,
+          .workspace_elements = workspace_elements,
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::outer_product

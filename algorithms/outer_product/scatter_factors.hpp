@@ -1,0 +1,81 @@
+// The step with which algorithms begin whose ranks own blocks of G: everybody gets those parts of the factors that its
+// own block needs. The DSOP paper's "all-scatter", which it names as future work.
+#pragma once
+
+#include <algorithm>
+
+#include "outer_product/algorithm.hpp"
+#include "patterns/all_to_all.hpp"
+#include "patterns/grid.hpp"
+
+namespace dsop::outer_product {
+
+using patterns::Grid;
+
+/// What rank r sends: P - 1 messages, and n/p_r + m/p_c elements a pair in each.
+inline Traffic scattered_by(const Problem& problem, const Grid& grid, int r) {
+  Traffic traffic;
+  for (int q = 0; q < problem.ranks(); ++q) {
+    if (q == r) continue;
+    ++traffic.messages;
+    traffic.bytes +=
+        problem.pairs[static_cast<std::size_t>(r)] * (grid.rows(q) + grid.columns(q)) * bytes_of(problem.type);
+  }
+  return traffic;
+}
+
+/// All messages are independent, so the busiest rank's bytes, in or out, count; and one latency.
+inline double scatter_seconds(const Problem& problem, const Grid& grid, const Machine& machine) {
+  const std::size_t K = problem.total_pairs();
+  Traffic busiest;
+  for (int r = 0; r < problem.ranks(); ++r) {
+    const Traffic sent = scattered_by(problem, grid, r);
+    const std::size_t received =
+        (K - problem.pairs[static_cast<std::size_t>(r)]) * (grid.rows(r) + grid.columns(r)) * bytes_of(problem.type);
+    busiest.messages = sent.messages;
+    busiest.bytes = std::max({busiest.bytes, sent.bytes, received});
+  }
+  return busiest.messages == 0 ? 0 : machine.message_seconds(busiest.bytes, busiest.messages);
+}
+
+/// Room for what is received and for what is sent.
+inline std::size_t scattered_elements(const Problem& problem, const Grid& grid) {
+  std::size_t a_pair = 0;
+  for (int r = 0; r < problem.ranks(); ++r) a_pair += grid.rows(r) + grid.columns(r);
+  return problem.total_pairs() * (grid.most_rows() + grid.most_columns()) + problem.largest_pairs() * a_pair;
+}
+
+/// Gathers the parts of all K pairs that make this rank's block of G at the start of the workspace, one pair a row:
+/// [part of a_p | part of b_p]. Returns views of them. Takes scattered_elements(); of these, the K rows of the result
+/// must stay while it is used.
+template <class T>
+Factors<T> scatter_factors(OuterProductCall<T>& call, const Grid& grid) {
+  const std::vector<std::size_t>& bounds = call.plan.pair_bounds;
+  const int r = call.transport.rank();
+  const std::size_t own_pairs = call.own.a.rows;
+  const std::size_t width = grid.rows(r) + grid.columns(r);
+  const MatrixView<T> gathered(call.workspace.data(), bounds.back(), width);
+  T* outgoing = call.workspace.data() + bounds.back() * width;
+
+  const auto pack = [&](int q, T* packed) {
+    for (std::size_t p = 0; p < own_pairs; ++p) {
+      packed = std::copy_n(call.own.a.row(p) + grid.first_row(q), grid.rows(q), packed);
+      packed = std::copy_n(call.own.b.row(p) + grid.first_column(q), grid.columns(q), packed);
+    }
+    return packed;
+  };
+  const auto received = [&](int q) {
+    const std::size_t first = bounds[static_cast<std::size_t>(q)];
+    return std::span<T>(gathered.row(first), (bounds[static_cast<std::size_t>(q) + 1] - first) * width);
+  };
+  const auto sent = [&](int q) {
+    T* const first = outgoing;
+    outgoing = pack(q, first);
+    return std::span<const T>(first, outgoing);
+  };
+  pack(r, received(r).data());
+  patterns::staggered_all_to_all(call.transport, sent, received);
+  return {gathered.column_range(0, grid.rows(r)), gathered.column_range(grid.rows(r), grid.columns(r))};
+}
+
+}  // namespace dsop::outer_product
