@@ -166,7 +166,7 @@ def _rate_name(section: Section) -> str:
 
 
 def _maps_over_rates(family: list[Section], winners: dict[int, list[Winner]]) -> list[Map]:
-    """A panel for each pairs and shape and for three sizes of them; P across, rates up."""
+    """A panel for each pairs and shape and for three of the sizes that several rates have; P across, rates up."""
     rates = [_rate_name(section) for section in family]
     by_problem: dict[tuple[int, str, float], dict[tuple[str, str], Winner]] = {}
     for section, rate in zip(family, rates):
@@ -175,7 +175,8 @@ def _maps_over_rates(family: list[Section], winners: dict[int, list[Winner]]) ->
             by_problem.setdefault(key, {})[(str(one.problem.ranks), rate)] = one
     panels = []
     for (pairs, shape, size), members in sorted(by_problem.items()):
-        sizes = [other for of_pairs, of_shape, other in by_problem if (of_pairs, of_shape) == (pairs, shape)]
+        sizes = [other for (of_pairs, of_shape, other), of in by_problem.items()
+                 if (of_pairs, of_shape) == (pairs, shape) and len({rate for _, rate in of}) > 1]
         if size in representative(sizes):
             ranks = sorted({one.problem.ranks for one in members.values()})
             panels.append(Map(f"{size_text(next(iter(members.values())).problem)}, k = {pairs}",
@@ -198,7 +199,7 @@ def draw_winners_over_rates(family: list[Section], winners: dict[int, list[Winne
     shown = [one for section in family for one in winners[section.number]]
     first = family[0]
     caption = _caption("The fastest algorithm (colour and marker) by the median, over ranks and link rate, for the smallest, "
-                       "the middle and the largest N. Each row of a map comes from a section of its own.",
+                       "the middle and the largest N that several rates have. Each row of a map comes from a section of its own.",
                        any(one.choice_differs for one in shown))
     picture = Picture(f"{first.slug}-winners-over-rates", "Fastest algorithm over ranks and link rate", caption)
     rates = ", ".join(_rate_name(section).replace("\n", ": ") for section in family)
