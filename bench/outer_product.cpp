@@ -32,7 +32,8 @@ void check_known(const std::string& name) {
 
 // "all" and "external" become the names of those that can run here; for the others, rank 0 says why not.
 std::vector<std::string> expand(const std::vector<std::string>& names, const Transport& transport) {
-  Problem any{.rows = 1, .columns = 1, .pairs = {1}};
+  Problem any{
+      .rows = 1, .columns = 1, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
   any.native_collectives = transport.has_native_collectives();
   std::vector<std::string> expanded;
   const auto add_unless = [&](const std::string& reason, const std::string& name) {
