@@ -104,6 +104,7 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
           {"transport", transport.name()},
           {"bytes_sent", nullptr},
           {"messages_sent", nullptr},
+          {"formula_bytes", nullptr},
           {"flops", row.flops},
           {"wrong", nullptr},
           {"used", row.used},
@@ -121,6 +122,7 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
       if (row.plan) {
         json["auto_choice"] = fastest_predicted(*row.plan);
         json["predicted_seconds"] = row.plan->cost().seconds();
+        json["formula_bytes"] = row.plan->cost().bytes;
         json["machine"] = row.plan->machine.source;
       }
       if (row.busiest) json["bytes_sent"] = row.busiest->bytes;

@@ -24,7 +24,7 @@ from report_parts.heat_maps import rate_families  # noqa: E402
 from report_parts.measures import run_times  # noqa: E402
 from report_parts.rows import BadRow, Problem, parse_row  # noqa: E402
 from report_parts.sections import PLANNER, make_sections  # noqa: E402
-from report_parts.volumes import FORMULA_WORDS, least_words  # noqa: E402
+from report_parts.volumes import FORMULA_WORDS, least_words, volumes  # noqa: E402
 
 
 def run_report(folder: Path, lines: list[str], *options: str) -> subprocess.CompletedProcess[str]:
@@ -243,6 +243,12 @@ class ReportTest(unittest.TestCase):
             self.assertEqual((float(one["formula_bytes"]), float(one["bytes_sent"])), (formula, 4800))
             self.assertEqual(float(one["least_bytes"]), 6 * (100 + 100 - 6) * 4)
         self.assertEqual(of_problem(rows, "allreduce-mpi")["bytes_sent"], "")
+
+    def test_formulas_of_the_rows(self) -> None:
+        """A row's own formula serves for an algorithm whose published one is not known here, and for no other."""
+        rows = [row("allgather", formula_bytes=1), row("new", formula_bytes=4801), row("old")]
+        [section], _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
+        self.assertEqual([one.formula_bytes for one in volumes(section)], [4800, 4801, None])
 
     def test_predictions_and_winners(self) -> None:
         one = of_problem(table(self.folder, "section1-predictions"), "generalized-rabenseifner")

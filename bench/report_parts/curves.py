@@ -32,7 +32,7 @@ def _by_panel(items: Sequence[One]) -> dict[PanelKey, list[One]]:
     for item in items:
         problem = item.cell.problem
         panels.setdefault((problem.ranks, problem.pairs, problem.shape), []).append(item)
-    return dict(sorted(panels.items()))
+    return dict(sorted(panels.items(), key=lambda panel: (panel[0][1], panel[0])))  # all ranks of one k side by side
 
 
 def _curve(items: Sequence[One], algorithm: str) -> list[One]:

@@ -49,6 +49,7 @@ class Row:
     seconds: np.ndarray
     median_interval: tuple[float, float] | None
     bytes_sent: int | None
+    formula_bytes: int | None
     messages_sent: int | None
     flops: float | None
     wrong: int | None
@@ -120,7 +121,7 @@ NULLABLE: dict[str, Check] = {
 }
 OPTIONAL: dict[str, Check] = {
     "auto_choice": TEXT, "repetition": COUNT, "job": TEXT_OR_NUMBER, "external": BOOLEAN, "wire_bytes_per_host": NUMBERS,
-    "median_interval": INTERVAL,
+    "median_interval": INTERVAL, "formula_bytes": COUNT,
 }
 HOST_REQUIRED: dict[str, Check] = {"hostname": TEXT, "cpu": TEXT, "cores": POSITIVE_INTEGER, "commit": TEXT, "date": DATE}
 HOST_NULLABLE: dict[str, Check] = {"mpi": TEXT_OR_NUMBER, "blas": TEXT_OR_NUMBER, "threads": TEXT_OR_NUMBER}
@@ -183,7 +184,7 @@ def parse_row(text: str | bytes, source: str) -> Row:
         dtype=fields["dtype"], transport=fields["transport"], job="" if job is None else str(job),
         repetition=fields.get("repetition") or 0, seconds=seconds,
         median_interval=(interval["low"], interval["high"]) if interval else None,
-        bytes_sent=fields.get("bytes_sent"), messages_sent=fields.get("messages_sent"), flops=fields.get("flops"),
+        bytes_sent=fields.get("bytes_sent"), formula_bytes=fields.get("formula_bytes"), messages_sent=fields.get("messages_sent"), flops=fields.get("flops"),
         wrong=fields.get("wrong"), predicted_seconds=fields.get("predicted_seconds"),
         auto_choice=fields.get("auto_choice"), wire_bytes_per_host=tuple(fields.get("wire_bytes_per_host") or ()),
         host=host)

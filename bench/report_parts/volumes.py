@@ -51,8 +51,8 @@ def least_words(problem: Problem) -> float:
 
 @dataclass(frozen=True)
 class Volume:
-    """Bytes sent, maximum over ranks. `formula_bytes` is None for an algorithm whose formula this report doesn't know;
-    `measured_bytes` is None for one whose inside can't be counted."""
+    """Bytes sent, maximum over ranks. `formula_bytes` is the published formula's where this report knows it, else what the
+    rows state, the formula that dsop plans with; None without either. `measured_bytes` is None for one whose inside can't be counted."""
 
     cell: Cell
     measured_bytes: int | None
@@ -82,10 +82,11 @@ def volumes(section: Section) -> list[Volume]:
         if algorithm == PLANNER:  # sends what its choice sends
             continue
         rows = list(cell.rows.values())
-        formula = FORMULA_WORDS.get(algorithm)
+        stated = _largest([row.formula_bytes for row in rows])
+        published = FORMULA_WORDS.get(algorithm)
         found.append(Volume(
             cell=cell, measured_bytes=_largest([row.bytes_sent for row in rows]),
-            formula_bytes=formula(problem) * element_bytes if formula else None,
+            formula_bytes=published(problem) * element_bytes if published else stated,
             least_bytes=least_words(problem) * element_bytes,
             allreduce_bytes=allreduce_words(problem) * element_bytes,
             messages=_largest([row.messages_sent for row in rows]),
