@@ -3,14 +3,39 @@
 #include "kernels/add.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/outer_product.hpp"
+#include "kernels/sparse_product.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <dsop/problem.hpp>
 
 #include "simulation.hpp"
 
 namespace dsop::kernels {
+namespace {
+
+/// Calls visit(i, value) for what is not zero; row i of C is element i of the stream.
+template <class T, class Visit>
+void for_nonzeros(const sparse::Stream<T>& x, Visit visit) {
+  for (std::size_t e = 0; e < x.values.size(); ++e)
+    if (x.values[e] != T{0}) visit(x.dense() ? e : std::size_t{x.indices[e]}, x.values[e]);
+}
+
+/// Charges so many elements written, and the additions to those rows for which chosen(i).
+template <class T, class Chosen>
+void charge_sparse(const StreamPairs<T>& pairs, std::size_t elements, Chosen chosen) {
+  double scattered = 0;
+  double in_rows = 0;
+  for (std::size_t k = 0; k < pairs.a.size(); ++k)
+    for_nonzeros(pairs.a[k], [&](std::size_t i, T) {
+      if (chosen(i)) (pairs.b[k].dense() ? in_rows : scattered) += static_cast<double>(pairs.b[k].values.size());
+    });
+  simulated::charge(simulated::simulation().machine.sparse_product_seconds(static_cast<double>(elements), scattered,
+                                                                           in_rows, data_type<T>));
+}
+
+}  // namespace
 
 template <class T>
 std::size_t largest_inner_dimension() {
@@ -28,6 +53,43 @@ void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T sc
     for (std::size_t p = 0; p < a.rows; ++p)
       for (std::size_t j = 0; j < c.columns; ++j) c.row(i)[j] += scale * a.row(p)[i] * b.row(p)[j];
   }
+}
+
+template <class T>
+std::size_t sparse_product_bytes(std::size_t, std::size_t) {
+  return 0;
+}
+
+// Sparse data is never folded: what is sent depends on it.
+template <class T>
+void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T scale, bool accumulate,
+                    std::span<std::byte>) {
+  const auto chosen = [&](std::size_t i) { return i >= first_row && i < first_row + c.rows; };
+  charge_sparse(pairs, accumulate ? 0 : c.rows * c.columns, chosen);
+  for (std::size_t i = 0; i < c.rows && !accumulate; ++i) std::fill_n(c.row(i), c.columns, T{0});
+  for (std::size_t k = 0; k < pairs.a.size(); ++k)
+    for_nonzeros(pairs.a[k], [&](std::size_t i, T value) {
+      if (chosen(i)) sparse::add_scaled<T>({c.row(i - first_row), c.columns}, scale * value, pairs.b[k]);
+    });
+}
+
+template <class T>
+std::size_t sparse_product_rows(const StreamPairs<T>& pairs, std::span<std::uint32_t> row_indices, MatrixView<T> rows,
+                                T scale, std::span<std::byte>) {
+  std::map<std::size_t, std::size_t> positions;
+  for (const sparse::Stream<T>& a : pairs.a) for_nonzeros(a, [&](std::size_t i, T) { positions[i]; });
+  std::size_t count = 0;
+  for (auto& [row, position] : positions) {
+    row_indices[count] = static_cast<std::uint32_t>(row);
+    std::fill_n(rows.row(count), rows.columns, T{0});
+    position = count++;
+  }
+  charge_sparse(pairs, count * rows.columns, [](std::size_t) { return true; });
+  for (std::size_t k = 0; k < pairs.a.size(); ++k)
+    for_nonzeros(pairs.a[k], [&](std::size_t i, T value) {
+      sparse::add_scaled<T>({rows.row(positions[i]), rows.columns}, scale * value, pairs.b[k]);
+    });
+  return count;
 }
 
 template <class T>
@@ -55,6 +117,16 @@ template std::size_t largest_inner_dimension<double>();
 template void product(MatrixView<const float>, MatrixView<const float>, MatrixView<float>, float, bool, ProductMethod);
 template void product(MatrixView<const double>, MatrixView<const double>, MatrixView<double>, double, bool,
                       ProductMethod);
+template std::size_t sparse_product_bytes<float>(std::size_t, std::size_t);
+template std::size_t sparse_product_bytes<double>(std::size_t, std::size_t);
+template void sparse_product(const StreamPairs<float>&, std::size_t, MatrixView<float>, float, bool,
+                             std::span<std::byte>);
+template void sparse_product(const StreamPairs<double>&, std::size_t, MatrixView<double>, double, bool,
+                             std::span<std::byte>);
+template std::size_t sparse_product_rows(const StreamPairs<float>&, std::span<std::uint32_t>, MatrixView<float>, float,
+                                         std::span<std::byte>);
+template std::size_t sparse_product_rows(const StreamPairs<double>&, std::span<std::uint32_t>, MatrixView<double>,
+                                         double, std::span<std::byte>);
 template void add(std::span<float>, std::span<const float>, std::span<const float>);
 template void add(std::span<double>, std::span<const double>, std::span<const double>);
 template void copy(MatrixView<const float>, MatrixView<float>);

@@ -49,6 +49,9 @@ struct Machine {
   double exchange_seconds(std::size_t bytes, std::size_t messages = 1) const;
   /// Seconds for n x m elements of type `type` with inner dimension K, written once.
   double product_seconds(double n, double m, double K, DataType type) const;
+  /// Seconds for `elements` written once, then `scattered` additions to single elements of rows in the cache and
+  /// `in_rows` additions to whole rows of them.
+  double sparse_product_seconds(double elements, double scattered, double in_rows, DataType type) const;
   /// Seconds to add one vector to another: two reads and one write an element.
   double addition_seconds(double elements, DataType type) const;
   /// Seconds to read or write so much of large arrays.

@@ -42,6 +42,12 @@ double Machine::product_seconds(double n, double m, double K, DataType type) con
   return n * m * static_cast<double>(bytes_of(type)) / memory_bytes_per_second + 2 * K * n * m / rate;
 }
 
+// At n = m = 4000, K = 256, f32, on one core: 0.56 ns an element written, 0.54 to 0.66 ns a scattered addition
+// (densities of 10 to 40 %), 0.13 ns one in a row.
+double Machine::sparse_product_seconds(double elements, double scattered, double in_rows, DataType type) const {
+  return (elements + scattered + in_rows / 4) * static_cast<double>(bytes_of(type)) / memory_bytes_per_second;
+}
+
 double Machine::addition_seconds(double elements, DataType type) const {
   return 3 * elements * static_cast<double>(bytes_of(type)) / memory_bytes_per_second;
 }

@@ -1,0 +1,46 @@
+// Factors of which most elements are zero, and gradients of which most rows are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include <dsop/views.hpp>
+
+namespace dsop {
+
+/// A sparse matrix in compressed rows (CSR) that somebody else owns: row p has the elements row_offsets[p] ..
+/// row_offsets[p + 1] - 1 of `column_indices` and `values`. Column indices rise within a row; zeros may stand among the
+/// values. `row_offsets` has rows + 1 elements, or none when there are no rows.
+template <class T>
+struct SparseMatrixView {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::span<const std::size_t> row_offsets = {};
+  std::span<const std::uint32_t> column_indices = {};
+  std::span<const T> values = {};
+
+  /// Elements that are stored.
+  std::size_t count() const { return row_offsets.empty() ? 0 : row_offsets[rows]; }
+};
+
+/// A factor in either form.
+template <class T>
+using FactorView = std::variant<MatrixView<const T>, SparseMatrixView<T>>;
+
+/// As Factors, each of a (pairs x n) and b (pairs x m) sparse or dense.
+template <class T>
+struct SparseFactors {
+  FactorView<T> a;
+  FactorView<T> b;
+
+  SparseFactors(SparseMatrixView<T> a_, SparseMatrixView<T> b_) : a(a_), b(b_) {}
+  SparseFactors(SparseMatrixView<T> a_, MatrixView<const T> b_) : a(a_), b(b_) {}
+  SparseFactors(MatrixView<const T> a_, SparseMatrixView<T> b_) : a(a_), b(b_) {}
+  SparseFactors(const Factors<T>& dense) : a(dense.a), b(dense.b) {}
+};
+
+}  // namespace dsop

@@ -1,0 +1,121 @@
+#include "kernels/sparse_product.hpp"
+
+#include <algorithm>
+
+#include "kernels/threads.hpp"
+
+namespace dsop::kernels {
+namespace {
+
+using sparse::Index;
+using sparse::Stream;
+
+// About 10 us on one thread: waking a team takes a few.
+constexpr std::size_t parallel_elements = 1 << 17;
+
+// A by columns, so that a row of C is made as a whole while it is in the cache:
+// row i = sum over t in begins[i] .. begins[i + 1] - 1 of factors[t] b[pairs[t]], the pairs rising.
+template <class T>
+struct Terms {
+  std::span<std::size_t> begins;
+  std::span<T> factors;
+  std::span<Index> pairs;
+
+  std::size_t rows() const { return begins.size() - 1; }
+  bool empty(std::size_t row) const { return begins[row] == begins[row + 1]; }
+};
+
+/// Calls visit(row, value) for what is not zero in rows first .. first + count - 1.
+template <class T, class Visit>
+void for_nonzeros(const Stream<T>& a, std::size_t first, std::size_t count, Visit visit) {
+  if (a.dense()) {
+    for (std::size_t i = 0; i < count; ++i)
+      if (a.values[first + i] != T{0}) visit(i, a.values[first + i]);
+    return;
+  }
+  auto index = std::lower_bound(a.indices.begin(), a.indices.end(), first);
+  for (; index != a.indices.end() && *index < first + count; ++index)
+    visit(*index - first, a.values[static_cast<std::size_t>(index - a.indices.begin())]);
+}
+
+template <class T>
+Terms<T> collect_terms(std::span<const Stream<T>> a, std::size_t first, std::size_t rows, T scale,
+                       std::span<std::byte> memory) {
+  const std::span<std::size_t> begins(reinterpret_cast<std::size_t*>(memory.data()), rows + 1);
+  std::fill(begins.begin(), begins.end(), std::size_t{0});
+  for (const Stream<T>& column : a) for_nonzeros(column, first, rows, [&](std::size_t i, T) { ++begins[i + 1]; });
+  for (std::size_t i = 0; i < rows; ++i) begins[i + 1] += begins[i];
+
+  const std::size_t count = begins[rows];
+  T* const factors = reinterpret_cast<T*>(begins.data() + begins.size());
+  Index* const pairs = reinterpret_cast<Index*>(factors + count);
+  // Filling row i moves begins[i] to its end, which is where row i + 1 began.
+  for (std::size_t k = 0; k < a.size(); ++k)
+    for_nonzeros(a[k], first, rows, [&](std::size_t i, T value) {
+      const std::size_t t = begins[i]++;
+      factors[t] = scale * value;
+      pairs[t] = static_cast<Index>(k);
+    });
+  std::copy_backward(begins.begin(), begins.end() - 1, begins.end());
+  begins[0] = 0;
+  return {begins, {factors, count}, {pairs, count}};
+}
+
+template <class T>
+void add_row(const Terms<T>& terms, std::size_t row, std::span<const Stream<T>> b, std::span<T> sum) {
+  for (std::size_t t = terms.begins[row]; t < terms.begins[row + 1]; ++t)
+    sparse::add_scaled(sum, terms.factors[t], b[terms.pairs[t]]);
+}
+
+}  // namespace
+
+template <class T>
+std::size_t sparse_product_bytes(std::size_t rows, std::size_t nonzeros_of_a) {
+  return (rows + 1) * sizeof(std::size_t) + nonzeros_of_a * (sizeof(T) + sizeof(Index));
+}
+
+template <class T>
+void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T scale, bool accumulate,
+                    std::span<std::byte> memory) {
+  const Terms<T> terms = collect_terms(pairs.a, first_row, c.rows, scale, memory);
+  const std::size_t threads = c.rows * c.columns >= parallel_elements ? std::min(c.rows, thread_count()) : 1;
+  on_threads(threads, [&](std::size_t t, std::size_t team) {
+    for (std::size_t i = c.rows * t / team; i < c.rows * (t + 1) / team; ++i) {
+      const std::span<T> row(c.row(i), c.columns);
+      if (!accumulate) std::fill(row.begin(), row.end(), T{0});
+      add_row(terms, i, pairs.b, row);
+    }
+  });
+}
+
+template <class T>
+std::size_t sparse_product_rows(const StreamPairs<T>& pairs, std::span<std::uint32_t> row_indices, MatrixView<T> rows,
+                                T scale, std::span<std::byte> memory) {
+  const std::size_t dimension = pairs.a.empty() ? 0 : pairs.a[0].dimension;
+  const Terms<T> terms = collect_terms(pairs.a, 0, dimension, scale, memory);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < dimension; ++i)
+    if (!terms.empty(i)) row_indices[count++] = static_cast<std::uint32_t>(i);
+  const std::size_t threads = count * rows.columns >= parallel_elements ? std::min(count, thread_count()) : 1;
+  on_threads(threads, [&](std::size_t t, std::size_t team) {
+    for (std::size_t r = count * t / team; r < count * (t + 1) / team; ++r) {
+      const std::span<T> row(rows.row(r), rows.columns);
+      std::fill(row.begin(), row.end(), T{0});
+      add_row(terms, row_indices[r], pairs.b, row);
+    }
+  });
+  return count;
+}
+
+template std::size_t sparse_product_bytes<float>(std::size_t, std::size_t);
+template std::size_t sparse_product_bytes<double>(std::size_t, std::size_t);
+template void sparse_product(const StreamPairs<float>&, std::size_t, MatrixView<float>, float, bool,
+                             std::span<std::byte>);
+template void sparse_product(const StreamPairs<double>&, std::size_t, MatrixView<double>, double, bool,
+                             std::span<std::byte>);
+template std::size_t sparse_product_rows(const StreamPairs<float>&, std::span<std::uint32_t>, MatrixView<float>, float,
+                                         std::span<std::byte>);
+template std::size_t sparse_product_rows(const StreamPairs<double>&, std::span<std::uint32_t>, MatrixView<double>,
+                                         double, std::span<std::byte>);
+
+}  // namespace dsop::kernels

@@ -1,0 +1,113 @@
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "inputs.hpp"
+#include "sparse/stream.hpp"
+
+using namespace dsop;
+using sparse::Index;
+using sparse::Stream;
+
+namespace {
+
+/// A vector of small whole numbers, about `percent` of them not zero, and its stream.
+template <class T>
+struct Vector {
+  std::vector<T> elements;
+  std::vector<Index> indices;
+  std::vector<T> values;
+  Stream<T> stream;
+
+  Vector(std::size_t dimension, unsigned percent, std::uint64_t seed) : elements(dimension) {
+    for (std::size_t i = 0; i < dimension; ++i)
+      if (bench::mix(seed + i) % 100 < percent) elements[i] = static_cast<T>(bench::mix(seed - i) % 9) - T{4};
+    const std::size_t count = sparse::count_nonzeros<T>(elements);
+    indices.resize(count);
+    values.resize(count);
+    stream = sparse::compress<T>(elements, indices.data(), values.data());
+  }
+  Stream<T> dense() const { return {elements.size(), {}, elements}; }
+};
+
+template <class T>
+std::vector<T> elements_of(const Stream<T>& x) {
+  std::vector<T> elements(x.dimension, T{-77});
+  sparse::expand<T>(x, elements);
+  return elements;
+}
+
+template <class T>
+bool well_formed(const Stream<T>& x) {
+  if (x.dense()) return true;
+  for (std::size_t e = 0; e < x.indices.size(); ++e)
+    if (x.indices[e] >= x.dimension || (e > 0 && x.indices[e] <= x.indices[e - 1])) return false;
+  return x.indices.size() == x.values.size();
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a vector survives compression, and its stream has only what is not zero", "[stream]", float,
+                   double) {
+  for (const std::size_t dimension : {0UL, 1UL, 7UL, 100UL})
+    for (const unsigned percent : {0U, 1U, 30U, 100U}) {
+      const Vector<TestType> x(dimension, percent, 3);
+      CHECK(elements_of(x.stream) == x.elements);
+      CHECK(elements_of(x.dense()) == x.elements);
+      CHECK(well_formed(x.stream));
+      for (const TestType value : x.values) CHECK(value != 0);
+    }
+}
+
+TEST_CASE("NaN is no zero", "[stream]") {
+  const std::vector<float> elements{0, std::nanf(""), -0.0F, 1};
+  CHECK(sparse::count_nonzeros<float>(elements) == 2);
+}
+
+TEMPLATE_TEST_CASE("the sum of two streams is that of their vectors, whatever their forms", "[stream]", float, double) {
+  constexpr std::size_t dimension = 101;
+  for (const unsigned left_percent : {0U, 2U, 20U, 60U, 100U})
+    for (const unsigned right_percent : {0U, 3U, 20U, 60U, 100U}) {
+      const Vector<TestType> left(dimension, left_percent, 11);
+      const Vector<TestType> right(dimension, right_percent, 12);
+      std::vector<TestType> expected(dimension);
+      for (std::size_t i = 0; i < dimension; ++i) expected[i] = left.elements[i] + right.elements[i];
+      for (const Stream<TestType>& l : {left.stream, left.dense()})
+        for (const Stream<TestType>& r : {right.stream, right.dense()}) {
+          std::vector<TestType> memory(dimension, TestType{-77});
+          const Stream<TestType> sum = sparse::sum<TestType>(l, r, memory);
+          INFO(left_percent << " % and " << right_percent << " %");
+          CHECK(elements_of(sum) == expected);
+          CHECK(well_formed(sum));
+          CHECK(sparse::bytes_of(sum) <= dimension * sizeof(TestType));
+        }
+    }
+}
+
+TEST_CASE("a sum becomes dense where its indices may outweigh the zeros", "[stream]") {
+  CHECK(sparse::most_indices<float>(101) == 50);
+  CHECK(sparse::most_indices<double>(101) == 67);
+  for (const std::size_t count : {25UL, 26UL}) {
+    std::vector<Index> indices(count);
+    for (std::size_t e = 0; e < count; ++e) indices[e] = static_cast<Index>(e);
+    const std::vector<float> values(count, 1.0F);
+    std::vector<float> memory(101);
+    const Stream<float> x{101, indices, values};
+    CHECK(sparse::sum<float>(x, x, memory).dense() == (count == 26));
+  }
+}
+
+TEMPLATE_TEST_CASE("adding a stream gives the same bits in either form", "[stream]", float, double) {
+  constexpr std::size_t dimension = 203;
+  Vector<TestType> x(dimension, 30, 5);
+  for (TestType& element : x.elements) element *= TestType(0.1);
+  for (TestType& value : x.values) value *= TestType(0.1);
+  std::vector<TestType> from_sparse(dimension, TestType(1) / 3);
+  std::vector<TestType> from_dense(from_sparse);
+  sparse::add_scaled<TestType>(from_sparse, TestType(0.7), x.stream);
+  sparse::add_scaled<TestType>(from_dense, TestType(0.7), x.dense());
+  CHECK(from_sparse == from_dense);
+}
