@@ -24,6 +24,13 @@ void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& fac
 }
 
 template <class T>
+void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>>& factors, MatrixView<T> gradient,
+          const Options& options) {
+  Transport& transport = communicator.transport();
+  free_function_executor<T>(transport.calls()).run(transport, factors, gradient, options, nullptr);
+}
+
+template <class T>
 struct OuterProduct<T>::State {
   Transport& transport;
   Shape shape;
@@ -51,12 +58,19 @@ void OuterProduct<T>::run(const Factors<T>& factors, MatrixView<T> gradient) {
 }
 
 template <class T>
+void OuterProduct<T>::run(const SparseFactors<T>& factors, MatrixView<T> gradient) {
+  state_->executor.run(state_->transport, factors, gradient, state_->options, &state_->shape);
+}
+
+template <class T>
 const Plan& OuterProduct<T>::plan() const {
   return state_->executor.plan();
 }
 
 template void dsop(Communicator, const Factors<float>&, MatrixView<float>, const Options&);
 template void dsop(Communicator, const Factors<double>&, MatrixView<double>, const Options&);
+template void dsop(Communicator, const SparseFactors<float>&, MatrixView<float>, const Options&);
+template void dsop(Communicator, const SparseFactors<double>&, MatrixView<double>, const Options&);
 template class OuterProduct<float>;
 template class OuterProduct<double>;
 

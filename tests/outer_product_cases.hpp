@@ -15,6 +15,9 @@
 
 namespace dsop::tests {
 
+/// How a rank hands over its factors.
+enum class Form { dense, find_zeros, sparse_a, sparse_b, sparse, mixed };
+
 struct Case {
   std::size_t n;
   std::size_t m;
@@ -22,12 +25,15 @@ struct Case {
   double scale;
   bool accumulate;
   std::size_t gap;  // elements between two rows of a, b and G
+  bench::Densities densities = {};
+  Form form = Form::dense;  // mixed: another on each rank
 
   std::string text() const {
     std::ostringstream text;
     text << n << " x " << m << ", pairs";
     for (const std::size_t k : pairs) text << ' ' << k;
     text << ", scale " << scale << (accumulate ? ", accumulating" : "") << ", gap " << gap;
+    text << ", densities " << densities.a << ' ' << densities.b << ", form " << static_cast<int>(form);
     return text.str();
   }
 };
@@ -58,24 +64,69 @@ inline std::vector<Case> all_cases(int P) {
   return cases;
 }
 
+/// Sparse factors, all forms of them; densities, forms, scale, accumulating and gaps take turns at different paces.
+inline std::vector<Case> sparse_cases(int P) {
+  constexpr std::pair<std::size_t, std::size_t> shapes[] = {{1, 7}, {33, 17}, {50, 64}, {90, 150}};
+  constexpr bench::Densities densities[] = {{0.1, 0.1}, {0.02, 1}, {1, 0.05}, {0.2, 0.4}, {0, 0.3}, {1, 1}, {0.1, 0}};
+  constexpr Form forms[] = {Form::sparse, Form::mixed, Form::sparse_a, Form::find_zeros, Form::sparse_b};
+  constexpr double scales[] = {1, 0.5, 2, -1};
+  std::vector<Case> cases;
+  for (const auto& [n, m] : shapes)
+    for (const std::vector<std::size_t>& pairs : pair_patterns(P)) {
+      const std::size_t turn = cases.size();
+      cases.push_back({n, m, pairs, scales[turn % 4], turn % 4 >= 2, turn % 2 == 1 ? std::size_t{3} : std::size_t{0},
+                       densities[(turn + turn / 7) % 7], forms[turn % 5]});
+    }
+  return cases;
+}
+
+/// A rank's factors for a case, in its form.
+template <class T>
+class CaseFactors {
+ public:
+  CaseFactors(const Case& c, int rank, std::uint64_t seed = 1, bench::Values values = bench::Values::whole)
+      : form_(c.form == Form::mixed ? static_cast<Form>(rank % 5) : c.form),
+        dense_(seed, rank, c.pairs[static_cast<std::size_t>(rank)], c.n, c.m, values, c.gap, c.densities),
+        a_(dense_.view().a),
+        b_(dense_.view().b) {}
+
+  const Factors<T>& dense() const { return dense_.view(); }
+  SparseFactors<T> given() const {
+    if (form_ == Form::sparse_a) return {a_.view(), dense_.view().b};
+    if (form_ == Form::sparse_b) return {dense_.view().a, b_.view()};
+    if (form_ == Form::sparse) return {a_.view(), b_.view()};
+    return dense_.view();
+  }
+  bool find_zeros() const { return form_ == Form::find_zeros; }
+
+ private:
+  Form form_;
+  bench::InputFactors<T> dense_;
+  bench::Compressed<T> a_;
+  bench::Compressed<T> b_;
+};
+
 template <class T>
 constexpr T untouched = T{-1000};  // what G and its gaps hold before the call
 
 /// Runs the case with whole numbers and compares every element, and every gap, with ==. Returns "" or what is wrong.
 template <class T>
 std::string wrong_elements(Transport& transport, const std::string& algorithm, const Case& c) {
-  const auto k = c.pairs[static_cast<std::size_t>(transport.rank())];
-  const bench::InputFactors<T> own(1, transport.rank(), k, c.n, c.m, bench::Values::whole, c.gap);
+  const CaseFactors<T> own(c, transport.rank());
   std::vector<T> G(c.n * (c.m + c.gap), untouched<T>);
-  dsop<T>(transport, own.view(), MatrixView<T>(G.data(), c.n, c.m, c.m + c.gap),
-          {.algorithm = algorithm, .scale = c.scale, .accumulate = c.accumulate});
+  const MatrixView<T> gradient(G.data(), c.n, c.m, c.m + c.gap);
+  const Options options{
+      .algorithm = algorithm, .scale = c.scale, .accumulate = c.accumulate, .find_zeros = own.find_zeros()};
+  if (c.form == Form::dense)
+    dsop<T>(transport, own.dense(), gradient, options);
+  else
+    dsop<T>(transport, own.given(), gradient, options);
 
-  std::vector<bench::InputFactors<T>> all;
-  for (int r = 0; r < transport.size(); ++r)
-    all.emplace_back(1, r, c.pairs[static_cast<std::size_t>(r)], c.n, c.m, bench::Values::whole, c.gap);
+  std::vector<CaseFactors<T>> all;
+  for (int r = 0; r < transport.size(); ++r) all.emplace_back(c, r);
   for (std::size_t i = 0; i < c.n; ++i) {
     std::vector<T> expected(c.m, c.accumulate ? untouched<T> : T{0});
-    for (const auto& factors : all) bench::add_reference_row<T>(factors.view(), i, static_cast<T>(c.scale), expected);
+    for (const auto& factors : all) bench::add_reference_row<T>(factors.dense(), i, static_cast<T>(c.scale), expected);
     expected.resize(c.m + c.gap, untouched<T>);
     for (std::size_t j = 0; j < expected.size(); ++j)
       if (!(G[i * (c.m + c.gap) + j] == expected[j]))
@@ -101,13 +152,15 @@ bool same_bits_everywhere(Transport& transport, std::span<const T> elements) {
 /// Runs the algorithm twice on fractions and compares the bits with rank 0's, and the second run's with the first's.
 template <class T>
 std::string different_bits(Transport& transport, const std::string& algorithm, std::size_t n, std::size_t m,
-                           std::size_t k) {
-  const bench::InputFactors<T> own(7, transport.rank(), k, n, m, bench::Values::fractions);
+                           std::size_t k, bench::Densities densities = {}) {
+  const std::vector<std::size_t> pairs(static_cast<std::size_t>(transport.size()), k);
+  const Form form = densities.a < 1 || densities.b < 1 ? Form::mixed : Form::dense;
+  const CaseFactors<T> own({n, m, pairs, 1, false, 0, densities, form}, transport.rank(), 7, bench::Values::fractions);
   std::vector<T> first(n * m);
   std::vector<T> second(n * m);
-  const Options options{.algorithm = algorithm, .scale = 1.0 / 3};
-  dsop<T>(transport, own.view(), MatrixView<T>(first.data(), n, m), options);
-  dsop<T>(transport, own.view(), MatrixView<T>(second.data(), n, m), options);
+  const Options options{.algorithm = algorithm, .scale = 1.0 / 3, .find_zeros = own.find_zeros()};
+  dsop<T>(transport, own.given(), MatrixView<T>(first.data(), n, m), options);
+  dsop<T>(transport, own.given(), MatrixView<T>(second.data(), n, m), options);
   const std::string what = algorithm + " " + std::string(name(data_type<T>)) + " " + std::to_string(n) + " x " +
                            std::to_string(m) + ", " + std::to_string(k) + " pairs a rank: bits of rank " +
                            std::to_string(transport.rank());
@@ -147,6 +200,14 @@ void sweep_outer_products(Transport& transport, Fail fail) {
     for (const Case& c : all_cases(transport.size())) {
       report(wrong_elements<float>(transport, algorithm, c));
       report(wrong_elements<double>(transport, algorithm, c));
+    }
+    for (const Case& c : sparse_cases(transport.size())) {
+      report(wrong_elements<float>(transport, algorithm, c));
+      report(wrong_elements<double>(transport, algorithm, c));
+    }
+    for (const bench::Densities densities : {bench::Densities{0.05, 0.1}, {0.3, 0.3}, {0.05, 1}}) {
+      report(different_bits<float>(transport, algorithm, 67, 45, 7, densities));
+      report(different_bits<double>(transport, algorithm, 45, 67, 60, densities));
     }
     for (const std::size_t k : {1UL, 7UL, 60UL}) {
       report(different_bits<float>(transport, algorithm, 67, 45, k));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <dsop/plan.hpp>
+#include <dsop/sparse.hpp>
 #include <dsop/transport.hpp>
 #include <dsop/views.hpp>
 
@@ -25,7 +26,8 @@ struct OuterProductCall {
   MatrixView<T> gradient;  ///< G; without gaps and to be overwritten where the algorithm sends_gradient
   T scale;
   bool accumulate;
-  std::span<T> workspace;  ///< exactly workspace_elements()
+  std::span<T> workspace;                        ///< exactly workspace_elements()
+  const SparseFactors<T>* sparse_own = nullptr;  ///< in place of `own`, where the plan's problem has sparse factors
 };
 
 struct OuterProductAlgorithm {
@@ -35,6 +37,7 @@ struct OuterProductAlgorithm {
   const DenseAlgorithm* dense = nullptr;         ///< of the allreduce-* family: how G is summed
   const AllgatherAlgorithm* exchange = nullptr;  ///< how factors are gathered; null: the cheapest way
   bool sends_gradient = true;  ///< parts of G travel, so a G with gaps, or to be added to, is made aside
+  bool takes_sparse = false;   ///< otherwise sees a problem without sparsity, and is given `own` in full
   std::string (*unsupported)(const OuterProductAlgorithm&, const Problem&) =
       [](const OuterProductAlgorithm&, const Problem&) { return std::string(); };
   Parameter<OuterProductAlgorithm, Problem> parameter = {};

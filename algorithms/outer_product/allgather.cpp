@@ -4,36 +4,34 @@
 //   2. Every rank makes the whole G = A^T B with inner dimension K, the number of all pairs.
 //
 // Every rank computes every element, so all must make the product in the same way (the plan's shared_method).
-// Cost: that of the allgather, (P-1) k (n+m) words; 2 P k n m flops.
-#include "kernels/outer_product.hpp"
-#include "outer_product/gather_factors.hpp"
+// Cost: that of the allgather, (P-1) k (n+m) words; 2 P k n m flops. Sparse factors: what is not zero of k (n+m), with
+// an index each, and the flops for what is zero neither in a nor in b.
+#include "outer_product/pairs.hpp"
 
 namespace dsop::outer_product {
 namespace {
 
 template <class T>
 void run(OuterProductCall<T>& call) {
-  const Factors<T> all = gather_factors(call);
-  kernels::product<T>(all.a, all.b, call.gradient, call.scale, call.accumulate, call.plan.shared_method);
+  const Pairs<T> all = gather_pairs(call);
+  product<T>(call, all, 0, call.gradient, call.accumulate, call.plan.shared_method);
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
-  const auto n = static_cast<double>(problem.rows);
-  const auto m = static_cast<double>(problem.columns);
-  const auto K = static_cast<double>(problem.total_pairs());
+  const LocalProduct product(problem, 0, problem.ranks());
   const AllgatherProblem factors = factor_blocks(problem);
   const AllgatherAlgorithm& exchange = exchange_of(self, factors, machine);
 
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(exchange.sent(factors, r));
-  cost.flops = 2 * K * n * m;
+  cost.flops = product.flops(problem.rows);
   cost.communication_seconds = exchange.seconds(factors, machine);
-  cost.arithmetic_seconds = machine.product_seconds(n, m, K, problem.type);
+  cost.arithmetic_seconds = product.seconds(machine, problem.rows);
   return cost;
 }
 
 std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double) {
-  return gathered_elements(problem);
+  return gathered_pairs_elements(problem, problem.rows);
 }
 
 }  // namespace
@@ -43,6 +41,7 @@ OuterProductAlgorithm allgather() {
           .summary = "everybody gets all factors and makes all of G; no gradient travels",
           .source = "Enderlin et al. 2021 (DSOP), allgather baseline",
           .sends_gradient = false,
+          .takes_sparse = true,
           .cost = cost,
           .workspace_elements = workspace_elements,
           .run = {run<float>, run<double>}};

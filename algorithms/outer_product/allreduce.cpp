@@ -4,32 +4,46 @@
 //   2. The matrices are summed as vectors of n m elements.
 //
 // Cost: that of the dense algorithm for n m elements, and 2 k n m flops.
-#include "kernels/outer_product.hpp"
-#include "outer_product/algorithm.hpp"
+#include "outer_product/pairs.hpp"
 
 namespace dsop::outer_product {
 namespace {
-
-template <class T>
-void run(OuterProductCall<T>& call) {
-  const MatrixView<T> G = call.gradient;
-  kernels::product<T>(call.own.a, call.own.b, G, call.scale, false);
-  DenseCall<T> sum{call.transport, std::span<T>(G.data, G.rows * G.columns), call.workspace, call.plan.parameter};
-  call.plan.algorithm->dense->run(sum);
-}
 
 DenseProblem vector_of(const Problem& problem) {
   return {problem.rows * problem.columns, problem.ranks(), problem.type, problem.native_collectives};
 }
 
+template <class T>
+void run(OuterProductCall<T>& call) {
+  const MatrixView<T> G = call.gradient;
+  product<T>(call, own_pairs(call), 0, G, false);
+  const DenseAlgorithm& dense = *call.plan.algorithm->dense;
+  const std::size_t elements = dense.workspace_elements(vector_of(call.plan.problem), call.plan.parameter);
+  DenseCall<T> sum{call.transport, std::span<T>(G.data, G.rows * G.columns), call.workspace.first(elements),
+                   call.plan.parameter};
+  dense.run(sum);
+}
+
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double parameter) {
-  const auto n = static_cast<double>(problem.rows);
-  const auto m = static_cast<double>(problem.columns);
-  const auto k = static_cast<double>(problem.largest_pairs());
+  double flops = 0;
+  double seconds = 0;
+  for (int r = 0; r < problem.ranks(); ++r) {
+    const LocalProduct product(problem, r, 1);
+    flops = std::max(flops, product.flops(problem.rows));
+    seconds = std::max(seconds, product.seconds(machine, problem.rows));
+  }
   Cost cost = self.dense->cost(vector_of(problem), machine, parameter);
-  cost.flops += 2 * k * n * m;
-  cost.arithmetic_seconds += machine.product_seconds(n, m, k, problem.type);
+  cost.flops += flops;
+  cost.arithmetic_seconds += seconds;
   return cost;
+}
+
+// The streams' memory is free again when the sum begins.
+std::size_t workspace_elements(const OuterProductAlgorithm& self, const Problem& problem, double parameter) {
+  std::size_t elements = self.dense->workspace_elements(vector_of(problem), parameter);
+  for (int r = 0; r < problem.ranks() && !problem.sparsity.empty(); ++r)
+    elements = std::max(elements, LocalProduct(problem, r, 1).workspace_elements(problem.rows));
+  return elements;
 }
 
 }  // namespace
@@ -40,20 +54,17 @@ OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense) {
       .summary = "own product, then " + dense.summary,
       .source = dense.source,
       .dense = &dense,
+      .takes_sparse = true,
       .unsupported = [](const OuterProductAlgorithm& self,
                         const Problem& problem) { return self.dense->unsupported(vector_of(problem)); },
-      .parameter = {.name = dense.parameter.name,
-                    .values = [](const OuterProductAlgorithm& self,
-                                 const Problem& problem) { return self.dense->parameter.values(vector_of(problem)); },
-                    .expected =
-                        [](double value, const OuterProductAlgorithm& self, const Problem& problem) {
-                          return self.dense->parameter.expected(value, vector_of(problem));
-                        }},
+      .parameter = {
+          .name = dense.parameter.name,
+          .values = [](const OuterProductAlgorithm& self,
+                       const Problem& problem) { return self.dense->parameter.values(vector_of(problem)); },
+          .expected = [](double value, const OuterProductAlgorithm& self,
+                         const Problem& problem) { return self.dense->parameter.expected(value, vector_of(problem)); }},
       .cost = cost,
-      .workspace_elements =
-          [](const OuterProductAlgorithm& self, const Problem& problem, double parameter) {
-            return self.dense->workspace_elements(vector_of(problem), parameter);
-          },
+      .workspace_elements = workspace_elements,
       .run = {run<float>, run<double>}};
 }
 

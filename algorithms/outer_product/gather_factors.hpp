@@ -4,15 +4,21 @@
 #include <algorithm>
 
 #include "outer_product/algorithm.hpp"
+#include "sparse/factor.hpp"
 
 namespace dsop::outer_product {
 
-/// Rank r's block are its pairs, with a and b of each.
+/// Rank r's block are its pairs: a and b of each or, in a problem with sparse factors, all its a, then all its b.
 inline AllgatherProblem factor_blocks(const Problem& problem) {
   AllgatherProblem blocks{{0}, problem.native_collectives};
-  for (const std::size_t pairs : problem.pairs)
-    blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() +
-                                  pairs * (problem.rows + problem.columns) * bytes_of(problem.type));
+  for (std::size_t r = 0; r < problem.pairs.size(); ++r) {
+    const std::size_t k = problem.pairs[r];
+    const std::size_t bytes = problem.sparsity.empty()
+                                  ? k * (problem.rows + problem.columns) * bytes_of(problem.type)
+                                  : sparse::encoded_bytes(k, problem.rows, problem.sparsity[r].a, problem.type) +
+                                        sparse::encoded_bytes(k, problem.columns, problem.sparsity[r].b, problem.type);
+    blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() + bytes);
+  }
   return blocks;
 }
 

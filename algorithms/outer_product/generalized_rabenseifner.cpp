@@ -6,8 +6,7 @@
 //
 // An element is computed by one rank and sent to the others. The paper gathers round rings; here, in the cheapest way.
 // Cost: that of two allgathers, (P-1) k (n+m) + (P-1)/P n m words; 2 k n m flops.
-#include "kernels/outer_product.hpp"
-#include "outer_product/gather_factors.hpp"
+#include "outer_product/pairs.hpp"
 #include "patterns/blocks.hpp"
 
 namespace dsop::outer_product {
@@ -20,10 +19,9 @@ void run(OuterProductCall<T>& call) {
   const MatrixView<T> G = call.gradient;
   const int r = call.transport.rank();
   const Blocks rows(G.rows, call.transport.size());
-  const Factors<T> all = gather_factors(call);
+  const Pairs<T> all = gather_pairs(call);
 
-  kernels::product<T>(all.a.column_range(rows.offset(r), rows.size(r)), all.b,
-                      G.row_range(rows.offset(r), rows.size(r)), call.scale, false);
+  product<T>(call, all, rows.offset(r), G.row_range(rows.offset(r), rows.size(r)), false);
   allgather(call.transport, call.plan.gradient, std::span(G.data, G.rows * G.columns));
 }
 
@@ -36,9 +34,8 @@ AllgatherProblem gradient_blocks(const Problem& problem, double) {
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
-  const auto m = static_cast<double>(problem.columns);
-  const auto K = static_cast<double>(problem.total_pairs());
-  const auto rows = static_cast<double>(Blocks(problem.rows, problem.ranks()).largest());
+  const LocalProduct product(problem, 0, problem.ranks());
+  const std::size_t rows = Blocks(problem.rows, problem.ranks()).largest();
   const AllgatherProblem factors = factor_blocks(problem);
   const AllgatherProblem parts = gradient_blocks(problem, 0);
   const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
@@ -47,14 +44,14 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r)
     cost.raise_to(gather_factors.sent(factors, r) + gather_parts.sent(parts, r));
-  cost.flops = 2 * K * rows * m;
+  cost.flops = product.flops(rows);
   cost.communication_seconds = gather_factors.seconds(factors, machine) + gather_parts.seconds(parts, machine);
-  cost.arithmetic_seconds = machine.product_seconds(rows, m, K, problem.type);
+  cost.arithmetic_seconds = product.seconds(machine, rows);
   return cost;
 }
 
 std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double) {
-  return gathered_elements(problem);
+  return gathered_pairs_elements(problem, Blocks(problem.rows, problem.ranks()).largest());
 }
 
 }  // namespace
@@ -63,6 +60,7 @@ OuterProductAlgorithm generalized_rabenseifner() {
   return {.name = "generalized-rabenseifner",
           .summary = "everybody gets all factors, makes its rows of G, and sends them round",
           .source = "Enderlin et al. 2021 (DSOP), the paper's contribution",
+          .takes_sparse = true,
           .cost = cost,
           .gradient_blocks = gradient_blocks,
           .workspace_elements = workspace_elements,

@@ -11,6 +11,7 @@
 
 #include <dsop/errors.hpp>
 #include <dsop/plan.hpp>
+#include <dsop/sparse.hpp>
 #include <dsop/transport.hpp>
 #include <dsop/views.hpp>
 
@@ -41,6 +42,9 @@ struct Options {
   double scale = 1;                               ///< G is multiplied by it; 1 / batch for a mean
   bool accumulate = false;                        ///< adds to what stands in the gradient instead of replacing it
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
+  /// Looks for zeros in dense factors, and sends and multiplies those without them where that is less to send. Off by
+  /// default: it takes a pass over the factors, and a plan for each new number of non-zeros. Each rank's own affair.
+  bool find_zeros = false;
 };
 
 /// Sets `gradient` (n x m) on every rank to scale times the sum over all ranks of a^T b, the same bits on each (with
@@ -54,11 +58,19 @@ template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& factors, MatrixView<T> gradient,
           const Options& options = {});
 
+/// The same with factors given sparse, one of them or both. Each rank sends each factor in the form that is smaller,
+/// and algorithms that can (see their table) multiply only what is not zero.
+template <class T>
+void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>>& factors, MatrixView<T> gradient,
+          const Options& options = {});
+
 /// A layer's gradient n x m, and the most pairs that a rank will hand over in one call.
 struct Shape {
   std::size_t rows = 0;
   std::size_t columns = 0;
   std::size_t max_pairs = 1;
+  double density_a = 1;  ///< the share of a's elements that are expected not to be zero, to choose an algorithm by:
+  double density_b = 1;  ///< for factors that are given sparse, or with find_zeros. No promise.
 };
 
 /// dsop() for one layer: the algorithm is chosen and the buffers are made once, for max_pairs on every rank.
@@ -75,6 +87,7 @@ class OuterProduct {
 
   /// As dsop(); returns when the gradient is complete. max_pairs is a promise: more is an ArgumentError.
   void run(const Factors<T>& factors, MatrixView<T> gradient);
+  void run(const SparseFactors<T>& factors, MatrixView<T> gradient);
 
   /// The plan of the last run (before any: of the shape).
   const Plan& plan() const;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -20,6 +21,15 @@ constexpr std::string_view name(DataType type) {
 template <class T>
 constexpr DataType data_type = std::is_same_v<T, float> ? DataType::f32 : DataType::f64;
 
+/// How many elements of one rank's factors travel, with an index each, or `dense`: all, without.
+struct Sparsity {
+  static constexpr std::size_t dense = SIZE_MAX;
+  std::size_t a = dense;
+  std::size_t b = dense;
+
+  bool operator==(const Sparsity&) const = default;
+};
+
 /// G (rows x columns, the papers' n x m) = sum over ranks r of A_r^T B_r, where rank r holds pairs[r] pairs.
 struct Problem {
   std::size_t rows = 0;
@@ -28,6 +38,8 @@ struct Problem {
   DataType type = DataType::f32;
   bool staged_result = false;       ///< some rank adds to its gradient or has gaps in it: G is made aside, then added
   bool native_collectives = false;  ///< the transport has the MPI library's own MPI_Allreduce
+  std::vector<Sparsity> sparsity = {};  ///< of each rank; empty where all are dense
+  bool sparse_product = false;          ///< only what is not zero is multiplied; make_plan() decides by cost
 
   int ranks() const { return static_cast<int>(pairs.size()); }
   std::size_t total_pairs() const;

@@ -2,20 +2,15 @@
 
 #include <cmath>
 #include <cstdint>
-#include <sstream>
 
 #include "model/checked.hpp"
 #include "outer_product/algorithm.hpp"
+#include "planning/refuse.hpp"
+#include "planning/sparse_arguments.hpp"
+#include "sparse/factor.hpp"
 
 namespace dsop {
 namespace {
-
-template <class Value, class Expected>
-[[noreturn]] void refuse(const std::string& argument, const Value& value, const Expected& expected) {
-  std::ostringstream text;
-  text << argument << " is " << value << ", expected " << expected;
-  throw ArgumentError(text.str());
-}
 
 template <class T>
 void check_view(const std::string& argument, const MatrixView<T>& view) {
@@ -38,6 +33,12 @@ bool overlap(const MatrixView<const T>& left, const MatrixView<const T>& right) 
 }
 
 template <class T>
+bool overlap(const MatrixView<const T>& left, const SparseMatrixView<T>& right) {
+  const MatrixView<const T> values(right.values.data(), 1, right.values.size());
+  return overlap(left, values);
+}
+
+template <class T>
 void check_options(const Options& options) {
   if (!std::isfinite(static_cast<T>(options.scale)))
     refuse("scale", options.scale, "a finite number in " + std::string(name(data_type<T>)));
@@ -48,30 +49,31 @@ void check_options(const Options& options) {
 }  // namespace
 
 template <class T>
-void check_arguments(const Factors<T>& factors, const MatrixView<T>& gradient, const Options& options,
+void check_arguments(const SparseFactors<T>& factors, const MatrixView<T>& gradient, const Options& options,
                      const Shape* promised) {
   check_options<T>(options);
   check_view("gradient", gradient);
-  check_view("a", factors.a);
-  check_view("b", factors.b);
-  if (factors.a.rows != factors.b.rows)
-    refuse("b.rows", factors.b.rows, "a.rows = " + std::to_string(factors.a.rows) + " (one of each a pair)");
-  if (factors.a.rows > 0) {
-    if (factors.a.columns != gradient.rows)
-      refuse("a.columns", factors.a.columns, "gradient.rows = " + std::to_string(gradient.rows));
-    if (factors.b.columns != gradient.columns)
-      refuse("b.columns", factors.b.columns, "gradient.columns = " + std::to_string(gradient.columns));
+  std::visit([](const auto& a) { check_view("a", a); }, factors.a);
+  std::visit([](const auto& b) { check_view("b", b); }, factors.b);
+  const std::size_t pairs = sparse::rows_of(factors.a);
+  if (pairs != sparse::rows_of(factors.b))
+    refuse("b.rows", sparse::rows_of(factors.b), "a.rows = " + std::to_string(pairs) + " (one of each a pair)");
+  if (pairs > 0) {
+    if (sparse::columns_of(factors.a) != gradient.rows)
+      refuse("a.columns", sparse::columns_of(factors.a), "gradient.rows = " + std::to_string(gradient.rows));
+    if (sparse::columns_of(factors.b) != gradient.columns)
+      refuse("b.columns", sparse::columns_of(factors.b), "gradient.columns = " + std::to_string(gradient.columns));
   }
   if (promised != nullptr) {
     if (gradient.rows != promised->rows)
       refuse("gradient.rows", gradient.rows, "the layer's " + std::to_string(promised->rows));
     if (gradient.columns != promised->columns)
       refuse("gradient.columns", gradient.columns, "the layer's " + std::to_string(promised->columns));
-    if (factors.a.rows > promised->max_pairs)
-      refuse("the number of pairs", factors.a.rows,
-             "at most the layer's max_pairs = " + std::to_string(promised->max_pairs));
+    if (pairs > promised->max_pairs)
+      refuse("the number of pairs", pairs, "at most the layer's max_pairs = " + std::to_string(promised->max_pairs));
   }
-  if (overlap<T>(gradient, factors.a) || overlap<T>(gradient, factors.b))
+  const auto overlaps = [&](const auto& view) { return overlap<T>(gradient, view); };
+  if (std::visit(overlaps, factors.a) || std::visit(overlaps, factors.b))
     throw ArgumentError("gradient overlaps the factors' range of memory, expected one of its own");
 }
 
@@ -82,10 +84,12 @@ void check_shape(const Shape& shape, const Options& options) {
   checked_bytes("the gradient", {shape.rows, shape.columns, element_bytes});
   checked_bytes("a", {shape.max_pairs, shape.rows, element_bytes});
   checked_bytes("b", {shape.max_pairs, shape.columns, element_bytes});
+  for (const auto& [name, density] : {std::pair("density_a", shape.density_a), std::pair("density_b", shape.density_b)})
+    if (!(density >= 0 && density <= 1)) refuse(name, density, "0 to 1");
 }
 
-template void check_arguments(const Factors<float>&, const MatrixView<float>&, const Options&, const Shape*);
-template void check_arguments(const Factors<double>&, const MatrixView<double>&, const Options&, const Shape*);
+template void check_arguments(const SparseFactors<float>&, const MatrixView<float>&, const Options&, const Shape*);
+template void check_arguments(const SparseFactors<double>&, const MatrixView<double>&, const Options&, const Shape*);
 
 template void check_shape<float>(const Shape&, const Options&);
 template void check_shape<double>(const Shape&, const Options&);

@@ -8,7 +8,7 @@ namespace dsop {
 /// Throws ArgumentError naming the argument, its value and what was expected. `promised` is the OuterProduct's shape,
 /// or null for dsop().
 template <class T>
-void check_arguments(const Factors<T>& factors, const MatrixView<T>& gradient, const Options& options,
+void check_arguments(const SparseFactors<T>& factors, const MatrixView<T>& gradient, const Options& options,
                      const Shape* promised);
 template <class T>
 void check_shape(const Shape& shape, const Options& options);

@@ -12,6 +12,7 @@
 #include "outer_product/algorithm.hpp"
 #include "planning/arguments.hpp"
 #include "planning/call_state.hpp"
+#include "sparse/factor.hpp"
 
 namespace dsop {
 namespace {
@@ -43,6 +44,26 @@ MatrixView<T> with_sane_stride(MatrixView<T> view) {
   return view;
 }
 
+template <class T>
+FactorView<T> with_sane_stride(const FactorView<T>& factor) {
+  const auto* const dense = std::get_if<MatrixView<const T>>(&factor);
+  return dense == nullptr ? factor : FactorView<T>(with_sane_stride(*dense));
+}
+
+template <class T>
+bool is_sparse(const FactorView<T>& factor) {
+  return std::holds_alternative<SparseMatrixView<T>>(factor);
+}
+
+// The number of non-zeros that a layer's shape lets expect.
+Sparsity expected_sparsity(const Shape& shape, DataType type) {
+  const auto form = [&](std::size_t columns, double density) {
+    const double elements = density * static_cast<double>(shape.max_pairs) * static_cast<double>(columns);
+    return sparse::smaller_form(shape.max_pairs, columns, static_cast<std::size_t>(elements), type);
+  };
+  return {form(shape.rows, shape.density_a), form(shape.columns, shape.density_b)};
+}
+
 Header make_header(Transport& transport, std::uint64_t object, Operation operation, const Options& options) {
   Header header;
   header.common.call = transport.calls().calls++;
@@ -67,7 +88,10 @@ Problem problem_of(const std::vector<Header>& headers, const Transport& transpor
   for (const Header& header : headers) {
     problem.pairs.push_back(header.own.pairs);
     problem.staged_result |= header.own.staged_result;
+    problem.sparsity.push_back(header.own.sparsity);
   }
+  if (std::all_of(headers.begin(), headers.end(), [](const Header& h) { return h.own.sparsity == Sparsity{}; }))
+    problem.sparsity.clear();
   return problem;
 }
 
@@ -116,15 +140,18 @@ void Executor<T>::prepare(Transport& transport, const Shape& shape, const Option
   own.common.rows = shape.rows;
   own.common.columns = shape.columns;
   own.own.pairs = shape.max_pairs;
+  if (error.empty()) own.own.sparsity = expected_sparsity(shape, data_type<T>);
   agree_and_plan(transport, own, error, resolved);
   prepared_ = plan_;
   prepared_algorithm_ = resolved.algorithm == "auto" ? plan_.algorithm_name() : resolved.algorithm;
 }
 
 template <class T>
-void Executor<T>::run(Transport& transport, const Factors<T>& given, MatrixView<T> gradient, const Options& options,
-                      const Shape* promised) {
-  const Factors<T> factors{with_sane_stride(given.a), with_sane_stride(given.b)};
+void Executor<T>::run(Transport& transport, const SparseFactors<T>& given, MatrixView<T> gradient,
+                      const Options& options, const Shape* promised) {
+  SparseFactors<T> factors = given;
+  factors.a = with_sane_stride<T>(given.a);
+  factors.b = with_sane_stride<T>(given.b);
   gradient = with_sane_stride(gradient);
   Options resolved = options;
   const std::string error = error_of([&] {
@@ -134,7 +161,11 @@ void Executor<T>::run(Transport& transport, const Factors<T>& given, MatrixView<
   Header own = make_header(transport, object_, Operation::outer_product, resolved);
   own.common.rows = gradient.rows;
   own.common.columns = gradient.columns;
-  own.own.pairs = factors.a.rows;
+  own.own.pairs = sparse::rows_of(factors.a);
+  if (error.empty())
+    own.own.sparsity = {sparse::elements_to_send(factors.a, options.find_zeros),
+                        sparse::elements_to_send(factors.b, options.find_zeros)};
+  own.own.given_sparse = is_sparse(factors.a) || is_sparse(factors.b);
   own.own.staged_result |= !gradient.contiguous();
   own.own.strides_fit_blas = gradient.stride <= std::numeric_limits<std::int32_t>::max();
   agree_and_plan(transport, own, error, resolved);
@@ -153,7 +184,7 @@ void Executor<T>::agree_and_plan(Transport& transport, Header& own, const std::s
     plan_ = make_plan(problem_of(headers_, transport), options.machine.value_or(transport.default_machine()),
                       prepared_ ? prepared_algorithm_ : options.algorithm, shared_method(headers_));
     if (prepared_) plan_.reason = prepared_->reason;
-    take_memory();
+    take_memory(own.own);
   });
   try {
     agree_on_errors(transport, error);
@@ -166,28 +197,50 @@ void Executor<T>::agree_and_plan(Transport& transport, Header& own, const std::s
 
 // All that a call with this plan needs, so that nothing fails between two messages.
 template <class T>
-void Executor<T>::take_memory() {
+void Executor<T>::take_memory(const OwnTerms& own) {
   planned_for_ = headers_;
-  try {
-    if (plan_.workspace_bytes > workspace_.bytes()) workspace_.resize(plan_.workspace_bytes);
-  } catch (const std::bad_alloc&) {
-    throw Error("no memory for a workspace of " + std::to_string(plan_.workspace_bytes) + " bytes");
-  }
+  const auto at_least = [](Workspace<T>& workspace, std::size_t bytes) {
+    try {
+      if (bytes > workspace.bytes()) workspace.resize(bytes);
+    } catch (const std::bad_alloc&) {
+      throw Error("no memory for a workspace of " + std::to_string(bytes) + " bytes");
+    }
+  };
+  at_least(workspace_, plan_.workspace_bytes);
+  if (own.given_sparse && plan_.problem.sparsity.empty())
+    at_least(expanded_, own.pairs * (plan_.problem.rows + plan_.problem.columns) * sizeof(T));
   kernels::reserve_product<T>(plan_.problem.total_pairs());
 }
 
+// The factors as matrices, those that are sparse expanded.
 template <class T>
-void Executor<T>::compute(Transport& transport, const Factors<T>& factors, MatrixView<T> gradient,
+Factors<T> Executor<T>::in_full(const SparseFactors<T>& factors) {
+  std::span<T> room = expanded_.elements();
+  const auto matrix = [&](const FactorView<T>& factor) {
+    if (const auto* const dense = std::get_if<MatrixView<const T>>(&factor)) return *dense;
+    const MatrixView<const T> expanded(room.data(), sparse::rows_of(factor), sparse::columns_of(factor));
+    sparse::expand(factor, room);
+    room = room.subspan(expanded.rows * expanded.columns);
+    return expanded;
+  };
+  const MatrixView<const T> a = matrix(factors.a);
+  return {a, matrix(factors.b)};
+}
+
+template <class T>
+void Executor<T>::compute(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> gradient,
                           const Options& options) {
   const OuterProductAlgorithm& algorithm = *plan_.algorithm;
   if (gradient.rows == 0 || gradient.columns == 0) return;
+  const bool sparse = !plan_.problem.sparsity.empty();
   OuterProductCall<T> call{transport,
                            plan_,
-                           factors,
+                           sparse ? Factors<T>{} : in_full(factors),
                            gradient,
                            static_cast<T>(options.scale),
                            options.accumulate,
-                           workspace_.elements().first(plan_.workspace_bytes / sizeof(T))};
+                           workspace_.elements().first(plan_.workspace_bytes / sizeof(T)),
+                           sparse ? &factors : nullptr};
   if (!plan_.problem.staged_result || !algorithm.sends_gradient) {
     algorithm.run(call);
     return;

@@ -19,14 +19,15 @@ class Executor {
  public:
   /// Plans for `shape` and makes the workspace, without computing. Later runs keep to the algorithm chosen here.
   void prepare(Transport& transport, const Shape& shape, const Options& options);
-  void run(Transport& transport, const Factors<T>& factors, MatrixView<T> gradient, const Options& options,
+  void run(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> gradient, const Options& options,
            const Shape* promised);
   const Plan& plan() const { return plan_; }
 
  private:
   void agree_and_plan(Transport& transport, Header& own, const std::string& own_error, const Options& options);
-  void take_memory();
-  void compute(Transport& transport, const Factors<T>& factors, MatrixView<T> gradient, const Options& options);
+  void take_memory(const OwnTerms& own);
+  Factors<T> in_full(const SparseFactors<T>& factors);
+  void compute(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> gradient, const Options& options);
 
   std::uint64_t object_ = 0;  // of the header: not 0 once prepared
   std::optional<Plan> prepared_;
@@ -35,6 +36,7 @@ class Executor {
   std::vector<Header> planned_for_;
   Plan plan_;
   Workspace<T> workspace_;
+  Workspace<T> expanded_;  // factors that are given sparse, for an algorithm that does not take them so
 };
 
 }  // namespace dsop

@@ -39,6 +39,8 @@ void describe_machine(const Machine& machine, CommonTerms& terms);
 /// What each rank says of itself.
 struct OwnTerms {
   std::uint64_t pairs = 0;
+  Sparsity sparsity = {};     ///< of what it sends
+  bool given_sparse = false;  ///< one of its factors or both, whatever it sends
   std::int32_t threads = 1;
   InstructionSet instructions = InstructionSet::baseline;
   bool staged_result = false;

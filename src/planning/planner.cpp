@@ -8,7 +8,7 @@
 
 #include "model/checked.hpp"
 #include "outer_product/algorithm.hpp"
-#include "outer_product/gather_factors.hpp"
+#include "outer_product/pairs.hpp"
 
 namespace dsop {
 namespace {
@@ -21,6 +21,22 @@ Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter, con
   if (problem.staged_result && algorithm.sends_gradient)
     candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);
   return candidate;
+}
+
+// What an algorithm sees of the problem.
+Problem seen_by(const OuterProductAlgorithm& algorithm, Problem problem) {
+  if (!algorithm.takes_sparse) problem.sparsity.clear();
+  if (problem.sparsity.empty()) problem.sparse_product = false;
+  return problem;
+}
+
+// Whether the sparse kernel is faster for all pairs together; it then is for each rank's, where densities are alike.
+bool sparse_is_faster(Problem problem, const Machine& machine) {
+  const auto seconds = [&](bool sparse) {
+    problem.sparse_product = sparse;
+    return outer_product::LocalProduct(problem, 0, problem.ranks()).seconds(machine, problem.rows);
+  };
+  return !problem.sparsity.empty() && seconds(true) < seconds(false);
 }
 
 // With the best of the parameter's values, or with the one that the caller named.
@@ -45,7 +61,7 @@ struct Ranked {
 std::vector<Ranked> rank_all(const NamedAlgorithm& named, const Problem& problem, const Machine& machine) {
   std::vector<Ranked> ranked;
   for (const OuterProductAlgorithm& algorithm : outer_product_algorithms())
-    ranked.push_back({&algorithm, evaluate_best(algorithm, named, problem, machine)});
+    ranked.push_back({&algorithm, evaluate_best(algorithm, named, seen_by(algorithm, problem), machine)});
   std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& l, const Ranked& r) {
     const bool possible = l.candidate.unsupported.empty();
     if (possible != r.candidate.unsupported.empty()) return possible;
@@ -134,13 +150,15 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   const NamedAlgorithm named =
       is_named ? parse_algorithm(winner != nullptr ? winner->algorithm : algorithm) : NamedAlgorithm{};
   if (is_named) check_can_serve(named, problem);
-  for (auto& [ranked, candidate] : rank_all(named, problem, machine)) {
+  plan.problem.sparse_product = sparse_is_faster(problem, machine);
+  for (auto& [ranked, candidate] : rank_all(named, plan.problem, machine)) {
     if (is_named ? ranked == named.algorithm : plan.candidates.empty()) {
       plan.algorithm = ranked;
       plan.parameter = candidate.parameter;
     }
     plan.candidates.push_back(std::move(candidate));
   }
+  plan.problem = seen_by(*plan.algorithm, plan.problem);
   plan.reason = winner != nullptr ? "measured to be the fastest on this machine"
                 : is_named        ? "named by the caller or by DSOP_ALGORITHM"
                                   : why_first(plan.candidates);

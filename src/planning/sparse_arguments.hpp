@@ -1,0 +1,50 @@
+// What can be wrong with a sparse matrix.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <string>
+
+#include <dsop/sparse.hpp>
+
+#include "model/checked.hpp"
+#include "planning/refuse.hpp"
+
+namespace dsop {
+
+/// Throws ArgumentError naming the argument, its value and what was expected. Cost: a pass over offsets and indices.
+template <class T>
+void check_view(const std::string& argument, const SparseMatrixView<T>& view) {
+  const auto element = [&](const char* array, std::size_t i) {
+    return argument + "." + array + "[" + std::to_string(i) + "]";
+  };
+  const auto& offsets = view.row_offsets;
+  const auto& indices = view.column_indices;
+  checked_bytes(argument, {view.rows, view.columns, sizeof(T)});
+  if (offsets.empty() && view.rows == 0) return;
+  if (offsets.size() != view.rows + 1)
+    refuse(argument + ".row_offsets.size()", offsets.size(), argument + ".rows + 1 = " + std::to_string(view.rows + 1));
+  if (indices.size() != view.values.size())
+    refuse(argument + ".column_indices.size()", indices.size(),
+           argument + ".values.size() = " + std::to_string(view.values.size()));
+  if (offsets[0] != 0) refuse(element("row_offsets", 0), offsets[0], 0);
+  for (std::size_t p = 0; p < view.rows; ++p)
+    if (offsets[p + 1] < offsets[p])
+      refuse(element("row_offsets", p + 1), offsets[p + 1],
+             "at least " + element("row_offsets", p) + " = " + std::to_string(offsets[p]));
+  if (offsets[view.rows] != indices.size())
+    refuse(element("row_offsets", view.rows), offsets[view.rows],
+           argument + ".column_indices.size() = " + std::to_string(indices.size()));
+  for (std::size_t p = 0; p < view.rows; ++p)
+    for (std::size_t e = offsets[p]; e < offsets[p + 1]; ++e) {
+      if (indices[e] >= view.columns)
+        refuse(element("column_indices", e), indices[e],
+               "less than " + argument + ".columns = " + std::to_string(view.columns));
+      if (e > offsets[p] && indices[e] <= indices[e - 1])
+        refuse(element("column_indices", e), indices[e],
+               "more than " + element("column_indices", e - 1) + " = " + std::to_string(indices[e - 1]) +
+                   ", in the same row");
+    }
+}
+
+}  // namespace dsop
