@@ -63,6 +63,11 @@ void OuterProduct<T>::run(const SparseFactors<T>& factors, MatrixView<T> gradien
 }
 
 template <class T>
+GradientRows<T> OuterProduct<T>::run_rows(const SparseFactors<T>& factors) {
+  return state_->executor.run_rows(state_->transport, factors, state_->options, state_->shape);
+}
+
+template <class T>
 const Plan& OuterProduct<T>::plan() const {
   return state_->executor.plan();
 }

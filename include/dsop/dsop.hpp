@@ -89,6 +89,11 @@ class OuterProduct {
   void run(const Factors<T>& factors, MatrixView<T> gradient);
   void run(const SparseFactors<T>& factors, MatrixView<T> gradient);
 
+  /// The gradient's rows that are not all zero, instead of the gradient: what an embedding needs, whose a are one-hot.
+  /// Always gathers the factors, each in its smaller form, and multiplies what is not zero; Options::algorithm plays no
+  /// part, and to accumulate is an ArgumentError. Memory: at most one row of G for each non-zero of all ranks' a.
+  GradientRows<T> run_rows(const SparseFactors<T>& factors);
+
   /// The plan of the last run (before any: of the shape).
   const Plan& plan() const;
 

@@ -40,6 +40,7 @@ struct Problem {
   bool native_collectives = false;  ///< the transport has the MPI library's own MPI_Allreduce
   std::vector<Sparsity> sparsity = {};  ///< of each rank; empty where all are dense
   bool sparse_product = false;          ///< only what is not zero is multiplied; make_plan() decides by cost
+  bool rows_only = false;               ///< the result are the rows of G that are not all zero; of `allgather` alone
 
   int ranks() const { return static_cast<int>(pairs.size()); }
   std::size_t total_pairs() const;

@@ -43,4 +43,16 @@ struct SparseFactors {
   SparseFactors(const Factors<T>& dense) : a(dense.a), b(dense.b) {}
 };
 
+/// The rows of a gradient that may hold anything but zero, and their memory. All ranks have the same.
+template <class T>
+struct GradientRows {
+  std::size_t rows = 0;  ///< of the whole gradient
+  std::size_t columns = 0;
+  std::vector<std::uint32_t> indices = {};  ///< rising: the rows for which some pair's a is not zero
+  std::unique_ptr<T[]> elements = {};       ///< indices.size() x columns
+
+  /// Row i is row indices[i] of the gradient.
+  MatrixView<const T> values() const { return {elements.get(), indices.size(), columns}; }
+};
+
 }  // namespace dsop

@@ -38,6 +38,33 @@ bool overlap(const MatrixView<const T>& left, const SparseMatrixView<T>& right) 
   return overlap(left, values);
 }
 
+struct Expected {
+  std::string what;
+  std::size_t value;
+
+  std::string text() const { return what + std::to_string(value); }
+};
+
+template <class T>
+void check_factors(const SparseFactors<T>& factors, const Expected& rows, const Expected& columns) {
+  std::visit([](const auto& a) { check_view("a", a); }, factors.a);
+  std::visit([](const auto& b) { check_view("b", b); }, factors.b);
+  const std::size_t pairs = sparse::rows_of(factors.a);
+  if (pairs != sparse::rows_of(factors.b))
+    refuse("b.rows", sparse::rows_of(factors.b), "a.rows = " + std::to_string(pairs) + " (one of each a pair)");
+  if (pairs == 0) return;
+  if (sparse::columns_of(factors.a) != rows.value) refuse("a.columns", sparse::columns_of(factors.a), rows.text());
+  if (sparse::columns_of(factors.b) != columns.value)
+    refuse("b.columns", sparse::columns_of(factors.b), columns.text());
+}
+
+template <class T>
+void check_promise(const SparseFactors<T>& factors, const Shape& promised) {
+  const std::size_t pairs = sparse::rows_of(factors.a);
+  if (pairs > promised.max_pairs)
+    refuse("the number of pairs", pairs, "at most the layer's max_pairs = " + std::to_string(promised.max_pairs));
+}
+
 template <class T>
 void check_options(const Options& options) {
   if (!std::isfinite(static_cast<T>(options.scale)))
@@ -53,28 +80,25 @@ void check_arguments(const SparseFactors<T>& factors, const MatrixView<T>& gradi
                      const Shape* promised) {
   check_options<T>(options);
   check_view("gradient", gradient);
-  std::visit([](const auto& a) { check_view("a", a); }, factors.a);
-  std::visit([](const auto& b) { check_view("b", b); }, factors.b);
-  const std::size_t pairs = sparse::rows_of(factors.a);
-  if (pairs != sparse::rows_of(factors.b))
-    refuse("b.rows", sparse::rows_of(factors.b), "a.rows = " + std::to_string(pairs) + " (one of each a pair)");
-  if (pairs > 0) {
-    if (sparse::columns_of(factors.a) != gradient.rows)
-      refuse("a.columns", sparse::columns_of(factors.a), "gradient.rows = " + std::to_string(gradient.rows));
-    if (sparse::columns_of(factors.b) != gradient.columns)
-      refuse("b.columns", sparse::columns_of(factors.b), "gradient.columns = " + std::to_string(gradient.columns));
-  }
+  check_factors(factors, {"gradient.rows = ", gradient.rows}, {"gradient.columns = ", gradient.columns});
   if (promised != nullptr) {
     if (gradient.rows != promised->rows)
       refuse("gradient.rows", gradient.rows, "the layer's " + std::to_string(promised->rows));
     if (gradient.columns != promised->columns)
       refuse("gradient.columns", gradient.columns, "the layer's " + std::to_string(promised->columns));
-    if (pairs > promised->max_pairs)
-      refuse("the number of pairs", pairs, "at most the layer's max_pairs = " + std::to_string(promised->max_pairs));
+    check_promise(factors, *promised);
   }
   const auto overlaps = [&](const auto& view) { return overlap<T>(gradient, view); };
   if (std::visit(overlaps, factors.a) || std::visit(overlaps, factors.b))
     throw ArgumentError("gradient overlaps the factors' range of memory, expected one of its own");
+}
+
+template <class T>
+void check_row_arguments(const SparseFactors<T>& factors, const Options& options, const Shape& promised) {
+  check_options<T>(options);
+  if (options.accumulate) refuse("accumulate", "true", "false: the rows are made anew");
+  check_factors(factors, {"the layer's rows = ", promised.rows}, {"the layer's columns = ", promised.columns});
+  check_promise(factors, promised);
 }
 
 template <class T>
@@ -90,6 +114,9 @@ void check_shape(const Shape& shape, const Options& options) {
 
 template void check_arguments(const SparseFactors<float>&, const MatrixView<float>&, const Options&, const Shape*);
 template void check_arguments(const SparseFactors<double>&, const MatrixView<double>&, const Options&, const Shape*);
+
+template void check_row_arguments(const SparseFactors<float>&, const Options&, const Shape&);
+template void check_row_arguments(const SparseFactors<double>&, const Options&, const Shape&);
 
 template void check_shape<float>(const Shape&, const Options&);
 template void check_shape<double>(const Shape&, const Options&);

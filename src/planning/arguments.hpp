@@ -10,6 +10,9 @@ namespace dsop {
 template <class T>
 void check_arguments(const SparseFactors<T>& factors, const MatrixView<T>& gradient, const Options& options,
                      const Shape* promised);
+/// The same where there is no gradient.
+template <class T>
+void check_row_arguments(const SparseFactors<T>& factors, const Options& options, const Shape& promised);
 template <class T>
 void check_shape(const Shape& shape, const Options& options);
 

@@ -9,7 +9,7 @@
 #include "kernels/blas_info.hpp"
 #include "kernels/outer_product.hpp"
 #include "kernels/threads.hpp"
-#include "outer_product/algorithm.hpp"
+#include "outer_product/gather_rows.hpp"
 #include "planning/arguments.hpp"
 #include "planning/call_state.hpp"
 #include "sparse/factor.hpp"
@@ -55,6 +55,20 @@ bool is_sparse(const FactorView<T>& factor) {
   return std::holds_alternative<SparseMatrixView<T>>(factor);
 }
 
+template <class T>
+SparseFactors<T> with_sane_strides(SparseFactors<T> factors) {
+  factors.a = with_sane_stride<T>(factors.a);
+  factors.b = with_sane_stride<T>(factors.b);
+  return factors;
+}
+
+template <class T>
+void describe_factors(OwnTerms& own, const SparseFactors<T>& factors, const Options& options) {
+  own.sparsity = {sparse::elements_to_send(factors.a, options.find_zeros),
+                  sparse::elements_to_send(factors.b, options.find_zeros)};
+  own.given_sparse = is_sparse(factors.a) || is_sparse(factors.b);
+}
+
 // The number of non-zeros that a layer's shape lets expect.
 Sparsity expected_sparsity(const Shape& shape, DataType type) {
   const auto form = [&](std::size_t columns, double density) {
@@ -85,12 +99,14 @@ Problem problem_of(const std::vector<Header>& headers, const Transport& transpor
   const CommonTerms& common = headers[0].common;
   Problem problem{.rows = common.rows, .columns = common.columns, .type = common.type};
   problem.native_collectives = transport.has_native_collectives();
+  problem.rows_only = common.operation == Operation::outer_product_rows;
   for (const Header& header : headers) {
     problem.pairs.push_back(header.own.pairs);
     problem.staged_result |= header.own.staged_result;
     problem.sparsity.push_back(header.own.sparsity);
   }
-  if (std::all_of(headers.begin(), headers.end(), [](const Header& h) { return h.own.sparsity == Sparsity{}; }))
+  if (!problem.rows_only &&
+      std::all_of(headers.begin(), headers.end(), [](const Header& h) { return h.own.sparsity == Sparsity{}; }))
     problem.sparsity.clear();
   return problem;
 }
@@ -149,9 +165,7 @@ void Executor<T>::prepare(Transport& transport, const Shape& shape, const Option
 template <class T>
 void Executor<T>::run(Transport& transport, const SparseFactors<T>& given, MatrixView<T> gradient,
                       const Options& options, const Shape* promised) {
-  SparseFactors<T> factors = given;
-  factors.a = with_sane_stride<T>(given.a);
-  factors.b = with_sane_stride<T>(given.b);
+  const SparseFactors<T> factors = with_sane_strides(given);
   gradient = with_sane_stride(gradient);
   Options resolved = options;
   const std::string error = error_of([&] {
@@ -162,14 +176,47 @@ void Executor<T>::run(Transport& transport, const SparseFactors<T>& given, Matri
   own.common.rows = gradient.rows;
   own.common.columns = gradient.columns;
   own.own.pairs = sparse::rows_of(factors.a);
-  if (error.empty())
-    own.own.sparsity = {sparse::elements_to_send(factors.a, options.find_zeros),
-                        sparse::elements_to_send(factors.b, options.find_zeros)};
-  own.own.given_sparse = is_sparse(factors.a) || is_sparse(factors.b);
+  if (error.empty()) describe_factors(own.own, factors, options);
   own.own.staged_result |= !gradient.contiguous();
   own.own.strides_fit_blas = gradient.stride <= std::numeric_limits<std::int32_t>::max();
   agree_and_plan(transport, own, error, resolved);
   compute(transport, factors, gradient, resolved);
+}
+
+template <class T>
+GradientRows<T> Executor<T>::run_rows(Transport& transport, const SparseFactors<T>& given, const Options& options,
+                                      const Shape& promised) {
+  const SparseFactors<T> factors = with_sane_strides(given);
+  const std::string error = error_of([&] { check_row_arguments(factors, options, promised); });
+  Header own = make_header(transport, object_, Operation::outer_product_rows, options);
+  own.common.rows = promised.rows;
+  own.common.columns = promised.columns;
+  own.own.pairs = sparse::rows_of(factors.a);
+  if (error.empty()) describe_factors(own.own, factors, options);
+  agree_and_plan(transport, own, error, options);
+
+  GradientRows<T> result{promised.rows, promised.columns};
+  agree_on_errors(transport, error_of([&] {
+                    const std::size_t most_rows = outer_product::most_rows(plan_.problem);
+                    result.indices.resize(most_rows);
+                    result.elements = std::make_unique_for_overwrite<T[]>(most_rows * promised.columns);
+                  }));
+  OuterProductCall<T> call{transport,
+                           plan_,
+                           {},
+                           {result.elements.get(), result.indices.size(), promised.columns},
+                           static_cast<T>(options.scale),
+                           false,
+                           workspace_.elements().first(plan_.workspace_bytes / sizeof(T)),
+                           &factors};
+  result.indices.resize(outer_product::gather_rows<T>(call, result.indices));
+  return result;
+}
+
+template <class T>
+std::string Executor<T>::algorithm_for(Operation operation, const Options& options) const {
+  if (operation == Operation::outer_product_rows) return "allgather";
+  return prepared_ ? prepared_algorithm_ : options.algorithm;
 }
 
 // Every rank sees the same headers, so all make the same plan, and all come to the exchange of errors.
@@ -182,8 +229,8 @@ void Executor<T>::agree_and_plan(Transport& transport, Header& own, const std::s
   planned_for_.clear();
   const std::string error = error_of([&] {
     plan_ = make_plan(problem_of(headers_, transport), options.machine.value_or(transport.default_machine()),
-                      prepared_ ? prepared_algorithm_ : options.algorithm, shared_method(headers_));
-    if (prepared_) plan_.reason = prepared_->reason;
+                      algorithm_for(own.common.operation, options), shared_method(headers_));
+    if (prepared_ && own.common.operation == Operation::outer_product) plan_.reason = prepared_->reason;
     take_memory(own.own);
   });
   try {

@@ -21,10 +21,13 @@ class Executor {
   void prepare(Transport& transport, const Shape& shape, const Options& options);
   void run(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> gradient, const Options& options,
            const Shape* promised);
+  GradientRows<T> run_rows(Transport& transport, const SparseFactors<T>& factors, const Options& options,
+                           const Shape& promised);
   const Plan& plan() const { return plan_; }
 
  private:
   void agree_and_plan(Transport& transport, Header& own, const std::string& own_error, const Options& options);
+  std::string algorithm_for(Operation operation, const Options& options) const;
   void take_memory(const OwnTerms& own);
   Factors<T> in_full(const SparseFactors<T>& factors);
   void compute(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> gradient, const Options& options);

@@ -51,6 +51,11 @@ std::map<std::string, std::vector<int>> ranks_by_value(int ranks, ValueOf value_
   throw AgreedError(message);
 }
 
+std::string name(Operation operation) {
+  if (operation == Operation::prepare_outer_product) return "preparing an outer product";
+  return operation == Operation::outer_product ? "outer product" : "outer product's rows";
+}
+
 template <class Number>
 std::string exactly(Number number) {
   std::ostringstream text;
@@ -64,7 +69,7 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
   for (const double number : terms.machine) machine.append(machine.empty() ? "" : " ").append(exactly(number));
   return {
       {"the number of calls before this one", exactly(terms.call)},
-      {"the operation", terms.operation == Operation::outer_product ? "outer product" : "preparing an outer product"},
+      {"the operation", name(terms.operation)},
       {"the order of calls (0: dsop(), i: the OuterProduct that call i made)", exactly(terms.object)},
       {"rows", exactly(terms.rows)},
       {"columns", exactly(terms.columns)},

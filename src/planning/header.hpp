@@ -14,7 +14,7 @@
 
 namespace dsop {
 
-enum class Operation : std::uint8_t { outer_product, prepare_outer_product };
+enum class Operation : std::uint8_t { outer_product, prepare_outer_product, outer_product_rows };
 
 /// What all ranks must say alike.
 struct CommonTerms {

@@ -150,7 +150,7 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   const NamedAlgorithm named =
       is_named ? parse_algorithm(winner != nullptr ? winner->algorithm : algorithm) : NamedAlgorithm{};
   if (is_named) check_can_serve(named, problem);
-  plan.problem.sparse_product = sparse_is_faster(problem, machine);
+  plan.problem.sparse_product = problem.rows_only || sparse_is_faster(problem, machine);
   for (auto& [ranked, candidate] : rank_all(named, plan.problem, machine)) {
     if (is_named ? ranked == named.algorithm : plan.candidates.empty()) {
       plan.algorithm = ranked;
