@@ -1,6 +1,7 @@
 // dsop-bench: the command line.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <iomanip>
@@ -35,6 +36,8 @@ struct CommandLine {
   std::string pairs = "1";
   std::string algorithms = "all,auto";
   std::string type = "f32";
+  std::string density = "1";
+  std::string encoding;
   bench::OuterProductOptions outer_product;
   bench::KernelOptions kernel;
   std::string inner = "1,2,4,8,16,32,64,128,256,512";
@@ -68,6 +71,42 @@ std::optional<dsop::Machine> described_machine(Transport& transport, const Comma
   return machine;
 }
 
+double share(const std::string& text, const std::string& part) {
+  std::size_t end = 0;
+  double number = -1;
+  try {
+    number = std::stod(part, &end);
+  } catch (const std::exception&) {
+    end = 0;
+  }
+  if (end == 0 || end != part.size() || !(number >= 0 && number <= 1))
+    throw dsop::Error("--density is \"" + text + "\", expected one or two shares from 0 to 1, of a and of b");
+  return number;
+}
+
+bench::Densities parse_densities(const std::string& text) {
+  const std::vector<std::string> parts = bench::split(text, ',');
+  if (parts.size() > 2) share(text, "");
+  return {share(text, parts.front()), share(text, parts.back())};
+}
+
+// Left out: both ways, where there are zeros.
+std::vector<bench::Encoding> parse_encodings(const std::string& text, bench::Densities densities) {
+  using bench::Encoding;
+  if (text.empty())
+    return densities.a < 1 || densities.b < 1 ? std::vector{Encoding::dense, Encoding::sparse}
+                                              : std::vector{Encoding::dense};
+  std::vector<Encoding> encodings;
+  for (const std::string& part : bench::split(text, ',')) {
+    const auto known = {Encoding::dense, Encoding::find_zeros, Encoding::sparse};
+    const auto found = std::find_if(known.begin(), known.end(), [&](Encoding e) { return part == name(e); });
+    if (found == known.end() || std::find(encodings.begin(), encodings.end(), *found) != encodings.end())
+      throw dsop::Error("--encoding is \"" + text + "\", expected some of dense, find-zeros, sparse");
+    encodings.push_back(*found);
+  }
+  return encodings;
+}
+
 // Before the ranks are there, so that a mistake is told once.
 void read_lists(CommandLine& line) {
   bench::OuterProductOptions& options = line.outer_product;
@@ -75,6 +114,8 @@ void read_lists(CommandLine& line) {
   if (line.columns != "same") options.columns = bench::parse_numbers("--cols", line.columns);
   options.pairs = bench::parse_numbers("--pairs", line.pairs);
   options.algorithms = bench::split(line.algorithms, ',');
+  options.densities = parse_densities(line.density);
+  options.encodings = parse_encodings(line.encoding, options.densities);
   options.type = line.type == "f64" ? dsop::DataType::f64 : dsop::DataType::f32;
 }
 
@@ -157,6 +198,12 @@ int main(int argc, char** argv) {
   outer_product->add_option("--dtype", line.type, "f32 or f64")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
+  outer_product
+      ->add_option("--density", line.density, "Share of the factors' elements that are not zero: a and b, or A,B")
+      ->capture_default_str();
+  outer_product->add_option("--encoding", line.encoding,
+                            "How factors are handed over, some of dense, find-zeros, sparse; default dense, and sparse "
+                            "too where --density is below 1");
   outer_product->add_option("--iterations", options.protocol.iterations, "Timed calls of each, one more is dropped")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();

@@ -23,12 +23,26 @@ namespace {
 
 constexpr std::uint64_t seed = 1;
 
+template <class T>
+InputFactors<T> factors_of(const Point& point, int rank) {
+  return {seed, rank, point.pairs, point.rows, point.columns, Values::whole, 0, point.densities};
+}
+
+// One rank's factors in the forms that contenders are handed.
+template <class T>
+struct OwnFactors {
+  InputFactors<T> dense;
+  Compressed<T> a;
+  Compressed<T> b;
+
+  OwnFactors(const Point& point, int rank) : dense(factors_of<T>(point, rank)), a(dense.view().a), b(dense.view().b) {}
+};
+
 // Elements of G that differ from a plain sum over all ranks' factors, whole numbers, with ==.
 template <class T>
 std::size_t count_wrong(const Transport& transport, const Point& point, MatrixView<const T> G) {
   std::vector<InputFactors<T>> all;
-  for (int rank = 0; rank < transport.size(); ++rank)
-    all.emplace_back(seed, rank, point.pairs, point.rows, point.columns);
+  for (int rank = 0; rank < transport.size(); ++rank) all.push_back(factors_of<T>(point, rank));
   std::size_t wrong = 0;
   std::vector<T> expected(point.columns);
   for (std::size_t i = 0; i < point.rows; ++i) {
@@ -43,11 +57,19 @@ std::size_t count_wrong(const Transport& transport, const Point& point, MatrixVi
 template <class T>
 struct Entry {
   std::string algorithm;
-  const Rival* rival;                            // null: dsop's own
+  const Rival* rival;  // null: dsop's own
+  Encoding encoding;
   std::unique_ptr<OuterProduct<T>> layer = {};   // dsop's own
   std::unique_ptr<PreparedRival> prepared = {};  // a rival, once factors and gradient are there
 
-  void run(const Factors<T>& own, MatrixView<T> G) { rival ? prepared->run() : layer->run(own, G); }
+  void run(const OwnFactors<T>& own, MatrixView<T> G) {
+    if (rival != nullptr)
+      prepared->run();
+    else if (encoding == Encoding::sparse)
+      layer->run({own.a.view(), own.b.view()}, G);
+    else
+      layer->run(own.dense.view(), G);
+  }
 
   // What runs inside a library can't be counted.
   bool counted() const {
@@ -57,10 +79,15 @@ struct Entry {
   }
 
   // The row's description, after a call; numbers come later.
-  Measurement row(const Problem& problem) const {
-    if (rival != nullptr) return {algorithm, problem, prepared->used(), rival->flops(problem), {}, {}, {}, {}, {}};
+  Measurement row(const Problem& problem, Densities densities) const {
+    if (rival != nullptr)
+      return {algorithm, problem, prepared->used(), rival->flops(problem), {}, {}, {}, {}, {}, densities};
     const Plan& plan = layer->plan();
-    return {algorithm, plan.problem, plan.algorithm_text(), plan.cost().flops, plan, {}, {}, {}, {}};
+    return {label(), plan.problem, plan.algorithm_text(), plan.cost().flops, plan, {}, {}, {}, {}, densities, encoding};
+  }
+
+  std::string label() const {
+    return encoding == Encoding::dense ? algorithm : algorithm + ":" + bench::name(encoding);
   }
 };
 
@@ -101,22 +128,33 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   std::size_t needed_bytes = (point.rows * point.columns + point.pairs * (point.rows + point.columns)) * sizeof(T);
   if (options.verify)  // every rank makes all ranks' factors
     needed_bytes += point.pairs * (point.rows + point.columns) * sizeof(T) * static_cast<std::size_t>(transport.size());
-  std::optional<InputFactors<T>> own;
+  if (options.encodings != std::vector{Encoding::dense})  // a value, an index and what they grow by
+    needed_bytes += 3 * point.pairs * (point.rows + point.columns) * sizeof(T);
+  std::optional<OwnFactors<T>> own;
   Workspace<T> gradient;
   std::vector<Entry<T>> entries;  // made before memory is taken: layers refuse sizes that none could hold
-  for (const std::string& algorithm : algorithms) {
-    Entry<T>& entry = entries.emplace_back(Entry<T>{algorithm, rivals().find(algorithm)});
-    if (entry.rival != nullptr) {
-      needed_bytes += entry.rival->workspace_elements(problem) * sizeof(T);
-      continue;
+  for (const std::string& algorithm : algorithms)
+    for (const Encoding encoding : options.encodings) {
+      const Rival* const rival = rivals().find(algorithm);
+      if (rival != nullptr && encoding != options.encodings.front()) continue;
+      Entry<T>& entry = entries.emplace_back(Entry<T>{algorithm, rival, rival ? Encoding::dense : encoding});
+      if (rival != nullptr) {
+        needed_bytes += rival->workspace_elements(problem) * sizeof(T);
+        continue;
+      }
+      Shape shape{point.rows, point.columns, point.pairs};
+      if (encoding != Encoding::dense) {
+        shape.density_a = point.densities.a;
+        shape.density_b = point.densities.b;
+      }
+      entry.layer = std::make_unique<OuterProduct<T>>(
+          counted, shape,
+          Options{.algorithm = algorithm, .machine = options.machine, .find_zeros = encoding == Encoding::find_zeros});
+      needed_bytes += entry.layer->plan().workspace_bytes;
     }
-    entry.layer = std::make_unique<OuterProduct<T>>(counted, Shape{point.rows, point.columns, point.pairs},
-                                                    Options{.algorithm = algorithm, .machine = options.machine});
-    needed_bytes += entry.layer->plan().workspace_bytes;
-  }
   check_memory(transport, needed_bytes);
   launch::on_all_ranks(transport, [&] {
-    own.emplace(seed, transport.rank(), point.pairs, point.rows, point.columns);
+    own.emplace(point, transport.rank());
     gradient.resize(point.rows * point.columns * sizeof(T));
   });
   const MatrixView<T> G(gradient.elements().data(), point.rows, point.columns);
@@ -124,16 +162,17 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   std::vector<Measurement> rows;
   std::vector<Contender> contenders;
   for (Entry<T>& entry : entries) {
-    options.progress(entry.algorithm + ", first call");
-    if (entry.rival != nullptr) entry.prepared = entry.rival->prepare(RivalJob<T>{counted, problem, own->view(), G});
-    const auto run = [&entry, &own, G] { entry.run(own->view(), G); };
+    options.progress(entry.label() + ", first call");
+    if (entry.rival != nullptr)
+      entry.prepared = entry.rival->prepare(RivalJob<T>{counted, problem, own->dense.view(), G});
+    const auto run = [&entry, &own, G] { entry.run(*own, G); };
     if (simulation_facts().is_null()) run();  // touches memory and makes connections
     if (options.verify) std::ranges::fill(gradient.elements(), std::numeric_limits<T>::quiet_NaN());
     const Traffic before = counted.payload();
     std::vector<std::size_t> wire = wire_bytes(transport, run);
     const Traffic after = counted.payload();
 
-    Measurement& row = rows.emplace_back(entry.row(problem));
+    Measurement& row = rows.emplace_back(entry.row(problem, point.densities));
     row.wire_bytes_per_host = std::move(wire);
     if (entry.counted())
       row.busiest = Traffic{largest_of_all_ranks(transport, after.messages - before.messages),
@@ -142,7 +181,7 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
       const std::vector<std::size_t> wrong = of_all_ranks(transport, count_wrong<T>(transport, point, G));
       row.wrong = std::accumulate(wrong.begin(), wrong.end(), std::size_t{0});
     }
-    contenders.push_back({entry.algorithm, run});
+    contenders.push_back({entry.label(), run});
   }
   std::vector<Samples> samples = time_in_turns(transport, contenders, options.protocol, options.progress);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].samples = std::move(samples[i]);

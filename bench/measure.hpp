@@ -11,6 +11,7 @@
 #include <dsop/plan.hpp>
 #include <dsop/views.hpp>
 
+#include "inputs.hpp"
 #include "timing.hpp"
 
 namespace dsop::bench {
@@ -19,11 +20,20 @@ struct Point {
   std::size_t rows;
   std::size_t columns;
   std::size_t pairs;  // of each rank
+  Densities densities = {};
 };
+
+/// How factors are handed over: as matrices, as matrices in which zeros are looked for, or without their zeros.
+enum class Encoding { dense, find_zeros, sparse };
+
+constexpr const char* name(Encoding encoding) {
+  if (encoding == Encoding::dense) return "dense";
+  return encoding == Encoding::sparse ? "sparse" : "find-zeros";
+}
 
 /// A row of the table. All ranks have the same.
 struct Measurement {
-  std::string algorithm;  ///< as asked for: may be "auto"
+  std::string algorithm;  ///< as asked for: may be "auto"; with its encoding, if that is not dense
   Problem problem;
   std::string used;                              ///< what ran
   double flops;                                  ///< the busiest rank's; a rival's: of its products
@@ -32,6 +42,8 @@ struct Measurement {
   std::vector<std::size_t> wire_bytes_per_host;  ///< sent in one call, on the emulated cluster; else empty
   std::optional<std::size_t> wrong;              ///< elements, over all ranks; none if not verified
   Samples samples;
+  Densities densities = {};
+  Encoding encoding = Encoding::dense;
 };
 
 struct MeasureOptions {
@@ -39,6 +51,7 @@ struct MeasureOptions {
   std::optional<Machine> machine;
   Protocol protocol;
   std::function<void(const std::string& what)> progress;
+  std::vector<Encoding> encodings = {Encoding::dense};  ///< each algorithm in each; rivals dense alone
 };
 
 /// All ranks call it and all get the measurements, in the order of `algorithms`: dsop's, "auto", or rivals.

@@ -61,7 +61,7 @@ std::vector<Point> points(const OuterProductOptions& options) {
   std::vector<Point> list;
   for (const std::size_t rows : options.rows)
     for (const std::size_t columns : options.columns.empty() ? std::vector{rows} : options.columns)
-      for (const std::size_t pairs : options.pairs) list.push_back({rows, columns, pairs});
+      for (const std::size_t pairs : options.pairs) list.push_back({rows, columns, pairs, options.densities});
   return list;
 }
 
@@ -80,6 +80,9 @@ std::string describe(const Point& point) {
 
 void benchmark_outer_product(Transport& transport, const OuterProductOptions& options) {
   const bool speaks = transport.rank() == 0;
+  const nlohmann::ordered_json simulation = simulation_facts();
+  if (!simulation.is_null() && simulation.at("folded") && options.encodings != std::vector{Encoding::dense})
+    throw ArgumentError("--encoding: what sparse factors send depends on data, which is there with --real alone");
   std::ofstream out;
   launch::on_all_ranks(transport, [&] {
     if (!speaks || options.out.empty()) return;
@@ -93,12 +96,15 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
   nlohmann::ordered_json host = host_facts();
   host["nodes"] = count_nodes(transport);
   if (speaks) print_table_head(std::cout, transport, options.type, base);
+  if (speaks && (options.densities.a < 1 || options.densities.b < 1))
+    std::cout << "# share of elements that are not zero: of a " << options.densities.a << ", of b "
+              << options.densities.b << '\n';
 
   std::size_t wrong = 0;
   ProgressLine progress(speaks);
   const std::vector<Point> all_points = points(options);
   for (std::size_t p = 0; p < all_points.size(); ++p) {
-    MeasureOptions measure_options{options.verify, options.machine, options.protocol, {}};
+    MeasureOptions measure_options{options.verify, options.machine, options.protocol, {}, options.encodings};
     measure_options.progress = [&](const std::string& what) {
       std::ostringstream text;
       text << '[' << p + 1 << '/' << all_points.size() << "] " << describe(all_points[p]) << ": " << what;

@@ -9,6 +9,7 @@
 #include <dsop/machine.hpp>
 #include <dsop/transport.hpp>
 
+#include "measure.hpp"
 #include "timing.hpp"
 
 namespace dsop::bench {
@@ -23,6 +24,8 @@ struct OuterProductOptions {
   bool verify = false;
   std::string out;  ///< JSON lines are appended to it; empty: none
   std::optional<Machine> machine;
+  Densities densities;
+  std::vector<Encoding> encodings = {Encoding::dense};
 };
 
 /// Measures every combination and prints a table on stdout, as rank 0. A row's time is the median over iterations of

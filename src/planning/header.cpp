@@ -51,11 +51,6 @@ std::map<std::string, std::vector<int>> ranks_by_value(int ranks, ValueOf value_
   throw AgreedError(message);
 }
 
-std::string name(Operation operation) {
-  if (operation == Operation::prepare_outer_product) return "preparing an outer product";
-  return operation == Operation::outer_product ? "outer product" : "outer product's rows";
-}
-
 template <class Number>
 std::string exactly(Number number) {
   std::ostringstream text;

@@ -16,6 +16,11 @@ namespace dsop {
 
 enum class Operation : std::uint8_t { outer_product, prepare_outer_product, outer_product_rows };
 
+constexpr const char* name(Operation operation) {
+  if (operation == Operation::prepare_outer_product) return "preparing an outer product";
+  return operation == Operation::outer_product ? "outer product" : "outer product's rows";
+}
+
 /// What all ranks must say alike.
 struct CommonTerms {
   std::uint64_t call = 0;    ///< how many calls this communicator has seen
