@@ -95,10 +95,10 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
   launch::on_all_ranks(transport, [&] { algorithms = expand(options.algorithms, transport); });
   nlohmann::ordered_json host = host_facts();
   host["nodes"] = count_nodes(transport);
-  if (speaks) print_table_head(std::cout, transport, options.type, base);
   if (speaks && (options.densities.a < 1 || options.densities.b < 1))
     std::cout << "# share of elements that are not zero: of a " << options.densities.a << ", of b "
               << options.densities.b << '\n';
+  if (speaks) print_table_head(std::cout, transport, options.type, base);
 
   std::size_t wrong = 0;
   ProgressLine progress(speaks);
