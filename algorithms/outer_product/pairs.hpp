@@ -36,7 +36,7 @@ class LocalProduct {
       return machine.sparse_product_seconds(n * m, share(rows) * scattered_, share(rows) * in_rows_, problem_.type);
     const std::size_t expanded = problem_.sparsity.empty() ? 0 : pairs_ * (problem_.rows + problem_.columns);
     return machine.product_seconds(n, m, static_cast<double>(pairs_), problem_.type) +
-           machine.sparse_product_seconds(static_cast<double>(expanded), 0, 0, problem_.type);
+           machine.memory_seconds(static_cast<double>(expanded * bytes_of(problem_.type)));
   }
   double flops(std::size_t rows) const {
     if (problem_.sparse_product) return 2 * share(rows) * (scattered_ + in_rows_);

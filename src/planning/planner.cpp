@@ -86,9 +86,11 @@ double ratio(std::size_t left, std::size_t right) {
   return std::max(l / r, r / l);
 }
 
-// What was the fastest for as many ranks and nearly such a problem; null if nothing like it was measured.
+// What was the fastest for as many ranks and nearly such a problem; null if nothing like it was measured, as nothing
+// sparse is.
 const Winner* measured_winner(const Machine& machine, const Problem& problem) {
   constexpr double nearly = 1.25;
+  if (!problem.sparsity.empty()) return nullptr;
   const Winner* nearest = nullptr;
   double least_distance = 0;
   for (const Winner& winner : machine.winners) {
