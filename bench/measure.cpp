@@ -73,9 +73,7 @@ struct Entry {
 
   // What runs inside a library can't be counted.
   bool counted() const {
-    if (rival != nullptr) return rival->counted;
-    const OuterProductAlgorithm& used = *layer->plan().algorithm;
-    return !(used.dense != nullptr && used.dense->native) && !(used.exchange != nullptr && used.exchange->native);
+    return rival != nullptr ? rival->counted : !layer->plan().algorithm->native();
   }
 
   // The row's description, after a call; numbers come later.

@@ -119,5 +119,18 @@ TEST_CASE("a measured winner is taken for its problem and nearly such ones") {
   CHECK(make_plan(problem(2000, 1000, 4, 10), machine).reason.starts_with("least predicted time"));
   CHECK(make_plan(problem(1000, 1000, 4, 10), machine, "allgather").algorithm_name() == "allgather");
   machine.winners = {{1000, 1000, 10, 4, DataType::f32, "fastest"}};
-  CHECK_THROWS_WITH(make_plan(problem(1000, 1000, 4, 10), machine), Catch::Contains("algorithm is fastest"));
+  CHECK_THROWS_WITH(make_plan(problem(1000, 1000, 4, 10), machine), Catch::Contains("winners is fastest"));
+}
+
+TEST_CASE("what runs inside the MPI library is taken where it was measured to win, never by its formula") {
+  Problem gradient = problem(1000, 1000, 8, 1000);
+  gradient.native_collectives = true;
+  Machine machine;
+  CHECK(make_plan(gradient, machine).algorithm_name() == "allreduce-ring");
+  CHECK(make_plan(gradient, machine).candidates.size() ==
+        make_plan(gradient, machine, "allreduce-mpi").candidates.size());
+  machine.winners = {{1000, 1000, 1000, 8, DataType::f32, "allreduce-mpi"}};
+  CHECK(make_plan(gradient, machine).algorithm_name() == "allreduce-mpi");
+  gradient.native_collectives = false;  // as threads there is none
+  CHECK(make_plan(gradient, machine).algorithm_name() != "allreduce-mpi");
 }

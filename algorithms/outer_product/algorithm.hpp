@@ -46,6 +46,9 @@ struct OuterProductAlgorithm {
   AllgatherProblem (*gradient_blocks)(const Problem&, double parameter) = nullptr;
   std::size_t (*workspace_elements)(const OuterProductAlgorithm&, const Problem&, double parameter);
   TypedRun<OuterProductCall> run;
+
+  /// Runs inside the MPI library: its messages can't be counted, its cost is a guess.
+  bool native() const { return (dense != nullptr && dense->native) || (exchange != nullptr && exchange->native); }
 };
 
 const Registry<OuterProductAlgorithm>& outer_product_algorithms();

@@ -38,14 +38,14 @@ struct Machine {
   double memory_bytes_per_second = 8e9;                ///< of reading or writing large arrays
   StepSeconds ring_step_seconds{};                     ///< every rank sends to the right, receives from the left
   StepSeconds exchange_step_seconds{};                 ///< every rank sends to a partner and receives from it
-  std::vector<Winner> winners = {};                    ///< taken before what the formulas say
+  std::vector<Winner> winners = {};                    ///< taken before what the formulas say, where they can serve
   std::string source = "default (10 Gbit/s cluster)";  ///< where the numbers come from; takes no part in ==
 
   /// Seconds from the start of a send until the receiver has all of the message and the next may start:
   /// max(L + 2 o, g) + bytes G, or between the measured steps of a ring. `bytes` may be sent as several messages, none
   /// of which waits for another: a gap more for each.
   double message_seconds(std::size_t bytes, std::size_t messages = 1) const;
-  /// The same where two ranks send to each other, which some networks and MPI libraries do at half the rate.
+  /// The same where partners change with each step, which some networks and MPI libraries do at half the rate.
   double exchange_seconds(std::size_t bytes, std::size_t messages = 1) const;
   /// Seconds for n x m elements of type `type` with inner dimension K, written once.
   double product_seconds(double n, double m, double K, DataType type) const;

@@ -58,6 +58,7 @@ struct Ranked {
   Candidate candidate;
 };
 
+// By predicted time; what runs inside the MPI library comes last, since its time is a guess.
 std::vector<Ranked> rank_all(const NamedAlgorithm& named, const Problem& problem, const Machine& machine) {
   std::vector<Ranked> ranked;
   for (const OuterProductAlgorithm& algorithm : outer_product_algorithms())
@@ -65,19 +66,21 @@ std::vector<Ranked> rank_all(const NamedAlgorithm& named, const Problem& problem
   std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& l, const Ranked& r) {
     const bool possible = l.candidate.unsupported.empty();
     if (possible != r.candidate.unsupported.empty()) return possible;
+    if (l.algorithm->native() != r.algorithm->native()) return r.algorithm->native();
     return l.candidate.cost.seconds() < r.candidate.cost.seconds();
   });
   return ranked;
 }
 
-void check_can_serve(const NamedAlgorithm& named, const Problem& problem) {
+// Empty if it can serve the problem.
+std::string why_not(const NamedAlgorithm& named, const Problem& problem) {
   const OuterProductAlgorithm& algorithm = *named.algorithm;
   const std::string reason = algorithm.unsupported(algorithm, problem);
-  if (!reason.empty()) throw ArgumentError("algorithm " + algorithm.name + " can't be used: it " + reason);
-  if (!named.parameter) return;
+  if (!reason.empty()) return "algorithm " + algorithm.name + " can't be used: it " + reason;
+  if (!named.parameter) return {};
   const std::string expected = algorithm.parameter.expected(*named.parameter, algorithm, problem);
-  if (!expected.empty())
-    throw ArgumentError("algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected);
+  if (expected.empty()) return {};
+  return "algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected;
 }
 
 double ratio(std::size_t left, std::size_t right) {
@@ -86,8 +89,8 @@ double ratio(std::size_t left, std::size_t right) {
   return std::max(l / r, r / l);
 }
 
-// What was the fastest for as many ranks and nearly such a problem; null if nothing like it was measured, as nothing
-// sparse is.
+// What was the fastest for as many ranks and nearly such a problem, if it can serve this one; null if nothing like it
+// was measured, as nothing sparse is.
 const Winner* measured_winner(const Machine& machine, const Problem& problem) {
   constexpr double nearly = 1.25;
   if (!problem.sparsity.empty()) return nullptr;
@@ -95,6 +98,7 @@ const Winner* measured_winner(const Machine& machine, const Problem& problem) {
   double least_distance = 0;
   for (const Winner& winner : machine.winners) {
     if (winner.ranks != problem.ranks() || winner.type != problem.type) continue;
+    if (!why_not(parse_algorithm(winner.algorithm, "winners"), problem).empty()) continue;
     const double distance = std::max({ratio(winner.rows, problem.rows), ratio(winner.columns, problem.columns),
                                       ratio(winner.pairs, problem.largest_pairs())});
     if (distance > nearly || (nearest != nullptr && distance >= least_distance)) continue;
@@ -151,7 +155,10 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   const bool is_named = algorithm != "auto" || winner != nullptr;
   const NamedAlgorithm named =
       is_named ? parse_algorithm(winner != nullptr ? winner->algorithm : algorithm) : NamedAlgorithm{};
-  if (is_named) check_can_serve(named, problem);
+  if (is_named) {
+    const std::string reason = why_not(named, problem);
+    if (!reason.empty()) throw ArgumentError(reason);
+  }
   plan.problem.sparse_product = problem.rows_only || sparse_is_faster(problem, machine);
   for (auto& [ranked, candidate] : rank_all(named, plan.problem, machine)) {
     if (is_named ? ranked == named.algorithm : plan.candidates.empty()) {

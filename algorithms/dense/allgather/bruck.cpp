@@ -46,7 +46,7 @@ double seconds(const AllgatherProblem& problem, const Machine& machine) {
   for (int j = 0; j < rounds(P); ++j) {
     Traffic busiest;
     for (int r = 0; r < P; ++r) busiest.raise_to(traffic(problem, runs_of_circle(r, blocks_in_round(j, P), P)));
-    seconds += machine.message_seconds(busiest.bytes, busiest.messages);
+    seconds += machine.exchange_seconds(busiest.bytes, busiest.messages);  // to another rank in each round
   }
   return seconds;
 }
