@@ -6,6 +6,7 @@
 #include <dsop/errors.hpp>
 
 #include "kernels/threads.hpp"
+#include "planning/short_turns.hpp"
 
 namespace dsop {
 
@@ -49,13 +50,17 @@ void CallQueue::close() noexcept {
 template <class Condition>
 void CallQueue::wait_until(Condition condition) {
   std::unique_lock lock(mutex_);
-  if (thread_.joinable())
-    changed_.wait(lock, condition);
-  else
+  if (!thread_.joinable()) {
     while (!condition()) run_first(lock);
+    return;
+  }
+  awaited_ = true;
+  changed_.wait(lock, condition);
+  awaited_ = false;
 }
 
 void CallQueue::run_all_on_thread() {
+  take_short_turns();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return closing_ || !calls_.empty(); });

@@ -1,6 +1,7 @@
 // The calls of one communicator that were started and are not complete.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -38,8 +39,10 @@ class CallQueue : public std::enable_shared_from_this<CallQueue> {
   /// Waits for all and ends the thread.
   void close() noexcept;
 
-  /// Whether what runs now runs beside the program: then it should give its core away while it waits.
+  /// Whether what runs now runs on the queue's own thread.
   bool on_progress_thread() const { return on_progress_thread_; }
+  /// Whether the program's thread has come to wait, and so leaves its core.
+  bool is_awaited() const { return awaited_; }
 
  private:
   void run_all_on_thread();
@@ -53,6 +56,7 @@ class CallQueue : public std::enable_shared_from_this<CallQueue> {
   std::exception_ptr failure_;                      ///< of the transport: of no more use to those that come after
   bool closing_ = false;
   bool on_progress_thread_ = false;
+  std::atomic<bool> awaited_ = false;
   std::thread thread_;
 };
 
