@@ -224,9 +224,11 @@ int main(int argc, char** argv) {
       ->transform(CLI::Validator(percentage, "PERCENT"));
   outer_product->add_flag("--verify", options.verify, "Compare every element on every rank with a plain sum");
   outer_product->add_option("--out", options.out, "Append one JSON object a row to this file");
-
-  outer_product->add_flag("--overlap", line.overlap,
-                          "Measure the share of a started call that is hidden behind arithmetic");
+  CLI::Option* const overlap = outer_product->add_flag(
+      "--overlap", line.overlap, "Measure the share of a started call that is hidden behind arithmetic");
+  for (const char* const other :
+       {"--density", "--encoding", "--repetitions", "--first-repetition", "--precision", "--verify"})
+    overlap->excludes(outer_product->get_option(other));
 
   try {
     app.parse(argc, argv);

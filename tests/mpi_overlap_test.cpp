@@ -33,6 +33,7 @@ TEST_CASE("started calls are exact over MPI") {
   Failures failures;
   check_many_outstanding(world(), failures);
   check_one_layer_many_times(world(), failures);
+  check_sparse_factors(world(), failures);
   check_errors(world(), failures);
   check_destroyed_handles(world(), failures);
   CHECK(failures_of_all(failures) == "");

@@ -121,6 +121,25 @@ inline void check_one_layer_many_times(Transport& transport, Failures& failures)
   failures.check(G == expected, "one layer's calls did not add up");
 }
 
+/// Sparse factors can be started too, and a call for rows waits for them.
+inline void check_sparse_factors(Transport& transport, Failures& failures) {
+  constexpr std::size_t n = 40, m = 30, k = 3;
+  const bench::InputFactors<float> own(7, transport.rank(), k, n, m, bench::Values::whole, 0, {.a = 0.1, .b = 0.2});
+  const bench::Compressed<float> a(own.view().a);
+  const bench::Compressed<float> b(own.view().b);
+  OuterProduct<float> layer(transport, {.rows = n, .columns = m, .max_pairs = k});
+  std::vector<float> expected(n * m);
+  layer.run(own.view(), {expected.data(), n, m});
+  std::vector<float> G(n * m, untouched<float>);
+  Pending pending = layer.start({a.view(), b.view()}, {G.data(), n, m});
+  const GradientRows<float> rows = layer.run_rows({a.view(), b.view()});
+  failures.check(G == expected, "a call for rows did not wait, or a sparse started call is wrong");
+  pending.wait();
+  for (std::size_t i = 0; i < rows.indices.size(); ++i)
+    failures.check(std::equal(rows.values().row(i), rows.values().row(i) + m, &expected[rows.indices[i] * m]),
+                   "a row is wrong");
+}
+
 /// Errors come out of the handle, on all ranks, and what was started behind is not hurt.
 inline void check_errors(Transport& transport, Failures& failures) {
   Job<float> good(transport, 6, 7, 2, "auto");

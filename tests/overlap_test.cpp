@@ -16,6 +16,7 @@ TEST_CASE("started calls are exact in any order of waiting") {
   INFO("P = " << P);
   CHECK(failures_on_threads(P, check_many_outstanding) == "");
   CHECK(failures_on_threads(P, check_one_layer_many_times) == "");
+  CHECK(failures_on_threads(P, check_sparse_factors) == "");
 }
 
 TEST_CASE("errors of started calls come out of their handles") {
