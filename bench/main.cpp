@@ -19,6 +19,7 @@
 #include "launch/launch.hpp"
 #include "lists.hpp"
 #include "outer_product.hpp"
+#include "overlap.hpp"
 #include "version.hpp"
 
 namespace {
@@ -30,6 +31,7 @@ struct CommandLine {
   std::optional<int> ranks;
   std::string machine;
   bool markdown = false;
+  bool overlap = false;
   std::string calibrate_out = "machine.json";
   std::string rows = "1000,2000,4000";
   std::string columns = "same";
@@ -122,7 +124,7 @@ void read_lists(CommandLine& line) {
 void run_outer_product(Transport& transport, const CommandLine& line) {
   bench::OuterProductOptions options = line.outer_product;
   options.machine = described_machine(transport, line);
-  bench::benchmark_outer_product(transport, options);
+  line.overlap ? bench::benchmark_overlap(transport, options) : bench::benchmark_outer_product(transport, options);
 }
 
 void run_kernel(CommandLine& line) {
@@ -222,6 +224,11 @@ int main(int argc, char** argv) {
       ->transform(CLI::Validator(percentage, "PERCENT"));
   outer_product->add_flag("--verify", options.verify, "Compare every element on every rank with a plain sum");
   outer_product->add_option("--out", options.out, "Append one JSON object a row to this file");
+  CLI::Option* const overlap = outer_product->add_flag(
+      "--overlap", line.overlap, "Measure the share of a started call that is hidden behind arithmetic");
+  for (const char* const other :
+       {"--density", "--encoding", "--repetitions", "--first-repetition", "--precision", "--verify"})
+    overlap->excludes(outer_product->get_option(other));
 
   try {
     app.parse(argc, argv);
@@ -237,7 +244,9 @@ int main(int argc, char** argv) {
     if (outer_product->parsed()) {
       read_lists(line);
       bench::compare::let_openmpi_be_forced();
-      status = ranks([&](Transport& t) { run_outer_product(t, line); });
+      status = dsop::launch::run(
+          line.ranks, default_ranks, [&](Transport& t) { run_outer_product(t, line); },
+          line.overlap ? dsop::launch::ThreadLevel::multiple : dsop::launch::ThreadLevel::funneled);
     }
     if (!std::cout.flush()) throw dsop::Error("standard output can't be written");
     return status;

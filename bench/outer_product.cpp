@@ -30,7 +30,6 @@ void check_known(const std::string& name) {
                       outer_product_algorithms().names() + ", " + rivals().names());
 }
 
-// "all" and "external" become the names of those that can run here; for the others, rank 0 says why not.
 std::vector<std::string> expand(const std::vector<std::string>& names, const Transport& transport) {
   Problem any{
       .rows = 1, .columns = 1, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
@@ -57,14 +56,6 @@ std::vector<std::string> expand(const std::vector<std::string>& names, const Tra
   return expanded;
 }
 
-std::vector<Point> points(const OuterProductOptions& options) {
-  std::vector<Point> list;
-  for (const std::size_t rows : options.rows)
-    for (const std::size_t columns : options.columns.empty() ? std::vector{rows} : options.columns)
-      for (const std::size_t pairs : options.pairs) list.push_back({rows, columns, pairs, options.densities});
-  return list;
-}
-
 // Hosts that do not share their cores: the emulated cluster's do.
 std::size_t count_nodes(Transport& transport) {
   const std::vector<std::size_t> hosts = of_all_ranks(transport, std::hash<std::string>()(host_name()));
@@ -77,6 +68,20 @@ std::string describe(const Point& point) {
 }
 
 }  // namespace
+
+std::vector<Point> points(const OuterProductOptions& options) {
+  std::vector<Point> list;
+  for (const std::size_t rows : options.rows)
+    for (const std::size_t columns : options.columns.empty() ? std::vector{rows} : options.columns)
+      for (const std::size_t pairs : options.pairs) list.push_back({rows, columns, pairs, options.densities});
+  return list;
+}
+
+std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names) {
+  std::vector<std::string> expanded;
+  launch::on_all_ranks(transport, [&] { expanded = expand(names, transport); });
+  return expanded;
+}
 
 void benchmark_outer_product(Transport& transport, const OuterProductOptions& options) {
   const bool speaks = transport.rank() == 0;
@@ -91,8 +96,7 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
   });
 
   const std::string base = transport.has_native_collectives() ? "allreduce-mpi" : "allreduce-ring";
-  std::vector<std::string> algorithms;
-  launch::on_all_ranks(transport, [&] { algorithms = expand(options.algorithms, transport); });
+  const std::vector<std::string> algorithms = expand_algorithms(transport, options.algorithms);
   nlohmann::ordered_json host = host_facts();
   host["nodes"] = count_nodes(transport);
   if (speaks && (options.densities.a < 1 || options.densities.b < 1))

@@ -28,6 +28,13 @@ struct OuterProductOptions {
   std::vector<Encoding> encodings = {Encoding::dense};
 };
 
+/// All shapes of the options.
+std::vector<Point> points(const OuterProductOptions& options);
+
+/// "all" and "external" become the names of those that can run here; for the others, rank 0 says why not. Throws
+/// ArgumentError for a name that is unknown or can't run here. All ranks must call it.
+std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names);
+
 /// Measures every combination and prints a table on stdout, as rank 0. A row's time is the median over iterations of
 /// the largest time over ranks; the algorithms of a shape take turns, iteration by iteration, so that a disturbance
 /// hits all of them. With verify, factors are whole numbers and every element on every rank is compared with a plain

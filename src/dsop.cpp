@@ -20,6 +20,7 @@ template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& factors, MatrixView<T> gradient,
           const Options& options) {
   Transport& transport = communicator.transport();
+  transport.calls().queue->wait_for_all();
   free_function_executor<T>(transport.calls()).run(transport, factors, gradient, options, nullptr);
 }
 
@@ -27,6 +28,7 @@ template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>>& factors, MatrixView<T> gradient,
           const Options& options) {
   Transport& transport = communicator.transport();
+  transport.calls().queue->wait_for_all();
   free_function_executor<T>(transport.calls()).run(transport, factors, gradient, options, nullptr);
 }
 
@@ -36,12 +38,19 @@ struct OuterProduct<T>::State {
   Shape shape;
   Options options;
   Executor<T> executor;
+  std::shared_ptr<StartedCall> last_started = {};
+
+  ~State() { wait_for_started(); }
+  void wait_for_started() const {
+    if (last_started) last_started->queue->wait(*last_started);
+  }
 };
 
 template <class T>
 OuterProduct<T>::OuterProduct(Communicator communicator, Shape shape, Options options) {
   Transport& transport = communicator.transport();
-  state_ = std::make_unique<State>(State{transport, shape, std::move(options), Executor<T>()});
+  transport.calls().queue->wait_for_all();
+  state_ = std::unique_ptr<State>(new State{transport, shape, std::move(options), Executor<T>()});
   state_->executor.prepare(transport, shape, state_->options);
 }
 
@@ -54,21 +63,41 @@ OuterProduct<T>::~OuterProduct() = default;
 
 template <class T>
 void OuterProduct<T>::run(const Factors<T>& factors, MatrixView<T> gradient) {
+  state_->transport.calls().queue->wait_for_all();
   state_->executor.run(state_->transport, factors, gradient, state_->options, &state_->shape);
 }
 
 template <class T>
 void OuterProduct<T>::run(const SparseFactors<T>& factors, MatrixView<T> gradient) {
+  state_->transport.calls().queue->wait_for_all();
   state_->executor.run(state_->transport, factors, gradient, state_->options, &state_->shape);
 }
 
 template <class T>
 GradientRows<T> OuterProduct<T>::run_rows(const SparseFactors<T>& factors) {
+  state_->transport.calls().queue->wait_for_all();
   return state_->executor.run_rows(state_->transport, factors, state_->options, state_->shape);
 }
 
 template <class T>
+Pending OuterProduct<T>::start(const Factors<T>& factors, MatrixView<T> gradient) {
+  return start(SparseFactors<T>(factors), gradient);
+}
+
+template <class T>
+Pending OuterProduct<T>::start(const SparseFactors<T>& factors, MatrixView<T> gradient) {
+  State& state = *state_;
+  state.last_started = state.transport.calls().queue->start(
+      [&state, factors, gradient] {
+        state.executor.run(state.transport, factors, gradient, state.options, &state.shape);
+      },
+      state.transport.allows_progress_thread());
+  return Pending(state.last_started);
+}
+
+template <class T>
 const Plan& OuterProduct<T>::plan() const {
+  state_->wait_for_started();
   return state_->executor.plan();
 }
 

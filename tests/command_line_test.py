@@ -47,11 +47,11 @@ def processes_marked(mark: str) -> list[int]:
 class LongRun:
     """A benchmark that would run for hours, with everything it starts marked."""
 
-    def __init__(self, ranks: int = 0) -> None:
+    def __init__(self, *options: str, ranks: int = 0) -> None:
         self.mark = f"DSOP_TEST_RUN={uuid.uuid4()}"
         name, value = self.mark.split("=")
         line = command("outer-product", "--rows", "1500", "--algorithm", "allreduce-ring", "--iterations", "1000000",
-                       ranks=ranks)
+                       *options, ranks=ranks)
         self.process = subprocess.Popen(line, env={**os.environ, name: value}, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, start_new_session=True,
                                         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
@@ -64,7 +64,7 @@ class LongRun:
     def end(self) -> int:
         """Its exit status; kills it if it does not end within ten seconds, and says so by -999."""
         try:
-            self.process.communicate(timeout=10)
+            self.stderr = self.process.communicate(timeout=10)[1].decode()
             status = self.process.returncode
         except subprocess.TimeoutExpired:
             status = -999
@@ -123,6 +123,23 @@ class OnThreads(Refusing):
         self.assert_refused(run("outer-product", "--out", "/no/such/folder/x"), "--out /no/such/folder/x")
         self.assert_refused(run("outer-product", "--machine", "/no/such/file"), "/no/such/file", "can't be opened")
         self.assert_refused(run("calibrate", "--ranks", "1", "--out", "/no/such/folder/x"), "/no/such/folder/x")
+
+    def test_overlap(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            out = f"{folder}/rows.jsonl"
+            result = run("outer-product", "--overlap", "--ranks", "2", "--rows", "60", "--iterations", "3",
+                         "--algorithm", "allgather,auto", "--out", out)
+            self.assertEqual(result.returncode, 0, result)
+            rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
+        self.assertEqual([row["algorithm"] for row in rows], ["allgather", "auto"])
+        for row in rows:
+            medians = {name: sorted(map(max, row[f"{name}_seconds"]))[1] for name in ("call", "arithmetic", "both")}
+            hidden = 1 - max(0, medians["both"] - medians["arithmetic"]) / medians["call"]
+            self.assertAlmostEqual(row["hidden"], hidden)
+            self.assertIs(row["runs_at_wait"], False)
+        for option in (["--verify"], ["--repetitions", "2"], ["--density", "0.1"]):
+            self.assert_refused(run("outer-product", "--overlap", *option), "excludes", "--overlap", option[0])
+        self.assert_refused(run("outer-product", "--overlap", "--algorithm", "allgather-per-pair"), "can't be started")
 
     def test_full_disk(self) -> None:
         with open("/dev/full", "w") as full:
@@ -244,10 +261,29 @@ class UnderMpirun(Refusing):
         self.assertEqual(job.orphans, [])
 
     def test_killed_rank_ends_the_job(self) -> None:
-        job = LongRun(ranks=3)
-        os.kill(job.rank_processes()[1], signal.SIGKILL)
+        for options in ([], ["--overlap"]):
+            job = LongRun(*options, ranks=3)
+            os.kill(job.rank_processes()[1], signal.SIGKILL)
+            self.assertNotIn(job.end(), [0, -999])
+            self.assertEqual(job.orphans, [])
+
+    def test_rank_that_does_not_come_is_named(self) -> None:
+        with unittest.mock.patch.dict(os.environ, DSOP_STALL_SECONDS="1"):
+            job = LongRun(ranks=3)
+        stopped = job.rank_processes()[1]
+        rank = next(entry.split(b"=")[1].decode() for entry in Path(f"/proc/{stopped}/environ").read_bytes().split(b"\0")
+                    if entry.startswith((b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK=")))
+        os.kill(stopped, signal.SIGSTOP)
+        time.sleep(5)
+        os.kill(stopped, signal.SIGCONT)
+        os.kill(job.process.pid, signal.SIGINT)
         self.assertNotIn(job.end(), [0, -999])
-        self.assertEqual(job.orphans, [])
+        self.assertRegex(job.stderr, rf"warning: outer product 1500 x 1500 f32, after \d+ calls: rank \d has waited "
+                                     rf"\d+\.\d s; missing: rank {rank}\n")
+
+    def test_limit_of_waits_that_makes_no_sense(self) -> None:
+        with unittest.mock.patch.dict(os.environ, DSOP_STALL_SECONDS="soon"):
+            self.assert_refused(run("info", ranks=2), 'DSOP_STALL_SECONDS is "soon", expected seconds, 0 or more')
 
 
 if __name__ == "__main__":

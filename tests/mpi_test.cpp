@@ -6,7 +6,7 @@
 #include <dsop/mpi.hpp>
 
 #include "compare/openmpi.hpp"
-#include "failures.hpp"
+#include "mpi_failures.hpp"
 #include "outer_product_cases.hpp"
 #include "rival_cases.hpp"
 #include "transport/mpi_transport.hpp"
@@ -15,24 +15,6 @@ using namespace dsop;
 using namespace dsop::tests;
 
 namespace {
-
-// All ranks' failures, on all ranks.
-std::string failures_of_all(const Failures& own) {
-  std::string text = own.text();
-  int rank = 0;
-  int size = 1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  std::string all;
-  for (int speaker = 0; speaker < size; ++speaker) {
-    int length = static_cast<int>(text.size());
-    MPI_Bcast(&length, 1, MPI_INT, speaker, MPI_COMM_WORLD);
-    std::string words = speaker == rank ? text : std::string(static_cast<std::size_t>(length), ' ');
-    MPI_Bcast(words.data(), length, MPI_CHAR, speaker, MPI_COMM_WORLD);
-    all += words;
-  }
-  return all;
-}
 
 Transport& world() {
   return TransportOf<MPI_Comm>::get(MPI_COMM_WORLD);

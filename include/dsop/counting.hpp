@@ -36,6 +36,13 @@ class CountingTransport final : public Transport {
   }
   void progress() override { inner_.progress(); }
 
+  bool allows_progress_thread() const override { return inner_.allows_progress_thread(); }
+  CallState& calls() override { return inner_.calls(); }
+  void come_to(std::uint64_t position) override { inner_.come_to(position); }
+  std::vector<int> ranks_behind(std::uint64_t position, double seconds) override {
+    return inner_.ranks_behind(position, seconds);
+  }
+
   const Traffic& payload() const { return payload_; }
   const Traffic& agreement() const { return agreement_; }
 

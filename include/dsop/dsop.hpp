@@ -10,8 +10,10 @@
 #include <type_traits>
 
 #include <dsop/errors.hpp>
+#include <dsop/pending.hpp>
 #include <dsop/plan.hpp>
 #include <dsop/sparse.hpp>
+#include <dsop/stall_watch.hpp>
 #include <dsop/transport.hpp>
 #include <dsop/views.hpp>
 
@@ -64,6 +66,11 @@ template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>>& factors, MatrixView<T> gradient,
           const Options& options = {});
 
+/// Replaces what is done about calls on this communicator that wait too long, by default nothing; all ranks should.
+/// Also waits for calls that were started. Cost of watching: a look at the clock every few dozen tests for a message.
+/// Throws ArgumentError if the limit is negative or not a number.
+void set_stall_watch(Communicator communicator, StallWatch watch);
+
 /// A layer's gradient n x m, and the most pairs that a rank will hand over in one call.
 struct Shape {
   std::size_t rows = 0;
@@ -75,8 +82,9 @@ struct Shape {
 
 /// dsop() for one layer: the algorithm is chosen and the buffers are made once, for max_pairs on every rank.
 /// Construction communicates: all ranks, same order. Move-only (a moved-from one can only be assigned to or destroyed);
-/// owns its buffers; the communicator must outlive it. A gradient with gaps, unlike one without, or one to add to,
-/// makes an algorithm that sends parts of G take room for a second G, on its first run.
+/// owns its buffers; the communicator must outlive it. Its end waits for what it has started. A gradient with gaps,
+/// unlike one without, or one to add to, makes an algorithm that sends parts of G take room for a second G, on its
+/// first run.
 template <class T>
 class OuterProduct {
  public:
@@ -94,7 +102,17 @@ class OuterProduct {
   /// part, and to accumulate is an ArgumentError. Memory: at most one row of G for each non-zero of all ranks' a.
   GradientRows<T> run_rows(const SparseFactors<T>& factors);
 
-  /// The plan of the last run (before any: of the shape).
+  /// As run(), but returns at once: a thread of the library's, one for each communicator, runs the calls that were
+  /// started on it in the order of their start, one at a time, also those of one layer. Factors and gradient must stay,
+  /// and the gradient be left alone, until the handle says that the call is complete; errors come out of the handle
+  /// too. Any other call on the communicator first waits for what was started. The thread makes its products with as
+  /// many OpenMP threads as the caller of start() has, gives its core away while it waits for messages, and sleeps when
+  /// there is nothing to do. Over MPI it needs MPI_THREAD_MULTIPLE; where that was not granted, calls run when they are
+  /// waited for (Plan::runs_at_wait).
+  [[nodiscard]] Pending start(const Factors<T>& factors, MatrixView<T> gradient);
+  [[nodiscard]] Pending start(const SparseFactors<T>& factors, MatrixView<T> gradient);
+
+  /// The plan of the last run (before any: of the shape). Waits for this layer's started calls.
   const Plan& plan() const;
 
  private:

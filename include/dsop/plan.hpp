@@ -55,6 +55,7 @@ struct Plan {
   ProductMethod shared_method = {};           ///< for products that several ranks make of the same elements
   std::vector<std::size_t> pair_bounds = {};  ///< rank r's pairs are pair_bounds[r] .. pair_bounds[r + 1]
   std::size_t workspace_bytes = 0;
+  bool runs_at_wait = false;  ///< a started call runs when it is waited for: some rank's transport allows no thread
   std::vector<Candidate> candidates = {};  ///< all known algorithms, fastest first, unsupported last
 
   const std::string& algorithm_name() const;

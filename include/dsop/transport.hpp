@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <dsop/machine.hpp>
 #include <dsop/problem.hpp>
@@ -16,7 +17,7 @@ class Transport;
 struct CallState;
 
 /// What a message belongs to. Messages between two ranks with the same tag arrive in the order sent.
-enum class Tag : int { agreement = 1, payload = 2 };
+enum class Tag : int { agreement = 1, payload = 2, roll_call = 3, roll_call_answer = 4 };
 
 /// A message that is under way, from isend or irecv. Its memory must stay until wait() is done with it. Destroying a
 /// pending request withdraws it, except that MPI can't take a send back: there its memory may be read later.
@@ -37,7 +38,8 @@ class Request {
   std::size_t slot_ = 0;
 };
 
-/// One rank's end of a communicator. Calls may come from one thread at a time. Messages of any length, also empty;
+/// One rank's end of a communicator. Calls may come from one thread at a time, and none of them while a call that was
+/// started (OuterProduct::start) is not complete. Messages of any length, also empty;
 /// a receive must be given exactly the length that was sent. Failures throw TransportError.
 class Transport {
  public:
@@ -93,10 +95,24 @@ class Transport {
   /// Brings rank r's bytes bounds_bytes[r] .. bounds_bytes[r + 1] of `data` to all ranks.
   virtual void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes);
 
-  /// What dsop's calls remember between two calls on this communicator; made on first use.
-  CallState& calls();
+  /// Whether a thread of the library's may make calls while the program's own thread does something else, perhaps with
+  /// the same network library.
+  virtual bool allows_progress_thread() const { return true; }
+
+  /// What dsop's calls remember between two calls on this communicator; made on first use. A decorator has that of the
+  /// transport that it wraps.
+  virtual CallState& calls();
+
+  /// Tells how far this rank has come: a number that never falls, higher by one at each start and end of a call.
+  virtual void come_to(std::uint64_t) {}
+  /// The other ranks that are not known to have come to `position`. May ask them for up to `seconds`.
+  virtual std::vector<int> ranks_behind(std::uint64_t position, double seconds);
 
  protected:
+  /// Completes the calls that were started and ends the progress thread: a destructor's first act, while messages can
+  /// still travel.
+  void end_calls() noexcept;
+
   virtual Request start_send(std::span<const std::byte> data, int to, Tag tag) = 0;
   virtual Request start_receive(std::span<std::byte> data, int from, Tag tag) = 0;
   virtual void finish(std::size_t slot) = 0;

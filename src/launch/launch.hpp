@@ -14,11 +14,17 @@ bool under_mpi_launcher();
 /// Whether this process is the one that should speak to the user before ranks exist: the launcher's rank 0, or alone.
 bool speaks();
 
+/// What the program needs of MPI; started calls go on by themselves only with `multiple` (MPI_THREAD_MULTIPLE), which
+/// makes every message a little dearer. Threads as ranks have it always.
+enum class ThreadLevel { funneled, multiple };
+
 /// Runs body on every rank and returns the program's exit status. Under an MPI launcher the ranks are those of
 /// MPI_COMM_WORLD, and `ranks`, if given, must be their number; otherwise they are threads, `ranks` or else
 /// `default_ranks` of them. An exception is printed on stderr and gives status 1: once if the ranks have agreed on it
-/// (what dsop's calls and on_all_ranks throw), else by the rank that throws, which then ends the others too.
-int run(std::optional<int> ranks, int default_ranks, const std::function<void(Transport&)>& body);
+/// (what dsop's calls and on_all_ranks throw), else by the rank that throws, which then ends the others too. Calls that
+/// wait longer than the environment variable DSOP_STALL_SECONDS says (60; 0: never) are reported on stderr.
+int run(std::optional<int> ranks, int default_ranks, const std::function<void(Transport&)>& body,
+        ThreadLevel level = ThreadLevel::funneled);
 
 /// Runs something that may fail on this rank alone (reading a file, taking memory). If it throws on any rank, every
 /// rank throws ArgumentError with the failing ranks' words. All ranks must call it.

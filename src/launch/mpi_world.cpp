@@ -11,9 +11,10 @@
 
 namespace dsop::launch {
 
-int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transport&)>& body) {
-  int thread_level = MPI_THREAD_SINGLE;
-  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &thread_level);
+int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transport&)>& body, ThreadLevel level) {
+  int granted = MPI_THREAD_SINGLE;
+  MPI_Init_thread(nullptr, nullptr, level == ThreadLevel::multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED,
+                  &granted);
   int status = 1;
   int rank = 0;
   int size = 1;

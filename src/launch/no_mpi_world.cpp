@@ -1,11 +1,10 @@
 #include <iostream>
 
-#include "launch/launch.hpp"
 #include "launch/mpi_world.hpp"
 
 namespace dsop::launch {
 
-int run_on_mpi_world(std::optional<int>, const std::function<void(Transport&)>&) {
+int run_on_mpi_world(std::optional<int>, const std::function<void(Transport&)>&, ThreadLevel) {
   if (speaks()) std::cerr << "error: started by an MPI launcher, but built without MPI (meson setup -Dmpi=enabled)\n";
   return 1;
 }

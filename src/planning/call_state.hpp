@@ -2,15 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include "planning/call_queue.hpp"
 #include "planning/executor.hpp"
+#include "planning/stall.hpp"
 
 namespace dsop {
 
 struct CallState {
+  CallState() = default;
+  CallState(const CallState&) = delete;
+  ~CallState() { queue->close(); }
+
   std::uint64_t calls = 0;  ///< so far
   Executor<float> f32;      ///< dsop()'s own plan and buffers
   Executor<double> f64;
+  WatchedCall watched;
+  std::shared_ptr<CallQueue> queue = std::make_shared<CallQueue>();
 };
 
 }  // namespace dsop

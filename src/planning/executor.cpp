@@ -91,6 +91,8 @@ Header make_header(Transport& transport, std::uint64_t object, Operation operati
   header.own.threads = static_cast<std::int32_t>(kernels::thread_count());
   header.own.instructions = best_instruction_set();
   header.own.staged_result = options.accumulate;
+  header.own.allows_progress_thread = transport.allows_progress_thread();
+  header.own.on_progress_thread = transport.calls().queue->on_progress_thread();
   kernels::blas_core_name().copy(header.own.blas_core.data(), header.own.blas_core.size() - 1);
   return header;
 }
@@ -151,6 +153,7 @@ void Executor<T>::prepare(Transport& transport, const Shape& shape, const Option
     ask_environment(resolved);
     check_shape<T>(shape, resolved);
   });
+  const WithinCall within_call(transport, Operation::prepare_outer_product, shape.rows, shape.columns, data_type<T>);
   object_ = transport.calls().calls + 1;
   Header own = make_header(transport, object_, Operation::prepare_outer_product, resolved);
   own.common.rows = shape.rows;
@@ -167,6 +170,7 @@ void Executor<T>::run(Transport& transport, const SparseFactors<T>& given, Matri
                       const Options& options, const Shape* promised) {
   const SparseFactors<T> factors = with_sane_strides(given);
   gradient = with_sane_stride(gradient);
+  const WithinCall within_call(transport, Operation::outer_product, gradient.rows, gradient.columns, data_type<T>);
   Options resolved = options;
   const std::string error = error_of([&] {
     if (!prepared_) ask_environment(resolved);
@@ -188,6 +192,7 @@ GradientRows<T> Executor<T>::run_rows(Transport& transport, const SparseFactors<
                                       const Shape& promised) {
   const SparseFactors<T> factors = with_sane_strides(given);
   const std::string error = error_of([&] { check_row_arguments(factors, options, promised); });
+  const WithinCall within_call(transport, Operation::outer_product_rows, promised.rows, promised.columns, data_type<T>);
   Header own = make_header(transport, object_, Operation::outer_product_rows, options);
   own.common.rows = promised.rows;
   own.common.columns = promised.columns;
@@ -231,6 +236,8 @@ void Executor<T>::agree_and_plan(Transport& transport, Header& own, const std::s
     plan_ = make_plan(problem_of(headers_, transport), options.machine.value_or(transport.default_machine()),
                       algorithm_for(own.common.operation, options), shared_method(headers_));
     if (prepared_ && own.common.operation == Operation::outer_product) plan_.reason = prepared_->reason;
+    plan_.runs_at_wait = std::any_of(headers_.begin(), headers_.end(),
+                                     [](const Header& header) { return !header.own.allows_progress_thread; });
     take_memory(own.own);
   });
   try {

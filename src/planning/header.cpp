@@ -9,23 +9,10 @@
 
 #include "patterns/bruck_allgather.hpp"
 #include "planning/agreed_error.hpp"
+#include "planning/rank_list.hpp"
 
 namespace dsop {
 namespace {
-
-// "rank 3", "ranks 0-2, 5"
-std::string list_ranks(const std::vector<int>& ranks) {
-  std::string list;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    if (!list.empty()) list += ", ";
-    list += std::to_string(ranks[i]);
-    if (last > i) list.append("-").append(std::to_string(ranks[last]));
-    i = last + 1;
-  }
-  return std::string(ranks.size() == 1 ? "rank " : "ranks ").append(list);
-}
 
 template <class ValueOf>
 std::map<std::string, std::vector<int>> ranks_by_value(int ranks, ValueOf value_of) {

@@ -50,7 +50,9 @@ struct OwnTerms {
   InstructionSet instructions = InstructionSet::baseline;
   bool staged_result = false;
   bool strides_fit_blas = true;  ///< OpenBLAS takes 32-bit strides
-  bool failed = false;           ///< it has found an error in its own arguments
+  bool allows_progress_thread = true;
+  bool on_progress_thread = false;  ///< whose memory for packing is another than that of the program's thread
+  bool failed = false;              ///< it has found an error in its own arguments
   std::array<char, 24> blas_core{};
 
   bool operator==(const OwnTerms&) const = default;

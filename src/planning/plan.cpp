@@ -38,6 +38,8 @@ std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
       << (plan.shared_method.blas_allowed ? ", OpenBLAS for large inner dimensions"
                                           : ", no OpenBLAS: its cores or threads differ between ranks")
       << '\n';
+  if (plan.runs_at_wait)
+    out << "started calls run at wait(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n";
   std::size_t widest = 0;
   for (const Candidate& candidate : plan.candidates) widest = std::max(widest, candidate.algorithm.size());
   for (const Candidate& candidate : plan.candidates) {

@@ -35,9 +35,12 @@ MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_byte
   MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(communicator_, &rank_);
   MPI_Comm_size(communicator_, &size_);
+  roll_call_.emplace(communicator_);
 }
 
 MpiTransport::~MpiTransport() {
+  end_calls();
+  roll_call_.reset();
   MPI_Comm_free(&communicator_);
 }
 
@@ -75,8 +78,13 @@ Request MpiTransport::start_receive(std::span<std::byte> data, int from, Tag tag
 void MpiTransport::finish(std::size_t slot) {
   Operation& operation = slots_[slot];
   operation.statuses.resize(operation.pieces.size());
-  const int code =
-      MPI_Waitall(static_cast<int>(operation.pieces.size()), operation.pieces.data(), operation.statuses.data());
+  int code = MPI_SUCCESS;
+  try {
+    code = wait_for_pieces(operation);
+  } catch (...) {
+    withdraw(slot);
+    throw;
+  }
   slots_.give_back(slot);
   if (code == MPI_ERR_IN_STATUS)
     for (const MPI_Status& status : operation.statuses)
@@ -114,6 +122,16 @@ void MpiTransport::withdraw(std::size_t slot) noexcept {
     }
   }
   slots_.give_back(slot);
+}
+
+bool MpiTransport::allows_progress_thread() const {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
+std::vector<int> MpiTransport::ranks_behind(std::uint64_t position, double seconds) {
+  return roll_call_->ranks_behind(position, seconds);
 }
 
 void MpiTransport::native_allreduce(std::span<std::byte> data, DataType type) {

@@ -4,11 +4,13 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <dsop/transport.hpp>
 
+#include "transport/mpi_roll_call.hpp"
 #include "transport/slots.hpp"
 
 namespace dsop {
@@ -31,6 +33,8 @@ class MpiTransport final : public Transport {
   void progress() override;
   void native_allreduce(std::span<std::byte> data, DataType type) override;
   void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override;
+  bool allows_progress_thread() const override;
+  std::vector<int> ranks_behind(std::uint64_t position, double seconds) override;
 
  private:
   Request start_send(std::span<const std::byte> data, int to, Tag tag) override;
@@ -46,6 +50,9 @@ class MpiTransport final : public Transport {
     std::size_t bytes = 0;
   };
 
+  /// MPI_Waitall, but watched, answering other ranks' roll calls, and on the progress thread giving way to others.
+  /// Returns MPI's error code. Throws what the stall watch throws.
+  int wait_for_pieces(Operation& operation);
   std::size_t put(bool receives, int peer, std::size_t bytes);
   std::string describe(const Operation& operation) const;
   void check_length(const Operation& receive) const;
@@ -57,6 +64,7 @@ class MpiTransport final : public Transport {
   Slots<Operation> slots_;
   std::vector<int> counts_;  // of native_allgather, kept so that it allocates once
   std::vector<int> offsets_;
+  std::optional<RollCall> roll_call_;
 };
 
 }  // namespace dsop

@@ -15,6 +15,7 @@
 #include <dsop/errors.hpp>
 
 #include "kernels/threads.hpp"
+#include "planning/stall.hpp"
 #include "transport/slots.hpp"
 
 namespace dsop {
@@ -41,15 +42,20 @@ class Hub {
   void post_send(Operation& send) { post(send, place(send.to).sends, place(send.to).receives); }
   void post_receive(Operation& receive) { post(receive, place(receive.to).receives, place(receive.to).sends); }
 
-  void finish(Operation& operation, int rank) {
+  // Whether the operation is done; false at the deadline.
+  bool finish(Operation& operation, int rank, WatchedWait::Clock::time_point deadline) {
     const int peer = operation.from == rank ? operation.to : operation.from;
-    std::unique_lock lock(mutex_);
-    place(rank).changed.wait(lock, [&] {
+    const auto has_ended = [&] {
       return operation.state != Operation::State::copying &&
              (operation.state != Operation::State::posted || !failure_.empty() || place(peer).ended);
-    });
+    };
+    std::unique_lock lock(mutex_);
+    if (deadline == WatchedWait::Clock::time_point::max())
+      place(rank).changed.wait(lock, has_ended);
+    else if (!place(rank).changed.wait_until(lock, deadline, has_ended))
+      return false;
     if (operation.state == Operation::State::wrong_length) throw_wrong_length(operation);
-    if (operation.state == Operation::State::done) return;
+    if (operation.state == Operation::State::done) return true;
     forget(operation);
     if (!failure_.empty()) throw TransportError(failure_);
     throw TransportError("rank " + std::to_string(rank) + " waits for rank " + std::to_string(peer) +
@@ -60,6 +66,19 @@ class Hub {
     std::unique_lock lock(mutex_);
     place(rank).changed.wait(lock, [&] { return operation.state != Operation::State::copying; });
     if (operation.state == Operation::State::posted) forget(operation);
+  }
+
+  void come_to(std::uint64_t position, int rank) {
+    const std::lock_guard lock(mutex_);
+    place(rank).position = position;
+  }
+
+  std::vector<int> ranks_behind(std::uint64_t position) {
+    const std::lock_guard lock(mutex_);
+    std::vector<int> behind;
+    for (std::size_t rank = 0; rank < places_.size(); ++rank)
+      if (places_[rank].position < position) behind.push_back(static_cast<int>(rank));
+    return behind;
   }
 
   void fail(const std::string& reason) {
@@ -79,6 +98,7 @@ class Hub {
     std::condition_variable changed;
     std::deque<Operation*> sends;     // to this rank, in order, not yet received
     std::deque<Operation*> receives;  // of this rank, in order, not yet sent
+    std::uint64_t position = 0;       // how far this rank has come
     bool ended = false;
   };
 
@@ -142,11 +162,14 @@ class Hub {
 class ThreadsTransport final : public Transport {
  public:
   ThreadsTransport(Hub& hub, int rank, int size) : hub_(hub), rank_(rank), size_(size) {}
+  ~ThreadsTransport() override { end_calls(); }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   std::string name() const override { return "threads"; }
   Machine default_machine() const override { return default_threads_machine(); }
+  void come_to(std::uint64_t position) override { hub_.come_to(position, rank_); }
+  std::vector<int> ranks_behind(std::uint64_t position, double) override { return hub_.ranks_behind(position); }
 
  private:
   Request start_send(std::span<const std::byte> data, int to, Tag tag) override {
@@ -163,7 +186,13 @@ class ThreadsTransport final : public Transport {
   }
   void finish(std::size_t slot) override {
     const GiveBack on_return{slots_, slot};
-    hub_.finish(slots_[slot], rank_);
+    WatchedWait wait(*this);
+    try {
+      while (!hub_.finish(slots_[slot], rank_, wait.deadline())) wait.report();
+    } catch (...) {
+      hub_.withdraw(slots_[slot], rank_);
+      throw;
+    }
   }
   void withdraw(std::size_t slot) noexcept override {
     hub_.withdraw(slots_[slot], rank_);

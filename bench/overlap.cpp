@@ -1,0 +1,193 @@
+#include "overlap.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include <dsop/dsop.hpp>
+#include <dsop/errors.hpp>
+
+#include "collect.hpp"
+#include "compare/rival.hpp"
+#include "host.hpp"
+#include "inputs.hpp"
+#include "kernels/add.hpp"
+#include "launch/launch.hpp"
+#include "memory.hpp"
+#include "statistics.hpp"
+#include "version.hpp"
+
+namespace dsop::bench {
+namespace {
+
+// What a program might do meanwhile: sums of vectors that fit a core's own cache, so that ranks on one host do not
+// compete for memory.
+class Arithmetic {
+ public:
+  // Sets how often, so that it takes about `seconds` when all ranks do it at the same time. What ranks that share a
+  // core take is not proportional to what they do, so it is tried a few times.
+  void last(Transport& transport, double seconds) {
+    units_ = 1;
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      barrier(transport);
+      const double slowest = largest_of_all_ranks(transport, seconds_of([&] { run(); }));
+      const double factor = std::clamp(seconds / slowest, 0.1, 10.0);
+      if (std::abs(factor - 1) < 0.1) return;
+      units_ = static_cast<std::size_t>(std::max(1.0, std::round(factor * static_cast<double>(units_))));
+    }
+  }
+  void run() {
+    for (std::size_t unit = 0; unit < units_; ++unit)
+      for (int i = 0; i < 100; ++i) kernels::add<float>(sum_, sum_, terms_);
+  }
+
+ private:
+  std::size_t units_ = 0;
+  std::vector<float> sum_ = std::vector<float>(2048);
+  std::vector<float> terms_ = std::vector<float>(2048, 1);
+};
+
+struct Seconds {
+  std::vector<std::vector<double>> pure, compute, total;  // by iteration, by rank
+};
+
+double median_of_slowest(const std::vector<std::vector<double>>& samples) {
+  std::vector<double> slowest;
+  for (const std::vector<double>& ranks : samples) slowest.push_back(*std::max_element(ranks.begin(), ranks.end()));
+  return median(slowest);
+}
+
+struct OverlapRow {
+  std::string algorithm;
+  Plan plan;
+  Seconds seconds;
+
+  double pure() const { return median_of_slowest(seconds.pure); }
+  double compute() const { return median_of_slowest(seconds.compute); }
+  double total() const { return median_of_slowest(seconds.total); }
+  double hidden() const { return 1 - std::max(0.0, total() - compute()) / pure(); }
+};
+
+template <class Body>
+std::vector<double> timed(Transport& transport, Body body) {
+  barrier(transport);
+  return of_all_ranks(transport, seconds_of(body));
+}
+
+template <class T>
+OverlapRow measure_overlap(Transport& transport, const std::string& algorithm, const Problem& problem,
+                           const OuterProductOptions& options) {
+  const std::size_t n = problem.rows;
+  const std::size_t m = problem.columns;
+  const std::size_t k = problem.largest_pairs();
+  OuterProduct<T> layer(transport, {n, m, k}, {.algorithm = algorithm, .machine = options.machine});
+  check_memory(transport, (n * m + k * (n + m)) * sizeof(T) + layer.plan().workspace_bytes);
+  const InputFactors<T> own(1, transport.rank(), k, n, m);
+  std::vector<T> gradient(n * m);
+  const auto start = [&] { return layer.start(own.view(), {gradient.data(), n, m}); };
+
+  start().wait();  // touches memory and makes connections
+  std::vector<double> lengths;
+  for (int i = 0; i < 5; ++i) {
+    const std::vector<double> ranks = timed(transport, [&] { start().wait(); });
+    lengths.push_back(*std::max_element(ranks.begin(), ranks.end()));
+  }
+  Arithmetic arithmetic;
+  arithmetic.last(transport, median(lengths));
+
+  OverlapRow row{algorithm, {}, {}};
+  for (int iteration = 0; iteration < options.protocol.iterations; ++iteration) {
+    row.seconds.pure.push_back(timed(transport, [&] { start().wait(); }));
+    row.seconds.compute.push_back(timed(transport, [&] { arithmetic.run(); }));
+    row.seconds.total.push_back(timed(transport, [&] {
+      Pending pending = start();
+      arithmetic.run();
+      pending.wait();
+    }));
+  }
+  row.plan = layer.plan();
+  return row;
+}
+
+void print_head(const Transport& transport, DataType type) {
+  std::cout << "# dsop-bench " << version << " outer-product --overlap, " << name(type) << ", "
+            << ranks_and_cores(transport) << '\n'
+            << "# medians over iterations of the slowest rank's time: of a call alone, of arithmetic alone, of both at "
+               "the same time\n"
+            << "# hidden = 1 - max(0, both - arithmetic) / call\n"
+            << "#    rows     cols  pairs  ranks  algorithm                                call(us)  arithmetic(us)  "
+               "    both(us)  hidden(%)\n"
+            << std::flush;
+}
+
+void print_row(const OverlapRow& row) {
+  const Problem& problem = row.plan.problem;
+  std::cout << std::setw(9) << problem.rows << std::setw(9) << problem.columns << std::setw(7)
+            << problem.largest_pairs() << std::setw(7) << problem.ranks() << "  " << std::left << std::setw(36)
+            << row.algorithm << std::right << std::fixed << std::setprecision(1) << std::setw(13) << row.pure() * 1e6
+            << std::setw(16) << row.compute() * 1e6 << std::setw(14) << row.total() * 1e6 << std::setw(11)
+            << row.hidden() * 100 << '\n';
+  if (row.algorithm == "auto") std::cout << "# auto used " << row.plan.algorithm_name() << '\n';
+  if (row.plan.runs_at_wait) std::cout << "# " << row.algorithm << ": started calls run at wait()\n";
+  std::cout << std::flush;
+}
+
+nlohmann::ordered_json json_line(const OverlapRow& row, const Transport& transport) {
+  const Problem& problem = row.plan.problem;
+  return {
+      {"family", "outer-product-overlap"},
+      {"algorithm", row.algorithm},
+      {"rows", problem.rows},
+      {"columns", problem.columns},
+      {"pairs", problem.largest_pairs()},
+      {"ranks", problem.ranks()},
+      {"dtype", name(problem.type)},
+      {"transport", transport.name()},
+      {"used", row.plan.algorithm_name()},
+      {"runs_at_wait", row.plan.runs_at_wait},
+      {"call_seconds", row.seconds.pure},
+      {"arithmetic_seconds", row.seconds.compute},
+      {"both_seconds", row.seconds.total},
+      {"hidden", row.hidden()},
+      {"machine", row.plan.machine.source},
+      {"host", host_facts()},
+  };
+}
+
+}  // namespace
+
+void benchmark_overlap(Transport& transport, const OuterProductOptions& options) {
+  const bool speaks = transport.rank() == 0;
+  std::ofstream out;
+  launch::on_all_ranks(transport, [&] {
+    if (!simulation_facts().is_null()) throw Error("--overlap: a simulated rank has no second thread");
+    if (!speaks || options.out.empty()) return;
+    out.open(options.out, std::ios::app);
+    if (!out) throw Error("--out " + options.out + ": can't be opened for writing");
+  });
+  const std::vector<std::string> algorithms = expand_algorithms(transport, options.algorithms);
+  launch::on_all_ranks(transport, [&] {
+    for (const std::string& algorithm : algorithms)
+      if (rivals().find(algorithm) != nullptr) throw ArgumentError("--overlap: " + algorithm + " can't be started");
+  });
+  if (speaks) print_head(transport, options.type);
+  const auto measure_type = options.type == DataType::f32 ? measure_overlap<float> : measure_overlap<double>;
+  for (const Point& point : points(options)) {
+    const Problem problem{.rows = point.rows,
+                          .columns = point.columns,
+                          .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), point.pairs),
+                          .type = options.type};
+    for (const std::string& algorithm : algorithms) {
+      const OverlapRow row = measure_type(transport, algorithm, problem, options);
+      if (!speaks) continue;
+      print_row(row);
+      if (out.is_open()) out << json_line(row, transport).dump() << '\n' << std::flush;
+      if (out.is_open() && !out) throw Error("--out " + options.out + ": can't be written");
+    }
+  }
+}
+
+}  // namespace dsop::bench

@@ -1,0 +1,43 @@
+// Calls that wait too long, and for whom.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <dsop/problem.hpp>
+
+namespace dsop {
+
+/// A call that has waited longer than it should, as one of the waiting ranks sees it.
+struct Stall {
+  /// "outer product", "outer product's rows", "preparing an outer product", or "messages between calls".
+  std::string operation;
+  std::size_t rows = 0;  ///< of the gradient; 0 between calls
+  std::size_t columns = 0;
+  DataType type = DataType::f32;
+  std::uint64_t call = 0;  ///< how many calls the communicator has seen before this one
+  int rank = 0;            ///< that waits
+  double waited_seconds = 0;
+  /// Those that have not come to the call. Over MPI also those that have, but did not answer: they are within
+  /// arithmetic, or stopped.
+  std::vector<int> missing_ranks = {};
+
+  /// All of it in one sentence.
+  std::string text() const;
+};
+
+/// What is done about calls that wait. Time counts from the start of each wait for a message, so a long call whose
+/// messages keep coming is no stall.
+struct StallWatch {
+  double limit_seconds = 60;  ///< 0: never
+  /// Called once a wait, by the thread that waits (the library's own for a call that was started), so as ranks as
+  /// threads by several at a time. After it the call waits on, and is right if the others come in the end.
+  std::function<void(const Stall&)> on_stall = {};
+  /// Then the wait ends with a TransportError with the stall's text, and the communicator is of no more use.
+  bool throws = false;
+};
+
+}  // namespace dsop

@@ -1,0 +1,125 @@
+#include "planning/call_queue.hpp"
+
+#include <system_error>
+#include <utility>
+
+#include <dsop/errors.hpp>
+
+#include "kernels/threads.hpp"
+#include "planning/short_turns.hpp"
+
+namespace dsop {
+
+std::shared_ptr<StartedCall> CallQueue::start(std::function<void()> body, bool on_thread) {
+  auto call = std::make_shared<StartedCall>(StartedCall{shared_from_this(), std::move(body), kernels::thread_count()});
+  const std::lock_guard lock(mutex_);
+  calls_.push_back(call);
+  try {
+    if (on_thread && !thread_.joinable()) thread_ = std::thread([this] { run_all_on_thread(); });
+  } catch (const std::system_error&) {  // no more threads: this call runs when it is waited for
+  }
+  changed_.notify_all();
+  return call;
+}
+
+void CallQueue::wait(const StartedCall& call) {
+  wait_until([&] { return call.complete; });
+}
+
+bool CallQueue::is_complete(const StartedCall& call) {
+  if (!thread_.joinable()) wait(call);
+  const std::lock_guard lock(mutex_);
+  return call.complete;
+}
+
+void CallQueue::wait_for_all() {
+  wait_until([&] { return calls_.empty(); });
+}
+
+void CallQueue::close() noexcept {
+  wait_for_all();
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+template <class Condition>
+void CallQueue::wait_until(Condition condition) {
+  std::unique_lock lock(mutex_);
+  if (!thread_.joinable()) {
+    while (!condition()) run_first(lock);
+    return;
+  }
+  awaited_ = true;
+  changed_.wait(lock, condition);
+  awaited_ = false;
+}
+
+void CallQueue::run_all_on_thread() {
+  take_short_turns();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return closing_ || !calls_.empty(); });
+    if (calls_.empty()) return;
+    kernels::set_thread_count(static_cast<int>(calls_.front()->threads));
+    on_progress_thread_ = true;
+    run_first(lock);
+    on_progress_thread_ = false;
+  }
+}
+
+// The call is taken out only when it has run, so that an empty queue is an idle one. Its exception is held by nobody
+// else when it is handed over.
+void CallQueue::run_first(std::unique_lock<std::mutex>& lock) {
+  const std::shared_ptr<StartedCall> call = calls_.front();
+  lock.unlock();
+  std::exception_ptr error = failure_;
+  if (!error) try {
+      call->body();
+    } catch (const TransportError&) {
+      error = failure_ = std::current_exception();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  call->body = {};
+  lock.lock();
+  call->error = std::move(error);
+  call->complete = true;
+  calls_.pop_front();
+  changed_.notify_all();
+}
+
+Pending::Pending(std::shared_ptr<StartedCall> call) : call_(std::move(call)) {}
+Pending::Pending(Pending&& other) noexcept = default;
+
+Pending& Pending::operator=(Pending&& other) noexcept {
+  Pending former(std::move(*this));
+  call_ = std::move(other.call_);
+  return *this;
+}
+
+Pending::~Pending() {
+  try {
+    wait();
+  } catch (...) {  // nobody asked how it ended
+  }
+}
+
+void Pending::wait() {
+  const std::shared_ptr<StartedCall> call = std::exchange(call_, nullptr);
+  if (!call) return;
+  call->queue->wait(*call);
+  if (call->error) std::rethrow_exception(std::exchange(call->error, nullptr));
+}
+
+bool Pending::test() {
+  if (call_ && !call_->queue->is_complete(*call_)) return false;
+  wait();
+  return true;
+}
+
+}  // namespace dsop

@@ -1,0 +1,63 @@
+// The calls of one communicator that were started and are not complete.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include <dsop/pending.hpp>
+
+namespace dsop {
+
+class CallQueue;
+
+struct StartedCall {
+  std::shared_ptr<CallQueue> queue;
+  std::function<void()> body;
+  std::size_t threads = 1;        ///< OpenMP's, for the progress thread
+  std::exception_ptr error = {};  ///< what body threw, once complete
+  bool complete = false;
+};
+
+/// Runs calls in the order of their start, one at a time: on a thread of its own from the first start on, or, without
+/// it, on the thread of whoever waits. All but the thread itself are called by one thread at a time.
+class CallQueue : public std::enable_shared_from_this<CallQueue> {
+ public:
+  /// `on_thread` is the same in all calls. If the system has no more threads, it is as if it were false.
+  std::shared_ptr<StartedCall> start(std::function<void()> body, bool on_thread);
+  /// Returns when the call, and so all that were started before, are complete. Throws nothing of theirs.
+  void wait(const StartedCall& call);
+  bool is_complete(const StartedCall& call);
+  /// Waits for all. Whoever makes a call that was not started comes here first, and so keeps the order.
+  void wait_for_all();
+  /// Waits for all and ends the thread.
+  void close() noexcept;
+
+  /// Whether what runs now runs on the queue's own thread.
+  bool on_progress_thread() const { return on_progress_thread_; }
+  /// Whether the program's thread has come to wait, and so leaves its core.
+  bool is_awaited() const { return awaited_; }
+
+ private:
+  void run_all_on_thread();
+  void run_first(std::unique_lock<std::mutex>& lock);
+  template <class Condition>
+  void wait_until(Condition condition);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<StartedCall>> calls_;  ///< the first may be running
+  std::exception_ptr failure_;                      ///< of the transport: of no more use to those that come after
+  bool closing_ = false;
+  bool on_progress_thread_ = false;
+  std::atomic<bool> awaited_ = false;
+  std::thread thread_;
+};
+
+}  // namespace dsop

@@ -1,0 +1,85 @@
+#include "planning/stall.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+#include <dsop/dsop.hpp>
+
+#include "planning/call_state.hpp"
+#include "planning/rank_list.hpp"
+
+namespace dsop {
+
+std::string Stall::text() const {
+  std::ostringstream text;
+  text << operation;
+  if (rows > 0 || columns > 0) text << ' ' << rows << " x " << columns << ' ' << name(type);
+  text << ", after " << call << " calls: rank " << rank << " has waited " << std::fixed << std::setprecision(1)
+       << waited_seconds << " s; ";
+  if (missing_ranks.empty())
+    text << "all ranks have come";
+  else
+    text << "missing: " << list_ranks(missing_ranks);
+  return text.str();
+}
+
+void set_stall_watch(Communicator communicator, StallWatch watch) {
+  if (!(watch.limit_seconds >= 0)) {
+    std::ostringstream text;
+    text << "limit_seconds is " << watch.limit_seconds << ", expected 0 or more";
+    throw ArgumentError(text.str());
+  }
+  CallState& calls = communicator.transport().calls();
+  calls.queue->wait_for_all();
+  calls.watched.watch = std::move(watch);
+}
+
+WithinCall::WithinCall(Transport& transport, Operation operation, std::size_t rows, std::size_t columns, DataType type)
+    : transport_(transport) {
+  CallState& calls = transport.calls();
+  WatchedCall& call = calls.watched;
+  call.position = 2 * calls.calls + 1;
+  call.operation = operation;
+  call.rows = rows;
+  call.columns = columns;
+  call.type = type;
+  transport.come_to(call.position);
+}
+
+WithinCall::~WithinCall() {
+  WatchedCall& call = transport_.calls().watched;
+  ++call.position;
+  transport_.come_to(call.position);
+}
+
+WatchedWait::WatchedWait(Transport& transport)
+    : transport_(transport),
+      call_(transport.calls().watched),
+      start_(Clock::now()),
+      deadline_(Clock::time_point::max()) {
+  const StallWatch& watch = call_.watch;
+  constexpr double for_ever_seconds = 1e9;
+  if ((watch.on_stall || watch.throws) && watch.limit_seconds > 0 && watch.limit_seconds < for_ever_seconds)
+    deadline_ =
+        start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(watch.limit_seconds));
+}
+
+void WatchedWait::report() {
+  deadline_ = Clock::time_point::max();
+  const StallWatch& watch = call_.watch;
+  const bool within = call_.position % 2 == 1;
+  Stall stall{.operation = within ? name(call_.operation) : "messages between calls",
+              .rows = within ? call_.rows : 0,
+              .columns = within ? call_.columns : 0,
+              .type = call_.type,
+              .call = call_.position / 2,
+              .rank = transport_.rank()};
+  stall.missing_ranks = transport_.ranks_behind(call_.position, std::max(0.1, watch.limit_seconds / 10));
+  stall.waited_seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  if (watch.on_stall) watch.on_stall(stall);
+  if (watch.throws) throw TransportError(stall.text());
+}
+
+}  // namespace dsop

@@ -1,0 +1,55 @@
+// What transports know of the call that they carry, and the watch over their waits.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include <dsop/stall_watch.hpp>
+#include <dsop/transport.hpp>
+
+#include "planning/header.hpp"
+
+namespace dsop {
+
+/// The call that a communicator is within, if any.
+struct WatchedCall {
+  StallWatch watch;
+  std::uint64_t position = 0;  ///< 2 c + 1 within call number c, 2 c before it
+  Operation operation = Operation::outer_product;
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  DataType type = DataType::f32;
+};
+
+/// While it lives, the transport's next call is under way.
+class WithinCall {
+ public:
+  WithinCall(Transport& transport, Operation operation, std::size_t rows, std::size_t columns, DataType type);
+  WithinCall(const WithinCall&) = delete;
+  ~WithinCall();
+
+ private:
+  Transport& transport_;
+};
+
+/// One wait for a message, from its start. Costs a look at the clock.
+class WatchedWait {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit WatchedWait(Transport& transport);
+
+  /// When report() is due; the end of time if it never is.
+  Clock::time_point deadline() const { return deadline_; }
+  /// Finds out who is missing and tells the watch; from then on it is not due any more. Throws TransportError if that
+  /// is what the watch wants, and whatever the callback throws.
+  void report();
+
+ private:
+  Transport& transport_;
+  const WatchedCall& call_;
+  Clock::time_point start_;
+  Clock::time_point deadline_;
+};
+
+}  // namespace dsop

@@ -1,0 +1,66 @@
+// How a rank waits for its messages over MPI.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "planning/call_state.hpp"
+#include "planning/stall.hpp"
+#include "transport/mpi_transport.hpp"
+
+namespace dsop {
+namespace {
+
+using std::chrono::microseconds;
+
+// Between two tests for a message. The program's own thread tests at once, as MPI_Waitall does: MPI yields the core
+// where it was told to. The progress thread would take that core from the program's arithmetic, so it sleeps, for
+// longer and longer while nothing moves, until the program itself waits.
+class Pause {
+ public:
+  explicit Pause(const CallQueue& queue) : queue_(queue) {}
+
+  /// Whether it is time to look at the clock.
+  bool take() {
+    constexpr int tests_a_look = 64;
+    constexpr int tests_before_sleep = 8;
+    ++tests_;
+    const bool gives_way = queue_.on_progress_thread() && !queue_.is_awaited();
+    if (!gives_way || tests_ < tests_before_sleep) return tests_ % tests_a_look == 0;
+    std::this_thread::sleep_for(sleep_);
+    sleep_ = std::min(2 * sleep_, longest_sleep);
+    return true;
+  }
+
+ private:
+  static constexpr microseconds longest_sleep{1000};
+
+  const CallQueue& queue_;
+  int tests_ = 0;
+  microseconds sleep_{20};
+};
+
+}  // namespace
+
+int MpiTransport::wait_for_pieces(Operation& operation) {
+  constexpr std::chrono::milliseconds between_answers{10};
+  const auto count = static_cast<int>(operation.pieces.size());
+  int done = 0;
+  int code = MPI_Testall(count, operation.pieces.data(), &done, operation.statuses.data());
+  if (done != 0 || code != MPI_SUCCESS) return code;
+
+  WatchedWait wait(*this);
+  Pause pause(*calls().queue);
+  WatchedWait::Clock::time_point next_answer = WatchedWait::Clock::now() + between_answers;
+  for (;;) {
+    code = MPI_Testall(count, operation.pieces.data(), &done, operation.statuses.data());
+    if (done != 0 || code != MPI_SUCCESS) return code;
+    if (!pause.take()) continue;
+    const WatchedWait::Clock::time_point now = WatchedWait::Clock::now();
+    if (now >= wait.deadline()) wait.report();
+    if (now < next_answer) continue;
+    roll_call_->answer(calls().watched.position);
+    next_answer = now + between_answers;
+  }
+}
+
+}  // namespace dsop

@@ -1,0 +1,115 @@
+// Started calls and the stall watch over real MPI, with the level of threads that the environment variable
+// DSOP_TEST_THREAD_LEVEL names.
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+
+#include <dsop/counting.hpp>
+#include <dsop/mpi.hpp>
+
+#include "mpi_failures.hpp"
+#include "overlap_cases.hpp"
+#include "stall_cases.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+Transport& world() {
+  return TransportOf<MPI_Comm>::get(MPI_COMM_WORLD);
+}
+
+bool has_all_levels() {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
+}  // namespace
+
+TEST_CASE("started calls are exact over MPI") {
+  Failures failures;
+  check_many_outstanding(world(), failures);
+  check_one_layer_many_times(world(), failures);
+  check_sparse_factors(world(), failures);
+  check_errors(world(), failures);
+  check_destroyed_handles(world(), failures);
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("the plan says whether started calls run at wait()") {
+  Failures failures;
+  Job<float> job(world(), 3, 4, 1, "auto");
+  failures.check(job.layer().plan().runs_at_wait != has_all_levels(), "runs_at_wait is wrong");
+  const Pending pending = job.start(1);
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("started calls go on beside the program's own MPI calls") {
+  Failures failures;
+  std::vector<std::unique_ptr<Job<float>>> jobs;
+  for (int i = 0; i < 4; ++i) jobs.push_back(std::make_unique<Job<float>>(world(), 150, 130, 3, "auto"));
+  for (std::uint64_t step = 1; step <= 5; ++step) {
+    std::vector<Pending> pending;
+    for (auto& job : jobs) pending.push_back(job->start(step));
+    int ones = 1;
+    MPI_Allreduce(MPI_IN_PLACE, &ones, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    failures.check(ones == world().size(), "the program's own call is wrong");
+    for (auto& p : pending) p.wait();
+    for (auto& job : jobs) failures.check(job->exact(), "a started call is wrong");
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("communicators complete and end what was started on them") {
+  Failures failures;
+  for (int i = 0; i < 200; ++i) {
+    MPI_Comm mine = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &mine);
+    Pending pending;
+    Job<float> job(TransportOf<MPI_Comm>::get(mine), 9, 8, 1, "auto");
+    CountingTransport counting(TransportOf<MPI_Comm>::get(mine));
+    Job<float> counted(counting, 7, 6, 2, "auto");
+    pending = job.start(1);
+    Pending second = counted.start(2);
+    MPI_Comm_free(&mine);
+    failures.check(job.exact() && counted.exact(), "G is wrong");
+    failures.check(pending.test() && second.test(), "a handle outlived its communicator and is not done");
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("late ranks are reported over MPI, again and again") {
+  if (world().size() < 2) return;
+  Failures failures;
+  const int last = world().size() - 1;
+  check_late_ranks(world(), {last}, false, failures);
+  check_late_ranks(world(), {0}, false, failures);
+  check_late_ranks(world(), {last}, true, failures);
+  if (last > 2) check_late_ranks(world(), {1, last}, false, failures);
+  check_unreported(world(), failures);
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("a watch that throws ends the call over MPI") {
+  if (world().size() < 2) return;
+  Failures failures;
+  MPI_Comm mine = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &mine);
+  check_throwing_watch(TransportOf<MPI_Comm>::get(mine), failures);
+  CHECK(failures_of_all(failures) == "");
+  MPI_Comm_free(&mine);
+}
+
+int main(int argc, char** argv) {
+  const char* const name = std::getenv("DSOP_TEST_THREAD_LEVEL");
+  const bool funneled = name != nullptr && std::string(name) == "funneled";
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, funneled ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE, &level);
+  int status = Catch::Session().run(argc, argv);
+  MPI_Allreduce(MPI_IN_PLACE, &status, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return status;
+}
