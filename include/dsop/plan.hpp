@@ -27,6 +27,8 @@ struct Cost {
   double seconds() const { return communication_seconds + arithmetic_seconds; }
   /// Takes in one rank's messages and bytes.
   void raise_to(const Traffic& rank);
+  /// `share` of so much arithmetic is done while messages travel: what of it fits into their time is taken off that.
+  void hide(double share, double seconds);
 };
 
 /// An algorithm that was considered: its cost, or why it can't serve.

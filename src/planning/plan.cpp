@@ -17,6 +17,10 @@ void Cost::raise_to(const Traffic& rank) {
   bytes = std::max(bytes, rank.bytes);
 }
 
+void Cost::hide(double share, double seconds) {
+  communication_seconds -= share * std::min(communication_seconds, seconds);
+}
+
 std::string Plan::algorithm_text() const {
   return dsop::algorithm_text(*algorithm, parameter);
 }

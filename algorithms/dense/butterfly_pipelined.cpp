@@ -1,0 +1,135 @@
+// Butterfly allreduce in segments: the recursive doubling of Thakur, Rabenseifner and Gropp, "Optimization of
+// Collective Communication Operations in MPICH" (2005), section 4.5, with the vector cut into S segments.
+//
+//   For each dimension of the hypercube, for each segment: add what came from the partner across it, and send the sum
+//   to the partner across the next dimension, while later segments still travel in this one.
+//
+// Elements are made just before they are first sent or added to. Every rank adds every element itself; both partners
+// add in the order of their ranks, so their bits are the same.
+// Cost: S log2 P messages, log2 P N words and log2 P N additions, hidden but for a segment; S messages and N words more
+// where P is no power of two.
+#include <algorithm>
+#include <array>
+
+#include "dense/algorithm.hpp"
+#include "kernels/add.hpp"
+#include "model/segments.hpp"
+#include "patterns/blocks.hpp"
+#include "patterns/hypercube.hpp"
+
+namespace dsop::dense {
+
+DenseAlgorithm butterfly();
+
+namespace {
+
+using patterns::Blocks;
+using patterns::Hypercube;
+
+// The segments of one call, and the messages that each has under way.
+template <class T>
+struct Segments {
+  explicit Segments(DenseCall<T>& call_)
+      : call(call_), count(static_cast<int>(call_.parameter)), blocks(call_.data.size(), count) {}
+
+  std::span<T> own(int i) const { return blocks.of(call.data, i); }
+  std::span<T> room(int i) const { return blocks.of(call.workspace, i); }
+
+  void send(int i, int to) { sends[static_cast<std::size_t>(i)] = call.transport.isend(own(i), to); }
+  void receive(int i, std::span<T> where, int from) {
+    receives[static_cast<std::size_t>(i)] = call.transport.irecv(where, from);
+  }
+  void wait(int i) {
+    call.transport.wait(receives[static_cast<std::size_t>(i)]);
+    call.transport.wait(sends[static_cast<std::size_t>(i)]);
+  }
+
+  DenseCall<T>& call;
+  int count;
+  Blocks blocks;
+  std::array<Request, most_segments> sends = {};
+  std::array<Request, most_segments> receives = {};
+};
+
+template <class T>
+void run_extra(Segments<T>& x, int proxy) {
+  for (int i = 0; i < x.count; ++i) {
+    x.call.make(x.own(i));
+    x.send(i, proxy);
+  }
+  for (int i = 0; i < x.count; ++i) {
+    x.wait(i);
+    x.receive(i, x.own(i), proxy);
+  }
+  for (int i = 0; i < x.count; ++i) x.wait(i);
+}
+
+template <class T>
+void run(DenseCall<T>& call) {
+  const Hypercube cube(call.transport.rank(), call.transport.size());
+  Segments<T> x(call);
+  if (cube.is_extra()) return run_extra(x, cube.proxy());
+
+  const auto swap_across = [&](int distance, int i) {
+    if (distance < cube.corners) {
+      x.receive(i, x.room(i), cube.rank ^ distance);
+      x.send(i, cube.rank ^ distance);
+    } else if (cube.has_extra()) {
+      x.send(i, cube.extra());
+    }
+  };
+  for (int i = 0; i < x.count && cube.has_extra(); ++i) x.receive(i, x.room(i), cube.extra());
+  for (int i = 0; i < x.count; ++i) {
+    call.make(x.own(i));
+    x.wait(i);
+    if (cube.has_extra()) kernels::add<T>(x.own(i), x.own(i), x.room(i));
+    swap_across(1, i);
+  }
+  for (int distance = 1; distance < cube.corners; distance *= 2)
+    for (int i = 0; i < x.count; ++i) {
+      x.wait(i);
+      if (cube.rank < (cube.rank ^ distance))
+        kernels::add<T>(x.own(i), x.own(i), x.room(i));
+      else
+        kernels::add<T>(x.own(i), x.room(i), x.own(i));
+      swap_across(2 * distance, i);
+    }
+  for (int i = 0; i < x.count; ++i) x.wait(i);
+}
+
+// As for the ring in segments, a dimension lasts as long as the link carries the vector, or a segment and its way.
+Cost cost(const DenseProblem& problem, const Machine& machine, double segments) {
+  const Hypercube cube(0, problem.ranks);
+  const std::size_t bytes = problem.elements * bytes_of(problem.type);
+  const auto S = static_cast<std::size_t>(segments);
+  const double link_seconds = machine.message_seconds(bytes, S) - machine.message_seconds(0);
+  const double hop_seconds = machine.message_seconds(bytes / S);
+  const int steps = cube.dimensions() + (cube.has_extra() ? 2 : 0);
+
+  Cost cost = butterfly().cost(problem, machine, 0);
+  cost.messages *= S;
+  cost.communication_seconds = machine.message_seconds(0) + steps * std::max(link_seconds, hop_seconds);
+  cost.hide(1 - 1 / segments, cost.arithmetic_seconds);
+  return cost;
+}
+
+std::vector<double> values(const DenseProblem& problem) {
+  return segment_counts(problem.elements * bytes_of(problem.type));
+}
+
+}  // namespace
+
+DenseAlgorithm butterfly_pipelined() {
+  return {.name = "butterfly-pipelined",
+          .summary = "the butterfly in segments: one is added while others travel",
+          .source = "after Thakur, Rabenseifner and Gropp 2005, section 4.5",
+          .asks_for_elements = true,
+          .parameter = {.name = "number of segments of the vector",
+                        .values = values,
+                        .expected = [](double S, const DenseProblem&) { return expected_segments(S); }},
+          .cost = cost,
+          .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::dense
