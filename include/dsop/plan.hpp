@@ -54,6 +54,7 @@ struct Plan {
   Machine machine = {};
   Exchange factors = {};                      ///< of all ranks' pairs
   Exchange gradient = {};                     ///< of the parts of G, where the algorithm makes one
+  std::vector<Exchange> segments = {};        ///< of factors or of G, where the algorithm gathers these in segments
   ProductMethod shared_method = {};           ///< for products that several ranks make of the same elements
   std::vector<std::size_t> pair_bounds = {};  ///< rank r's pairs are pair_bounds[r] .. pair_bounds[r + 1]
   std::size_t workspace_bytes = 0;
