@@ -9,13 +9,13 @@
 // Cost: S log2 P messages, log2 P N words and log2 P N additions, hidden but for a segment; S messages and N words more
 // where P is no power of two.
 #include <algorithm>
-#include <array>
 
 #include "dense/algorithm.hpp"
 #include "kernels/add.hpp"
 #include "model/segments.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/hypercube.hpp"
+#include "patterns/segment_messages.hpp"
 
 namespace dsop::dense {
 
@@ -25,76 +25,55 @@ namespace {
 
 using patterns::Blocks;
 using patterns::Hypercube;
-
-// The segments of one call, and the messages that each has under way.
-template <class T>
-struct Segments {
-  explicit Segments(DenseCall<T>& call_)
-      : call(call_), count(static_cast<int>(call_.parameter)), blocks(call_.data.size(), count) {}
-
-  std::span<T> own(int i) const { return blocks.of(call.data, i); }
-  std::span<T> room(int i) const { return blocks.of(call.workspace, i); }
-
-  void send(int i, int to) { sends[static_cast<std::size_t>(i)] = call.transport.isend(own(i), to); }
-  void receive(int i, std::span<T> where, int from) {
-    receives[static_cast<std::size_t>(i)] = call.transport.irecv(where, from);
-  }
-  void wait(int i) {
-    call.transport.wait(receives[static_cast<std::size_t>(i)]);
-    call.transport.wait(sends[static_cast<std::size_t>(i)]);
-  }
-
-  DenseCall<T>& call;
-  int count;
-  Blocks blocks;
-  std::array<Request, most_segments> sends = {};
-  std::array<Request, most_segments> receives = {};
-};
-
-template <class T>
-void run_extra(Segments<T>& x, int proxy) {
-  for (int i = 0; i < x.count; ++i) {
-    x.call.make(x.own(i));
-    x.send(i, proxy);
-  }
-  for (int i = 0; i < x.count; ++i) {
-    x.wait(i);
-    x.receive(i, x.own(i), proxy);
-  }
-  for (int i = 0; i < x.count; ++i) x.wait(i);
-}
+using patterns::SegmentMessages;
 
 template <class T>
 void run(DenseCall<T>& call) {
   const Hypercube cube(call.transport.rank(), call.transport.size());
-  Segments<T> x(call);
-  if (cube.is_extra()) return run_extra(x, cube.proxy());
+  const auto S = static_cast<int>(call.parameter);
+  const Blocks segments(call.data.size(), S);
+  const auto x = [&](int i) { return segments.of(call.data, i); };
+  const auto y = [&](int i) { return segments.of(call.workspace, i); };
+  SegmentMessages messages(call.transport);
 
+  if (cube.is_extra()) {
+    for (int i = 0; i < S; ++i) {
+      call.make(x(i));
+      messages.send(i, x(i), cube.proxy());
+    }
+    for (int i = 0; i < S; ++i) {
+      messages.wait_sent(i);
+      messages.receive(i, x(i), cube.proxy());
+    }
+    for (int i = 0; i < S; ++i) messages.wait_received(i);
+    return;
+  }
   const auto swap_across = [&](int distance, int i) {
     if (distance < cube.corners) {
-      x.receive(i, x.room(i), cube.rank ^ distance);
-      x.send(i, cube.rank ^ distance);
+      messages.receive(i, y(i), cube.rank ^ distance);
+      messages.send(i, x(i), cube.rank ^ distance);
     } else if (cube.has_extra()) {
-      x.send(i, cube.extra());
+      messages.send(i, x(i), cube.extra());
     }
   };
-  for (int i = 0; i < x.count && cube.has_extra(); ++i) x.receive(i, x.room(i), cube.extra());
-  for (int i = 0; i < x.count; ++i) {
-    call.make(x.own(i));
-    x.wait(i);
-    if (cube.has_extra()) kernels::add<T>(x.own(i), x.own(i), x.room(i));
+  for (int i = 0; i < S && cube.has_extra(); ++i) messages.receive(i, y(i), cube.extra());
+  for (int i = 0; i < S; ++i) {
+    call.make(x(i));
+    messages.wait_received(i);
+    if (cube.has_extra()) kernels::add<T>(x(i), x(i), y(i));
     swap_across(1, i);
   }
   for (int distance = 1; distance < cube.corners; distance *= 2)
-    for (int i = 0; i < x.count; ++i) {
-      x.wait(i);
+    for (int i = 0; i < S; ++i) {
+      messages.wait_received(i);
+      messages.wait_sent(i);  // the sum takes the place of what is sent
       if (cube.rank < (cube.rank ^ distance))
-        kernels::add<T>(x.own(i), x.own(i), x.room(i));
+        kernels::add<T>(x(i), x(i), y(i));
       else
-        kernels::add<T>(x.own(i), x.room(i), x.own(i));
+        kernels::add<T>(x(i), y(i), x(i));
       swap_across(2 * distance, i);
     }
-  for (int i = 0; i < x.count; ++i) x.wait(i);
+  for (int i = 0; i < S; ++i) messages.wait_sent(i);
 }
 
 // As for the ring in segments, a dimension lasts as long as the link carries the vector, or a segment and its way.
@@ -126,7 +105,7 @@ DenseAlgorithm butterfly_pipelined() {
           .asks_for_elements = true,
           .parameter = {.name = "number of segments of the vector",
                         .values = values,
-                        .expected = [](double S, const DenseProblem&) { return expected_segments(S); }},
+                        .expected = expected_segments<most_segments>},
           .cost = cost,
           .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
           .run = {run<float>, run<double>}};

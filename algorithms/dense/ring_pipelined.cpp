@@ -9,13 +9,13 @@
 // Step s sends block r - s and receives block r - s - 1, also where the sums begin their second round.
 // Cost: 2 (P-1) S messages; 2 (P-1)/P N words, any P; (P-1)/P N additions, hidden but for a segment.
 #include <algorithm>
-#include <array>
 
 #include "dense/algorithm.hpp"
 #include "kernels/add.hpp"
 #include "model/segments.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/ring.hpp"
+#include "patterns/segment_messages.hpp"
 
 namespace dsop::dense {
 
@@ -25,6 +25,7 @@ namespace {
 
 using patterns::Blocks;
 using patterns::Ring;
+using patterns::SegmentMessages;
 
 template <class T>
 void run(DenseCall<T>& call) {
@@ -39,30 +40,27 @@ void run(DenseCall<T>& call) {
     return Blocks(block.size(), S).of(block, i);
   };
   const auto room = [&](int b, int i) { return rooms.of(call.workspace, i).first(segment(b, i).size()); };
-  std::array<Request, most_segments> sends;
-  std::array<Request, most_segments> receives;
-  const auto send = [&](int s, int i) {
-    sends[static_cast<std::size_t>(i)] = call.transport.isend(segment(r - s, i), ring.right());
-  };
+  SegmentMessages messages(call.transport);
+  const auto send = [&](int s, int i) { messages.send(i, segment(r - s, i), ring.right()); };
   const auto receive = [&](int s, int i) {
     const int b = r - s - 1;
-    receives[static_cast<std::size_t>(i)] = call.transport.irecv(s < P - 1 ? room(b, i) : segment(b, i), ring.left());
+    messages.receive(i, s < P - 1 ? room(b, i) : segment(b, i), ring.left());
   };
 
-  if (P > 1)
-    for (int i = 0; i < S; ++i) receive(0, i);
+  const int steps = 2 * (P - 1);
+  for (int i = 0; i < S && steps > 0; ++i) receive(0, i);
   for (int i = 0; i < S; ++i) {
     call.make(segment(r, i));
-    if (P > 1) send(0, i);
+    if (steps > 0) send(0, i);
   }
-  for (int s = 0; s < 2 * (P - 1); ++s)
+  for (int s = 0; s < steps; ++s)
     for (int i = 0; i < S; ++i) {
       const std::span<T> x = segment(r - s - 1, i);
       if (s < P - 1) call.make(x);
-      call.transport.wait(receives[static_cast<std::size_t>(i)]);
+      messages.wait_received(i);
       if (s < P - 1) kernels::add<T>(x, room(r - s - 1, i), x);
-      call.transport.wait(sends[static_cast<std::size_t>(i)]);
-      if (s + 1 == 2 * (P - 1)) continue;
+      messages.wait_sent(i);
+      if (s + 1 == steps) continue;
       receive(s + 1, i);
       send(s + 1, i);
     }
@@ -103,7 +101,7 @@ DenseAlgorithm ring_pipelined() {
           .asks_for_elements = true,
           .parameter = {.name = "number of segments of a block",
                         .values = values,
-                        .expected = [](double S, const DenseProblem&) { return expected_segments(S); }},
+                        .expected = expected_segments<most_segments>},
           .cost = cost,
           .workspace_elements = workspace_elements,
           .run = {run<float>, run<double>}};

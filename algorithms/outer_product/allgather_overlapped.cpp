@@ -12,85 +12,46 @@
 // before all of A is there. Where exchange and product take as long as each other, many segments save 3/8 of the time.
 // Cost: that of S allgathers, (P-1) k (n+m) words; 2 P k n m flops.
 #include <algorithm>
+#include <utility>
 
 #include "kernels/outer_product.hpp"
 #include "model/segments.hpp"
-#include "outer_product/gather_factors.hpp"
-#include "patterns/blocks.hpp"
+#include "outer_product/factor_segments.hpp"
 #include "transport/working.hpp"
 
 namespace dsop::outer_product {
 namespace {
 
-using patterns::Blocks;
-
 constexpr int most_factor_segments = 16;
 
-struct Block {
-  int i;
-  int j;
-};
-
 // Block number q of G, so numbered that the first s * s are those of the first s segments.
-Block block_number(int q) {
+std::pair<int, int> block_number(int q) {
   int s = 0;
   while ((s + 1) * (s + 1) <= q) ++s;
   const int rest = q - s * s;
-  return rest <= s ? Block{s, rest} : Block{rest - s - 1, s};
+  return rest <= s ? std::pair(s, rest) : std::pair(rest - s - 1, s);
 }
 
 template <class T>
 void run(OuterProductCall<T>& call) {
-  const MatrixView<T> G = call.gradient;
   const auto S = static_cast<int>(call.plan.parameter);
-  const Blocks rows(G.rows, S);
-  const Blocks columns(G.columns, S);
-  const std::vector<std::size_t>& bounds = call.plan.pair_bounds;
-  const std::size_t first_pair = bounds[static_cast<std::size_t>(call.transport.rank())];
-  const auto gathered = [&](int s) {  // one pair a row: [part of a | part of b]
-    return MatrixView<T>(call.workspace.data() + bounds.back() * (rows.offset(s) + columns.offset(s)), bounds.back(),
-                         rows.size(s) + columns.size(s));
-  };
-
-  int segments_there = 0;
+  const FactorSegments<T> segments(call, S);
+  int gathered = 0;
   int blocks_made = 0;
   const auto make_block = [&] {
-    if (blocks_made == segments_there * segments_there) return false;
+    if (blocks_made == gathered * gathered) return false;
     const auto [i, j] = block_number(blocks_made++);
-    kernels::product<T>(gathered(i).column_range(0, rows.size(i)),
-                        gathered(j).column_range(rows.size(j), columns.size(j)),
-                        G.row_range(rows.offset(i), rows.size(i)).column_range(columns.offset(j), columns.size(j)),
-                        call.scale, call.accumulate, call.plan.shared_method);
+    kernels::product<T>(segments.a(i), segments.b(j), segments.block_of_gradient(i, j), call.scale, call.accumulate,
+                        call.plan.shared_method);
     return true;
   };
   WorkingTransport never_idle(call.transport, make_block);
-  for (int s = 0; s < S; ++s) {
-    const MatrixView<T> segment = gathered(s);
-    for (std::size_t p = 0; p < call.own.a.rows; ++p) {
-      T* const pair = segment.row(first_pair + p);
-      std::copy_n(call.own.a.row(p) + rows.offset(s), rows.size(s), pair);
-      std::copy_n(call.own.b.row(p) + columns.offset(s), columns.size(s), pair + rows.size(s));
-    }
-    allgather(never_idle, call.plan.segments[static_cast<std::size_t>(s)],
-              std::span(segment.data, segment.rows * segment.columns));
-    ++segments_there;
+  while (gathered < S) {
+    segments.gather(gathered, never_idle);
+    ++gathered;
   }
   while (make_block()) {
   }
-}
-
-std::vector<AllgatherProblem> segments(const Problem& problem, double count) {
-  const auto S = static_cast<int>(count);
-  const Blocks rows(problem.rows, S);
-  const Blocks columns(problem.columns, S);
-  std::vector<AllgatherProblem> segments;
-  for (int s = 0; s < S; ++s) {
-    Problem segment = problem;
-    segment.rows = rows.size(s);
-    segment.columns = columns.size(s);
-    segments.push_back(factor_blocks(segment));
-  }
-  return segments;
 }
 
 // Blocks of G are too small to be written past the caches, so all of G is read too; each packs its factors anew.
@@ -104,15 +65,11 @@ double blocks_seconds(const Problem& problem, const Machine& machine, double S) 
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
-  const std::vector<AllgatherProblem> exchanges = segments(problem, S);
+  const std::vector<AllgatherProblem> exchanges = factor_segments(problem, S);
   const AllgatherAlgorithm& exchange = exchange_of(self, exchanges.front(), machine);
 
   Cost cost;
-  for (int r = 0; r < problem.ranks(); ++r) {
-    Traffic sent;
-    for (const AllgatherProblem& segment : exchanges) sent = sent + exchange.sent(segment, r);
-    cost.raise_to(sent);
-  }
+  for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(sent_in_all(exchange, exchanges, r));
   cost.flops = 2 * static_cast<double>(problem.total_pairs()) * static_cast<double>(problem.rows) *
                static_cast<double>(problem.columns);
   cost.arithmetic_seconds = blocks_seconds(problem, machine, S);
@@ -141,10 +98,9 @@ OuterProductAlgorithm allgather_overlapped() {
           .sends_gradient = false,
           .parameter = {.name = "number of segments of the factors",
                         .values = values,
-                        .expected = [](double S, const OuterProductAlgorithm&,
-                                       const Problem&) { return expected_segments(S, most_factor_segments); }},
+                        .expected = expected_segments<most_factor_segments>},
           .cost = cost,
-          .segments = segments,
+          .segments = factor_segments,
           .workspace_elements = [](const OuterProductAlgorithm&, const Problem& problem,
                                    double) { return gathered_elements(problem); },
           .run = {run<float>, run<double>}};

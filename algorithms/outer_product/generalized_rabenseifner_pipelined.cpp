@@ -65,9 +65,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
 
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r) {
-    Traffic sent = gather_factors.sent(factors, r);
-    for (const AllgatherProblem& segment : exchanges) sent = sent + gather_rows.sent(segment, r);
-    cost.raise_to(sent);
+    cost.raise_to(gather_factors.sent(factors, r) + sent_in_all(gather_rows, exchanges, r));
   }
   for (std::size_t s = 0; s < exchanges.size(); ++s) {
     const auto rows = static_cast<double>(
@@ -95,8 +93,7 @@ OuterProductAlgorithm generalized_rabenseifner_pipelined() {
           .source = "Enderlin et al. 2021 (DSOP), pipelined variant",
           .parameter = {.name = "number of segments of the rows",
                         .values = values,
-                        .expected = [](double S, const OuterProductAlgorithm&,
-                                       const Problem&) { return expected_segments(S); }},
+                        .expected = expected_segments<most_segments>},
           .cost = cost,
           .segments = segments,
           .workspace_elements = [](const OuterProductAlgorithm&, const Problem& problem,

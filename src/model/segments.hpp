@@ -19,7 +19,8 @@ inline std::vector<double> segment_counts(std::size_t bytes, int most = most_seg
   return counts;
 }
 
-inline std::string expected_segments(double count, int most = most_segments) {
+template <int most, class... Subject>
+std::string expected_segments(double count, const Subject&...) {
   const bool good = count >= 1 && count <= most && count == std::floor(count);
   return good ? "" : "a whole number of segments from 1 to " + std::to_string(most);
 }
