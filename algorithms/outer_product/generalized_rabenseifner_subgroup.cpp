@@ -10,8 +10,7 @@
 // Cost: that of two allgathers, (P-1) k (n+m) + (g-1)/g n m words; 2 P k n m / g flops.
 #include <cmath>
 
-#include "kernels/outer_product.hpp"
-#include "outer_product/gather_factors.hpp"
+#include "outer_product/pairs.hpp"
 #include "outer_product/row_blocks.hpp"
 #include "transport/rank_range.hpp"
 
@@ -26,12 +25,15 @@ void run(OuterProductCall<T>& call) {
   const auto g = static_cast<int>(call.plan.parameter);
   const int i = call.transport.rank() % g;
   const Blocks rows(G.rows, g);
-  const Factors<T> all = gather_factors(call);
+  const Pairs<T> all = gather_pairs(call);
 
-  kernels::product<T>(all.a.column_range(rows.offset(i), rows.size(i)), all.b,
-                      G.row_range(rows.offset(i), rows.size(i)), call.scale, false, call.plan.shared_method);
+  product<T>(call, all, rows.offset(i), G.row_range(rows.offset(i), rows.size(i)), false, call.plan.shared_method);
   RankRange group(call.transport, call.transport.rank() - i, g);
   allgather(group, call.plan.gradient, std::span(G.data, G.rows * G.columns));
+}
+
+std::size_t most_rows_of_an_owner(const Problem& problem, double g) {
+  return Blocks(problem.rows, static_cast<int>(g)).largest();
 }
 
 AllgatherProblem gradient_blocks(const Problem& problem, double g) {
@@ -41,9 +43,8 @@ AllgatherProblem gradient_blocks(const Problem& problem, double g) {
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double g) {
-  const auto m = static_cast<double>(problem.columns);
-  const auto K = static_cast<double>(problem.total_pairs());
-  const auto rows = static_cast<double>(Blocks(problem.rows, static_cast<int>(g)).largest());
+  const LocalProduct product(problem, 0, problem.ranks());
+  const std::size_t rows = most_rows_of_an_owner(problem, g);
   const AllgatherProblem factors = factor_blocks(problem);
   const AllgatherProblem parts = gradient_blocks(problem, g);
   const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
@@ -52,9 +53,9 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r)
     cost.raise_to(gather_factors.sent(factors, r) + gather_parts.sent(parts, r % static_cast<int>(g)));
-  cost.flops = 2 * K * rows * m;
+  cost.flops = product.flops(rows);
   cost.communication_seconds = gather_factors.seconds(factors, machine) + gather_parts.seconds(parts, machine);
-  cost.arithmetic_seconds = machine.product_seconds(rows, m, K, problem.type);
+  cost.arithmetic_seconds = product.seconds(machine, rows);
   return cost;
 }
 
@@ -78,11 +79,14 @@ OuterProductAlgorithm generalized_rabenseifner_subgroup() {
   return {.name = "generalized-rabenseifner-subgroup",
           .summary = "the same, with owners in each group of ranks: less gradient travels, more is computed",
           .source = "Enderlin et al. 2021 (DSOP), subgroup variant",
+          .takes_sparse = true,
           .parameter = {.name = "number of ranks in a group", .values = values, .expected = expected},
           .cost = cost,
           .gradient_blocks = gradient_blocks,
-          .workspace_elements = [](const OuterProductAlgorithm&, const Problem& problem,
-                                   double) { return gathered_elements(problem); },
+          .workspace_elements =
+              [](const OuterProductAlgorithm&, const Problem& problem, double g) {
+                return gathered_pairs_elements(problem, most_rows_of_an_owner(problem, g));
+              },
           .run = {run<float>, run<double>}};
 }
 
