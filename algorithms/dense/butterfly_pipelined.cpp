@@ -88,7 +88,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double segments) 
   Cost cost = butterfly().cost(problem, machine, 0);
   cost.messages *= S;
   cost.communication_seconds = machine.message_seconds(0) + steps * std::max(link_seconds, hop_seconds);
-  cost.hide(1 - 1 / segments, cost.arithmetic_seconds);
+  cost.hide(1 - 1 / segments, cost.arithmetic_seconds, machine);
   return cost;
 }
 

@@ -78,7 +78,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double segments) 
   cost.messages *= S;
   cost.communication_seconds =
       machine.message_seconds(0) + 2 * (problem.ranks - 1) * std::max(link_seconds, hop_seconds);
-  cost.hide(1 - 1 / segments, cost.arithmetic_seconds);
+  cost.hide(1 - 1 / segments, cost.arithmetic_seconds, machine);
   return cost;
 }
 

@@ -73,12 +73,12 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   cost.flops = 2 * static_cast<double>(problem.total_pairs()) * static_cast<double>(problem.rows) *
                static_cast<double>(problem.columns);
   cost.arithmetic_seconds = blocks_seconds(problem, machine, S);
+  for (const AllgatherProblem& segment : exchanges) cost.communication_seconds += exchange.seconds(segment, machine);
+  const double idle_seconds = cost.idle_seconds(machine) / S;  // in the exchange of a segment
   double hidden_seconds = 0;
-  for (std::size_t s = 0; s < exchanges.size(); ++s) {
-    const double ready_seconds = cost.arithmetic_seconds * static_cast<double>(s * s) / (S * S) - hidden_seconds;
-    const double seconds = exchange.seconds(exchanges[s], machine);
-    hidden_seconds += std::min(seconds, ready_seconds);
-    cost.communication_seconds += seconds;
+  for (double s = 0; s < S; ++s) {
+    const double ready_seconds = cost.arithmetic_seconds * s * s / (S * S) - hidden_seconds;
+    hidden_seconds += std::min(idle_seconds, ready_seconds);
   }
   cost.communication_seconds -= hidden_seconds;
   return cost;

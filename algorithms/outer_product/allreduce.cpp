@@ -55,7 +55,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   Cost cost = self.dense->cost(vector_of(problem), machine, parameter);
   cost.flops += flops;
   cost.arithmetic_seconds += seconds;
-  if (self.dense->asks_for_elements) cost.hide(1 - 1 / parameter, seconds);  // all but the first segment
+  if (self.dense->asks_for_elements) cost.hide(1 - 1 / parameter, seconds, machine);  // all but the first segment
   return cost;
 }
 

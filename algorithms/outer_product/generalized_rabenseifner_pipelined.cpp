@@ -64,19 +64,18 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   const AllgatherAlgorithm& gather_rows = exchange_of(self, exchanges.front(), machine);
 
   Cost cost;
-  for (int r = 0; r < problem.ranks(); ++r) {
+  for (int r = 0; r < problem.ranks(); ++r)
     cost.raise_to(gather_factors.sent(factors, r) + sent_in_all(gather_rows, exchanges, r));
-  }
+  double rows_seconds = 0;
   for (std::size_t s = 0; s < exchanges.size(); ++s) {
     const auto rows = static_cast<double>(
         Blocks(Blocks(problem.rows, static_cast<int>(S)).size(static_cast<int>(s)), problem.ranks()).largest());
-    const double product_seconds = machine.product_seconds(rows, m, K, problem.type);
     cost.flops += 2 * K * rows * m;
-    cost.arithmetic_seconds += product_seconds;
-    if (s > 0) cost.hide(1, product_seconds);  // behind the segment before
-    cost.communication_seconds += gather_rows.seconds(exchanges[s], machine);
+    cost.arithmetic_seconds += machine.product_seconds(rows, m, K, problem.type);
+    rows_seconds += gather_rows.seconds(exchanges[s], machine);
   }
-  cost.communication_seconds += gather_factors.seconds(factors, machine);
+  cost.communication_seconds = gather_factors.seconds(factors, machine) + rows_seconds;
+  cost.hide(1 - 1 / S, std::min(cost.arithmetic_seconds, rows_seconds), machine);  // all but the first segment
   return cost;
 }
 

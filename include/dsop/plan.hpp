@@ -27,8 +27,11 @@ struct Cost {
   double seconds() const { return communication_seconds + arithmetic_seconds; }
   /// Takes in one rank's messages and bytes.
   void raise_to(const Traffic& rank);
-  /// `share` of so much arithmetic is done while messages travel: what of it fits into their time is taken off that.
-  void hide(double share, double seconds);
+  /// The seconds of communication that leave the processor free: without o at both ends of a message and one copy of
+  /// its bytes. Little where messages are copied between ranks of one host, nearly all where a slow link carries them.
+  double idle_seconds(const Machine& machine) const;
+  /// `share` of so much arithmetic is done while messages travel: what of it fits into the idle time is taken off that.
+  void hide(double share, double seconds, const Machine& machine);
 };
 
 /// An algorithm that was considered: its cost, or why it can't serve.
