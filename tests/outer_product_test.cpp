@@ -18,9 +18,9 @@ TEST_CASE("every outer-product algorithm is exact and gives the same bits on all
 }
 
 TEST_CASE("the bits are the same on all ranks when their thread counts differ") {
-  for (const std::string& algorithm : usable_algorithms(3, false)) {
+  for (const std::string& algorithm : usable_algorithms(4, false)) {
     INFO(algorithm);
-    CHECK(failures_on_threads(3, [&](Transport& transport, Failures& failures) {
+    CHECK(failures_on_threads(4, [&](Transport& transport, Failures& failures) {
             kernels::set_thread_count(transport.rank() == 1 ? 2 : 1);
             const std::string wrong = different_bits<float>(transport, algorithm, 300, 211, 80);
             failures.check(wrong.empty(), wrong);

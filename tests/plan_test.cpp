@@ -47,6 +47,29 @@ TEST_CASE("auto takes the least predicted time, and the plan says why") {
   CHECK(text.str().find("not possible: runs inside the MPI library") != std::string::npos);
 }
 
+TEST_CASE("a pipelined algorithm's travel and arithmetic overlap where messages leave the processor free") {
+  const auto cost = [](const Machine& machine, const std::string& algorithm) {
+    return make_plan(problem(2048, 2048, 8, 1000), machine, algorithm).cost();
+  };
+  const auto saved = [&](const Machine& machine, const std::string& plain, const std::string& pipelined) {
+    return (cost(machine, plain).seconds() - cost(machine, pipelined).seconds()) /
+           cost(machine, plain).arithmetic_seconds;
+  };
+  const Machine slow_links{.gap_per_byte_seconds = 40e-9};
+  CHECK(saved(slow_links, "allreduce-ring", "allreduce-ring-pipelined(16)") == Approx(15.0 / 16).margin(0.05));
+  CHECK(saved(slow_links, "allreduce-butterfly", "allreduce-butterfly-pipelined(16)") ==
+        Approx(15.0 / 16).margin(0.05));
+  CHECK(saved(slow_links, "generalized-rabenseifner", "generalized-rabenseifner-pipelined(16)") ==
+        Approx(15.0 / 16).margin(0.05));
+  CHECK(saved(slow_links, "allgather", "allgather-overlapped(16)") > 0.5);
+
+  const Machine one_host = default_threads_machine();
+  CHECK(saved(one_host, "allreduce-ring", "allreduce-ring-pipelined(16)") <= 0);
+  CHECK(saved(one_host, "allreduce-butterfly", "allreduce-butterfly-pipelined(16)") <= 0);
+  CHECK(saved(one_host, "generalized-rabenseifner", "generalized-rabenseifner-pipelined(16)") <= 0);
+  CHECK(saved(one_host, "allgather", "allgather-overlapped(16)") <= 0);
+}
+
 TEST_CASE("a named algorithm is taken, whatever it costs") {
   CHECK(make_plan(problem(4000, 4000, 8, 1), Machine{}, "allreduce-ring").algorithm_name() == "allreduce-ring");
 }

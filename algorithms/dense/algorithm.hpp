@@ -8,6 +8,7 @@
 #include <dsop/plan.hpp>
 #include <dsop/transport.hpp>
 
+#include "model/callback.hpp"
 #include "model/parameter.hpp"
 #include "model/registry.hpp"
 
@@ -21,13 +22,16 @@ struct DenseCall {
   std::span<T> data;
   std::span<T> workspace;
   double parameter;
+  /// Puts the elements of a part of `data` there, where that is left until the algorithm asks for them.
+  Callback<std::span<T>> make = {};
 };
 
 struct DenseAlgorithm {
   std::string name;
   std::string summary;
   std::string source;
-  bool native = false;  ///< runs inside the MPI library: its messages can't be counted, its cost is a guess
+  bool native = false;             ///< runs inside the MPI library: its messages can't be counted, its cost is a guess
+  bool asks_for_elements = false;  ///< calls make() once for each part before it first uses it; else all must be there
   std::string (*unsupported)(const DenseProblem&) = [](const DenseProblem&) { return std::string(); };
   Parameter<DenseProblem> parameter = {};
   Cost (*cost)(const DenseProblem&, const Machine&, double parameter);

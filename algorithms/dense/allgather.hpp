@@ -10,7 +10,6 @@
 #include <dsop/problem.hpp>
 #include <dsop/transport.hpp>
 
-#include "model/callback.hpp"
 #include "model/registry.hpp"
 
 namespace dsop {
@@ -19,9 +18,6 @@ struct AllgatherCall {
   Transport& transport;
   std::span<std::byte> data;  ///< all blocks; this rank's is there before
   const AllgatherProblem& problem;
-  /// Called in each round, as (round, rounds), while its messages are under way: for arithmetic that does not need
-  /// them. How many rounds there are may differ between ranks.
-  Callback<int, int> meanwhile = {};
 
   std::span<std::byte> blocks(int first, int count = 1) const {
     return data.subspan(problem.bounds_bytes[static_cast<std::size_t>(first)], problem.bytes(first, count));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <dsop/plan.hpp>
 #include <dsop/sparse.hpp>
@@ -44,6 +45,8 @@ struct OuterProductAlgorithm {
   Cost (*cost)(const OuterProductAlgorithm&, const Problem&, const Machine&, double parameter);
   /// Of the allgather of parts of G, if it makes one.
   AllgatherProblem (*gradient_blocks)(const Problem&, double parameter) = nullptr;
+  /// Of the allgathers of segments, of factors or of G, if it makes such one after the other.
+  std::vector<AllgatherProblem> (*segments)(const Problem&, double parameter) = nullptr;
   std::size_t (*workspace_elements)(const OuterProductAlgorithm&, const Problem&, double parameter);
   TypedRun<OuterProductCall> run;
 

@@ -1,6 +1,6 @@
 // Allreduce of the gradient: what frameworks do, over any dense algorithm. DSOP paper, the allreduce baselines.
 //
-//   1. Every rank makes its own A_r^T B_r.
+//   1. Every rank makes its own A_r^T B_r, at once or part by part when the sum needs them.
 //   2. The matrices are summed as vectors of n m elements.
 //
 // Cost: that of the dense algorithm for n m elements, and 2 k n m flops.
@@ -13,14 +13,34 @@ DenseProblem vector_of(const Problem& problem) {
   return {problem.rows * problem.columns, problem.ranks(), problem.type, problem.native_collectives};
 }
 
+// The elements of G that `x` covers: up to two parts of rows, and the whole rows between them.
+template <class T>
+void make_elements(const OuterProductCall<T>& call, std::span<T> x) {
+  const MatrixView<T> G = call.gradient;
+  const std::size_t m = G.columns;
+  const auto begin = static_cast<std::size_t>(x.data() - G.data);
+  for (std::size_t done = 0; done < x.size();) {
+    const std::size_t row = (begin + done) / m;
+    const std::size_t column = (begin + done) % m;
+    const std::size_t left = x.size() - done;
+    const bool is_whole = column == 0 && left >= m;
+    const std::size_t rows = is_whole ? left / m : 1;
+    const std::size_t columns = is_whole ? m : std::min(m - column, left);
+    kernels::product<T>(call.own.a.column_range(row, rows), call.own.b.column_range(column, columns),
+                        G.row_range(row, rows).column_range(column, columns), call.scale, false);
+    done += rows * columns;
+  }
+}
+
 template <class T>
 void run(OuterProductCall<T>& call) {
   const MatrixView<T> G = call.gradient;
-  product<T>(call, own_pairs(call), 0, G, false);
   const DenseAlgorithm& dense = *call.plan.algorithm->dense;
   const std::size_t elements = dense.workspace_elements(vector_of(call.plan.problem), call.plan.parameter);
+  const auto make = [&](std::span<T> x) { make_elements(call, x); };
   DenseCall<T> sum{call.transport, std::span<T>(G.data, G.rows * G.columns), call.workspace.first(elements),
-                   call.plan.parameter};
+                   call.plan.parameter, make};
+  if (!dense.asks_for_elements) product<T>(call, own_pairs(call), 0, G, false);
   dense.run(sum);
 }
 
@@ -35,6 +55,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   Cost cost = self.dense->cost(vector_of(problem), machine, parameter);
   cost.flops += flops;
   cost.arithmetic_seconds += seconds;
+  if (self.dense->asks_for_elements) cost.hide(1 - 1 / parameter, seconds, machine);  // all but the first segment
   return cost;
 }
 
@@ -54,7 +75,7 @@ OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense) {
       .summary = "own product, then " + dense.summary,
       .source = dense.source,
       .dense = &dense,
-      .takes_sparse = true,
+      .takes_sparse = !dense.asks_for_elements,
       .unsupported = [](const OuterProductAlgorithm& self,
                         const Problem& problem) { return self.dense->unsupported(vector_of(problem)); },
       .parameter = {

@@ -35,6 +35,14 @@ inline const AllgatherAlgorithm& exchange_of(const OuterProductAlgorithm& algori
   return algorithm.exchange != nullptr ? *algorithm.exchange : cheapest_allgather(blocks, machine);
 }
 
+/// What a rank sends in several allgathers.
+inline Traffic sent_in_all(const AllgatherAlgorithm& exchange, const std::vector<AllgatherProblem>& problems,
+                           int rank) {
+  Traffic sent;
+  for (const AllgatherProblem& problem : problems) sent = sent + exchange.sent(problem, rank);
+  return sent;
+}
+
 inline std::size_t gathered_elements(const Problem& problem) {
   return problem.total_pairs() * (problem.rows + problem.columns);
 }

@@ -7,7 +7,7 @@
 // An element is computed by one rank and sent to the others. The paper gathers round rings; here, in the cheapest way.
 // Cost: that of two allgathers, (P-1) k (n+m) + (P-1)/P n m words; 2 k n m flops.
 #include "outer_product/pairs.hpp"
-#include "patterns/blocks.hpp"
+#include "outer_product/row_blocks.hpp"
 
 namespace dsop::outer_product {
 namespace {
@@ -26,11 +26,7 @@ void run(OuterProductCall<T>& call) {
 }
 
 AllgatherProblem gradient_blocks(const Problem& problem, double) {
-  const Blocks rows(problem.rows, problem.ranks());
-  AllgatherProblem blocks{{0}, problem.native_collectives};
-  for (int r = 1; r <= problem.ranks(); ++r)
-    blocks.bounds_bytes.push_back(rows.offset(r) * problem.columns * bytes_of(problem.type));
-  return blocks;
+  return row_blocks(problem, problem.rows, problem.ranks());
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {

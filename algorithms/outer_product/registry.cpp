@@ -7,8 +7,13 @@ namespace dsop {
 namespace outer_product {
 OuterProductAlgorithm allgather();
 OuterProductAlgorithm allgather_over(const AllgatherAlgorithm& exchange);
+OuterProductAlgorithm allgather_overlapped();
+OuterProductAlgorithm bruck_overlapped();
 OuterProductAlgorithm generalized_rabenseifner();
 OuterProductAlgorithm generalized_rabenseifner_scattered();
+OuterProductAlgorithm generalized_rabenseifner_pipelined();
+OuterProductAlgorithm generalized_rabenseifner_subgroup();
+OuterProductAlgorithm rabenseifner_gather();
 OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense);
 }  // namespace outer_product
 
@@ -16,8 +21,13 @@ const Registry<OuterProductAlgorithm>& outer_product_algorithms() {
   static const Registry<OuterProductAlgorithm> registry([] {
     std::vector<OuterProductAlgorithm> algorithms{
         outer_product::allgather(),
+        outer_product::allgather_overlapped(),
+        outer_product::bruck_overlapped(),
         outer_product::generalized_rabenseifner(),
         outer_product::generalized_rabenseifner_scattered(),
+        outer_product::generalized_rabenseifner_pipelined(),
+        outer_product::generalized_rabenseifner_subgroup(),
+        outer_product::rabenseifner_gather(),
     };
     for (const AllgatherAlgorithm& exchange : allgather_algorithms())
       algorithms.push_back(outer_product::allgather_over(exchange));

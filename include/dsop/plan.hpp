@@ -27,6 +27,11 @@ struct Cost {
   double seconds() const { return communication_seconds + arithmetic_seconds; }
   /// Takes in one rank's messages and bytes.
   void raise_to(const Traffic& rank);
+  /// The seconds of communication that leave the processor free: without o at both ends of a message and one copy of
+  /// its bytes. Little where messages are copied between ranks of one host, nearly all where a slow link carries them.
+  double idle_seconds(const Machine& machine) const;
+  /// `share` of so much arithmetic is done while messages travel: what of it fits into the idle time is taken off that.
+  void hide(double share, double seconds, const Machine& machine);
 };
 
 /// An algorithm that was considered: its cost, or why it can't serve.
@@ -52,6 +57,7 @@ struct Plan {
   Machine machine = {};
   Exchange factors = {};                      ///< of all ranks' pairs
   Exchange gradient = {};                     ///< of the parts of G, where the algorithm makes one
+  std::vector<Exchange> segments = {};        ///< of factors or of G, where the algorithm gathers these in segments
   ProductMethod shared_method = {};           ///< for products that several ranks make of the same elements
   std::vector<std::size_t> pair_bounds = {};  ///< rank r's pairs are pair_bounds[r] .. pair_bounds[r + 1]
   std::size_t workspace_bytes = 0;

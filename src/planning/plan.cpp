@@ -17,6 +17,16 @@ void Cost::raise_to(const Traffic& rank) {
   bytes = std::max(bytes, rank.bytes);
 }
 
+double Cost::idle_seconds(const Machine& machine) const {
+  const double busy_seconds = 2 * static_cast<double>(messages) * machine.overhead_seconds +
+                              machine.memory_seconds(2 * static_cast<double>(bytes));
+  return std::max(communication_seconds - busy_seconds, 0.0);
+}
+
+void Cost::hide(double share, double seconds, const Machine& machine) {
+  communication_seconds -= share * std::min(idle_seconds(machine), seconds);
+}
+
 std::string Plan::algorithm_text() const {
   return dsop::algorithm_text(*algorithm, parameter);
 }

@@ -132,9 +132,16 @@ std::size_t workspace_bytes(const Plan& plan) {
 void choose_exchanges(Plan& plan) {
   plan.factors.problem = outer_product::factor_blocks(plan.problem);
   plan.factors.algorithm = &outer_product::exchange_of(*plan.algorithm, plan.factors.problem, plan.machine);
-  if (plan.algorithm->gradient_blocks == nullptr) return;
-  plan.gradient.problem = plan.algorithm->gradient_blocks(plan.problem, plan.parameter);
-  plan.gradient.algorithm = &cheapest_allgather(plan.gradient.problem, plan.machine);
+  if (plan.algorithm->gradient_blocks != nullptr) {
+    plan.gradient.problem = plan.algorithm->gradient_blocks(plan.problem, plan.parameter);
+    plan.gradient.algorithm = &cheapest_allgather(plan.gradient.problem, plan.machine);
+  }
+  if (plan.algorithm->segments == nullptr) return;
+  for (AllgatherProblem& segment : plan.algorithm->segments(plan.problem, plan.parameter))
+    plan.segments.push_back({nullptr, std::move(segment)});
+  const AllgatherAlgorithm& exchange =
+      outer_product::exchange_of(*plan.algorithm, plan.segments.front().problem, plan.machine);
+  for (Exchange& segment : plan.segments) segment.algorithm = &exchange;
 }
 
 }  // namespace

@@ -75,6 +75,15 @@ Request MpiTransport::start_receive(std::span<std::byte> data, int from, Tag tag
   return request;
 }
 
+bool MpiTransport::is_done(std::size_t slot) {
+  for (const MPI_Request& piece : slots_[slot].pieces) {
+    int done = 0;
+    check_mpi(MPI_Request_get_status(piece, &done, MPI_STATUS_IGNORE), "MPI_Request_get_status");
+    if (done == 0) return false;
+  }
+  return true;
+}
+
 void MpiTransport::finish(std::size_t slot) {
   Operation& operation = slots_[slot];
   operation.statuses.resize(operation.pieces.size());
@@ -161,13 +170,6 @@ void MpiTransport::native_allgather(std::span<std::byte> data, std::span<const s
                              MPI_BYTE, communicator_),
               "MPI_Allgatherv");
   });
-}
-
-// A probe makes the MPI library look after all its messages.
-void MpiTransport::progress() {
-  int found = 0;
-  check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, static_cast<int>(Tag::payload), communicator_, &found, MPI_STATUS_IGNORE),
-            "MPI_Iprobe");
 }
 
 }  // namespace dsop

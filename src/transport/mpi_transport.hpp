@@ -30,7 +30,6 @@ class MpiTransport final : public Transport {
   std::string name() const override { return "mpi"; }
   Machine default_machine() const override { return {}; }
   bool has_native_collectives() const override { return true; }
-  void progress() override;
   void native_allreduce(std::span<std::byte> data, DataType type) override;
   void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override;
   bool allows_progress_thread() const override;
@@ -39,6 +38,7 @@ class MpiTransport final : public Transport {
  private:
   Request start_send(std::span<const std::byte> data, int to, Tag tag) override;
   Request start_receive(std::span<std::byte> data, int from, Tag tag) override;
+  bool is_done(std::size_t slot) override;
   void finish(std::size_t slot) override;
   void withdraw(std::size_t slot) noexcept override;
 

@@ -62,6 +62,11 @@ class Hub {
                          ", which has ended");
   }
 
+  bool is_done(const Operation& operation) {
+    const std::lock_guard lock(mutex_);
+    return operation.state == Operation::State::done;
+  }
+
   void withdraw(Operation& operation, int rank) {
     std::unique_lock lock(mutex_);
     place(rank).changed.wait(lock, [&] { return operation.state != Operation::State::copying; });
@@ -184,6 +189,7 @@ class ThreadsTransport final : public Transport {
     hub_.post_receive(slots_[slot]);
     return make_request(slot);
   }
+  bool is_done(std::size_t slot) override { return hub_.is_done(slots_[slot]); }
   void finish(std::size_t slot) override {
     const GiveBack on_return{slots_, slot};
     WatchedWait wait(*this);

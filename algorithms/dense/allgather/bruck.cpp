@@ -29,7 +29,7 @@ void run(AllgatherCall& call) {
     const int count = blocks_in_round(j, P);
     const int to = (r - (1 << j) + P) % P;
     const int from = (r + (1 << j)) % P;
-    exchange(call, runs_of_circle(r, count, P), to, runs_of_circle(from, count, P), from, j, rounds(P));
+    exchange(call, runs_of_circle(r, count, P), to, runs_of_circle(from, count, P), from);
   }
 }
 

@@ -32,9 +32,9 @@ void run(AllgatherCall& call) {
   for (int s = 0; s < steps; ++s) {
     const int partner = (r + s) % 2 == 1 ? ring.left() : ring.right();
     if (s == 0)
-      exchange(call, {Run{r, 1}}, partner, {Run{partner, 1}}, partner, s, steps);
+      exchange(call, {Run{r, 1}}, partner, {Run{partner, 1}}, partner);
     else
-      exchange(call, {couple(r, ring.size, s - 1)}, partner, {couple(r, ring.size, s)}, partner, s, steps);
+      exchange(call, {couple(r, ring.size, s - 1)}, partner, {couple(r, ring.size, s)}, partner);
   }
 }
 

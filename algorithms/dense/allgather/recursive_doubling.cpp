@@ -31,9 +31,9 @@ void run(AllgatherCall& call) {
     return;
   }
   if (cube.has_extra()) call.transport.recv(call.blocks(cube.extra()), cube.extra());
-  for (int j = 0; j < cube.dimensions(); ++j) {
-    const int partner = cube.rank ^ (1 << j);
-    exchange(call, held(cube, cube.rank, 1 << j), partner, held(cube, partner, 1 << j), partner, j, cube.dimensions());
+  for (int distance = 1; distance < cube.corners; distance *= 2) {
+    const int partner = cube.rank ^ distance;
+    exchange(call, held(cube, cube.rank, distance), partner, held(cube, partner, distance), partner);
   }
   if (cube.has_extra()) call.transport.send(call.data, cube.extra());
 }

@@ -16,7 +16,7 @@ void run(AllgatherCall& call) {
   const Ring ring(call.transport);
   for (int s = 0; s < ring.size - 1; ++s)
     exchange(call, {Run{ring.wrap(ring.rank - s), 1}}, ring.right(), {Run{ring.wrap(ring.rank - s - 1), 1}},
-             ring.left(), s, ring.size - 1);
+             ring.left());
 }
 
 Traffic sent(const AllgatherProblem& problem, int rank) {

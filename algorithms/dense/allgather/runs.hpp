@@ -30,15 +30,14 @@ inline Traffic traffic(const AllgatherProblem& problem, const Runs& runs) {
   return traffic;
 }
 
-/// One round, `round` of `rounds`: sends `out` while receiving `in`, and calls back while both are under way.
-inline void exchange(AllgatherCall& call, const Runs& out, int to, const Runs& in, int from, int round, int rounds) {
+/// One round: sends `out` while receiving `in`.
+inline void exchange(AllgatherCall& call, const Runs& out, int to, const Runs& in, int from) {
   std::array<Request, 2> receives;
   std::array<Request, 2> sends;
   for (std::size_t i = 0; i < in.size(); ++i)
     if (in[i].count > 0) receives[i] = call.transport.irecv(call.blocks(in[i].first, in[i].count), from);
   for (std::size_t i = 0; i < out.size(); ++i)
     if (out[i].count > 0) sends[i] = call.transport.isend(call.blocks(out[i].first, out[i].count), to);
-  call.meanwhile(round, rounds);
   for (Request& receive : receives) call.transport.wait(receive);
   for (Request& send : sends) call.transport.wait(send);
 }

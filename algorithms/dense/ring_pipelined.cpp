@@ -1,0 +1,110 @@
+// Ring allreduce in segments: the ring of Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+// workstations" (2009), section 3, with each block cut into S segments that go round one behind the other.
+//
+//   2 (P-1) steps, of S messages each: pass segments of a block to the right. In the first P - 1, add what comes from
+//   the left to the own segment and pass the sum on; then pass on the finished sums.
+//
+// S messages are under way in each direction while one segment is added, and elements are made just before they are
+// first sent or added to, while others travel: the link is never idle.
+// Step s sends block r - s and receives block r - s - 1, also where the sums begin their second round.
+// Cost: 2 (P-1) S messages; 2 (P-1)/P N words, any P; (P-1)/P N additions, hidden but for a segment.
+#include <algorithm>
+
+#include "dense/algorithm.hpp"
+#include "kernels/add.hpp"
+#include "model/segments.hpp"
+#include "patterns/blocks.hpp"
+#include "patterns/ring.hpp"
+#include "patterns/segment_messages.hpp"
+
+namespace dsop::dense {
+
+DenseAlgorithm ring();
+
+namespace {
+
+using patterns::Blocks;
+using patterns::Ring;
+using patterns::SegmentMessages;
+
+template <class T>
+void run(DenseCall<T>& call) {
+  const Ring ring(call.transport);
+  const int r = ring.rank;
+  const int P = ring.size;
+  const auto S = static_cast<int>(call.parameter);
+  const Blocks blocks(call.data.size(), P);
+  const Blocks rooms(call.workspace.size(), S);
+  const auto segment = [&](int b, int i) {
+    const std::span<T> block = blocks.of(call.data, ring.wrap(b));
+    return Blocks(block.size(), S).of(block, i);
+  };
+  const auto room = [&](int b, int i) { return rooms.of(call.workspace, i).first(segment(b, i).size()); };
+  SegmentMessages messages(call.transport);
+  const auto send = [&](int s, int i) { messages.send(i, segment(r - s, i), ring.right()); };
+  const auto receive = [&](int s, int i) {
+    const int b = r - s - 1;
+    messages.receive(i, s < P - 1 ? room(b, i) : segment(b, i), ring.left());
+  };
+
+  const int steps = 2 * (P - 1);
+  for (int i = 0; i < S && steps > 0; ++i) receive(0, i);
+  for (int i = 0; i < S; ++i) {
+    call.make(segment(r, i));
+    if (steps > 0) send(0, i);
+  }
+  for (int s = 0; s < steps; ++s)
+    for (int i = 0; i < S; ++i) {
+      const std::span<T> x = segment(r - s - 1, i);
+      if (s < P - 1) call.make(x);
+      messages.wait_received(i);
+      if (s < P - 1) kernels::add<T>(x, room(r - s - 1, i), x);
+      messages.wait_sent(i);
+      if (s + 1 == steps) continue;
+      receive(s + 1, i);
+      send(s + 1, i);
+    }
+}
+
+// A step lasts until the link has carried a block, or until a segment that was received is sent on and has arrived.
+Cost cost(const DenseProblem& problem, const Machine& machine, double segments) {
+  if (problem.ranks == 1) return {};
+  const std::size_t block_bytes = Blocks(problem.elements, problem.ranks).largest() * bytes_of(problem.type);
+  const auto S = static_cast<std::size_t>(segments);
+  const double link_seconds = machine.message_seconds(block_bytes, S) - machine.message_seconds(0);
+  const double hop_seconds = machine.message_seconds(block_bytes / S);
+
+  Cost cost = ring().cost(problem, machine, 0);
+  cost.messages *= S;
+  cost.communication_seconds =
+      machine.message_seconds(0) + 2 * (problem.ranks - 1) * std::max(link_seconds, hop_seconds);
+  cost.hide(1 - 1 / segments, cost.arithmetic_seconds, machine);
+  return cost;
+}
+
+std::size_t workspace_elements(const DenseProblem& problem, double segments) {
+  const std::size_t block = Blocks(problem.elements, problem.ranks).largest();
+  const auto S = static_cast<int>(segments);
+  return Blocks(block, S).largest() * static_cast<std::size_t>(S);
+}
+
+std::vector<double> values(const DenseProblem& problem) {
+  return segment_counts(Blocks(problem.elements, problem.ranks).largest() * bytes_of(problem.type));
+}
+
+}  // namespace
+
+DenseAlgorithm ring_pipelined() {
+  return {.name = "ring-pipelined",
+          .summary = "the ring in segments: one is added while others travel",
+          .source = "after Patarasuk and Yuan 2009, section 3",
+          .asks_for_elements = true,
+          .parameter = {.name = "number of segments of a block",
+                        .values = values,
+                        .expected = expected_segments<most_segments>},
+          .cost = cost,
+          .workspace_elements = workspace_elements,
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::dense

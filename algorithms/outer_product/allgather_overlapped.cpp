@@ -1,0 +1,117 @@
+// Allgather of the factors, overlapped: the DSOP paper's (Enderlin et al. 2021) variants that make products while
+// factors travel, here with the same bits on all ranks.
+//
+//   The columns of A are cut into S segments, and those of B; G then has S x S blocks A_i^T B_j.
+//   1. For s = 1 .. S: allgather of A_s and B_s. Whenever a rank would wait in it, it makes a block of G instead whose
+//      segments have been gathered.
+//   2. The rank makes the blocks that are left.
+//
+// The paper adds the factors of each rank as they come, an order that differs from rank to rank. A block takes all
+// pairs at once, in the order of ranks, in the same way everywhere (the plan's shared_method); only when it is made
+// depends on arrival. Both factors are cut, since a part x of both gives x^2 of G, while nothing of G could be made
+// before all of A is there. Where exchange and product take as long as each other, many segments save 3/8 of the time.
+// Cost: that of S allgathers, (P-1) k (n+m) words; 2 P k n m flops.
+#include <algorithm>
+#include <utility>
+
+#include "kernels/outer_product.hpp"
+#include "model/segments.hpp"
+#include "outer_product/factor_segments.hpp"
+#include "transport/working.hpp"
+
+namespace dsop::outer_product {
+namespace {
+
+constexpr int most_factor_segments = 16;
+
+// Block number q of G, so numbered that the first s * s are those of the first s segments.
+std::pair<int, int> block_number(int q) {
+  int s = 0;
+  while ((s + 1) * (s + 1) <= q) ++s;
+  const int rest = q - s * s;
+  return rest <= s ? std::pair(s, rest) : std::pair(rest - s - 1, s);
+}
+
+template <class T>
+void run(OuterProductCall<T>& call) {
+  const auto S = static_cast<int>(call.plan.parameter);
+  const FactorSegments<T> segments(call, S);
+  int gathered = 0;
+  int blocks_made = 0;
+  const auto make_block = [&] {
+    if (blocks_made == gathered * gathered) return false;
+    const auto [i, j] = block_number(blocks_made++);
+    kernels::product<T>(segments.a(i), segments.b(j), segments.block_of_gradient(i, j), call.scale, call.accumulate,
+                        call.plan.shared_method);
+    return true;
+  };
+  WorkingTransport never_idle(call.transport, make_block);
+  while (gathered < S) {
+    segments.gather(gathered, never_idle);
+    ++gathered;
+  }
+  while (make_block()) {
+  }
+}
+
+// Blocks of G are too small to be written past the caches, so all of G is read too; each packs its factors anew.
+double blocks_seconds(const Problem& problem, const Machine& machine, double S) {
+  const auto n = static_cast<double>(problem.rows);
+  const auto m = static_cast<double>(problem.columns);
+  const auto K = static_cast<double>(problem.total_pairs());
+  const double more_elements = n * m + 2 * (S - 1) * K * (n + m);
+  return machine.product_seconds(n, m, K, problem.type) +
+         more_elements * static_cast<double>(bytes_of(problem.type)) / machine.memory_bytes_per_second;
+}
+
+Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
+  const std::vector<AllgatherProblem> exchanges = factor_segments(problem, S);
+  const AllgatherAlgorithm& exchange = exchange_of(self, exchanges.front(), machine);
+
+  Cost cost;
+  for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(sent_in_all(exchange, exchanges, r));
+  cost.flops = 2 * static_cast<double>(problem.total_pairs()) * static_cast<double>(problem.rows) *
+               static_cast<double>(problem.columns);
+  cost.arithmetic_seconds = blocks_seconds(problem, machine, S);
+  for (const AllgatherProblem& segment : exchanges) cost.communication_seconds += exchange.seconds(segment, machine);
+  const double idle_seconds = cost.idle_seconds(machine) / S;  // in the exchange of a segment
+  double hidden_seconds = 0;
+  for (double s = 0; s < S; ++s) {
+    const double ready_seconds = cost.arithmetic_seconds * s * s / (S * S) - hidden_seconds;
+    hidden_seconds += std::min(idle_seconds, ready_seconds);
+  }
+  cost.communication_seconds -= hidden_seconds;
+  return cost;
+}
+
+std::vector<double> values(const OuterProductAlgorithm&, const Problem& problem) {
+  const std::size_t pair_bytes = (problem.rows + problem.columns) * bytes_of(problem.type);
+  return segment_counts(problem.largest_pairs() * pair_bytes, most_factor_segments);
+}
+
+}  // namespace
+
+OuterProductAlgorithm allgather_overlapped() {
+  return {.name = "allgather-overlapped",
+          .summary = "the same, in segments: blocks of G are made while later factors travel",
+          .source = "after Enderlin et al. 2021 (DSOP), with the same bits on all ranks",
+          .sends_gradient = false,
+          .parameter = {.name = "number of segments of the factors",
+                        .values = values,
+                        .expected = expected_segments<most_factor_segments>},
+          .cost = cost,
+          .segments = factor_segments,
+          .workspace_elements = [](const OuterProductAlgorithm&, const Problem& problem,
+                                   double) { return gathered_elements(problem); },
+          .run = {run<float>, run<double>}};
+}
+
+OuterProductAlgorithm bruck_overlapped() {
+  OuterProductAlgorithm algorithm = allgather_overlapped();
+  algorithm.name = "bruck-overlapped";
+  algorithm.exchange = allgather_algorithms().find("bruck");
+  algorithm.summary = "the same, factors " + algorithm.exchange->summary;
+  return algorithm;
+}
+
+}  // namespace dsop::outer_product

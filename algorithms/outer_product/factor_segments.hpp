@@ -1,0 +1,61 @@
+// All ranks' factors in segments of their columns, each gathered by itself.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "outer_product/gather_factors.hpp"
+#include "patterns/blocks.hpp"
+
+namespace dsop::outer_product {
+
+/// The columns of A in S segments, and those of B: A_0 .. A_(S-1), B_0 .. B_(S-1); G has S x S blocks A_i^T B_j.
+/// Segment s of all K pairs lies together, one pair a row: [part of a | part of b]. Takes gathered_elements().
+template <class T>
+class FactorSegments {
+ public:
+  FactorSegments(const OuterProductCall<T>& call, int S)
+      : call_(call), rows_(call.gradient.rows, S), columns_(call.gradient.columns, S) {}
+
+  MatrixView<T> a(int s) const { return segment(s).column_range(0, rows_.size(s)); }
+  MatrixView<T> b(int s) const { return segment(s).column_range(rows_.size(s), columns_.size(s)); }
+  MatrixView<T> block_of_gradient(int i, int j) const {
+    return call_.gradient.row_range(rows_.offset(i), rows_.size(i)).column_range(columns_.offset(j), columns_.size(j));
+  }
+
+  /// Everybody gets everybody's part of segment s.
+  void gather(int s, Transport& transport) const {
+    const std::size_t own = call_.plan.pair_bounds[static_cast<std::size_t>(transport.rank())];
+    for (std::size_t p = 0; p < call_.own.a.rows; ++p) {
+      std::copy_n(call_.own.a.row(p) + rows_.offset(s), rows_.size(s), a(s).row(own + p));
+      std::copy_n(call_.own.b.row(p) + columns_.offset(s), columns_.size(s), b(s).row(own + p));
+    }
+    const MatrixView<T> all = segment(s);
+    allgather(transport, call_.plan.segments[static_cast<std::size_t>(s)], std::span(all.data, all.rows * all.columns));
+  }
+
+ private:
+  MatrixView<T> segment(int s) const {
+    const std::size_t K = call_.plan.pair_bounds.back();
+    return {call_.workspace.data() + K * (rows_.offset(s) + columns_.offset(s)), K, rows_.size(s) + columns_.size(s)};
+  }
+
+  const OuterProductCall<T>& call_;
+  patterns::Blocks rows_;
+  patterns::Blocks columns_;
+};
+
+/// Their allgathers.
+inline std::vector<AllgatherProblem> factor_segments(const Problem& problem, double count) {
+  const auto S = static_cast<int>(count);
+  std::vector<AllgatherProblem> segments;
+  for (int s = 0; s < S; ++s) {
+    Problem segment = problem;
+    segment.rows = patterns::Blocks(problem.rows, S).size(s);
+    segment.columns = patterns::Blocks(problem.columns, S).size(s);
+    segments.push_back(factor_blocks(segment));
+  }
+  return segments;
+}
+
+}  // namespace dsop::outer_product

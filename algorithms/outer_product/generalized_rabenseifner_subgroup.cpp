@@ -1,0 +1,93 @@
+// Generalized Rabenseifner in groups: a variant that the DSOP paper (Enderlin et al. 2021) tried.
+//
+//   The P ranks form groups of g consecutive ones.
+//   1. Allgather of all factors among all ranks.
+//   2. Within a group, rank i of g makes block i of g of the rows of G. All groups do the same.
+//   3. Allgather of the blocks of rows within the group.
+//
+// Less gradient travels, and not far, for more product: g = P is Generalized Rabenseifner, g = 1 the allgather of
+// factors. P / g ranks compute the same element, in the same way (the plan's shared_method).
+// Cost: that of two allgathers, (P-1) k (n+m) + (g-1)/g n m words; 2 P k n m / g flops.
+#include <cmath>
+
+#include "outer_product/pairs.hpp"
+#include "outer_product/row_blocks.hpp"
+#include "transport/rank_range.hpp"
+
+namespace dsop::outer_product {
+namespace {
+
+using patterns::Blocks;
+
+template <class T>
+void run(OuterProductCall<T>& call) {
+  const MatrixView<T> G = call.gradient;
+  const auto g = static_cast<int>(call.plan.parameter);
+  const int i = call.transport.rank() % g;
+  const Blocks rows(G.rows, g);
+  const Pairs<T> all = gather_pairs(call);
+
+  product<T>(call, all, rows.offset(i), G.row_range(rows.offset(i), rows.size(i)), false, call.plan.shared_method);
+  RankRange group(call.transport, call.transport.rank() - i, g);
+  allgather(group, call.plan.gradient, std::span(G.data, G.rows * G.columns));
+}
+
+std::size_t most_rows_of_an_owner(const Problem& problem, double g) {
+  return Blocks(problem.rows, static_cast<int>(g)).largest();
+}
+
+AllgatherProblem gradient_blocks(const Problem& problem, double g) {
+  AllgatherProblem blocks = row_blocks(problem, problem.rows, static_cast<int>(g));
+  blocks.native_collectives = false;  // MPI's own would be all ranks'
+  return blocks;
+}
+
+Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double g) {
+  const LocalProduct product(problem, 0, problem.ranks());
+  const std::size_t rows = most_rows_of_an_owner(problem, g);
+  const AllgatherProblem factors = factor_blocks(problem);
+  const AllgatherProblem parts = gradient_blocks(problem, g);
+  const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
+  const AllgatherAlgorithm& gather_parts = cheapest_allgather(parts, machine);
+
+  Cost cost;
+  for (int r = 0; r < problem.ranks(); ++r)
+    cost.raise_to(gather_factors.sent(factors, r) + gather_parts.sent(parts, r % static_cast<int>(g)));
+  cost.flops = product.flops(rows);
+  cost.communication_seconds = gather_factors.seconds(factors, machine) + gather_parts.seconds(parts, machine);
+  cost.arithmetic_seconds = product.seconds(machine, rows);
+  return cost;
+}
+
+std::string expected(double g, const OuterProductAlgorithm&, const Problem& problem) {
+  const bool divides = g >= 1 && g <= problem.ranks() && g == std::floor(g) && std::fmod(problem.ranks(), g) == 0;
+  return divides ? "" : "a divisor of the number of ranks, " + std::to_string(problem.ranks());
+}
+
+// What lies between the allgather and Generalized Rabenseifner, or the latter where nothing does.
+std::vector<double> values(const OuterProductAlgorithm&, const Problem& problem) {
+  std::vector<double> sizes;
+  for (int g = 2; g < problem.ranks(); ++g)
+    if (problem.ranks() % g == 0) sizes.push_back(g);
+  if (sizes.empty()) sizes.push_back(problem.ranks());
+  return sizes;
+}
+
+}  // namespace
+
+OuterProductAlgorithm generalized_rabenseifner_subgroup() {
+  return {.name = "generalized-rabenseifner-subgroup",
+          .summary = "the same, with owners in each group of ranks: less gradient travels, more is computed",
+          .source = "Enderlin et al. 2021 (DSOP), subgroup variant",
+          .takes_sparse = true,
+          .parameter = {.name = "number of ranks in a group", .values = values, .expected = expected},
+          .cost = cost,
+          .gradient_blocks = gradient_blocks,
+          .workspace_elements =
+              [](const OuterProductAlgorithm&, const Problem& problem, double g) {
+                return gathered_pairs_elements(problem, most_rows_of_an_owner(problem, g));
+              },
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::outer_product

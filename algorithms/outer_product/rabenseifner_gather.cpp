@@ -1,0 +1,87 @@
+// Reduce-scatter by pairs of ranks, then gather: the predecessor of Generalized Rabenseifner in the DSOP paper
+// (Enderlin et al. 2021), read as follows.
+//
+//   1. P - 1 steps: in step s rank r makes the rows of its own A_r^T B_r that rank r + s owns and sends them there; it
+//      adds what comes from rank r - s, the sender's part of its own rows, to them.
+//   2. Allgather of the finished rows.
+//
+// A sum is made by one rank, in the order r, r - 1, r - 2, ..., and sent to the others. Owners get gradient words
+// where Generalized Rabenseifner gives them factors.
+// Cost: P - 1 messages and an allgather's; 2 (P-1)/P n m words; 2 k n m flops and (P-1)/P n m additions.
+#include "kernels/add.hpp"
+#include "kernels/outer_product.hpp"
+#include "outer_product/gather_factors.hpp"
+#include "outer_product/row_blocks.hpp"
+
+namespace dsop::outer_product {
+namespace {
+
+using patterns::Blocks;
+
+template <class T>
+void run(OuterProductCall<T>& call) {
+  const MatrixView<T> G = call.gradient;
+  const int P = call.transport.size();
+  const int r = call.transport.rank();
+  const Blocks rows(G.rows, P);
+  const auto part = [&](int q) {
+    const MatrixView<T> block = G.row_range(rows.offset(q), rows.size(q));
+    return std::span<T>(block.data, block.rows * block.columns);
+  };
+  const auto make = [&](int q) {
+    kernels::product<T>(call.own.a.column_range(rows.offset(q), rows.size(q)), call.own.b,
+                        G.row_range(rows.offset(q), rows.size(q)), call.scale, false);
+  };
+
+  const std::span<T> received = call.workspace.first(part(r).size());
+  make(r);
+  for (int s = 1; s < P; ++s) {
+    const int to = (r + s) % P;
+    make(to);
+    call.transport.sendrecv(part(to), to, received, (r - s + P) % P);
+    kernels::add<T>(part(r), part(r), received);
+  }
+  allgather(call.transport, call.plan.gradient, std::span(G.data, G.rows * G.columns));
+}
+
+AllgatherProblem gradient_blocks(const Problem& problem, double) {
+  return row_blocks(problem, problem.rows, problem.ranks());
+}
+
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double) {
+  const auto n = static_cast<double>(problem.rows);
+  const auto m = static_cast<double>(problem.columns);
+  const auto k = static_cast<double>(problem.largest_pairs());
+  const auto others = static_cast<std::size_t>(problem.ranks() - 1);
+  const AllgatherProblem parts = gradient_blocks(problem, 0);
+  const AllgatherAlgorithm& gather = cheapest_allgather(parts, machine);
+
+  Cost cost;
+  for (int r = 0; r < problem.ranks(); ++r)
+    cost.raise_to(Traffic{others, parts.total_bytes() - parts.bytes(r)} + gather.sent(parts, r));
+  const double additions = static_cast<double>(others) / problem.ranks() * n * m;
+  cost.flops = 2 * k * n * m + additions;
+  cost.communication_seconds =
+      static_cast<double>(others) * machine.message_seconds(parts.largest_bytes()) + gather.seconds(parts, machine);
+  cost.arithmetic_seconds =
+      machine.product_seconds(n, m, k, problem.type) + machine.addition_seconds(additions, problem.type);
+  return cost;
+}
+
+std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double) {
+  return Blocks(problem.rows, problem.ranks()).largest() * problem.columns;
+}
+
+}  // namespace
+
+OuterProductAlgorithm rabenseifner_gather() {
+  return {.name = "rabenseifner-gather",
+          .summary = "owners get their rows of everybody's own product, add them, and send them round",
+          .source = "Enderlin et al. 2021 (DSOP), predecessor of the paper's contribution",
+          .cost = cost,
+          .gradient_blocks = gradient_blocks,
+          .workspace_elements = workspace_elements,
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::outer_product
