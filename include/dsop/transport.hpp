@@ -48,6 +48,8 @@ class Transport {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// The lowest rank that shares this rank's node: its memory, where messages cost least.
+  virtual int node() const { return rank(); }
   virtual std::string name() const = 0;
   /// The machine to plan for when the caller describes none.
   virtual Machine default_machine() const = 0;
@@ -81,10 +83,9 @@ class Transport {
   }
 
   /// Returns when the message has been sent, or received.
-  void wait(Request& request);
-
-  /// Lets messages that are under way get on where they need the processor for it; returns at once.
-  virtual void progress() {}
+  virtual void wait(Request& request);
+  /// Whether wait() would return at once. Lets messages progress.
+  bool test(Request& request) { return !request.pending() || request.owner_->is_done(request.slot_); }
 
   /// Whether the MPI library's own MPI_Allreduce and MPI_Allgatherv can be called: baselines that users compare with.
   virtual bool has_native_collectives() const { return false; }
@@ -99,6 +100,7 @@ class Transport {
  protected:
   virtual Request start_send(std::span<const std::byte> data, int to, Tag tag) = 0;
   virtual Request start_receive(std::span<std::byte> data, int from, Tag tag) = 0;
+  virtual bool is_done(std::size_t slot) = 0;
   virtual void finish(std::size_t slot) = 0;
   virtual void withdraw(std::size_t slot) noexcept = 0;
 

@@ -27,6 +27,16 @@ void for_pieces(std::size_t bytes, std::size_t largest_piece_bytes, Start start)
   } while (offset < bytes);
 }
 
+int lowest_rank_on_node(MPI_Comm communicator, int rank) {
+  MPI_Comm node = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+  int lowest = rank;
+  const int code = MPI_Bcast(&lowest, 1, MPI_INT, 0, node);
+  MPI_Comm_free(&node);
+  check_mpi(code, "MPI_Bcast");
+  return lowest;
+}
+
 }  // namespace
 
 MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes)
@@ -35,6 +45,7 @@ MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_byte
   MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(communicator_, &rank_);
   MPI_Comm_size(communicator_, &size_);
+  node_ = size_ > 1 ? lowest_rank_on_node(communicator_, rank_) : 0;
 }
 
 MpiTransport::~MpiTransport() {
@@ -70,6 +81,15 @@ Request MpiTransport::start_receive(std::span<std::byte> data, int from, Tag tag
               "MPI_Irecv");
   });
   return request;
+}
+
+bool MpiTransport::is_done(std::size_t slot) {
+  for (const MPI_Request& piece : slots_[slot].pieces) {
+    int done = 0;
+    check_mpi(MPI_Request_get_status(piece, &done, MPI_STATUS_IGNORE), "MPI_Request_get_status");
+    if (done == 0) return false;
+  }
+  return true;
 }
 
 void MpiTransport::finish(std::size_t slot) {
@@ -143,13 +163,6 @@ void MpiTransport::native_allgather(std::span<std::byte> data, std::span<const s
                              MPI_BYTE, communicator_),
               "MPI_Allgatherv");
   });
-}
-
-// A probe makes the MPI library look after all its messages.
-void MpiTransport::progress() {
-  int found = 0;
-  check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, static_cast<int>(Tag::payload), communicator_, &found, MPI_STATUS_IGNORE),
-            "MPI_Iprobe");
 }
 
 }  // namespace dsop

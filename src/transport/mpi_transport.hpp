@@ -25,16 +25,17 @@ class MpiTransport final : public Transport {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  int node() const override { return node_; }
   std::string name() const override { return "mpi"; }
   Machine default_machine() const override { return {}; }
   bool has_native_collectives() const override { return true; }
-  void progress() override;
   void native_allreduce(std::span<std::byte> data, DataType type) override;
   void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override;
 
  private:
   Request start_send(std::span<const std::byte> data, int to, Tag tag) override;
   Request start_receive(std::span<std::byte> data, int from, Tag tag) override;
+  bool is_done(std::size_t slot) override;
   void finish(std::size_t slot) override;
   void withdraw(std::size_t slot) noexcept override;
 
@@ -54,6 +55,7 @@ class MpiTransport final : public Transport {
   std::size_t largest_piece_bytes_;
   int rank_ = 0;
   int size_ = 1;
+  int node_ = 0;
   Slots<Operation> slots_;
   std::vector<int> counts_;  // of native_allgather, kept so that it allocates once
   std::vector<int> offsets_;
