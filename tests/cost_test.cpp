@@ -20,21 +20,23 @@ struct Counted {
   Cost predicted;
 };
 
-Counted count(int P, const std::string& algorithm, const Case& c) {
+Counted count(int P, const std::string& algorithm, const Case& c, Wire wire = Wire::full,
+              const std::vector<int>& nodes = {}) {
   Counted counted;
   std::mutex mutex;
-  run_on_threads(P, [&](Transport& threads) {
+  const auto body = [&](Transport& threads) {
     CountingTransport transport(threads);
     const CaseFactors<float> own(c, transport.rank());
     std::vector<float> G(c.n * c.m);
     OuterProduct<float> layer(transport, {c.n, c.m, own.dense().a.rows},
-                              {.algorithm = algorithm, .find_zeros = own.find_zeros()});
+                              {.algorithm = algorithm, .find_zeros = own.find_zeros(), .wire = wire});
     layer.run(own.given(), {G.data(), c.n, c.m});
     const std::lock_guard lock(mutex);
     counted.busiest.messages = std::max(counted.busiest.messages, transport.payload().messages);
     counted.busiest.bytes = std::max(counted.busiest.bytes, transport.payload().bytes);
     counted.predicted = layer.plan().cost();
-  });
+  };
+  run_on_threads(P, body, 1, nodes);
   return counted;
 }
 
@@ -58,6 +60,37 @@ TEST_CASE("every algorithm sends the messages and bytes that its formula states"
   }
 }
 
+TEST_CASE("the formulas hold for bf16 on the wire") {
+  const int P = GENERATE(1, 2, 3, 4, 5, 8, 13);
+  Problem problem{.rows = 64, .columns = 64, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), 1)};
+  problem.wire = Wire::bf16;
+  for (const std::string& algorithm : usable_algorithms(problem))
+    for (const Case& c : all_cases(P)) {
+      INFO(algorithm << ", P = " << P << ", " << c.text());
+      const Counted counted = count(P, algorithm, c, Wire::bf16);
+      REQUIRE(counted.busiest.messages == counted.predicted.messages);
+      REQUIRE(counted.busiest.bytes == counted.predicted.bytes);
+    }
+}
+
+TEST_CASE("bf16 halves the bytes of the gradient") {
+  constexpr std::size_t n = 240;
+  constexpr std::size_t m = 48;
+  for (const int P : {2, 3, 8}) {
+    INFO("P = " << P);
+    const Case c = equal_pairs(P, n, m, 2);
+    const auto bytes = [&](const std::string& algorithm, Wire wire) {
+      return count(P, algorithm, c, wire).busiest.bytes;
+    };
+    const std::size_t gradient_bytes =
+        n * m * sizeof(float) * static_cast<std::size_t>(P - 1) / static_cast<std::size_t>(P);
+    CHECK(bytes("allreduce-ring", Wire::full) == 2 * bytes("allreduce-ring", Wire::bf16));
+    CHECK(bytes("generalized-rabenseifner", Wire::full) ==
+          bytes("generalized-rabenseifner", Wire::bf16) + gradient_bytes / 2);
+    CHECK(bytes("allgather", Wire::full) == bytes("allgather", Wire::bf16));
+  }
+}
+
 TEST_CASE("the volumes are those of the papers") {
   constexpr std::size_t n = 240;
   constexpr std::size_t m = 48;
@@ -71,6 +104,8 @@ TEST_CASE("the volumes are those of the papers") {
     CHECK(words("allgather") == (ranks - 1) * k * (n + m));
     CHECK(words("allreduce-ring") * ranks == 2 * (ranks - 1) * n * m);
     CHECK(words("generalized-rabenseifner") * ranks == ranks * (ranks - 1) * k * (n + m) + (ranks - 1) * n * m);
+    CHECK(words("generalized-rabenseifner-scattered(" + std::to_string(P) + ")") * ranks ==
+          k * (ranks - 1) * (n + ranks * m) + (ranks - 1) * n * m);
     const bool power_of_two = (ranks & (ranks - 1)) == 0;
     if (power_of_two) CHECK(words("allreduce-rabenseifner") == words("allreduce-ring"));
   }

@@ -38,6 +38,7 @@ struct OuterProductAlgorithm {
   const AllgatherAlgorithm* exchange = nullptr;  ///< how factors are gathered; null: the cheapest way
   bool sends_gradient = true;  ///< parts of G travel, so a G with gaps, or to be added to, is made aside
   bool takes_sparse = false;   ///< otherwise sees a problem without sparsity, and is given `own` in full
+  bool sends_bf16 = false;     ///< and can travel as bf16, if the problem's wire says so
   std::string (*unsupported)(const OuterProductAlgorithm&, const Problem&) =
       [](const OuterProductAlgorithm&, const Problem&) { return std::string(); };
   Parameter<OuterProductAlgorithm, Problem> parameter = {};
@@ -49,6 +50,9 @@ struct OuterProductAlgorithm {
 };
 
 const Registry<OuterProductAlgorithm>& outer_product_algorithms();
+
+/// Empty if the algorithm can serve, else the reason: its own, or that the problem's wire is not for it.
+std::string why_unsupported(const OuterProductAlgorithm& algorithm, const Problem& problem);
 
 /// An algorithm as a caller names it: "ring" or, with its parameter, "ring-pipelined(8)".
 struct NamedAlgorithm {

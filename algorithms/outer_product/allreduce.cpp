@@ -4,13 +4,15 @@
 //   2. The matrices are summed as vectors of n m elements.
 //
 // Cost: that of the dense algorithm for n m elements, and 2 k n m flops.
+#include <type_traits>
+
 #include "outer_product/pairs.hpp"
 
 namespace dsop::outer_product {
 namespace {
 
 DenseProblem vector_of(const Problem& problem) {
-  return {problem.rows * problem.columns, problem.ranks(), problem.type, problem.native_collectives};
+  return {problem.rows * problem.columns, problem.ranks(), problem.type, problem.native_collectives, problem.wire};
 }
 
 template <class T>
@@ -21,6 +23,8 @@ void run(OuterProductCall<T>& call) {
   const std::size_t elements = dense.workspace_elements(vector_of(call.plan.problem), call.plan.parameter);
   DenseCall<T> sum{call.transport, std::span<T>(G.data, G.rows * G.columns), call.workspace.first(elements),
                    call.plan.parameter};
+  if constexpr (std::is_same_v<T, float>)
+    if (call.plan.problem.wire == Wire::bf16) return dense.run_bf16(sum);
   dense.run(sum);
 }
 
@@ -55,6 +59,7 @@ OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense) {
       .source = dense.source,
       .dense = &dense,
       .takes_sparse = true,
+      .sends_bf16 = dense.run_bf16 != nullptr,
       .unsupported = [](const OuterProductAlgorithm& self,
                         const Problem& problem) { return self.dense->unsupported(vector_of(problem)); },
       .parameter = {

@@ -71,6 +71,8 @@ void check_options(const Options& options) {
     refuse("scale", options.scale, "a finite number in " + std::string(name(data_type<T>)));
   if (options.machine) check_machine(*options.machine);
   if (options.algorithm != "auto") parse_algorithm(options.algorithm);
+  if (options.wire == Wire::bf16 && data_type<T> != DataType::f32)
+    refuse("wire", name(options.wire), "full for gradients in " + std::string(name(data_type<T>)));
 }
 
 }  // namespace

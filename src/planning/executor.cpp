@@ -85,6 +85,7 @@ Header make_header(Transport& transport, std::uint64_t object, Operation operati
   header.common.operation = operation;
   header.common.accumulate = options.accumulate;
   header.common.scale = options.scale;
+  header.common.wire = options.wire;
   options.algorithm.copy(header.common.algorithm.data(), header.common.algorithm.size() - 1);
   const Machine machine = options.machine.value_or(transport.default_machine());
   describe_machine(machine, header.common);
@@ -99,6 +100,7 @@ Problem problem_of(const std::vector<Header>& headers, const Transport& transpor
   const CommonTerms& common = headers[0].common;
   Problem problem{.rows = common.rows, .columns = common.columns, .type = common.type};
   problem.native_collectives = transport.has_native_collectives();
+  problem.wire = common.wire;
   problem.rows_only = common.operation == Operation::outer_product_rows;
   for (const Header& header : headers) {
     problem.pairs.push_back(header.own.pairs);

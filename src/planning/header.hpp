@@ -28,6 +28,7 @@ struct CommonTerms {
   Operation operation = Operation::outer_product;
   DataType type = DataType::f32;
   bool accumulate = false;
+  Wire wire = Wire::full;
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
   double scale = 1;

@@ -30,8 +30,10 @@ const Cost& Plan::cost() const {
 std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
   std::ostringstream out;
   const Problem& problem = plan.problem;
-  out << "G " << problem.rows << " x " << problem.columns << ' ' << name(problem.type) << ", " << problem.total_pairs()
-      << " pairs on " << problem.ranks() << " ranks; machine: " << plan.machine.source << '\n'
+  out << "G " << problem.rows << " x " << problem.columns << ' '
+      << name(problem.type) << ", " << problem.total_pairs() << " pairs on " << problem.ranks() << " ranks";
+  if (problem.wire != Wire::full) out << ", gradient travels as " << name(problem.wire);
+  out << "; machine: " << plan.machine.source << '\n'
       << "uses " << plan.algorithm_text() << ": " << plan.reason << '\n'
       << "workspace " << plan.workspace_bytes
       << " bytes a rank; shared products: " << name(plan.shared_method.instructions)

@@ -42,7 +42,7 @@ bool sparse_is_faster(Problem problem, const Machine& machine) {
 // With the best of the parameter's values, or with the one that the caller named.
 Candidate evaluate_best(const OuterProductAlgorithm& algorithm, const NamedAlgorithm& named, const Problem& problem,
                         const Machine& machine) {
-  std::string reason = algorithm.unsupported(algorithm, problem);
+  std::string reason = why_unsupported(algorithm, problem);
   if (!reason.empty()) return {algorithm.name, 0, {}, std::move(reason)};
   if (named.algorithm == &algorithm && named.parameter) return evaluate(algorithm, *named.parameter, problem, machine);
   std::optional<Candidate> best;
@@ -72,7 +72,7 @@ std::vector<Ranked> rank_all(const NamedAlgorithm& named, const Problem& problem
 
 void check_can_serve(const NamedAlgorithm& named, const Problem& problem) {
   const OuterProductAlgorithm& algorithm = *named.algorithm;
-  const std::string reason = algorithm.unsupported(algorithm, problem);
+  const std::string reason = why_unsupported(algorithm, problem);
   if (!reason.empty()) throw ArgumentError("algorithm " + algorithm.name + " can't be used: it " + reason);
   if (!named.parameter) return;
   const std::string expected = algorithm.parameter.expected(*named.parameter, algorithm, problem);
@@ -86,11 +86,11 @@ double ratio(std::size_t left, std::size_t right) {
   return std::max(l / r, r / l);
 }
 
-// What was the fastest for as many ranks and nearly such a problem; null if nothing like it was measured, as nothing
-// sparse is.
+// What was the fastest for as many ranks and nearly such a problem; null if nothing like it was
+// measured, as nothing sparse or rounded is.
 const Winner* measured_winner(const Machine& machine, const Problem& problem) {
   constexpr double nearly = 1.25;
-  if (!problem.sparsity.empty()) return nullptr;
+  if (!problem.sparsity.empty() || problem.wire != Wire::full) return nullptr;
   const Winner* nearest = nullptr;
   double least_distance = 0;
   for (const Winner& winner : machine.winners) {
@@ -135,10 +135,18 @@ void choose_exchanges(Plan& plan) {
 
 }  // namespace
 
+std::string why_unsupported(const OuterProductAlgorithm& algorithm, const Problem& problem) {
+  if (problem.wire == Wire::bf16 && algorithm.sends_gradient && !algorithm.sends_bf16)
+    return "sends the gradient in full only, and wire is bf16";
+  return algorithm.unsupported(algorithm, problem);
+}
+
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
                ProductMethod shared_method) {
   if (problem.pairs.empty()) throw ArgumentError("problem.pairs is empty, expected one number of pairs a rank");
   check_machine(machine);
+  if (problem.wire == Wire::bf16 && problem.type != DataType::f32)
+    throw ArgumentError("problem.wire is bf16, expected full for gradients in " + std::string(name(problem.type)));
   const std::size_t element_bytes = bytes_of(problem.type);
   checked_bytes("rows", {problem.rows, element_bytes});
   checked_bytes("columns", {problem.columns, element_bytes});

@@ -1,0 +1,22 @@
+// Rows of G, shared out among their owners.
+#pragma once
+
+#include <cstddef>
+
+#include <dsop/problem.hpp>
+
+#include "patterns/blocks.hpp"
+
+namespace dsop::outer_product {
+
+/// The first `rows` rows of G as consecutive blocks, one an owner, sizes differing by at most one row: what owners
+/// gather when all have made theirs.
+inline AllgatherProblem row_blocks(const Problem& problem, std::size_t rows, int owners) {
+  const patterns::Blocks blocks(rows, owners);
+  AllgatherProblem parts{{0}, problem.native_collectives};
+  for (int owner = 1; owner <= owners; ++owner)
+    parts.bounds_bytes.push_back(blocks.offset(owner) * problem.columns * bytes_on_wire(problem));
+  return parts;
+}
+
+}  // namespace dsop::outer_product
