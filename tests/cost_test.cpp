@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <sstream>
 
 #include <dsop/counting.hpp>
 
@@ -89,6 +90,57 @@ TEST_CASE("bf16 halves the bytes of the gradient") {
           bytes("generalized-rabenseifner", Wire::bf16) + gradient_bytes / 2);
     CHECK(bytes("allgather", Wire::full) == bytes("allgather", Wire::bf16));
   }
+}
+
+TEST_CASE("the formulas hold for ranks that share nodes") {
+  const std::vector<int> nodes = GENERATE(
+      std::vector<int>{0, 0}, std::vector<int>{7, 7, 7}, std::vector<int>{0, 0, 0, 1}, std::vector<int>{0, 1, 0, 1},
+      std::vector<int>{5, 2, 2, 5, 2, 9, 5}, std::vector<int>{1, 1, 1, 1, 2, 2, 2, 2});
+  const int P = static_cast<int>(nodes.size());
+  for (const Case& c : all_cases(P)) {
+    INFO("P = " << P << ", " << c.text());
+    const Counted counted = count(P, "hierarchical", c, Wire::full, nodes);
+    REQUIRE(counted.busiest.messages == counted.predicted.messages);
+    REQUIRE(counted.busiest.bytes == counted.predicted.bytes);
+  }
+}
+
+TEST_CASE("replicating nothing costs what Generalized Rabenseifner costs, replicating all what allgather costs") {
+  const int P = GENERATE(2, 3, 8, 48);
+  for (const std::size_t k : {1UL, 32UL})
+    for (const std::size_t n : {5UL, 1000UL, 4000UL}) {
+      const Problem problem{
+          .rows = n, .columns = 700, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), k)};
+      const auto same = [&](const char* left, const char* right) {
+        const Cost l = make_plan(problem, Machine{}, left).cost();
+        const Cost r = make_plan(problem, Machine{}, right).cost();
+        return l.messages == r.messages && l.bytes == r.bytes && l.flops == r.flops && l.seconds() == r.seconds();
+      };
+      INFO("P = " << P << ", n = " << n << ", k = " << k);
+      CHECK(same("replicated-rabenseifner(0)", "generalized-rabenseifner"));
+      CHECK(same("replicated-rabenseifner(1)", "allgather"));
+      const double best = make_plan(problem, Machine{}, "replicated-rabenseifner").cost().seconds();
+      CHECK(best <= make_plan(problem, Machine{}, "generalized-rabenseifner").cost().seconds());
+      CHECK(best <= make_plan(problem, Machine{}, "allgather").cost().seconds());
+    }
+}
+
+TEST_CASE("the fraction that is replicated lets products and exchange end together") {
+  const Problem problem{.rows = 4000, .columns = 4000, .pairs = std::vector<std::size_t>(8, 16)};
+  const auto cost = [&](double f) {
+    std::ostringstream name;
+    name << "replicated-rabenseifner(" << f << ')';
+    return make_plan(problem, Machine{}, name.str()).cost();
+  };
+  const Plan plan = make_plan(problem, Machine{}, "replicated-rabenseifner");
+  const double f = plan.parameter;
+  REQUIRE(f > 0);
+  REQUIRE(f < 1);
+  CHECK(plan.cost().seconds() < cost(0).seconds());
+  CHECK(plan.cost().seconds() < cost(1).seconds());
+  // Up to there the exchange outlasts the products, and a larger fraction shortens it; from there on they outlast it.
+  CHECK(cost(f - 1.0 / 16).seconds() > plan.cost().seconds());
+  CHECK(cost(f + 1.0 / 16).seconds() > plan.cost().seconds());
 }
 
 TEST_CASE("the volumes are those of the papers") {

@@ -50,6 +50,26 @@ TEST_CASE("every outer-product algorithm is exact over MPI") {
   CHECK(failures_of_all(failures) == "");
 }
 
+TEST_CASE("ranks of one node pool their factors over MPI") {
+  Failures failures;
+  const std::vector<std::size_t> pairs(static_cast<std::size_t>(world().size()), 2);
+  failures.check(world().node() == 0, "the ranks of one machine do not share a node");
+  if (world().size() > 1) {
+    failures.check(wrong_elements<float>(world(), "hierarchical", {33, 17, pairs, 2, true, 1}).empty(), "f32 is wrong");
+    failures.check(different_bits<double>(world(), "hierarchical", 33, 17, 9).empty(), "f64 differs");
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("rows are replicated while long messages travel over MPI") {
+  Failures failures;
+  const std::vector<std::size_t> pairs(static_cast<std::size_t>(world().size()), 2);
+  const std::string wrong =
+      wrong_elements<float>(world(), "replicated-rabenseifner(0.5)", {3000, 700, pairs, 1, false, 0});
+  failures.check(wrong.empty(), wrong);
+  CHECK(failures_of_all(failures) == "");
+}
+
 TEST_CASE("messages longer than MPI's counts travel in pieces") {
   // 60 bytes is no multiple of a double's size, and far below what these messages have.
   Failures failures;

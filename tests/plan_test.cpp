@@ -118,6 +118,13 @@ TEST_CASE("a measured winner is taken for its problem and nearly such ones") {
   CHECK(make_plan(problem(1000, 1000, 5, 10), machine).reason.starts_with("least predicted time"));
   CHECK(make_plan(problem(2000, 1000, 4, 10), machine).reason.starts_with("least predicted time"));
   CHECK(make_plan(problem(1000, 1000, 4, 10), machine, "allgather").algorithm_name() == "allgather");
+  machine.winners[0].algorithm = "hierarchical";  // measured where ranks share nodes
+  CHECK(make_plan(problem(1000, 1000, 4, 10), machine).algorithm_name() == "allreduce-rabenseifner");
+  Problem other = problem(1000, 1000, 4, 10);
+  other.nodes = {0, 0, 2, 2};
+  CHECK(make_plan(other, machine).algorithm_name() == "hierarchical");
+  other.wire = Wire::bf16;
+  CHECK(make_plan(other, machine).reason.starts_with("least predicted time"));
   machine.winners = {{1000, 1000, 10, 4, DataType::f32, "fastest"}};
   CHECK_THROWS_WITH(make_plan(problem(1000, 1000, 4, 10), machine), Catch::Contains("algorithm is fastest"));
 }

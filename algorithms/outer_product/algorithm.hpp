@@ -43,6 +43,8 @@ struct OuterProductAlgorithm {
       [](const OuterProductAlgorithm&, const Problem&) { return std::string(); };
   Parameter<OuterProductAlgorithm, Problem> parameter = {};
   Cost (*cost)(const OuterProductAlgorithm&, const Problem&, const Machine&, double parameter);
+  /// Of the allgather of factors; null: every rank's pairs are a block.
+  AllgatherProblem (*factor_blocks)(const Problem&) = nullptr;
   /// Of the allgather of parts of G, if it makes one.
   AllgatherProblem (*gradient_blocks)(const Problem&, double parameter) = nullptr;
   std::size_t (*workspace_elements)(const OuterProductAlgorithm&, const Problem&, double parameter);

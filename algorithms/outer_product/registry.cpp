@@ -9,6 +9,8 @@ OuterProductAlgorithm allgather();
 OuterProductAlgorithm allgather_over(const AllgatherAlgorithm& exchange);
 OuterProductAlgorithm generalized_rabenseifner();
 OuterProductAlgorithm generalized_rabenseifner_scattered();
+OuterProductAlgorithm replicated_rabenseifner();
+OuterProductAlgorithm hierarchical();
 OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense);
 }  // namespace outer_product
 
@@ -18,6 +20,8 @@ const Registry<OuterProductAlgorithm>& outer_product_algorithms() {
         outer_product::allgather(),
         outer_product::generalized_rabenseifner(),
         outer_product::generalized_rabenseifner_scattered(),
+        outer_product::replicated_rabenseifner(),
+        outer_product::hierarchical(),
     };
     for (const AllgatherAlgorithm& exchange : allgather_algorithms())
       algorithms.push_back(outer_product::allgather_over(exchange));

@@ -54,6 +54,7 @@ struct Plan {
   Exchange gradient = {};                     ///< of the parts of G, where the algorithm makes one
   ProductMethod shared_method = {};           ///< for products that several ranks make of the same elements
   std::vector<std::size_t> pair_bounds = {};  ///< rank r's pairs are pair_bounds[r] .. pair_bounds[r + 1]
+  std::vector<int> leaders = {};              ///< the lowest rank of each node; empty if no two ranks share one
   std::size_t workspace_bytes = 0;
   std::vector<Candidate> candidates = {};  ///< all known algorithms, fastest first, unsupported last
 

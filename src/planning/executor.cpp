@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 #include <new>
+#include <set>
 
 #include "kernels/add.hpp"
 #include "kernels/blas_info.hpp"
@@ -90,6 +91,7 @@ Header make_header(Transport& transport, std::uint64_t object, Operation operati
   const Machine machine = options.machine.value_or(transport.default_machine());
   describe_machine(machine, header.common);
   header.own.threads = static_cast<std::int32_t>(kernels::thread_count());
+  header.own.node = transport.node();
   header.own.instructions = best_instruction_set();
   header.own.staged_result = options.accumulate;
   kernels::blas_core_name().copy(header.own.blas_core.data(), header.own.blas_core.size() - 1);
@@ -106,10 +108,12 @@ Problem problem_of(const std::vector<Header>& headers, const Transport& transpor
     problem.pairs.push_back(header.own.pairs);
     problem.staged_result |= header.own.staged_result;
     problem.sparsity.push_back(header.own.sparsity);
+    problem.nodes.push_back(header.own.node);
   }
   if (!problem.rows_only &&
       std::all_of(headers.begin(), headers.end(), [](const Header& h) { return h.own.sparsity == Sparsity{}; }))
     problem.sparsity.clear();
+  if (std::set(problem.nodes.begin(), problem.nodes.end()).size() == problem.nodes.size()) problem.nodes.clear();
   return problem;
 }
 

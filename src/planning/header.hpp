@@ -48,6 +48,7 @@ struct OwnTerms {
   Sparsity sparsity = {};     ///< of what it sends
   bool given_sparse = false;  ///< one of its factors or both, whatever it sends
   std::int32_t threads = 1;
+  std::int32_t node = 0;
   InstructionSet instructions = InstructionSet::baseline;
   bool staged_result = false;
   bool strides_fit_blas = true;  ///< OpenBLAS takes 32-bit strides

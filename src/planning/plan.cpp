@@ -32,6 +32,11 @@ std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
   const Problem& problem = plan.problem;
   out << "G " << problem.rows << " x " << problem.columns << ' '
       << name(problem.type) << ", " << problem.total_pairs() << " pairs on " << problem.ranks() << " ranks";
+  if (!plan.leaders.empty()) {
+    out << " of " << plan.leaders.size() << (plan.leaders.size() == 1 ? " node" : " nodes") << " (led by";
+    for (const int leader : plan.leaders) out << ' ' << leader;
+    out << ')';
+  }
   if (problem.wire != Wire::full) out << ", gradient travels as " << name(problem.wire);
   out << "; machine: " << plan.machine.source << '\n'
       << "uses " << plan.algorithm_text() << ": " << plan.reason << '\n'

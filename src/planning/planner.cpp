@@ -86,7 +86,7 @@ double ratio(std::size_t left, std::size_t right) {
   return std::max(l / r, r / l);
 }
 
-// What was the fastest for as many ranks and nearly such a problem; null if nothing like it was
+// What was the fastest for as many ranks and nearly such a problem, of what can serve; null if nothing like it was
 // measured, as nothing sparse or rounded is.
 const Winner* measured_winner(const Machine& machine, const Problem& problem) {
   constexpr double nearly = 1.25;
@@ -98,6 +98,7 @@ const Winner* measured_winner(const Machine& machine, const Problem& problem) {
     const double distance = std::max({ratio(winner.rows, problem.rows), ratio(winner.columns, problem.columns),
                                       ratio(winner.pairs, problem.largest_pairs())});
     if (distance > nearly || (nearest != nullptr && distance >= least_distance)) continue;
+    if (!why_unsupported(*parse_algorithm(winner.algorithm).algorithm, problem).empty()) continue;
     nearest = &winner;
     least_distance = distance;
   }
@@ -126,7 +127,8 @@ std::size_t workspace_bytes(const Plan& plan) {
 }
 
 void choose_exchanges(Plan& plan) {
-  plan.factors.problem = outer_product::factor_blocks(plan.problem);
+  const auto blocks_of = plan.algorithm->factor_blocks;
+  plan.factors.problem = blocks_of != nullptr ? blocks_of(plan.problem) : outer_product::factor_blocks(plan.problem);
   plan.factors.algorithm = &outer_product::exchange_of(*plan.algorithm, plan.factors.problem, plan.machine);
   if (plan.algorithm->gradient_blocks == nullptr) return;
   plan.gradient.problem = plan.algorithm->gradient_blocks(plan.problem, plan.parameter);
@@ -147,6 +149,8 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   check_machine(machine);
   if (problem.wire == Wire::bf16 && problem.type != DataType::f32)
     throw ArgumentError("problem.wire is bf16, expected full for gradients in " + std::string(name(problem.type)));
+  if (!problem.nodes.empty() && problem.nodes.size() != problem.pairs.size())
+    throw ArgumentError("problem.nodes has " + std::to_string(problem.nodes.size()) + " numbers, expected one a rank");
   const std::size_t element_bytes = bytes_of(problem.type);
   checked_bytes("rows", {problem.rows, element_bytes});
   checked_bytes("columns", {problem.columns, element_bytes});
@@ -174,6 +178,8 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
                                   : why_first(plan.candidates);
   plan.pair_bounds.assign(1, 0);
   for (const std::size_t pairs : problem.pairs) plan.pair_bounds.push_back(plan.pair_bounds.back() + pairs);
+  for (std::size_t r = 0; r < problem.nodes.size(); ++r)
+    if (problem.nodes[r] == static_cast<int>(r)) plan.leaders.push_back(problem.nodes[r]);
   choose_exchanges(plan);
   plan.workspace_bytes = workspace_bytes(plan);
   return plan;
