@@ -70,6 +70,26 @@ TEST_CASE("rows are replicated while long messages travel over MPI") {
   CHECK(failures_of_all(failures) == "");
 }
 
+TEST_CASE("every rank keeps its rows over MPI, and bf16 travels") {
+  Failures failures;
+  const bench::InputFactors<float> own(1, world().rank(), 1, 50, 3);
+  std::vector<float> G(150);
+  dsop::dsop<float>(world(), own.view(), {G.data(), 50, 3}, {.algorithm = "allreduce-ring"});
+  OuterProduct<float> layer(world(), {50, 3, 1});
+  const std::size_t first = layer.plan().row_bounds[static_cast<std::size_t>(world().rank())];
+  const std::size_t count = layer.plan().row_bounds[static_cast<std::size_t>(world().rank()) + 1] - first;
+  std::vector<float> rows(count * 3);
+  layer.run_sharded(own.view(), {rows.data(), count, 3});
+  failures.check(std::equal(rows.begin(), rows.end(), G.begin() + static_cast<std::ptrdiff_t>(first * 3)),
+                 "the rows are wrong");
+  for (const char* const algorithm : {"generalized-rabenseifner", "allreduce-ring"}) {
+    std::vector<float> rounded(150);  // small whole numbers lose nothing in 16 bits
+    dsop::dsop<float>(world(), own.view(), {rounded.data(), 50, 3}, {.algorithm = algorithm, .wire = Wire::bf16});
+    failures.check(rounded == G, std::string(algorithm) + " is wrong as bf16");
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
 TEST_CASE("messages longer than MPI's counts travel in pieces") {
   // 60 bytes is no multiple of a double's size, and far below what these messages have.
   Failures failures;

@@ -125,6 +125,8 @@ TEST_CASE("a measured winner is taken for its problem and nearly such ones") {
   CHECK(make_plan(other, machine).algorithm_name() == "hierarchical");
   other.wire = Wire::bf16;
   CHECK(make_plan(other, machine).reason.starts_with("least predicted time"));
+  other.sharded = true;
+  CHECK(make_plan(other, machine).reason.starts_with("least predicted time"));
   machine.winners = {{1000, 1000, 10, 4, DataType::f32, "fastest"}};
   CHECK_THROWS_WITH(make_plan(problem(1000, 1000, 4, 10), machine), Catch::Contains("algorithm is fastest"));
 }

@@ -62,9 +62,10 @@ struct NamedAlgorithm {
   std::optional<double> parameter;
 };
 
-/// Throws ArgumentError, listing the known names, if `text` does not name one, or if its number can't be read;
-/// `argument` is what the error calls it.
-NamedAlgorithm parse_algorithm(const std::string& text, const std::string& argument = "algorithm");
+/// Throws ArgumentError, listing the known names, if `text` does not name one of `known`, or if its number can't be
+/// read; `argument` is what the error calls it.
+NamedAlgorithm parse_algorithm(const std::string& text, const std::string& argument = "algorithm",
+                               const Registry<OuterProductAlgorithm>& known = outer_product_algorithms());
 
 /// "ring-pipelined(8)"; just the name where the algorithm leaves nothing open.
 std::string algorithm_text(const OuterProductAlgorithm& algorithm, double parameter);

@@ -2,6 +2,8 @@
 
 #include <dsop/algorithms.hpp>
 
+#include "sharded/algorithm.hpp"
+
 namespace dsop {
 
 namespace outer_product {
@@ -38,6 +40,7 @@ std::vector<AlgorithmDescription> describe_algorithms() {
       lines.push_back({family, algorithm.name, algorithm.summary, algorithm.source});
   };
   append("outer-product", outer_product_algorithms());
+  append("sharded", sharded_algorithms());
   append("dense", dense_algorithms());
   append("allgather", allgather_algorithms());
   return lines;

@@ -100,6 +100,12 @@ class OuterProduct {
   /// part, and to accumulate is an ArgumentError. Memory: at most one row of G for each non-zero of all ranks' a.
   GradientRows<T> run_rows(const SparseFactors<T>& factors);
 
+  /// As run(), but leaves this rank, r, only its rows of G, plan().row_bounds[r] .. plan().row_bounds[r + 1] of the
+  /// whole, in `own_rows`: for optimisers whose state is sharded. Sends factors and no gradient, in whichever way is
+  /// cheapest; Options::algorithm, wire and find_zeros play no part. Row bounds depend on shape and ranks only, and
+  /// rows may be none. Turning from run() to run_sharded(), or back, takes a new plan.
+  void run_sharded(const Factors<T>& factors, MatrixView<T> own_rows);
+
   /// The plan of the last run (before any: of the shape).
   const Plan& plan() const;
 

@@ -46,6 +46,7 @@ struct Problem {
   bool staged_result = false;       ///< some rank adds to its gradient or has gaps in it: G is made aside, then added
   bool native_collectives = false;  ///< the transport has the MPI library's own MPI_Allreduce
   Wire wire = Wire::full;           ///< of the parts of G that travel
+  bool sharded = false;             ///< each rank keeps only its own rows of G
   std::vector<int> nodes = {};      ///< the lowest rank of each rank's node; empty: no two ranks share one
   std::vector<Sparsity> sparsity = {};  ///< of each rank; empty where all are dense
   bool sparse_product = false;          ///< only what is not zero is multiplied; make_plan() decides by cost

@@ -11,6 +11,7 @@
 #include "kernels/outer_product.hpp"
 #include "kernels/threads.hpp"
 #include "outer_product/gather_rows.hpp"
+#include "patterns/blocks.hpp"
 #include "planning/arguments.hpp"
 #include "planning/call_state.hpp"
 #include "sparse/factor.hpp"
@@ -103,6 +104,7 @@ Problem problem_of(const std::vector<Header>& headers, const Transport& transpor
   Problem problem{.rows = common.rows, .columns = common.columns, .type = common.type};
   problem.native_collectives = transport.has_native_collectives();
   problem.wire = common.wire;
+  problem.sharded = common.operation == Operation::sharded_outer_product;
   problem.rows_only = common.operation == Operation::outer_product_rows;
   for (const Header& header : headers) {
     problem.pairs.push_back(header.own.pairs);
@@ -190,6 +192,24 @@ void Executor<T>::run(Transport& transport, const SparseFactors<T>& given, Matri
 }
 
 template <class T>
+void Executor<T>::run_sharded(Transport& transport, const SparseFactors<T>& given, MatrixView<T> own_rows,
+                              const Options& options, const Shape& promised) {
+  const SparseFactors<T> factors = with_sane_strides(given);
+  own_rows = with_sane_stride(own_rows);
+  const std::string error = error_of([&] {
+    const patterns::Blocks rows(promised.rows, transport.size());
+    check_sharded_arguments(factors, own_rows, options, promised, rows.size(transport.rank()));
+  });
+  Header own = make_header(transport, object_, Operation::sharded_outer_product, options);
+  own.common.rows = promised.rows;
+  own.common.columns = promised.columns;
+  own.own.pairs = sparse::rows_of(factors.a);
+  own.own.staged_result = false;  // the rows are written once, wherever they lie
+  agree_and_plan(transport, own, error, options);
+  compute(transport, factors, own_rows, options);
+}
+
+template <class T>
 GradientRows<T> Executor<T>::run_rows(Transport& transport, const SparseFactors<T>& given, const Options& options,
                                       const Shape& promised) {
   const SparseFactors<T> factors = with_sane_strides(given);
@@ -222,6 +242,7 @@ GradientRows<T> Executor<T>::run_rows(Transport& transport, const SparseFactors<
 template <class T>
 std::string Executor<T>::algorithm_for(Operation operation, const Options& options) const {
   if (operation == Operation::outer_product_rows) return "allgather";
+  if (operation == Operation::sharded_outer_product) return "auto";
   return prepared_ ? prepared_algorithm_ : options.algorithm;
 }
 
@@ -284,7 +305,7 @@ template <class T>
 void Executor<T>::compute(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> gradient,
                           const Options& options) {
   const OuterProductAlgorithm& algorithm = *plan_.algorithm;
-  if (gradient.rows == 0 || gradient.columns == 0) return;
+  if (plan_.problem.rows == 0 || plan_.problem.columns == 0) return;
   const bool sparse = !plan_.problem.sparsity.empty();
   OuterProductCall<T> call{transport,
                            plan_,

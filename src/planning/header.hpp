@@ -14,11 +14,12 @@
 
 namespace dsop {
 
-enum class Operation : std::uint8_t { outer_product, prepare_outer_product, outer_product_rows };
+enum class Operation : std::uint8_t { outer_product, prepare_outer_product, outer_product_rows, sharded_outer_product };
 
 constexpr const char* name(Operation operation) {
   if (operation == Operation::prepare_outer_product) return "preparing an outer product";
-  return operation == Operation::outer_product ? "outer product" : "outer product's rows";
+  if (operation == Operation::outer_product_rows) return "outer product's rows";
+  return operation == Operation::outer_product ? "outer product" : "sharded outer product";
 }
 
 /// What all ranks must say alike.

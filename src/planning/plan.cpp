@@ -30,7 +30,7 @@ const Cost& Plan::cost() const {
 std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
   std::ostringstream out;
   const Problem& problem = plan.problem;
-  out << "G " << problem.rows << " x " << problem.columns << ' '
+  out << (problem.sharded ? "the ranks' rows of G " : "G ") << problem.rows << " x " << problem.columns << ' '
       << name(problem.type) << ", " << problem.total_pairs() << " pairs on " << problem.ranks() << " ranks";
   if (!plan.leaders.empty()) {
     out << " of " << plan.leaders.size() << (plan.leaders.size() == 1 ? " node" : " nodes") << " (led by";

@@ -9,6 +9,8 @@
 #include "model/checked.hpp"
 #include "outer_product/algorithm.hpp"
 #include "outer_product/pairs.hpp"
+#include "patterns/blocks.hpp"
+#include "sharded/algorithm.hpp"
 
 namespace dsop {
 namespace {
@@ -58,9 +60,13 @@ struct Ranked {
   Candidate candidate;
 };
 
+const Registry<OuterProductAlgorithm>& algorithms_for(const Problem& problem) {
+  return problem.sharded ? sharded_algorithms() : outer_product_algorithms();
+}
+
 std::vector<Ranked> rank_all(const NamedAlgorithm& named, const Problem& problem, const Machine& machine) {
   std::vector<Ranked> ranked;
-  for (const OuterProductAlgorithm& algorithm : outer_product_algorithms())
+  for (const OuterProductAlgorithm& algorithm : algorithms_for(problem))
     ranked.push_back({&algorithm, evaluate_best(algorithm, named, seen_by(algorithm, problem), machine)});
   std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& l, const Ranked& r) {
     const bool possible = l.candidate.unsupported.empty();
@@ -87,10 +93,10 @@ double ratio(std::size_t left, std::size_t right) {
 }
 
 // What was the fastest for as many ranks and nearly such a problem, of what can serve; null if nothing like it was
-// measured, as nothing sparse or rounded is.
+// measured, as nothing sparse, sharded or rounded is.
 const Winner* measured_winner(const Machine& machine, const Problem& problem) {
   constexpr double nearly = 1.25;
-  if (!problem.sparsity.empty() || problem.wire != Wire::full) return nullptr;
+  if (!problem.sparsity.empty() || problem.sharded || problem.wire != Wire::full) return nullptr;
   const Winner* nearest = nullptr;
   double least_distance = 0;
   for (const Winner& winner : machine.winners) {
@@ -161,8 +167,9 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   Plan plan{.problem = problem, .machine = machine, .shared_method = shared_method};
   const Winner* const winner = algorithm == "auto" ? measured_winner(machine, problem) : nullptr;
   const bool is_named = algorithm != "auto" || winner != nullptr;
-  const NamedAlgorithm named =
-      is_named ? parse_algorithm(winner != nullptr ? winner->algorithm : algorithm) : NamedAlgorithm{};
+  const NamedAlgorithm named = is_named ? parse_algorithm(winner != nullptr ? winner->algorithm : algorithm,
+                                                          "algorithm", algorithms_for(problem))
+                                        : NamedAlgorithm{};
   if (is_named) check_can_serve(named, problem);
   plan.problem.sparse_product = problem.rows_only || sparse_is_faster(problem, machine);
   for (auto& [ranked, candidate] : rank_all(named, plan.problem, machine)) {
@@ -178,6 +185,8 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
                                   : why_first(plan.candidates);
   plan.pair_bounds.assign(1, 0);
   for (const std::size_t pairs : problem.pairs) plan.pair_bounds.push_back(plan.pair_bounds.back() + pairs);
+  for (int r = 0; r <= problem.ranks(); ++r)
+    plan.row_bounds.push_back(patterns::Blocks(problem.rows, problem.ranks()).offset(r));
   for (std::size_t r = 0; r < problem.nodes.size(); ++r)
     if (problem.nodes[r] == static_cast<int>(r)) plan.leaders.push_back(problem.nodes[r]);
   choose_exchanges(plan);
