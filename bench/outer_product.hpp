@@ -18,8 +18,9 @@ struct OuterProductOptions {
   std::vector<std::size_t> rows;
   std::vector<std::size_t> columns;     ///< empty: the same as rows
   std::vector<std::size_t> pairs;       ///< a rank
-  std::vector<std::string> algorithms;  ///< names, "auto", "all" (dsop's own), or "external" (all rivals)
+  std::vector<std::string> algorithms;  ///< names, "auto", "sharded", "all" (dsop's own), or "external" (all rivals)
   DataType type = DataType::f32;
+  Wire wire = Wire::full;
   Protocol protocol;
   bool verify = false;
   std::string out;  ///< JSON lines are appended to it; empty: none
