@@ -40,6 +40,7 @@ struct CommandLine {
   std::string type = "f32";
   std::string density = "1";
   std::string encoding;
+  std::string wire = "full";
   bench::OuterProductOptions outer_product;
   bench::KernelOptions kernel;
   std::string inner = "1,2,4,8,16,32,64,128,256,512";
@@ -119,6 +120,9 @@ void read_lists(CommandLine& line) {
   options.densities = parse_densities(line.density);
   options.encodings = parse_encodings(line.encoding, options.densities);
   options.type = line.type == "f64" ? dsop::DataType::f64 : dsop::DataType::f32;
+  options.wire = line.wire == "bf16" ? dsop::Wire::bf16 : dsop::Wire::full;
+  if (options.wire == dsop::Wire::bf16 && options.verify)
+    throw dsop::ArgumentError("--verify compares with ==, expected --wire full");
 }
 
 void run_outer_product(Transport& transport, const CommandLine& line) {
@@ -195,7 +199,7 @@ int main(int argc, char** argv) {
   outer_product->add_option("--rows", line.rows, "Rows n: a list, or first:last:step")->capture_default_str();
   outer_product->add_option("--cols", line.columns, "Columns m: same, or a list")->capture_default_str();
   outer_product->add_option("--pairs", line.pairs, "Pairs a rank: a list")->capture_default_str();
-  outer_product->add_option("--algorithm", line.algorithms, "all, auto, external, or a list of names")
+  outer_product->add_option("--algorithm", line.algorithms, "all, auto, sharded, external, or a list of names")
       ->capture_default_str();
   outer_product->add_option("--dtype", line.type, "f32 or f64")
       ->check(CLI::IsMember({"f32", "f64"}))
@@ -206,6 +210,9 @@ int main(int argc, char** argv) {
   outer_product->add_option("--encoding", line.encoding,
                             "How factors are handed over, some of dense, find-zeros, sparse; default dense, and sparse "
                             "too where --density is below 1");
+  outer_product->add_option("--wire", line.wire, "full, or bf16: parts of G travel in 16 bits")
+      ->check(CLI::IsMember({"full", "bf16"}))
+      ->capture_default_str();
   outer_product->add_option("--iterations", options.protocol.iterations, "Timed calls of each, one more is dropped")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
@@ -227,7 +234,7 @@ int main(int argc, char** argv) {
   CLI::Option* const overlap = outer_product->add_flag(
       "--overlap", line.overlap, "Measure the share of a started call that is hidden behind arithmetic");
   for (const char* const other :
-       {"--density", "--encoding", "--repetitions", "--first-repetition", "--precision", "--verify"})
+       {"--density", "--encoding", "--repetitions", "--first-repetition", "--precision", "--verify", "--wire"})
     overlap->excludes(outer_product->get_option(other));
 
   try {

@@ -38,16 +38,17 @@ struct OwnFactors {
   OwnFactors(const Point& point, int rank) : dense(factors_of<T>(point, rank)), a(dense.view().a), b(dense.view().b) {}
 };
 
-// Elements of G that differ from a plain sum over all ranks' factors, whole numbers, with ==.
+// Elements of G, whose rows begin at `first_row`, that differ from a plain sum over all ranks' factors, whole numbers,
+// with ==.
 template <class T>
-std::size_t count_wrong(const Transport& transport, const Point& point, MatrixView<const T> G) {
+std::size_t count_wrong(const Transport& transport, const Point& point, std::size_t first_row, MatrixView<const T> G) {
   std::vector<InputFactors<T>> all;
   for (int rank = 0; rank < transport.size(); ++rank) all.push_back(factors_of<T>(point, rank));
   std::size_t wrong = 0;
   std::vector<T> expected(point.columns);
-  for (std::size_t i = 0; i < point.rows; ++i) {
+  for (std::size_t i = 0; i < G.rows; ++i) {
     std::fill(expected.begin(), expected.end(), T{0});
-    for (const InputFactors<T>& factors : all) add_reference_row<T>(factors.view(), i, T{1}, expected);
+    for (const InputFactors<T>& factors : all) add_reference_row<T>(factors.view(), first_row + i, T{1}, expected);
     for (std::size_t j = 0; j < point.columns; ++j) wrong += G.row(i)[j] == expected[j] ? 0 : 1;
   }
   return wrong;
@@ -62,13 +63,24 @@ struct Entry {
   std::unique_ptr<OuterProduct<T>> layer = {};   // dsop's own
   std::unique_ptr<PreparedRival> prepared = {};  // a rival, once factors and gradient are there
 
-  void run(const OwnFactors<T>& own, MatrixView<T> G) {
+  void run(const Transport& transport, const OwnFactors<T>& own, MatrixView<T> G) {
     if (rival != nullptr)
       prepared->run();
+    else if (algorithm == sharded)
+      layer->run_sharded(own.dense.view(), result(transport, G));
     else if (encoding == Encoding::sparse)
       layer->run({own.a.view(), own.b.view()}, G);
     else
       layer->run(own.dense.view(), G);
+  }
+
+  // The rows of G that this rank ends with.
+  MatrixView<T> result(const Transport& transport, MatrixView<T> G) const {
+    return G.row_range(first_row(transport), algorithm == sharded ? bound(transport, 1) - bound(transport, 0) : G.rows);
+  }
+  std::size_t first_row(const Transport& transport) const { return algorithm == sharded ? bound(transport, 0) : 0; }
+  std::size_t bound(const Transport& transport, int next) const {
+    return layer->plan().row_bounds[static_cast<std::size_t>(transport.rank() + next)];
   }
 
   // What runs inside a library can't be counted.
@@ -85,7 +97,10 @@ struct Entry {
   }
 
   std::string label() const {
-    return encoding == Encoding::dense ? algorithm : algorithm + ":" + bench::name(encoding);
+    std::string text = algorithm;
+    if (encoding != Encoding::dense) text.append(":").append(bench::name(encoding));
+    if (rival == nullptr && layer->plan().problem.wire == Wire::bf16) text += ":bf16";
+    return text;
   }
 };
 
@@ -134,8 +149,9 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   for (const std::string& algorithm : algorithms)
     for (const Encoding encoding : options.encodings) {
       const Rival* const rival = rivals().find(algorithm);
-      if (rival != nullptr && encoding != options.encodings.front()) continue;
-      Entry<T>& entry = entries.emplace_back(Entry<T>{algorithm, rival, rival ? Encoding::dense : encoding});
+      const bool dense_alone = rival != nullptr || algorithm == sharded;
+      if (dense_alone && encoding != options.encodings.front()) continue;
+      Entry<T>& entry = entries.emplace_back(Entry<T>{algorithm, rival, dense_alone ? Encoding::dense : encoding});
       if (rival != nullptr) {
         needed_bytes += rival->workspace_elements(problem) * sizeof(T);
         continue;
@@ -145,9 +161,11 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
         shape.density_a = point.densities.a;
         shape.density_b = point.densities.b;
       }
-      entry.layer = std::make_unique<OuterProduct<T>>(
-          counted, shape,
-          Options{.algorithm = algorithm, .machine = options.machine, .find_zeros = encoding == Encoding::find_zeros});
+      entry.layer = std::make_unique<OuterProduct<T>>(counted, shape,
+                                                      Options{.algorithm = algorithm == sharded ? "auto" : algorithm,
+                                                              .machine = options.machine,
+                                                              .find_zeros = encoding == Encoding::find_zeros,
+                                                              .wire = options.wire});
       needed_bytes += entry.layer->plan().workspace_bytes;
     }
   check_memory(transport, needed_bytes);
@@ -163,7 +181,7 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
     options.progress(entry.label() + ", first call");
     if (entry.rival != nullptr)
       entry.prepared = entry.rival->prepare(RivalJob<T>{counted, problem, own->dense.view(), G});
-    const auto run = [&entry, &own, G] { entry.run(*own, G); };
+    const auto run = [&entry, &transport, &own, G] { entry.run(transport, *own, G); };
     if (simulation_facts().is_null()) run();  // touches memory and makes connections
     if (options.verify) std::ranges::fill(gradient.elements(), std::numeric_limits<T>::quiet_NaN());
     const Traffic before = counted.payload();
@@ -176,7 +194,8 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
       row.busiest = Traffic{largest_of_all_ranks(transport, after.messages - before.messages),
                             largest_of_all_ranks(transport, after.bytes - before.bytes)};
     if (options.verify) {
-      const std::vector<std::size_t> wrong = of_all_ranks(transport, count_wrong<T>(transport, point, G));
+      const std::vector<std::size_t> wrong = of_all_ranks(
+          transport, count_wrong<T>(transport, point, entry.first_row(transport), entry.result(transport, G)));
       row.wrong = std::accumulate(wrong.begin(), wrong.end(), std::size_t{0});
     }
     contenders.push_back({entry.label(), run});

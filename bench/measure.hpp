@@ -31,9 +31,12 @@ constexpr const char* name(Encoding encoding) {
   return encoding == Encoding::sparse ? "sparse" : "find-zeros";
 }
 
+/// The name by which OuterProduct::run_sharded is measured beside algorithms.
+inline const std::string sharded = "sharded";
+
 /// A row of the table. All ranks have the same.
 struct Measurement {
-  std::string algorithm;  ///< as asked for: may be "auto"; with its encoding, if that is not dense
+  std::string algorithm;  ///< as asked for: may be "auto" or "sharded"; with encoding and wire, if not dense and full
   Problem problem;
   std::string used;                              ///< what ran
   double flops;                                  ///< the busiest rank's; a rival's: of its products
@@ -50,11 +53,13 @@ struct MeasureOptions {
   bool verify = false;
   std::optional<Machine> machine;
   Protocol protocol;
+  Wire wire = Wire::full;
   std::function<void(const std::string& what)> progress;
-  std::vector<Encoding> encodings = {Encoding::dense};  ///< each algorithm in each; rivals dense alone
+  std::vector<Encoding> encodings = {Encoding::dense};  ///< each algorithm in each; rivals and sharded dense alone
 };
 
-/// All ranks call it and all get the measurements, in the order of `algorithms`: dsop's, "auto", or rivals.
+/// All ranks call it and all get the measurements, in the order of `algorithms`: dsop's, "auto", "sharded", or
+/// rivals.
 template <class T>
 std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<std::string>& algorithms,
                                  const MeasureOptions& options);

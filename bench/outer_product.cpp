@@ -21,7 +21,7 @@ namespace dsop::bench {
 namespace {
 
 void check_known(const std::string& name) {
-  if (name == "auto" || rivals().find(name) != nullptr) return;
+  if (name == "auto" || name == sharded || rivals().find(name) != nullptr) return;
   if (outer_product_algorithms().find(name.substr(0, name.find('('))) != nullptr) {
     parse_algorithm(name);
     return;
@@ -30,10 +30,7 @@ void check_known(const std::string& name) {
                       outer_product_algorithms().names() + ", " + rivals().names());
 }
 
-std::vector<std::string> expand(const std::vector<std::string>& names, const Transport& transport) {
-  Problem any{
-      .rows = 1, .columns = 1, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
-  any.native_collectives = transport.has_native_collectives();
+std::vector<std::string> expand(const std::vector<std::string>& names, const Transport& transport, const Problem& any) {
   std::vector<std::string> expanded;
   const auto add_unless = [&](const std::string& reason, const std::string& name) {
     if (reason.empty())
@@ -44,7 +41,7 @@ std::vector<std::string> expand(const std::vector<std::string>& names, const Tra
   for (const std::string& name : names) {
     if (name == "all") {
       for (const OuterProductAlgorithm& algorithm : outer_product_algorithms())
-        add_unless(algorithm.unsupported(algorithm, any), algorithm.name);
+        add_unless(why_unsupported(algorithm, any), algorithm.name);
     } else if (name == "external") {
       for (const Rival& rival : rivals()) add_unless(rival.unsupported(transport), rival.name);
     } else {
@@ -54,6 +51,17 @@ std::vector<std::string> expand(const std::vector<std::string>& names, const Tra
     }
   }
   return expanded;
+}
+
+// Nothing of it matters but which algorithms it lets serve.
+Problem any_problem(Transport& transport, Wire wire) {
+  Problem any{
+      .rows = 1, .columns = 1, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
+  any.native_collectives = transport.has_native_collectives();
+  any.wire = wire;
+  any.nodes = of_all_ranks(transport, transport.node());
+  if (std::set(any.nodes.begin(), any.nodes.end()).size() == any.nodes.size()) any.nodes.clear();
+  return any;
 }
 
 // Hosts that do not share their cores: the emulated cluster's do.
@@ -77,9 +85,10 @@ std::vector<Point> points(const OuterProductOptions& options) {
   return list;
 }
 
-std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names) {
+std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names, Wire wire) {
   std::vector<std::string> expanded;
-  launch::on_all_ranks(transport, [&] { expanded = expand(names, transport); });
+  const Problem any = any_problem(transport, wire);
+  launch::on_all_ranks(transport, [&] { expanded = expand(names, transport, any); });
   return expanded;
 }
 
@@ -96,7 +105,7 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
   });
 
   const std::string base = transport.has_native_collectives() ? "allreduce-mpi" : "allreduce-ring";
-  const std::vector<std::string> algorithms = expand_algorithms(transport, options.algorithms);
+  const std::vector<std::string> algorithms = expand_algorithms(transport, options.algorithms, options.wire);
   nlohmann::ordered_json host = host_facts();
   host["nodes"] = count_nodes(transport);
   if (speaks && (options.densities.a < 1 || options.densities.b < 1))
@@ -108,7 +117,8 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
   ProgressLine progress(speaks);
   const std::vector<Point> all_points = points(options);
   for (std::size_t p = 0; p < all_points.size(); ++p) {
-    MeasureOptions measure_options{options.verify, options.machine, options.protocol, {}, options.encodings};
+    MeasureOptions measure_options{options.verify,   options.machine, options.protocol, options.wire, {},
+                                   options.encodings};
     measure_options.progress = [&](const std::string& what) {
       std::ostringstream text;
       text << '[' << p + 1 << '/' << all_points.size() << "] " << describe(all_points[p]) << ": " << what;

@@ -104,6 +104,7 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
           {"density_a", row.densities.a},
           {"density_b", row.densities.b},
           {"encoding", name(row.encoding)},
+          {"wire", name(problem.wire)},
           {"transport", transport.name()},
           {"bytes_sent", nullptr},
           {"messages_sent", nullptr},

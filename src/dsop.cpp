@@ -68,6 +68,12 @@ void OuterProduct<T>::run(const Factors<T>& factors, MatrixView<T> gradient) {
 }
 
 template <class T>
+void OuterProduct<T>::run_sharded(const Factors<T>& factors, MatrixView<T> own_rows) {
+  state_->transport.calls().queue->wait_for_all();
+  state_->executor.run_sharded(state_->transport, factors, own_rows, state_->options, state_->shape);
+}
+
+template <class T>
 void OuterProduct<T>::run(const SparseFactors<T>& factors, MatrixView<T> gradient) {
   state_->transport.calls().queue->wait_for_all();
   state_->executor.run(state_->transport, factors, gradient, state_->options, &state_->shape);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <sstream>
 
 #include <dsop/counting.hpp>
 
@@ -20,21 +21,23 @@ struct Counted {
   Cost predicted;
 };
 
-Counted count(int P, const std::string& algorithm, const Case& c) {
+Counted count(int P, const std::string& algorithm, const Case& c, Wire wire = Wire::full,
+              const std::vector<int>& nodes = {}) {
   Counted counted;
   std::mutex mutex;
-  run_on_threads(P, [&](Transport& threads) {
+  const auto body = [&](Transport& threads) {
     CountingTransport transport(threads);
     const CaseFactors<float> own(c, transport.rank());
     std::vector<float> G(c.n * c.m);
     OuterProduct<float> layer(transport, {c.n, c.m, own.dense().a.rows},
-                              {.algorithm = algorithm, .find_zeros = own.find_zeros()});
+                              {.algorithm = algorithm, .find_zeros = own.find_zeros(), .wire = wire});
     layer.run(own.given(), {G.data(), c.n, c.m});
     const std::lock_guard lock(mutex);
     counted.busiest.messages = std::max(counted.busiest.messages, transport.payload().messages);
     counted.busiest.bytes = std::max(counted.busiest.bytes, transport.payload().bytes);
     counted.predicted = layer.plan().cost();
-  });
+  };
+  run_on_threads(P, body, 1, nodes);
   return counted;
 }
 
@@ -58,6 +61,88 @@ TEST_CASE("every algorithm sends the messages and bytes that its formula states"
   }
 }
 
+TEST_CASE("the formulas hold for bf16 on the wire") {
+  const int P = GENERATE(1, 2, 3, 4, 5, 8, 13);
+  Problem problem{.rows = 64, .columns = 64, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), 1)};
+  problem.wire = Wire::bf16;
+  for (const std::string& algorithm : usable_algorithms(problem))
+    for (const Case& c : all_cases(P)) {
+      INFO(algorithm << ", P = " << P << ", " << c.text());
+      const Counted counted = count(P, algorithm, c, Wire::bf16);
+      REQUIRE(counted.busiest.messages == counted.predicted.messages);
+      REQUIRE(counted.busiest.bytes == counted.predicted.bytes);
+    }
+}
+
+TEST_CASE("bf16 halves the bytes of the gradient") {
+  constexpr std::size_t n = 240;
+  constexpr std::size_t m = 48;
+  for (const int P : {2, 3, 8}) {
+    INFO("P = " << P);
+    const Case c = equal_pairs(P, n, m, 2);
+    const auto bytes = [&](const std::string& algorithm, Wire wire) {
+      return count(P, algorithm, c, wire).busiest.bytes;
+    };
+    const std::size_t gradient_bytes =
+        n * m * sizeof(float) * static_cast<std::size_t>(P - 1) / static_cast<std::size_t>(P);
+    CHECK(bytes("allreduce-ring", Wire::full) == 2 * bytes("allreduce-ring", Wire::bf16));
+    CHECK(bytes("generalized-rabenseifner", Wire::full) ==
+          bytes("generalized-rabenseifner", Wire::bf16) + gradient_bytes / 2);
+    CHECK(bytes("allgather", Wire::full) == bytes("allgather", Wire::bf16));
+  }
+}
+
+TEST_CASE("the formulas hold for ranks that share nodes") {
+  const std::vector<int> nodes = GENERATE(
+      std::vector<int>{0, 0}, std::vector<int>{7, 7, 7}, std::vector<int>{0, 0, 0, 1}, std::vector<int>{0, 1, 0, 1},
+      std::vector<int>{5, 2, 2, 5, 2, 9, 5}, std::vector<int>{1, 1, 1, 1, 2, 2, 2, 2});
+  const int P = static_cast<int>(nodes.size());
+  for (const Case& c : all_cases(P)) {
+    INFO("P = " << P << ", " << c.text());
+    const Counted counted = count(P, "hierarchical", c, Wire::full, nodes);
+    REQUIRE(counted.busiest.messages == counted.predicted.messages);
+    REQUIRE(counted.busiest.bytes == counted.predicted.bytes);
+  }
+}
+
+TEST_CASE("replicating nothing costs what Generalized Rabenseifner costs, replicating all what allgather costs") {
+  const int P = GENERATE(2, 3, 8, 48);
+  for (const std::size_t k : {1UL, 32UL})
+    for (const std::size_t n : {5UL, 1000UL, 4000UL}) {
+      const Problem problem{
+          .rows = n, .columns = 700, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), k)};
+      const auto same = [&](const char* left, const char* right) {
+        const Cost l = make_plan(problem, Machine{}, left).cost();
+        const Cost r = make_plan(problem, Machine{}, right).cost();
+        return l.messages == r.messages && l.bytes == r.bytes && l.flops == r.flops && l.seconds() == r.seconds();
+      };
+      INFO("P = " << P << ", n = " << n << ", k = " << k);
+      CHECK(same("replicated-rabenseifner(0)", "generalized-rabenseifner"));
+      CHECK(same("replicated-rabenseifner(1)", "allgather"));
+      const double best = make_plan(problem, Machine{}, "replicated-rabenseifner").cost().seconds();
+      CHECK(best <= make_plan(problem, Machine{}, "generalized-rabenseifner").cost().seconds());
+      CHECK(best <= make_plan(problem, Machine{}, "allgather").cost().seconds());
+    }
+}
+
+TEST_CASE("the fraction that is replicated lets products and exchange end together") {
+  const Problem problem{.rows = 4000, .columns = 4000, .pairs = std::vector<std::size_t>(8, 16)};
+  const auto cost = [&](double f) {
+    std::ostringstream name;
+    name << "replicated-rabenseifner(" << f << ')';
+    return make_plan(problem, Machine{}, name.str()).cost();
+  };
+  const Plan plan = make_plan(problem, Machine{}, "replicated-rabenseifner");
+  const double f = plan.parameter;
+  REQUIRE(f > 0);
+  REQUIRE(f < 1);
+  CHECK(plan.cost().seconds() < cost(0).seconds());
+  CHECK(plan.cost().seconds() < cost(1).seconds());
+  // Up to there the exchange outlasts the products, and a larger fraction shortens it; from there on they outlast it.
+  CHECK(cost(f - 1.0 / 16).seconds() > plan.cost().seconds());
+  CHECK(cost(f + 1.0 / 16).seconds() > plan.cost().seconds());
+}
+
 TEST_CASE("the volumes are those of the papers") {
   constexpr std::size_t n = 240;
   constexpr std::size_t m = 48;
@@ -71,6 +156,8 @@ TEST_CASE("the volumes are those of the papers") {
     CHECK(words("allgather") == (ranks - 1) * k * (n + m));
     CHECK(words("allreduce-ring") * ranks == 2 * (ranks - 1) * n * m);
     CHECK(words("generalized-rabenseifner") * ranks == ranks * (ranks - 1) * k * (n + m) + (ranks - 1) * n * m);
+    CHECK(words("generalized-rabenseifner-scattered(" + std::to_string(P) + ")") * ranks ==
+          k * (ranks - 1) * (n + ranks * m) + (ranks - 1) * n * m);
     const bool power_of_two = (ranks & (ranks - 1)) == 0;
     if (power_of_two) CHECK(words("allreduce-rabenseifner") == words("allreduce-ring"));
   }

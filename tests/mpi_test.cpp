@@ -32,6 +32,46 @@ TEST_CASE("every outer-product algorithm is exact over MPI") {
   CHECK(failures_of_all(failures) == "");
 }
 
+TEST_CASE("ranks of one node pool their factors over MPI") {
+  Failures failures;
+  const std::vector<std::size_t> pairs(static_cast<std::size_t>(world().size()), 2);
+  failures.check(world().node() == 0, "the ranks of one machine do not share a node");
+  if (world().size() > 1) {
+    failures.check(wrong_elements<float>(world(), "hierarchical", {33, 17, pairs, 2, true, 1}).empty(), "f32 is wrong");
+    failures.check(different_bits<double>(world(), "hierarchical", 33, 17, 9).empty(), "f64 differs");
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("rows are replicated while long messages travel over MPI") {
+  Failures failures;
+  const std::vector<std::size_t> pairs(static_cast<std::size_t>(world().size()), 2);
+  const std::string wrong =
+      wrong_elements<float>(world(), "replicated-rabenseifner(0.5)", {3000, 700, pairs, 1, false, 0});
+  failures.check(wrong.empty(), wrong);
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("every rank keeps its rows over MPI, and bf16 travels") {
+  Failures failures;
+  const bench::InputFactors<float> own(1, world().rank(), 1, 50, 3);
+  std::vector<float> G(150);
+  dsop::dsop<float>(world(), own.view(), {G.data(), 50, 3}, {.algorithm = "allreduce-ring"});
+  OuterProduct<float> layer(world(), {50, 3, 1});
+  const std::size_t first = layer.plan().row_bounds[static_cast<std::size_t>(world().rank())];
+  const std::size_t count = layer.plan().row_bounds[static_cast<std::size_t>(world().rank()) + 1] - first;
+  std::vector<float> rows(count * 3);
+  layer.run_sharded(own.view(), {rows.data(), count, 3});
+  failures.check(std::equal(rows.begin(), rows.end(), G.begin() + static_cast<std::ptrdiff_t>(first * 3)),
+                 "the rows are wrong");
+  for (const char* const algorithm : {"generalized-rabenseifner", "allreduce-ring"}) {
+    std::vector<float> rounded(150);  // small whole numbers lose nothing in 16 bits
+    dsop::dsop<float>(world(), own.view(), {rounded.data(), 50, 3}, {.algorithm = algorithm, .wire = Wire::bf16});
+    failures.check(rounded == G, std::string(algorithm) + " is wrong as bf16");
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
 TEST_CASE("messages longer than MPI's counts travel in pieces") {
   // 60 bytes is no multiple of a double's size, and far below what these messages have.
   Failures failures;

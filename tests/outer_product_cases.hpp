@@ -169,14 +169,12 @@ std::string different_bits(Transport& transport, const std::string& algorithm, s
   return "";
 }
 
-/// The algorithms that `ranks` ranks can use, each with its parameter left open and with the first, the middle and the
-/// last of the values that the planner considers.
-inline std::vector<std::string> usable_algorithms(int ranks, bool native_collectives) {
-  Problem problem{.rows = 64, .columns = 64, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(ranks), 1)};
-  problem.native_collectives = native_collectives;
+/// The algorithms that can serve, each with its parameter left open and with the first, the middle and the last of the
+/// values that the planner considers.
+inline std::vector<std::string> usable_algorithms(const Problem& problem) {
   std::vector<std::string> names;
   for (const OuterProductAlgorithm& algorithm : outer_product_algorithms()) {
-    if (!algorithm.unsupported(algorithm, problem).empty()) continue;
+    if (!why_unsupported(algorithm, problem).empty()) continue;
     names.push_back(algorithm.name);
     if (algorithm.parameter.name.empty()) continue;
     const std::vector<double> values = algorithm.parameter.values(algorithm, problem);
@@ -184,6 +182,13 @@ inline std::vector<std::string> usable_algorithms(int ranks, bool native_collect
       names.push_back(algorithm_text(algorithm, value));
   }
   return names;
+}
+
+/// Those that `ranks` ranks, each on a node of its own, can use.
+inline std::vector<std::string> usable_algorithms(int ranks, bool native_collectives) {
+  Problem problem{.rows = 64, .columns = 64, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(ranks), 1)};
+  problem.native_collectives = native_collectives;
+  return usable_algorithms(problem);
 }
 
 inline std::vector<std::string> usable_algorithms(const Transport& transport) {

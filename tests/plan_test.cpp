@@ -141,6 +141,15 @@ TEST_CASE("a measured winner is taken for its problem and nearly such ones") {
   CHECK(make_plan(problem(1000, 1000, 5, 10), machine).reason.starts_with("least predicted time"));
   CHECK(make_plan(problem(2000, 1000, 4, 10), machine).reason.starts_with("least predicted time"));
   CHECK(make_plan(problem(1000, 1000, 4, 10), machine, "allgather").algorithm_name() == "allgather");
+  machine.winners[0].algorithm = "hierarchical";  // measured where ranks share nodes
+  CHECK(make_plan(problem(1000, 1000, 4, 10), machine).algorithm_name() == "allreduce-rabenseifner");
+  Problem other = problem(1000, 1000, 4, 10);
+  other.nodes = {0, 0, 2, 2};
+  CHECK(make_plan(other, machine).algorithm_name() == "hierarchical");
+  other.wire = Wire::bf16;
+  CHECK(make_plan(other, machine).reason.starts_with("least predicted time"));
+  other.sharded = true;
+  CHECK(make_plan(other, machine).reason.starts_with("least predicted time"));
   machine.winners = {{1000, 1000, 10, 4, DataType::f32, "fastest"}};
   CHECK_THROWS_WITH(make_plan(problem(1000, 1000, 4, 10), machine), Catch::Contains("winners is fastest"));
 }
@@ -149,7 +158,7 @@ TEST_CASE("what runs inside the MPI library is taken where it was measured to wi
   Problem gradient = problem(1000, 1000, 8, 1000);
   gradient.native_collectives = true;
   Machine machine;
-  CHECK(make_plan(gradient, machine).algorithm_name() == "allreduce-ring");
+  CHECK(make_plan(gradient, machine).algorithm_name() == "allreduce-ring-pipelined");
   CHECK(make_plan(gradient, machine).candidates.size() ==
         make_plan(gradient, machine, "allreduce-mpi").candidates.size());
   machine.winners = {{1000, 1000, 1000, 8, DataType::f32, "allreduce-mpi"}};

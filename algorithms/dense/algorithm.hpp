@@ -37,6 +37,7 @@ struct DenseAlgorithm {
   Cost (*cost)(const DenseProblem&, const Machine&, double parameter);
   std::size_t (*workspace_elements)(const DenseProblem&, double parameter);
   TypedRun<DenseCall> run;
+  void (*run_bf16)(DenseCall<float>&) = nullptr;  ///< parts travel as bf16, sums stay in f32; null: it can't
 };
 
 const Registry<DenseAlgorithm>& dense_algorithms();

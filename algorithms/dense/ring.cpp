@@ -5,11 +5,13 @@
 //      sum is x_b + x_(b+1) + ... in the ring's order, whoever adds; rank r ends with all of block r + 1.
 //   2. P - 1 steps: the sums go round once more.
 //
+// As bf16, a partial sum is rounded each time it is passed on, P - 1 times, and the sum once; it is added to in f32.
 // Cost: 2 (P-1) messages; 2 (P-1)/P N words, any P; (P-1)/P N additions.
 #include <algorithm>
 
 #include "dense/algorithm.hpp"
 #include "kernels/add.hpp"
+#include "kernels/bf16.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/ring.hpp"
 
@@ -34,6 +36,24 @@ void run(DenseCall<T>& call) {
   patterns::ring_allgather(call.transport, ring.rank + 1, block);
 }
 
+void run_bf16(DenseCall<float>& call) {
+  using kernels::Bf16;
+  const Ring ring(call.transport);
+  const Blocks blocks(call.data.size(), ring.size);
+  const std::span<Bf16> wire(reinterpret_cast<Bf16*>(call.workspace.data()), call.data.size());
+  const auto block = [&](int b) { return blocks.of(call.data, ring.wrap(b)); };
+  const auto on_wire = [&](int b) { return blocks.of(wire, ring.wrap(b)); };
+
+  for (int s = 0; s < ring.size - 1; ++s) {
+    kernels::round_to_bf16(on_wire(ring.rank - s), block(ring.rank - s));
+    call.transport.sendrecv(on_wire(ring.rank - s), ring.right(), on_wire(ring.rank - s - 1), ring.left());
+    kernels::add_widened(block(ring.rank - s - 1), on_wire(ring.rank - s - 1));
+  }
+  kernels::round_to_bf16(on_wire(ring.rank + 1), block(ring.rank + 1));
+  patterns::ring_allgather(call.transport, ring.rank + 1, on_wire);
+  kernels::widen(call.data, wire);
+}
+
 Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const int P = problem.ranks;
   const std::size_t N = problem.elements;
@@ -44,12 +64,19 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
 
   Cost cost;
   cost.messages = 2 * static_cast<std::size_t>(P - 1);
-  cost.bytes = (2 * N - fewest_not_sent) * bytes_of(problem.type);
+  cost.bytes = (2 * N - fewest_not_sent) * bytes_on_wire(problem);
   const auto steps = static_cast<double>(P - 1);
   cost.flops = steps * static_cast<double>(N) / P;
-  cost.communication_seconds = 2 * steps * machine.message_seconds(blocks.largest() * bytes_of(problem.type));
+  cost.communication_seconds = 2 * steps * machine.message_seconds(blocks.largest() * bytes_on_wire(problem));
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
+  if (problem.wire == Wire::bf16)  // of N elements rounded and N widened, six bytes each
+    cost.arithmetic_seconds += machine.memory_seconds(12 * static_cast<double>(N));
   return cost;
+}
+
+std::size_t workspace_elements(const DenseProblem& problem, double) {
+  if (problem.wire == Wire::bf16) return (problem.elements + 1) / 2;
+  return Blocks(problem.elements, problem.ranks).largest();
 }
 
 }  // namespace
@@ -59,8 +86,9 @@ DenseAlgorithm ring() {
           .summary = "reduce-scatter and allgather round a ring; least volume for every P",
           .source = "Patarasuk and Yuan 2009, section 3",
           .cost = cost,
-          .workspace_elements = [](const DenseProblem& p, double) { return Blocks(p.elements, p.ranks).largest(); },
-          .run = {run<float>, run<double>}};
+          .workspace_elements = workspace_elements,
+          .run = {run<float>, run<double>},
+          .run_bf16 = run_bf16};
 }
 
 }  // namespace dsop::dense

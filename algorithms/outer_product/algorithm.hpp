@@ -39,10 +39,13 @@ struct OuterProductAlgorithm {
   const AllgatherAlgorithm* exchange = nullptr;  ///< how factors are gathered; null: the cheapest way
   bool sends_gradient = true;  ///< parts of G travel, so a G with gaps, or to be added to, is made aside
   bool takes_sparse = false;   ///< otherwise sees a problem without sparsity, and is given `own` in full
+  bool sends_bf16 = false;     ///< and can travel as bf16, if the problem's wire says so
   std::string (*unsupported)(const OuterProductAlgorithm&, const Problem&) =
       [](const OuterProductAlgorithm&, const Problem&) { return std::string(); };
   Parameter<OuterProductAlgorithm, Problem> parameter = {};
   Cost (*cost)(const OuterProductAlgorithm&, const Problem&, const Machine&, double parameter);
+  /// Of the allgather of factors; null: every rank's pairs are a block.
+  AllgatherProblem (*factor_blocks)(const Problem&) = nullptr;
   /// Of the allgather of parts of G, if it makes one.
   AllgatherProblem (*gradient_blocks)(const Problem&, double parameter) = nullptr;
   /// Of the allgathers of segments, of factors or of G, if it makes such one after the other.
@@ -56,15 +59,19 @@ struct OuterProductAlgorithm {
 
 const Registry<OuterProductAlgorithm>& outer_product_algorithms();
 
+/// Empty if the algorithm can serve, else the reason: its own, or that the problem's wire is not for it.
+std::string why_unsupported(const OuterProductAlgorithm& algorithm, const Problem& problem);
+
 /// An algorithm as a caller names it: "ring" or, with its parameter, "ring-pipelined(8)".
 struct NamedAlgorithm {
   const OuterProductAlgorithm* algorithm;
   std::optional<double> parameter;
 };
 
-/// Throws ArgumentError, listing the known names, if `text` does not name one, or if its number can't be read;
-/// `argument` is what the error calls it.
-NamedAlgorithm parse_algorithm(const std::string& text, const std::string& argument = "algorithm");
+/// Throws ArgumentError, listing the known names, if `text` does not name one of `known`, or if its number can't be
+/// read; `argument` is what the error calls it.
+NamedAlgorithm parse_algorithm(const std::string& text, const std::string& argument = "algorithm",
+                               const Registry<OuterProductAlgorithm>& known = outer_product_algorithms());
 
 /// "ring-pipelined(8)"; just the name where the algorithm leaves nothing open.
 std::string algorithm_text(const OuterProductAlgorithm& algorithm, double parameter);

@@ -4,13 +4,15 @@
 //   2. The matrices are summed as vectors of n m elements.
 //
 // Cost: that of the dense algorithm for n m elements, and 2 k n m flops.
+#include <type_traits>
+
 #include "outer_product/pairs.hpp"
 
 namespace dsop::outer_product {
 namespace {
 
 DenseProblem vector_of(const Problem& problem) {
-  return {problem.rows * problem.columns, problem.ranks(), problem.type, problem.native_collectives};
+  return {problem.rows * problem.columns, problem.ranks(), problem.type, problem.native_collectives, problem.wire};
 }
 
 // The elements of G that `x` covers: up to two parts of rows, and the whole rows between them.
@@ -41,6 +43,8 @@ void run(OuterProductCall<T>& call) {
   DenseCall<T> sum{call.transport, std::span<T>(G.data, G.rows * G.columns), call.workspace.first(elements),
                    call.plan.parameter, make};
   if (!dense.asks_for_elements) product<T>(call, own_pairs(call), 0, G, false);
+  if constexpr (std::is_same_v<T, float>)
+    if (call.plan.problem.wire == Wire::bf16) return dense.run_bf16(sum);
   dense.run(sum);
 }
 
@@ -76,6 +80,7 @@ OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense) {
       .source = dense.source,
       .dense = &dense,
       .takes_sparse = !dense.asks_for_elements,
+      .sends_bf16 = dense.run_bf16 != nullptr,
       .unsupported = [](const OuterProductAlgorithm& self,
                         const Problem& problem) { return self.dense->unsupported(vector_of(problem)); },
       .parameter = {

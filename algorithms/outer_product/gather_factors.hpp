@@ -47,6 +47,13 @@ inline std::size_t gathered_elements(const Problem& problem) {
   return problem.total_pairs() * (problem.rows + problem.columns);
 }
 
+/// Copies own pairs to the rows of `gathered` from row `first` on: [a_p | b_p].
+template <class T>
+void pack_pairs(const Factors<T>& own, MatrixView<T> gathered, std::size_t first) {
+  for (std::size_t p = 0; p < own.a.rows; ++p)
+    std::copy_n(own.b.row(p), own.b.columns, std::copy_n(own.a.row(p), own.a.columns, gathered.row(first + p)));
+}
+
 /// Gathers all K pairs at the start of the workspace, one pair a row: [a_p | b_p], so that a rank's factors are one
 /// message and all A and all B are matrices with K rows. Returns views of them. Takes gathered_elements().
 template <class T>
@@ -57,11 +64,7 @@ Factors<T> gather_factors(OuterProductCall<T>& call) {
   const int r = call.transport.rank();
   const MatrixView<T> gathered(call.workspace.data(), bounds.back(), n + m);
 
-  for (std::size_t p = 0; p < call.own.a.rows; ++p) {
-    T* const pair = gathered.row(bounds[static_cast<std::size_t>(r)] + p);
-    std::copy_n(call.own.a.row(p), n, pair);
-    std::copy_n(call.own.b.row(p), m, pair + n);
-  }
+  pack_pairs(call.own, gathered, bounds[static_cast<std::size_t>(r)]);
   allgather(call.transport, call.plan.factors, std::span(gathered.data, bounds.back() * (n + m)));
   return {gathered.column_range(0, n), gathered.column_range(n, m)};
 }

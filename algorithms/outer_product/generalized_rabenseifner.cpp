@@ -8,6 +8,7 @@
 // Cost: that of two allgathers, (P-1) k (n+m) + (P-1)/P n m words; 2 k n m flops.
 #include "outer_product/pairs.hpp"
 #include "outer_product/row_blocks.hpp"
+#include "outer_product/share_parts.hpp"
 
 namespace dsop::outer_product {
 namespace {
@@ -22,7 +23,7 @@ void run(OuterProductCall<T>& call) {
   const Pairs<T> all = gather_pairs(call);
 
   product<T>(call, all, rows.offset(r), G.row_range(rows.offset(r), rows.size(r)), false);
-  allgather(call.transport, call.plan.gradient, std::span(G.data, G.rows * G.columns));
+  share_parts(call, call.transport, std::span<T>(G.data, G.rows * G.columns));
 }
 
 AllgatherProblem gradient_blocks(const Problem& problem, double) {
@@ -42,12 +43,15 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
     cost.raise_to(gather_factors.sent(factors, r) + gather_parts.sent(parts, r));
   cost.flops = product.flops(rows);
   cost.communication_seconds = gather_factors.seconds(factors, machine) + gather_parts.seconds(parts, machine);
-  cost.arithmetic_seconds = product.seconds(machine, rows);
+  cost.arithmetic_seconds =
+      product.seconds(machine, rows) +
+      conversion_seconds(problem, machine, rows * problem.columns, problem.rows * problem.columns);
   return cost;
 }
 
 std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double) {
-  return gathered_pairs_elements(problem, Blocks(problem.rows, problem.ranks()).largest());
+  return gathered_pairs_elements(problem, Blocks(problem.rows, problem.ranks()).largest()) +
+         wire_elements(problem, problem.rows * problem.columns);
 }
 
 }  // namespace
@@ -57,6 +61,7 @@ OuterProductAlgorithm generalized_rabenseifner() {
           .summary = "everybody gets all factors, makes its rows of G, and sends them round",
           .source = "Enderlin et al. 2021 (DSOP), the paper's contribution",
           .takes_sparse = true,
+          .sends_bf16 = true,
           .cost = cost,
           .gradient_blocks = gradient_blocks,
           .workspace_elements = workspace_elements,

@@ -10,8 +10,8 @@
 // Cost: P - 1 messages and those of the allgather; about k (P-1) (n/p_r + m/p_c) + (P-1)/P n m words; 2 k n m flops.
 #include "kernels/copy.hpp"
 #include "kernels/outer_product.hpp"
-#include "outer_product/gather_factors.hpp"
 #include "outer_product/scatter_factors.hpp"
+#include "outer_product/share_parts.hpp"
 
 namespace dsop::outer_product {
 namespace {
@@ -30,15 +30,17 @@ void run(OuterProductCall<T>& call) {
   const MatrixView<T> G = call.gradient;
   const Grid grid = grid_of(problem, call.plan.parameter);
   const std::size_t packed = packed_elements(problem, grid);
-  const std::span<T> parts = packed > 0 ? call.workspace.last(packed) : std::span<T>(G.data, G.rows * G.columns);
+  const std::span<T> parts = packed > 0 ? call.workspace.subspan(scattered_elements(problem, grid), packed)
+                                        : std::span<T>(G.data, G.rows * G.columns);
   const auto part = [&](int r) {
-    const std::size_t offset = call.plan.gradient.problem.bounds_bytes[static_cast<std::size_t>(r)] / sizeof(T);
+    const std::size_t offset =
+        call.plan.gradient.problem.bounds_bytes[static_cast<std::size_t>(r)] / bytes_on_wire(problem);
     return MatrixView<T>(parts.data() + offset, grid.rows(r), grid.columns(r));
   };
 
   const Factors<T> needed = scatter_factors(call, grid);
   kernels::product<T>(needed.a, needed.b, part(call.transport.rank()), call.scale, false);
-  allgather(call.transport, call.plan.gradient, parts);
+  share_parts(call, call.transport, parts);
   for (int r = 0; packed > 0 && r < problem.ranks(); ++r)
     kernels::copy<T>(part(r),
                      G.row_range(grid.first_row(r), grid.rows(r)).column_range(grid.first_column(r), grid.columns(r)));
@@ -48,7 +50,7 @@ AllgatherProblem gradient_blocks(const Problem& problem, double p_r) {
   const Grid grid = grid_of(problem, p_r);
   AllgatherProblem blocks{{0}, problem.native_collectives};
   for (int r = 0; r < problem.ranks(); ++r)
-    blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() + grid.rows(r) * grid.columns(r) * bytes_of(problem.type));
+    blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() + grid.rows(r) * grid.columns(r) * bytes_on_wire(problem));
   return blocks;
 }
 
@@ -66,13 +68,15 @@ Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& m
   cost.flops = 2 * K * rows * columns;
   cost.communication_seconds = scatter_seconds(problem, grid, machine) + gather_parts.seconds(parts, machine);
   cost.arithmetic_seconds =
-      machine.product_seconds(rows, columns, K, problem.type) + machine.memory_seconds(2 * copied_bytes);
+      machine.product_seconds(rows, columns, K, problem.type) + machine.memory_seconds(2 * copied_bytes) +
+      conversion_seconds(problem, machine, grid.most_rows() * grid.most_columns(), problem.rows * problem.columns);
   return cost;
 }
 
 std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double p_r) {
   const Grid grid = grid_of(problem, p_r);
-  return scattered_elements(problem, grid) + packed_elements(problem, grid);
+  return scattered_elements(problem, grid) + packed_elements(problem, grid) +
+         wire_elements(problem, problem.rows * problem.columns);
 }
 
 std::vector<double> divisors_of_ranks(const OuterProductAlgorithm&, const Problem& problem) {
@@ -94,6 +98,7 @@ OuterProductAlgorithm generalized_rabenseifner_scattered() {
   return {.name = "generalized-rabenseifner-scattered",
           .summary = "the same in a grid of owners, each of which gets only the parts of the factors that it needs",
           .source = "Enderlin et al. 2021 (DSOP), future work (all-scatter)",
+          .sends_bf16 = true,
           .parameter = {.name = "rows of the grid of owners", .values = divisors_of_ranks, .expected = expected},
           .cost = cost,
           .gradient_blocks = gradient_blocks,

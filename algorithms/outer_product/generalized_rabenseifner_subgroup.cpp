@@ -12,7 +12,7 @@
 
 #include "outer_product/pairs.hpp"
 #include "outer_product/row_blocks.hpp"
-#include "transport/rank_range.hpp"
+#include "transport/subset.hpp"
 
 namespace dsop::outer_product {
 namespace {
@@ -28,7 +28,8 @@ void run(OuterProductCall<T>& call) {
   const Pairs<T> all = gather_pairs(call);
 
   product<T>(call, all, rows.offset(i), G.row_range(rows.offset(i), rows.size(i)), false, call.plan.shared_method);
-  RankRange group(call.transport, call.transport.rank() - i, g);
+  const int first = call.transport.rank() - i;
+  Subset group(call.transport, i, g, [first](int rank) { return first + rank; });
   allgather(group, call.plan.gradient, std::span(G.data, G.rows * G.columns));
 }
 

@@ -8,12 +8,13 @@
 
 namespace dsop {
 
-NamedAlgorithm parse_algorithm(const std::string& text, const std::string& argument) {
+NamedAlgorithm parse_algorithm(const std::string& text, const std::string& argument,
+                               const Registry<OuterProductAlgorithm>& known) {
   const std::size_t bracket = text.find('(');
   const std::string name = text.substr(0, bracket);
-  const OuterProductAlgorithm* const algorithm = outer_product_algorithms().find(name);
+  const OuterProductAlgorithm* const algorithm = known.find(name);
   if (algorithm == nullptr)
-    throw ArgumentError(argument + " is " + text + ", expected auto or one of " + outer_product_algorithms().names());
+    throw ArgumentError(argument + " is " + text + ", expected auto or one of " + known.names());
   if (bracket == std::string::npos) return {algorithm, std::nullopt};
 
   const std::string& parameter = algorithm->parameter.name;

@@ -2,6 +2,8 @@
 
 #include <dsop/algorithms.hpp>
 
+#include "sharded/algorithm.hpp"
+
 namespace dsop {
 
 namespace outer_product {
@@ -14,6 +16,8 @@ OuterProductAlgorithm generalized_rabenseifner_scattered();
 OuterProductAlgorithm generalized_rabenseifner_pipelined();
 OuterProductAlgorithm generalized_rabenseifner_subgroup();
 OuterProductAlgorithm rabenseifner_gather();
+OuterProductAlgorithm replicated_rabenseifner();
+OuterProductAlgorithm hierarchical();
 OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense);
 }  // namespace outer_product
 
@@ -28,6 +32,8 @@ const Registry<OuterProductAlgorithm>& outer_product_algorithms() {
         outer_product::generalized_rabenseifner_pipelined(),
         outer_product::generalized_rabenseifner_subgroup(),
         outer_product::rabenseifner_gather(),
+        outer_product::replicated_rabenseifner(),
+        outer_product::hierarchical(),
     };
     for (const AllgatherAlgorithm& exchange : allgather_algorithms())
       algorithms.push_back(outer_product::allgather_over(exchange));
@@ -44,6 +50,7 @@ std::vector<AlgorithmDescription> describe_algorithms() {
       lines.push_back({family, algorithm.name, algorithm.summary, algorithm.source});
   };
   append("outer-product", outer_product_algorithms());
+  append("sharded", sharded_algorithms());
   append("dense", dense_algorithms());
   append("allgather", allgather_algorithms());
   return lines;

@@ -15,7 +15,7 @@ inline AllgatherProblem row_blocks(const Problem& problem, std::size_t rows, int
   const patterns::Blocks blocks(rows, owners);
   AllgatherProblem parts{{0}, problem.native_collectives};
   for (int owner = 1; owner <= owners; ++owner)
-    parts.bounds_bytes.push_back(blocks.offset(owner) * problem.columns * bytes_of(problem.type));
+    parts.bounds_bytes.push_back(blocks.offset(owner) * problem.columns * bytes_on_wire(problem));
   return parts;
 }
 

@@ -1,6 +1,7 @@
 // The local arithmetic, charged at the stated rates. Its results are made only where memory is real, in the plainest
 // way.
 #include "kernels/add.hpp"
+#include "kernels/bf16.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/outer_product.hpp"
 #include "kernels/sparse_product.hpp"
@@ -105,6 +106,28 @@ void copy(MatrixView<const T> from, MatrixView<T> to) {
   simulated::charge(simulation.machine.memory_seconds(2.0 * static_cast<double>(from.rows * from.columns * sizeof(T))));
   if (simulation.folded) return;
   for (std::size_t i = 0; i < from.rows; ++i) std::copy_n(from.row(i), from.columns, to.row(i));
+}
+
+// A pass over `elements` of bf16, with so many accesses to a float for each. Returns whether memory is real.
+static bool charge_conversion(std::size_t elements, double accesses_f32) {
+  const simulated::Simulation& simulation = simulated::simulation();
+  simulated::charge(simulation.machine.memory_seconds((2 + 4 * accesses_f32) * static_cast<double>(elements)));
+  return !simulation.folded;
+}
+
+void round_to_bf16(std::span<Bf16> out, std::span<const float> in) {
+  if (!charge_conversion(out.size(), 1)) return;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = rounded(in[i]);
+}
+
+void widen(std::span<float> out, std::span<const Bf16> in) {
+  if (!charge_conversion(out.size(), 1)) return;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = widened(in[i]);
+}
+
+void add_widened(std::span<float> sum, std::span<const Bf16> in) {
+  if (!charge_conversion(sum.size(), 2)) return;
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += widened(in[i]);
 }
 
 template <class T>

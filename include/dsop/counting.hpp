@@ -19,14 +19,14 @@ struct Traffic {
 };
 
 /// Hands everything on to another transport, which must outlive it, and counts what its rank sends. The exchange of
-/// headers that opens each call is counted apart. What native collectives send can't be
-/// seen.
+/// headers that opens each call is counted apart. What native collectives send can't be seen.
 class CountingTransport final : public Transport {
  public:
   explicit CountingTransport(Transport& inner) : inner_(inner) {}
 
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
+  int node() const override { return inner_.node(); }
   std::string name() const override { return inner_.name(); }
   Machine default_machine() const override { return inner_.default_machine(); }
   bool has_native_collectives() const override { return inner_.has_native_collectives(); }

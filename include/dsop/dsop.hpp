@@ -47,6 +47,12 @@ struct Options {
   /// Looks for zeros in dense factors, and sends and multiplies those without them where that is less to send. Off by
   /// default: it takes a pass over the factors, and a plan for each new number of non-zeros. Each rank's own affair.
   bool find_zeros = false;
+  /// bf16: parts of G that travel are rounded to 16 bits, half the bytes; sums stay in f32, and algorithms that send no
+  /// gradient round nothing. Only for f32, and with the algorithms that can. Every rank has the same, rounded bits.
+  /// Error of an element g = scale sum a b, beside that of f32: 2^-8 |g| where its owner makes all of it (the
+  /// generalized and replicated algorithms: one rounding); P 2^-8 (1 + 2^-8)^(P-1) |scale| sum |a b| where sums travel
+  /// (allreduce-ring: P roundings one after the other). Beyond 3.39e38 a value becomes infinite.
+  Wire wire = Wire::full;
 };
 
 /// Sets `gradient` (n x m) on every rank to scale times the sum over all ranks of a^T b, the same bits on each (with
@@ -111,6 +117,12 @@ class OuterProduct {
   /// waited for (Plan::runs_at_wait).
   [[nodiscard]] Pending start(const Factors<T>& factors, MatrixView<T> gradient);
   [[nodiscard]] Pending start(const SparseFactors<T>& factors, MatrixView<T> gradient);
+
+  /// As run(), but leaves this rank, r, only its rows of G, plan().row_bounds[r] .. plan().row_bounds[r + 1] of the
+  /// whole, in `own_rows`: for optimisers whose state is sharded. Sends factors and no gradient, in whichever way is
+  /// cheapest; Options::algorithm, wire and find_zeros play no part. Row bounds depend on shape and ranks only, and
+  /// rows may be none. Turning from run() to run_sharded(), or back, takes a new plan.
+  void run_sharded(const Factors<T>& factors, MatrixView<T> own_rows);
 
   /// The plan of the last run (before any: of the shape). Waits for this layer's started calls.
   const Plan& plan() const;

@@ -60,6 +60,8 @@ struct Plan {
   std::vector<Exchange> segments = {};        ///< of factors or of G, where the algorithm gathers these in segments
   ProductMethod shared_method = {};           ///< for products that several ranks make of the same elements
   std::vector<std::size_t> pair_bounds = {};  ///< rank r's pairs are pair_bounds[r] .. pair_bounds[r + 1]
+  std::vector<std::size_t> row_bounds = {};   ///< rank r's rows of a sharded G are row_bounds[r] .. row_bounds[r + 1]
+  std::vector<int> leaders = {};              ///< the lowest rank of each node; empty if no two ranks share one
   std::size_t workspace_bytes = 0;
   bool runs_at_wait = false;  ///< a started call runs when it is waited for: some rank's transport allows no thread
   std::vector<Candidate> candidates = {};  ///< all known algorithms, fastest first, unsupported last
@@ -72,8 +74,9 @@ struct Plan {
 /// Several lines: the problem, the choice and its reason, the predicted times of all, what can't serve and why.
 std::ostream& operator<<(std::ostream& out, const Plan& plan);
 
-/// The plan for a problem, without communicating. `algorithm` is a name, perhaps with its parameter, or "auto". Throws
-/// ArgumentError when the name is unknown (the text lists the known ones), when it can't serve, or when sizes overflow.
+/// The plan for a problem, without communicating. `algorithm` is a name, perhaps with its parameter, or "auto"; for a
+/// sharded problem a name of the family "sharded". Throws ArgumentError when the name is unknown (the text lists the
+/// known ones), when it can't serve, or when sizes overflow.
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm = "auto",
                ProductMethod shared_method = {});
 

@@ -18,6 +18,13 @@ constexpr std::string_view name(DataType type) {
   return type == DataType::f32 ? "f32" : "f64";
 }
 
+/// How the parts of G that travel are written: as they are, or as bf16, the upper half of a float.
+enum class Wire : unsigned char { full, bf16 };
+
+constexpr std::string_view name(Wire wire) {
+  return wire == Wire::full ? "full" : "bf16";
+}
+
 template <class T>
 constexpr DataType data_type = std::is_same_v<T, float> ? DataType::f32 : DataType::f64;
 
@@ -38,6 +45,9 @@ struct Problem {
   DataType type = DataType::f32;
   bool staged_result = false;       ///< some rank adds to its gradient or has gaps in it: G is made aside, then added
   bool native_collectives = false;  ///< the transport has the MPI library's own MPI_Allreduce
+  Wire wire = Wire::full;           ///< of the parts of G that travel
+  bool sharded = false;             ///< each rank keeps only its own rows of G
+  std::vector<int> nodes = {};      ///< the lowest rank of each rank's node; empty: no two ranks share one
   std::vector<Sparsity> sparsity = {};  ///< of each rank; empty where all are dense
   bool sparse_product = false;          ///< only what is not zero is multiplied; make_plan() decides by cost
   bool rows_only = false;               ///< the result are the rows of G that are not all zero; of `allgather` alone
@@ -55,7 +65,13 @@ struct DenseProblem {
   int ranks = 1;
   DataType type = DataType::f32;
   bool native_collectives = false;
+  Wire wire = Wire::full;
 };
+
+template <class AnyProblem>
+std::size_t bytes_on_wire(const AnyProblem& problem) {
+  return problem.wire == Wire::bf16 ? 2 : bytes_of(problem.type);
+}
 
 /// Rank r gives block r, and every rank ends with all: bytes bounds_bytes[r] .. bounds_bytes[r + 1] of one array.
 /// Blocks differ in size and may be empty.

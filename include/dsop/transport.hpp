@@ -50,6 +50,8 @@ class Transport {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// The lowest rank that shares this rank's node: its memory, where messages cost least.
+  virtual int node() const { return rank(); }
   virtual std::string name() const = 0;
   /// The machine to plan for when the caller describes none.
   virtual Machine default_machine() const = 0;

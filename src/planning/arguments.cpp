@@ -71,6 +71,15 @@ void check_options(const Options& options) {
     refuse("scale", options.scale, "a finite number in " + std::string(name(data_type<T>)));
   if (options.machine) check_machine(*options.machine);
   if (options.algorithm != "auto") parse_algorithm(options.algorithm);
+  if (options.wire == Wire::bf16 && data_type<T> != DataType::f32)
+    refuse("wire", name(options.wire), "full for gradients in " + std::string(name(data_type<T>)));
+}
+
+template <class T>
+void check_apart(const std::string& result, const MatrixView<T>& view, const SparseFactors<T>& factors) {
+  const auto overlaps = [&](const auto& factor) { return overlap<T>(view, factor); };
+  if (std::visit(overlaps, factors.a) || std::visit(overlaps, factors.b))
+    throw ArgumentError(result + " overlaps the factors' range of memory, expected one of its own");
 }
 
 }  // namespace
@@ -88,9 +97,21 @@ void check_arguments(const SparseFactors<T>& factors, const MatrixView<T>& gradi
       refuse("gradient.columns", gradient.columns, "the layer's " + std::to_string(promised->columns));
     check_promise(factors, *promised);
   }
-  const auto overlaps = [&](const auto& view) { return overlap<T>(gradient, view); };
-  if (std::visit(overlaps, factors.a) || std::visit(overlaps, factors.b))
-    throw ArgumentError("gradient overlaps the factors' range of memory, expected one of its own");
+  check_apart("gradient", gradient, factors);
+}
+
+template <class T>
+void check_sharded_arguments(const SparseFactors<T>& factors, const MatrixView<T>& own_rows, const Options& options,
+                             const Shape& promised, std::size_t count) {
+  check_options<T>(options);
+  check_view("own_rows", own_rows);
+  check_factors(factors, {"the layer's rows = ", promised.rows}, {"the layer's columns = ", promised.columns});
+  if (own_rows.rows != count)
+    refuse("own_rows.rows", own_rows.rows, std::to_string(count) + ", this rank's rows by plan().row_bounds");
+  if (own_rows.columns != promised.columns)
+    refuse("own_rows.columns", own_rows.columns, "the layer's " + std::to_string(promised.columns));
+  check_promise(factors, promised);
+  check_apart("own_rows", own_rows, factors);
 }
 
 template <class T>
@@ -117,6 +138,11 @@ template void check_arguments(const SparseFactors<double>&, const MatrixView<dou
 
 template void check_row_arguments(const SparseFactors<float>&, const Options&, const Shape&);
 template void check_row_arguments(const SparseFactors<double>&, const Options&, const Shape&);
+
+template void check_sharded_arguments(const SparseFactors<float>&, const MatrixView<float>&, const Options&,
+                                      const Shape&, std::size_t);
+template void check_sharded_arguments(const SparseFactors<double>&, const MatrixView<double>&, const Options&,
+                                      const Shape&, std::size_t);
 
 template void check_shape<float>(const Shape&, const Options&);
 template void check_shape<double>(const Shape&, const Options&);

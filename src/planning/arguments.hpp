@@ -10,6 +10,10 @@ namespace dsop {
 template <class T>
 void check_arguments(const SparseFactors<T>& factors, const MatrixView<T>& gradient, const Options& options,
                      const Shape* promised);
+/// The same for the calling rank's `count` rows of a gradient of the promised shape.
+template <class T>
+void check_sharded_arguments(const SparseFactors<T>& factors, const MatrixView<T>& own_rows, const Options& options,
+                             const Shape& promised, std::size_t count);
 /// The same where there is no gradient.
 template <class T>
 void check_row_arguments(const SparseFactors<T>& factors, const Options& options, const Shape& promised);

@@ -4,12 +4,14 @@
 #include <cstdlib>
 #include <limits>
 #include <new>
+#include <set>
 
 #include "kernels/add.hpp"
 #include "kernels/blas_info.hpp"
 #include "kernels/outer_product.hpp"
 #include "kernels/threads.hpp"
 #include "outer_product/gather_rows.hpp"
+#include "patterns/blocks.hpp"
 #include "planning/arguments.hpp"
 #include "planning/call_state.hpp"
 #include "sparse/factor.hpp"
@@ -85,10 +87,12 @@ Header make_header(Transport& transport, std::uint64_t object, Operation operati
   header.common.operation = operation;
   header.common.accumulate = options.accumulate;
   header.common.scale = options.scale;
+  header.common.wire = options.wire;
   options.algorithm.copy(header.common.algorithm.data(), header.common.algorithm.size() - 1);
   const Machine machine = options.machine.value_or(transport.default_machine());
   describe_machine(machine, header.common);
   header.own.threads = static_cast<std::int32_t>(kernels::thread_count());
+  header.own.node = transport.node();
   header.own.instructions = best_instruction_set();
   header.own.staged_result = options.accumulate;
   header.own.allows_progress_thread = transport.allows_progress_thread();
@@ -101,15 +105,19 @@ Problem problem_of(const std::vector<Header>& headers, const Transport& transpor
   const CommonTerms& common = headers[0].common;
   Problem problem{.rows = common.rows, .columns = common.columns, .type = common.type};
   problem.native_collectives = transport.has_native_collectives();
+  problem.wire = common.wire;
+  problem.sharded = common.operation == Operation::sharded_outer_product;
   problem.rows_only = common.operation == Operation::outer_product_rows;
   for (const Header& header : headers) {
     problem.pairs.push_back(header.own.pairs);
     problem.staged_result |= header.own.staged_result;
     problem.sparsity.push_back(header.own.sparsity);
+    problem.nodes.push_back(header.own.node);
   }
   if (!problem.rows_only &&
       std::all_of(headers.begin(), headers.end(), [](const Header& h) { return h.own.sparsity == Sparsity{}; }))
     problem.sparsity.clear();
+  if (std::set(problem.nodes.begin(), problem.nodes.end()).size() == problem.nodes.size()) problem.nodes.clear();
   return problem;
 }
 
@@ -188,6 +196,26 @@ void Executor<T>::run(Transport& transport, const SparseFactors<T>& given, Matri
 }
 
 template <class T>
+void Executor<T>::run_sharded(Transport& transport, const SparseFactors<T>& given, MatrixView<T> own_rows,
+                              const Options& options, const Shape& promised) {
+  const SparseFactors<T> factors = with_sane_strides(given);
+  own_rows = with_sane_stride(own_rows);
+  const std::string error = error_of([&] {
+    const patterns::Blocks rows(promised.rows, transport.size());
+    check_sharded_arguments(factors, own_rows, options, promised, rows.size(transport.rank()));
+  });
+  const WithinCall within_call(transport, Operation::sharded_outer_product, promised.rows, promised.columns,
+                               data_type<T>);
+  Header own = make_header(transport, object_, Operation::sharded_outer_product, options);
+  own.common.rows = promised.rows;
+  own.common.columns = promised.columns;
+  own.own.pairs = sparse::rows_of(factors.a);
+  own.own.staged_result = false;  // the rows are written once, wherever they lie
+  agree_and_plan(transport, own, error, options);
+  compute(transport, factors, own_rows, options);
+}
+
+template <class T>
 GradientRows<T> Executor<T>::run_rows(Transport& transport, const SparseFactors<T>& given, const Options& options,
                                       const Shape& promised) {
   const SparseFactors<T> factors = with_sane_strides(given);
@@ -221,6 +249,7 @@ GradientRows<T> Executor<T>::run_rows(Transport& transport, const SparseFactors<
 template <class T>
 std::string Executor<T>::algorithm_for(Operation operation, const Options& options) const {
   if (operation == Operation::outer_product_rows) return "allgather";
+  if (operation == Operation::sharded_outer_product) return "auto";
   return prepared_ ? prepared_algorithm_ : options.algorithm;
 }
 
@@ -285,7 +314,7 @@ template <class T>
 void Executor<T>::compute(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> gradient,
                           const Options& options) {
   const OuterProductAlgorithm& algorithm = *plan_.algorithm;
-  if (gradient.rows == 0 || gradient.columns == 0) return;
+  if (plan_.problem.rows == 0 || plan_.problem.columns == 0) return;
   const bool sparse = !plan_.problem.sparsity.empty();
   OuterProductCall<T> call{transport,
                            plan_,

@@ -23,6 +23,9 @@ class Executor {
            const Shape* promised);
   GradientRows<T> run_rows(Transport& transport, const SparseFactors<T>& factors, const Options& options,
                            const Shape& promised);
+  /// Leaves this rank its own rows of G alone, of the shape that was promised.
+  void run_sharded(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> own_rows,
+                   const Options& options, const Shape& promised);
   const Plan& plan() const { return plan_; }
 
  private:

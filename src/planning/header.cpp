@@ -59,6 +59,7 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
       {"algorithm", terms.algorithm.data()},
       {"scale", exactly(terms.scale)},
       {"accumulate", terms.accumulate ? "true" : "false"},
+      {"wire", std::string(name(terms.wire))},
       {"machine (latency, overhead, gap, gap per byte, flops, memory, steps)", machine},
       {"the hash of the machine's winners", exactly(terms.winners)},
   };

@@ -14,11 +14,12 @@
 
 namespace dsop {
 
-enum class Operation : std::uint8_t { outer_product, prepare_outer_product, outer_product_rows };
+enum class Operation : std::uint8_t { outer_product, prepare_outer_product, outer_product_rows, sharded_outer_product };
 
 constexpr const char* name(Operation operation) {
   if (operation == Operation::prepare_outer_product) return "preparing an outer product";
-  return operation == Operation::outer_product ? "outer product" : "outer product's rows";
+  if (operation == Operation::outer_product_rows) return "outer product's rows";
+  return operation == Operation::outer_product ? "outer product" : "sharded outer product";
 }
 
 /// What all ranks must say alike.
@@ -28,6 +29,7 @@ struct CommonTerms {
   Operation operation = Operation::outer_product;
   DataType type = DataType::f32;
   bool accumulate = false;
+  Wire wire = Wire::full;
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
   double scale = 1;
@@ -47,6 +49,7 @@ struct OwnTerms {
   Sparsity sparsity = {};     ///< of what it sends
   bool given_sparse = false;  ///< one of its factors or both, whatever it sends
   std::int32_t threads = 1;
+  std::int32_t node = 0;
   InstructionSet instructions = InstructionSet::baseline;
   bool staged_result = false;
   bool strides_fit_blas = true;  ///< OpenBLAS takes 32-bit strides

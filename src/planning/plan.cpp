@@ -40,8 +40,15 @@ const Cost& Plan::cost() const {
 std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
   std::ostringstream out;
   const Problem& problem = plan.problem;
-  out << "G " << problem.rows << " x " << problem.columns << ' ' << name(problem.type) << ", " << problem.total_pairs()
-      << " pairs on " << problem.ranks() << " ranks; machine: " << plan.machine.source << '\n'
+  out << (problem.sharded ? "the ranks' rows of G " : "G ") << problem.rows << " x " << problem.columns << ' '
+      << name(problem.type) << ", " << problem.total_pairs() << " pairs on " << problem.ranks() << " ranks";
+  if (!plan.leaders.empty()) {
+    out << " of " << plan.leaders.size() << (plan.leaders.size() == 1 ? " node" : " nodes") << " (led by";
+    for (const int leader : plan.leaders) out << ' ' << leader;
+    out << ')';
+  }
+  if (problem.wire != Wire::full) out << ", gradient travels as " << name(problem.wire);
+  out << "; machine: " << plan.machine.source << '\n'
       << "uses " << plan.algorithm_text() << ": " << plan.reason << '\n'
       << "workspace " << plan.workspace_bytes
       << " bytes a rank; shared products: " << name(plan.shared_method.instructions)

@@ -9,6 +9,8 @@
 #include "model/checked.hpp"
 #include "outer_product/algorithm.hpp"
 #include "outer_product/pairs.hpp"
+#include "patterns/blocks.hpp"
+#include "sharded/algorithm.hpp"
 
 namespace dsop {
 namespace {
@@ -42,7 +44,7 @@ bool sparse_is_faster(Problem problem, const Machine& machine) {
 // With the best of the parameter's values, or with the one that the caller named.
 Candidate evaluate_best(const OuterProductAlgorithm& algorithm, const NamedAlgorithm& named, const Problem& problem,
                         const Machine& machine) {
-  std::string reason = algorithm.unsupported(algorithm, problem);
+  std::string reason = why_unsupported(algorithm, problem);
   if (!reason.empty()) return {algorithm.name, 0, {}, std::move(reason)};
   if (named.algorithm == &algorithm && named.parameter) return evaluate(algorithm, *named.parameter, problem, machine);
   std::optional<Candidate> best;
@@ -58,10 +60,14 @@ struct Ranked {
   Candidate candidate;
 };
 
+const Registry<OuterProductAlgorithm>& algorithms_for(const Problem& problem) {
+  return problem.sharded ? sharded_algorithms() : outer_product_algorithms();
+}
+
 // By predicted time; what runs inside the MPI library comes last, since its time is a guess.
 std::vector<Ranked> rank_all(const NamedAlgorithm& named, const Problem& problem, const Machine& machine) {
   std::vector<Ranked> ranked;
-  for (const OuterProductAlgorithm& algorithm : outer_product_algorithms())
+  for (const OuterProductAlgorithm& algorithm : algorithms_for(problem))
     ranked.push_back({&algorithm, evaluate_best(algorithm, named, seen_by(algorithm, problem), machine)});
   std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& l, const Ranked& r) {
     const bool possible = l.candidate.unsupported.empty();
@@ -75,7 +81,7 @@ std::vector<Ranked> rank_all(const NamedAlgorithm& named, const Problem& problem
 // Empty if it can serve the problem.
 std::string why_not(const NamedAlgorithm& named, const Problem& problem) {
   const OuterProductAlgorithm& algorithm = *named.algorithm;
-  const std::string reason = algorithm.unsupported(algorithm, problem);
+  const std::string reason = why_unsupported(algorithm, problem);
   if (!reason.empty()) return "algorithm " + algorithm.name + " can't be used: it " + reason;
   if (!named.parameter) return {};
   const std::string expected = algorithm.parameter.expected(*named.parameter, algorithm, problem);
@@ -89,11 +95,11 @@ double ratio(std::size_t left, std::size_t right) {
   return std::max(l / r, r / l);
 }
 
-// What was the fastest for as many ranks and nearly such a problem, if it can serve this one; null if nothing like it
-// was measured, as nothing sparse is.
+// What was the fastest for as many ranks and nearly such a problem, of what can serve; null if nothing like it was
+// measured, as nothing sparse, sharded or rounded is.
 const Winner* measured_winner(const Machine& machine, const Problem& problem) {
   constexpr double nearly = 1.25;
-  if (!problem.sparsity.empty()) return nullptr;
+  if (!problem.sparsity.empty() || problem.sharded || problem.wire != Wire::full) return nullptr;
   const Winner* nearest = nullptr;
   double least_distance = 0;
   for (const Winner& winner : machine.winners) {
@@ -130,7 +136,8 @@ std::size_t workspace_bytes(const Plan& plan) {
 }
 
 void choose_exchanges(Plan& plan) {
-  plan.factors.problem = outer_product::factor_blocks(plan.problem);
+  const auto blocks_of = plan.algorithm->factor_blocks;
+  plan.factors.problem = blocks_of != nullptr ? blocks_of(plan.problem) : outer_product::factor_blocks(plan.problem);
   plan.factors.algorithm = &outer_product::exchange_of(*plan.algorithm, plan.factors.problem, plan.machine);
   if (plan.algorithm->gradient_blocks != nullptr) {
     plan.gradient.problem = plan.algorithm->gradient_blocks(plan.problem, plan.parameter);
@@ -146,10 +153,20 @@ void choose_exchanges(Plan& plan) {
 
 }  // namespace
 
+std::string why_unsupported(const OuterProductAlgorithm& algorithm, const Problem& problem) {
+  if (problem.wire == Wire::bf16 && algorithm.sends_gradient && !algorithm.sends_bf16)
+    return "sends the gradient in full only, and wire is bf16";
+  return algorithm.unsupported(algorithm, problem);
+}
+
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
                ProductMethod shared_method) {
   if (problem.pairs.empty()) throw ArgumentError("problem.pairs is empty, expected one number of pairs a rank");
   check_machine(machine);
+  if (problem.wire == Wire::bf16 && problem.type != DataType::f32)
+    throw ArgumentError("problem.wire is bf16, expected full for gradients in " + std::string(name(problem.type)));
+  if (!problem.nodes.empty() && problem.nodes.size() != problem.pairs.size())
+    throw ArgumentError("problem.nodes has " + std::to_string(problem.nodes.size()) + " numbers, expected one a rank");
   const std::size_t element_bytes = bytes_of(problem.type);
   checked_bytes("rows", {problem.rows, element_bytes});
   checked_bytes("columns", {problem.columns, element_bytes});
@@ -160,8 +177,9 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   Plan plan{.problem = problem, .machine = machine, .shared_method = shared_method};
   const Winner* const winner = algorithm == "auto" ? measured_winner(machine, problem) : nullptr;
   const bool is_named = algorithm != "auto" || winner != nullptr;
-  const NamedAlgorithm named =
-      is_named ? parse_algorithm(winner != nullptr ? winner->algorithm : algorithm) : NamedAlgorithm{};
+  const NamedAlgorithm named = is_named ? parse_algorithm(winner != nullptr ? winner->algorithm : algorithm,
+                                                          "algorithm", algorithms_for(problem))
+                                        : NamedAlgorithm{};
   if (is_named) {
     const std::string reason = why_not(named, problem);
     if (!reason.empty()) throw ArgumentError(reason);
@@ -180,6 +198,10 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
                                   : why_first(plan.candidates);
   plan.pair_bounds.assign(1, 0);
   for (const std::size_t pairs : problem.pairs) plan.pair_bounds.push_back(plan.pair_bounds.back() + pairs);
+  for (int r = 0; r <= problem.ranks(); ++r)
+    plan.row_bounds.push_back(patterns::Blocks(problem.rows, problem.ranks()).offset(r));
+  for (std::size_t r = 0; r < problem.nodes.size(); ++r)
+    if (problem.nodes[r] == static_cast<int>(r)) plan.leaders.push_back(problem.nodes[r]);
   choose_exchanges(plan);
   plan.workspace_bytes = workspace_bytes(plan);
   return plan;

@@ -27,6 +27,16 @@ void for_pieces(std::size_t bytes, std::size_t largest_piece_bytes, Start start)
   } while (offset < bytes);
 }
 
+int lowest_rank_on_node(MPI_Comm communicator, int rank) {
+  MPI_Comm node = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+  int lowest = rank;
+  const int code = MPI_Bcast(&lowest, 1, MPI_INT, 0, node);
+  MPI_Comm_free(&node);
+  check_mpi(code, "MPI_Bcast");
+  return lowest;
+}
+
 }  // namespace
 
 MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes)
@@ -36,6 +46,7 @@ MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_byte
   MPI_Comm_rank(communicator_, &rank_);
   MPI_Comm_size(communicator_, &size_);
   roll_call_.emplace(communicator_);
+  node_ = size_ > 1 ? lowest_rank_on_node(communicator_, rank_) : 0;
 }
 
 MpiTransport::~MpiTransport() {

@@ -27,6 +27,7 @@ class MpiTransport final : public Transport {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  int node() const override { return node_; }
   std::string name() const override { return "mpi"; }
   Machine default_machine() const override { return {}; }
   bool has_native_collectives() const override { return true; }
@@ -61,6 +62,7 @@ class MpiTransport final : public Transport {
   std::size_t largest_piece_bytes_;
   int rank_ = 0;
   int size_ = 1;
+  int node_ = 0;
   Slots<Operation> slots_;
   std::vector<int> counts_;  // of native_allgather, kept so that it allocates once
   std::vector<int> offsets_;

@@ -166,11 +166,12 @@ class Hub {
 
 class ThreadsTransport final : public Transport {
  public:
-  ThreadsTransport(Hub& hub, int rank, int size) : hub_(hub), rank_(rank), size_(size) {}
+  ThreadsTransport(Hub& hub, int rank, int size, int node) : hub_(hub), rank_(rank), size_(size), node_(node) {}
   ~ThreadsTransport() override { end_calls(); }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  int node() const override { return node_; }
   std::string name() const override { return "threads"; }
   Machine default_machine() const override { return default_threads_machine(); }
   void come_to(std::uint64_t position) override { hub_.come_to(position, rank_); }
@@ -220,21 +221,29 @@ class ThreadsTransport final : public Transport {
   Hub& hub_;
   int rank_;
   int size_;
+  int node_;
   Slots<Operation> slots_;
 };
 
 }  // namespace
 
-void run_on_threads(int ranks, const std::function<void(Transport&)>& body, int omp_threads) {
+void run_on_threads(int ranks, const std::function<void(Transport&)>& body, int omp_threads,
+                    const std::vector<int>& nodes) {
   if (ranks < 1) throw ArgumentError("ranks is " + std::to_string(ranks) + ", expected at least 1");
   if (omp_threads < 1) throw ArgumentError("omp_threads is " + std::to_string(omp_threads) + ", expected at least 1");
+  if (!nodes.empty() && nodes.size() != static_cast<std::size_t>(ranks))
+    throw ArgumentError("nodes has " + std::to_string(nodes.size()) + " numbers, expected one for each of " +
+                        std::to_string(ranks) + " ranks");
   Hub hub(ranks);
   std::exception_ptr first_failure;
   std::mutex first_failure_lock;
   const auto run_rank = [&](int rank) {
     kernels::set_thread_count(omp_threads);
     try {
-      ThreadsTransport transport(hub, rank, ranks);
+      const auto of_rank = nodes.empty() ? nodes.end() : nodes.begin() + rank;
+      const int node =
+          nodes.empty() ? rank : static_cast<int>(std::find(nodes.begin(), of_rank, *of_rank) - nodes.begin());
+      ThreadsTransport transport(hub, rank, ranks, node);
       body(transport);
     } catch (const std::exception& failure) {
       const std::lock_guard lock(first_failure_lock);

@@ -1,20 +1,23 @@
-// Some consecutive ranks of a transport, as if there were no others.
+// Some of the ranks of a transport, as if there were no others.
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <dsop/transport.hpp>
 
 namespace dsop {
 
-/// Rank i of it is rank first + i of `inner`, which must outlive it; only these `size` ranks may use it.
-class RankRange final : public Transport {
+/// Rank i of its `size` ranks is rank rank_of(i) of `inner`, which must outlive it; the calling one is its rank `rank`.
+template <class RankOf>
+class Subset final : public Transport {
  public:
-  RankRange(Transport& inner, int first, int size) : inner_(inner), first_(first), size_(size) {}
+  Subset(Transport& inner, int rank, int size, RankOf rank_of)
+      : inner_(inner), rank_(rank), size_(size), rank_of_(std::move(rank_of)) {}
 
-  int rank() const override { return inner_.rank() - first_; }
+  int rank() const override { return rank_; }
   int size() const override { return size_; }
   std::string name() const override { return inner_.name(); }
   Machine default_machine() const override { return inner_.default_machine(); }
@@ -22,10 +25,10 @@ class RankRange final : public Transport {
 
  private:
   Request start_send(std::span<const std::byte> data, int to, Tag tag) override {
-    return start_send_on(inner_, data, first_ + to, tag);
+    return start_send_on(inner_, data, rank_of_(to), tag);
   }
   Request start_receive(std::span<std::byte> data, int from, Tag tag) override {
-    return start_receive_on(inner_, data, first_ + from, tag);
+    return start_receive_on(inner_, data, rank_of_(from), tag);
   }
   // The requests are the inner transport's, so these are never reached through this one.
   bool is_done(std::size_t) override { return true; }
@@ -33,8 +36,9 @@ class RankRange final : public Transport {
   void withdraw(std::size_t) noexcept override {}
 
   Transport& inner_;
-  int first_;
+  int rank_;
   int size_;
+  RankOf rank_of_;
 };
 
 }  // namespace dsop

@@ -1,0 +1,145 @@
+// Hierarchical allgather of the factors: the ranks of a node speak to other nodes with one voice, its lowest rank's.
+// The usual shape of collectives on clusters of multi-core nodes (for example Traff, "Efficient Allgather for Regular
+// SMP-Clusters", 2006), here with factors.
+//
+//   1. The ranks of a node send their factors to its leader.
+//   2. Allgather of the nodes' factors among leaders.
+//   3. The leader sends all factors to the others of its node. A copy within a node costs less than the gradient's
+//      words would, so nobody owns rows:
+//   4. every rank makes the whole G = A^T B, as in the allgather.
+//
+// Pairs lie, and are summed, in the order of nodes, then of ranks; every rank computes every element in the same way
+// (the plan's shared_method).
+// Cost of a leader among N nodes, with q ranks on its own: N - 1 + q - 1 messages; ((N-1) q k + (q-1) P k) (n+m) words,
+// the second part within the node; 2 P k n m flops. The model has one network: seconds charge messages within a node as
+// it charges others, an upper bound.
+#include <algorithm>
+#include <utility>
+
+#include "kernels/outer_product.hpp"
+#include "outer_product/gather_factors.hpp"
+#include "transport/subset.hpp"
+
+namespace dsop::outer_product {
+namespace {
+
+int node_of(const Problem& problem, int r) {
+  return problem.nodes[static_cast<std::size_t>(r)];
+}
+
+// Calls body(q) for the ranks of r's node but r.
+template <class Body>
+void for_others_on_node(const Problem& problem, int r, Body body) {
+  for (int q = 0; q < problem.ranks(); ++q)
+    if (q != r && node_of(problem, q) == node_of(problem, r)) body(q);
+}
+
+// Where rank r's pairs begin in the order of nodes.
+std::size_t first_pair(const Problem& problem, int r) {
+  std::size_t before = 0;
+  for (int q = 0; q < problem.ranks(); ++q)
+    if (std::pair(node_of(problem, q), q) < std::pair(node_of(problem, r), r))
+      before += problem.pairs[static_cast<std::size_t>(q)];
+  return before;
+}
+
+std::size_t pair_bytes(const Problem& problem) {
+  return (problem.rows + problem.columns) * bytes_of(problem.type);
+}
+
+template <class T>
+void run(OuterProductCall<T>& call) {
+  const Problem& problem = call.plan.problem;
+  const std::size_t n = problem.rows;
+  const std::size_t m = problem.columns;
+  const int r = call.transport.rank();
+  const int leader = node_of(problem, r);
+  const MatrixView<T> gathered(call.workspace.data(), call.plan.pair_bounds.back(), n + m);
+  const std::span<T> everything(gathered.data, gathered.rows * gathered.columns);
+  const auto factors_of = [&](int q) {
+    return everything.subspan(first_pair(problem, q) * (n + m), problem.pairs[static_cast<std::size_t>(q)] * (n + m));
+  };
+
+  pack_pairs(call.own, gathered, first_pair(problem, r));
+  if (r != leader) {
+    call.transport.send(factors_of(r), leader);
+    call.transport.recv(everything, leader);
+  } else {
+    for_others_on_node(problem, r, [&](int q) { call.transport.recv(factors_of(q), q); });
+    const std::vector<int>& nodes = call.plan.leaders;
+    const auto node = std::find(nodes.begin(), nodes.end(), r) - nodes.begin();
+    Subset leaders(call.transport, static_cast<int>(node), static_cast<int>(nodes.size()),
+                   [&](int i) { return nodes[static_cast<std::size_t>(i)]; });
+    allgather(leaders, call.plan.factors, everything);
+    for_others_on_node(problem, r, [&](int q) { call.transport.send(everything, q); });
+  }
+  kernels::product<T>(gathered.column_range(0, n), gathered.column_range(n, m), call.gradient, call.scale,
+                      call.accumulate, call.plan.shared_method);
+}
+
+// Of the nodes, in the order of their leaders.
+AllgatherProblem node_blocks(const Problem& problem) {
+  AllgatherProblem blocks{{0}};
+  for (int leader = 0; leader < problem.ranks(); ++leader) {
+    if (node_of(problem, leader) != leader) continue;
+    std::size_t pairs = problem.pairs[static_cast<std::size_t>(leader)];
+    for_others_on_node(problem, leader, [&](int q) { pairs += problem.pairs[static_cast<std::size_t>(q)]; });
+    blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() + pairs * pair_bytes(problem));
+  }
+  return blocks;
+}
+
+Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
+  const auto n = static_cast<double>(problem.rows);
+  const auto m = static_cast<double>(problem.columns);
+  const auto K = static_cast<double>(problem.total_pairs());
+  const std::size_t all_bytes = problem.total_pairs() * pair_bytes(problem);
+  const AllgatherProblem nodes = node_blocks(problem);
+  const AllgatherAlgorithm& exchange = exchange_of(self, nodes, machine);
+
+  Cost cost;
+  double longest_in_node = 0;
+  int node = 0;
+  for (int r = 0; r < problem.ranks(); ++r) {
+    const std::size_t own_bytes = problem.pairs[static_cast<std::size_t>(r)] * pair_bytes(problem);
+    if (node_of(problem, r) != r) {
+      cost.raise_to({1, own_bytes});
+      continue;
+    }
+    std::size_t others = 0;
+    for_others_on_node(problem, r, [&](int) { ++others; });
+    cost.raise_to(exchange.sent(nodes, node) + Traffic{others, others * all_bytes});
+    const double pooling = others == 0 ? 0 : machine.message_seconds(nodes.bytes(node) - own_bytes, others);
+    longest_in_node =
+        std::max(longest_in_node, pooling + static_cast<double>(others) * machine.message_seconds(all_bytes));
+    ++node;
+  }
+  cost.flops = 2 * K * n * m;
+  cost.communication_seconds = longest_in_node + exchange.seconds(nodes, machine);
+  cost.arithmetic_seconds = machine.product_seconds(n, m, K, problem.type);
+  return cost;
+}
+
+std::string unsupported(const OuterProductAlgorithm&, const Problem& problem) {
+  return problem.nodes.empty() ? "needs ranks that share a node" : "";
+}
+
+std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double) {
+  return gathered_elements(problem);
+}
+
+}  // namespace
+
+OuterProductAlgorithm hierarchical() {
+  return {.name = "hierarchical",
+          .summary = "the ranks of a node pool their factors, one rank of each node exchanges them, all make all of G",
+          .source = "Traff 2006, for the factors of Enderlin et al. 2021 (DSOP)",
+          .sends_gradient = false,
+          .unsupported = unsupported,
+          .cost = cost,
+          .factor_blocks = node_blocks,
+          .workspace_elements = workspace_elements,
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::outer_product

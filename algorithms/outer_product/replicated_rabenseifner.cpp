@@ -1,0 +1,124 @@
+// Replicated Rabenseifner: between Generalized Rabenseifner (f = 0) and the allgather of factors (f = 1), after both in
+// the DSOP paper (Enderlin et al. 2021).
+//
+//   1. Allgather of all factors.
+//   2. Rank r makes its block of the first (1 - f) n rows of G.
+//   3. Allgather of these blocks. Whenever a rank would wait in it, it makes a piece of the last f n rows instead;
+//      these every rank makes for itself.
+//   4. It makes what is left of them.
+//
+// Rows of the first kind are computed by one rank and sent; the others by all, in the same pieces and the same way (the
+// plan's shared_method), so that no bit depends on when messages arrive.
+// Cost: (P-1) k (n+m) + (1-f) (P-1)/P n m words; (2 k (1-f) + 2 P k f) n m flops. Steps 3 and 4 last as long as the
+// exchange, or as the pieces and the copying of what is received, which a processor does too: the best f makes both
+// equal.
+#include <algorithm>
+#include <cmath>
+
+#include "outer_product/pairs.hpp"
+#include "outer_product/row_blocks.hpp"
+#include "outer_product/share_parts.hpp"
+#include "transport/working.hpp"
+
+namespace dsop::outer_product {
+namespace {
+
+using patterns::Blocks;
+
+std::size_t owned_rows(const Problem& problem, double f) {
+  return static_cast<std::size_t>(std::lround((1 - f) * static_cast<double>(problem.rows)));
+}
+
+// Short beside a step of the exchange, which nobody carries on meanwhile; the product is as fast for so many rows.
+std::size_t rows_of_a_piece(const Problem& problem) {
+  constexpr std::size_t piece_bytes = 1 << 18;
+  return std::max(piece_bytes / (problem.columns * bytes_of(problem.type)), std::size_t{64});
+}
+
+template <class T>
+void run(OuterProductCall<T>& call) {
+  const MatrixView<T> G = call.gradient;
+  const int r = call.transport.rank();
+  const std::size_t owned = owned_rows(call.plan.problem, call.plan.parameter);
+  const Blocks rows(owned, call.transport.size());
+  const std::size_t piece = owned > 0 ? rows_of_a_piece(call.plan.problem) : G.rows;
+  const Factors<T> all = gather_factors(call);
+
+  std::size_t made = owned;
+  const auto make_piece = [&] {
+    if (made == G.rows) return false;
+    const std::size_t count = std::min(piece, G.rows - made);
+    kernels::product<T>(all.a.column_range(made, count), all.b, G.row_range(made, count), call.scale, false,
+                        call.plan.shared_method);
+    made += count;
+    return true;
+  };
+  kernels::product<T>(all.a.column_range(rows.offset(r), rows.size(r)), all.b,
+                      G.row_range(rows.offset(r), rows.size(r)), call.scale, false);
+  if (owned > 0) {
+    WorkingTransport never_idle(call.transport, make_piece);
+    share_parts(call, never_idle, std::span<T>(G.data, owned * G.columns));
+  }
+  while (make_piece()) {
+  }
+}
+
+AllgatherProblem gradient_blocks(const Problem& problem, double f) {
+  return row_blocks(problem, owned_rows(problem, f), problem.ranks());
+}
+
+Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double f) {
+  const std::size_t owned = owned_rows(problem, f);
+  const std::size_t own = Blocks(owned, problem.ranks()).largest();
+  const std::size_t replicated = problem.rows - owned;
+  const LocalProduct product(problem, 0, problem.ranks());
+  const AllgatherProblem factors = factor_blocks(problem);
+  const AllgatherProblem parts = gradient_blocks(problem, f);
+  const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
+  const AllgatherAlgorithm& gather_parts = cheapest_allgather(parts, machine);
+  const double exchange_seconds = owned > 0 ? gather_parts.seconds(parts, machine) : 0;
+  const double copying_seconds =
+      std::min(exchange_seconds, machine.memory_seconds(2 * static_cast<double>(parts.total_bytes())));
+  const double pieces_seconds = product.seconds(machine, replicated);
+
+  Cost cost;
+  for (int r = 0; r < problem.ranks(); ++r)
+    cost.raise_to(gather_factors.sent(factors, r) + (owned > 0 ? gather_parts.sent(parts, r) : Traffic{}));
+  cost.flops = product.flops(own + replicated);
+  cost.communication_seconds =
+      gather_factors.seconds(factors, machine) + std::max(exchange_seconds - pieces_seconds, copying_seconds);
+  cost.arithmetic_seconds = product.seconds(machine, own) + pieces_seconds +
+                            conversion_seconds(problem, machine, own * problem.columns, owned * problem.columns);
+  return cost;
+}
+
+std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double f) {
+  return gathered_elements(problem) + wire_elements(problem, owned_rows(problem, f) * problem.columns);
+}
+
+std::vector<double> sixteenths(const OuterProductAlgorithm&, const Problem&) {
+  std::vector<double> values;
+  for (int i = 0; i <= 16; ++i) values.push_back(i / 16.0);
+  return values;
+}
+
+std::string expected(double f, const OuterProductAlgorithm&, const Problem&) {
+  return f >= 0 && f <= 1 ? "" : "a fraction from 0 to 1";
+}
+
+}  // namespace
+
+OuterProductAlgorithm replicated_rabenseifner() {
+  return {
+      .name = "replicated-rabenseifner",
+      .summary = "everybody makes a fraction of the rows of G while the owners' rows of the rest travel",
+      .source = "between Enderlin et al. 2021 (DSOP)'s contribution and its allgather",
+      .sends_bf16 = true,
+      .parameter = {.name = "fraction of the rows that everybody makes", .values = sixteenths, .expected = expected},
+      .cost = cost,
+      .gradient_blocks = gradient_blocks,
+      .workspace_elements = workspace_elements,
+      .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::outer_product

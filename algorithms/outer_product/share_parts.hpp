@@ -1,0 +1,43 @@
+// The step with which several algorithms end: every owner's part of G goes to everybody.
+#pragma once
+
+#include <span>
+#include <type_traits>
+
+#include "kernels/bf16.hpp"
+#include "outer_product/gather_factors.hpp"
+
+namespace dsop::outer_product {
+
+/// What share_parts takes at the end of the workspace for parts of `elements` in all.
+inline std::size_t wire_elements(const Problem& problem, std::size_t elements) {
+  return problem.wire == Wire::bf16 ? (elements + 1) / 2 : 0;
+}
+
+/// Seconds for rounding the elements of the own part and widening all: six bytes an element, read and written.
+inline double conversion_seconds(const Problem& problem, const Machine& machine, std::size_t own, std::size_t all) {
+  return problem.wire == Wire::bf16 ? machine.memory_seconds(6 * static_cast<double>(own + all)) : 0;
+}
+
+/// Allgather of `parts`, the owners' parts one after the other, by the plan's gradient exchange. As bf16 every rank,
+/// the owner too, ends with the rounded values.
+template <class T>
+void share_parts(const OuterProductCall<T>& call, Transport& transport, std::span<T> parts) {
+  const Exchange& exchange = call.plan.gradient;
+  if constexpr (std::is_same_v<T, float>) {
+    if (call.plan.problem.wire == Wire::bf16) {
+      const std::span<T> room = call.workspace.last(wire_elements(call.plan.problem, parts.size()));
+      const std::span<kernels::Bf16> wire(reinterpret_cast<kernels::Bf16*>(room.data()), parts.size());
+      const int r = transport.rank();
+      const std::size_t first = exchange.problem.bounds_bytes[static_cast<std::size_t>(r)] / sizeof(kernels::Bf16);
+      const std::size_t count = exchange.problem.bytes(r) / sizeof(kernels::Bf16);
+      kernels::round_to_bf16(wire.subspan(first, count), parts.subspan(first, count));
+      allgather(transport, exchange, wire);
+      kernels::widen(parts, wire);
+      return;
+    }
+  }
+  allgather(transport, exchange, parts);
+}
+
+}  // namespace dsop::outer_product
