@@ -91,7 +91,7 @@ class Compressed {
 
 /// Adds scale times row i of a^T b to `row` (m elements), in the plainest way there is but for leaving out zeros.
 template <class T>
-void add_reference_row(const Factors<T>& factors, std::size_t i, T scale, std::vector<T>& row) {
+void add_reference_row(const Factors<T>& factors, std::size_t i, T scale, std::span<T> row) {
   for (std::size_t p = 0; p < factors.a.rows; ++p) {
     if (factors.a.row(p)[i] == T{0}) continue;
     for (std::size_t j = 0; j < row.size(); ++j) row[j] += scale * factors.a.row(p)[i] * factors.b.row(p)[j];

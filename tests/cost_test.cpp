@@ -21,24 +21,44 @@ struct Counted {
   Cost predicted;
 };
 
-Counted count(int P, const std::string& algorithm, const Case& c, Wire wire = Wire::full,
-              const std::vector<int>& nodes = {}) {
-  Counted counted;
+struct Job {
+  std::string algorithm;
+  Case c;
+  Wire wire = Wire::full;
+};
+
+std::vector<Counted> count_all(int P, const std::vector<Job>& jobs, const std::vector<int>& nodes = {}) {
+  std::vector<Counted> counted(jobs.size());
   std::mutex mutex;
   const auto body = [&](Transport& threads) {
-    CountingTransport transport(threads);
-    const CaseFactors<float> own(c, transport.rank());
-    std::vector<float> G(c.n * c.m);
-    OuterProduct<float> layer(transport, {c.n, c.m, own.dense().a.rows},
-                              {.algorithm = algorithm, .find_zeros = own.find_zeros(), .wire = wire});
-    layer.run(own.given(), {G.data(), c.n, c.m});
-    const std::lock_guard lock(mutex);
-    counted.busiest.messages = std::max(counted.busiest.messages, transport.payload().messages);
-    counted.busiest.bytes = std::max(counted.busiest.bytes, transport.payload().bytes);
-    counted.predicted = layer.plan().cost();
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      const Case& c = jobs[j].c;
+      CountingTransport transport(threads);
+      const CaseFactors<float> own(c, transport.rank());
+      std::vector<float> G(c.n * c.m);
+      OuterProduct<float> layer(transport, {c.n, c.m, own.dense().a.rows},
+                                {.algorithm = jobs[j].algorithm, .find_zeros = own.find_zeros(), .wire = jobs[j].wire});
+      layer.run(own.given(), {G.data(), c.n, c.m});
+      const std::lock_guard lock(mutex);
+      counted[j].busiest.raise_to(transport.payload());
+      counted[j].predicted = layer.plan().cost();
+    }
   };
   run_on_threads(P, body, 1, nodes);
   return counted;
+}
+
+void check_formulas(int P, const std::vector<Job>& jobs, const std::vector<int>& nodes = {}) {
+  const std::vector<Counted> counted = count_all(P, jobs, nodes);
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    INFO(jobs[j].algorithm << ", P = " << P << ", " << jobs[j].c.text());
+    REQUIRE(counted[j].busiest.messages == counted[j].predicted.messages);
+    REQUIRE(counted[j].busiest.bytes == counted[j].predicted.bytes);
+  }
+}
+
+std::size_t bytes_sent(int P, const std::string& algorithm, const Case& c, Wire wire = Wire::full) {
+  return count_all(P, {{algorithm, c, wire}}).front().busiest.bytes;
 }
 
 Case equal_pairs(int P, std::size_t n, std::size_t m, std::size_t k) {
@@ -49,29 +69,24 @@ Case equal_pairs(int P, std::size_t n, std::size_t m, std::size_t k) {
 
 TEST_CASE("every algorithm sends the messages and bytes that its formula states") {
   const int P = GENERATE(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
-  for (const std::string& algorithm : usable_algorithms(P, false)) {
-    std::vector<Case> cases = all_cases(P);
-    for (const Case& c : sparse_cases(P)) cases.push_back(c);
-    for (const Case& c : cases) {
-      INFO(algorithm << ", P = " << P << ", " << c.text());
-      const Counted counted = count(P, algorithm, c);
-      REQUIRE(counted.busiest.messages == counted.predicted.messages);
-      REQUIRE(counted.busiest.bytes == counted.predicted.bytes);
-    }
-  }
+  const std::vector<std::string> algorithms = usable_algorithms(P, false);
+  std::vector<Case> cases = all_cases(P);
+  for (Case& c : sparse_cases(P)) cases.push_back(std::move(c));
+  std::vector<Job> jobs;
+  for (std::size_t a = 0; a < algorithms.size(); ++a)
+    for (std::size_t c = 0; c < cases.size(); ++c)
+      if (has_turn(algorithms[a], a, c, P)) jobs.push_back({algorithms[a], cases[c]});
+  check_formulas(P, jobs);
 }
 
 TEST_CASE("the formulas hold for bf16 on the wire") {
   const int P = GENERATE(1, 2, 3, 4, 5, 8, 13);
   Problem problem{.rows = 64, .columns = 64, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), 1)};
   problem.wire = Wire::bf16;
+  std::vector<Job> jobs;
   for (const std::string& algorithm : usable_algorithms(problem))
-    for (const Case& c : all_cases(P)) {
-      INFO(algorithm << ", P = " << P << ", " << c.text());
-      const Counted counted = count(P, algorithm, c, Wire::bf16);
-      REQUIRE(counted.busiest.messages == counted.predicted.messages);
-      REQUIRE(counted.busiest.bytes == counted.predicted.bytes);
-    }
+    for (const Case& c : all_cases(P)) jobs.push_back({algorithm, c, Wire::bf16});
+  check_formulas(P, jobs);
 }
 
 TEST_CASE("bf16 halves the bytes of the gradient") {
@@ -80,9 +95,7 @@ TEST_CASE("bf16 halves the bytes of the gradient") {
   for (const int P : {2, 3, 8}) {
     INFO("P = " << P);
     const Case c = equal_pairs(P, n, m, 2);
-    const auto bytes = [&](const std::string& algorithm, Wire wire) {
-      return count(P, algorithm, c, wire).busiest.bytes;
-    };
+    const auto bytes = [&](const std::string& algorithm, Wire wire) { return bytes_sent(P, algorithm, c, wire); };
     const std::size_t gradient_bytes =
         n * m * sizeof(float) * static_cast<std::size_t>(P - 1) / static_cast<std::size_t>(P);
     CHECK(bytes("allreduce-ring", Wire::full) == 2 * bytes("allreduce-ring", Wire::bf16));
@@ -97,12 +110,9 @@ TEST_CASE("the formulas hold for ranks that share nodes") {
       std::vector<int>{0, 0}, std::vector<int>{7, 7, 7}, std::vector<int>{0, 0, 0, 1}, std::vector<int>{0, 1, 0, 1},
       std::vector<int>{5, 2, 2, 5, 2, 9, 5}, std::vector<int>{1, 1, 1, 1, 2, 2, 2, 2});
   const int P = static_cast<int>(nodes.size());
-  for (const Case& c : all_cases(P)) {
-    INFO("P = " << P << ", " << c.text());
-    const Counted counted = count(P, "hierarchical", c, Wire::full, nodes);
-    REQUIRE(counted.busiest.messages == counted.predicted.messages);
-    REQUIRE(counted.busiest.bytes == counted.predicted.bytes);
-  }
+  std::vector<Job> jobs;
+  for (const Case& c : all_cases(P)) jobs.push_back({"hierarchical", c});
+  check_formulas(P, jobs, nodes);
 }
 
 TEST_CASE("replicating nothing costs what Generalized Rabenseifner costs, replicating all what allgather costs") {
@@ -151,7 +161,7 @@ TEST_CASE("the volumes are those of the papers") {
     INFO("P = " << P);
     const auto ranks = static_cast<std::size_t>(P);
     const auto words = [&](const std::string& algorithm) {
-      return count(P, algorithm, equal_pairs(P, n, m, k)).busiest.bytes / sizeof(float);
+      return bytes_sent(P, algorithm, equal_pairs(P, n, m, k)) / sizeof(float);
     };
     CHECK(words("allgather") == (ranks - 1) * k * (n + m));
     CHECK(words("allreduce-ring") * ranks == 2 * (ranks - 1) * n * m);

@@ -21,7 +21,9 @@ Transport& world() {
 }
 
 void sweep(Transport& transport, Failures& failures) {
-  sweep_outer_products(transport, [&](const std::string& text) { failures.add(text); });
+  const auto fail = [&](const std::string& text) { failures.add(text); };
+  sweep_outer_products(transport, fail);
+  sweep_bits(transport, fail);
 }
 
 }  // namespace

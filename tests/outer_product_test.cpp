@@ -9,11 +9,19 @@
 using namespace dsop;
 using namespace dsop::tests;
 
-TEST_CASE("every outer-product algorithm is exact and gives the same bits on all ranks") {
+TEST_CASE("every outer-product algorithm is exact") {
   const int P = GENERATE(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
   INFO("P = " << P);
   CHECK(failures_on_threads(P, [](Transport& transport, Failures& failures) {
           sweep_outer_products(transport, [&](const std::string& text) { failures.add(text); });
+        }) == "");
+}
+
+TEST_CASE("every outer-product algorithm gives the same bits on all ranks") {
+  const int P = GENERATE(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
+  INFO("P = " << P);
+  CHECK(failures_on_threads(P, [](Transport& transport, Failures& failures) {
+          sweep_bits(transport, [&](const std::string& text) { failures.add(text); });
         }) == "");
 }
 
