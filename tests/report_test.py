@@ -250,6 +250,19 @@ class ReportTest(unittest.TestCase):
         [section], _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
         self.assertEqual([one.formula_bytes for one in volumes(section)], [4800, 4801, None])
 
+    def test_rabenseifner_was_published_for_powers_of_two(self) -> None:
+        rows = [row("allreduce-rabenseifner", formula_bytes=4801, ranks=ranks) for ranks in (3, 4)]
+        [section], _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
+        self.assertEqual([one.formula_bytes for one in volumes(section)], [4801, 60000])
+
+    def test_panels_of_one_size_have_sheets_of_their_own(self) -> None:
+        rows = [row(name, rows=size, columns=size, ranks=ranks, repetition=job) for name in ("allgather", "allreduce-mpi")
+                for job in (0, 1) for ranks, size in ((2, 100), (4, 100), (4, 400))]
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(run_report(Path(folder), [json.dumps(one) for one in rows]).returncode, 0)
+            drawn = {path.stem for path in (Path(folder) / "out").glob("*.png")}
+        self.assertTrue({"section1-speedup", "section1-speedup-2", "section1-volumes-2"} <= drawn, drawn)
+
     def test_predictions_and_winners(self) -> None:
         one = of_problem(table(self.folder, "section1-predictions"), "generalized-rabenseifner")
         self.assertAlmostEqual(float(one["predicted_over_median"]), 0.8)
