@@ -131,6 +131,16 @@ class SectionTest(unittest.TestCase):
         self.assertEqual(sorted(len(section.rows) for section in sections), [1, 1, 1, 1, 1, 1, 2])
         self.assertEqual(refusals, [])
 
+    def test_forms_are_kept_apart(self) -> None:
+        """Rows from before there were forms are of dense factors and a gradient in full."""
+        changes = [{}, {"wire": "full", "encoding": "dense", "density_a": 1.0}, {"wire": "bf16"}, {"density_a": 0.01},
+                   {"density_a": 0.01, "encoding": "rows"}]
+        rows = [row(repetition=number, **change) for number, change in enumerate(changes)]
+        sections, _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
+        self.assertEqual([(section.setting.form, len(section.rows)) for section in sections],
+                         [("", 2), ("bf16 on the wire", 1), ("densities 0.01 and 1", 1),
+                          ("densities 0.01 and 1, encoding rows", 1)])
+
     def test_jobs_on_other_nodes_are_one_machine(self) -> None:
         rows = [row(job=7, repetition=0, host=host() | {"hostname": "node017"}),
                 row(job=8, repetition=1, host=host() | {"hostname": "node102"})]

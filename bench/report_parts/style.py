@@ -134,7 +134,7 @@ def facts_text(section: Section, ranks: list[int]) -> str:
         parts.append(f"{which} share {setting.cores} cores" + (" a node" if several else ""))
     if setting.cluster:
         parts.append(f"emulated cluster: {setting.cluster}")
-    parts.append(f"MPI: {setting.mpi}; BLAS: {setting.blas}; threads: {setting.threads}; {setting.dtype}; "
+    parts.append(f"MPI: {setting.mpi}; BLAS: {setting.blas}; threads: {setting.threads}; {setting.data}; "
                  f"commit {setting.commit}")
     return "; ".join(parts)
 
