@@ -131,6 +131,16 @@ class SectionTest(unittest.TestCase):
         self.assertEqual(sorted(len(section.rows) for section in sections), [1, 1, 1, 1, 1, 1, 2])
         self.assertEqual(refusals, [])
 
+    def test_forms_are_kept_apart(self) -> None:
+        """Rows from before there were forms are of dense factors and a gradient in full."""
+        changes = [{}, {"wire": "full", "encoding": "dense", "density_a": 1.0}, {"wire": "bf16"}, {"density_a": 0.01},
+                   {"density_a": 0.01, "encoding": "rows"}]
+        rows = [row(repetition=number, **change) for number, change in enumerate(changes)]
+        sections, _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
+        self.assertEqual([(section.setting.form, len(section.rows)) for section in sections],
+                         [("", 2), ("bf16 on the wire", 1), ("densities 0.01 and 1", 1),
+                          ("densities 0.01 and 1, encoding rows", 1)])
+
     def test_jobs_on_other_nodes_are_one_machine(self) -> None:
         rows = [row(job=7, repetition=0, host=host() | {"hostname": "node017"}),
                 row(job=8, repetition=1, host=host() | {"hostname": "node102"})]
@@ -249,6 +259,19 @@ class ReportTest(unittest.TestCase):
         rows = [row("allgather", formula_bytes=1), row("new", formula_bytes=4801), row("old")]
         [section], _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
         self.assertEqual([one.formula_bytes for one in volumes(section)], [4800, 4801, None])
+
+    def test_rabenseifner_was_published_for_powers_of_two(self) -> None:
+        rows = [row("allreduce-rabenseifner", formula_bytes=4801, ranks=ranks) for ranks in (3, 4)]
+        [section], _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
+        self.assertEqual([one.formula_bytes for one in volumes(section)], [4801, 60000])
+
+    def test_panels_of_one_size_have_sheets_of_their_own(self) -> None:
+        rows = [row(name, rows=size, columns=size, ranks=ranks, repetition=job) for name in ("allgather", "allreduce-mpi")
+                for job in (0, 1) for ranks, size in ((2, 100), (4, 100), (4, 400))]
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(run_report(Path(folder), [json.dumps(one) for one in rows]).returncode, 0)
+            drawn = {path.stem for path in (Path(folder) / "out").glob("*.png")}
+        self.assertTrue({"section1-speedup", "section1-speedup-2", "section1-volumes-2"} <= drawn, drawn)
 
     def test_predictions_and_winners(self) -> None:
         one = of_problem(table(self.folder, "section1-predictions"), "generalized-rabenseifner")

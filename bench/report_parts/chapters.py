@@ -23,7 +23,7 @@ def heading_of(section: Section) -> str:
     where = f"emulated cluster {setting.cluster}" if setting.cluster else setting.machine
     if setting.is_simulated:
         where = f"simulated {where}, {json.loads(setting.simulated).get('latency_factors', 'unknown')} latency factors"
-    return f"Section {section.number}: {setting.dtype}, {setting.transport}, {where}, commit {setting.commit}"
+    return f"Section {section.number}: {setting.data}, {setting.transport}, {where}, commit {setting.commit}"
 
 
 def _add_speedups(chapter: Chapter, section: Section, base: str, looks: dict[str, Look], folder: Path) -> list[Refusal]:
@@ -51,6 +51,9 @@ def _add_predictions(chapter: Chapter, section: Section, times: list[RunTime], l
 
 
 def _add_volumes(chapter: Chapter, section: Section, looks: dict[str, Look], folder: Path) -> None:
+    if section.setting.form:
+        chapter.left_out.append("Bytes sent: formulas and bounds are those of dense factors and a gradient in full.")
+        return
     found = volumes(section)
     counted = [one for one in found if one.measured_bytes]
     if not counted:

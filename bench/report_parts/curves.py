@@ -27,12 +27,16 @@ def panel_title(key: PanelKey) -> str:
     return f"P = {ranks}, k = {pairs}" + ("" if shape == "1:1" else f", n:m = {shape}")
 
 
-def _by_panel(items: Sequence[One]) -> dict[PanelKey, list[One]]:
+def _sizes(items: Sequence[One]) -> list[float]:
+    return sorted({item.cell.problem.size for item in items})
+
+
+def _by_panel(items: Sequence[One]) -> list[tuple[PanelKey, list[One]]]:
     panels: dict[PanelKey, list[One]] = {}
     for item in items:
         problem = item.cell.problem
         panels.setdefault((problem.ranks, problem.pairs, problem.shape), []).append(item)
-    return dict(sorted(panels.items(), key=lambda panel: (panel[0][1], panel[0])))  # all ranks of one k side by side
+    return sorted(panels.items(), key=lambda panel: (panel[0][1], panel[0]))  # all ranks of one k side by side
 
 
 def _curve(items: Sequence[One], algorithm: str) -> list[One]:
@@ -114,14 +118,17 @@ def _panels_over_size(section: Section, items: list[One], looks: dict[str, Look]
                       legend: Legend, y_label: str, formatter: Formatter, values: Callable[[One], list[float]],
                       draw: Callable[[Axes, list[One], Look, Place], None],
                       background: Callable[[Axes, list[One]], None] | None = None, line: str = "-") -> list[Picture]:
-    """The sheets of one kind of picture; the limits are those of all panels, so that panels can be compared."""
+    """The sheets of one kind of picture; the times or bytes go from and to the same everywhere, so that panels can be
+    compared. Panels of one size, which would be empty but for a column, have sheets of their own."""
     algorithms = in_legend_order([item.cell.algorithm for item in items])
-    sizes = sorted({item.cell.problem.size for item in items})
-    x_limits = _limits(sizes, 0.06) if len(sizes) > 1 else (sizes[0] / 1.5, sizes[0] * 1.5)
     y_limits = _limits([value for item in items for value in values(item)], 0.06)
-    places = _places(len(algorithms), len(sizes), x_limits)
+    panels = _by_panel(items)
     written = []
-    for name, page in pages_of(list(_by_panel(items).items()), picture.name):
+    for name, page in pages_of(picture.name, [panel for panel in panels if len(_sizes(panel[1])) > 1],
+                               [panel for panel in panels if len(_sizes(panel[1])) == 1]):
+        sizes = _sizes([item for _, members in page for item in members])
+        x_limits = _limits(sizes, 0.06) if len(sizes) > 1 else (sizes[0] / 1.5, sizes[0] * 1.5)
+        places = _places(len(algorithms), len(sizes), x_limits)
         handles = algorithm_handles(section, algorithms, looks, line) + legend
         sheet = make_sheet(len(page), picture.title, handles, facts_text(section, [key[0] for key, _ in page]),
                            Form.for_panels(len(page)), share_x=True, share_y=True)

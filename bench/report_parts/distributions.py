@@ -85,7 +85,7 @@ def draw_violins(section: Section, looks: dict[str, Look], folder: Path) -> list
         caption += (f" Drawn for the smallest, the middle and the largest N: {len(problems)} of {len(section.problems)} "
                     "problems; the table of samples has all.")
     written = []
-    for name, page in pages_of(problems, f"{section.slug}-violins"):
+    for name, page in pages_of(f"{section.slug}-violins", problems):
         small = Form.for_panels(len(page))
         form = Form(width=small.width + 0.5 * (len(page) > 1), height=0.45 + 0.3 * len(algorithms), left=0.2, gap=0.35,
                     columns=small.columns)

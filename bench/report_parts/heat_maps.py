@@ -95,7 +95,7 @@ def _draw_maps(section: Section, small_print: str, panels: list[Map], picture: P
     columns = max(1, min(len(panels), 3, int(12 / (CELL_WIDTH * widest + 0.9))))
     form = Form(width=max(CELL_WIDTH * widest, 2.4), height=CELL_HEIGHT * highest, left=0.85, gap=0.3, columns=columns)
     written = []
-    for name, page in pages_of(panels, picture.name):
+    for name, page in pages_of(picture.name, panels):
         shown = [winner for panel in page for winner in panel.winners.values()]
         sheet = make_sheet(len(page), picture.title, _legend(section, shown, looks), small_print, form,
                            share_x=False, share_y=False)

@@ -43,6 +43,7 @@ class Row:
     external: bool
     problem: Problem
     dtype: str
+    form: str  # how factors and gradient travel, where not dense and in full
     transport: str
     job: str
     repetition: int
@@ -121,7 +122,8 @@ NULLABLE: dict[str, Check] = {
 }
 OPTIONAL: dict[str, Check] = {
     "auto_choice": TEXT, "repetition": COUNT, "job": TEXT_OR_NUMBER, "external": BOOLEAN, "wire_bytes_per_host": NUMBERS,
-    "median_interval": INTERVAL, "formula_bytes": COUNT,
+    "median_interval": INTERVAL, "formula_bytes": COUNT, "wire": TEXT, "encoding": TEXT, "density_a": NOT_NEGATIVE,
+    "density_b": NOT_NEGATIVE,
 }
 HOST_REQUIRED: dict[str, Check] = {"hostname": TEXT, "cpu": TEXT, "cores": POSITIVE_INTEGER, "commit": TEXT, "date": DATE}
 HOST_NULLABLE: dict[str, Check] = {"mpi": TEXT_OR_NUMBER, "blas": TEXT_OR_NUMBER, "threads": TEXT_OR_NUMBER}
@@ -155,6 +157,15 @@ def _seconds(value: Any, ranks: int) -> np.ndarray:
     return np.array(value, dtype=float)
 
 
+def _form(fields: dict[str, Any]) -> str:
+    densities = [1 if fields.get(key) is None else fields[key] for key in ("density_a", "density_b")]
+    encoding, wire = fields.get("encoding") or "dense", fields.get("wire") or "full"
+    parts = [] if densities == [1, 1] else [f"densities {densities[0]:g} and {densities[1]:g}"]
+    parts += [] if encoding == "dense" else [f"encoding {encoding}"]
+    parts += [] if wire == "full" else [f"{wire} on the wire"]
+    return ", ".join(parts)
+
+
 def parse_row(text: str | bytes, source: str) -> Row:
     """Turns one line into a Row; raises BadRow if any part of it can't be trusted."""
     try:
@@ -181,7 +192,7 @@ def parse_row(text: str | bytes, source: str) -> Row:
     return Row(
         source=source, family=fields["family"], algorithm=fields["algorithm"], external=external,
         problem=Problem(fields["ranks"], fields["pairs"], fields["rows"], fields["columns"]),
-        dtype=fields["dtype"], transport=fields["transport"], job="" if job is None else str(job),
+        dtype=fields["dtype"], form=_form(fields), transport=fields["transport"], job="" if job is None else str(job),
         repetition=fields.get("repetition") or 0, seconds=seconds,
         median_interval=(interval["low"], interval["high"]) if interval else None,
         bytes_sent=fields.get("bytes_sent"), formula_bytes=fields.get("formula_bytes"), messages_sent=fields.get("messages_sent"), flops=fields.get("flops"),

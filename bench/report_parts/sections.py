@@ -21,6 +21,7 @@ class Setting:
 
     family: str
     dtype: str
+    form: str
     transport: str
     machine: str
     cpu: str
@@ -36,6 +37,10 @@ class Setting:
     @property
     def is_simulated(self) -> bool:
         return self.simulated != ""
+
+    @property
+    def data(self) -> str:
+        return f"{self.dtype}, {self.form}" if self.form else self.dtype
 
     @property
     def verb(self) -> str:
@@ -75,7 +80,7 @@ def setting_of(row: Row) -> Setting:
     nodes = host.get("nodes") or 1
     machine = re.sub(r"\d+", "#", name) if row.job else name
     return Setting(
-        family=row.family, dtype=row.dtype, transport=row.transport,
+        family=row.family, dtype=row.dtype, form=row.form, transport=row.transport,
         machine=machine if simulated is None else str(simulated.get("platform", "a platform")),
         cpu=host["cpu"], cores=host["cores"],
         ranks_a_node=None if nodes == 1 or simulated is not None else row.problem.ranks / nodes,
@@ -157,7 +162,7 @@ class Section:
 
 
 def _setting_order(setting: Setting) -> tuple[object, ...]:
-    return (setting.is_simulated, setting.machine, setting.without_rate().cluster, setting.transport, setting.dtype,
+    return (setting.is_simulated, setting.machine, setting.without_rate().cluster, setting.transport, setting.dtype, setting.form,
             rate_bits_per_second(setting.rate), str(setting))
 
 

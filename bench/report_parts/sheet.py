@@ -103,7 +103,7 @@ def make_sheet(count: int, title: str, handles: list[Line2D | Patch], small_prin
     return Sheet(figure, panels)
 
 
-def pages_of(items: list, name: str) -> list[tuple[str, list]]:
-    """Cuts panels into sheets: NAME, NAME-2, NAME-3, ..."""
-    cuts = [items[start:start + PANELS_A_SHEET] for start in range(0, len(items), PANELS_A_SHEET)]
+def pages_of(name: str, *groups: list) -> list[tuple[str, list]]:
+    """Cuts panels into sheets: NAME, NAME-2, NAME-3, ...; no two groups share one."""
+    cuts = [group[start:start + PANELS_A_SHEET] for group in groups for start in range(0, len(group), PANELS_A_SHEET)]
     return [(name if index == 0 else f"{name}-{index + 1}", cut) for index, cut in enumerate(cuts)]

@@ -80,10 +80,12 @@ BYTES: Formatter = EngFormatter(unit="B")
 
 
 def log_ticks(axis: Axis, low: float, high: float, formatter: Formatter) -> None:
-    """Readable ticks of a log axis over [low, high]: 1-2-5 or decades, and even steps where less than a decade shows."""
+    """Readable ticks of a log axis over [low, high]: 1-2-5 or decades, and even steps where it is little."""
     span = high / low
-    if span < 8:
+    if span < 3:
         axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    elif span < 8:
+        axis.set_major_locator(LogLocator(10, subs=(1.0, 1.5, 2.0, 3.0, 5.0, 7.0), numticks=20))
     else:
         axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0) if span < 300 else (1.0,), numticks=20))
     axis.set_minor_locator(NullLocator())
@@ -132,7 +134,7 @@ def facts_text(section: Section, ranks: list[int]) -> str:
         parts.append(f"{which} share {setting.cores} cores" + (" a node" if several else ""))
     if setting.cluster:
         parts.append(f"emulated cluster: {setting.cluster}")
-    parts.append(f"MPI: {setting.mpi}; BLAS: {setting.blas}; threads: {setting.threads}; {setting.dtype}; "
+    parts.append(f"MPI: {setting.mpi}; BLAS: {setting.blas}; threads: {setting.threads}; {setting.data}; "
                  f"commit {setting.commit}")
     return "; ".join(parts)
 
