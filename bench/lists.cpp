@@ -1,6 +1,8 @@
 #include "lists.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <iomanip>
 #include <sstream>
 
 #include <dsop/errors.hpp>
@@ -13,6 +15,19 @@ constexpr std::size_t most_numbers = 10000;
 [[noreturn]] void refuse(const std::string& option, const std::string& text) {
   throw Error(option + " is \"" + text + "\", expected whole numbers like 1,2,4 or first:last:step, at most " +
               std::to_string(most_numbers) + " of them");
+}
+
+double share(const std::string& text, const std::string& part) {
+  std::size_t end = 0;
+  double number = -1;
+  try {
+    number = std::stod(part, &end);
+  } catch (const std::exception&) {
+    end = 0;
+  }
+  if (end == 0 || end != part.size() || !(number >= 0 && number <= 1))
+    throw Error("--density is \"" + text + "\", expected one or two shares from 0 to 1, of a and of b");
+  return number;
 }
 
 }  // namespace
@@ -47,6 +62,43 @@ std::vector<std::size_t> parse_numbers(const std::string& option, const std::str
   }
   if (numbers.size() > most_numbers) refuse(option, text);
   return numbers;
+}
+
+Densities parse_densities(const std::string& text) {
+  const std::vector<std::string> parts = split(text, ',');
+  if (parts.size() > 2) share(text, "");
+  return {share(text, parts.front()), share(text, parts.back())};
+}
+
+std::vector<Encoding> parse_encodings(const std::string& text, Densities densities) {
+  if (text.empty())
+    return densities.a < 1 || densities.b < 1 ? std::vector{Encoding::dense, Encoding::sparse}
+                                              : std::vector{Encoding::dense};
+  std::vector<Encoding> encodings;
+  for (const std::string& part : split(text, ',')) {
+    const auto known = {Encoding::dense, Encoding::find_zeros, Encoding::sparse};
+    const auto found = std::find_if(known.begin(), known.end(), [&](Encoding e) { return part == name(e); });
+    if (found == known.end() || std::find(encodings.begin(), encodings.end(), *found) != encodings.end())
+      throw Error("--encoding is \"" + text + "\", expected some of dense, find-zeros, sparse");
+    encodings.push_back(*found);
+  }
+  return encodings;
+}
+
+std::string percentage(std::string& text) {
+  std::size_t end = 0;
+  double percent = -1;
+  try {
+    percent = std::stod(text, &end);
+  } catch (const std::exception&) {
+    end = 0;
+  }
+  if (end == 0 || text.substr(end) != "%" || !(percent > 0 && percent < 100))
+    return "is \"" + text + "\", expected a percentage like 5%";
+  std::ostringstream fraction;
+  fraction << std::setprecision(17) << percent / 100;
+  text = fraction.str();
+  return "";
 }
 
 }  // namespace dsop::bench

@@ -1,9 +1,11 @@
-// Lists of numbers and names as they stand on a command line.
+// Lists of numbers and names, and shares, as they stand on a command line.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
+
+#include "measure.hpp"
 
 namespace dsop::bench {
 
@@ -13,5 +15,14 @@ std::vector<std::size_t> parse_numbers(const std::string& option, const std::str
 
 /// "ring,butterfly"
 std::vector<std::string> split(const std::string& text, char separator);
+
+/// "0.1", of a and of b, or "0.1,1". Throws Error as above.
+Densities parse_densities(const std::string& text);
+
+/// "dense,sparse"; left out: both, where there are zeros. Throws Error as above.
+std::vector<Encoding> parse_encodings(const std::string& text, Densities densities);
+
+/// "5%" becomes "0.05". Empty, or what is wrong.
+std::string percentage(std::string& text);
 
 }  // namespace dsop::bench

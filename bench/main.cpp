@@ -1,14 +1,11 @@
 // dsop-bench: the command line.
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <fstream>
 #include <functional>
-#include <iomanip>
 #include <iostream>
 #include <new>
 #include <optional>
-#include <sstream>
 
 #include <dsop/errors.hpp>
 
@@ -20,6 +17,7 @@
 #include "lists.hpp"
 #include "outer_product.hpp"
 #include "overlap.hpp"
+#include "tune.hpp"
 #include "version.hpp"
 
 namespace {
@@ -33,6 +31,7 @@ struct CommandLine {
   bool markdown = false;
   bool overlap = false;
   std::string calibrate_out = "machine.json";
+  std::string tune_out = "tuned.json";
   std::string rows = "1000,2000,4000";
   std::string columns = "same";
   std::string pairs = "1";
@@ -49,65 +48,12 @@ struct CommandLine {
 
 constexpr int default_ranks = 4;
 
-// "5%" becomes "0.05".
-std::string percentage(std::string& text) {
-  std::size_t end = 0;
-  double percent = -1;
-  try {
-    percent = std::stod(text, &end);
-  } catch (const std::exception&) {
-    end = 0;
-  }
-  if (end == 0 || text.substr(end) != "%" || !(percent > 0 && percent < 100))
-    return "is \"" + text + "\", expected a percentage like 5%";
-  std::ostringstream fraction;
-  fraction << std::setprecision(17) << percent / 100;
-  text = fraction.str();
-  return "";
-}
-
 std::optional<dsop::Machine> described_machine(Transport& transport, const CommandLine& line) {
   std::optional<dsop::Machine> machine;
   dsop::launch::on_all_ranks(transport, [&] {
     if (!line.machine.empty()) machine = dsop::read_machine(line.machine);
   });
   return machine;
-}
-
-double share(const std::string& text, const std::string& part) {
-  std::size_t end = 0;
-  double number = -1;
-  try {
-    number = std::stod(part, &end);
-  } catch (const std::exception&) {
-    end = 0;
-  }
-  if (end == 0 || end != part.size() || !(number >= 0 && number <= 1))
-    throw dsop::Error("--density is \"" + text + "\", expected one or two shares from 0 to 1, of a and of b");
-  return number;
-}
-
-bench::Densities parse_densities(const std::string& text) {
-  const std::vector<std::string> parts = bench::split(text, ',');
-  if (parts.size() > 2) share(text, "");
-  return {share(text, parts.front()), share(text, parts.back())};
-}
-
-// Left out: both ways, where there are zeros.
-std::vector<bench::Encoding> parse_encodings(const std::string& text, bench::Densities densities) {
-  using bench::Encoding;
-  if (text.empty())
-    return densities.a < 1 || densities.b < 1 ? std::vector{Encoding::dense, Encoding::sparse}
-                                              : std::vector{Encoding::dense};
-  std::vector<Encoding> encodings;
-  for (const std::string& part : bench::split(text, ',')) {
-    const auto known = {Encoding::dense, Encoding::find_zeros, Encoding::sparse};
-    const auto found = std::find_if(known.begin(), known.end(), [&](Encoding e) { return part == name(e); });
-    if (found == known.end() || std::find(encodings.begin(), encodings.end(), *found) != encodings.end())
-      throw dsop::Error("--encoding is \"" + text + "\", expected some of dense, find-zeros, sparse");
-    encodings.push_back(*found);
-  }
-  return encodings;
 }
 
 // Before the ranks are there, so that a mistake is told once.
@@ -117,8 +63,8 @@ void read_lists(CommandLine& line) {
   if (line.columns != "same") options.columns = bench::parse_numbers("--cols", line.columns);
   options.pairs = bench::parse_numbers("--pairs", line.pairs);
   options.algorithms = bench::split(line.algorithms, ',');
-  options.densities = parse_densities(line.density);
-  options.encodings = parse_encodings(line.encoding, options.densities);
+  options.densities = bench::parse_densities(line.density);
+  options.encodings = bench::parse_encodings(line.encoding, options.densities);
   options.type = line.type == "f64" ? dsop::DataType::f64 : dsop::DataType::f32;
   options.wire = line.wire == "bf16" ? dsop::Wire::bf16 : dsop::Wire::full;
   if (options.wire == dsop::Wire::bf16 && options.verify)
@@ -129,6 +75,12 @@ void run_outer_product(Transport& transport, const CommandLine& line) {
   bench::OuterProductOptions options = line.outer_product;
   options.machine = described_machine(transport, line);
   line.overlap ? bench::benchmark_overlap(transport, options) : bench::benchmark_outer_product(transport, options);
+}
+
+void run_tune(Transport& transport, const CommandLine& line) {
+  const bench::OuterProductOptions& options = line.outer_product;
+  bench::tune(transport, {bench::points(options), options.type, options.protocol, described_machine(transport, line),
+                          line.tune_out});
 }
 
 void run_kernel(CommandLine& line) {
@@ -168,6 +120,18 @@ int main(int argc, char** argv) {
   const auto add_machine = [&](CLI::App* command) {
     command->add_option("--machine", line.machine, "Machine description to plan for, as calibrate writes it");
   };
+  bench::OuterProductOptions& options = line.outer_product;
+  const auto add_shapes = [&](CLI::App* command) {
+    command->add_option("--rows", line.rows, "Rows n: a list, or first:last:step")->capture_default_str();
+    command->add_option("--cols", line.columns, "Columns m: same, or a list")->capture_default_str();
+    command->add_option("--pairs", line.pairs, "Pairs a rank: a list")->capture_default_str();
+    command->add_option("--dtype", line.type, "f32 or f64")
+        ->check(CLI::IsMember({"f32", "f64"}))
+        ->capture_default_str();
+    command->add_option("--iterations", options.protocol.iterations, "Timed calls of each, one more is dropped")
+        ->check(CLI::Range(1, 1000000))
+        ->capture_default_str();
+  };
 
   CLI::App* list = app.add_subcommand("list", "The algorithms: family, name, what it does, source");
   list->add_flag("--markdown", line.markdown, "As a table for a README");
@@ -192,17 +156,20 @@ int main(int argc, char** argv) {
   add_ranks(calibrate);
   calibrate->add_option("--out", line.calibrate_out, "File to write")->capture_default_str();
 
+  CLI::App* tune = app.add_subcommand("tune", "Measure which algorithms are the fastest, for auto to take");
+  add_ranks(tune);
+  tune->add_option("--machine", line.machine, "Machine description to start from; without it, calibrates first");
+  add_shapes(tune);
+  tune->add_option("--out", line.tune_out, "File to write: the machine description and the winners")
+      ->capture_default_str();
+
   CLI::App* outer_product = app.add_subcommand("outer-product", "Every algorithm on the same factors, in one run");
   add_ranks(outer_product);
   add_machine(outer_product);
-  bench::OuterProductOptions& options = line.outer_product;
-  outer_product->add_option("--rows", line.rows, "Rows n: a list, or first:last:step")->capture_default_str();
-  outer_product->add_option("--cols", line.columns, "Columns m: same, or a list")->capture_default_str();
-  outer_product->add_option("--pairs", line.pairs, "Pairs a rank: a list")->capture_default_str();
-  outer_product->add_option("--algorithm", line.algorithms, "all, auto, sharded, external, or a list of names")
-      ->capture_default_str();
-  outer_product->add_option("--dtype", line.type, "f32 or f64")
-      ->check(CLI::IsMember({"f32", "f64"}))
+  add_shapes(outer_product);
+  outer_product
+      ->add_option("--algorithm", line.algorithms,
+                   "all, near (within 2.5 times the least predicted time), auto, sharded, external, or a list of names")
       ->capture_default_str();
   outer_product
       ->add_option("--density", line.density, "Share of the factors' elements that are not zero: a and b, or A,B")
@@ -212,9 +179,6 @@ int main(int argc, char** argv) {
                             "too where --density is below 1");
   outer_product->add_option("--wire", line.wire, "full, or bf16: parts of G travel in 16 bits")
       ->check(CLI::IsMember({"full", "bf16"}))
-      ->capture_default_str();
-  outer_product->add_option("--iterations", options.protocol.iterations, "Timed calls of each, one more is dropped")
-      ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   outer_product
       ->add_option("--repetitions", options.protocol.repetitions, "Of all iterations; the median of each counts")
@@ -228,7 +192,7 @@ int main(int argc, char** argv) {
   outer_product
       ->add_option("--precision", options.protocol.precision,
                    "Ends a repetition when all medians are known to so much: 5%")
-      ->transform(CLI::Validator(percentage, "PERCENT"));
+      ->transform(CLI::Validator(bench::percentage, "PERCENT"));
   outer_product->add_flag("--verify", options.verify, "Compare every element on every rank with a plain sum");
   outer_product->add_option("--out", options.out, "Append one JSON object a row to this file");
   CLI::Option* const overlap = outer_product->add_flag(
@@ -248,6 +212,10 @@ int main(int argc, char** argv) {
     if (info->parsed()) status = ranks([&](Transport& t) { bench::print_info(t, described_machine(t, line)); });
     if (kernel->parsed()) run_kernel(line);
     if (calibrate->parsed()) status = ranks([&](Transport& t) { run_calibrate(t, line); });
+    if (tune->parsed()) {
+      read_lists(line);
+      status = ranks([&](Transport& t) { run_tune(t, line); });
+    }
     if (outer_product->parsed()) {
       read_lists(line);
       bench::compare::let_openmpi_be_forced();

@@ -84,9 +84,7 @@ struct Entry {
   }
 
   // What runs inside a library can't be counted.
-  bool counted() const {
-    return rival != nullptr ? rival->counted : !layer->plan().algorithm->native();
-  }
+  bool counted() const { return rival != nullptr ? rival->counted : !layer->plan().algorithm->native(); }
 
   // The row's description, after a call; numbers come later.
   Measurement row(const Problem& problem, Densities densities) const {

@@ -18,7 +18,7 @@ struct OuterProductOptions {
   std::vector<std::size_t> rows;
   std::vector<std::size_t> columns;     ///< empty: the same as rows
   std::vector<std::size_t> pairs;       ///< a rank
-  std::vector<std::string> algorithms;  ///< names, "auto", "sharded", "all" (dsop's own), or "external" (all rivals)
+  std::vector<std::string> algorithms;  ///< names, "auto", "sharded", or words that stand for several
   DataType type = DataType::f32;
   Wire wire = Wire::full;
   Protocol protocol;
@@ -31,11 +31,6 @@ struct OuterProductOptions {
 
 /// All shapes of the options.
 std::vector<Point> points(const OuterProductOptions& options);
-
-/// "all" and "external" become the names of those that can run here; for the others, rank 0 says why not. Throws
-/// ArgumentError for a name that is unknown or can't run here. All ranks must call it.
-std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names,
-                                           Wire wire = Wire::full);
 
 /// Measures every combination and prints a table on stdout, as rank 0. A row's time is the median over iterations of
 /// the largest time over ranks; the algorithms of a shape take turns, iteration by iteration, so that a disturbance

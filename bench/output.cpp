@@ -4,6 +4,7 @@
 #include <iomanip>
 #include <ostream>
 
+#include "contenders.hpp"
 #include "host.hpp"
 #include "statistics.hpp"
 #include "version.hpp"
@@ -31,12 +32,6 @@ void print_ratio_intervals(std::ostream& out, const std::vector<Measurement>& me
     out << ' ' << row.algorithm << ' ' << interval.low << ".." << interval.high;
   }
   out << '\n';
-}
-
-// Without its parameter, as tables and pictures go by names.
-std::string fastest_predicted(const Plan& plan) {
-  const std::string& text = plan.candidates.front().algorithm;
-  return text.substr(0, text.find('('));
 }
 
 }  // namespace
@@ -124,7 +119,7 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
       };
       if (const std::optional<std::string> job = batch_job()) json["job"] = *job;
       if (row.plan) {
-        json["auto_choice"] = fastest_predicted(*row.plan);
+        json["auto_choice"] = without_parameter(row.plan->candidates.front().algorithm);
         json["predicted_seconds"] = row.plan->cost().seconds();
         json["formula_bytes"] = row.plan->cost().bytes;
         json["machine"] = row.plan->machine.source;

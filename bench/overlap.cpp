@@ -12,6 +12,7 @@
 
 #include "collect.hpp"
 #include "compare/rival.hpp"
+#include "contenders.hpp"
 #include "host.hpp"
 #include "inputs.hpp"
 #include "kernels/add.hpp"
@@ -180,7 +181,8 @@ void benchmark_overlap(Transport& transport, const OuterProductOptions& options)
                           .columns = point.columns,
                           .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), point.pairs),
                           .type = options.type};
-    for (const std::string& algorithm : algorithms) {
+    const Plan predicted = predict(transport, point, options.type, Wire::full, options.machine);
+    for (const std::string& algorithm : expand_near(algorithms, predicted)) {
       const OverlapRow row = measure_type(transport, algorithm, problem, options);
       if (!speaks) continue;
       print_row(row);

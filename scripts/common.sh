@@ -59,3 +59,40 @@ ranks_share_this_machine() {
   export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
   export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 }
+
+# on_emulated_hosts NAME RATE RANKS MACHINE ARGUMENT...: dsop-bench outer-product on RANKS of the eight hosts of a cluster NAME,
+# planned for the machine file MACHINE, which is calibrated if it is not there.
+on_emulated_hosts() {
+  local cluster=(scripts/cluster --name "$1") rate=$2 ranks=$3 machine=$4 bench=$PWD/build/bench/dsop-bench
+  shift 4
+  "${cluster[@]}" up --hosts 8 --rate "$rate" &&
+    { [ -e "$machine" ] || "${cluster[@]}" run -n "$ranks" -- "$bench" calibrate --out "$machine"; } &&
+    "${cluster[@]}" run -n "$ranks" -- "$bench" outer-product --machine "$machine" "$@" &&
+    "${cluster[@]}" status && "${cluster[@]}" down
+}
+
+# show_bar DONE_SECONDS ALL_SECONDS START WORDS: what is left, at the pace so far.
+show_bar() {
+  local filled=$(($1 * 30 / $2)) spent=$((SECONDS - $3)) left=$(($2 - $1))
+  (($1 == 0)) || left=$(((spent * $2 + $1 - 1) / $1 - spent))
+  local bar
+  printf -v bar '%*s' "$filled" ''
+  local line='[%-30s] %3d %%, about %d min left: %s\n'
+  [ ! -t 2 ] || line='\r\033[K'${line%'\n'}
+  # shellcheck disable=SC2059 # the format is one of the two above
+  printf "$line" "${bar// /#}" $(($1 * 100 / $2)) $(((left + 59) / 60)) "$4" >&2
+}
+
+# run_steps LOG: the array steps, of "SECONDS|WORDS|COMMAND", with a bar that moves by the seconds that two quiet cores take.
+run_steps() {
+  local step seconds what command all=0 done_seconds=0 start=$SECONDS
+  for step in "${steps[@]}"; do all=$((all + ${step%%|*})); done
+  for step in "${steps[@]}"; do
+    IFS='|' read -r seconds what command <<<"$step"
+    show_bar "$done_seconds" "$all" "$start" "$what"
+    echo "== $(date -u +%FT%TZ), load average $(cut -d ' ' -f 1-3 /proc/loadavg): $what" >>"$1"
+    $command >>"$1" 2>&1 || fail "$what: failed, see $1"
+    done_seconds=$((done_seconds + seconds))
+  done
+  show_bar "$all" "$all" "$start" "done"
+}

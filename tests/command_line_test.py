@@ -96,6 +96,9 @@ class OnThreads(Refusing):
         self.assert_refused(run("outer-product", "--ranks", "0"), "--ranks", "0")
         self.assert_refused(run("outer-product", "--iterations", "-3"), "--iterations")
         self.assert_refused(run("outer-product", "--dtype", "f16"), "--dtype", "f16", "f32")
+        self.assert_refused(run("tune", "--dtype", "f16"), "--dtype", "f16", "f32")
+        self.assert_refused(run("tune", "--rows", "12x"), '--rows is "12x", expected whole numbers')
+        self.assert_refused(run("tune", "--algorithm", "all"), "--algorithm")
         for text in ["12x", "", "5:1:2", "1:5", "1:5:0", "-1", "1,,2", "99999999999999999999999"]:
             self.assert_refused(run("outer-product", "--rows", text), f'--rows is "{text}", expected whole numbers')
 
@@ -123,6 +126,13 @@ class OnThreads(Refusing):
         self.assert_refused(run("outer-product", "--out", "/no/such/folder/x"), "--out /no/such/folder/x")
         self.assert_refused(run("outer-product", "--machine", "/no/such/file"), "/no/such/file", "can't be opened")
         self.assert_refused(run("calibrate", "--ranks", "1", "--out", "/no/such/folder/x"), "/no/such/folder/x")
+        self.assert_refused(run("tune", "--machine", "/no/such/file"), "/no/such/file", "can't be opened")
+        with tempfile.NamedTemporaryFile("w") as machine:
+            machine.write("{}")
+            machine.flush()
+            result = run("tune", "--ranks", "1", "--machine", machine.name, "--out", "/no/such/folder/x")
+        self.assert_refused(result, "/no/such/folder/x: can't be written")
+        self.assertEqual(result.stdout, "", "measured before it knew that it could write")
 
     def test_overlap(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -220,6 +230,23 @@ class OnThreads(Refusing):
         self.assertEqual(result.returncode, 0, result)
         self.assertIn(f"machine: {out}", result.stdout)
 
+    def test_near_is_what_is_predicted_near_the_best(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            out = f"{folder}/rows.jsonl"
+            line = ["outer-product", "--ranks", "3", "--rows", "20,600", "--pairs", "1,200", "--iterations", "1", "--out", out]
+            self.assertEqual(run(*line, "--algorithm", "all").returncode, 0)
+            every = [json.loads(text) for text in Path(out).read_text().splitlines()]
+            Path(out).unlink()
+            self.assertEqual(run(*line, "--algorithm", "near").returncode, 0)
+            near = [json.loads(text) for text in Path(out).read_text().splitlines()]
+        chosen = set()
+        for shape in {(row["rows"], row["pairs"]) for row in every}:
+            seconds = {row["algorithm"]: row["predicted_seconds"] for row in every if (row["rows"], row["pairs"]) == shape}
+            expected = {name for name in seconds if seconds[name] <= 2.5 * min(seconds.values())}
+            self.assertEqual({row["algorithm"] for row in near if (row["rows"], row["pairs"]) == shape}, expected, shape)
+            chosen.add(frozenset(expected))
+        self.assertGreater(len(chosen), 1)
+
     def test_readme_is_current(self) -> None:
         readme = Path(README).read_text()
         table = run("list", "--markdown").stdout
@@ -241,6 +268,27 @@ class UnderMpirun(Refusing):
         self.assertEqual(result.returncode, 0, result)
         self.assertIn("3 ranks (mpi)", result.stdout)
         self.assertIn("allreduce-mpi", result.stdout)
+
+    def test_tuned_machine_is_planned_for(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            machine, tuned = f"{folder}/machine.json", f"{folder}/tuned.json"
+            old = {"rows": 40, "columns": 40, "pairs": 2, "ranks": 3, "dtype": "f32", "algorithm": "allreduce-butterfly"}
+            other = old | {"ranks": 8}
+            Path(machine).write_text(json.dumps({"winners": [old, other]}))
+            result = run("tune", "--machine", machine, "--rows", "40,300", "--pairs", "2", "--iterations", "5", "--out", tuned,
+                         ranks=3)
+            self.assertEqual(result.returncode, 0, result)
+            winners = json.loads(Path(tuned).read_text())["winners"]
+            self.assertEqual(winners[0], other, "what was known of other shapes is kept")
+            table = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
+            self.assertEqual([(w["rows"], w["columns"], w["pairs"], w["ranks"], w["dtype"], w["algorithm"]) for w in winners[1:]],
+                             [(int(row[0]), int(row[1]), int(row[2]), int(row[3]), "f32", row[4]) for row in table])
+            self.assertEqual([w["rows"] for w in winners[1:]], [40, 300])
+            self.assertTrue(all(float(row[5]) <= float(row[7]) for row in table), "a winner is slower than the predicted choice")
+            result = run("outer-product", "--machine", tuned, "--rows", "40,300", "--pairs", "2", "--iterations", "1",
+                         "--algorithm", "auto", ranks=3)
+        for winner in winners[1:]:
+            self.assertIn(f"# auto used {winner['algorithm']}: measured to be the fastest on this machine\n", result.stdout)
 
     def test_other_number_of_ranks(self) -> None:
         self.assert_refused(run("outer-product", "--ranks", "4", ranks=2), "--ranks is 4, expected the 2")

@@ -1,0 +1,102 @@
+#include "contenders.hpp"
+
+#include <iostream>
+#include <set>
+
+#include <dsop/algorithms.hpp>
+#include <dsop/errors.hpp>
+
+#include "collect.hpp"
+#include "compare/rival.hpp"
+#include "launch/launch.hpp"
+#include "outer_product/algorithm.hpp"
+
+namespace dsop::bench {
+namespace {
+
+void check_known(const std::string& name) {
+  if (name == "auto" || name == near || name == sharded || rivals().find(name) != nullptr) return;
+  if (outer_product_algorithms().find(without_parameter(name)) != nullptr) {
+    parse_algorithm(name);
+    return;
+  }
+  throw ArgumentError("algorithm is " + name + ", expected all, near, auto, external, or one of " +
+                      outer_product_algorithms().names() + ", " + rivals().names());
+}
+
+std::vector<std::string> expand(const std::vector<std::string>& names, const Transport& transport, const Problem& any) {
+  std::vector<std::string> expanded;
+  const auto add_unless = [&](const std::string& reason, const std::string& name) {
+    if (reason.empty())
+      expanded.push_back(name);
+    else if (transport.rank() == 0)
+      std::cout << "# without " << name << ": it " << reason << '\n';
+  };
+  for (const std::string& name : names) {
+    if (name == "all") {
+      for (const OuterProductAlgorithm& algorithm : outer_product_algorithms())
+        add_unless(why_unsupported(algorithm, any), algorithm.name);
+    } else if (name == "external") {
+      for (const Rival& rival : rivals()) add_unless(rival.unsupported(transport), rival.name);
+    } else {
+      check_known(name);
+      if (const Rival* const rival = rivals().find(name)) check_usable(*rival, transport);
+      expanded.push_back(name);
+    }
+  }
+  return expanded;
+}
+
+Problem problem_here(Transport& transport, const Point& point, DataType type, Wire wire) {
+  Problem problem{.rows = point.rows,
+                  .columns = point.columns,
+                  .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), point.pairs),
+                  .type = type};
+  problem.native_collectives = transport.has_native_collectives();
+  problem.wire = wire;
+  problem.nodes = of_all_ranks(transport, transport.node());
+  if (std::set(problem.nodes.begin(), problem.nodes.end()).size() == problem.nodes.size()) problem.nodes.clear();
+  return problem;
+}
+
+}  // namespace
+
+std::string without_parameter(const std::string& text) {
+  return text.substr(0, text.find('('));
+}
+
+std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names, Wire wire) {
+  std::vector<std::string> expanded;
+  // Nothing of the shape matters but which algorithms it lets serve.
+  const Problem any = problem_here(transport, {1, 1, 1}, DataType::f32, wire);
+  launch::on_all_ranks(transport, [&] { expanded = expand(names, transport, any); });
+  return expanded;
+}
+
+Plan predict(Transport& transport, const Point& point, DataType type, Wire wire,
+             const std::optional<Machine>& machine) {
+  return make_plan(problem_here(transport, point, type, wire), machine.value_or(transport.default_machine()));
+}
+
+std::vector<std::string> near_the_best(const Plan& plan, double factor) {
+  const double least_seconds = plan.candidates.front().cost.seconds();
+  std::vector<std::string> names;
+  for (const Candidate& candidate : plan.candidates)
+    if (candidate.unsupported.empty() && candidate.cost.seconds() <= factor * least_seconds)
+      names.push_back(without_parameter(candidate.algorithm));
+  return names;
+}
+
+std::vector<std::string> expand_near(const std::vector<std::string>& names, const Plan& plan) {
+  std::vector<std::string> expanded;
+  for (const std::string& name : names) {
+    if (name != near) {
+      expanded.push_back(name);
+      continue;
+    }
+    for (const std::string& candidate : near_the_best(plan, near_factor)) expanded.push_back(candidate);
+  }
+  return expanded;
+}
+
+}  // namespace dsop::bench

@@ -1,0 +1,38 @@
+// Which algorithms the words of a command line mean.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <dsop/machine.hpp>
+#include <dsop/plan.hpp>
+#include <dsop/transport.hpp>
+
+#include "measure.hpp"
+
+namespace dsop::bench {
+
+/// The word for the algorithms whose predicted time is within `near_factor` of the best prediction, shape by shape.
+inline const std::string near = "near";
+constexpr double near_factor = 2.5;
+
+/// An algorithm's name, without the parameter that its text may end with.
+std::string without_parameter(const std::string& text);
+
+/// "all" and "external" become the names of those that can run here; for the others, rank 0 says why not. "near" stays.
+/// Throws ArgumentError for a name that is unknown or can't run here. All ranks must call it.
+std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names,
+                                           Wire wire = Wire::full);
+
+/// The plan for dense factors of this shape, over this transport. All ranks must call it, and get the same.
+Plan predict(Transport& transport, const Point& point, DataType type, Wire wire, const std::optional<Machine>& machine);
+
+/// The names of the candidates that are predicted to take at most `factor` times as long as the fastest of those that
+/// do not run inside the MPI library; fastest first, those last that do.
+std::vector<std::string> near_the_best(const Plan& plan, double factor);
+
+/// With "near" replaced by its names for this shape.
+std::vector<std::string> expand_near(const std::vector<std::string>& names, const Plan& plan);
+
+}  // namespace dsop::bench

@@ -1,0 +1,105 @@
+#include "tune.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+
+#include "calibrate.hpp"
+#include "contenders.hpp"
+#include "host.hpp"
+#include "launch/launch.hpp"
+#include "outer_product/algorithm.hpp"
+#include "progress.hpp"
+#include "statistics.hpp"
+#include "version.hpp"
+
+namespace dsop::bench {
+namespace {
+
+constexpr double tune_factor = 3;
+
+std::vector<std::string> could_win(const Plan& plan) {
+  std::vector<std::string> names = near_the_best(plan, tune_factor);
+  for (const Candidate& candidate : plan.candidates) {
+    const std::string name = without_parameter(candidate.algorithm);
+    if (candidate.unsupported.empty() && outer_product_algorithms().find(name)->native() &&
+        std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  }
+  return names;
+}
+
+double median_seconds(const Measurement& row) {
+  return median(row.samples.observations());
+}
+
+void remember(Machine& machine, const Measurement& row) {
+  const Problem& problem = row.problem;
+  const Winner winner{problem.rows, problem.columns, problem.largest_pairs(), problem.ranks(), problem.type, row.used};
+  std::erase_if(machine.winners, [&](Winner old) {
+    old.algorithm = winner.algorithm;
+    return old == winner;
+  });
+  machine.winners.push_back(winner);
+}
+
+void print_head(const Transport& transport, DataType type) {
+  std::cout
+      << "# dsop-bench " << version << " tune, " << name(type) << ", " << ranks_and_cores(transport) << '\n'
+      << "# winner: the least median over iterations of the slowest rank's time, of what is predicted to take up "
+         "to "
+      << tune_factor << " times the least, and of what runs inside the MPI library\n"
+      << "# x ahead: how many times faster than what auto takes by prediction\n"
+      << "#    rows     cols  pairs  ranks  winner                                 median(us)  predicted          "
+         "                    median(us)  x ahead\n"
+      << std::flush;
+}
+
+void print_row(const Measurement& winner, const Measurement& predicted) {
+  const Problem& problem = winner.problem;
+  std::cout << std::setw(9) << problem.rows << std::setw(9) << problem.columns << std::setw(7)
+            << problem.largest_pairs() << std::setw(7) << problem.ranks() << std::fixed;
+  for (const Measurement* const row : {&winner, &predicted})
+    std::cout << "  " << std::left << std::setw(36) << row->used << std::right << std::setprecision(1) << std::setw(13)
+              << median_seconds(*row) * 1e6;
+  std::cout << std::setprecision(2) << std::setw(9) << median_seconds(predicted) / median_seconds(winner) << '\n'
+            << std::flush;
+}
+
+}  // namespace
+
+void tune(Transport& transport, const TuneOptions& options) {
+  const bool speaks = transport.rank() == 0;
+  ProgressLine progress(speaks);
+  if (!options.machine) progress.show("calibrating");
+  Machine machine = options.machine ? *options.machine : calibrate(transport);
+  machine.source += ", tuned";
+  const auto write = [&] {
+    if (speaks) write_machine(machine, options.out);
+  };
+  launch::on_all_ranks(transport, write);
+  progress.clear();
+  if (speaks) print_head(transport, options.type);
+
+  Machine formulas_alone = machine;
+  formulas_alone.winners.clear();
+  for (std::size_t p = 0; p < options.points.size(); ++p) {
+    const Plan plan = predict(transport, options.points[p], options.type, Wire::full, formulas_alone);
+    MeasureOptions measure_options;
+    measure_options.machine = formulas_alone;
+    measure_options.protocol = options.protocol;
+    measure_options.progress = progress_of(progress, options.points, p);
+    const auto measure_type = options.type == DataType::f32 ? measure<float> : measure<double>;
+    const std::vector<Measurement> rows = measure_type(transport, options.points[p], could_win(plan), measure_options);
+    const auto winner = std::min_element(rows.begin(), rows.end(), [](const Measurement& l, const Measurement& r) {
+      return median_seconds(l) < median_seconds(r);
+    });
+    remember(machine, *winner);
+    progress.clear();
+    if (speaks) print_row(*winner, rows.front());
+  }
+  launch::on_all_ranks(transport, write);
+  if (speaks) std::cerr << "written to " << options.out << '\n';
+}
+
+}  // namespace dsop::bench
