@@ -35,7 +35,7 @@ TEST_CASE("auto takes the least predicted time, and the plan says why") {
   CHECK(few_pairs.algorithm_name() == "allgather");
   for (std::size_t i = 1; i < few_pairs.candidates.size(); ++i)
     if (few_pairs.candidates[i].unsupported.empty())
-      CHECK(few_pairs.candidates[i - 1].cost.seconds() <= few_pairs.candidates[i].cost.seconds());
+      CHECK(few_pairs.candidates[i - 1].cost.unhidden_seconds() <= few_pairs.candidates[i].cost.unhidden_seconds());
 
   const Plan many_pairs = make_plan(problem(1000, 1000, 8, 2000), Machine{});
   CHECK(many_pairs.algorithm_name() != "allgather");
@@ -158,7 +158,7 @@ TEST_CASE("what runs inside the MPI library is taken where it was measured to wi
   Problem gradient = problem(1000, 1000, 8, 1000);
   gradient.native_collectives = true;
   Machine machine;
-  CHECK(make_plan(gradient, machine).algorithm_name() == "allreduce-ring-pipelined");
+  CHECK(make_plan(gradient, machine).algorithm_name() == "allreduce-rabenseifner");
   CHECK(make_plan(gradient, machine).candidates.size() ==
         make_plan(gradient, machine, "allreduce-mpi").candidates.size());
   machine.winners = {{1000, 1000, 1000, 8, DataType::f32, "allreduce-mpi"}};

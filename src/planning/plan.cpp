@@ -24,7 +24,12 @@ double Cost::idle_seconds(const Machine& machine) const {
 }
 
 void Cost::hide(double share, double seconds, const Machine& machine) {
-  communication_seconds -= share * std::min(idle_seconds(machine), seconds);
+  hide(share * std::min(idle_seconds(machine), seconds));
+}
+
+void Cost::hide(double seconds) {
+  communication_seconds -= seconds;
+  hidden_seconds += seconds;
 }
 
 std::string Plan::algorithm_text() const {
