@@ -13,8 +13,8 @@ namespace dsop {
 
 /// A call that has waited longer than it should, as one of the waiting ranks sees it.
 struct Stall {
-  /// "outer product", "sharded outer product", "outer product's rows", "preparing an outer product", or "messages between
-  /// calls".
+  /// "outer product", "sharded outer product", "outer product's rows", "preparing an outer product", or "messages
+  /// between calls".
   std::string operation;
   std::size_t rows = 0;  ///< of the gradient; 0 between calls
   std::size_t columns = 0;
