@@ -121,17 +121,42 @@ class Transport {
   virtual void withdraw(std::size_t slot) noexcept = 0;
 
   Request make_request(std::size_t slot) { return {*this, slot}; }
-  /// For decorators, which hand a message on to the transport that they wrap.
-  static Request start_send_on(Transport& inner, std::span<const std::byte> data, int to, Tag tag) {
-    return inner.start_send(data, to, tag);
-  }
-  static Request start_receive_on(Transport& inner, std::span<std::byte> data, int from, Tag tag) {
-    return inner.start_receive(data, from, tag);
-  }
 
  private:
   friend class Request;
+  friend class TransportOver;
   std::unique_ptr<CallState> calls_;
+};
+
+/// What decorators are made of: hands every message on to another transport, which must outlive it.
+class TransportOver : public Transport {
+ public:
+  explicit TransportOver(Transport& inner) : inner_(inner) {}
+
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  std::string name() const override { return inner_.name(); }
+  Machine default_machine() const override { return inner_.default_machine(); }
+  void wait(Request& request) override { inner_.wait(request); }
+
+ protected:
+  Transport& inner() { return inner_; }
+  const Transport& inner() const { return inner_; }
+
+  Request start_send(std::span<const std::byte> data, int to, Tag tag) override {
+    return inner_.start_send(data, to, tag);
+  }
+  Request start_receive(std::span<std::byte> data, int from, Tag tag) override {
+    return inner_.start_receive(data, from, tag);
+  }
+
+ private:
+  // The requests are the inner transport's, so these are never reached through this one.
+  bool is_done(std::size_t) final { return true; }
+  void finish(std::size_t) final {}
+  void withdraw(std::size_t) noexcept final {}
+
+  Transport& inner_;
 };
 
 }  // namespace dsop

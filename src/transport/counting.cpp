@@ -13,11 +13,7 @@ Request CountingTransport::start_send(std::span<const std::byte> data, int to, T
   Traffic& traffic = tag == Tag::agreement ? agreement_ : payload_;
   ++traffic.messages;
   traffic.bytes += data.size();
-  return start_send_on(inner_, data, to, tag);
-}
-
-Request CountingTransport::start_receive(std::span<std::byte> data, int from, Tag tag) {
-  return start_receive_on(inner_, data, from, tag);
+  return TransportOver::start_send(data, to, tag);
 }
 
 }  // namespace dsop
