@@ -59,6 +59,9 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
+/// Problem::nodes from every rank's Transport::node().
+std::vector<int> shared_nodes(std::vector<int> node_of_each);
+
 /// A vector of `elements` to be summed over `ranks`, everybody getting the sum.
 struct DenseProblem {
   std::size_t elements = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace dsop {
 
@@ -11,6 +12,11 @@ std::size_t Problem::total_pairs() const {
 
 std::size_t Problem::largest_pairs() const {
   return pairs.empty() ? 0 : *std::max_element(pairs.begin(), pairs.end());
+}
+
+std::vector<int> shared_nodes(std::vector<int> node_of_each) {
+  if (std::set(node_of_each.begin(), node_of_each.end()).size() == node_of_each.size()) node_of_each.clear();
+  return node_of_each;
 }
 
 std::size_t AllgatherProblem::largest_bytes() const {

@@ -4,16 +4,14 @@
 #include <cstdlib>
 #include <limits>
 #include <new>
-#include <set>
 
 #include "kernels/add.hpp"
-#include "kernels/blas_info.hpp"
 #include "kernels/outer_product.hpp"
-#include "kernels/threads.hpp"
 #include "outer_product/gather_rows.hpp"
 #include "patterns/blocks.hpp"
 #include "planning/arguments.hpp"
 #include "planning/call_state.hpp"
+#include "planning/terms.hpp"
 #include "sparse/factor.hpp"
 
 namespace dsop {
@@ -69,75 +67,6 @@ void describe_factors(OwnTerms& own, const SparseFactors<T>& factors, const Opti
   own.sparsity = {sparse::elements_to_send(factors.a, options.find_zeros),
                   sparse::elements_to_send(factors.b, options.find_zeros)};
   own.given_sparse = is_sparse(factors.a) || is_sparse(factors.b);
-}
-
-// The number of non-zeros that a layer's shape lets expect.
-Sparsity expected_sparsity(const Shape& shape, DataType type) {
-  const auto form = [&](std::size_t columns, double density) {
-    const double elements = density * static_cast<double>(shape.max_pairs) * static_cast<double>(columns);
-    return sparse::smaller_form(shape.max_pairs, columns, static_cast<std::size_t>(elements), type);
-  };
-  return {form(shape.rows, shape.density_a), form(shape.columns, shape.density_b)};
-}
-
-Header make_header(Transport& transport, std::uint64_t object, Operation operation, const Options& options) {
-  Header header;
-  header.common.call = transport.calls().calls++;
-  header.common.object = object;
-  header.common.operation = operation;
-  header.common.accumulate = options.accumulate;
-  header.common.scale = options.scale;
-  header.common.wire = options.wire;
-  options.algorithm.copy(header.common.algorithm.data(), header.common.algorithm.size() - 1);
-  const Machine machine = options.machine.value_or(transport.default_machine());
-  describe_machine(machine, header.common);
-  header.own.threads = static_cast<std::int32_t>(kernels::thread_count());
-  header.own.node = transport.node();
-  header.own.instructions = best_instruction_set();
-  header.own.staged_result = options.accumulate;
-  header.own.allows_progress_thread = transport.allows_progress_thread();
-  header.own.on_progress_thread = transport.calls().queue->on_progress_thread();
-  kernels::blas_core_name().copy(header.own.blas_core.data(), header.own.blas_core.size() - 1);
-  return header;
-}
-
-Problem problem_of(const std::vector<Header>& headers, const Transport& transport) {
-  const CommonTerms& common = headers[0].common;
-  Problem problem{.rows = common.rows, .columns = common.columns, .type = common.type};
-  problem.native_collectives = transport.has_native_collectives();
-  problem.wire = common.wire;
-  problem.sharded = common.operation == Operation::sharded_outer_product;
-  problem.rows_only = common.operation == Operation::outer_product_rows;
-  for (const Header& header : headers) {
-    problem.pairs.push_back(header.own.pairs);
-    problem.staged_result |= header.own.staged_result;
-    problem.sparsity.push_back(header.own.sparsity);
-    problem.nodes.push_back(header.own.node);
-  }
-  if (!problem.rows_only &&
-      std::all_of(headers.begin(), headers.end(), [](const Header& h) { return h.own.sparsity == Sparsity{}; }))
-    problem.sparsity.clear();
-  if (std::set(problem.nodes.begin(), problem.nodes.end()).size() == problem.nodes.size()) problem.nodes.clear();
-  return problem;
-}
-
-// The method that all ranks have, for elements that several of them compute.
-ProductMethod shared_method(const std::vector<Header>& headers) {
-  ProductMethod method;
-  for (const Header& header : headers) {
-    method.instructions = std::min(method.instructions, header.own.instructions);
-    method.blas_allowed = method.blas_allowed && header.own.strides_fit_blas &&
-                          header.own.blas_core == headers[0].own.blas_core &&
-                          header.own.threads == headers[0].own.threads;
-  }
-  return method;
-}
-
-bool same_terms(const std::vector<Header>& left, const std::vector<Header>& right) {
-  return std::equal(left.begin(), left.end(), right.begin(), right.end(), [](Header l, const Header& r) {
-    l.common.call = r.common.call;
-    return l == r;
-  });
 }
 
 template <class T>

@@ -1,6 +1,7 @@
 #include "planning/header.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -92,11 +93,16 @@ void describe_machine(const Machine& machine, CommonTerms& terms) {
   std::copy(machine.ring_step_seconds.begin(), machine.ring_step_seconds.end(), terms.machine.begin() + 6);
   std::copy(machine.exchange_step_seconds.begin(), machine.exchange_step_seconds.end(),
             terms.machine.begin() + 6 + step_bytes.size());
-  std::ostringstream winners;
-  for (const Winner& winner : machine.winners)
-    winners << winner.rows << ' ' << winner.columns << ' ' << winner.pairs << ' ' << winner.ranks << ' '
-            << name(winner.type) << ' ' << winner.algorithm << '\n';
-  terms.winners = machine.winners.empty() ? 0 : std::hash<std::string>()(winners.str());
+  terms.winners = 0;
+  const auto take_in = [&](std::uint64_t number) { terms.winners = (terms.winners ^ number) * 0x100000001b3; };  // FNV
+  for (const Winner& winner : machine.winners) {
+    take_in(winner.rows);
+    take_in(winner.columns);
+    take_in(winner.pairs);
+    take_in(static_cast<std::uint64_t>(winner.ranks));
+    take_in(static_cast<std::uint64_t>(winner.type));
+    take_in(std::hash<std::string>()(winner.algorithm));
+  }
 }
 
 void exchange_headers(Transport& transport, const Header& own, const std::string& own_error, std::vector<Header>& all) {
