@@ -6,9 +6,7 @@
 //
 // An element is computed by one rank and sent to the others. The paper gathers round rings; here, in the cheapest way.
 // Cost: that of two allgathers, (P-1) k (n+m) + (P-1)/P n m words; 2 k n m flops.
-#include "outer_product/pairs.hpp"
-#include "outer_product/row_blocks.hpp"
-#include "outer_product/share_parts.hpp"
+#include "outer_product/owners_cost.hpp"
 
 namespace dsop::outer_product {
 namespace {
@@ -31,22 +29,7 @@ AllgatherProblem gradient_blocks(const Problem& problem, double) {
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
-  const LocalProduct product(problem, 0, problem.ranks());
-  const std::size_t rows = Blocks(problem.rows, problem.ranks()).largest();
-  const AllgatherProblem factors = factor_blocks(problem);
-  const AllgatherProblem parts = gradient_blocks(problem, 0);
-  const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
-  const AllgatherAlgorithm& gather_parts = cheapest_allgather(parts, machine);
-
-  Cost cost;
-  for (int r = 0; r < problem.ranks(); ++r)
-    cost.raise_to(gather_factors.sent(factors, r) + gather_parts.sent(parts, r));
-  cost.flops = product.flops(rows);
-  cost.communication_seconds = gather_factors.seconds(factors, machine) + gather_parts.seconds(parts, machine);
-  cost.arithmetic_seconds =
-      product.seconds(machine, rows) +
-      conversion_seconds(problem, machine, rows * problem.columns, problem.rows * problem.columns);
-  return cost;
+  return owners_cost(self, problem, machine, problem.ranks());
 }
 
 std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double) {

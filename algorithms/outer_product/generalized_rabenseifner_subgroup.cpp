@@ -10,8 +10,7 @@
 // Cost: that of two allgathers, (P-1) k (n+m) + (g-1)/g n m words; 2 P k n m / g flops.
 #include <cmath>
 
-#include "outer_product/pairs.hpp"
-#include "outer_product/row_blocks.hpp"
+#include "outer_product/owners_cost.hpp"
 #include "transport/subset.hpp"
 
 namespace dsop::outer_product {
@@ -44,20 +43,7 @@ AllgatherProblem gradient_blocks(const Problem& problem, double g) {
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double g) {
-  const LocalProduct product(problem, 0, problem.ranks());
-  const std::size_t rows = most_rows_of_an_owner(problem, g);
-  const AllgatherProblem factors = factor_blocks(problem);
-  const AllgatherProblem parts = gradient_blocks(problem, g);
-  const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
-  const AllgatherAlgorithm& gather_parts = cheapest_allgather(parts, machine);
-
-  Cost cost;
-  for (int r = 0; r < problem.ranks(); ++r)
-    cost.raise_to(gather_factors.sent(factors, r) + gather_parts.sent(parts, r % static_cast<int>(g)));
-  cost.flops = product.flops(rows);
-  cost.communication_seconds = gather_factors.seconds(factors, machine) + gather_parts.seconds(parts, machine);
-  cost.arithmetic_seconds = product.seconds(machine, rows);
-  return cost;
+  return owners_cost(self, problem, machine, static_cast<int>(g));
 }
 
 std::string expected(double g, const OuterProductAlgorithm&, const Problem& problem) {

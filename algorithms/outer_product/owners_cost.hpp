@@ -1,0 +1,30 @@
+// What it costs to gather all factors, have owners make the rows of G, and gather these.
+#pragma once
+
+#include "outer_product/pairs.hpp"
+#include "outer_product/row_blocks.hpp"
+#include "outer_product/share_parts.hpp"
+
+namespace dsop::outer_product {
+
+/// With the rows shared out among `owners` consecutive ranks, in each group of so many; they divide the ranks.
+inline Cost owners_cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, int owners) {
+  const LocalProduct product(problem, 0, problem.ranks());
+  const std::size_t rows = patterns::Blocks(problem.rows, owners).largest();
+  const AllgatherProblem factors = factor_blocks(problem);
+  const AllgatherProblem parts = row_blocks(problem, problem.rows, owners);
+  const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
+  const AllgatherAlgorithm& gather_parts = cheapest_allgather(parts, machine);
+
+  Cost cost;
+  for (int r = 0; r < problem.ranks(); ++r)
+    cost.raise_to(gather_factors.sent(factors, r) + gather_parts.sent(parts, r % owners));
+  cost.flops = product.flops(rows);
+  cost.communication_seconds = gather_factors.seconds(factors, machine) + gather_parts.seconds(parts, machine);
+  cost.arithmetic_seconds =
+      product.seconds(machine, rows) +
+      conversion_seconds(problem, machine, rows * problem.columns, problem.rows * problem.columns);
+  return cost;
+}
+
+}  // namespace dsop::outer_product
