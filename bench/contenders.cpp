@@ -1,7 +1,7 @@
 #include "contenders.hpp"
 
+#include <algorithm>
 #include <iostream>
-#include <set>
 
 #include <dsop/algorithms.hpp>
 #include <dsop/errors.hpp>
@@ -54,8 +54,7 @@ Problem problem_here(Transport& transport, const Point& point, DataType type, Wi
                   .type = type};
   problem.native_collectives = transport.has_native_collectives();
   problem.wire = wire;
-  problem.nodes = of_all_ranks(transport, transport.node());
-  if (std::set(problem.nodes.begin(), problem.nodes.end()).size() == problem.nodes.size()) problem.nodes.clear();
+  problem.nodes = shared_nodes(of_all_ranks(transport, transport.node()));
   return problem;
 }
 
@@ -87,7 +86,10 @@ std::vector<std::string> near_the_best(const Plan& plan, double factor) {
   return names;
 }
 
-std::vector<std::string> expand_near(const std::vector<std::string>& names, const Plan& plan) {
+std::vector<std::string> expand_near(Transport& transport, const std::vector<std::string>& names, const Point& point,
+                                     DataType type, Wire wire, const std::optional<Machine>& machine) {
+  if (std::find(names.begin(), names.end(), near) == names.end()) return names;
+  const Plan plan = predict(transport, point, type, wire, machine);
   std::vector<std::string> expanded;
   for (const std::string& name : names) {
     if (name != near) {

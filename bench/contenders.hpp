@@ -32,7 +32,8 @@ Plan predict(Transport& transport, const Point& point, DataType type, Wire wire,
 /// do not run inside the MPI library; fastest first, those last that do.
 std::vector<std::string> near_the_best(const Plan& plan, double factor);
 
-/// With "near" replaced by its names for this shape.
-std::vector<std::string> expand_near(const std::vector<std::string>& names, const Plan& plan);
+/// With "near" replaced by its names for this shape. All ranks must call it.
+std::vector<std::string> expand_near(Transport& transport, const std::vector<std::string>& names, const Point& point,
+                                     DataType type, Wire wire, const std::optional<Machine>& machine);
 
 }  // namespace dsop::bench

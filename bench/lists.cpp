@@ -4,6 +4,7 @@
 #include <charconv>
 #include <iomanip>
 #include <sstream>
+#include <utility>
 
 #include <dsop/errors.hpp>
 
@@ -17,15 +18,20 @@ constexpr std::size_t most_numbers = 10000;
               std::to_string(most_numbers) + " of them");
 }
 
-double share(const std::string& text, const std::string& part) {
-  std::size_t end = 0;
-  double number = -1;
+// The number that the text begins with, and what comes after it; -1 and all of the text if it begins with none.
+std::pair<double, std::string> leading_number(const std::string& text) {
   try {
-    number = std::stod(part, &end);
+    std::size_t end = 0;
+    const double number = std::stod(text, &end);
+    return {number, text.substr(end)};
   } catch (const std::exception&) {
-    end = 0;
+    return {-1, text};
   }
-  if (end == 0 || end != part.size() || !(number >= 0 && number <= 1))
+}
+
+double share(const std::string& text, const std::string& part) {
+  const auto [number, rest] = leading_number(part);
+  if (!rest.empty() || !(number >= 0 && number <= 1))
     throw Error("--density is \"" + text + "\", expected one or two shares from 0 to 1, of a and of b");
   return number;
 }
@@ -86,15 +92,8 @@ std::vector<Encoding> parse_encodings(const std::string& text, Densities densiti
 }
 
 std::string percentage(std::string& text) {
-  std::size_t end = 0;
-  double percent = -1;
-  try {
-    percent = std::stod(text, &end);
-  } catch (const std::exception&) {
-    end = 0;
-  }
-  if (end == 0 || text.substr(end) != "%" || !(percent > 0 && percent < 100))
-    return "is \"" + text + "\", expected a percentage like 5%";
+  const auto [percent, rest] = leading_number(text);
+  if (rest != "%" || !(percent > 0 && percent < 100)) return "is \"" + text + "\", expected a percentage like 5%";
   std::ostringstream fraction;
   fraction << std::setprecision(17) << percent / 100;
   text = fraction.str();

@@ -38,11 +38,9 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
   const nlohmann::ordered_json simulation = simulation_facts();
   if (!simulation.is_null() && simulation.at("folded") && options.encodings != std::vector{Encoding::dense})
     throw ArgumentError("--encoding: what sparse factors send depends on data, which is there with --real alone");
-  std::ofstream out;
+  RowsFile file;
   launch::on_all_ranks(transport, [&] {
-    if (!speaks || options.out.empty()) return;
-    out.open(options.out, std::ios::app);
-    if (!out) throw Error("--out " + options.out + ": can't be opened for writing");
+    if (speaks) file.open(options.out);
   });
 
   const std::string base = transport.has_native_collectives() ? "allreduce-mpi" : "allreduce-ring";
@@ -62,15 +60,15 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
                                    options.encodings};
     measure_options.progress = progress_of(progress, all_points, p);
     const auto measure_type = options.type == DataType::f32 ? measure<float> : measure<double>;
-    const Plan predicted = predict(transport, all_points[p], options.type, options.wire, options.machine);
     const std::vector<Measurement> rows =
-        measure_type(transport, all_points[p], expand_near(algorithms, predicted), measure_options);
+        measure_type(transport, all_points[p],
+                     expand_near(transport, algorithms, all_points[p], options.type, options.wire, options.machine),
+                     measure_options);
     for (const Measurement& row : rows) wrong += row.wrong.value_or(0);
     if (!speaks) continue;
     progress.clear();
     print_table_rows(std::cout, rows, base);
-    if (out.is_open()) write_json_lines(out, rows, transport, host);
-    if (out.is_open() && !out) throw Error("--out " + options.out + ": can't be written");
+    file.append([&](std::ostream& out) { write_json_lines(out, rows, transport, host); });
   }
   launch::on_all_ranks(transport, [&] {
     if (wrong > 0) throw Error(std::to_string(wrong) + " elements are wrong");

@@ -4,6 +4,8 @@
 #include <iomanip>
 #include <ostream>
 
+#include <dsop/errors.hpp>
+
 #include "contenders.hpp"
 #include "host.hpp"
 #include "statistics.hpp"
@@ -35,6 +37,17 @@ void print_ratio_intervals(std::ostream& out, const std::vector<Measurement>& me
 }
 
 }  // namespace
+
+void RowsFile::open(const std::string& path) {
+  path_ = path;
+  if (path.empty()) return;
+  out_.open(path, std::ios::app);
+  if (!out_) throw Error("--out " + path_ + ": can't be opened for writing");
+}
+
+void RowsFile::check_written() {
+  if (!out_.flush()) throw Error("--out " + path_ + ": can't be written");
+}
 
 void print_table_head(std::ostream& out, const Transport& transport, DataType type, const std::string& base) {
   out << "# dsop-bench " << version << " outer-product, " << name(type) << ", " << ranks_and_cores(transport) << '\n'

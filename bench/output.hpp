@@ -11,6 +11,26 @@
 
 namespace dsop::bench {
 
+/// A file that rows are appended to; none if the path is empty.
+class RowsFile {
+ public:
+  /// Throws Error naming --out if the file can't be opened.
+  void open(const std::string& path);
+  /// Calls write(stream) if there is a file. Throws Error naming --out if it can't be written.
+  template <class Write>
+  void append(Write write) {
+    if (!out_.is_open()) return;
+    write(out_);
+    check_written();
+  }
+
+ private:
+  void check_written();
+
+  std::string path_;
+  std::ofstream out_;
+};
+
 /// The `#` lines above the rows. `base` is the algorithm whose time the last column but one is a ratio to.
 void print_table_head(std::ostream& out, const Transport& transport, DataType type, const std::string& base);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "kernels/add.hpp"
 #include "launch/launch.hpp"
 #include "memory.hpp"
+#include "output.hpp"
 #include "statistics.hpp"
 #include "version.hpp"
 
@@ -162,12 +162,10 @@ nlohmann::ordered_json json_line(const OverlapRow& row, const Transport& transpo
 
 void benchmark_overlap(Transport& transport, const OuterProductOptions& options) {
   const bool speaks = transport.rank() == 0;
-  std::ofstream out;
+  RowsFile file;
   launch::on_all_ranks(transport, [&] {
     if (!simulation_facts().is_null()) throw Error("--overlap: a simulated rank has no second thread");
-    if (!speaks || options.out.empty()) return;
-    out.open(options.out, std::ios::app);
-    if (!out) throw Error("--out " + options.out + ": can't be opened for writing");
+    if (speaks) file.open(options.out);
   });
   const std::vector<std::string> algorithms = expand_algorithms(transport, options.algorithms);
   launch::on_all_ranks(transport, [&] {
@@ -181,13 +179,12 @@ void benchmark_overlap(Transport& transport, const OuterProductOptions& options)
                           .columns = point.columns,
                           .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), point.pairs),
                           .type = options.type};
-    const Plan predicted = predict(transport, point, options.type, Wire::full, options.machine);
-    for (const std::string& algorithm : expand_near(algorithms, predicted)) {
+    for (const std::string& algorithm :
+         expand_near(transport, algorithms, point, options.type, Wire::full, options.machine)) {
       const OverlapRow row = measure_type(transport, algorithm, problem, options);
       if (!speaks) continue;
       print_row(row);
-      if (out.is_open()) out << json_line(row, transport).dump() << '\n' << std::flush;
-      if (out.is_open() && !out) throw Error("--out " + options.out + ": can't be written");
+      file.append([&](std::ostream& out) { out << json_line(row, transport).dump() << '\n'; });
     }
   }
 }
