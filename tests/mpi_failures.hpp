@@ -1,9 +1,9 @@
-// What went wrong on any of MPI's ranks, on all of them.
+// What the test programs over MPI share: what went wrong on any rank, on all of them, and how they begin and end.
 #pragma once
 
-#include <mpi.h>
-
 #include <string>
+
+#include <dsop/mpi.hpp>
 
 #include "failures.hpp"
 
@@ -25,6 +25,20 @@ inline std::string failures_of_all(const Failures& own) {
     all += words;
   }
   return all;
+}
+
+inline Transport& world() {
+  return TransportOf<MPI_Comm>::get(MPI_COMM_WORLD);
+}
+
+/// Runs all tests; fails on all ranks if it does on one.
+inline int run_tests_over_mpi(int argc, char** argv, int thread_level) {
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, thread_level, &level);
+  int status = Catch::Session().run(argc, argv);
+  MPI_Allreduce(MPI_IN_PLACE, &status, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return status;
 }
 
 }  // namespace dsop::tests

@@ -17,10 +17,6 @@ using namespace dsop::tests;
 
 namespace {
 
-Transport& world() {
-  return TransportOf<MPI_Comm>::get(MPI_COMM_WORLD);
-}
-
 bool has_all_levels() {
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
@@ -106,10 +102,5 @@ TEST_CASE("a watch that throws ends the call over MPI") {
 int main(int argc, char** argv) {
   const char* const name = std::getenv("DSOP_TEST_THREAD_LEVEL");
   const bool funneled = name != nullptr && std::string(name) == "funneled";
-  int level = 0;
-  MPI_Init_thread(&argc, &argv, funneled ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE, &level);
-  int status = Catch::Session().run(argc, argv);
-  MPI_Allreduce(MPI_IN_PLACE, &status, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  MPI_Finalize();
-  return status;
+  return run_tests_over_mpi(argc, argv, funneled ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE);
 }

@@ -16,10 +16,6 @@ using namespace dsop::tests;
 
 namespace {
 
-Transport& world() {
-  return TransportOf<MPI_Comm>::get(MPI_COMM_WORLD);
-}
-
 void sweep(Transport& transport, Failures& failures) {
   const auto fail = [&](const std::string& text) { failures.add(text); };
   sweep_outer_products(transport, fail);
@@ -228,10 +224,5 @@ TEST_CASE("handles that are no communicator are refused") {
 
 int main(int argc, char** argv) {
   bench::compare::let_openmpi_be_forced();
-  int level = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
-  int status = Catch::Session().run(argc, argv);
-  MPI_Allreduce(MPI_IN_PLACE, &status, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  MPI_Finalize();
-  return status;
+  return run_tests_over_mpi(argc, argv, MPI_THREAD_FUNNELED);
 }

@@ -215,13 +215,17 @@ inline std::vector<std::string> usable_algorithms(const Transport& transport) {
   return usable_algorithms(transport.size(), transport.has_native_collectives());
 }
 
+/// One in `every` numbers; all of them with DSOP_TEST_ALL set (scripts/check).
+inline bool takes_turn(std::size_t number, std::size_t every) {
+  return std::getenv("DSOP_TEST_ALL") != nullptr || number % every == 0;
+}
+
 /// Whether algorithm number a of usable_algorithms() runs case number c: up to four ranks every second, of those whose
 /// number is fixed every sixth; at more ranks every twelfth. Which ones goes round with algorithms and ranks. Every
-/// call at 17 threads is a thousand switches between them. With DSOP_TEST_ALL set (scripts/check) all run all.
+/// call at 17 threads is a thousand switches between them.
 inline bool has_turn(const std::string& algorithm, std::size_t a, std::size_t c, int ranks) {
-  if (std::getenv("DSOP_TEST_ALL") != nullptr) return true;
   const std::size_t every = ranks > 4 ? 12 : algorithm.find('(') != std::string::npos ? 6 : 2;
-  return (a + c + static_cast<std::size_t>(ranks)) % every == 0;
+  return takes_turn(a + c + static_cast<std::size_t>(ranks), every);
 }
 
 /// Calls fail(text) for every case of every algorithm that goes wrong.
@@ -257,8 +261,7 @@ void sweep_bits(Transport& transport, Fail fail) {
   const std::vector<std::string> algorithms = usable_algorithms(transport);
   for (std::size_t a = 0; a < algorithms.size(); ++a)
     for (std::size_t c = 0; c < std::size(kinds); ++c) {
-      if (std::getenv("DSOP_TEST_ALL") == nullptr && (a + c + static_cast<std::size_t>(transport.size())) % 3 != 0)
-        continue;
+      if (!takes_turn(a + c + static_cast<std::size_t>(transport.size()), 3)) continue;
       report(different_bits<float>(transport, algorithms[a], 67, 45, kinds[c].pairs, kinds[c].densities));
       report(different_bits<double>(transport, algorithms[a], 45, 67, kinds[c].pairs, kinds[c].densities));
     }
