@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <dsop/plan.hpp>
+
 #include "collect.hpp"
 #include "host.hpp"
 #include "inputs.hpp"
@@ -12,6 +14,7 @@
 #include "patterns/hypercube.hpp"
 #include "patterns/ring.hpp"
 #include "statistics.hpp"
+#include "transport/working.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -120,6 +123,52 @@ void measure_arithmetic(Transport& transport, Machine& machine) {
   machine.flops_per_second = 2.0 * side * side * pairs / std::max(product - writing, product / 2);
 }
 
+// Blocks of 256 KiB go round the ring, with and without pieces of a product that take half of the time that this leaves
+// the processor idle. Of the pieces' time, the share that the two together do not take.
+double hidden_share(Transport& transport, const Machine& machine) {
+  constexpr std::size_t block_bytes = 1 << 18;
+  constexpr std::size_t piece_rows = 64;
+  constexpr std::size_t columns = 1024;
+  const InputFactors<float> factors(1, transport.rank(), 32, piece_rows, columns);
+  std::vector<float> C(piece_rows * columns);
+  const auto make_piece = [&] {
+    kernels::product<float>(factors.view().a, factors.view().b, {C.data(), piece_rows, columns}, 1, false);
+  };
+  const auto P = static_cast<std::size_t>(transport.size());
+  std::vector<char> blocks(P * block_bytes);
+  const auto gather = [&](Transport& through) {
+    patterns::ring_allgather(through, through.rank(), [&](int b) {
+      return std::span(blocks).subspan(static_cast<std::size_t>(b) * block_bytes, block_bytes);
+    });
+  };
+
+  constexpr int repetitions = 7;
+  constexpr int trial_pieces = 20;
+  const Cost gathering{.messages = P - 1,
+                       .bytes = (P - 1) * block_bytes,
+                       .communication_seconds = median_seconds(transport, repetitions, [&] { gather(transport); })};
+  const double piece_seconds = median_seconds(transport, repetitions,
+                                              [&] {
+                                                for (int i = 0; i < trial_pieces; ++i) make_piece();
+                                              }) /
+                               trial_pieces;
+  const int pieces = static_cast<int>(gathering.idle_seconds(machine) / 2 / piece_seconds);
+  if (pieces == 0) return 0;
+  const double together = median_seconds(transport, repetitions, [&] {
+    int left = pieces;
+    WorkingTransport never_idle(transport, [&] {
+      if (left == 0) return false;
+      make_piece();
+      --left;
+      return true;
+    });
+    gather(never_idle);
+    while (left-- > 0) make_piece();
+  });
+  const double pieces_seconds = pieces * piece_seconds;
+  return std::clamp((gathering.communication_seconds + pieces_seconds - together) / pieces_seconds, 0.0, 1.0);
+}
+
 }  // namespace
 
 Machine calibrate(Transport& transport) {
@@ -127,7 +176,10 @@ Machine calibrate(Transport& transport) {
   Machine machine = transport.default_machine();
   machine.source = "calibrated with " + ranks_and_cores(transport);
   measure_arithmetic(transport, machine);
-  if (transport.size() > 1) measure_network(transport, machine);
+  if (transport.size() > 1) {
+    measure_network(transport, machine);
+    machine.hidden_share = hidden_share(transport, machine);
+  }
   return machine;
 }
 

@@ -132,7 +132,7 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
       };
       if (const std::optional<std::string> job = batch_job()) json["job"] = *job;
       if (row.plan) {
-        json["auto_choice"] = without_parameter(row.plan->candidates.front().algorithm);
+        json["auto_choice"] = without_parameter(row.plan->auto_choice);
         json["predicted_seconds"] = row.plan->cost().seconds();
         json["formula_bytes"] = row.plan->cost().bytes;
         json["machine"] = row.plan->machine.source;

@@ -117,32 +117,34 @@ TEST_CASE("the formulas hold for ranks that share nodes") {
 
 TEST_CASE("replicating nothing costs what Generalized Rabenseifner costs, replicating all what allgather costs") {
   const int P = GENERATE(2, 3, 8, 48);
+  const Machine hides_all{.hidden_share = 1};
   for (const std::size_t k : {1UL, 32UL})
     for (const std::size_t n : {5UL, 1000UL, 4000UL}) {
       const Problem problem{
           .rows = n, .columns = 700, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), k)};
       const auto same = [&](const char* left, const char* right) {
-        const Cost l = make_plan(problem, Machine{}, left).cost();
-        const Cost r = make_plan(problem, Machine{}, right).cost();
+        const Cost l = make_plan(problem, hides_all, left).cost();
+        const Cost r = make_plan(problem, hides_all, right).cost();
         return l.messages == r.messages && l.bytes == r.bytes && l.flops == r.flops && l.seconds() == r.seconds();
       };
       INFO("P = " << P << ", n = " << n << ", k = " << k);
       CHECK(same("replicated-rabenseifner(0)", "generalized-rabenseifner"));
       CHECK(same("replicated-rabenseifner(1)", "allgather"));
-      const double best = make_plan(problem, Machine{}, "replicated-rabenseifner").cost().seconds();
-      CHECK(best <= make_plan(problem, Machine{}, "generalized-rabenseifner").cost().seconds());
-      CHECK(best <= make_plan(problem, Machine{}, "allgather").cost().seconds());
+      const double best = make_plan(problem, hides_all, "replicated-rabenseifner").cost().seconds();
+      CHECK(best <= make_plan(problem, hides_all, "generalized-rabenseifner").cost().seconds());
+      CHECK(best <= make_plan(problem, hides_all, "allgather").cost().seconds());
     }
 }
 
 TEST_CASE("the fraction that is replicated lets products and exchange end together") {
   const Problem problem{.rows = 4000, .columns = 4000, .pairs = std::vector<std::size_t>(8, 16)};
+  const Machine hides_all{.hidden_share = 1};
   const auto cost = [&](double f) {
     std::ostringstream name;
     name << "replicated-rabenseifner(" << f << ')';
-    return make_plan(problem, Machine{}, name.str()).cost();
+    return make_plan(problem, hides_all, name.str()).cost();
   };
-  const Plan plan = make_plan(problem, Machine{}, "replicated-rabenseifner");
+  const Plan plan = make_plan(problem, hides_all, "replicated-rabenseifner");
   const double f = plan.parameter;
   REQUIRE(f > 0);
   REQUIRE(f < 1);

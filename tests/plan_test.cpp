@@ -35,7 +35,7 @@ TEST_CASE("auto takes the least predicted time, and the plan says why") {
   CHECK(few_pairs.algorithm_name() == "allgather");
   for (std::size_t i = 1; i < few_pairs.candidates.size(); ++i)
     if (few_pairs.candidates[i].unsupported.empty())
-      CHECK(few_pairs.candidates[i - 1].cost.unhidden_seconds() <= few_pairs.candidates[i].cost.unhidden_seconds());
+      CHECK(few_pairs.candidates[i - 1].cost.seconds() <= few_pairs.candidates[i].cost.seconds());
 
   const Plan many_pairs = make_plan(problem(1000, 1000, 8, 2000), Machine{});
   CHECK(many_pairs.algorithm_name() != "allgather");
@@ -55,15 +55,21 @@ TEST_CASE("a pipelined algorithm's travel and arithmetic overlap where messages 
     return (cost(machine, plain).seconds() - cost(machine, pipelined).seconds()) /
            cost(machine, plain).arithmetic_seconds;
   };
-  const Machine slow_links{.gap_per_byte_seconds = 40e-9};
+  Machine slow_links{.gap_per_byte_seconds = 40e-9, .hidden_share = 1};
   CHECK(saved(slow_links, "allreduce-ring", "allreduce-ring-pipelined(16)") == Approx(15.0 / 16).margin(0.05));
   CHECK(saved(slow_links, "allreduce-butterfly", "allreduce-butterfly-pipelined(16)") ==
         Approx(15.0 / 16).margin(0.05));
   CHECK(saved(slow_links, "generalized-rabenseifner", "generalized-rabenseifner-pipelined(16)") ==
         Approx(15.0 / 16).margin(0.05));
   CHECK(saved(slow_links, "allgather", "allgather-overlapped(16)") > 0.5);
+  slow_links.hidden_share = 0.5;
+  CHECK(saved(slow_links, "generalized-rabenseifner", "generalized-rabenseifner-pipelined(16)") ==
+        Approx(7.5 / 16).margin(0.05));
+  slow_links.hidden_share = 0;
+  CHECK(saved(slow_links, "generalized-rabenseifner", "generalized-rabenseifner-pipelined(16)") <= 0);
 
-  const Machine one_host = default_threads_machine();
+  Machine one_host = default_threads_machine();
+  one_host.hidden_share = 1;
   CHECK(saved(one_host, "allreduce-ring", "allreduce-ring-pipelined(16)") <= 0);
   CHECK(saved(one_host, "allreduce-butterfly", "allreduce-butterfly-pipelined(16)") <= 0);
   CHECK(saved(one_host, "generalized-rabenseifner", "generalized-rabenseifner-pipelined(16)") <= 0);
@@ -92,6 +98,7 @@ TEST_CASE("a machine survives being written and read") {
   Machine machine;
   machine.latency_seconds = 1.2345678901234567e-5;
   machine.flops_per_second = 3e10;
+  machine.hidden_share = 0.25;
   machine.ring_step_seconds = {1e-6, 2e-6, 3e-6, 4e-6, 5e-6, 0.1};
   machine.exchange_step_seconds = {1e-6, 2e-6, 3e-6, 4e-6, 5e-6, 0.2};
   machine.winners = {{1000, 2000, 3, 8, DataType::f64, "generalized-rabenseifner"}};
@@ -105,8 +112,9 @@ TEST_CASE("a machine file that makes no sense is refused") {
   const std::string file = "machine file machine_under_test.json: ";
   CHECK_THROWS_WITH(read_machine("no_such_file.json"), "machine file no_such_file.json: can't be opened");
   CHECK(refusal("{\"latency\": 1}") == file + "unknown field latency");
-  CHECK(refusal("{\"gap_seconds\": -1}") == file + "gap_seconds is -1, expected a number above 0");
-  CHECK(refusal("{\"gap_seconds\": \"fast\"}") == file + "gap_seconds is \"fast\", expected a number above 0");
+  CHECK(refusal("{\"gap_seconds\": -1}") == file + "gap_seconds is -1, expected a finite number above 0");
+  CHECK(refusal("{\"gap_seconds\": \"fast\"}") == file + "gap_seconds is \"fast\", expected a finite number above 0");
+  CHECK(refusal("{\"hidden_share\": 1.5}") == file + "hidden_share is 1.5, expected a number from 0 to 1");
   CHECK(refusal("{\"ring_step_seconds\": [1, 2]}").starts_with(file + "ring_step_seconds: "));
   CHECK(refusal("{\"ring_step_seconds\": [1, 2, 3, 4, 5, 0]}") ==
         file + "ring_step_seconds: expected 6 numbers above 0");
@@ -157,7 +165,7 @@ TEST_CASE("a measured winner is taken for its problem and nearly such ones") {
 TEST_CASE("what runs inside the MPI library is taken where it was measured to win, never by its formula") {
   Problem gradient = problem(1000, 1000, 8, 1000);
   gradient.native_collectives = true;
-  Machine machine;
+  Machine machine{.latency_seconds = 1e-3};  // few messages win, as MPI's formula has them too
   CHECK(make_plan(gradient, machine).algorithm_name() == "allreduce-rabenseifner");
   CHECK(make_plan(gradient, machine).candidates.size() ==
         make_plan(gradient, machine, "allreduce-mpi").candidates.size());

@@ -80,7 +80,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
     const double ready_seconds = cost.arithmetic_seconds * s * s / (S * S) - hidden_seconds;
     hidden_seconds += std::min(idle_seconds, ready_seconds);
   }
-  cost.hide(hidden_seconds);
+  cost.hide(hidden_seconds, machine);
   return cost;
 }
 

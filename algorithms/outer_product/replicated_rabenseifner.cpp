@@ -86,7 +86,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
     cost.raise_to(gather_factors.sent(factors, r) + (owned > 0 ? gather_parts.sent(parts, r) : Traffic{}));
   cost.flops = product.flops(own + replicated);
   cost.communication_seconds = gather_factors.seconds(factors, machine) + exchange_seconds;
-  cost.hide(std::min(pieces_seconds, exchange_seconds - copying_seconds));
+  cost.hide(std::min(pieces_seconds, exchange_seconds - copying_seconds), machine);
   cost.arithmetic_seconds = product.seconds(machine, own) + pieces_seconds +
                             conversion_seconds(problem, machine, own * problem.columns, owned * problem.columns);
   return cost;

@@ -27,9 +27,7 @@ LATENCY_FACTORS = {
     "neutral": ["--cfg=smpi/bw-factor:0:0.94", "--cfg=smpi/lat-factor:0:1", "--cfg=network/crosstraffic:0"],
 }
 FLAGS = [
-    # A rank tests between two pieces of work, which take time enough; asking for a request's status probes.
-    "--cfg=smpi/test:0",
-    "--cfg=smpi/iprobe:0",
+    "--cfg=smpi/test:0",  # a rank tests between two pieces of work, which take time enough
     "--cfg=smpi/simulate-computation:no",  # only what is charged takes time
     "--cfg=smpi/host-speed:1Gf",
     "--cfg=smpi/privatization:dlopen",

@@ -36,6 +36,8 @@ struct Machine {
   double gap_per_byte_seconds = 0.8e-9;                ///< G: 0.8 ns a byte is 10 Gbit/s
   double flops_per_second = 40e9;                      ///< of a local product in f32; f64 runs at half of it
   double memory_bytes_per_second = 8e9;                ///< of reading or writing large arrays
+  double hidden_share = 0;                             ///< 0 .. 1, of arithmetic that could be done while messages
+                                                       ///< travel: what then takes no time of its own, as measured
   StepSeconds ring_step_seconds{};                     ///< every rank sends to the right, receives from the left
   StepSeconds exchange_step_seconds{};                 ///< every rank sends to a partner and receives from it
   std::vector<Winner> winners = {};                    ///< taken before what the formulas say, where they can serve
@@ -63,7 +65,8 @@ struct Machine {
 /// The machine for ranks that are threads of one process, when nothing was measured.
 Machine default_threads_machine();
 
-/// Throws ArgumentError naming the first number that is not above 0 and finite.
+/// Throws ArgumentError naming the first number that makes no sense: of hidden_share, that is not from 0 to 1; of all
+/// others, that is not above 0 and finite.
 void check_machine(const Machine& machine);
 
 /// Reads what write_machine wrote: a JSON object with the fields' names; missing fields keep their defaults. Throws

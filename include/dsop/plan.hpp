@@ -23,20 +23,18 @@ struct Cost {
   double flops = 0;          ///< additions and multiplications of the local products and sums
   double communication_seconds = 0;
   double arithmetic_seconds = 0;
-  double hidden_seconds = 0;  ///< how much longer it would take if no arithmetic were done while messages travel
+  double hidden_seconds = 0;  ///< of arithmetic that is done while messages travel; taken off the communication
 
   double seconds() const { return communication_seconds + arithmetic_seconds; }
-  /// If nothing hid: by this time `auto` compares.
-  double unhidden_seconds() const { return seconds() + hidden_seconds; }
   /// Takes in one rank's messages and bytes.
   void raise_to(const Traffic& rank);
   /// The seconds of communication that leave the processor free: without o at both ends of a message and one copy of
   /// its bytes. Little where messages are copied between ranks of one host, nearly all where a slow link carries them.
   double idle_seconds(const Machine& machine) const;
-  /// `share` of so much arithmetic is done while messages travel: what of it fits into the idle time is taken off that.
+  /// `share` of so much arithmetic could be done while messages travel, as far as it fits into the idle time: hides it.
   void hide(double share, double seconds, const Machine& machine);
-  /// Takes so much off the communication.
-  void hide(double seconds);
+  /// Takes what the machine hides of so much arithmetic off the communication.
+  void hide(double seconds, const Machine& machine);
 };
 
 /// An algorithm that was considered: its cost, or why it can't serve.
@@ -58,6 +56,9 @@ struct Plan {
   const OuterProductAlgorithm* algorithm = nullptr;
   double parameter = 0;     ///< the number that the algorithm leaves open
   std::string reason = {};  ///< why this algorithm
+  std::string auto_choice =
+      {};  ///< with its parameter: what "auto" takes, a winner of the machine or the least predicted
+  bool auto_is_measured = false;  ///< whether that is a winner
   Problem problem = {};
   Machine machine = {};
   Exchange factors = {};                      ///< of all ranks' pairs
@@ -69,8 +70,8 @@ struct Plan {
   std::vector<int> leaders = {};              ///< the lowest rank of each node; empty if no two ranks share one
   std::size_t workspace_bytes = 0;
   bool runs_at_wait = false;  ///< a started call runs when it is waited for: some rank's transport allows no thread
-  std::vector<Candidate> candidates = {};  ///< all known algorithms, least unhidden time first, then the MPI library's
-                                           ///< own, unsupported last
+  std::vector<Candidate> candidates = {};  ///< all known algorithms, least predicted time first, then the MPI
+                                           ///< library's own, unsupported last
 
   const std::string& algorithm_name() const;
   std::string algorithm_text() const;  ///< with its parameter: "ring-pipelined(8)"

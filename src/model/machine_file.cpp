@@ -17,14 +17,21 @@ namespace {
 struct Field {
   std::string_view name;
   double Machine::*value;
+  bool is_share = false;
+
+  bool makes_sense(double number) const {
+    return is_share ? number >= 0 && number <= 1 : number > 0 && std::isfinite(number);
+  }
+  const char* expected() const { return is_share ? "a number from 0 to 1" : "a finite number above 0"; }
 };
 
-constexpr std::array<Field, 6> fields{{{"latency_seconds", &Machine::latency_seconds},
+constexpr std::array<Field, 7> fields{{{"latency_seconds", &Machine::latency_seconds},
                                        {"overhead_seconds", &Machine::overhead_seconds},
                                        {"gap_seconds", &Machine::gap_seconds},
                                        {"gap_per_byte_seconds", &Machine::gap_per_byte_seconds},
                                        {"flops_per_second", &Machine::flops_per_second},
-                                       {"memory_bytes_per_second", &Machine::memory_bytes_per_second}}};
+                                       {"memory_bytes_per_second", &Machine::memory_bytes_per_second},
+                                       {"hidden_share", &Machine::hidden_share, true}}};
 
 struct StepField {
   std::string_view name;
@@ -76,9 +83,9 @@ bool read_list(Machine& machine, const std::string& key, const nlohmann::json& v
 void check_machine(const Machine& machine) {
   for (const Field& field : fields) {
     const double value = machine.*field.value;
-    if (value > 0 && std::isfinite(value)) continue;
+    if (field.makes_sense(value)) continue;
     std::ostringstream text;
-    text << "machine." << field.name << " is " << value << ", expected a finite number above 0";
+    text << "machine." << field.name << " is " << value << ", expected " << field.expected();
     throw ArgumentError(text.str());
   }
   for (const StepField& field : step_fields)
@@ -110,8 +117,8 @@ Machine read_machine(const std::string& path) {
     for (const Field& field : fields) {
       if (field.name != key) continue;
       known = true;
-      if (!value.is_number() || !(value.get<double>() > 0) || !std::isfinite(value.get<double>()))
-        throw Error("machine file " + path + ": " + key + " is " + value.dump() + ", expected a number above 0");
+      if (!value.is_number() || !field.makes_sense(value.get<double>()))
+        throw Error("machine file " + path + ": " + key + " is " + value.dump() + ", expected " + field.expected());
       machine.*field.value = value.get<double>();
     }
     if (!known) throw Error("machine file " + path + ": unknown field " + key);

@@ -99,7 +99,10 @@ void Executor<T>::prepare(Transport& transport, const Shape& shape, const Option
   if (error.empty()) own.own.sparsity = expected_sparsity(shape, data_type<T>);
   agree_and_plan(transport, own, error, resolved);
   prepared_ = plan_;
-  prepared_algorithm_ = resolved.algorithm == "auto" ? plan_.algorithm_name() : resolved.algorithm;
+  const bool keeps_parameter = plan_.auto_is_measured;  // the formula's may be another one for fewer pairs
+  prepared_algorithm_ = resolved.algorithm != "auto" ? resolved.algorithm
+                        : keeps_parameter            ? plan_.algorithm_text()
+                                                     : plan_.algorithm_name();
 }
 
 template <class T>
@@ -194,6 +197,7 @@ void Executor<T>::agree_and_plan(Transport& transport, Header& own, const std::s
     plan_ = make_plan(problem_of(headers_, transport), options.machine.value_or(transport.default_machine()),
                       algorithm_for(own.common.operation, options), shared_method(headers_));
     if (prepared_ && own.common.operation == Operation::outer_product) plan_.reason = prepared_->reason;
+    if (own.common.operation == Operation::outer_product_rows) plan_.reason = "the only one that makes rows alone";
     plan_.runs_at_wait = std::any_of(headers_.begin(), headers_.end(),
                                      [](const Header& header) { return !header.own.allows_progress_thread; });
     take_memory(own.own);

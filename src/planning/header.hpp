@@ -33,7 +33,7 @@ struct CommonTerms {
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
   double scale = 1;
-  std::array<double, 6 + 2 * step_bytes.size()> machine{};
+  std::array<double, 7 + 2 * step_bytes.size()> machine{};
   std::uint64_t winners = 0;  ///< a hash of the machine's
   std::array<char, 48> algorithm{};
 

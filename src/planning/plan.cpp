@@ -24,12 +24,12 @@ double Cost::idle_seconds(const Machine& machine) const {
 }
 
 void Cost::hide(double share, double seconds, const Machine& machine) {
-  hide(share * std::min(idle_seconds(machine), seconds));
+  hide(share * std::min(idle_seconds(machine), seconds), machine);
 }
 
-void Cost::hide(double seconds) {
-  communication_seconds -= seconds;
-  hidden_seconds += seconds;
+void Cost::hide(double seconds, const Machine& machine) {
+  communication_seconds -= machine.hidden_share * seconds;
+  hidden_seconds += machine.hidden_share * seconds;
 }
 
 std::string Plan::algorithm_text() const {
@@ -71,8 +71,9 @@ std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
       continue;
     }
     out << std::fixed << std::setprecision(3) << std::setw(12) << candidate.cost.seconds() * 1e3 << " ms  (network "
-        << candidate.cost.communication_seconds * 1e3 << ", arithmetic " << candidate.cost.arithmetic_seconds * 1e3
-        << ")\n";
+        << candidate.cost.communication_seconds * 1e3 << ", arithmetic " << candidate.cost.arithmetic_seconds * 1e3;
+    if (candidate.cost.hidden_seconds > 0) out << ", of it hidden " << candidate.cost.hidden_seconds * 1e3;
+    out << ")\n";
   }
   return stream << out.str();
 }

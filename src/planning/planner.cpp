@@ -64,9 +64,7 @@ const Registry<OuterProductAlgorithm>& algorithms_for(const Problem& problem) {
   return problem.sharded ? sharded_algorithms() : outer_product_algorithms();
 }
 
-// By predicted time; what runs inside the MPI library comes last, since its time is a guess. Hidden arithmetic is no
-// reason to choose: how much hides depends on who moves the data, and where ranks share cores next to nothing did
-// (replicated rows took 1.3 to 1.5 times the least time at eight ranks on two cores).
+// By predicted time; what runs inside the MPI library comes last, since its time is a guess.
 std::vector<Ranked> rank_all(const NamedAlgorithm& named, const Problem& problem, const Machine& machine) {
   std::vector<Ranked> ranked;
   for (const OuterProductAlgorithm& algorithm : algorithms_for(problem))
@@ -75,7 +73,7 @@ std::vector<Ranked> rank_all(const NamedAlgorithm& named, const Problem& problem
     const bool possible = l.candidate.unsupported.empty();
     if (possible != r.candidate.unsupported.empty()) return possible;
     if (l.algorithm->native() != r.algorithm->native()) return r.algorithm->native();
-    return l.candidate.cost.unhidden_seconds() < r.candidate.cost.unhidden_seconds();
+    return l.candidate.cost.seconds() < r.candidate.cost.seconds();
   });
   return ranked;
 }
@@ -118,14 +116,14 @@ const Winner* measured_winner(const Machine& machine, const Problem& problem) {
 
 // Some make the same messages under two names: an allgather over the cheapest pattern, and over that pattern.
 std::string why_first(const std::vector<Candidate>& candidates) {
-  const double least_seconds = candidates[0].cost.unhidden_seconds();
+  const double least_seconds = candidates[0].cost.seconds();
   if (!(least_seconds > 0)) return "nothing to do";
   const auto next = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
-    return !candidate.unsupported.empty() || candidate.cost.unhidden_seconds() > least_seconds;
+    return !candidate.unsupported.empty() || candidate.cost.seconds() > least_seconds;
   });
   if (next == candidates.end() || !next->unsupported.empty()) return "the only one that can serve";
   char times[32];
-  std::snprintf(times, sizeof times, "%.2f", next->cost.unhidden_seconds() / least_seconds);
+  std::snprintf(times, sizeof times, "%.2f", next->cost.seconds() / least_seconds);
   return std::string("least predicted time, ") + times + "x ahead of " + next->algorithm;
 }
 
@@ -177,11 +175,11 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
                 {problem.pairs.size(), problem.largest_pairs(), problem.rows + problem.columns, element_bytes});
 
   Plan plan{.problem = problem, .machine = machine, .shared_method = shared_method};
-  const Winner* const winner = algorithm == "auto" ? measured_winner(machine, problem) : nullptr;
-  const bool is_named = algorithm != "auto" || winner != nullptr;
-  const NamedAlgorithm named = is_named ? parse_algorithm(winner != nullptr ? winner->algorithm : algorithm,
-                                                          "algorithm", algorithms_for(problem))
-                                        : NamedAlgorithm{};
+  const Winner* const winner = measured_winner(machine, problem);
+  const std::string& choice = algorithm == "auto" && winner != nullptr ? winner->algorithm : algorithm;
+  const bool is_named = choice != "auto";
+  const NamedAlgorithm named =
+      is_named ? parse_algorithm(choice, "algorithm", algorithms_for(problem)) : NamedAlgorithm{};
   if (is_named) {
     const std::string reason = why_not(named, problem);
     if (!reason.empty()) throw ArgumentError(reason);
@@ -195,9 +193,11 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
     plan.candidates.push_back(std::move(candidate));
   }
   plan.problem = seen_by(*plan.algorithm, plan.problem);
-  plan.reason = winner != nullptr ? "measured to be the fastest on this machine"
-                : is_named        ? "named by the caller or by DSOP_ALGORITHM"
-                                  : why_first(plan.candidates);
+  plan.auto_is_measured = winner != nullptr;
+  plan.auto_choice = winner != nullptr ? winner->algorithm : plan.candidates.front().algorithm;
+  plan.reason = algorithm != "auto"     ? "named by the caller or by DSOP_ALGORITHM"
+                : plan.auto_is_measured ? "measured to be the fastest on this machine"
+                                        : why_first(plan.candidates);
   plan.pair_bounds.assign(1, 0);
   for (const std::size_t pairs : problem.pairs) plan.pair_bounds.push_back(plan.pair_bounds.back() + pairs);
   for (int r = 0; r <= problem.ranks(); ++r)

@@ -86,15 +86,6 @@ Request MpiTransport::start_receive(std::span<std::byte> data, int from, Tag tag
   return request;
 }
 
-bool MpiTransport::is_done(std::size_t slot) {
-  for (const MPI_Request& piece : slots_[slot].pieces) {
-    int done = 0;
-    check_mpi(MPI_Request_get_status(piece, &done, MPI_STATUS_IGNORE), "MPI_Request_get_status");
-    if (done == 0) return false;
-  }
-  return true;
-}
-
 void MpiTransport::finish(std::size_t slot) {
   Operation& operation = slots_[slot];
   operation.statuses.resize(operation.pieces.size());

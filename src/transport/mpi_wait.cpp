@@ -41,6 +41,15 @@ class Pause {
 
 }  // namespace
 
+bool MpiTransport::is_done(std::size_t slot) {
+  for (const MPI_Request& piece : slots_[slot].pieces) {
+    int done = 0;
+    check_mpi(MPI_Request_get_status(piece, &done, MPI_STATUS_IGNORE), "MPI_Request_get_status");
+    if (done == 0) return false;
+  }
+  return true;
+}
+
 int MpiTransport::wait_for_pieces(Operation& operation) {
   constexpr std::chrono::milliseconds between_answers{10};
   const auto count = static_cast<int>(operation.pieces.size());
