@@ -230,6 +230,15 @@ class OnThreads(Refusing):
         self.assertEqual(result.returncode, 0, result)
         self.assertIn(f"machine: {out}", result.stdout)
 
+    def test_tune_keeps_what_it_has_when_it_fails(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            machine, tuned = f"{folder}/machine.json", f"{folder}/tuned.json"
+            Path(machine).write_text("{}")
+            result = run("tune", "--ranks", "2", "--machine", machine, "--rows", "20,8000000", "--iterations", "1", "--out", tuned)
+            self.assert_refused(result, "memory")
+            self.assertEqual([winner["rows"] for winner in json.loads(Path(tuned).read_text())["winners"]], [20])
+            self.assertEqual(sorted(os.listdir(folder)), ["machine.json", "tuned.json"])
+
     def test_near_is_what_is_predicted_near_the_best(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             out = f"{folder}/rows.jsonl"
