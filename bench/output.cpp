@@ -54,10 +54,10 @@ void print_table_head(std::ostream& out, const Transport& transport, DataType ty
       << "# median and p95 over iterations of the slowest rank's time; algbw = bytes(G) / median; sent, msgs and "
          "flops: "
          "the busiest rank's\n"
+      << "# predicted: by the algorithm's cost formula, for the machine planned for\n"
       << "# x base: how many times faster than " << base << " in this run\n"
-      << "#    rows     cols  pairs  ranks  algorithm                              median(us)      p95(us)  "
-         "algbw(GB/s)     "
-         "sent(B)   msgs       flops   x base   #wrong\n"
+      << "#    rows     cols  pairs  ranks  algorithm                              median(us)  predicted(us)      "
+         "p95(us)  algbw(GB/s)     sent(B)   msgs       flops   x base   #wrong\n"
       << std::flush;
 }
 
@@ -71,8 +71,13 @@ void print_table_rows(std::ostream& out, const std::vector<Measurement>& measure
                                   static_cast<double>(bytes_of(problem.type));
     out << std::setw(9) << problem.rows << std::setw(9) << problem.columns << std::setw(7) << problem.largest_pairs()
         << std::setw(7) << problem.ranks() << "  " << std::left << std::setw(36) << row.algorithm << std::right
-        << std::fixed << std::setprecision(1) << std::setw(13) << middle * 1e6 << std::setw(13)
-        << quantile(seconds, 0.95) * 1e6 << std::setprecision(3) << std::setw(13) << gradient_bytes / middle / 1e9;
+        << std::fixed << std::setprecision(1) << std::setw(13) << middle * 1e6 << std::setw(15);
+    if (row.plan)
+      out << row.plan->cost().seconds() * 1e6;
+    else
+      out << '-';
+    out << std::setw(13) << quantile(seconds, 0.95) * 1e6 << std::setprecision(3) << std::setw(13)
+        << gradient_bytes / middle / 1e9;
     if (row.busiest)
       out << std::setw(12) << row.busiest->bytes << std::setw(7) << row.busiest->messages;
     else

@@ -174,9 +174,11 @@ class OnThreads(Refusing):
         self.assertEqual([len(first["seconds"]), len(first["seconds"][0])], [4, 3])
         self.assertTrue(all(sample > 0 for iteration in first["seconds"] for sample in iteration))
         self.assertIn("cpu", first["host"])
-        table = [line for line in result.stdout.splitlines() if not line.startswith("#")]
-        self.assertEqual(len(table), 6)
-        self.assertTrue(all(len(line.split()) == 13 for line in table), result.stdout)
+        table = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
+        self.assertEqual([len(line) for line in table], [14] * 6, result.stdout)
+        head = next(line for line in result.stdout.splitlines() if line.startswith("#    rows"))
+        self.assertEqual(head.split()[5:8], ["algorithm", "median(us)", "predicted(us)"])
+        self.assertEqual([line[6] for line in table], [f"{row['predicted_seconds'] * 1e6:.1f}" for row in rows])
 
     def test_repetitions_of_several_jobs(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -214,6 +216,8 @@ class OnThreads(Refusing):
                          "--iterations", "4", "--algorithm", "allgather,external", "--out", out)
             self.assertEqual(result.returncode, 0, result)
             rows = {row["algorithm"]: row for row in map(json.loads, Path(out).read_text().splitlines())}
+        table = {line.split()[4]: line.split() for line in result.stdout.splitlines() if not line.startswith("#")}
+        self.assertEqual(table["allgather-per-pair"][6], "-", "a rival has a prediction")
         self.assertIs(rows["allgather"]["external"], False)
         rival = rows["allgather-per-pair"]
         for name, value in {"external": True, "used": "allgather-per-pair", "wrong": 0, "messages_sent": 2,
