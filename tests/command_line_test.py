@@ -282,6 +282,14 @@ class UnderMpirun(Refusing):
         self.assertIn("3 ranks (mpi)", result.stdout)
         self.assertIn("allreduce-mpi", result.stdout)
 
+    def test_info_plans_for_ranks_that_share_a_node(self) -> None:
+        result = run("info", ranks=4)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("on 4 ranks of 1 node (led by 0)", result.stdout)
+        candidates = [line for line in result.stdout.splitlines() if line.startswith("  hierarchical ")]
+        self.assertEqual(len(candidates), 6, result.stdout)
+        self.assertFalse([line for line in candidates if "not possible" in line])
+
     def test_tuned_machine_is_planned_for(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             machine, tuned = f"{folder}/machine.json", f"{folder}/tuned.json"
