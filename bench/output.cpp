@@ -14,9 +14,14 @@
 namespace dsop::bench {
 namespace {
 
+// Without the encoding and the wire that a row's name may end with.
+std::string plain_name(const Measurement& row) {
+  return row.algorithm.substr(0, row.algorithm.find(':'));
+}
+
 const Measurement* find(const std::vector<Measurement>& measurements, const std::string& algorithm) {
   const auto found = std::find_if(measurements.begin(), measurements.end(),
-                                  [&](const Measurement& row) { return row.algorithm == algorithm; });
+                                  [&](const Measurement& row) { return plain_name(row) == algorithm; });
   return found == measurements.end() ? nullptr : &*found;
 }
 
@@ -95,8 +100,9 @@ void print_table_rows(std::ostream& out, const std::vector<Measurement>& measure
   if (base_row != nullptr) print_ratio_intervals(out, measurements, *base_row);
   for (const Measurement& row : measurements)
     if (!row.plan && row.used != row.algorithm) out << "# " << row.algorithm << " ran as " << row.used << '\n';
-  if (const Measurement* const choice = find(measurements, "auto"))
-    out << "# auto used " << choice->used << ": " << choice->plan->reason << '\n';
+  for (const Measurement& row : measurements)
+    if (plain_name(row) == "auto")
+      out << "# " << row.algorithm << " used " << row.used << ": " << row.plan->reason << '\n';
   out << std::flush;
 }
 

@@ -180,6 +180,20 @@ class OnThreads(Refusing):
         self.assertEqual(head.split()[5:8], ["algorithm", "median(us)", "predicted(us)"])
         self.assertEqual([line[6] for line in table], [f"{row['predicted_seconds'] * 1e6:.1f}" for row in rows])
 
+    def test_base_and_choice_are_found_whatever_travels(self) -> None:
+        line = ["outer-product", "--ranks", "3", "--rows", "40", "--iterations", "6", "--algorithm", "allreduce-ring,auto"]
+        for options, names in ((["--wire", "bf16"], ["auto:bf16"]), (["--density", "0.1"], ["auto", "auto:sparse"]),
+                               (["--encoding", "sparse", "--wire", "bf16"], ["auto:sparse:bf16"])):
+            result = run(*line, *options)
+            self.assertEqual(result.returncode, 0, result)
+            table = [row.split() for row in result.stdout.splitlines() if not row.startswith("#")]
+            self.assertNotIn("-", [row[12] for row in table], result.stdout)
+            self.assertEqual(table[0][12], "1.00", "the first is the base")
+            self.assertIn("\n# x base, ", result.stdout)
+            self.assertEqual([row[4] for row in table if row[4].startswith("auto")], names)
+            for name in names:
+                self.assertIn(f"\n# {name} used ", result.stdout)
+
     def test_repetitions_of_several_jobs(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             out = f"{folder}/rows.jsonl"
@@ -281,6 +295,14 @@ class UnderMpirun(Refusing):
         self.assertEqual(result.returncode, 0, result)
         self.assertIn("3 ranks (mpi)", result.stdout)
         self.assertIn("allreduce-mpi", result.stdout)
+
+    def test_base_is_what_can_send_bf16(self) -> None:
+        for wire, base in (("full", "allreduce-mpi"), ("bf16", "allreduce-ring")):
+            result = run("outer-product", "--rows", "40", "--wire", wire, "--algorithm", f"{base},auto", ranks=2)
+            self.assertEqual(result.returncode, 0, result)
+            self.assertIn(f"how many times faster than {base} ", result.stdout)
+            table = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
+            self.assertEqual(table[0][12], "1.00", result.stdout)
 
     def test_info_plans_for_ranks_that_share_a_node(self) -> None:
         result = run("info", ranks=4)
