@@ -7,6 +7,7 @@
 #include <dsop/plan.hpp>
 
 #include "compare/rival.hpp"
+#include "contenders.hpp"
 #include "host.hpp"
 #include "kernels/blas_info.hpp"
 #include "kernels/outer_product.hpp"
@@ -30,7 +31,11 @@ void print_list(bool markdown) {
   }
 }
 
-void print_info(Transport& transport, const std::optional<Machine>& described) {
+void print_info(Transport& transport, const std::optional<Machine>& machine) {
+  std::vector<Plan> plans;
+  for (const std::size_t side : {1000UL, 4000UL})
+    for (const std::size_t pairs : {1UL, 32UL, 512UL})
+      plans.push_back(predict(transport, {side, side, pairs}, DataType::f32, Wire::full, machine));
   if (transport.rank() != 0) return;
   const nlohmann::ordered_json facts = host_facts();
   for (const auto& [key, value] : facts.items())
@@ -42,14 +47,7 @@ void print_info(Transport& transport, const std::optional<Machine>& described) {
             << "inner dimensions up to " << kernels::largest_inner_dimension<float>() << " (f32), "
             << kernels::largest_inner_dimension<double>() << " (f64); above: OpenBLAS\n\n";
 
-  const Machine machine = described.value_or(transport.default_machine());
-  for (const std::size_t side : {1000UL, 4000UL})
-    for (const std::size_t pairs : {1UL, 32UL, 512UL}) {
-      Problem problem{.rows = side, .columns = side};
-      problem.pairs.assign(static_cast<std::size_t>(transport.size()), pairs);
-      problem.native_collectives = transport.has_native_collectives();
-      std::cout << make_plan(problem, machine) << '\n';
-    }
+  for (const Plan& plan : plans) std::cout << plan << '\n';
 }
 
 }  // namespace dsop::bench

@@ -43,7 +43,8 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
     if (speaks) file.open(options.out);
   });
 
-  const std::string base = transport.has_native_collectives() ? "allreduce-mpi" : "allreduce-ring";
+  const bool mpi_can = transport.has_native_collectives() && options.wire == Wire::full;
+  const std::string base = mpi_can ? "allreduce-mpi" : "allreduce-ring";
   const std::vector<std::string> algorithms = expand_algorithms(transport, options.algorithms, options.wire);
   nlohmann::ordered_json host = host_facts();
   host["nodes"] = count_nodes(transport);

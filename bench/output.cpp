@@ -14,9 +14,14 @@
 namespace dsop::bench {
 namespace {
 
+// Without the encoding and the wire that a row's name may end with.
+std::string plain_name(const Measurement& row) {
+  return row.algorithm.substr(0, row.algorithm.find(':'));
+}
+
 const Measurement* find(const std::vector<Measurement>& measurements, const std::string& algorithm) {
   const auto found = std::find_if(measurements.begin(), measurements.end(),
-                                  [&](const Measurement& row) { return row.algorithm == algorithm; });
+                                  [&](const Measurement& row) { return plain_name(row) == algorithm; });
   return found == measurements.end() ? nullptr : &*found;
 }
 
@@ -54,10 +59,10 @@ void print_table_head(std::ostream& out, const Transport& transport, DataType ty
       << "# median and p95 over iterations of the slowest rank's time; algbw = bytes(G) / median; sent, msgs and "
          "flops: "
          "the busiest rank's\n"
+      << "# predicted: by the algorithm's cost formula, for the machine planned for\n"
       << "# x base: how many times faster than " << base << " in this run\n"
-      << "#    rows     cols  pairs  ranks  algorithm                              median(us)      p95(us)  "
-         "algbw(GB/s)     "
-         "sent(B)   msgs       flops   x base   #wrong\n"
+      << "#    rows     cols  pairs  ranks  algorithm                              median(us)  predicted(us)      "
+         "p95(us)  algbw(GB/s)     sent(B)   msgs       flops   x base   #wrong\n"
       << std::flush;
 }
 
@@ -71,8 +76,13 @@ void print_table_rows(std::ostream& out, const std::vector<Measurement>& measure
                                   static_cast<double>(bytes_of(problem.type));
     out << std::setw(9) << problem.rows << std::setw(9) << problem.columns << std::setw(7) << problem.largest_pairs()
         << std::setw(7) << problem.ranks() << "  " << std::left << std::setw(36) << row.algorithm << std::right
-        << std::fixed << std::setprecision(1) << std::setw(13) << middle * 1e6 << std::setw(13)
-        << quantile(seconds, 0.95) * 1e6 << std::setprecision(3) << std::setw(13) << gradient_bytes / middle / 1e9;
+        << std::fixed << std::setprecision(1) << std::setw(13) << middle * 1e6 << std::setw(15);
+    if (row.plan)
+      out << row.plan->cost().seconds() * 1e6;
+    else
+      out << '-';
+    out << std::setw(13) << quantile(seconds, 0.95) * 1e6 << std::setprecision(3) << std::setw(13)
+        << gradient_bytes / middle / 1e9;
     if (row.busiest)
       out << std::setw(12) << row.busiest->bytes << std::setw(7) << row.busiest->messages;
     else
@@ -90,8 +100,9 @@ void print_table_rows(std::ostream& out, const std::vector<Measurement>& measure
   if (base_row != nullptr) print_ratio_intervals(out, measurements, *base_row);
   for (const Measurement& row : measurements)
     if (!row.plan && row.used != row.algorithm) out << "# " << row.algorithm << " ran as " << row.used << '\n';
-  if (const Measurement* const choice = find(measurements, "auto"))
-    out << "# auto used " << choice->used << ": " << choice->plan->reason << '\n';
+  for (const Measurement& row : measurements)
+    if (plain_name(row) == "auto")
+      out << "# " << row.algorithm << " used " << row.used << ": " << row.plan->reason << '\n';
   out << std::flush;
 }
 

@@ -170,7 +170,8 @@ void benchmark_overlap(Transport& transport, const OuterProductOptions& options)
   const std::vector<std::string> algorithms = expand_algorithms(transport, options.algorithms);
   launch::on_all_ranks(transport, [&] {
     for (const std::string& algorithm : algorithms)
-      if (rivals().find(algorithm) != nullptr) throw ArgumentError("--overlap: " + algorithm + " can't be started");
+      if (algorithm == sharded || rivals().find(algorithm) != nullptr)
+        throw ArgumentError("--algorithm is " + algorithm + ", expected with --overlap what can be started");
   });
   if (speaks) print_head(transport, options.type);
   const auto measure_type = options.type == DataType::f32 ? measure_overlap<float> : measure_overlap<double>;

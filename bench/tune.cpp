@@ -95,10 +95,10 @@ void tune(Transport& transport, const TuneOptions& options) {
       return median_seconds(l) < median_seconds(r);
     });
     remember(machine, *winner);
+    launch::on_all_ranks(transport, write);
     progress.clear();
     if (speaks) print_row(*winner, rows.front());
   }
-  launch::on_all_ranks(transport, write);
   if (speaks) std::cerr << "written to " << options.out << '\n';
 }
 

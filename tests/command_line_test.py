@@ -149,7 +149,10 @@ class OnThreads(Refusing):
             self.assertIs(row["runs_at_wait"], False)
         for option in (["--verify"], ["--repetitions", "2"], ["--density", "0.1"]):
             self.assert_refused(run("outer-product", "--overlap", *option), "excludes", "--overlap", option[0])
-        self.assert_refused(run("outer-product", "--overlap", "--algorithm", "allgather-per-pair"), "can't be started")
+        for algorithm in ("allgather-per-pair", "sharded"):
+            result = run("outer-product", "--overlap", "--algorithm", f"auto,{algorithm}")
+            self.assert_refused(result, f"--algorithm is {algorithm}, expected with --overlap what can be started")
+            self.assertEqual(result.stdout, "", "began before it refused")
 
     def test_full_disk(self) -> None:
         with open("/dev/full", "w") as full:
@@ -174,9 +177,25 @@ class OnThreads(Refusing):
         self.assertEqual([len(first["seconds"]), len(first["seconds"][0])], [4, 3])
         self.assertTrue(all(sample > 0 for iteration in first["seconds"] for sample in iteration))
         self.assertIn("cpu", first["host"])
-        table = [line for line in result.stdout.splitlines() if not line.startswith("#")]
-        self.assertEqual(len(table), 6)
-        self.assertTrue(all(len(line.split()) == 13 for line in table), result.stdout)
+        table = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
+        self.assertEqual([len(line) for line in table], [14] * 6, result.stdout)
+        head = next(line for line in result.stdout.splitlines() if line.startswith("#    rows"))
+        self.assertEqual(head.split()[5:8], ["algorithm", "median(us)", "predicted(us)"])
+        self.assertEqual([line[6] for line in table], [f"{row['predicted_seconds'] * 1e6:.1f}" for row in rows])
+
+    def test_base_and_choice_are_found_whatever_travels(self) -> None:
+        line = ["outer-product", "--ranks", "3", "--rows", "40", "--iterations", "6", "--algorithm", "allreduce-ring,auto"]
+        for options, names in ((["--wire", "bf16"], ["auto:bf16"]), (["--density", "0.1"], ["auto", "auto:sparse"]),
+                               (["--encoding", "sparse", "--wire", "bf16"], ["auto:sparse:bf16"])):
+            result = run(*line, *options)
+            self.assertEqual(result.returncode, 0, result)
+            table = [row.split() for row in result.stdout.splitlines() if not row.startswith("#")]
+            self.assertNotIn("-", [row[12] for row in table], result.stdout)
+            self.assertEqual(table[0][12], "1.00", "the first is the base")
+            self.assertIn("\n# x base, ", result.stdout)
+            self.assertEqual([row[4] for row in table if row[4].startswith("auto")], names)
+            for name in names:
+                self.assertIn(f"\n# {name} used ", result.stdout)
 
     def test_repetitions_of_several_jobs(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -214,6 +233,8 @@ class OnThreads(Refusing):
                          "--iterations", "4", "--algorithm", "allgather,external", "--out", out)
             self.assertEqual(result.returncode, 0, result)
             rows = {row["algorithm"]: row for row in map(json.loads, Path(out).read_text().splitlines())}
+        table = {line.split()[4]: line.split() for line in result.stdout.splitlines() if not line.startswith("#")}
+        self.assertEqual(table["allgather-per-pair"][6], "-", "a rival has a prediction")
         self.assertIs(rows["allgather"]["external"], False)
         rival = rows["allgather-per-pair"]
         for name, value in {"external": True, "used": "allgather-per-pair", "wrong": 0, "messages_sent": 2,
@@ -229,6 +250,15 @@ class OnThreads(Refusing):
             result = run("info", "--ranks", "2", "--machine", out)
         self.assertEqual(result.returncode, 0, result)
         self.assertIn(f"machine: {out}", result.stdout)
+
+    def test_tune_keeps_what_it_has_when_it_fails(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            machine, tuned = f"{folder}/machine.json", f"{folder}/tuned.json"
+            Path(machine).write_text("{}")
+            result = run("tune", "--ranks", "2", "--machine", machine, "--rows", "20,8000000", "--iterations", "1", "--out", tuned)
+            self.assert_refused(result, "memory")
+            self.assertEqual([winner["rows"] for winner in json.loads(Path(tuned).read_text())["winners"]], [20])
+            self.assertEqual(sorted(os.listdir(folder)), ["machine.json", "tuned.json"])
 
     def test_near_is_what_is_predicted_near_the_best(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -268,6 +298,22 @@ class UnderMpirun(Refusing):
         self.assertEqual(result.returncode, 0, result)
         self.assertIn("3 ranks (mpi)", result.stdout)
         self.assertIn("allreduce-mpi", result.stdout)
+
+    def test_base_is_what_can_send_bf16(self) -> None:
+        for wire, base in (("full", "allreduce-mpi"), ("bf16", "allreduce-ring")):
+            result = run("outer-product", "--rows", "40", "--wire", wire, "--algorithm", f"{base},auto", ranks=2)
+            self.assertEqual(result.returncode, 0, result)
+            self.assertIn(f"how many times faster than {base} ", result.stdout)
+            table = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
+            self.assertEqual(table[0][12], "1.00", result.stdout)
+
+    def test_info_plans_for_ranks_that_share_a_node(self) -> None:
+        result = run("info", ranks=4)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("on 4 ranks of 1 node (led by 0)", result.stdout)
+        candidates = [line for line in result.stdout.splitlines() if line.startswith("  hierarchical ")]
+        self.assertEqual(len(candidates), 6, result.stdout)
+        self.assertFalse([line for line in candidates if "not possible" in line])
 
     def test_tuned_machine_is_planned_for(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -326,8 +372,8 @@ class UnderMpirun(Refusing):
         os.kill(stopped, signal.SIGCONT)
         os.kill(job.process.pid, signal.SIGINT)
         self.assertNotIn(job.end(), [0, -999])
-        self.assertRegex(job.stderr, rf"warning: outer product 1500 x 1500 f32, after \d+ calls: rank \d has waited "
-                                     rf"\d+\.\d s; missing: rank {rank}\n")
+        self.assertRegex(job.stderr, r"warning: (outer product 1500 x 1500 f32|messages between calls), after \d+ calls: "
+                                     rf"rank \d has waited \d+\.\d s; missing: rank {rank}\n")
 
     def test_limit_of_waits_that_makes_no_sense(self) -> None:
         with unittest.mock.patch.dict(os.environ, DSOP_STALL_SECONDS="soon"):

@@ -3,6 +3,7 @@
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <cstdlib>
 
 #include <dsop/counting.hpp>
@@ -74,6 +75,23 @@ TEST_CASE("communicators complete and end what was started on them") {
     failures.check(job.exact() && counted.exact(), "G is wrong");
     failures.check(pending.test() && second.test(), "a handle outlived its communicator and is not done");
   }
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("a communicator whose end waits for a call keeps no other communicator waiting") {
+  if (world().size() < 2) return;
+  Failures failures;
+  MPI_Comm mine = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &mine);
+  const bool is_late = world().rank() == world().size() - 1;
+  std::atomic<int> seen_ranks = 0;
+  Job<float> job(TransportOf<MPI_Comm>::get(mine), 9, 8, 1, "auto");
+  set_stall_watch(mine, {.limit_seconds = 0.3, .on_stall = [&](const Stall&) { seen_ranks = world().size(); }});
+  sleep_seconds(is_late ? 1 : 0);
+  const Pending pending = job.start(1);
+  MPI_Comm_free(&mine);
+  failures.check(job.exact(), "G is wrong");
+  failures.check(is_late || seen_ranks == world().size(), "nothing else was used meanwhile");
   CHECK(failures_of_all(failures) == "");
 }
 

@@ -1,7 +1,5 @@
 #include <catch2/catch.hpp>
 
-#include <cstdio>
-#include <fstream>
 #include <sstream>
 
 #include <dsop/errors.hpp>
@@ -13,19 +11,6 @@ namespace {
 
 Problem problem(std::size_t n, std::size_t m, int P, std::size_t k) {
   return {.rows = n, .columns = m, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), k)};
-}
-
-std::string refusal(const std::string& text) {
-  const std::string path = "machine_under_test.json";
-  std::ofstream(path) << text;
-  std::string error;
-  try {
-    read_machine(path);
-  } catch (const Error& failure) {
-    error = failure.what();
-  }
-  std::remove(path.c_str());
-  return error;
 }
 
 }  // namespace
@@ -92,35 +77,6 @@ TEST_CASE("a plan's workspace and bounds fit its problem") {
   const Plan plan = make_plan(unequal, Machine{}, "allgather");
   CHECK(plan.pair_bounds == std::vector<std::size_t>{0, 2, 2, 7});
   CHECK(plan.workspace_bytes == 7 * 30 * sizeof(float));
-}
-
-TEST_CASE("a machine survives being written and read") {
-  Machine machine;
-  machine.latency_seconds = 1.2345678901234567e-5;
-  machine.flops_per_second = 3e10;
-  machine.hidden_share = 0.25;
-  machine.ring_step_seconds = {1e-6, 2e-6, 3e-6, 4e-6, 5e-6, 0.1};
-  machine.exchange_step_seconds = {1e-6, 2e-6, 3e-6, 4e-6, 5e-6, 0.2};
-  machine.winners = {{1000, 2000, 3, 8, DataType::f64, "generalized-rabenseifner"}};
-  const std::string path = "machine_written.json";
-  write_machine(machine, path);
-  CHECK(read_machine(path) == machine);
-  std::remove(path.c_str());
-}
-
-TEST_CASE("a machine file that makes no sense is refused") {
-  const std::string file = "machine file machine_under_test.json: ";
-  CHECK_THROWS_WITH(read_machine("no_such_file.json"), "machine file no_such_file.json: can't be opened");
-  CHECK(refusal("{\"latency\": 1}") == file + "unknown field latency");
-  CHECK(refusal("{\"gap_seconds\": -1}") == file + "gap_seconds is -1, expected a finite number above 0");
-  CHECK(refusal("{\"gap_seconds\": \"fast\"}") == file + "gap_seconds is \"fast\", expected a finite number above 0");
-  CHECK(refusal("{\"hidden_share\": 1.5}") == file + "hidden_share is 1.5, expected a number from 0 to 1");
-  CHECK(refusal("{\"ring_step_seconds\": [1, 2]}").starts_with(file + "ring_step_seconds: "));
-  CHECK(refusal("{\"ring_step_seconds\": [1, 2, 3, 4, 5, 0]}") ==
-        file + "ring_step_seconds: expected 6 numbers above 0");
-  CHECK(refusal("{\"winners\": [{\"rows\": 1}]}").starts_with(file + "winners: "));
-  CHECK(refusal("[]") == file + "expected a JSON object");
-  CHECK(refusal("{").starts_with(file + "not JSON"));
 }
 
 TEST_CASE("measured steps are followed from size to size") {

@@ -23,7 +23,7 @@ struct Stall {
   int rank = 0;            ///< that waits
   double waited_seconds = 0;
   /// Those that have not come to the call. Over MPI also those that have, but did not answer: they are within
-  /// arithmetic, or stopped.
+  /// arithmetic or MPI's own collectives, or stopped.
   std::vector<int> missing_ranks = {};
 
   /// All of it in one sentence.
@@ -31,13 +31,15 @@ struct Stall {
 };
 
 /// What is done about calls that wait. Time counts from the start of each wait for a message, so a long call whose
-/// messages keep coming is no stall.
+/// messages keep coming is no stall. Inside the MPI library's own collectives (`allreduce-mpi`, `allgather-mpi`) a rank
+/// waits in MPI and is not watched.
 struct StallWatch {
   double limit_seconds = 60;  ///< 0: never
   /// Called once a wait, by the thread that waits (the library's own for a call that was started), so as ranks as
   /// threads by several at a time. After it the call waits on, and is right if the others come in the end.
   std::function<void(const Stall&)> on_stall = {};
-  /// Then the wait ends with a TransportError with the stall's text, and the communicator is of no more use.
+  /// Then the wait ends with a TransportError with the stall's text, and the communicator is of no more use. Over MPI
+  /// it ends only after a message that has begun to arrive, since MPI can't cancel a receive that has been matched.
   bool throws = false;
 };
 

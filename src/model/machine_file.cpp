@@ -3,25 +3,33 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include <dsop/errors.hpp>
 #include <dsop/problem.hpp>
 
+#include "outer_product/algorithm.hpp"
+
 namespace dsop {
 namespace {
+
+bool is_positive(double number) {
+  return number > 0 && std::isfinite(number);
+}
 
 struct Field {
   std::string_view name;
   double Machine::*value;
   bool is_share = false;
 
-  bool makes_sense(double number) const {
-    return is_share ? number >= 0 && number <= 1 : number > 0 && std::isfinite(number);
-  }
+  bool makes_sense(double number) const { return is_share ? number >= 0 && number <= 1 : is_positive(number); }
   const char* expected() const { return is_share ? "a number from 0 to 1" : "a finite number above 0"; }
 };
 
@@ -43,8 +51,7 @@ constexpr std::array<StepField, 2> step_fields{
 
 // Steps that were not measured are all zero.
 bool make_sense(const StepSeconds& seconds) {
-  const auto positive = [](double s) { return s > 0 && std::isfinite(s); };
-  return std::all_of(seconds.begin(), seconds.end(), positive) || seconds == StepSeconds{};
+  return std::all_of(seconds.begin(), seconds.end(), is_positive) || seconds == StepSeconds{};
 }
 
 nlohmann::ordered_json to_json(const Winner& winner) {
@@ -52,30 +59,92 @@ nlohmann::ordered_json to_json(const Winner& winner) {
           {"ranks", winner.ranks}, {"dtype", name(winner.type)}, {"algorithm", winner.algorithm}};
 }
 
-Winner winner_of(const nlohmann::json& json) {
-  const std::string dtype = json.at("dtype");
-  if (dtype != name(DataType::f32) && dtype != name(DataType::f64)) throw Error("dtype is " + dtype);
-  if (json.size() != 6) throw Error("expected rows, columns, pairs, ranks, dtype, algorithm and nothing else");
-  return {json.at("rows"),
-          json.at("columns"),
-          json.at("pairs"),
-          json.at("ranks"),
-          dtype == name(DataType::f32) ? DataType::f32 : DataType::f64,
-          json.at("algorithm")};
+[[noreturn]] void refuse(const std::string& field, const nlohmann::json& value, const std::string& expected) {
+  throw Error(field + " is " + value.dump() + ", expected " + expected);
 }
 
-// Whether `key` is a list, which then is read into the machine.
-bool read_list(Machine& machine, const std::string& key, const nlohmann::json& value) {
+StepSeconds steps_of(const std::string& field, const nlohmann::json& value) {
+  const auto is_number = [](const nlohmann::json& step) { return step.is_number(); };
+  if (value.is_array() && value.size() == step_bytes.size() && std::all_of(value.begin(), value.end(), is_number)) {
+    const auto seconds = value.get<StepSeconds>();
+    if (make_sense(seconds)) return seconds;
+  }
+  refuse(field, value, std::to_string(step_bytes.size()) + " numbers above 0");
+}
+
+template <class Number>
+Number whole_number(const std::string& field, const nlohmann::json& value, Number least) {
+  constexpr Number most = std::numeric_limits<Number>::max();
+  if (!value.is_number_unsigned() || std::cmp_less(value.get<std::uint64_t>(), least) ||
+      std::cmp_greater(value.get<std::uint64_t>(), most))
+    refuse(field, value, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+  return value.get<Number>();
+}
+
+std::string algorithm_of(const std::string& field, const nlohmann::json& value) {
+  const std::string text = value.is_string() ? value.get<std::string>() : "";
+  const Registry<OuterProductAlgorithm>& known = outer_product_algorithms();
+  if (known.find(text.substr(0, text.find('('))) == nullptr) refuse(field, value, "one of " + known.names());
+  parse_algorithm(text, field);  // refuses what can't be a parameter
+  return text;
+}
+
+// Errors call it `winner`.
+Winner winner_of(const std::string& winner, const nlohmann::json& json) {
+  constexpr std::array members{"rows", "columns", "pairs", "ranks", "dtype", "algorithm"};
+  const auto is_there = [&](const char* member) { return json.contains(member); };
+  if (!json.is_object() || json.size() != members.size() || !std::all_of(members.begin(), members.end(), is_there))
+    refuse(winner, json, "an object of rows, columns, pairs, ranks, dtype, algorithm and nothing else");
+  const nlohmann::json& type = json.at("dtype");
+  if (type != name(DataType::f32) && type != name(DataType::f64)) refuse(winner + ".dtype", type, "f32 or f64");
+  constexpr std::size_t none = 0;
+  return {whole_number(winner + ".rows", json.at("rows"), none),
+          whole_number(winner + ".columns", json.at("columns"), none),
+          whole_number(winner + ".pairs", json.at("pairs"), none),
+          whole_number(winner + ".ranks", json.at("ranks"), 1),
+          type == name(DataType::f32) ? DataType::f32 : DataType::f64,
+          algorithm_of(winner + ".algorithm", json.at("algorithm"))};
+}
+
+void read_field(Machine& machine, const std::string& key, const nlohmann::json& value) {
+  for (const Field& field : fields)
+    if (field.name == key) {
+      if (!value.is_number() || !field.makes_sense(value.get<double>())) refuse(key, value, field.expected());
+      machine.*field.value = value.get<double>();
+      return;
+    }
   for (const StepField& field : step_fields)
     if (field.name == key) {
-      machine.*field.seconds = value.get<StepSeconds>();
-      if (value.size() != step_bytes.size() || !make_sense(machine.*field.seconds))
-        throw Error("expected " + std::to_string(step_bytes.size()) + " numbers above 0");
-      return true;
+      machine.*field.seconds = steps_of(key, value);
+      return;
     }
-  if (key != "winners") return false;
-  for (const nlohmann::json& winner : value) machine.winners.push_back(winner_of(winner));
-  return true;
+  if (key != "winners") throw Error("unknown field " + key);
+  if (!value.is_array()) refuse(key, value, "a list");
+  for (const nlohmann::json& winner : value)
+    machine.winners.push_back(winner_of(key + '[' + std::to_string(machine.winners.size()) + ']', winner));
+}
+
+bool write_text(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  return bool(file);
+}
+
+// The new file takes the old one's place when it is whole, so an interruption leaves the old one.
+bool replace_file(const std::string& path, const std::string& text) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status old = fs::status(path, error);
+  if (fs::exists(old) && !fs::is_regular_file(old)) return write_text(path, text);      // /dev/stdout
+  const fs::path file = fs::exists(old) ? fs::canonical(path, error) : fs::path(path);  // not a link to it
+  const fs::path unfinished = file.string() + ".tmp";
+  if (write_text(unfinished, text)) {
+    fs::rename(unfinished, file, error);
+    if (!error) return true;
+  }
+  fs::remove(unfinished, error);
+  return false;
 }
 
 }  // namespace
@@ -108,20 +177,11 @@ Machine read_machine(const std::string& path) {
   machine.source = path;
   for (const auto& [key, value] : json.items()) {
     if (key == "source") continue;
-    bool known = false;
     try {
-      known = read_list(machine, key, value);
+      read_field(machine, key, value);
     } catch (const std::exception& failure) {
-      throw Error("machine file " + path + ": " + key + ": " + failure.what());
+      throw Error("machine file " + path + ": " + failure.what());
     }
-    for (const Field& field : fields) {
-      if (field.name != key) continue;
-      known = true;
-      if (!value.is_number() || !field.makes_sense(value.get<double>()))
-        throw Error("machine file " + path + ": " + key + " is " + value.dump() + ", expected " + field.expected());
-      machine.*field.value = value.get<double>();
-    }
-    if (!known) throw Error("machine file " + path + ": unknown field " + key);
   }
   return machine;
 }
@@ -133,9 +193,7 @@ void write_machine(const Machine& machine, const std::string& path) {
     if ((machine.*field.seconds).back() > 0) json[std::string(field.name)] = machine.*field.seconds;
   for (const Winner& winner : machine.winners) json["winners"].push_back(to_json(winner));
   json["source"] = machine.source;
-  std::ofstream file(path);
-  file << json.dump(2) << '\n';
-  if (!file.flush()) throw Error("machine file " + path + ": can't be written");
+  if (!replace_file(path, json.dump(2) + '\n')) throw Error("machine file " + path + ": can't be written");
 }
 
 }  // namespace dsop

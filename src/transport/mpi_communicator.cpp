@@ -47,16 +47,23 @@ class Attributes {
     check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, self_key, nullptr), "MPI_Comm_set_attr");
   }
 
+  // What is removed is declared before the lock and so ends after it: a transport waits for its started calls.
   static int remove_one(MPI_Comm, int, void* attached, void*) {
     Attributes& attributes = instance();
+    std::unique_ptr<MpiTransport> removed;
     const std::lock_guard lock(attributes.mutex_);
-    std::erase_if(attributes.transports_, [&](const auto& transport) { return transport.get() == attached; });
+    const auto found = std::find_if(attributes.transports_.begin(), attributes.transports_.end(),
+                                    [&](const auto& transport) { return transport.get() == attached; });
+    if (found == attributes.transports_.end()) return MPI_SUCCESS;
+    removed = std::move(*found);
+    attributes.transports_.erase(found);
     return MPI_SUCCESS;
   }
   static int remove_all(MPI_Comm, int, void*, void*) {
     Attributes& attributes = instance();
+    std::vector<std::unique_ptr<MpiTransport>> removed;
     const std::lock_guard lock(attributes.mutex_);
-    attributes.transports_.clear();
+    removed.swap(attributes.transports_);
     return MPI_SUCCESS;
   }
 

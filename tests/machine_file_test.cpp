@@ -1,0 +1,134 @@
+#include <catch2/catch.hpp>
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include <dsop/errors.hpp>
+#include <dsop/machine.hpp>
+#include <dsop/problem.hpp>
+
+using namespace dsop;
+
+namespace {
+
+std::string refusal(const std::string& text) {
+  const std::string path = "machine_under_test.json";
+  std::ofstream(path) << text;
+  std::string error;
+  try {
+    read_machine(path);
+  } catch (const Error& failure) {
+    error = failure.what();
+  }
+  std::remove(path.c_str());
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("a machine survives being written and read") {
+  Machine machine;
+  machine.latency_seconds = 1.2345678901234567e-5;
+  machine.flops_per_second = 3e10;
+  machine.hidden_share = 0.25;
+  machine.ring_step_seconds = {1e-6, 2e-6, 3e-6, 4e-6, 5e-6, 0.1};
+  machine.exchange_step_seconds = {1e-6, 2e-6, 3e-6, 4e-6, 5e-6, 0.2};
+  machine.winners = {{1000, 2000, 3, 8, DataType::f64, "generalized-rabenseifner"}};
+  const std::string path = "machine_written.json";
+  write_machine(machine, path);
+  CHECK(read_machine(path) == machine);
+  std::remove(path.c_str());
+}
+
+TEST_CASE("a machine file that can't be written whole stays as it was") {
+  const std::filesystem::path path = "machine_to_keep.json";
+  const std::filesystem::path unfinished = "machine_to_keep.json.tmp";
+  Machine machine;
+  machine.latency_seconds = 3e-6;
+  write_machine(machine, path);
+  CHECK(!std::filesystem::exists(unfinished));
+
+  // As on a full disk: no file may grow above so many bytes.
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit full{100, limit.rlim_max};
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &full);
+  std::string error;
+  try {
+    write_machine(Machine{}, path);
+  } catch (const Error& failure) {
+    error = failure.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, old_handler);
+
+  CHECK(error == "machine file machine_to_keep.json: can't be written");
+  CHECK(!std::filesystem::exists(unfinished));
+  CHECK(read_machine(path) == machine);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("a machine file is written through a link, and to what is no file") {
+  const std::filesystem::path path = "machine_linked.json";
+  const std::filesystem::path link = "machine_link.json";
+  std::ofstream{path};
+  std::filesystem::create_symlink(path, link);
+  write_machine(Machine{}, link);
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(read_machine(path) == Machine{});
+  std::filesystem::remove(link);
+  std::filesystem::remove(path);
+  CHECK_THROWS_WITH(write_machine(Machine{}, "/dev/full"), "machine file /dev/full: can't be written");
+  CHECK(std::filesystem::is_character_file("/dev/full"));
+}
+
+TEST_CASE("a machine file that makes no sense is refused") {
+  const std::string file = "machine file machine_under_test.json: ";
+  CHECK_THROWS_WITH(read_machine("no_such_file.json"), "machine file no_such_file.json: can't be opened");
+  CHECK(refusal("{\"latency\": 1}") == file + "unknown field latency");
+  CHECK(refusal("{\"gap_seconds\": -1}") == file + "gap_seconds is -1, expected a finite number above 0");
+  CHECK(refusal("{\"gap_seconds\": \"fast\"}") == file + "gap_seconds is \"fast\", expected a finite number above 0");
+  for (const std::string steps : {"[1,2]", "[1,2,3,4,5,0]", "[1,2,3,4,5,\"6\"]", "6"})
+    CHECK(refusal("{\"ring_step_seconds\": " + steps + "}") ==
+          file + "ring_step_seconds is " + steps + ", expected 6 numbers above 0");
+  CHECK(refusal("[]") == file + "expected a JSON object");
+  CHECK(refusal("{").starts_with(file + "not JSON"));
+}
+
+TEST_CASE("a machine file's winners that make no sense are refused") {
+  const std::string file = "machine file machine_under_test.json: ";
+  const nlohmann::json good{{"rows", 0},  {"columns", 7},   {"pairs", 0},
+                            {"ranks", 2}, {"dtype", "f64"}, {"algorithm", "allgather-overlapped(4)"}};
+  const auto refusal_of = [&](const std::string& field, const nlohmann::json& value) {
+    nlohmann::json changed = good;
+    changed[field] = value;
+    return refusal(nlohmann::json{{"winners", {good, changed}}}.dump());
+  };
+  const auto check = [&](const std::string& field, const nlohmann::json& value, const std::string& expected) {
+    const std::string error = refusal_of(field, value);
+    INFO(error);
+    CHECK(error.starts_with(file + "winners[1]." + field + " is " + value.dump() + ", expected " + expected));
+  };
+  CHECK(refusal_of("rows", 1).empty());
+  check("rows", -1, "a whole number from 0 to ");
+  check("columns", "7", "a whole number from 0 to ");
+  check("pairs", 1.7, "a whole number from 0 to ");
+  check("ranks", 0, "a whole number from 1 to 2147483647");
+  check("ranks", 2147483648, "a whole number from 1 to 2147483647");
+  check("dtype", "f16", "f32 or f64");
+  check("algorithm", "fastest", "one of allgather, ");
+  check("algorithm", "auto", "one of allgather, ");
+  check("algorithm", 7, "one of allgather, ");
+  CHECK(refusal_of("algorithm", "allgather(4)") ==
+        file + "winners[1].algorithm is allgather(4), expected allgather without a number");
+  const std::string object = "an object of rows, columns, pairs, ranks, dtype, algorithm and nothing else";
+  CHECK(refusal("{\"winners\": [{\"rows\": 1}]}") == file + "winners[0] is {\"rows\":1}, expected " + object);
+  CHECK(refusal("{\"winners\": [7]}") == file + "winners[0] is 7, expected " + object);
+  CHECK(refusal("{\"winners\": 7}") == file + "winners is 7, expected a list");
+}
