@@ -31,28 +31,31 @@ double median_seconds(Transport& transport, int repetitions, Body body) {
   return median(seconds);
 }
 
-// One of `steps` steps in which everybody sends and receives `bytes`: step(s, out, in).
+// One of many steps in which everybody sends and receives `bytes`: step(s, out, in). Long messages make as many as an
+// allgather does: where the same two ranks exchange them again and again, the next one's handshake waits behind the
+// last one's bytes, and a step takes twice as long (Open MPI's TCP).
 template <class Step>
-double step_seconds(Transport& transport, std::size_t bytes, int steps, Step step) {
+double step_seconds(Transport& transport, std::size_t bytes, int steps_of_allgather, Step step) {
   const std::vector<char> out(bytes);
   std::vector<char> in(bytes);
-  return median_seconds(transport, bytes < (1 << 18) ? 15 : 5,
+  const int steps = bytes < (1 << 16) ? 24 : steps_of_allgather;
+  return median_seconds(transport, bytes < (1 << 18) ? 15 : 7,
                         [&] {
                           for (int s = 0; s < steps; ++s) step(s, std::span(out), std::span(in));
                         }) /
          steps;
 }
 
-double ring_step_seconds(Transport& transport, std::size_t bytes, int steps) {
+double ring_step_seconds(Transport& transport, std::size_t bytes) {
   const patterns::Ring ring(transport);
-  return step_seconds(transport, bytes, steps,
+  return step_seconds(transport, bytes, ring.size - 1,
                       [&](int, auto out, auto in) { transport.sendrecv(out, ring.right(), in, ring.left()); });
 }
 
 // Partners at changing distances, as in recursive doubling; a rank beyond the hypercube looks on.
-double exchange_step_seconds(Transport& transport, std::size_t bytes, int steps) {
+double exchange_step_seconds(Transport& transport, std::size_t bytes) {
   const patterns::Hypercube cube(transport.rank(), transport.size());
-  return step_seconds(transport, bytes, steps, [&](int s, auto out, auto in) {
+  return step_seconds(transport, bytes, cube.dimensions(), [&](int s, auto out, auto in) {
     const int partner = cube.rank ^ (1 << (s % cube.dimensions()));
     if (!cube.is_extra()) transport.sendrecv(out, partner, in, partner);
   });
@@ -93,11 +96,10 @@ double overhead_seconds(Transport& transport) {
 }
 
 void measure_network(Transport& transport, Machine& machine) {
-  const double small = ring_step_seconds(transport, 1, 100);
+  const double small = ring_step_seconds(transport, 1);
   for (std::size_t i = 0; i < step_bytes.size(); ++i) {
-    const int steps = step_bytes[i] < (1 << 18) ? 24 : 6;
-    machine.ring_step_seconds[i] = ring_step_seconds(transport, step_bytes[i], steps);
-    machine.exchange_step_seconds[i] = exchange_step_seconds(transport, step_bytes[i], steps);
+    machine.ring_step_seconds[i] = ring_step_seconds(transport, step_bytes[i]);
+    machine.exchange_step_seconds[i] = exchange_step_seconds(transport, step_bytes[i]);
   }
   const double large = machine.ring_step_seconds.back();
   machine.overhead_seconds = std::min(overhead_seconds(transport), small / 2.1);
@@ -111,9 +113,14 @@ void measure_arithmetic(Transport& transport, Machine& machine) {
   constexpr std::size_t pairs = 256;
   const InputFactors<float> factors(1, transport.rank(), pairs, side, side);
   std::vector<float> C(side * side);
-  const double product = median_seconds(transport, 7, [&] {
-    kernels::product<float>(factors.view().a, factors.view().b, {C.data(), side, side}, 1, false);
-  });
+  constexpr int products = 10;  // longer than a rank's turn on a core that it shares
+  const double product =
+      median_seconds(transport, 5,
+                     [&] {
+                       for (int i = 0; i < products; ++i)
+                         kernels::product<float>(factors.view().a, factors.view().b, {C.data(), side, side}, 1, false);
+                     }) /
+      products;
   // Far larger than a cache, so that it is memory that is measured.
   std::vector<float> sum(std::size_t{16} << 20, 1);
   const std::vector<float> terms(sum.size(), 1);
@@ -143,17 +150,19 @@ double hidden_share(Transport& transport, const Machine& machine) {
   };
 
   constexpr int repetitions = 7;
-  constexpr int trial_pieces = 20;
+  constexpr int trial_pieces = 200;
   const Cost gathering{.messages = P - 1,
                        .bytes = (P - 1) * block_bytes,
                        .communication_seconds = median_seconds(transport, repetitions, [&] { gather(transport); })};
-  const double piece_seconds = median_seconds(transport, repetitions,
-                                              [&] {
-                                                for (int i = 0; i < trial_pieces; ++i) make_piece();
-                                              }) /
-                               trial_pieces;
-  const int pieces = static_cast<int>(gathering.idle_seconds(machine) / 2 / piece_seconds);
+  const auto seconds_of_pieces = [&](int pieces) {
+    return median_seconds(transport, repetitions, [&] {
+      for (int i = 0; i < pieces; ++i) make_piece();
+    });
+  };
+  const int pieces =
+      static_cast<int>(gathering.idle_seconds(machine) / 2 * trial_pieces / seconds_of_pieces(trial_pieces));
   if (pieces == 0) return 0;
+  const double pieces_seconds = seconds_of_pieces(pieces);
   const double together = median_seconds(transport, repetitions, [&] {
     int left = pieces;
     WorkingTransport never_idle(transport, [&] {
@@ -165,7 +174,6 @@ double hidden_share(Transport& transport, const Machine& machine) {
     gather(never_idle);
     while (left-- > 0) make_piece();
   });
-  const double pieces_seconds = pieces * piece_seconds;
   return std::clamp((gathering.communication_seconds + pieces_seconds - together) / pieces_seconds, 0.0, 1.0);
 }
 

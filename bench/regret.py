@@ -2,9 +2,10 @@
 """What auto loses to the best algorithm: benchmark rows (JSON lines) in, a Markdown table of cells and a summary out.
 
 A cell is a shape, a number of ranks and a link rate, with a row of auto and rows of what it could have taken (as
---algorithm near,auto writes them). The best is the one of the least median. Two ratios to its time: of the row of the
-algorithm that auto used, which is 1 if that is the best, and of auto's own row. Both are the same code: what lies between
-them is noise.
+--algorithm near,auto writes them). Names that send the same messages and bytes, compute as much and are predicted to take
+the same time are the same code (an allgather over the cheapest pattern, and over that pattern), so their observations are
+taken together. The best is the one of the least median. Two ratios to its time: of the algorithm that auto used, auto's own
+row included, which is 1 if that is the best, and of auto's own row alone: what lies between them is noise.
 Exit status: 0, or 2 if an argument or a file can't be used.
 """
 
@@ -37,12 +38,20 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Row:
+    algorithm: str
+    used: str
+    same_code: tuple[Any, ...]  # equal for names that stand for the same code
+    seconds: float  # the median over a repetition's iterations of the slowest rank's
+
+
+@dataclass(frozen=True)
 class Regret:
     cell: Cell
     best: str
     best_seconds: float
     used: str
-    used_ratio: float  # of the used algorithm's own row
+    used_ratio: float  # of all rows of the used algorithm's code
     auto_ratio: float  # of auto's row
 
 
@@ -50,40 +59,45 @@ class Refused(Exception):
     """What can't be used, and where it stands."""
 
 
-def observation(row: dict[str, Any]) -> float:
-    """The median over iterations of the slowest rank's seconds."""
-    return median(max(iteration) for iteration in row["seconds"])
-
-
 def cell_of(row: dict[str, Any]) -> Cell:
     rate = re.search(r"\brate=(\S+)", row["host"].get("cluster", ""))
     return Cell(rate[1] if rate else "-", *(row[key] for key in KEYS))
 
 
-def read_cells(path: Path) -> dict[Cell, dict[str, list[tuple[str, float]]]]:
-    """Of each cell, by algorithm: what it used and the seconds of each repetition."""
-    cells: dict[Cell, dict[str, list[tuple[str, float]]]] = {}
+def row_of(json_row: dict[str, Any]) -> Row:
+    costs = tuple(json_row[key] for key in ("messages_sent", "bytes_sent", "flops", "predicted_seconds"))
+    seconds = median(max(iteration) for iteration in json_row["seconds"])
+    inside_mpi = costs[0] is None
+    return Row(json_row["algorithm"], json_row["used"], (json_row["used"],) if inside_mpi else costs, seconds)
+
+
+def read_cells(path: Path) -> dict[Cell, list[Row]]:
+    cells: dict[Cell, list[Row]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
             row = json.loads(line)
             if not row["external"] and row["algorithm"] != "sharded":
-                of_cell = cells.setdefault(cell_of(row), {})
-                of_cell.setdefault(row["algorithm"], []).append((row["used"], observation(row)))
+                cells.setdefault(cell_of(row), []).append(row_of(row))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Refused(f"{path}:{number}: not a row of dsop-bench outer-product: {error!r}") from None
     return cells
 
 
-def regret_of(cell: Cell, rows: dict[str, list[tuple[str, float]]]) -> Regret:
-    seconds = {name: median(one for _, one in repetitions) for name, repetitions in rows.items()}
-    if "auto" not in rows:
+def regret_of(cell: Cell, rows: list[Row]) -> Regret:
+    auto = [row for row in rows if row.algorithm == "auto"]
+    if not auto:
         raise Refused(f"{cell}: no row of auto")
-    auto_seconds, used = seconds.pop("auto"), rows["auto"][0][0]
-    of_used = [seconds[name] for name in seconds if rows[name][0][0] == used]
-    if not of_used:
-        raise Refused(f"{cell}: auto used {used}, which has no row of its own")
-    best = min(seconds, key=lambda name: seconds[name])
-    return Regret(cell, rows[best][0][0], seconds[best], used, of_used[0] / seconds[best], auto_seconds / seconds[best])
+    codes: dict[tuple[Any, ...], list[float]] = {}
+    for row in rows:
+        codes.setdefault(row.same_code, []).append(row.seconds)
+    seconds = {code: median(of_code) for code, of_code in codes.items()}
+    if all(row.algorithm == "auto" for row in rows if row.same_code == auto[0].same_code):
+        raise Refused(f"{cell}: auto used {auto[0].used}, which has no row of its own")
+    best = min(seconds, key=lambda code: seconds[code])
+    name = next(row.used for row in rows if row.same_code == best)
+    auto_seconds = median(row.seconds for row in auto)
+    return Regret(cell, name, seconds[best], auto[0].used, seconds[auto[0].same_code] / seconds[best],
+                  auto_seconds / seconds[best])
 
 
 def table(regrets: list[Regret]) -> list[str]:
@@ -98,7 +112,7 @@ def table(regrets: list[Regret]) -> list[str]:
 
 def summary(regrets: list[Regret]) -> list[str]:
     lines = []
-    for what, ratio in (("the row of the algorithm that auto used", lambda one: one.used_ratio),
+    for what, ratio in (("the algorithm that auto used", lambda one: one.used_ratio),
                         ("auto's own row", lambda one: one.auto_ratio)):
         near = sum(ratio(one) <= NEAR_BEST for one in regrets)
         worst = max(regrets, key=ratio)

@@ -41,6 +41,29 @@ std::string failures_when(const std::string& expected, Spoil spoil) {
 
 }  // namespace
 
+TEST_CASE("results that differ are found where one rank asks for it, and name the ranks") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          const bench::InputFactors<float> own(1, transport.rank(), 2, 3, 4);
+          std::vector<float> G(12);
+          const auto error_after = [&](float spoilt) {
+            if (transport.rank() == 1) G[7] = spoilt;
+            try {
+              dsop::dsop<float>(transport, own.view(), {G.data(), 3, 4},
+                                {.accumulate = true, .check_bits = transport.rank() == 2});
+            } catch (const Error& error) {
+              return std::string(error.what());
+            }
+            return std::string();
+          };
+          failures.check(error_after(G[7]).empty(), "equal results differ");
+          const std::string error = error_after(-1e9F);
+          failures.check(error.starts_with("check_bits: the results differ") &&
+                             error.find(" on ranks 0, 2") != std::string::npos &&
+                             error.find(" on rank 1") != std::string::npos,
+                         "threw \"" + error + '"');
+        }) == "");
+}
+
 TEST_CASE("a bad argument on one rank throws on all") {
   CHECK(failures_when("rank 1: b.rows is 1, expected a.rows = 2 (one of each a pair)", [](int rank, Arguments& a) {
           if (rank == 1) a.factors.b.rows = 1;

@@ -5,6 +5,8 @@
 #include <dsop/errors.hpp>
 #include <dsop/plan.hpp>
 
+#include "outer_product/algorithm.hpp"
+
 using namespace dsop;
 
 namespace {
@@ -20,7 +22,7 @@ TEST_CASE("auto takes the least predicted time, and the plan says why") {
   CHECK(few_pairs.algorithm_name() == "allgather");
   for (std::size_t i = 1; i < few_pairs.candidates.size(); ++i)
     if (few_pairs.candidates[i].unsupported.empty())
-      CHECK(few_pairs.candidates[i - 1].cost.seconds() <= few_pairs.candidates[i].cost.seconds());
+      CHECK(few_pairs.candidates[i - 1].cost.seconds() <= 1.5 * few_pairs.candidates[i].cost.seconds());
 
   const Plan many_pairs = make_plan(problem(1000, 1000, 8, 2000), Machine{});
   CHECK(many_pairs.algorithm_name() != "allgather");
@@ -59,6 +61,23 @@ TEST_CASE("a pipelined algorithm's travel and arithmetic overlap where messages 
   CHECK(saved(one_host, "allreduce-butterfly", "allreduce-butterfly-pipelined(16)") <= 0);
   CHECK(saved(one_host, "generalized-rabenseifner", "generalized-rabenseifner-pipelined(16)") <= 0);
   CHECK(saved(one_host, "allgather", "allgather-overlapped(16)") <= 0);
+}
+
+TEST_CASE("what works while it waits is taken where it is predicted to be 1.5 times as fast, not before") {
+  const Machine machine{.gap_per_byte_seconds = 10e-9, .hidden_share = 1};
+  const auto gain = [&](const Plan& plan) {
+    return plan.cost().seconds() / make_plan(plan.problem, machine, "replicated-rabenseifner").cost().seconds();
+  };
+  const Plan small_gain = make_plan(problem(4000, 4000, 8, 16), machine);
+  CHECK(!small_gain.algorithm->works_while_waiting);
+  CHECK(gain(small_gain) > 1);
+  CHECK(small_gain.reason.starts_with("least predicted time but for "));
+  int taken = 0;
+  for (const std::size_t k : {1UL, 2UL, 4UL, 8UL, 16UL, 32UL, 64UL, 128UL, 256UL, 512UL, 1024UL, 2048UL}) {
+    const Plan plan = make_plan(problem(4000, 4000, 16, k), machine);
+    taken += plan.algorithm->works_while_waiting ? 1 : 0;
+  }
+  CHECK(taken > 0);
 }
 
 TEST_CASE("a named algorithm is taken, whatever it costs") {

@@ -96,6 +96,7 @@ OuterProductAlgorithm allgather_overlapped() {
           .summary = "the same, in segments: blocks of G are made while later factors travel",
           .source = "after Enderlin et al. 2021 (DSOP), with the same bits on all ranks",
           .sends_gradient = false,
+          .works_while_waiting = true,
           .parameter = {.name = "number of segments of the factors",
                         .values = values,
                         .expected = expected_segments<most_factor_segments>},

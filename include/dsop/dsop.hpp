@@ -53,6 +53,10 @@ struct Options {
   /// generalized and replicated algorithms: one rounding); P 2^-8 (1 + 2^-8)^(P-1) |scale| sum |a b| where sums travel
   /// (allreduce-ring: P roundings one after the other). Beyond 3.39e38 a value becomes infinite.
   Wire wire = Wire::full;
+  /// For debugging: after the call the ranks compare hashes of G, and all throw Error naming them if one differs. With
+  /// `accumulate`, what stood in G must have been the same too. One rank that asks for it is enough. Costs a pass over
+  /// G and an exchange of 8 bytes. Sharded results and rows alone are not compared.
+  bool check_bits = false;
 };
 
 /// Sets `gradient` (n x m) on every rank to scale times the sum over all ranks of a^T b, the same bits on each (with

@@ -11,6 +11,7 @@
 #include "patterns/blocks.hpp"
 #include "planning/arguments.hpp"
 #include "planning/call_state.hpp"
+#include "planning/same_bits.hpp"
 #include "planning/terms.hpp"
 #include "sparse/factor.hpp"
 
@@ -125,6 +126,8 @@ void Executor<T>::run(Transport& transport, const SparseFactors<T>& given, Matri
   own.own.strides_fit_blas = gradient.stride <= std::numeric_limits<std::int32_t>::max();
   agree_and_plan(transport, own, error, resolved);
   compute(transport, factors, gradient, resolved);
+  if (std::any_of(headers_.begin(), headers_.end(), [](const Header& header) { return header.own.checks_bits; }))
+    check_same_bits<T>(transport, gradient);
 }
 
 template <class T>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <sstream>
 #include <utility>
 
@@ -14,13 +13,6 @@
 
 namespace dsop {
 namespace {
-
-template <class ValueOf>
-std::map<std::string, std::vector<int>> ranks_by_value(int ranks, ValueOf value_of) {
-  std::map<std::string, std::vector<int>> groups;
-  for (int rank = 0; rank < ranks; ++rank) groups[value_of(rank)].push_back(rank);
-  return groups;
-}
 
 [[noreturn]] void throw_all_errors(Transport& transport, const std::string& own_error) {
   using Text = std::array<char, 4096>;

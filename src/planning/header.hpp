@@ -55,6 +55,7 @@ struct OwnTerms {
   bool strides_fit_blas = true;  ///< OpenBLAS takes 32-bit strides
   bool allows_progress_thread = true;
   bool on_progress_thread = false;  ///< whose memory for packing is another than that of the program's thread
+  bool checks_bits = false;         ///< Options::check_bits
   bool failed = false;              ///< it has found an error in its own arguments
   std::array<char, 24> blas_core{};
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,14 @@ inline std::string list_ranks(const std::vector<int>& ranks) {
     i = last + 1;
   }
   return std::string(ranks.size() == 1 ? "rank " : "ranks ").append(list);
+}
+
+/// Which ranks have which value; value_of(rank) is a text.
+template <class ValueOf>
+std::map<std::string, std::vector<int>> ranks_by_value(int ranks, ValueOf value_of) {
+  std::map<std::string, std::vector<int>> groups;
+  for (int rank = 0; rank < ranks; ++rank) groups[value_of(rank)].push_back(rank);
+  return groups;
 }
 
 }  // namespace dsop

@@ -32,6 +32,7 @@ Header make_header(Transport& transport, std::uint64_t object, Operation operati
   header.own.node = transport.node();
   header.own.instructions = best_instruction_set();
   header.own.staged_result = options.accumulate;
+  header.own.checks_bits = options.check_bits;
   header.own.allows_progress_thread = transport.allows_progress_thread();
   header.own.on_progress_thread = transport.calls().queue->on_progress_thread();
   kernels::blas_core_name().copy(header.own.blas_core.data(), header.own.blas_core.size() - 1);

@@ -1,0 +1,14 @@
+// The check, on request, that all ranks have the same G.
+#pragma once
+
+#include <dsop/views.hpp>
+#include <dsop/transport.hpp>
+
+namespace dsop {
+
+/// Throws Error on all ranks, naming the ranks and a hash of each result, unless G has the same bits on all. Costs a
+/// read of G, a multiplication an element, and an allgather of 8 bytes.
+template <class T>
+void check_same_bits(Transport& transport, MatrixView<const T> G);
+
+}  // namespace dsop
