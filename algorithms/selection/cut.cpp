@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/ranked_key.hpp"
 #include "kernels/threads.hpp"
+#include "model/mix.hpp"
 #include "selection/ranges.hpp"
 
 namespace dsop::selection {
@@ -16,6 +18,9 @@ using kernels::Key;
 using kernels::KeyRange;
 using kernels::Picked;
 using sparse::Index;
+
+// Below, a sample is not much smaller than all.
+constexpr std::size_t sampled_elements = 1 << 16;
 
 constexpr unsigned digit_bits = 12;
 constexpr std::size_t digits = 1 << digit_bits;
@@ -70,22 +75,56 @@ void narrow(std::span<const T> values, std::size_t k, Neighbourhood<T>& near, Me
   near.range.high = std::min<Key<T>>(near.range.low + ((Key<T>{1} << shift) - 1), kernels::nan_key<T>);
 }
 
-/// The keys of the neighbourhood, in any order.
+/// Where a sample puts the k-th largest, rightly in all but one of ten thousand cases.
 template <class T>
-std::span<const Key<T>> gather(std::span<const T> values, const Neighbourhood<T>& near, Memory<T>& memory) {
-  const std::span<Key<T>> keys = memory.keys.at_least(near.inside);
-  std::atomic<std::size_t> count = 0;
+KeyRange<T> guess(std::span<const T> values, std::size_t k, Memory<T>& memory) {
+  const std::span<Key<T>> sample = memory.keys.at_least(std::max(small_vector, values.size() / 256));
+  const std::size_t stride = values.size() / sample.size();
+  for (std::size_t s = 0; s < sample.size(); ++s)  // not at equal distances, as the values may have a period
+    sample[s] = kernels::key_of(values[s * stride + mix(s) % stride]);
+  const auto size = static_cast<double>(sample.size());
+  const double share = static_cast<double>(k) / static_cast<double>(values.size());
+  const double spread = 4 * std::sqrt(share * (1 - share) * size) + 4;
+  const double high = std::floor(share * size - spread);
+  const double low = std::ceil(share * size + spread);
+  KeyRange<T> range;
+  if (high >= 1) range.high = kernels::ranked_key<Key<T>>(sample, static_cast<std::size_t>(high));
+  if (low <= size) range.low = kernels::ranked_key<Key<T>>(sample, static_cast<std::size_t>(low));
+  return range;
+}
+
+/// Elements in a range, and above it.
+struct Counts {
+  std::size_t inside = 0;
+  std::size_t above = 0;
+};
+
+/// Writes the keys within `range` to `keys`, in any order. More than have room there: gives up, with more inside.
+template <class T>
+Counts gather(std::span<const T> values, KeyRange<T> range, std::span<Key<T>> keys) {
+  std::atomic<std::size_t> inside = 0;
+  std::atomic<std::size_t> above = 0;
   const std::size_t N = values.size();
   kernels::on_threads(threads_for(N), [&](std::size_t t, std::size_t team) {
     Picked<T> picked;
+    std::array<Key<T>, kernels::compact_block> own;
+    std::size_t own_above = 0;
     for_blocks(values, N * t / team, N * (t + 1) / team, [&](std::span<const T> block, std::size_t first) {
-      const std::span<const T> found = those_inside(block, first, near.range, picked);
-      if (!found.empty())
-        std::transform(found.begin(), found.end(), keys.data() + count.fetch_add(found.size()), kernels::key_of<T>);
+      const std::span<const T> found = those_inside(block, first, {.low = range.low}, picked);
+      std::size_t count = 0;
+      for (const T value : found) {
+        own[count] = kernels::key_of(value);
+        count += own[count] <= range.high ? 1 : 0;
+      }
+      own_above += found.size() - count;
+      const std::size_t place = count == 0 ? 0 : inside.fetch_add(count);
+      if (place + count > keys.size()) return false;
+      std::copy_n(own.begin(), count, keys.begin() + static_cast<std::ptrdiff_t>(place));
       return true;
     });
+    above += own_above;
   });
-  return keys;
+  return {inside, above};
 }
 
 /// The index of the number `rank` (from 1) of those at `key`.
@@ -124,11 +163,19 @@ Cut<T> cut_among(std::span<const T> values, std::size_t k, std::span<const Key<T
 
 template <class T>
 Cut<T> find_cut(std::span<const T> values, std::size_t k, Memory<T>& memory) {
-  const std::size_t few = std::max(small_vector, values.size() / 64);
+  const std::size_t few = std::max(small_vector, values.size() / 32);
+  const std::span<Key<T>> keys = memory.keys.at_least(few);
+  const auto among = [&](Counts counts) {
+    return cut_among(values, k, std::span<const Key<T>>(keys.first(counts.inside)), counts.above);
+  };
+  if (values.size() >= sampled_elements) {
+    const Counts counts = gather(values, guess(values, k, memory), keys);
+    if (counts.inside <= few && counts.above < k && k <= counts.above + counts.inside) return among(counts);
+  }
   Neighbourhood<T> near{.inside = values.size()};
   while (near.inside > few && near.bits > 0) narrow(values, k, near, memory);
   if (near.bits == 0) return cut_at(values, near.range.low, k - near.above, near.inside);
-  return cut_among(values, k, gather(values, near, memory), near.above);
+  return among(gather(values, near.range, keys));
 }
 
 template <class T>

@@ -18,9 +18,9 @@ struct Cut {
 };
 
 /// The cut that chooses exactly k (1 .. values.size()), of equals those of lower index.
-/// Cost: a pass that counts magnitudes by their upper 12 bits, as a rule one that gathers those that share them with
-/// the k-th, at most N / 64, and one up to the last equal where some are left out. Every further pass, for vectors of
-/// many alike, settles 12 bits more. Uses the threads of the calling thread.
+/// Cost: as a rule a pass that gathers what is near the k-th by a sample of N / 256; where that is not so or more than
+/// N / 32, for vectors of many alike, passes that settle 12 bits of it each; one up to the last equal where some are
+/// left out. Uses the threads of the calling thread.
 template <class T>
 Cut<T> find_cut(std::span<const T> values, std::size_t k, Memory<T>& memory);
 

@@ -1,10 +1,11 @@
 // The k largest magnitudes: Top-k as all selecting algorithms mean it (Aji and Heafield, "Sparse communication for
-// distributed gradient descent", 2017), by radix selection.
+// distributed gradient descent", 2017).
 //
-//   1. Find the magnitude of the k-th largest, and the index up to which its equals are chosen.
+//   1. Find the magnitude of the k-th largest, and the index up to which its equals are chosen: by a sample, and where
+//      that misses it, by digits as in radix selection.
 //   2. Collect what lies beyond.
 //
-// Cost: as a rule three reads of all N: one that counts, one that gathers candidates, one that collects. Chooses k.
+// Cost: as a rule two reads of all N: one that gathers candidates, one that collects. Chooses k.
 #include "selection/collect.hpp"
 
 namespace dsop::selection {
