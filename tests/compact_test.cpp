@@ -1,11 +1,13 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <vector>
 
 #include "inputs.hpp"
 #include "kernels/compact.hpp"
+#include "kernels/magnitude_sums.hpp"
 #include "kernels/ranked_key.hpp"
 #include "selection_cases.hpp"
 
@@ -61,5 +63,27 @@ TEMPLATE_TEST_CASE("the key of a rank is that of sorted keys", "[compact]", std:
       std::sort(sorted.begin(), sorted.end(), std::greater<>());
       for (std::size_t rank = 1; rank <= count; ++rank)
         REQUIRE(kernels::ranked_key<TestType>(keys, rank) == sorted[rank - 1]);
+    }
+}
+
+TEMPLATE_TEST_CASE("sums leave out what is not finite, or not below", "[compact]", float, double) {
+  for (const std::size_t count : {0UL, 1UL, 7UL, 8UL, 9UL, 1001UL})
+    for (const auto& [name, values] : tests::selection_inputs<TestType>(count)) {
+      if (name == "wide" || name == "subnormal" || name == "normal") continue;  // their sums depend on the order
+      INFO(name << ", " << count << " values");
+      std::vector<TestType> whole = values;
+      for (TestType& x : whole) x = std::round(x);
+      kernels::Moments expected;
+      kernels::Below below;
+      for (const TestType x : whole) {
+        const double magnitude = std::abs(static_cast<double>(x));
+        if (std::isfinite(x)) expected += {1, static_cast<double>(x), magnitude * magnitude};
+        if (magnitude < 2) below += {1, magnitude};
+      }
+      const kernels::Moments moments = kernels::moments<TestType>(whole);
+      CHECK(std::vector{moments.count, moments.sum, moments.squares} ==
+            std::vector{expected.count, expected.sum, expected.squares});
+      const kernels::Below found = kernels::sum_below<TestType>(whole, 2);
+      CHECK(std::vector{found.count, found.sum} == std::vector{below.count, below.sum});
     }
 }

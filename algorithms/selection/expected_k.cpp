@@ -10,8 +10,11 @@
 // the seed, the step and i. More than there is room for: those of the lowest indices.
 // Cost: expected-k two reads of all N, and one more each time that some |x_i| turns out to be above th, so that th
 // falls; expected-k-uniform two.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "kernels/magnitude_sums.hpp"
 #include "model/mix.hpp"
 #include "selection/collect.hpp"
 
@@ -20,40 +23,20 @@ namespace {
 
 using sparse::Index;
 
-/// Of the magnitudes below th their sum, and the number of all others: p_i = 1.
-struct Weights {
-  double sum = 0;
-  std::size_t certain = 0;
-
-  Weights& operator+=(const Weights& other) {
-    sum += other.sum;
-    certain += other.certain;
-    return *this;
-  }
-};
-
 template <class T>
-Weights weights(std::span<const T> x, double th) {
-  return sum_over(x, [th](std::span<const T> part) {
-    Weights w;
-    for (const T x_i : part) {
-      const double magnitude = std::abs(static_cast<double>(x_i));
-      const bool below = magnitude < th;  // NaN is not
-      w.sum += below ? magnitude : 0;
-      w.certain += below ? 0 : 1;
-    }
-    return w;
-  });
+kernels::Below sum_below(std::span<const T> x, double th) {
+  return sum_over(x, [th](std::span<const T> part) { return kernels::sum_below(part, th); });
 }
 
-// Each round makes certain what lies above the next th, until nothing more does.
+// All that are not below th are certain. Each round adds to them what lies above the next th, until nothing more does.
 template <class T>
 double find_th(std::span<const T> x, std::size_t k) {
   double th = std::numeric_limits<double>::infinity();
   for (;;) {
-    const Weights w = weights(x, th);
-    if (w.certain >= k || w.sum == 0) return th;
-    const double next = w.sum / static_cast<double>(k - w.certain);
+    const kernels::Below below = sum_below(x, th);
+    const double certain = static_cast<double>(x.size()) - below.count;
+    if (certain >= static_cast<double>(k) || below.sum == 0) return th;
+    const double next = below.sum / (static_cast<double>(k) - certain);
     if (next >= th) return th;
     th = next;
   }
@@ -85,9 +68,9 @@ void run(SelectionCall<T>& call) {
 
 template <class T>
 void run_uniform(SelectionCall<T>& call) {
-  const std::size_t N = call.values.size();
-  const std::size_t certain = weights(call.values, std::numeric_limits<double>::infinity()).certain;
-  const double p = certain < call.k ? static_cast<double>(call.k - certain) / static_cast<double>(N - certain) : 0;
+  const double finite = sum_below(call.values, std::numeric_limits<double>::infinity()).count;
+  const double certain = static_cast<double>(call.values.size()) - finite;
+  const double p = std::max(static_cast<double>(call.k) - certain, 0.0) / std::max(finite, 1.0);
   draw(call, [p](T x_i) { return std::isfinite(x_i) ? p : 1; });
 }
 

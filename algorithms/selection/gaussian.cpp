@@ -12,36 +12,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/magnitude_sums.hpp"
 #include "selection/collect.hpp"
 
 namespace dsop::selection {
 namespace {
-
-struct Moments {
-  std::size_t finite = 0;
-  double sum = 0;
-  double squares = 0;
-
-  Moments& operator+=(const Moments& other) {
-    finite += other.finite;
-    sum += other.sum;
-    squares += other.squares;
-    return *this;
-  }
-};
-
-template <class T>
-Moments moments_of(std::span<const T> values) {
-  Moments moments;
-  for (const T value : values) {
-    if (!std::isfinite(value)) continue;
-    const auto x = static_cast<double>(value);
-    ++moments.finite;
-    moments.sum += x;
-    moments.squares += x * x;
-  }
-  return moments;
-}
 
 /// The z beyond which a standard normal value lies with probability `tail`, at most 1/2.
 double normal_quantile(double tail) {
@@ -58,8 +33,8 @@ template <class T>
 void run(SelectionCall<T>& call) {
   const auto N = static_cast<double>(call.values.size());
   const auto k = static_cast<double>(call.k);
-  const Moments moments = sum_over(call.values, moments_of<T>);
-  const double count = std::max(static_cast<double>(moments.finite), 1.0);
+  const kernels::Moments moments = sum_over(call.values, kernels::moments<T>);
+  const double count = std::max(moments.count, 1.0);
   const double mu = moments.sum / count;
   const double sigma = std::sqrt(std::max(moments.squares / count - mu * mu, 0.0));
   const T th = static_cast<T>(std::abs(mu) + sigma * normal_quantile(k / (2 * N)));
