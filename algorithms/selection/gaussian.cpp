@@ -6,9 +6,9 @@
 //   2. All that is at least th. Zeros are never chosen so.
 //   3. Fewer than 3k/4: th becomes the largest that gives 3k/4. More than there is room for: the one that gives k.
 //
-// Instead of trying one scale after the other, 3. finds where that would end. Values are sharper than normal as a rule:
-// fewer than k are above th.
-// Cost: two reads of all N, and that of exact if 3. is needed.
+// Instead of trying one scale after the other, 3. finds where that would end. It is needed often: of a mixture of
+// narrow and wide, th chooses more than k where k is a small share of N, fewer where it is a large one. Cost: two reads
+// of all N, and that of exact if 3. is needed.
 #include <algorithm>
 #include <cmath>
 

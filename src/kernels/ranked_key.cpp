@@ -1,8 +1,10 @@
 // One generic body, which the compiler makes vectors of, inlined into one thin function an instruction set.
 #include "kernels/ranked_key.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include <dsop/product_method.hpp>
@@ -17,6 +19,13 @@ template <class Number>
   Count count = 0;
   for (std::size_t i = 0; i < keys.size(); ++i) count += static_cast<Count>(numbers[i] >= key ? 1 : 0);
   return count;
+}
+
+template <class Number>
+Number least_from(std::span<const Number> keys, Number key) {
+  Number least = std::numeric_limits<Number>::max();
+  for (const Number other : keys) least = other >= key ? std::min(other, least) : least;
+  return least;
 }
 
 template <class Number>
@@ -58,7 +67,9 @@ Number ranked_key(std::span<const Number> keys, std::size_t rank) {
   Number found = 0;
   for (auto bit = std::bit_floor(static_cast<std::make_unsigned_t<Number>>(all_bits)); bit != 0; bit /= 2) {
     const auto higher = static_cast<Number>(static_cast<std::make_unsigned_t<Number>>(found) | bit);
-    if (count(keys, higher) >= rank) found = higher;
+    const std::size_t reached = count(keys, higher);
+    if (reached == rank) return least_from(keys, higher);
+    if (reached > rank) found = higher;
   }
   return found;
 }

@@ -7,8 +7,8 @@
 namespace dsop::kernels {
 
 /// The largest key that at least `rank` (1 .. keys.size()) of `keys` reach, none of which is negative: one bit of it a
-/// pass. Cost: as many passes over the keys as the largest has bits; without a branch, so below nth_element for what
-/// fits into a cache.
+/// pass, until no other number would do. Cost: at most as many passes over the keys as the largest has bits, without a
+/// branch, so less than nth_element for what fits into a cache.
 template <class Number>
 Number ranked_key(std::span<const Number> keys, std::size_t rank);
 
