@@ -22,6 +22,7 @@
 #include "memory.hpp"
 #include "rounds.hpp"
 #include "selection/algorithm.hpp"
+#include "selection/ranges.hpp"
 #include "statistics.hpp"
 
 namespace dsop::bench {
@@ -55,12 +56,12 @@ std::vector<T> gradient_like(std::size_t size) {
   return values;
 }
 
-/// All of the values' bits together, read by all threads.
+/// All of the values' bits together, read by as many threads as a selection has.
 template <class T>
 kernels::Key<T> read_all(std::span<const T> values) {
   kernels::Key<T> all = 0;
   const std::size_t N = values.size();
-  kernels::on_threads(kernels::thread_count(), [&](std::size_t t, std::size_t team) {
+  kernels::on_threads(selection::threads_for(N), [&](std::size_t t, std::size_t team) {
     kernels::Key<T> own = 0;
     for (std::size_t i = N * t / team; i < N * (t + 1) / team; ++i) own |= std::bit_cast<kernels::Key<T>>(values[i]);
     std::atomic_ref(all) |= own;
@@ -84,11 +85,13 @@ void write_row(std::ostream& table, DataType type, std::size_t size, std::size_t
                const std::string& chosen, const Loop& read, const Loop& nth) {
   const double seconds = median(loop.seconds);
   const Interval interval = median_interval(loop.seconds);
-  table << std::setw(6) << name(type) << std::setw(12) << size << std::setw(11) << k << "  " << std::left
-        << std::setw(22) << loop.name << std::right << std::setw(11) << chosen << std::fixed << std::setprecision(1)
-        << std::setw(12) << seconds * 1e6 << std::setw(12) << interval.low * 1e6 << std::setw(12) << interval.high * 1e6
-        << std::setprecision(2) << std::setw(9) << static_cast<double>(size * bytes_of(type)) / seconds * 1e-9
-        << std::setw(9) << median(nth.seconds) / seconds << std::setprecision(3) << std::setw(9)
+  // A space of its own before each, as a stalled round's ratio may be wider than its column.
+  table << std::setw(6) << name(type) << ' ' << std::setw(11) << size << ' ' << std::setw(10) << k << "  " << std::left
+        << std::setw(22) << loop.name << std::right << ' ' << std::setw(10) << chosen << std::fixed
+        << std::setprecision(1) << ' ' << std::setw(11) << seconds * 1e6 << ' ' << std::setw(11) << interval.low * 1e6
+        << ' ' << std::setw(11) << interval.high * 1e6 << std::setprecision(2) << ' ' << std::setw(8)
+        << static_cast<double>(size * bytes_of(type)) / seconds * 1e-9 << ' ' << std::setw(8)
+        << median(nth.seconds) / seconds << std::setprecision(3) << ' ' << std::setw(8)
         << median(read.seconds) / seconds << '\n'
         << std::flush;
 }

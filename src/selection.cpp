@@ -46,10 +46,14 @@ struct NotFinite {
 template <class T>
 NotFinite count_not_finite(std::span<const T> values) {
   NotFinite counts;
-  for (const T value : values) {
-    counts.nans += kernels::key_of(value) == kernels::nan_key<T> ? 1 : 0;
-    counts.infinities += kernels::key_of(value) == kernels::infinity_key<T> ? 1 : 0;
-  }
+  kernels::Picked<T> picked;
+  const kernels::Compact<T> compact = kernels::compactor<T>(best_instruction_set());
+  selection::for_blocks(values, 0, values.size(), [&](std::span<const T> block, std::size_t) {
+    const std::size_t found = compact(block, 0, {.low = kernels::infinity_key<T>}, picked);
+    for (std::size_t e = 0; e < found; ++e)
+      ++(kernels::key_of(picked.values[e]) == kernels::nan_key<T> ? counts.nans : counts.infinities);
+    return true;
+  });
   return counts;
 }
 
