@@ -3,12 +3,8 @@
 #include <cblas.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstdint>
-#include <functional>
 #include <iomanip>
-#include <numeric>
 #include <ostream>
 #include <random>
 #include <sstream>
@@ -18,45 +14,12 @@
 #include "kernels/gemm.hpp"
 #include "kernels/outer_product.hpp"
 #include "kernels/threads.hpp"
+#include "rounds.hpp"
 #include "statistics.hpp"
 #include "store_loops.hpp"
 
 namespace dsop::bench {
 namespace {
-
-constexpr double shortest_sample_seconds = 1e-3;
-
-struct Contender {
-  std::string_view name;
-  std::function<void()> run;
-  std::size_t calls_per_sample = 1;
-  std::vector<double> seconds{};  ///< a call, one for each round
-};
-
-double seconds_per_call(const Contender& contender) {
-  const auto start = std::chrono::steady_clock::now();
-  for (std::size_t call = 0; call < contender.calls_per_sample; ++call) contender.run();
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  return elapsed.count() / static_cast<double>(contender.calls_per_sample);
-}
-
-void measure(std::vector<Contender>& contenders, std::size_t rounds) {
-  for (Contender& contender : contenders) {
-    contender.run();
-    contender.calls_per_sample =
-        static_cast<std::size_t>(std::ceil(shortest_sample_seconds / seconds_per_call(contender)));
-  }
-  std::vector<std::size_t> order(contenders.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::minstd_rand random;
-  for (std::size_t round = 0; round < rounds; ++round) {
-    std::shuffle(order.begin(), order.end(), random);
-    for (const std::size_t index : order) {
-      contenders[index].run();
-      contenders[index].seconds.push_back(seconds_per_call(contenders[index]));
-    }
-  }
-}
 
 template <class T>
 constexpr std::string_view type_name = sizeof(T) == 4 ? "f32" : "f64";
@@ -87,7 +50,7 @@ class Matrices {
 
 /// Integers are exact in any order of summation, so the products must be equal.
 template <class T>
-void verify(const Matrices<T>& matrices, const Contender& reference, const Contender& contender) {
+void verify(const Matrices<T>& matrices, const Loop& reference, const Loop& contender) {
   const std::size_t count = matrices.c.rows * matrices.c.columns;
   T* const made = matrices.c.data;
   std::vector<T> expected(count);
@@ -103,12 +66,12 @@ void verify(const Matrices<T>& matrices, const Contender& reference, const Conte
 }
 
 void write_row(std::ostream& table, std::string_view type, std::size_t inner, double elements, double element_bytes,
-               const std::vector<Contender>& contenders) {
-  const auto seconds = [](const Contender& contender) { return median(contender.seconds); };
+               const std::vector<Loop>& contenders) {
+  const auto seconds = [](const Loop& contender) { return median(contender.seconds); };
   const auto& store = *std::min_element(contenders.begin() + 3, contenders.end(),
                                         [&](const auto& x, const auto& y) { return seconds(x) < seconds(y); });
   table << std::setw(6) << type << std::setw(7) << inner << std::fixed;
-  for (const Contender* contender : {&contenders[0], &contenders[1], &contenders[2], &store}) {
+  for (const Loop* contender : {&contenders[0], &contenders[1], &contenders[2], &store}) {
     const Interval interval = median_interval(contender->seconds);
     const auto nanoseconds = [&](double value) { return value * 1e9 / elements; };
     table << std::setprecision(3) << std::setw(9) << nanoseconds(seconds(*contender)) << std::setw(8)
@@ -122,7 +85,7 @@ void write_row(std::ostream& table, std::string_view type, std::size_t inner, do
 }
 
 void write_json(std::ostream& lines, std::string_view type, std::size_t inner, const KernelOptions& options,
-                const Contender& contender) {
+                const Loop& contender) {
   lines << R"({"benchmark": "kernel", "type": ")" << type << R"(", "rows": )" << options.rows << R"(, "columns": )"
         << options.columns << R"(, "inner": )" << inner << R"(, "contender": ")" << contender.name
         << R"(", "threads": )" << kernels::thread_count() << R"(, "instructions": ")" << name(best_instruction_set())
@@ -137,16 +100,16 @@ void measure_inner(const KernelOptions& options, std::size_t inner, std::ostream
   const Matrices<T> matrices{inner, options.rows, options.columns};
   const MatrixView<const T> a = matrices.a, b = matrices.b;
   const MatrixView<T> c = matrices.c;
-  std::vector<Contender> contenders{
-      {"product", [=] { kernels::product<T>(a, b, c, 1, false); }},
-      {"kernel", [=] { kernels::product<T>(a, b, c, 1, false, {.blas_allowed = false}); }},
-      {"openblas", [=] { kernels::gemm<T>(a, b, c, 1, false); }}};
+  std::vector<Loop> contenders{{"product", [=] { kernels::product<T>(a, b, c, 1, false); }},
+                               {"kernel", [=] { kernels::product<T>(a, b, c, 1, false, {.blas_allowed = false}); }},
+                               {"openblas", [=] { kernels::gemm<T>(a, b, c, 1, false); }}};
   for (std::size_t own = 0; own < 2; ++own) verify(matrices, contenders[2], contenders[own]);
-  for (const StoreLoop<T>& loop : store_loops<T>()) contenders.push_back({loop.name, [=] { loop.write_zeros(c); }});
-  measure(contenders, options.iterations);
+  for (const StoreLoop<T>& loop : store_loops<T>())
+    contenders.push_back({std::string(loop.name), [=] { loop.write_zeros(c); }});
+  measure_rounds(contenders, options.iterations);
   write_row(table, type_name<T>, inner, static_cast<double>(options.rows * options.columns), sizeof(T), contenders);
   if (json_lines != nullptr)
-    for (const Contender& contender : contenders) write_json(*json_lines, type_name<T>, inner, options, contender);
+    for (const Loop& contender : contenders) write_json(*json_lines, type_name<T>, inner, options, contender);
 }
 
 void write_header(std::ostream& table, const KernelOptions& options) {

@@ -17,6 +17,7 @@
 #include "lists.hpp"
 #include "outer_product.hpp"
 #include "overlap.hpp"
+#include "select_command.hpp"
 #include "tune.hpp"
 #include "version.hpp"
 
@@ -151,6 +152,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   kernel->add_option("--out", line.kernel_out, "Append JSON lines to this file");
+
+  bench::add_select(app);
 
   CLI::App* calibrate = app.add_subcommand("calibrate", "Measure the machine description that auto plans for");
   add_ranks(calibrate);

@@ -27,6 +27,13 @@ std::size_t available_bytes() {
   return 0;
 }
 
+void check_available(const std::string& who_needs, std::size_t needed_bytes) {
+  const std::size_t available = available_bytes();
+  if (available > 0 && needed_bytes > available)
+    throw Error("out of memory: " + who_needs + " " + std::to_string(needed_bytes) + " bytes and " +
+                std::to_string(available) + " are available");
+}
+
 }  // namespace
 
 void check_memory(Transport& transport, std::size_t needed_bytes) {
@@ -34,12 +41,11 @@ void check_memory(Transport& transport, std::size_t needed_bytes) {
   std::size_t needed_on_host = 0;
   for (const Need& need : of_all_ranks(transport, Need{host, needed_bytes}))
     if (need.host == host) needed_on_host += need.bytes;
-  launch::on_all_ranks(transport, [&] {
-    const std::size_t available = available_bytes();
-    if (available > 0 && needed_on_host > available)
-      throw Error("out of memory: the ranks on " + host_name() + " need " + std::to_string(needed_on_host) +
-                  " bytes and " + std::to_string(available) + " are available");
-  });
+  launch::on_all_ranks(transport, [&] { check_available("the ranks on " + host_name() + " need", needed_on_host); });
+}
+
+void check_memory(std::size_t needed_bytes) {
+  check_available("this needs", needed_bytes);
 }
 
 }  // namespace dsop::bench

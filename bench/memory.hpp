@@ -11,4 +11,7 @@ namespace dsop::bench {
 /// (Linux's MemAvailable): Linux would grant it, and end the process when it is touched. Each rank says what it needs.
 void check_memory(Transport& transport, std::size_t needed_bytes);
 
+/// The same for the calling process alone. Throws Error.
+void check_memory(std::size_t needed_bytes);
+
 }  // namespace dsop::bench

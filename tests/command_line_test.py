@@ -277,6 +277,46 @@ class OnThreads(Refusing):
             chosen.add(frozenset(expected))
         self.assertGreater(len(chosen), 1)
 
+    def test_select_refuses_what_makes_no_sense(self) -> None:
+        self.assert_refused(run("select", "--size", "12x"), '--size is "12x", expected whole numbers')
+        self.assert_refused(run("select", "--size", "0"), "--size is 0, expected 1 to 2^32")
+        self.assert_refused(run("select", "--size", str(2**32 + 1)), f"--size is {2**32 + 1}, expected 1 to 2^32")
+        for text in ["0", "1.5", "-0.1", "1%", "", "0.1,,1", "nan"]:
+            self.assert_refused(run("select", "--density", text), f'--density is "{text}", expected shares above 0, up to 1')
+        self.assert_refused(run("select", "--algorithm", "exakt"), "algorithm is exakt, expected one of exact, bucketed")
+        self.assert_refused(run("select", "--algorithm", "bucketed(0)"), "elements a bucket, is 0, expected a whole number")
+        self.assert_refused(run("select", "--dtype", "f16"), "--dtype", "f16", "f32")
+        self.assert_refused(run("select", "--iterations", "0"), "--iterations")
+        self.assert_refused(run("select", "--out", "/no/such/folder/x"), "--out /no/such/folder/x")
+        self.assert_refused(run("select", "--ranks", "2"), "--ranks")
+
+    def test_select(self) -> None:
+        names = [line.split()[1] for line in run("list").stdout.splitlines() if line.startswith("selection ")]
+        self.assertIn("exact", names)
+        with tempfile.TemporaryDirectory() as folder:
+            out = f"{folder}/rows.jsonl"
+            result = run("select", "--size", "1000,5000", "--density", "0.01,0.5", "--dtype", "both", "--iterations", "3",
+                         "--out", out)
+            self.assertEqual(result.returncode, 0, result)
+            rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
+        table = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
+        points = [(size, density, dtype) for size in (1000, 5000) for density in (0.01, 0.5) for dtype in ("f32", "f64")]
+        expected = [(*point, name) for point in points for name in ["read", "nth_element", *names]]
+        self.assertEqual([(row["size"], row["density"], row["dtype"], row["algorithm"]) for row in rows], expected)
+        self.assertEqual([(row[0], int(row[1]), row[3]) for row in table],
+                         [(dtype, size, name) for size, density, dtype, name in expected])
+        for row, line in zip(rows, table):
+            self.assertEqual(row["k"], round(row["size"] * row["density"]))
+            self.assertEqual(int(line[2]), row["k"])
+            self.assertEqual(line[4], "-" if row["chosen"] is None else str(row["chosen"]))
+            if row["algorithm"] in ("exact", "bucketed"):
+                self.assertEqual(row["chosen"], row["k"])
+            self.assertEqual(len(row["seconds"]), 3)
+            self.assertTrue(all(second > 0 for second in row["seconds"]))
+            self.assertIn("instructions", row["host"])
+            self.assertTrue(float(line[9]) == 1 or row["algorithm"] != "nth_element")
+            self.assertTrue(float(line[10]) == 1 or row["algorithm"] != "read")
+
     def test_readme_is_current(self) -> None:
         readme = Path(README).read_text()
         table = run("list", "--markdown").stdout

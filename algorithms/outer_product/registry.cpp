@@ -2,6 +2,7 @@
 
 #include <dsop/algorithms.hpp>
 
+#include "selection/algorithm.hpp"
 #include "sharded/algorithm.hpp"
 
 namespace dsop {
@@ -53,6 +54,7 @@ std::vector<AlgorithmDescription> describe_algorithms() {
   append("sharded", sharded_algorithms());
   append("dense", dense_algorithms());
   append("allgather", allgather_algorithms());
+  append("selection", selection_algorithms());
   return lines;
 }
 

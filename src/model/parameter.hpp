@@ -1,6 +1,7 @@
 // The one number that an algorithm may leave open: segments, a fraction, a group's size.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,10 @@ struct Parameter {
   /// Empty if the number can be used, else what was expected.
   std::string (*expected)(double, const Subject&...) = [](double, const Subject&...) { return std::string(); };
 };
+
+/// The number of an algorithm named in `text` as "name(number)", if there is one. Throws ArgumentError naming
+/// `argument` where it is no number, or the algorithm's `parameter` has no name: it leaves nothing open.
+std::optional<double> number_in_brackets(const std::string& argument, const std::string& text,
+                                         const std::string& parameter);
 
 }  // namespace dsop

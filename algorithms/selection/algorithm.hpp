@@ -1,0 +1,45 @@
+// What a selection of about k elements is to dsop, and which there are.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include <dsop/selection.hpp>
+
+#include "model/parameter.hpp"
+#include "model/registry.hpp"
+#include "selection/memory.hpp"
+#include "sparse/stream.hpp"
+
+namespace dsop {
+
+/// About `k` (1 .. values.size()) of `values` go to `chosen`, and their indices, rising, to `indices`; both have one
+/// size, at least k. `parameter` is the caller's number or the algorithm's default. The last three are results.
+template <class T>
+struct SelectionCall {
+  std::span<const T> values;
+  std::size_t k;
+  double parameter;
+  SelectionState& state;
+  selection::Memory<T>& memory;
+  std::span<sparse::Index> indices;
+  std::span<T> chosen;
+  std::size_t count = 0;
+  double threshold = 0;
+  bool has_all_not_finite = false;  ///< no NaN or infinity is left out; false: nobody looked
+
+  std::size_t room() const { return chosen.size(); }
+};
+
+struct SelectionAlgorithm {
+  std::string name;
+  std::string summary;
+  std::string source;
+  Parameter<> parameter = {};
+  TypedRun<SelectionCall> run;
+};
+
+const Registry<SelectionAlgorithm>& selection_algorithms();
+
+}  // namespace dsop

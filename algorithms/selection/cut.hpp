@@ -1,0 +1,58 @@
+// Where what is chosen ends: the magnitude of the k-th largest, and how far down the vector its equals are taken.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <span>
+
+#include "kernels/compact.hpp"
+#include "selection/memory.hpp"
+
+namespace dsop::selection {
+
+/// Everything above `key` is chosen, and what is at it up to the index `last`.
+template <class T>
+struct Cut {
+  kernels::Key<T> key;
+  sparse::Index last = std::numeric_limits<sparse::Index>::max();
+};
+
+/// The cut that chooses exactly k (1 .. values.size()), of equals those of lower index.
+/// Cost: as a rule a pass that gathers what is near the k-th by a sample of N / 256; where that is not so or more than
+/// N / 32, for vectors of many alike, passes that settle 12 bits of it each; one up to the last equal where some are
+/// left out. Uses the threads of the calling thread.
+template <class T>
+Cut<T> find_cut(std::span<const T> values, std::size_t k, Memory<T>& memory);
+
+/// The same for at most `small_vector` values, on the calling thread, in no memory but its stack.
+inline constexpr std::size_t small_vector = 4096;
+template <class T>
+Cut<T> find_small_cut(std::span<const T> values, std::size_t k);
+
+/// Chooses of a block what a cut says.
+template <class T>
+class Beyond {
+ public:
+  explicit Beyond(Cut<T> cut) : cut_(cut) {}
+
+  std::size_t operator()(std::span<const T> block, sparse::Index first, kernels::Picked<T>& picked) const {
+    const std::size_t found = compact_(block, first, {.low = cut_.key}, picked);
+    return std::size_t{first} + block.size() - 1 <= cut_.last ? found : without_late_equals(found, picked);
+  }
+
+ private:
+  std::size_t without_late_equals(std::size_t found, kernels::Picked<T>& picked) const {
+    std::size_t count = 0;
+    for (std::size_t e = 0; e < found; ++e) {
+      picked.indices[count] = picked.indices[e];
+      picked.values[count] = picked.values[e];
+      count += picked.indices[e] <= cut_.last || kernels::key_of(picked.values[e]) > cut_.key ? 1 : 0;
+    }
+    return count;
+  }
+
+  Cut<T> cut_;
+  kernels::Compact<T> compact_ = kernels::compactor<T>(best_instruction_set());
+};
+
+}  // namespace dsop::selection

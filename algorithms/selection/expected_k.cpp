@@ -1,0 +1,93 @@
+// A random choice of which k elements are expected: Renggli, "SparCML: High-Performance Sparse Communication for
+// Machine Learning" (master's thesis, ETH 2017), section 2.4.1. Element i is chosen with probability p_i, by itself:
+//
+//   expected-k           p_i = min(1, |x_i| / th), where th makes them sum to k: the larger, the likelier
+//   expected-k-uniform   p_i = k / N
+//
+// What is not finite is chosen in any case, and counts among the k. Dividing what was chosen by its p_i gives a sparse
+// vector whose expectation is all of x: th is reported as the threshold (infinity if all that is chosen is not finite,
+// 0 for the uniform choice). Of fewer than k that are not zero, expected-k takes all. Element i's draw is a function of
+// the seed, the step and i. More than there is room for: those of the lowest indices.
+// Cost: expected-k two reads of all N, and one more each time that some |x_i| turns out to be above th, so that th
+// falls; expected-k-uniform two.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/magnitude_sums.hpp"
+#include "model/mix.hpp"
+#include "selection/collect.hpp"
+
+namespace dsop::selection {
+namespace {
+
+using sparse::Index;
+
+template <class T>
+kernels::Below sum_below(std::span<const T> x, double th) {
+  return sum_over(x, [th](std::span<const T> part) { return kernels::sum_below(part, th); });
+}
+
+// All that are not below th are certain. Each round adds to them what lies above the next th, until nothing more does.
+template <class T>
+double find_th(std::span<const T> x, std::size_t k) {
+  double th = std::numeric_limits<double>::infinity();
+  for (;;) {
+    const kernels::Below below = sum_below(x, th);
+    const double certain = static_cast<double>(x.size()) - below.count;
+    if (certain >= static_cast<double>(k) || below.sum == 0) return th;
+    const double next = below.sum / (static_cast<double>(k) - certain);
+    if (next >= th) return th;
+    th = next;
+  }
+}
+
+/// Chooses element i if a number drawn from [0, 1) is below probability(x_i), or that is NaN.
+template <class T, class Probability>
+void draw(SelectionCall<T>& call, const Probability& probability) {
+  const std::uint64_t stream = mix(mix(call.state.seed) + call.state.step);
+  const Collected collected = collect(call, [&](std::span<const T> block, Index first, kernels::Picked<T>& picked) {
+    std::size_t count = 0;
+    for (std::size_t e = 0; e < block.size(); ++e) {
+      const Index i = first + static_cast<Index>(e);
+      picked.indices[count] = i;
+      picked.values[count] = block[e];
+      const double drawn = static_cast<double>(mix(stream + i) >> 11) * 0x1p-53;
+      count += drawn >= probability(block[e]) ? 0 : 1;
+    }
+    return count;
+  });
+  call.has_all_not_finite = collected == Collected::all;
+}
+
+template <class T>
+void run(SelectionCall<T>& call) {
+  const double th = call.threshold = find_th(call.values, call.k);
+  draw(call, [th](T x_i) { return std::abs(static_cast<double>(x_i)) / th; });
+}
+
+template <class T>
+void run_uniform(SelectionCall<T>& call) {
+  const double finite = sum_below(call.values, std::numeric_limits<double>::infinity()).count;
+  const double certain = static_cast<double>(call.values.size()) - finite;
+  const double p = std::max(static_cast<double>(call.k) - certain, 0.0) / std::max(finite, 1.0);
+  draw(call, [p](T x_i) { return std::isfinite(x_i) ? p : 1; });
+}
+
+}  // namespace
+
+SelectionAlgorithm expected_k() {
+  return {.name = "expected-k",
+          .summary = "a random choice of which k are expected, the larger the likelier",
+          .source = "Renggli 2017 (SparCML's thesis), section 2.4.1",
+          .run = {run<float>, run<double>}};
+}
+
+SelectionAlgorithm expected_k_uniform() {
+  return {.name = "expected-k-uniform",
+          .summary = "a random choice of which k are expected, each as likely as all",
+          .source = "Renggli 2017 (SparCML's thesis), section 2.4.1",
+          .run = {run_uniform<float>, run_uniform<double>}};
+}
+
+}  // namespace dsop::selection

@@ -1,0 +1,46 @@
+// How a vector is gone through: by threads, in blocks that stay in the cache.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "kernels/compact.hpp"
+#include "kernels/threads.hpp"
+
+namespace dsop::selection {
+
+// About 20 us on one thread: waking a team takes a few.
+inline constexpr std::size_t parallel_elements = 1 << 17;
+
+inline std::size_t threads_for(std::size_t elements) {
+  return elements >= parallel_elements ? kernels::thread_count() : 1;
+}
+
+/// Calls visit(block, index of its first element) over elements first .. last - 1 until it gives false.
+template <class T, class Visit>
+void for_blocks(std::span<const T> values, std::size_t first, std::size_t last, const Visit& visit) {
+  for (std::size_t i = first; i < last; i += kernels::compact_block)
+    if (!visit(values.subspan(i, std::min(kernels::compact_block, last - i)), i)) return;
+}
+
+/// The sum of of(part) over parts that depend on the number of values alone, always added in one order, so that
+/// the bits do not depend on threads.
+template <class T, class Of>
+auto sum_over(std::span<const T> values, const Of& of) {
+  constexpr std::size_t parts = 256;
+  using Sum = decltype(of(values));
+  std::array<Sum, parts> sums;
+  const std::size_t n = values.size();
+  const auto bound = [&](std::size_t part) { return n / parts * part + std::min(part, n % parts); };
+  kernels::on_threads(threads_for(n), [&](std::size_t t, std::size_t team) {
+    for (std::size_t part = parts * t / team; part < parts * (t + 1) / team; ++part)
+      sums[part] = of(values.subspan(bound(part), bound(part + 1) - bound(part)));
+  });
+  Sum total{};
+  for (const Sum& sum : sums) total += sum;
+  return total;
+}
+
+}  // namespace dsop::selection

@@ -1,0 +1,12 @@
+// The command line of `dsop-bench select`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace dsop::bench {
+
+/// Adds the subcommand to `app`, which runs it when it has parsed its options. Under mpirun the rank that speaks
+/// measures, alone.
+void add_select(CLI::App& app);
+
+}  // namespace dsop::bench

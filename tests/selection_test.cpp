@@ -1,0 +1,268 @@
+// Every selection against what the plainest way of choosing gives, on vectors with ties, zeros, NaN and infinities.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <dsop/errors.hpp>
+#include <dsop/selection.hpp>
+
+#include "selection_cases.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+TEMPLATE_TEST_CASE("exact chooses the k largest, of equals the first", "[selection]", float, double) {
+  for (const std::size_t N : selection_sizes)
+    for (const auto& [name, values] : selection_inputs<TestType>(N))
+      for (const std::size_t k : selection_ks(N)) {
+        INFO(name << ", N = " << N << ", k = " << k);
+        const Chosen<TestType> chosen = select_once<TestType>("exact", values, k, k);
+        REQUIRE(chosen.indices == k_largest<TestType>(values, k));
+        CHECK(chosen.selection.chosen == k);
+      }
+}
+
+TEMPLATE_TEST_CASE("exact chooses the k largest of many, whatever a sample of them says", "[selection]", float,
+                   double) {
+  constexpr std::size_t N = 70001;
+  auto inputs = selection_inputs<TestType>(N);
+  std::vector<TestType> hidden = inputs[0].second;
+  constexpr std::size_t sample = 4096;
+  for (std::size_t s = 0; s < sample; ++s) hidden[s * (N / sample) + bench::mix(s) % (N / sample)] = 0;
+  inputs.emplace_back("zero where the sample is taken", hidden);
+  for (const auto& [name, values] : inputs)
+    for (const std::size_t k : selection_ks(N)) {
+      INFO(name << ", k = " << k);
+      REQUIRE(select_once<TestType>("exact", values, k, k).indices == k_largest<TestType>(values, k));
+    }
+}
+
+TEMPLATE_TEST_CASE("every selection takes elements as they are, and says what is not finite", "[selection]", float,
+                   double) {
+  for (const SelectionAlgorithm& algorithm : selection_algorithms())
+    for (const std::size_t N : selection_sizes)
+      for (const auto& [name, values] : selection_inputs<TestType>(N))
+        for (const std::size_t k : selection_ks(N))
+          for (const std::size_t room : {k, std::min(N, 2 * k + 100), N}) {
+            INFO(algorithm.name << ", " << name << ", N = " << N << ", k = " << k << ", room " << room);
+            const Chosen<TestType> chosen = select_once<TestType>(algorithm.name, values, k, room);
+            REQUIRE(chosen.selection.chosen <= room);
+            CHECK((k > 0 || chosen.indices.empty()));
+            CHECK(std::adjacent_find(chosen.indices.begin(), chosen.indices.end(), std::greater_equal<>()) ==
+                  chosen.indices.end());
+            REQUIRE(chosen.is_a_part_of(values));
+            const auto nans = std::count_if(values.begin(), values.end(), [](auto x) { return std::isnan(x); });
+            const auto infinities = std::count_if(values.begin(), values.end(), [](auto x) { return std::isinf(x); });
+            CHECK(chosen.selection.nans == static_cast<std::size_t>(nans));
+            CHECK(chosen.selection.infinities == static_cast<std::size_t>(infinities));
+          }
+}
+
+TEMPLATE_TEST_CASE("what is not finite is chosen", "[selection]", float, double) {
+  constexpr std::size_t N = 70001;
+  for (const auto& [name, values] : selection_inputs<TestType>(N)) {
+    const std::vector<std::uint32_t> expected = not_finite<TestType>(values);
+    for (const SelectionAlgorithm& algorithm : selection_algorithms()) {
+      if (algorithm.name == "bucketed") continue;  // its buckets have little room each
+      INFO(algorithm.name << ", " << name);
+      Selector<TestType> selector(algorithm.name);
+      for (int step = 0; step < 2; ++step) {
+        const Chosen<TestType> chosen = select<TestType>(selector, values, N / 10, N / 4);
+        CHECK(std::includes(chosen.indices.begin(), chosen.indices.end(), expected.begin(), expected.end()));
+      }
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("a selection does not depend on threads", "[selection]", float, double) {
+  constexpr std::size_t N = 140003;
+  for (const auto& [name, values] : selection_inputs<TestType>(N)) {
+    if (name != "normal" && name != "whole" && name != "few" && name != "not finite") continue;
+    for (const SelectionAlgorithm& algorithm : selection_algorithms())
+      for (const auto& [k, room] :
+           std::vector<std::pair<std::size_t, std::size_t>>{{1, 1}, {N / 100, N / 100 + 100}, {N / 2, N / 2}}) {
+        INFO(algorithm.name << ", " << name << ", k = " << k << ", room " << room);
+        const auto twice = [&, &values = values, k = k, room = room](int threads) {
+          std::vector<Chosen<TestType>> steps;
+          with_threads(threads, [&] {
+            Selector<TestType> selector(algorithm.name);
+            for (int step = 0; step < 2; ++step) steps.push_back(select<TestType>(selector, values, k, room));
+          });
+          return steps;
+        };
+        const auto alone = twice(1);
+        for (const int threads : {2, 3}) CHECK(twice(threads) == alone);
+      }
+  }
+}
+
+TEMPLATE_TEST_CASE("bucketed chooses the largest of each bucket", "[selection]", float, double) {
+  for (const std::size_t N : selection_sizes)
+    for (const auto& [name, values] : selection_inputs<TestType>(N))
+      for (const std::size_t b : {1UL, 3UL, 512UL, 5000UL, 1UL << 40})
+        for (const std::size_t k : selection_ks(N)) {
+          INFO(name << ", N = " << N << ", k = " << k << ", b = " << b);
+          std::vector<std::uint32_t> expected;
+          for (std::size_t first = 0; first < N; first += b) {
+            const std::size_t last = N - first < b ? N : first + b;
+            const std::vector<TestType> bucket(values.data() + first, values.data() + last);
+            for (const std::uint32_t i : k_largest<TestType>(bucket, k * last / N - k * first / N))
+              expected.push_back(static_cast<std::uint32_t>(first) + i);
+          }
+          const std::string algorithm = "bucketed(" + std::to_string(b) + ")";
+          REQUIRE(expected.size() == k);
+          REQUIRE(select_once<TestType>(algorithm, values, k, k).indices == expected);
+        }
+}
+
+TEMPLATE_TEST_CASE("expected-k chooses k on average, and each element as often as its weight says", "[selection]",
+                   float, double) {
+  constexpr std::size_t N = 3001;
+  constexpr std::size_t k = 200;
+  constexpr int seeds = 400;
+  for (const auto& [name, values] : selection_inputs<TestType>(N))
+    for (const std::string algorithm : {"expected-k", "expected-k-uniform"}) {
+      INFO(algorithm << ", " << name);
+      std::vector<int> times(N);
+      double threshold = 0;
+      for (int seed = 0; seed < seeds; ++seed) {
+        Selector<TestType> selector(algorithm, {.seed = static_cast<std::uint64_t>(seed)});
+        const Chosen<TestType> chosen = select<TestType>(selector, values, k, N);
+        for (const std::uint32_t i : chosen.indices) ++times[i];
+        threshold = chosen.selection.threshold;
+      }
+      const auto certain = static_cast<double>(not_finite<TestType>(values).size());
+      const auto probability = [&](TestType x) {
+        if (!std::isfinite(x)) return 1.0;
+        if (algorithm == "expected-k-uniform") return (k - certain) / (N - certain);
+        return std::min(1.0, std::abs(static_cast<double>(x)) / threshold);
+      };
+      double expected = 0;
+      double variance = 0;
+      for (std::size_t i = 0; i < N; ++i) {
+        const double p = probability(values[i]);
+        expected += p;
+        variance += p * (1 - p);
+        const double spread = std::sqrt(p * (1 - p) * seeds);
+        const double rare = p > 0 && p < 1 ? 2 : 0;
+        if (std::abs(times[i] - p * seeds) > 6 * spread + rare) FAIL_CHECK("element " << i << ", p = " << p);
+      }
+      const auto others = static_cast<std::size_t>(std::count(values.begin(), values.end(), TestType{0}));
+      const bool enough = algorithm == "expected-k-uniform" || N - others >= k;
+      const bool coarse = name == "subnormal";  // so may be the threshold
+      CHECK(expected == Approx(enough ? k : N - others).epsilon(coarse ? 0.05 : 1e-9));
+      const double mean = std::accumulate(times.begin(), times.end(), 0.0) / seeds;
+      CHECK(std::abs(mean - expected) <= 4 * std::sqrt(variance / seeds) + 1e-9);
+    }
+}
+
+TEMPLATE_TEST_CASE("a random choice is that of its seed and step", "[selection]", float, double) {
+  const std::vector<TestType> values = selection_inputs<TestType>(5000)[0].second;
+  for (const std::string algorithm : {"expected-k", "expected-k-uniform"}) {
+    INFO(algorithm);
+    Selector<TestType> one(algorithm, {.seed = 5});
+    Selector<TestType> other(algorithm, {.seed = 6});
+    const auto first = select<TestType>(one, values, 500, 5000);
+    CHECK(first == select_once<TestType>(algorithm, values, 500, 5000, {.seed = 5}));
+    CHECK_FALSE(first == select<TestType>(other, values, 500, 5000));
+    Selector<TestType> resumed(algorithm, one.state());
+    const auto second = select<TestType>(one, values, 500, 5000);
+    CHECK_FALSE(first == second);
+    CHECK(second == select<TestType>(resumed, values, 500, 5000));
+  }
+}
+
+TEMPLATE_TEST_CASE("a threshold is kept for tau' steps, and after a checkpoint", "[selection]", float, double) {
+  constexpr std::size_t N = 20000;
+  constexpr std::size_t k = 300;
+  auto selector = std::make_unique<Selector<TestType>>("threshold-reuse(3)");
+  double threshold = 0;
+  for (std::uint64_t step = 0; step < 8; ++step) {
+    INFO("step " << step);
+    std::vector<TestType> values = selection_inputs<TestType>(N)[0].second;
+    for (TestType& x : values) x *= static_cast<TestType>(1 + 0.05 * static_cast<double>(step));
+    const Chosen<TestType> chosen = select<TestType>(*selector, values, k, N);
+    if (step % 3 == 0) {
+      CHECK(chosen.indices == k_largest<TestType>(values, k));
+      threshold = chosen.selection.threshold;
+    } else {
+      CHECK(chosen.selection.threshold == threshold);
+      CHECK(chosen.indices == at_least<TestType>(values, threshold));
+      CHECK(chosen.selection.chosen > k);
+    }
+    CHECK(selector->state().step == step + 1);
+    CHECK(selector->state().threshold == threshold);
+    selector = std::make_unique<Selector<TestType>>("threshold-reuse(3)", selector->state());
+  }
+}
+
+TEMPLATE_TEST_CASE("a threshold under which there is no room is found anew", "[selection]", float, double) {
+  std::vector<TestType> values = selection_inputs<TestType>(20000)[0].second;
+  Selector<TestType> selector("threshold-reuse");
+  const double threshold = select<TestType>(selector, values, 300, 400).selection.threshold;
+  for (TestType& x : values) x *= 2;
+  const Chosen<TestType> chosen = select<TestType>(selector, values, 300, 400);
+  CHECK(chosen.indices == k_largest<TestType>(values, 300));
+  CHECK(chosen.selection.threshold == 2 * threshold);
+  CHECK(selector.state().threshold == 2 * threshold);
+}
+
+TEMPLATE_TEST_CASE("gaussian chooses about k of normal values, and at least three quarters of any", "[selection]",
+                   float, double) {
+  constexpr std::size_t N = 100000;
+  const std::vector<TestType> normal = normal_values<TestType>(N);
+  for (const std::size_t k : {1000UL, 20000UL}) {
+    const Chosen<TestType> chosen = select_once<TestType>("gaussian", normal, k, N);
+    const double expected = static_cast<double>(k);
+    CHECK(std::abs(static_cast<double>(chosen.indices.size()) - expected) < 5 * std::sqrt(expected));
+    CHECK(chosen.indices == at_least<TestType>(normal, chosen.selection.threshold));
+  }
+  std::vector<TestType> sharp = normal;
+  for (TestType& x : sharp) x = x * x * x * x * x;
+  CHECK(select_once<TestType>("gaussian", sharp, 20000, N).indices == k_largest<TestType>(sharp, 15000));
+  CHECK(select_once<TestType>("gaussian", sharp, 1, N).indices.size() >= 1);
+  std::vector<TestType> flat = normal;
+  for (TestType& x : flat) x = std::copysign(TestType(1), x);
+  CHECK(select_once<TestType>("gaussian", flat, 60000, 70000).indices == k_largest<TestType>(flat, 60000));
+}
+
+TEST_CASE("a selection that makes no sense is refused", "[selection]") {
+  const std::vector<float> values(10, 1.0F);
+  std::vector<std::uint32_t> indices(10);
+  std::vector<float> chosen(10);
+  Selector<float> selector;
+  const auto error = [&](std::span<const float> of, std::size_t k, std::span<std::uint32_t> to_indices,
+                         std::span<float> to) {
+    return argument_error([&] { selector.select(of, k, to_indices, to); });
+  };
+  CHECK(error({}, 0, indices, chosen) == "values.size() is 0, expected 1 to 2^32");
+  CHECK(error({values.data(), (std::size_t{1} << 32) + 1}, 1, indices, chosen) ==
+        "values.size() is 4294967297, expected 1 to 2^32");
+  CHECK(error(values, 11, indices, chosen) == "k is 11, expected at most values.size() = 10");
+  CHECK(error(values, 3, indices, std::span(chosen).first(2)) ==
+        "chosen.size() is 2, expected room for at least k = 3");
+  CHECK(error(values, 3, std::span(indices).first(9), chosen) == "indices.size() is 9, expected chosen.size() = 10");
+  CHECK(error(chosen, 3, indices, chosen) == "chosen or indices overlaps values, expected memory of its own");
+  CHECK(selector.state().step == 0);
+  CHECK(error(values, 3, indices, chosen) == "");
+  CHECK(selector.state().step == 1);
+
+  const auto naming = [](const std::string& name) { return argument_error([&] { Selector<double> named(name); }); };
+  CHECK(naming("exakt") == "algorithm is exakt, expected one of " + selection_algorithms().names());
+  CHECK(naming("exact(2)") == "algorithm is exact(2), expected exact without a number");
+  CHECK(naming("bucketed(x)") ==
+        "algorithm is bucketed(x), expected bucketed(NUMBER), the number being its elements a bucket");
+  CHECK(naming("bucketed(0)") ==
+        "the number of bucketed(0), its elements a bucket, is 0, expected a whole number, 1 or more");
+  CHECK(naming("threshold-reuse(1.5)") ==
+        "the number of threshold-reuse(1.5), its steps between two evaluations, is 1.5, expected a whole number, 1 or "
+        "more");
+  CHECK(naming("threshold-reuse(64)") == "");
+}
