@@ -11,24 +11,13 @@
 #include "patterns/blocks.hpp"
 #include "planning/arguments.hpp"
 #include "planning/call_state.hpp"
+#include "planning/error_of.hpp"
 #include "planning/same_bits.hpp"
 #include "planning/terms.hpp"
 #include "sparse/factor.hpp"
 
 namespace dsop {
 namespace {
-
-template <class Check>
-std::string error_of(Check check) {
-  try {
-    check();
-    return {};
-  } catch (const std::bad_alloc&) {
-    return "out of memory";
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-}
 
 // Where the caller leaves the algorithm open, the environment may name it.
 void ask_environment(Options& options) {

@@ -100,9 +100,14 @@ Stream<T> sum_all(std::span<Stream<T>> streams, std::span<T> memory) {
   const std::size_t dimension = streams.front().dimension;
   if (sparse && total <= most_indices<T>(dimension)) return merge_all(streams, total, memory);
   const std::span<T> dense = memory.first(dimension);
+  sum_dense<T>(streams, dense);
+  return {dimension, {}, dense};
+}
+
+template <class T>
+void sum_dense(std::span<const Stream<T>> streams, std::span<T> dense) {
   expand(streams.front(), dense);
   for (const Stream<T>& x : streams.subspan(1)) add_scaled(dense, T{1}, x);
-  return {dimension, {}, dense};
 }
 
 template <class T>
@@ -175,6 +180,8 @@ template Stream<float> sum(const Stream<float>&, const Stream<float>&, std::span
 template Stream<double> sum(const Stream<double>&, const Stream<double>&, std::span<double>);
 template Stream<float> sum_all(std::span<Stream<float>>, std::span<float>);
 template Stream<double> sum_all(std::span<Stream<double>>, std::span<double>);
+template void sum_dense(std::span<const Stream<float>>, std::span<float>);
+template void sum_dense(std::span<const Stream<double>>, std::span<double>);
 template Stream<float> concatenate(std::span<const Stream<float>>, std::span<float>);
 template Stream<double> concatenate(std::span<const Stream<double>>, std::span<double>);
 template Stream<float> copy(const Stream<float>&, std::span<float>);
