@@ -1,6 +1,5 @@
-// Allgather of sparse vectors, what frameworks do ("TopkA"): Renggli, "SparCML: High-Performance Sparse Communication
-// for Machine Learning" (2017), section 3.1; Li and Hoefler, "Near-Optimal Sparse Allreduce for Distributed Deep
-// Learning" (2022), table 1.
+// Allgather of sparse vectors, what frameworks do: "TopkA" in Li and Hoefler, "Near-Optimal Sparse Allreduce for
+// Distributed Deep Learning" (2022), section 2.
 //
 //   1. Allgather: every rank ends with all vectors.
 //   2. Every rank adds them, in the order of ranks.
@@ -60,7 +59,7 @@ std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem
 SparseAlgorithm allgather() {
   return {.name = "allgather",
           .summary = "everybody gets everybody's elements and adds them; fewest messages",
-          .source = "Renggli 2017 (SparCML), section 3.1; TopkA in Li and Hoefler 2022",
+          .source = "Li and Hoefler 2022 (Ok-Topk), TopkA",
           .cost = cost,
           .blocks = vectors,
           .workspace_bytes = workspace_bytes,

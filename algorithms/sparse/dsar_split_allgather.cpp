@@ -1,5 +1,5 @@
 // Split and dense allgather: Renggli, "SparCML: High-Performance Sparse Communication for Machine Learning" (2017),
-// section 3.3.3 (DSAR_Split_allgather).
+// section 3.3 (DSAR_Split_allgather).
 //
 //   1. Split: every rank gets what all hold of its region of N/P elements, and adds it in the order of ranks, dense.
 //   2. Dense allgather of the regions, each at its place in the result.
@@ -46,7 +46,7 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
 SparseAlgorithm dsar_split_allgather() {
   return {.name = "dsar-split-allgather",
           .summary = "everybody sums a region, then dense allgather; for sums that become dense",
-          .source = "Renggli 2017 (SparCML), section 3.3.3",
+          .source = "Renggli 2017 (SparCML), section 3.3",
           .makes_dense = true,
           .cost = cost,
           .blocks = blocks,

@@ -1,5 +1,5 @@
 // Recursive doubling of sparse vectors: Renggli, "SparCML: High-Performance Sparse Communication for Machine Learning"
-// (2017), section 3.3.1 (SSAR_Recursive_double).
+// (2017), section 3.3 (SSAR_Recursive_double).
 //
 //   For each dimension of the hypercube: swap the sums so far with the partner across it, and add.
 //
@@ -102,7 +102,7 @@ std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem
 SparseAlgorithm ssar_recursive_doubling() {
   return {.name = "ssar-recursive-doubling",
           .summary = "sums swapped across each dimension of a hypercube; for little data and much overlap",
-          .source = "Renggli 2017 (SparCML), section 3.3.1",
+          .source = "Renggli 2017 (SparCML), section 3.3",
           .cost = cost,
           .workspace_bytes = workspace_bytes,
           .run = {run<float>, run<double>}};

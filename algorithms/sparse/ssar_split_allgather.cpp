@@ -1,5 +1,5 @@
 // Split and sparse allgather: Renggli, "SparCML: High-Performance Sparse Communication for Machine Learning" (2017),
-// section 3.3.2 (SSAR_Split_allgather).
+// section 3.3 (SSAR_Split_allgather).
 //
 //   1. Split: every rank gets what all hold of its region of N/P elements, and adds it in the order of ranks.
 //   2. Sparse allgather: everybody gets the sums of all regions, as many bytes of each as there are.
@@ -44,7 +44,7 @@ std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem
 SparseAlgorithm ssar_split_allgather() {
   return {.name = "ssar-split-allgather",
           .summary = "everybody sums a region, then sparse allgather of the sums; for sums that stay sparse",
-          .source = "Renggli 2017 (SparCML), section 3.3.2",
+          .source = "Renggli 2017 (SparCML), section 3.3",
           .cost = cost,
           .blocks = blocks,
           .workspace_bytes = workspace_bytes,
