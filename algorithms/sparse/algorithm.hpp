@@ -4,12 +4,13 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <vector>
 
 #include <dsop/sparse_allreduce.hpp>
 
 #include "dense/algorithm.hpp"
 #include "dense/allgather.hpp"
+#include "model/named.hpp"
+#include "model/parameter.hpp"
 #include "model/registry.hpp"
 #include "sparse/stream.hpp"
 
@@ -35,14 +36,12 @@ struct SparseAlgorithm {
   bool makes_dense = false;               ///< the sum is dense, whatever it holds
   std::string (*unsupported)(const SparseAlgorithm&, const SparseProblem&) =
       [](const SparseAlgorithm&, const SparseProblem&) { return std::string(); };
-  /// Of the number that it leaves open.
-  std::vector<double> (*values)(const SparseAlgorithm&, const SparseProblem&) =
-      [](const SparseAlgorithm&, const SparseProblem&) { return std::vector<double>{0}; };
+  Parameter<SparseAlgorithm, SparseProblem> parameter = {};
   /// Messages and bytes are exact where all ranks hold equally many elements, evenly spread, and all or none of them
   /// are the same; otherwise expected ones.
   Cost (*cost)(const SparseAlgorithm&, const SparseProblem&, const Machine&, double parameter);
   /// Of the allgather that it makes, as expected; null: it makes none.
-  AllgatherProblem (*blocks)(const SparseProblem&) = nullptr;
+  AllgatherProblem (*blocks)(const SparseProblem&, double parameter) = nullptr;
   std::size_t (*workspace_bytes)(const SparseAlgorithm&, const SparseProblem&, double parameter);
   TypedRun<SparseCall> run;
 

@@ -46,8 +46,15 @@ SparseAlgorithm dense_over(const DenseAlgorithm& dense) {
           .makes_dense = true,
           .unsupported = [](const SparseAlgorithm& self,
                             const SparseProblem& problem) { return self.dense->unsupported(vector_of(problem)); },
-          .values = [](const SparseAlgorithm& self,
-                       const SparseProblem& problem) { return self.dense->parameter.values(vector_of(problem)); },
+          .parameter = {.name = dense.parameter.name,
+                        .values =
+                            [](const SparseAlgorithm& self, const SparseProblem& problem) {
+                              return self.dense->parameter.values(vector_of(problem));
+                            },
+                        .expected =
+                            [](double value, const SparseAlgorithm& self, const SparseProblem& problem) {
+                              return self.dense->parameter.expected(value, vector_of(problem));
+                            }},
           .cost = cost,
           .workspace_bytes =
               [](const SparseAlgorithm& self, const SparseProblem& problem, double parameter) {

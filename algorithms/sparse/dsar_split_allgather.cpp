@@ -11,7 +11,7 @@
 namespace dsop::sparse {
 namespace {
 
-AllgatherProblem blocks(const SparseProblem& problem) {
+AllgatherProblem blocks(const SparseProblem& problem, double) {
   const Blocks regions(problem.elements, problem.ranks());
   AllgatherProblem blocks{{0}, problem.native_collectives};
   for (int q = 0; q < problem.ranks(); ++q)
@@ -25,20 +25,21 @@ void run(SparseCall<T>& call) {
   const Blocks regions(call.own.dimension, P);
   for (int q = 0; q <= P; ++q) call.blocks.bounds_bytes[static_cast<std::size_t>(q)] = regions.offset(q) * sizeof(T);
   const std::span<T> result = call.result.first(call.own.dimension);
-  sum_dense<T>(split(call, Room(call.workspace)), regions.of(result, call.transport.rank()));
+  sum_dense<T>(split(call.transport, call.plan.problem, call.own, Room(call.workspace)),
+               regions.of(result, call.transport.rank()));
   AllgatherCall exchange{call.transport, std::as_writable_bytes(result), call.blocks};
   call.plan.exchange->run(exchange);
   call.sum = {result.size(), {}, result};
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
-  const AllgatherProblem regions = blocks(problem);
+  const AllgatherProblem regions = blocks(problem, 0);
   const AllgatherAlgorithm& exchange = cheapest_allgather(regions, machine);
   Cost gather;
   for (int r = 0; r < problem.ranks(); ++r) gather.raise_to(exchange.sent(regions, r));
   gather.communication_seconds = exchange.seconds(regions, machine);
   gather.arithmetic_seconds = machine.memory_seconds(static_cast<double>(regions.largest_bytes()));
-  return one_after_the_other(split_cost(problem, machine), gather);
+  return one_after_the_other(split_cost(problem, machine, problem.ranks()), gather);
 }
 
 }  // namespace
@@ -51,7 +52,7 @@ SparseAlgorithm dsar_split_allgather() {
           .cost = cost,
           .blocks = blocks,
           .workspace_bytes = [](const SparseAlgorithm&, const SparseProblem& problem,
-                                double) { return split_bytes(problem); },
+                                double) { return split_bytes(problem, problem.ranks()); },
           .run = {run<float>, run<double>}};
 }
 

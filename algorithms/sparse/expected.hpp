@@ -43,4 +43,12 @@ inline double summing_seconds(const Machine& machine, double elements, DataType 
   return machine.memory_seconds(3 * elements * static_cast<double>(bytes_of(type) + sizeof(Index)));
 }
 
+inline Cost one_after_the_other(const Cost& left, const Cost& right) {
+  return {.messages = left.messages + right.messages,
+          .bytes = left.bytes + right.bytes,
+          .flops = left.flops + right.flops,
+          .communication_seconds = left.communication_seconds + right.communication_seconds,
+          .arithmetic_seconds = left.arithmetic_seconds + right.arithmetic_seconds};
+}
+
 }  // namespace dsop::sparse

@@ -51,7 +51,7 @@ inline AllgatherProblem equal_blocks(const SparseProblem& problem, std::size_t b
 
 /// Of regions that have so many elements each, or Sparsity::dense.
 inline AllgatherProblem region_blocks(const SparseProblem& problem, std::size_t elements) {
-  return equal_blocks(problem, packed_bytes(largest_region(problem), elements, problem.type));
+  return equal_blocks(problem, packed_bytes(largest_region(problem, problem.ranks()), elements, problem.type));
 }
 
 /// ceil(log2 P) messages with lengths, and the allgather.
@@ -69,14 +69,6 @@ inline Cost gather_regions_cost(const SparseProblem& problem, const Machine& mac
         machine.exchange_seconds(static_cast<std::size_t>(std::min(have, P - have)) * length_bytes);
   cost.arithmetic_seconds = machine.memory_seconds(4 * static_cast<double>(blocks.total_bytes()));  // copied twice
   return cost;
-}
-
-inline Cost one_after_the_other(const Cost& left, const Cost& right) {
-  return {.messages = left.messages + right.messages,
-          .bytes = left.bytes + right.bytes,
-          .flops = left.flops + right.flops,
-          .communication_seconds = left.communication_seconds + right.communication_seconds,
-          .arithmetic_seconds = left.arithmetic_seconds + right.arithmetic_seconds};
 }
 
 }  // namespace dsop::sparse

@@ -7,6 +7,7 @@ SparseAlgorithm allgather();
 SparseAlgorithm ssar_recursive_doubling();
 SparseAlgorithm ssar_split_allgather();
 SparseAlgorithm dsar_split_allgather();
+SparseAlgorithm dsar_early_switch();
 SparseAlgorithm topk_dsa();
 SparseAlgorithm dense_over(const DenseAlgorithm& dense);
 }  // namespace sparse
@@ -18,6 +19,7 @@ const Registry<SparseAlgorithm>& sparse_algorithms() {
         sparse::ssar_recursive_doubling(),
         sparse::ssar_split_allgather(),
         sparse::dsar_split_allgather(),
+        sparse::dsar_early_switch(),
         sparse::topk_dsa(),
     };
     for (const DenseAlgorithm& dense : dense_algorithms()) algorithms.push_back(sparse::dense_over(dense));

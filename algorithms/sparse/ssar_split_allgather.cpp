@@ -14,29 +14,32 @@ namespace {
 
 // Elements of a region's sum, as expected: dense where the parts may be too many, whatever they have in common.
 std::size_t expected_elements(const SparseProblem& problem) {
-  const std::size_t in_parts = problem.nonzeros.size() * expected_part(problem);
-  return in_parts > most_indices(largest_region(problem), problem.type) ? Sparsity::dense : expected_in_region(problem);
+  const std::size_t in_parts = problem.nonzeros.size() * expected_part(problem, problem.ranks());
+  return in_parts > most_indices(largest_region(problem, problem.ranks()), problem.type) ? Sparsity::dense
+                                                                                         : expected_in_region(problem);
 }
 
-AllgatherProblem blocks(const SparseProblem& problem) {
+AllgatherProblem blocks(const SparseProblem& problem, double) {
   return region_blocks(problem, expected_elements(problem));
 }
 
 template <class T>
 void run(SparseCall<T>& call) {
+  const SparseProblem& problem = call.plan.problem;
   Room room(call.workspace);
-  const std::span<T> memory = room.take<T>(largest_region(call.plan.problem));
-  const Stream<T> own_region = sum_all(split(call, room), memory);
+  const std::span<T> memory = room.take<T>(largest_region(problem, problem.ranks()));
+  const Stream<T> own_region = sum_all(split(call.transport, problem, call.own, room), memory);
   gather_regions(call, own_region, room);
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
-  return one_after_the_other(split_cost(problem, machine),
+  return one_after_the_other(split_cost(problem, machine, problem.ranks()),
                              gather_regions_cost(problem, machine, expected_elements(problem)));
 }
 
 std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
-  return region_bytes(problem) + std::max(split_bytes(problem), gather_regions_bytes(problem));
+  return region_bytes(problem, problem.ranks()) +
+         std::max(split_bytes(problem, problem.ranks()), gather_regions_bytes(problem));
 }
 
 }  // namespace

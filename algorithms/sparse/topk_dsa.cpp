@@ -12,7 +12,7 @@
 namespace dsop::sparse {
 namespace {
 
-AllgatherProblem blocks(const SparseProblem& problem) {
+AllgatherProblem blocks(const SparseProblem& problem, double) {
   return region_blocks(problem, expected_in_region(problem));
 }
 
@@ -25,20 +25,23 @@ Stream<T> smaller_form(const Stream<T>& x, std::span<T> memory) {
 
 template <class T>
 void run(SparseCall<T>& call) {
+  const SparseProblem& problem = call.plan.problem;
   Room room(call.workspace);
-  const std::span<T> sum_memory = room.take<T>(largest_region(call.plan.problem));
-  const std::span<T> smaller_memory = room.take<T>(largest_region(call.plan.problem));
-  const Stream<T> own_region = smaller_form(sum_all(split(call, room), sum_memory), smaller_memory);
+  const std::span<T> sum_memory = room.take<T>(largest_region(problem, problem.ranks()));
+  const std::span<T> smaller_memory = room.take<T>(largest_region(problem, problem.ranks()));
+  const Stream<T> own_region =
+      smaller_form(sum_all(split(call.transport, problem, call.own, room), sum_memory), smaller_memory);
   gather_regions(call, own_region, room);
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
-  return one_after_the_other(split_cost(problem, machine),
+  return one_after_the_other(split_cost(problem, machine, problem.ranks()),
                              gather_regions_cost(problem, machine, expected_in_region(problem)));
 }
 
 std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
-  return 2 * region_bytes(problem) + std::max(split_bytes(problem), gather_regions_bytes(problem));
+  return 2 * region_bytes(problem, problem.ranks()) +
+         std::max(split_bytes(problem, problem.ranks()), gather_regions_bytes(problem));
 }
 
 }  // namespace

@@ -48,18 +48,19 @@ struct SparsePlan {
   std::vector<Candidate> candidates = {};  ///< as in Plan
 
   const std::string& algorithm_name() const;
+  std::string algorithm_text() const;  ///< with its parameter: "dsar-early-switch(4)"
   const Cost& cost() const;
 };
 
-/// The plan for a problem, without communicating. `algorithm` is a name or "auto": the least predicted time, of sparse
-/// and dense algorithms. Throws ArgumentError when the name is unknown (the text lists the known ones), when it can't
-/// serve, or when sizes overflow.
+/// The plan for a problem, without communicating. `algorithm` is a name, perhaps with its number, or "auto": the least
+/// predicted time, of sparse and dense algorithms. Throws ArgumentError when the name is unknown (the text lists the
+/// known ones), when it can't serve, or when sizes overflow.
 SparsePlan make_sparse_plan(const SparseProblem& problem, const Machine& machine,
                             const std::string& algorithm = "auto");
 
 /// How a sparse allreduce is made. Must be the same on all ranks.
 struct SparseAllreduceOptions {
-  std::string algorithm = "auto";                 ///< a name of the family "sparse", or "auto"
+  std::string algorithm = "auto";                 ///< a name of the family "sparse", perhaps with its number, or "auto"
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
 };
 
@@ -69,7 +70,7 @@ template <class T>
 struct SparseSum {
   SparseVectorView<T> sum = {};      ///< lies in `memory`
   std::unique_ptr<T[]> memory = {};  ///< of no more bytes than the vector takes dense
-  std::string algorithm = {};        ///< that made it
+  std::string algorithm = {};        ///< that made it, with its number
 };
 
 /// The sum of all ranks' vectors, the same bits on each. `own` may be sparse or dense, and its dimension (the same on

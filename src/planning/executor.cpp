@@ -24,7 +24,7 @@ void ask_environment(Options& options) {
   const char* const name = std::getenv("DSOP_ALGORITHM");
   if (options.algorithm != "auto" || name == nullptr || *name == 0) return;
   options.algorithm = name;
-  if (options.algorithm != "auto") parse_algorithm(options.algorithm, "DSOP_ALGORITHM");
+  if (options.algorithm != "auto") parse_algorithm(options.algorithm, "DSOP_ALGORITHM", outer_product_algorithms());
 }
 
 // The stride of a single row is never used, but OpenBLAS looks at it.

@@ -64,8 +64,7 @@ void SparseExecutor<T>::agree(Transport& transport, const SparseVectorView<T>& o
   const std::string error = error_of([&] {
     check_vector("own", own);
     if (options.machine) check_machine(*options.machine);
-    if (options.algorithm != "auto" && sparse_algorithms().find(options.algorithm) == nullptr)
-      refuse("algorithm", options.algorithm, "auto or one of " + sparse_algorithms().names());
+    if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", sparse_algorithms());
   });
   Options terms;
   terms.algorithm = options.algorithm;
@@ -96,7 +95,7 @@ SparseSum<T> SparseExecutor<T>::take_memory(const SparseVectorView<T>& own) {
   blocks_.bounds_bytes.assign(plan_.problem.nonzeros.size() + 1, 0);
   return {{own.dimension, {}, {}},
           std::make_unique_for_overwrite<T[]>((plan_.result_bytes + sizeof(T) - 1) / sizeof(T)),
-          plan_.algorithm->name};
+          plan_.algorithm_text()};
 }
 
 template class SparseExecutor<float>;

@@ -35,56 +35,71 @@ const std::string& SparsePlan::algorithm_name() const {
   return algorithm->name;
 }
 
+std::string SparsePlan::algorithm_text() const {
+  return dsop::algorithm_text(*algorithm, parameter);
+}
+
 const Cost& SparsePlan::cost() const {
   return std::find_if(candidates.begin(), candidates.end(),
-                      [this](const Candidate& candidate) { return candidate.algorithm == algorithm->name; })
+                      [text = algorithm_text()](const Candidate& candidate) { return candidate.algorithm == text; })
       ->cost;
 }
 
 namespace {
 
-Candidate evaluate_best(const SparseAlgorithm& algorithm, const SparseProblem& problem, const Machine& machine) {
+using NamedSparse = Named<SparseAlgorithm>;
+
+Candidate evaluate(const SparseAlgorithm& algorithm, double parameter, const SparseProblem& problem,
+                   const Machine& machine) {
+  return {algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, problem, machine, parameter), {}};
+}
+
+// With the best of the parameter's values, or with the one that the caller named.
+Candidate evaluate_best(const SparseAlgorithm& algorithm, const NamedSparse& named, const SparseProblem& problem,
+                        const Machine& machine) {
   std::string reason = algorithm.unsupported(algorithm, problem);
   if (!reason.empty()) return {algorithm.name, 0, {}, std::move(reason)};
+  if (named.algorithm == &algorithm && named.parameter) return evaluate(algorithm, *named.parameter, problem, machine);
   std::optional<Candidate> best;
-  for (const double value : algorithm.values(algorithm, problem)) {
-    Candidate candidate{algorithm.name, value, algorithm.cost(algorithm, problem, machine, value), {}};
+  for (const double value : algorithm.parameter.values(algorithm, problem)) {
+    Candidate candidate = evaluate(algorithm, value, problem, machine);
     if (!best || candidate.cost.seconds() < best->cost.seconds()) best = std::move(candidate);
   }
   return *best;
 }
 
+struct Ranked {
+  const SparseAlgorithm* algorithm;
+  Candidate candidate;
+};
+
 // By predicted time; what runs inside the MPI library comes last, since its time is a guess.
-std::vector<Candidate> rank_all(const SparseProblem& problem, const Machine& machine) {
-  std::vector<Candidate> candidates;
+std::vector<Ranked> rank_all(const NamedSparse& named, const SparseProblem& problem, const Machine& machine) {
+  std::vector<Ranked> ranked;
   for (const SparseAlgorithm& algorithm : sparse_algorithms())
-    candidates.push_back(evaluate_best(algorithm, problem, machine));
-  const auto is_native = [](const Candidate& candidate) {
-    return sparse_algorithms().find(candidate.algorithm)->native();
-  };
-  std::stable_sort(candidates.begin(), candidates.end(), [&](const Candidate& l, const Candidate& r) {
-    const bool possible = l.unsupported.empty();
-    if (possible != r.unsupported.empty()) return possible;
-    if (is_native(l) != is_native(r)) return is_native(r);
-    return l.cost.seconds() < r.cost.seconds();
+    ranked.push_back({&algorithm, evaluate_best(algorithm, named, problem, machine)});
+  std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& l, const Ranked& r) {
+    const bool possible = l.candidate.unsupported.empty();
+    if (possible != r.candidate.unsupported.empty()) return possible;
+    if (l.algorithm->native() != r.algorithm->native()) return r.algorithm->native();
+    return l.candidate.cost.seconds() < r.candidate.cost.seconds();
   });
-  return candidates;
+  return ranked;
 }
 
-const Candidate& chosen(const std::vector<Candidate>& candidates, const std::string& algorithm) {
-  if (algorithm == "auto") return candidates.front();
-  const auto named = std::find_if(candidates.begin(), candidates.end(),
-                                  [&](const Candidate& candidate) { return candidate.algorithm == algorithm; });
-  if (named == candidates.end())
-    throw ArgumentError("algorithm is " + algorithm + ", expected auto or one of " + sparse_algorithms().names());
-  if (!named->unsupported.empty())
-    throw ArgumentError("algorithm " + algorithm + " can't be used: it " + named->unsupported);
-  return *named;
+void check_can_serve(const NamedSparse& named, const SparseProblem& problem) {
+  const SparseAlgorithm& algorithm = *named.algorithm;
+  const std::string reason = algorithm.unsupported(algorithm, problem);
+  if (!reason.empty()) throw ArgumentError("algorithm " + algorithm.name + " can't be used: it " + reason);
+  if (!named.parameter) return;
+  const std::string expected = algorithm.parameter.expected(*named.parameter, algorithm, problem);
+  if (!expected.empty())
+    throw ArgumentError("algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected);
 }
 
 std::string why_first(const std::vector<Candidate>& candidates) {
   const double least_seconds = candidates[0].cost.seconds();
-  if (!(least_seconds > 0) || !candidates[1].unsupported.empty()) return "nothing to do";
+  if (!(least_seconds > 0)) return "nothing to do";
   char times[32];
   std::snprintf(times, sizeof times, "%.2f", candidates[1].cost.seconds() / least_seconds);
   return std::string("least predicted time, ") + times + "x ahead of " + candidates[1].algorithm;
@@ -104,12 +119,22 @@ SparsePlan make_sparse_plan(const SparseProblem& problem, const Machine& machine
   check_machine(machine);
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 
-  SparsePlan plan{.problem = problem, .candidates = rank_all(problem, machine)};
-  const Candidate& candidate = chosen(plan.candidates, algorithm);
-  plan.algorithm = sparse_algorithms().find(candidate.algorithm);
-  plan.parameter = candidate.parameter;
+  NamedSparse named;
+  if (algorithm != "auto") {
+    named = parse_algorithm(algorithm, "algorithm", sparse_algorithms());
+    check_can_serve(named, problem);
+  }
+  SparsePlan plan{.problem = problem};
+  for (auto& [ranked, candidate] : rank_all(named, problem, machine)) {
+    if (named.algorithm != nullptr ? ranked == named.algorithm : plan.candidates.empty()) {
+      plan.algorithm = ranked;
+      plan.parameter = candidate.parameter;
+    }
+    plan.candidates.push_back(std::move(candidate));
+  }
   plan.reason = algorithm == "auto" ? why_first(plan.candidates) : "named by the caller";
-  if (plan.algorithm->blocks != nullptr) plan.exchange = &cheapest_allgather(plan.algorithm->blocks(problem), machine);
+  if (plan.algorithm->blocks != nullptr)
+    plan.exchange = &cheapest_allgather(plan.algorithm->blocks(problem, plan.parameter), machine);
   plan.workspace_bytes = plan.algorithm->workspace_bytes(*plan.algorithm, problem, plan.parameter);
   plan.result_bytes = most_result_bytes(problem, plan.algorithm->makes_dense);
   return plan;
