@@ -7,7 +7,9 @@
 
 #include <dsop/sparse_allreduce.hpp>
 
+#include "failures.hpp"
 #include "inputs.hpp"
+#include "sparse/algorithm.hpp"
 
 namespace dsop::tests {
 
@@ -111,6 +113,55 @@ inline std::vector<SparseCase> sparse_allreduce_cases(int P) {
       {1500, 70, Spread::one_region}, {1024, 16, Spread::same},     {997, 200, Spread::same},
       {2048, 16, Spread::apart},      {1009, 25, Spread::apart},    {601, 20, Spread::unequal},
   };
+}
+
+/// Those whose messages can be counted, and so can run on threads; with each number that a sparse one may leave open.
+inline std::vector<std::string> sparse_names(int P) {
+  const SparseProblem problem{.elements = 1000, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), 1)};
+  std::vector<std::string> names;
+  for (const SparseAlgorithm& algorithm : sparse_algorithms()) {
+    if (algorithm.native()) continue;
+    if (algorithm.dense != nullptr) {
+      names.push_back(algorithm.name);
+      continue;
+    }
+    for (const double value : algorithm.parameter.values(algorithm, problem))
+      names.push_back(algorithm_text(algorithm, value));
+  }
+  return names;
+}
+
+/// Every case for what is sparse; what is tested as a dense algorithm elsewhere, and "auto", take turns.
+inline std::vector<std::string> names_in_turn(int P, std::size_t turn) {
+  std::vector<std::string> names;
+  std::vector<std::string> others{"auto"};
+  for (const std::string& name : sparse_names(P)) (name.starts_with("dense-") ? others : names).push_back(name);
+  names.push_back(others[turn % others.size()]);
+  return names;
+}
+
+/// All cases with all algorithms, whole numbers and ==.
+template <class T>
+void check_sparse_sums(Transport& transport, Failures& failures) {
+  const int P = transport.size();
+  const int r = transport.rank();
+  std::size_t turn = 0;
+  for (const SparseCase& c : sparse_allreduce_cases(P)) {
+    std::vector<T> expected(c.dimension);
+    for (int q = 0; q < P; ++q) SparseInput<T>(c, q, P).add_to(expected);
+    const SparseInput<T> own(c, r, P);
+    const std::vector<T> own_in_full = in_full(own.view());
+    for (const std::string& algorithm : names_in_turn(P, turn)) {
+      const bool in_full_here = ++turn % 4 == 0 && r % 2 == 1;
+      const SparseVectorView<T> given = in_full_here ? SparseVectorView<T>{c.dimension, {}, own_in_full} : own.view();
+      const SparseSum<T> result = sparse_allreduce<T>(transport, given, {.algorithm = algorithm});
+      const std::string what = algorithm + ", P = " + std::to_string(P) + ", " + c.text();
+      failures.check(in_full(result.sum) == expected, what + " is wrong");
+      failures.check(result.sum.values.size_bytes() + result.sum.indices.size_bytes() <= c.dimension * sizeof(T),
+                     what + " is larger than dense");
+      failures.check(algorithm == "auto" || result.algorithm.starts_with(algorithm), what + " was made by another");
+    }
+  }
 }
 
 }  // namespace dsop::tests

@@ -6,62 +6,12 @@
 
 #include <dsop/counting.hpp>
 
-#include "failures.hpp"
-#include "sparse/algorithm.hpp"
 #include "sparse_allreduce_cases.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
 
 namespace {
-
-// Those whose messages can be counted, and so can run on threads; with each number that a sparse one may leave open.
-std::vector<std::string> sparse_names(int P) {
-  const SparseProblem problem{.elements = 1000, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), 1)};
-  std::vector<std::string> names;
-  for (const SparseAlgorithm& algorithm : sparse_algorithms()) {
-    if (algorithm.native()) continue;
-    if (algorithm.dense != nullptr) {
-      names.push_back(algorithm.name);
-      continue;
-    }
-    for (const double value : algorithm.parameter.values(algorithm, problem))
-      names.push_back(algorithm_text(algorithm, value));
-  }
-  return names;
-}
-
-// Every case for what is sparse; what is tested as a dense algorithm elsewhere, and "auto", take turns.
-std::vector<std::string> names_in_turn(int P, std::size_t turn) {
-  std::vector<std::string> names;
-  std::vector<std::string> others{"auto"};
-  for (const std::string& name : sparse_names(P)) (name.starts_with("dense-") ? others : names).push_back(name);
-  names.push_back(others[turn % others.size()]);
-  return names;
-}
-
-template <class T>
-void check_sums(Transport& transport, Failures& failures) {
-  const int P = transport.size();
-  const int r = transport.rank();
-  std::size_t turn = 0;
-  for (const SparseCase& c : sparse_allreduce_cases(P)) {
-    std::vector<T> expected(c.dimension);
-    for (int q = 0; q < P; ++q) SparseInput<T>(c, q, P).add_to(expected);
-    const SparseInput<T> own(c, r, P);
-    const std::vector<T> own_in_full = in_full(own.view());
-    for (const std::string& algorithm : names_in_turn(P, turn)) {
-      const bool in_full_here = ++turn % 4 == 0 && r % 2 == 1;
-      const SparseVectorView<T> given = in_full_here ? SparseVectorView<T>{c.dimension, {}, own_in_full} : own.view();
-      const SparseSum<T> result = sparse_allreduce<T>(transport, given, {.algorithm = algorithm});
-      const std::string what = algorithm + ", P = " + std::to_string(P) + ", " + c.text();
-      failures.check(in_full(result.sum) == expected, what + " is wrong");
-      failures.check(result.sum.values.size_bytes() + result.sum.indices.size_bytes() <= c.dimension * sizeof(T),
-                     what + " is larger than dense");
-      failures.check(algorithm == "auto" || result.algorithm.starts_with(algorithm), what + " was made by another");
-    }
-  }
-}
 
 template <class T>
 std::vector<std::byte> bytes_of(const SparseSum<T>& result) {
@@ -102,8 +52,8 @@ Cost count(int P, const SparseCase& c, const std::string& algorithm, Overlap ove
 TEST_CASE("every sparse allreduce is exact", "[sparse]") {
   const int P = GENERATE(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
   INFO("P = " << P);
-  CHECK(failures_on_threads(P, check_sums<float>) == "");
-  if (P % 3 == 2) CHECK(failures_on_threads(P, check_sums<double>) == "");
+  CHECK(failures_on_threads(P, check_sparse_sums<float>) == "");
+  if (P % 3 == 2) CHECK(failures_on_threads(P, check_sparse_sums<double>) == "");
 }
 
 TEST_CASE("every sparse allreduce gives the same bits on all ranks and in the next run", "[sparse][bits]") {
