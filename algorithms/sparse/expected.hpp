@@ -38,9 +38,9 @@ inline double stored(std::size_t elements, std::size_t size) {
   return static_cast<double>(elements == Sparsity::dense ? size : elements);
 }
 
-/// Seconds to add so many elements with their indices: three passes over them.
+/// Seconds to add so many elements with their indices: as long as about four passes over them.
 inline double summing_seconds(const Machine& machine, double elements, DataType type) {
-  return machine.memory_seconds(3 * elements * static_cast<double>(bytes_of(type) + sizeof(Index)));
+  return machine.memory_seconds(4 * elements * static_cast<double>(bytes_of(type) + sizeof(Index)));
 }
 
 inline Cost one_after_the_other(const Cost& left, const Cost& right) {

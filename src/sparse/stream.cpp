@@ -39,41 +39,63 @@ Stream<T> merge(const Stream<T>& left, const Stream<T>& right, std::span<T> memo
 }
 
 // As many elements as are made at a time: few enough to stay in the cache.
-constexpr std::size_t window = 4096;
+constexpr std::size_t window = 1 << 14;
 
-// All sparse, `total` indices together. Where windows are nearly empty, so are the marks that are looked through.
+// Which of a window's elements are there: a bit for each, and a bit for each word of those.
+class Marks {
+ public:
+  void set(std::size_t i) {
+    bits_[i / 64] |= std::uint64_t{1} << (i % 64);
+    words_[i / 4096] |= std::uint64_t{1} << (i / 64 % 64);
+  }
+  /// Calls visit(i) for each that is set, rising, and clears it.
+  template <class Visit>
+  void take(Visit visit) {
+    for (std::size_t group = 0; group < words_.size(); ++group)
+      for_each_bit(std::exchange(words_[group], 0), [&](std::size_t w) {
+        const std::size_t word = 64 * group + w;
+        for_each_bit(std::exchange(bits_[word], 0), [&](std::size_t bit) { visit(64 * word + bit); });
+      });
+  }
+
+ private:
+  template <class Visit>
+  static void for_each_bit(std::uint64_t bits, Visit visit) {
+    for (; bits != 0; bits &= bits - 1) visit(static_cast<std::size_t>(std::countr_zero(bits)));
+  }
+
+  std::array<std::uint64_t, window / 64> bits_{};
+  std::array<std::uint64_t, window / 4096> words_{};
+};
+
+// All sparse, `total` indices together.
 template <class T>
 Stream<T> merge_all(std::span<Stream<T>> streams, std::size_t total, std::span<T> memory) {
   const std::size_t dimension = streams.front().dimension;
   T* const values = memory.data();
   Index* const indices = reinterpret_cast<Index*>(values + total);
   std::array<T, window> sums{};
-  std::array<std::uint64_t, window / 64> marks{};
+  Marks marks;
   std::size_t count = 0;
   for (;;) {
     std::size_t first = dimension;
     for (const Stream<T>& x : streams)
       if (!x.indices.empty()) first = std::min<std::size_t>(first, x.indices.front());
     if (first == dimension) return {dimension, {indices, count}, {values, count}};
-    std::size_t last_word = 0;
     for (Stream<T>& x : streams) {
       std::size_t e = 0;
-      std::size_t i = 0;
       for (; e < x.indices.size() && x.indices[e] - first < window; ++e) {
-        i = x.indices[e] - first;
+        const std::size_t i = x.indices[e] - first;
         sums[i] += x.values[e];
-        marks[i / 64] |= std::uint64_t{1} << (i % 64);
+        marks.set(i);
       }
-      last_word = std::max(last_word, i / 64);
       x.indices = x.indices.subspan(e);
       x.values = x.values.subspan(e);
     }
-    for (std::size_t word = 0; word <= last_word; ++word)
-      for (std::uint64_t bits = std::exchange(marks[word], 0); bits != 0; bits &= bits - 1) {
-        const std::size_t i = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-        indices[count] = static_cast<Index>(first + i);
-        values[count++] = std::exchange(sums[i], T{0});
-      }
+    marks.take([&](std::size_t i) {
+      indices[count] = static_cast<Index>(first + i);
+      values[count++] = std::exchange(sums[i], T{0});
+    });
   }
 }
 
