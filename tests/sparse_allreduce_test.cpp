@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <mutex>
+#include <sstream>
 
 #include <dsop/counting.hpp>
 
@@ -140,6 +141,14 @@ TEST_CASE("the union that chance makes of the ranks' indices", "[sparse]") {
   CHECK(expected(1000, 10, 3, Overlap::none) == 30);
   CHECK(expected(1000, 600, 3, Overlap::none) == 1000);
   CHECK(expected(1UL << 40, 1, 4) == Approx(4));  // where 1 - k/N rounds to 1
+}
+
+TEST_CASE("a sparse plan says what it takes and why", "[sparse]") {
+  std::ostringstream text;
+  text << make_sparse_plan({.elements = 1000, .nonzeros = {500, 500}}, Machine{}, "topk-dsa");
+  CHECK_THAT(text.str(), Catch::StartsWith("sum of 2 vectors of 1000 f32, 1000 elements in all, 750 expected in the "
+                                           "sum\nuses topk-dsa: named by the caller\nworkspace "));
+  CHECK_THAT(text.str(), Catch::Contains("dense-mpi") && Catch::Contains("not possible: runs inside the MPI library"));
 }
 
 TEST_CASE("auto is predicted to be no slower than 1.1 times the best dense allreduce, and far faster when sparse",

@@ -23,7 +23,7 @@ enum class Overlap : unsigned char { uniform, full, none };
 /// A vector of `elements` to be summed over ranks, rank r holding nonzeros[r] of them.
 struct SparseProblem {
   std::size_t elements = 0;                ///< N
-  std::vector<std::size_t> nonzeros = {};  ///< k of each rank
+  std::vector<std::size_t> nonzeros = {};  ///< k of each rank; Sparsity::dense: all, without indices
   DataType type = DataType::f32;
   bool native_collectives = false;
   Overlap overlap = Overlap::uniform;
@@ -51,6 +51,9 @@ struct SparsePlan {
   std::string algorithm_text() const;  ///< with its parameter: "dsar-early-switch(4)"
   const Cost& cost() const;
 };
+
+/// Several lines: the problem, the choice and its reason, the predicted times of all, what can't serve and why.
+std::ostream& operator<<(std::ostream& out, const SparsePlan& plan);
 
 /// The plan for a problem, without communicating. `algorithm` is a name, perhaps with its number, or "auto": the least
 /// predicted time, of sparse and dense algorithms. Throws ArgumentError when the name is unknown (the text lists the

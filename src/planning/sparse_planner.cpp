@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <numeric>
 #include <optional>
+#include <sstream>
 
 #include <dsop/errors.hpp>
 #include <dsop/sparse_allreduce.hpp>
 
 #include "model/checked.hpp"
+#include "planning/print_candidates.hpp"
 #include "sparse/algorithm.hpp"
 #include "sparse/expected.hpp"
 
@@ -43,6 +45,18 @@ const Cost& SparsePlan::cost() const {
   return std::find_if(candidates.begin(), candidates.end(),
                       [text = algorithm_text()](const Candidate& candidate) { return candidate.algorithm == text; })
       ->cost;
+}
+
+std::ostream& operator<<(std::ostream& stream, const SparsePlan& plan) {
+  const SparseProblem& problem = plan.problem;
+  std::ostringstream out;
+  out << "sum of " << problem.ranks() << " vectors of " << problem.elements << ' ' << name(problem.type) << ", "
+      << problem.total_nonzeros() << " elements in all, " << sparse::whole(problem.expected_union(problem.ranks()))
+      << " expected in the sum\n"
+      << "uses " << plan.algorithm_text() << ": " << plan.reason << '\n'
+      << "workspace " << plan.workspace_bytes << " bytes a rank, result at most " << plan.result_bytes << '\n';
+  print_candidates(out, plan.candidates);
+  return stream << out.str();
 }
 
 namespace {
