@@ -219,10 +219,11 @@ TEST_CASE("a bad argument of a sparse allreduce throws on all ranks, and names w
           const std::string error = argument_error_of([&] {
             static_cast<void>(sparse_allreduce<float>(transport, good, {.algorithm = "dsar-early-switch(2)"}));
           });
-          failed.check(error ==
-                           "ranks 0-5: algorithm is dsar-early-switch(2), expected as many ranks a group as make the "
-                           "number of groups a power of two, of 6 ranks",
-                       error);
+          failed.check(
+              error ==
+                  "ranks 0-5: algorithm is dsar-early-switch(2), expected two or more ranks a group that make the "
+                  "number of groups a power of two, of 6 ranks",
+              error);
         }) == "");
   CHECK(failures_on_threads(2, [&](Transport& transport, Failures& failed) {
           const std::string error = argument_error_of(

@@ -11,9 +11,7 @@
 // same region stand next to each other, so that blocks lie in the order of ranks. Cost, k elements of each rank: 2
 // (g-1) messages, half of them lengths, log2 P/g and the allgather's; 2 k (g-1)/g words in step 1, N/g (1 - g/P) in
 // step 2, N (P-1)/P in step 3.
-#include <bit>
-
-#include "kernels/add.hpp"
+#include "patterns/recursive_halving.hpp"
 #include "sparse/split.hpp"
 #include "transport/subset.hpp"
 
@@ -26,11 +24,6 @@ struct Shares {
       : groups(ranks / static_cast<int>(group)), regions(elements, static_cast<int>(group)) {}
 
   Blocks blocks(int region) const { return {regions.size(region), groups}; }
-  /// The blocks that group `group` is responsible for once only partners nearer than `distance` are left.
-  template <class T>
-  static std::span<T> share(const Blocks& blocks, std::span<T> x, int group, int distance) {
-    return blocks.of(x, group & ~(distance - 1), distance);
-  }
   std::size_t offset(int rank) const {
     return regions.offset(rank / groups) + blocks(rank / groups).offset(rank % groups);
   }
@@ -39,15 +32,11 @@ struct Shares {
   Blocks regions;
 };
 
-int ranks_in_group(double group) {
-  return static_cast<int>(group);
-}
-
 template <class T>
 void run(SparseCall<T>& call) {
   const SparseProblem& problem = call.plan.problem;
   const int P = call.transport.size();
-  const int g = ranks_in_group(call.plan.parameter);
+  const auto g = static_cast<int>(call.plan.parameter);
   const Shares shares(problem.elements, P, g);
   const int position = call.transport.rank() / shares.groups;
   const int group = call.transport.rank() % shares.groups;
@@ -57,19 +46,8 @@ void run(SparseCall<T>& call) {
   Subset members(call.transport, position, g, [&](int i) { return i * shares.groups + group; });
   sum_dense<T>(split(members, problem, call.own, Room(call.workspace)), x);
 
-  const Blocks blocks = shares.blocks(position);
-  const std::span<T> memory = Room(call.workspace).take<T>(x.size());
-  for (int distance = shares.groups / 2; distance >= 1; distance /= 2) {
-    const int partner = group ^ distance;
-    const int partner_rank = position * shares.groups + partner;
-    const std::span<T> mine = Shares::share(blocks, x, group, distance);
-    const std::span<T> received = memory.first(mine.size());
-    call.transport.sendrecv(Shares::share(blocks, x, partner, distance), partner_rank, received, partner_rank);
-    if (group < partner)
-      kernels::add<T>(mine, mine, received);
-    else
-      kernels::add<T>(mine, received, mine);
-  }
+  Subset peers(call.transport, group, shares.groups, [&](int i) { return position * shares.groups + i; });
+  patterns::recursive_halving(peers, shares.groups, shares.blocks(position), x, Room(call.workspace).take<T>(x.size()));
 
   for (int q = 0; q < P; ++q) call.blocks.bounds_bytes[static_cast<std::size_t>(q)] = shares.offset(q) * sizeof(T);
   call.blocks.bounds_bytes.back() = result.size_bytes();
@@ -108,25 +86,20 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
   after.arithmetic_seconds =
       machine.addition_seconds(after.flops, problem.type) +
       machine.memory_seconds(static_cast<double>(shares.regions.largest() * bytes_of(problem.type)));
-  return one_after_the_other(split_cost(problem, machine, ranks_in_group(group)), after);
+  return one_after_the_other(split_cost(problem, machine, static_cast<int>(group)), after);
 }
 
 std::vector<double> values(const SparseAlgorithm&, const SparseProblem& problem) {
-  std::vector<double> groups;
-  for (int g = problem.ranks(); g > 1; g /= 2) {
-    groups.push_back(g);
-    if (g % 2 == 1) break;
-  }
-  return groups.empty() ? std::vector<double>{1} : groups;
+  std::vector<double> groups{static_cast<double>(problem.ranks())};
+  for (int g = problem.ranks(); g % 2 == 0 && g > 2; g /= 2) groups.push_back(g / 2);
+  return groups;
 }
 
-std::string expected(double group, const SparseAlgorithm&, const SparseProblem& problem) {
-  for (int g = problem.ranks(); g >= 1; g /= 2) {
+std::string expected(double group, const SparseAlgorithm& self, const SparseProblem& problem) {
+  for (const double g : values(self, problem))
     if (group == g) return "";
-    if (g % 2 == 1) break;
-  }
-  return "as many ranks a group as make the number of groups a power of two, of " + std::to_string(problem.ranks()) +
-         " ranks";
+  return "two or more ranks a group that make the number of groups a power of two, of " +
+         std::to_string(problem.ranks()) + " ranks";
 }
 
 }  // namespace
@@ -141,7 +114,7 @@ SparseAlgorithm dsar_early_switch() {
           .blocks = blocks,
           .workspace_bytes =
               [](const SparseAlgorithm&, const SparseProblem& problem, double group) {
-                const int g = ranks_in_group(group);
+                const auto g = static_cast<int>(group);
                 return std::max(split_bytes(problem, g), region_bytes(problem, g));
               },
           .run = {run<float>, run<double>}};
