@@ -17,7 +17,7 @@ namespace {
 void check_known(const std::string& name) {
   if (name == "auto" || name == near || name == sharded || rivals().find(name) != nullptr) return;
   if (outer_product_algorithms().find(without_parameter(name)) != nullptr) {
-    parse_algorithm(name);
+    parse_algorithm(name, "algorithm", outer_product_algorithms());
     return;
   }
   throw ArgumentError("algorithm is " + name + ", expected all, near, auto, external, or one of " +

@@ -87,6 +87,17 @@ Densities parse_densities(const std::string& text) {
   return {share(text, parts.front()), share(text, parts.back())};
 }
 
+std::vector<double> parse_shares(const std::string& option, const std::string& text) {
+  std::vector<double> shares;
+  for (const std::string& part : split(text, ',')) {
+    const auto [number, rest] = leading_number(part);
+    if (!rest.empty() || !(number >= 0 && number <= 1))
+      throw Error(option + " is \"" + text + "\", expected shares from 0 to 1 like 0.001,0.01");
+    shares.push_back(number);
+  }
+  return shares;
+}
+
 std::vector<Encoding> parse_encodings(const std::string& text, Densities densities) {
   if (text.empty())
     return densities.a < 1 || densities.b < 1 ? std::vector{Encoding::dense, Encoding::sparse}

@@ -22,6 +22,9 @@ std::vector<std::string> split(const std::string& text, char separator);
 /// "0.1", of a and of b, or "0.1,1". Throws Error as above.
 Densities parse_densities(const std::string& text);
 
+/// "0.001,0.01": shares from 0 to 1. Throws Error as above.
+std::vector<double> parse_shares(const std::string& option, const std::string& text);
+
 /// "dense,sparse"; left out: both, where there are zeros. Throws Error as above.
 std::vector<Encoding> parse_encodings(const std::string& text, Densities densities);
 

@@ -10,6 +10,7 @@
 #include <dsop/errors.hpp>
 
 #include "calibrate.hpp"
+#include "command_options.hpp"
 #include "compare/openmpi.hpp"
 #include "info.hpp"
 #include "kernel.hpp"
@@ -18,6 +19,7 @@
 #include "outer_product.hpp"
 #include "overlap.hpp"
 #include "select_command.hpp"
+#include "sparse_allreduce_command.hpp"
 #include "tune.hpp"
 #include "version.hpp"
 
@@ -42,6 +44,7 @@ struct CommandLine {
   std::string encoding;
   std::string wire = "full";
   bench::OuterProductOptions outer_product;
+  bench::SparseAllreduceCommand sparse_allreduce;
   bench::KernelOptions kernel;
   std::string inner = "1,2,4,8,16,32,64,128,256,512";
   std::string kernel_out;
@@ -76,6 +79,12 @@ void run_outer_product(Transport& transport, const CommandLine& line) {
   bench::OuterProductOptions options = line.outer_product;
   options.machine = described_machine(transport, line);
   line.overlap ? bench::benchmark_overlap(transport, options) : bench::benchmark_outer_product(transport, options);
+}
+
+void run_sparse_allreduce(Transport& transport, const CommandLine& line) {
+  bench::SparseBenchOptions options = line.sparse_allreduce.options();
+  options.machine = described_machine(transport, line);
+  bench::benchmark_sparse_allreduce(transport, options);
 }
 
 void run_tune(Transport& transport, const CommandLine& line) {
@@ -126,12 +135,7 @@ int main(int argc, char** argv) {
     command->add_option("--rows", line.rows, "Rows n: a list, or first:last:step")->capture_default_str();
     command->add_option("--cols", line.columns, "Columns m: same, or a list")->capture_default_str();
     command->add_option("--pairs", line.pairs, "Pairs a rank: a list")->capture_default_str();
-    command->add_option("--dtype", line.type, "f32 or f64")
-        ->check(CLI::IsMember({"f32", "f64"}))
-        ->capture_default_str();
-    command->add_option("--iterations", options.protocol.iterations, "Timed calls of each, one more is dropped")
-        ->check(CLI::Range(1, 1000000))
-        ->capture_default_str();
+    bench::add_type(command, line.type, options.protocol);
   };
 
   CLI::App* list = app.add_subcommand("list", "The algorithms: family, name, what it does, source");
@@ -183,26 +187,18 @@ int main(int argc, char** argv) {
   outer_product->add_option("--wire", line.wire, "full, or bf16: parts of G travel in 16 bits")
       ->check(CLI::IsMember({"full", "bf16"}))
       ->capture_default_str();
-  outer_product
-      ->add_option("--repetitions", options.protocol.repetitions, "Of all iterations; the median of each counts")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  outer_product
-      ->add_option("--first-repetition", options.protocol.first_repetition,
-                   "The first repetition's number, where other runs make those before it")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
-  outer_product
-      ->add_option("--precision", options.protocol.precision,
-                   "Ends a repetition when all medians are known to so much: 5%")
-      ->transform(CLI::Validator(bench::percentage, "PERCENT"));
-  outer_product->add_flag("--verify", options.verify, "Compare every element on every rank with a plain sum");
-  outer_product->add_option("--out", options.out, "Append one JSON object a row to this file");
+  bench::add_protocol(outer_product, options.protocol, options.verify, options.out);
   CLI::Option* const overlap = outer_product->add_flag(
       "--overlap", line.overlap, "Measure the share of a started call that is hidden behind arithmetic");
   for (const char* const other :
        {"--density", "--encoding", "--repetitions", "--first-repetition", "--precision", "--verify", "--wire"})
     overlap->excludes(outer_product->get_option(other));
+
+  CLI::App* sparse_allreduce =
+      app.add_subcommand("sparse-allreduce", "Every sparse allreduce on the same vectors, in one run");
+  add_ranks(sparse_allreduce);
+  add_machine(sparse_allreduce);
+  line.sparse_allreduce.add_to(sparse_allreduce);
 
   try {
     app.parse(argc, argv);
@@ -225,6 +221,10 @@ int main(int argc, char** argv) {
       status = dsop::launch::run(
           line.ranks, default_ranks, [&](Transport& t) { run_outer_product(t, line); },
           line.overlap ? dsop::launch::ThreadLevel::multiple : dsop::launch::ThreadLevel::funneled);
+    }
+    if (sparse_allreduce->parsed()) {
+      static_cast<void>(line.sparse_allreduce.options());  // so that a mistake is told once
+      status = ranks([&](Transport& t) { run_sparse_allreduce(t, line); });
     }
     if (!std::cout.flush()) throw dsop::Error("standard output can't be written");
     return status;

@@ -63,7 +63,7 @@ TEST_CASE("bf16 on the wire keeps its error bound, and the same bits on all rank
   const int P = GENERATE(1, 2, 3, 5, 8, 13);
   for (const std::string& algorithm : able_algorithms(P)) {
     INFO(algorithm << ", P = " << P);
-    const OuterProductAlgorithm& known = *parse_algorithm(algorithm).algorithm;
+    const OuterProductAlgorithm& known = *parse_algorithm(algorithm, "algorithm", outer_product_algorithms()).algorithm;
     CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
             std::vector<bench::InputFactors<float>> all;
             for (int r = 0; r < P; ++r) all.emplace_back(3, r, k, n, m, bench::Values::fractions);

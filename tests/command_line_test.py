@@ -102,6 +102,32 @@ class OnThreads(Refusing):
         for text in ["12x", "", "5:1:2", "1:5", "1:5:0", "-1", "1,,2", "99999999999999999999999"]:
             self.assert_refused(run("outer-product", "--rows", text), f'--rows is "{text}", expected whole numbers')
 
+    def test_sparse_allreduce_is_verified_and_written_in_full(self) -> None:
+        for distribution in ["uniform", "power-law", "clustered", "one-region"]:
+            with tempfile.TemporaryDirectory() as folder:
+                out = Path(folder) / "rows.jsonl"
+                result = run("sparse-allreduce", "--ranks", "3", "--size", "5000", "--density", "0.01,0.6", "--verify",
+                             "--distribution", distribution, "--iterations", "1", "--out", str(out))
+                self.assertEqual(result.returncode, 0, result.stderr)
+                rows = [json.loads(line) for line in out.read_text().splitlines()]
+            base = [row for row in rows if row["algorithm"] == "dense-ring"]
+            self.assertEqual([row["density"] for row in base], [0.01, 0.6])
+            self.assertEqual({row["wrong"] for row in rows}, {0})
+            self.assertIn("# auto used ", result.stdout)
+            gathered = next(row for row in rows if row["algorithm"] == "allgather")
+            self.assertEqual(gathered["bytes_sent"], gathered["formula_bytes"])
+            if distribution == "one-region":  # no more than a tenth of the elements can be there
+                self.assertLessEqual(max(row["nonzeros"] for row in rows), 501)
+            if distribution == "power-law":  # the ranks have the most frequent in common
+                self.assertLess(gathered["result_elements"], 2.5 * gathered["nonzeros"])
+
+    def test_sparse_allreduce_refuses_what_makes_no_sense(self) -> None:
+        self.assert_refused(run("sparse-allreduce", "--density", "2"), '--density is "2", expected shares from 0 to 1')
+        self.assert_refused(run("sparse-allreduce", "--density", "0.1,"), "--density", "expected shares")
+        self.assert_refused(run("sparse-allreduce", "--size", "x"), '--size is "x", expected whole numbers')
+        self.assert_refused(run("sparse-allreduce", "--distribution", "x"), "--distribution", "one-region")
+        self.assert_refused(run("sparse-allreduce", "--algorithm", "nope"), "algorithm is nope", "topk-dsa")
+
     def test_unknown_algorithm_lists_the_known(self) -> None:
         self.assert_refused(run("outer-product", "--algorithm", "rign"), "algorithm is rign", "allreduce-ring")
 

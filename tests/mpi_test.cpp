@@ -9,6 +9,7 @@
 #include "mpi_failures.hpp"
 #include "outer_product_cases.hpp"
 #include "rival_cases.hpp"
+#include "sparse_allreduce_cases.hpp"
 #include "transport/mpi_transport.hpp"
 
 using namespace dsop;
@@ -27,6 +28,15 @@ void sweep(Transport& transport, Failures& failures) {
 TEST_CASE("every outer-product algorithm is exact over MPI") {
   Failures failures;
   sweep(world(), failures);
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("every sparse allreduce is exact over MPI") {
+  Failures failures;
+  check_sparse_sums<float>(world(), failures);
+  check_sparse_sums<double>(world(), failures);
+  MpiTransport in_pieces(MPI_COMM_WORLD, 60);
+  check_sparse_sums<float>(in_pieces, failures);
   CHECK(failures_of_all(failures) == "");
 }
 

@@ -87,6 +87,66 @@ TEMPLATE_TEST_CASE("the sum of two streams is that of their vectors, whatever th
     }
 }
 
+TEMPLATE_TEST_CASE("the sum of many streams is that of their vectors, whatever their forms", "[stream]", float,
+                   double) {
+  for (const std::size_t dimension : {0UL, 1UL, 101UL, 20000UL})
+    for (const unsigned percent : {0U, 1U, 4U, 100U})
+      for (const std::size_t count : {1UL, 2UL, 9UL}) {
+        std::vector<Vector<TestType>> vectors;
+        std::vector<TestType> expected(dimension);
+        for (std::size_t v = 0; v < count; ++v) {
+          vectors.emplace_back(dimension, percent, 31 + v);
+          for (std::size_t i = 0; i < dimension; ++i) expected[i] += vectors[v].elements[i];
+        }
+        for (const bool one_dense : {false, true}) {
+          std::vector<Stream<TestType>> streams;
+          for (const Vector<TestType>& x : vectors) streams.push_back(x.stream);
+          if (one_dense) streams.back() = vectors.back().dense();
+          std::vector<TestType> memory(dimension, TestType{-77});
+          const Stream<TestType> sum = sparse::sum_all<TestType>(streams, memory);
+          INFO(count << " of " << dimension << " at " << percent << " %");
+          CHECK(elements_of(sum) == expected);
+          CHECK(well_formed(sum));
+        }
+      }
+}
+
+TEST_CASE("many streams are summed in the order in which they stand", "[stream]") {
+  const std::vector<Index> index{5};
+  const std::vector<float> values[]{{0x1p24F}, {1.0F}, {-0x1p24F}};  // 2^24 + 1 rounds to 2^24
+  std::vector<Stream<float>> streams;
+  for (const std::vector<float>& value : values) streams.push_back({100, index, value});
+  std::vector<float> memory(100);
+  CHECK(sparse::sum_all<float>(streams, memory).values[0] == 0);
+}
+
+TEMPLATE_TEST_CASE("vectors that lie apart are put together, whatever their forms", "[stream]", float, double) {
+  for (const unsigned left_percent : {0U, 2U, 20U, 100U})
+    for (const unsigned right_percent : {0U, 3U, 60U, 100U}) {
+      const Vector<TestType> left(40, left_percent, 11);
+      const Vector<TestType> right(61, right_percent, 12);
+      std::vector<TestType> expected(left.elements);
+      expected.insert(expected.end(), right.elements.begin(), right.elements.end());
+      for (const Stream<TestType>& l : {left.stream, left.dense()})
+        for (const Stream<TestType>& r : {right.stream, right.dense()}) {
+          const std::vector<Stream<TestType>> parts{l, {}, r};
+          std::vector<TestType> memory(101, TestType{-77});
+          const Stream<TestType> whole = sparse::concatenate<TestType>(parts, memory);
+          INFO(left_percent << " % and " << right_percent << " %");
+          CHECK(elements_of(whole) == expected);
+          CHECK(well_formed(whole));
+          CHECK(sparse::bytes_of(whole) <= 101 * sizeof(TestType));
+        }
+    }
+}
+
+TEST_CASE("a copy is the same in either form", "[stream]") {
+  const Vector<float> x(101, 20, 7);
+  std::vector<float> memory(101);
+  CHECK(elements_of(sparse::copy<float>(x.stream, memory)) == x.elements);
+  CHECK(elements_of(sparse::copy<float>(x.dense(), memory)) == x.elements);
+}
+
 TEST_CASE("a sum becomes dense where its indices may outweigh the zeros", "[stream]") {
   CHECK(sparse::most_indices<float>(101) == 50);
   CHECK(sparse::most_indices<double>(101) == 67);

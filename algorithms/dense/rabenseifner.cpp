@@ -9,9 +9,9 @@
 #include <algorithm>
 
 #include "dense/algorithm.hpp"
-#include "kernels/add.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/fold.hpp"
+#include "patterns/recursive_halving.hpp"
 
 namespace dsop::dense {
 namespace {
@@ -19,31 +19,16 @@ namespace {
 using patterns::Blocks;
 using patterns::Hypercube;
 
-// The blocks that corner `rank` is responsible for once only partners nearer than `distance` are left.
-template <class T>
-std::span<T> share(const Blocks& blocks, std::span<T> x, int rank, int distance) {
-  return blocks.of(x, rank & ~(distance - 1), distance);
-}
-
 template <class T>
 void run(DenseCall<T>& call) {
   const std::span<T> x = call.data;
   patterns::fold_to_power_of_two(call.transport, x, call.workspace, [&](const Hypercube& cube) {
     const Blocks blocks(x.size(), cube.corners);
-    for (int distance = cube.corners / 2; distance >= 1; distance /= 2) {
-      const int partner = cube.rank ^ distance;
-      const std::span<T> mine = share(blocks, x, cube.rank, distance);
-      const std::span<T> received = call.workspace.first(mine.size());
-      call.transport.sendrecv(share(blocks, x, partner, distance), partner, received, partner);
-      if (cube.rank < partner)
-        kernels::add<T>(mine, mine, received);
-      else
-        kernels::add<T>(mine, received, mine);
-    }
+    patterns::recursive_halving(call.transport, cube.corners, blocks, x, call.workspace);
     for (int distance = 1; distance < cube.corners; distance *= 2) {
       const int partner = cube.rank ^ distance;
-      call.transport.sendrecv(share(blocks, x, cube.rank, distance), partner, share(blocks, x, partner, distance),
-                              partner);
+      call.transport.sendrecv(patterns::share(blocks, x, cube.rank, distance), partner,
+                              patterns::share(blocks, x, partner, distance), partner);
     }
   });
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 
 #include "dense/algorithm.hpp"
 #include "dense/allgather.hpp"
+#include "model/named.hpp"
 #include "model/registry.hpp"
 
 namespace dsop {
@@ -63,18 +63,6 @@ const Registry<OuterProductAlgorithm>& outer_product_algorithms();
 /// Empty if the algorithm can serve, else the reason: its own, or that the problem's wire is not for it.
 std::string why_unsupported(const OuterProductAlgorithm& algorithm, const Problem& problem);
 
-/// An algorithm as a caller names it: "ring" or, with its parameter, "ring-pipelined(8)".
-struct NamedAlgorithm {
-  const OuterProductAlgorithm* algorithm;
-  std::optional<double> parameter;
-};
-
-/// Throws ArgumentError, listing the known names, if `text` does not name one of `known`, or if its number can't be
-/// read; `argument` is what the error calls it.
-NamedAlgorithm parse_algorithm(const std::string& text, const std::string& argument = "algorithm",
-                               const Registry<OuterProductAlgorithm>& known = outer_product_algorithms());
-
-/// "ring-pipelined(8)"; just the name where the algorithm leaves nothing open.
-std::string algorithm_text(const OuterProductAlgorithm& algorithm, double parameter);
+using NamedAlgorithm = Named<OuterProductAlgorithm>;
 
 }  // namespace dsop

@@ -4,6 +4,7 @@
 
 #include "selection/algorithm.hpp"
 #include "sharded/algorithm.hpp"
+#include "sparse/algorithm.hpp"
 
 namespace dsop {
 
@@ -54,6 +55,7 @@ std::vector<AlgorithmDescription> describe_algorithms() {
   append("sharded", sharded_algorithms());
   append("dense", dense_algorithms());
   append("allgather", allgather_algorithms());
+  append("sparse", sparse_algorithms());
   append("selection", selection_algorithms());
   return lines;
 }

@@ -1,4 +1,4 @@
-// Factors of which most elements are zero, and gradients of which most rows are.
+// Factors and vectors of which most elements are zero, and gradients of which most rows are.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,18 @@ struct SparseMatrixView {
 
   /// Elements that are stored.
   std::size_t count() const { return row_offsets.empty() ? 0 : row_offsets[rows]; }
+};
+
+/// A vector of `dimension` elements that somebody else owns. Sparse: the indices of those that are not zero, rising, and
+/// their values. Dense: all values, and no indices.
+/// Example: 0 0 7 0 3 is {5, indices 2 4, values 7 3}, or {5, no indices, values 0 0 7 0 3}.
+template <class T>
+struct SparseVectorView {
+  std::size_t dimension = 0;
+  std::span<const std::uint32_t> indices = {};
+  std::span<const T> values = {};
+
+  bool dense() const { return indices.empty() && values.size() == dimension; }
 };
 
 /// A factor in either form.

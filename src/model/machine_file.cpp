@@ -85,7 +85,7 @@ std::string algorithm_of(const std::string& field, const nlohmann::json& value) 
   const std::string text = value.is_string() ? value.get<std::string>() : "";
   const Registry<OuterProductAlgorithm>& known = outer_product_algorithms();
   if (known.find(text.substr(0, text.find('('))) == nullptr) refuse(field, value, "one of " + known.names());
-  parse_algorithm(text, field);  // refuses what can't be a parameter
+  parse_algorithm(text, field, outer_product_algorithms());  // refuses what can't be a parameter
   return text;
 }
 

@@ -70,7 +70,7 @@ void check_options(const Options& options) {
   if (!std::isfinite(static_cast<T>(options.scale)))
     refuse("scale", options.scale, "a finite number in " + std::string(name(data_type<T>)));
   if (options.machine) check_machine(*options.machine);
-  if (options.algorithm != "auto") parse_algorithm(options.algorithm);
+  if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", outer_product_algorithms());
   if (options.wire == Wire::bf16 && data_type<T> != DataType::f32)
     refuse("wire", name(options.wire), "full for gradients in " + std::string(name(data_type<T>)));
 }

@@ -6,6 +6,7 @@
 
 #include "planning/call_queue.hpp"
 #include "planning/executor.hpp"
+#include "planning/sparse_executor.hpp"
 #include "planning/stall.hpp"
 
 namespace dsop {
@@ -18,6 +19,8 @@ struct CallState {
   std::uint64_t calls = 0;  ///< so far
   Executor<float> f32;      ///< dsop()'s own plan and buffers
   Executor<double> f64;
+  SparseExecutor<float> sparse_f32;  ///< sparse_allreduce()'s
+  SparseExecutor<double> sparse_f64;
   WatchedCall watched;
   std::shared_ptr<CallQueue> queue = std::make_shared<CallQueue>();
 };

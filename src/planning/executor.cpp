@@ -11,6 +11,7 @@
 #include "patterns/blocks.hpp"
 #include "planning/arguments.hpp"
 #include "planning/call_state.hpp"
+#include "planning/error_of.hpp"
 #include "planning/same_bits.hpp"
 #include "planning/terms.hpp"
 #include "sparse/factor.hpp"
@@ -18,24 +19,12 @@
 namespace dsop {
 namespace {
 
-template <class Check>
-std::string error_of(Check check) {
-  try {
-    check();
-    return {};
-  } catch (const std::bad_alloc&) {
-    return "out of memory";
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-}
-
 // Where the caller leaves the algorithm open, the environment may name it.
 void ask_environment(Options& options) {
   const char* const name = std::getenv("DSOP_ALGORITHM");
   if (options.algorithm != "auto" || name == nullptr || *name == 0) return;
   options.algorithm = name;
-  if (options.algorithm != "auto") parse_algorithm(options.algorithm, "DSOP_ALGORITHM");
+  if (options.algorithm != "auto") parse_algorithm(options.algorithm, "DSOP_ALGORITHM", outer_product_algorithms());
 }
 
 // The stride of a single row is never used, but OpenBLAS looks at it.

@@ -46,7 +46,7 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
       {"the number of calls before this one", exactly(terms.call)},
       {"the operation", name(terms.operation)},
       {"the order of calls (0: dsop(), i: the OuterProduct that call i made)", exactly(terms.object)},
-      {"rows", exactly(terms.rows)},
+      {terms.operation == Operation::sparse_allreduce ? "dimension" : "rows", exactly(terms.rows)},
       {"columns", exactly(terms.columns)},
       {"data type", std::string(name(terms.type))},
       {"algorithm", terms.algorithm.data()},

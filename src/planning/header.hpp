@@ -14,9 +14,16 @@
 
 namespace dsop {
 
-enum class Operation : std::uint8_t { outer_product, prepare_outer_product, outer_product_rows, sharded_outer_product };
+enum class Operation : std::uint8_t {
+  outer_product,
+  prepare_outer_product,
+  outer_product_rows,
+  sharded_outer_product,
+  sparse_allreduce
+};
 
 constexpr const char* name(Operation operation) {
+  if (operation == Operation::sparse_allreduce) return "sparse allreduce";
   if (operation == Operation::prepare_outer_product) return "preparing an outer product";
   if (operation == Operation::outer_product_rows) return "outer product's rows";
   return operation == Operation::outer_product ? "outer product" : "sharded outer product";
@@ -30,7 +37,7 @@ struct CommonTerms {
   DataType type = DataType::f32;
   bool accumulate = false;
   Wire wire = Wire::full;
-  std::uint64_t rows = 0;
+  std::uint64_t rows = 0;  ///< of a sparse allreduce: the dimension
   std::uint64_t columns = 0;
   double scale = 1;
   std::array<double, 7 + 2 * step_bytes.size()> machine{};

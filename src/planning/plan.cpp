@@ -1,10 +1,10 @@
 #include <dsop/plan.hpp>
 
 #include <algorithm>
-#include <iomanip>
 #include <sstream>
 
 #include "outer_product/algorithm.hpp"
+#include "planning/print_candidates.hpp"
 
 namespace dsop {
 
@@ -62,19 +62,7 @@ std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
       << '\n';
   if (plan.runs_at_wait)
     out << "started calls run at wait(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n";
-  std::size_t widest = 0;
-  for (const Candidate& candidate : plan.candidates) widest = std::max(widest, candidate.algorithm.size());
-  for (const Candidate& candidate : plan.candidates) {
-    out << "  " << std::left << std::setw(static_cast<int>(widest)) << candidate.algorithm << std::right;
-    if (!candidate.unsupported.empty()) {
-      out << "  not possible: " << candidate.unsupported << '\n';
-      continue;
-    }
-    out << std::fixed << std::setprecision(3) << std::setw(12) << candidate.cost.seconds() * 1e3 << " ms  (network "
-        << candidate.cost.communication_seconds * 1e3 << ", arithmetic " << candidate.cost.arithmetic_seconds * 1e3;
-    if (candidate.cost.hidden_seconds > 0) out << ", of it hidden " << candidate.cost.hidden_seconds * 1e3;
-    out << ")\n";
-  }
+  print_candidates(out, plan.candidates);
   return stream << out.str();
 }
 

@@ -112,7 +112,7 @@ const Winner* measured_winner(const Machine& machine, const Problem& problem) {
   double least_distance = 0;
   for (const Winner& winner : machine.winners) {
     if (winner.ranks != problem.ranks() || winner.type != problem.type) continue;
-    if (!why_not(parse_algorithm(winner.algorithm, "winners"), problem).empty()) continue;
+    if (!why_not(parse_algorithm(winner.algorithm, "winners", outer_product_algorithms()), problem).empty()) continue;
     const double distance = std::max({ratio(winner.rows, problem.rows), ratio(winner.columns, problem.columns),
                                       ratio(winner.pairs, problem.largest_pairs())});
     if (distance > nearly || (nearest != nullptr && distance >= least_distance)) continue;

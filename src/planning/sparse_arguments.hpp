@@ -1,4 +1,4 @@
-// What can be wrong with a sparse matrix.
+// What can be wrong with a sparse matrix or vector.
 #pragma once
 
 #include <cstddef>
@@ -45,6 +45,27 @@ void check_view(const std::string& argument, const SparseMatrixView<T>& view) {
                "more than " + element("column_indices", e - 1) + " = " + std::to_string(indices[e - 1]) +
                    ", in the same row");
     }
+}
+
+/// The same for a vector in either form. Cost: a pass over the indices.
+template <class T>
+void check_vector(const std::string& argument, const SparseVectorView<T>& x) {
+  checked_bytes(argument, {x.dimension, sizeof(T)});
+  constexpr std::size_t most_elements = std::size_t{std::numeric_limits<std::uint32_t>::max()} + 1;
+  if (x.dimension > most_elements)
+    refuse(argument + ".dimension", x.dimension, "at most " + std::to_string(most_elements));
+  if (x.dense()) return;
+  if (x.indices.size() != x.values.size())
+    refuse(argument + ".values.size()", x.values.size(),
+           argument + ".indices.size() = " + std::to_string(x.indices.size()) + ", or no indices and " + argument +
+               ".dimension = " + std::to_string(x.dimension));
+  const auto index = [&](std::size_t e) { return argument + ".indices[" + std::to_string(e) + "]"; };
+  for (std::size_t e = 0; e < x.indices.size(); ++e) {
+    if (x.indices[e] >= x.dimension)
+      refuse(index(e), x.indices[e], "less than " + argument + ".dimension = " + std::to_string(x.dimension));
+    if (e > 0 && x.indices[e] <= x.indices[e - 1])
+      refuse(index(e), x.indices[e], "more than " + index(e - 1) + " = " + std::to_string(x.indices[e - 1]));
+  }
 }
 
 }  // namespace dsop

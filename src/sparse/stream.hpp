@@ -7,21 +7,14 @@
 #include <cstdint>
 #include <span>
 
+#include <dsop/sparse.hpp>
+
 namespace dsop::sparse {
 
 using Index = std::uint32_t;
 
-/// `dimension` elements in memory that somebody else owns. Sparse: the indices of those that are not zero, rising, and
-/// their values. Dense: all values, and no indices.
-/// Example: 0 0 7 0 3 is {5, indices 2 4, values 7 3}, or {5, no indices, values 0 0 7 0 3}.
 template <class T>
-struct Stream {
-  std::size_t dimension = 0;
-  std::span<const Index> indices = {};
-  std::span<const T> values = {};
-
-  bool dense() const { return indices.empty() && values.size() == dimension; }
-};
+using Stream = SparseVectorView<T>;
 
 /// The most indices with which a vector is no larger sparse than dense: SparCML's delta.
 template <class T>
@@ -48,12 +41,32 @@ inline void add_scaled(std::span<T> sum, T factor, const Stream<T>& x) {
   for (std::size_t e = 0; e < x.indices.size(); ++e) sum[indices[e]] += factor * values[e];
 }
 
-/// left + right, made in `memory` of left.dimension elements, which must not overlap either and then holds the result
-/// in whichever form it has. Sparse where both are sparse and their indices together do not exceed most_indices(),
-/// dense otherwise: as in SparCML the bound decides, not the union, so that the form is known beforehand.
-/// Cost: one pass over what the two hold, and over all elements where the result is dense.
+/// left + right, made in `memory`, which must not overlap either and then holds the result in whichever form it has: of
+/// left.dimension elements or, where the result is sparse, of the two's pairs of index and value. Sparse where both are
+/// sparse and their indices together do not exceed most_indices(), dense otherwise: as in SparCML the bound decides,
+/// not the union, so that the form is known beforehand. Cost: one pass over what the two hold, and over all elements
+/// where the result is dense.
 template <class T>
 Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::span<T> memory);
+
+/// The sum of all, in the order in which they stand, of each of which it leaves nothing: as sum() makes that of two,
+/// and in memory of such a size. At least one, all of the same dimension. Cost: one pass over what they hold, and over
+/// all elements where the result is dense.
+template <class T>
+Stream<T> sum_all(std::span<Stream<T>> streams, std::span<T> memory);
+
+/// The same made dense, whatever they hold, in `dense`; leaves them as they are.
+template <class T>
+void sum_dense(std::span<const Stream<T>> streams, std::span<T> dense);
+
+/// The vectors one after the other as one, made in `memory` as sum() makes it: the sum of vectors whose elements lie
+/// apart. Sparse where that is no larger; the zeros of dense parts are then left out.
+template <class T>
+Stream<T> concatenate(std::span<const Stream<T>> parts, std::span<T> memory);
+
+/// A copy in `memory`.
+template <class T>
+Stream<T> copy(const Stream<T>& x, std::span<T> memory);
 
 /// All elements, zeros too, written to `dense`.
 template <class T>

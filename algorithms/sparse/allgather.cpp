@@ -1,0 +1,69 @@
+// Allgather of sparse vectors, what frameworks do: "TopkA" in Li and Hoefler, "Near-Optimal Sparse Allreduce for
+// Distributed Deep Learning" (2022), section 2.
+//
+//   1. Allgather: every rank ends with all vectors.
+//   2. Every rank adds them, in the order of ranks.
+//
+// Cost, k elements of each rank: the allgather's messages; 2 k (P-1) words, a value and an index each; P k additions.
+#include "sparse/expected.hpp"
+#include "sparse/room.hpp"
+
+namespace dsop::sparse {
+namespace {
+
+AllgatherProblem vectors(const SparseProblem& problem, double = 0) {
+  AllgatherProblem blocks{{0}, problem.native_collectives};
+  for (const std::size_t k : problem.nonzeros)
+    blocks.bounds_bytes.push_back(blocks.total_bytes() + packed_bytes(problem.elements, k, problem.type));
+  return blocks;
+}
+
+template <class T>
+void run(SparseCall<T>& call) {
+  const int P = call.transport.size();
+  const Region all{0, call.own.dimension};
+  const auto& nonzeros = call.plan.problem.nonzeros;
+  auto& bounds = call.blocks.bounds_bytes;
+  for (std::size_t q = 0; q < nonzeros.size(); ++q) bounds[q + 1] = bounds[q] + packed_bytes<T>(all.size, nonzeros[q]);
+
+  Room room(call.workspace);
+  const std::span<std::byte> gathered = room.take<std::byte>(bounds.back());
+  const std::span<Stream<T>> vectors = room.take<Stream<T>>(nonzeros.size());
+  AllgatherCall exchange{call.transport, gathered, call.blocks};
+  pack(call.own, all, exchange.blocks(call.transport.rank()));
+  call.plan.exchange->run(exchange);
+  for (int q = 0; q < P; ++q) vectors[static_cast<std::size_t>(q)] = unpack<T>(exchange.blocks(q), all);
+  call.sum = sum_all(vectors, call.result);
+}
+
+Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
+  const AllgatherProblem blocks = vectors(problem);
+  const AllgatherAlgorithm& exchange = cheapest_allgather(blocks, machine);
+  const bool dense = problem.total_nonzeros() > most_indices(problem.elements, problem.type);
+  Cost cost;
+  for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(exchange.sent(blocks, r));
+  cost.flops = static_cast<double>(problem.total_nonzeros());
+  cost.communication_seconds = exchange.seconds(blocks, machine);
+  cost.arithmetic_seconds = summing_seconds(machine, cost.flops, problem.type);
+  if (dense)
+    cost.arithmetic_seconds += machine.memory_seconds(static_cast<double>(problem.elements * bytes_of(problem.type)));
+  return cost;
+}
+
+std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
+  return Room::bytes<std::byte>(vectors(problem).total_bytes()) + Room::bytes<Stream<double>>(problem.nonzeros.size());
+}
+
+}  // namespace
+
+SparseAlgorithm allgather() {
+  return {.name = "allgather",
+          .summary = "everybody gets everybody's elements and adds them; fewest messages",
+          .source = "Li and Hoefler 2022 (Ok-Topk), TopkA",
+          .cost = cost,
+          .blocks = vectors,
+          .workspace_bytes = workspace_bytes,
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::sparse

@@ -1,0 +1,66 @@
+// Dense allreduce of a sparse vector, zeros too: what pays when most elements are there. Over any dense algorithm.
+//
+//   1. Every rank writes out its vector.
+//   2. The vectors are summed as dense ones.
+//
+// Cost: that of the dense algorithm for N elements, and one pass over them.
+#include "sparse/expected.hpp"
+#include "sparse/room.hpp"
+
+namespace dsop::sparse {
+namespace {
+
+DenseProblem vector_of(const SparseProblem& problem) {
+  return {problem.elements, problem.ranks(), problem.type, problem.native_collectives};
+}
+
+std::size_t workspace_elements(const SparseAlgorithm& self, const SparseProblem& problem, double parameter) {
+  return self.dense->workspace_elements(vector_of(problem), parameter);
+}
+
+template <class T>
+void run(SparseCall<T>& call) {
+  const SparsePlan& plan = call.plan;
+  const std::span<T> x = call.result.first(call.own.dimension);
+  expand(call.own, x);
+  Room room(call.workspace);
+  DenseCall<T> sum{call.transport, x, room.take<T>(workspace_elements(*plan.algorithm, plan.problem, plan.parameter)),
+                   plan.parameter};
+  plan.algorithm->dense->run(sum);
+  call.sum = {x.size(), {}, x};
+}
+
+Cost cost(const SparseAlgorithm& self, const SparseProblem& problem, const Machine& machine, double parameter) {
+  Cost cost = self.dense->cost(vector_of(problem), machine, parameter);
+  cost.arithmetic_seconds += machine.memory_seconds(static_cast<double>(problem.elements * bytes_of(problem.type)));
+  return cost;
+}
+
+}  // namespace
+
+SparseAlgorithm dense_over(const DenseAlgorithm& dense) {
+  return {.name = "dense-" + dense.name,
+          .summary = "written out with all zeros, then " + dense.summary,
+          .source = dense.source,
+          .dense = &dense,
+          .makes_dense = true,
+          .unsupported = [](const SparseAlgorithm& self,
+                            const SparseProblem& problem) { return self.dense->unsupported(vector_of(problem)); },
+          .parameter = {.name = dense.parameter.name,
+                        .values =
+                            [](const SparseAlgorithm& self, const SparseProblem& problem) {
+                              return self.dense->parameter.values(vector_of(problem));
+                            },
+                        .expected =
+                            [](double value, const SparseAlgorithm& self, const SparseProblem& problem) {
+                              return self.dense->parameter.expected(value, vector_of(problem));
+                            }},
+          .cost = cost,
+          .workspace_bytes =
+              [](const SparseAlgorithm& self, const SparseProblem& problem, double parameter) {
+                return Room::bytes<std::byte>(workspace_elements(self, problem, parameter) * bytes_of(problem.type));
+              },
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::sparse

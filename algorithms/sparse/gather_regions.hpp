@@ -1,0 +1,74 @@
+// The step with which several algorithms end: every rank has the sum of its region, and everybody gets all of them.
+#pragma once
+
+#include <bit>
+
+#include "patterns/bruck_allgather.hpp"
+#include "sparse/split.hpp"
+
+namespace dsop::sparse {
+
+inline std::size_t most_gathered_bytes(const SparseProblem& problem) {
+  return packed_parts_bytes(problem.elements, problem.total_nonzeros(), problem.type, problem.ranks());
+}
+
+inline std::size_t gather_regions_bytes(const SparseProblem& problem) {
+  return Room::bytes<Stream<double>>(problem.nonzeros.size()) + Room::bytes<std::size_t>(problem.nonzeros.size()) +
+         Room::bytes<std::byte>(most_gathered_bytes(problem));
+}
+
+/// Makes the call's sum of all ranks' regions, each in whichever form it has. Takes gather_regions_bytes() of `room`.
+template <class T>
+void gather_regions(SparseCall<T>& call, const Stream<T>& own_region, Room room) {
+  const int P = call.transport.size();
+  const auto ranks = static_cast<std::size_t>(P);
+  const Blocks regions(call.own.dimension, P);
+  const auto from_its_first = [&](int q) { return Region{0, regions.size(q)}; };
+  const std::span<Stream<T>> parts = room.take<Stream<T>>(ranks);
+  const std::span<std::size_t> lengths = room.take<std::size_t>(ranks);
+  const std::span<std::byte> gathered = room.take<std::byte>(most_gathered_bytes(call.plan.problem));
+
+  const int r = call.transport.rank();
+  lengths[static_cast<std::size_t>(r)] = packed_bytes(own_region, from_its_first(r));
+  patterns::bruck_allgather(call.transport, lengths, Tag::payload);
+  std::partial_sum(lengths.begin(), lengths.end(), call.blocks.bounds_bytes.begin() + 1);
+  const std::size_t total = call.blocks.total_bytes();
+  if (total > gathered.size()) refuse_length(total, gathered.size());
+
+  AllgatherCall exchange{call.transport, gathered.first(total), call.blocks};
+  pack(own_region, from_its_first(r), exchange.blocks(r));
+  call.plan.exchange->run(exchange);
+  for (int q = 0; q < P; ++q) parts[static_cast<std::size_t>(q)] = unpack<T>(exchange.blocks(q), from_its_first(q));
+  call.sum = concatenate<T>(parts, call.result);
+}
+
+/// Blocks of P ranks of so many bytes each.
+inline AllgatherProblem equal_blocks(const SparseProblem& problem, std::size_t bytes) {
+  AllgatherProblem blocks{{0}, problem.native_collectives};
+  for (int q = 0; q < problem.ranks(); ++q) blocks.bounds_bytes.push_back(blocks.total_bytes() + bytes);
+  return blocks;
+}
+
+/// Of regions that have so many elements each, or Sparsity::dense.
+inline AllgatherProblem region_blocks(const SparseProblem& problem, std::size_t elements) {
+  return equal_blocks(problem, packed_bytes(largest_region(problem, problem.ranks()), elements, problem.type));
+}
+
+/// ceil(log2 P) messages with lengths, and the allgather.
+inline Cost gather_regions_cost(const SparseProblem& problem, const Machine& machine, std::size_t elements) {
+  const int P = problem.ranks();
+  const AllgatherProblem blocks = region_blocks(problem, elements);
+  const AllgatherAlgorithm& exchange = cheapest_allgather(blocks, machine);
+  const auto rounds = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(P - 1)));
+  Cost cost;
+  for (int r = 0; r < P; ++r)
+    cost.raise_to(exchange.sent(blocks, r) + Traffic{rounds, static_cast<std::size_t>(P - 1) * length_bytes});
+  cost.communication_seconds = exchange.seconds(blocks, machine);
+  for (int have = 1; have < P; have *= 2)
+    cost.communication_seconds +=
+        machine.exchange_seconds(static_cast<std::size_t>(std::min(have, P - have)) * length_bytes);
+  cost.arithmetic_seconds = machine.memory_seconds(4 * static_cast<double>(blocks.total_bytes()));  // copied twice
+  return cost;
+}
+
+}  // namespace dsop::sparse

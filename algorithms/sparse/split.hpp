@@ -1,0 +1,111 @@
+// The step with which several algorithms begin: the vector's regions are shared out among ranks, and everybody gets
+// what the others hold of its own.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+
+#include "patterns/all_to_all.hpp"
+#include "patterns/blocks.hpp"
+#include "sparse/expected.hpp"
+#include "sparse/room.hpp"
+#include "sparse/unknown_length.hpp"
+
+namespace dsop::sparse {
+
+using patterns::Blocks;
+
+inline Region region_of(const Blocks& blocks, int rank) {
+  return {blocks.offset(rank), blocks.size(rank)};
+}
+
+inline std::size_t largest_region(const SparseProblem& problem, int parts) {
+  return Blocks(problem.elements, parts).largest();
+}
+
+/// Room for the elements of one.
+inline std::size_t region_bytes(const SparseProblem& problem, int parts) {
+  return Room::bytes<std::byte>(largest_region(problem, parts) * bytes_of(problem.type));
+}
+
+inline std::size_t most_sent_bytes(const SparseProblem& problem, int parts) {
+  return packed_parts_bytes(problem.elements, problem.largest_nonzeros(), problem.type, parts);
+}
+
+inline std::size_t most_received_bytes(const SparseProblem& problem, int parts) {
+  return static_cast<std::size_t>(parts) *
+         packed_bytes(largest_region(problem, parts), problem.largest_nonzeros(), problem.type);
+}
+
+inline std::size_t split_bytes(const SparseProblem& problem, int parts) {
+  const auto ranks = static_cast<std::size_t>(parts);
+  return Room::bytes<Stream<double>>(ranks) + 2 * Room::bytes<std::size_t>(ranks + 1) +
+         Room::bytes<std::byte>(most_sent_bytes(problem, parts)) +
+         Room::bytes<std::byte>(most_received_bytes(problem, parts));
+}
+
+/// What all ranks of `transport`, some or all of the problem's, hold of this rank's region, in the order of ranks.
+/// Takes split_bytes() of `room`.
+template <class T>
+std::span<Stream<T>> split(Transport& transport, const SparseProblem& problem, const Stream<T>& own, Room room) {
+  const int P = transport.size();
+  const int r = transport.rank();
+  const Blocks blocks(problem.elements, P);
+  const auto ranks = static_cast<std::size_t>(P);
+  const std::span<Stream<T>> parts = room.take<Stream<T>>(ranks);
+  const std::span<std::size_t> sent_bounds = room.take<std::size_t>(ranks + 1);
+  const std::span<std::size_t> received_bounds = room.take<std::size_t>(ranks + 1);
+  const std::span<std::byte> sent = room.take<std::byte>(most_sent_bytes(problem, P));
+  const std::span<std::byte> received = room.take<std::byte>(most_received_bytes(problem, P));
+
+  sent_bounds[0] = received_bounds[0] = 0;
+  const auto length = [](std::span<std::size_t> bounds, int q) {
+    return bounds.subspan(static_cast<std::size_t>(q) + 1, 1);
+  };
+  for (int q = 0; q < P; ++q) length(sent_bounds, q)[0] = packed_bytes(own, region_of(blocks, q));
+  length(received_bounds, r)[0] = length(sent_bounds, r)[0];
+  patterns::staggered_all_to_all(
+      transport, [&](int q) { return length(sent_bounds, q); }, [&](int q) { return length(received_bounds, q); });
+  std::partial_sum(sent_bounds.begin(), sent_bounds.end(), sent_bounds.begin());
+  std::partial_sum(received_bounds.begin(), received_bounds.end(), received_bounds.begin());
+  if (received_bounds.back() > received.size()) refuse_length(received_bounds.back(), received.size());
+
+  const auto message = [](std::span<std::byte> all, std::span<const std::size_t> bounds, int q) {
+    const std::size_t first = bounds[static_cast<std::size_t>(q)];
+    return all.subspan(first, bounds[static_cast<std::size_t>(q) + 1] - first);
+  };
+  pack(own, region_of(blocks, r), message(received, received_bounds, r));
+  patterns::staggered_all_to_all(
+      transport, [&](int q) { return pack(own, region_of(blocks, q), message(sent, sent_bounds, q)); },
+      [&](int q) { return message(received, received_bounds, q); });
+  for (int q = 0; q < P; ++q)
+    parts[static_cast<std::size_t>(q)] = unpack<T>(message(received, received_bounds, q), region_of(blocks, r));
+  return parts;
+}
+
+/// What a rank holds of a region, as expected.
+inline std::size_t expected_part(const SparseProblem& problem, int parts) {
+  return whole(problem.expected_union(1) / parts);
+}
+
+/// Elements that are not zero in the sum of a region, as expected.
+inline std::size_t expected_in_region(const SparseProblem& problem) {
+  return whole(problem.expected_union(problem.ranks()) / problem.ranks());
+}
+
+/// Two rounds of P - 1 messages: of lengths, and of what all P that take part hold of the region.
+inline Cost split_cost(const SparseProblem& problem, const Machine& machine, int P) {
+  if (P == 1) return {};
+  const auto others = static_cast<std::size_t>(P - 1);
+  const std::size_t bytes = others * packed_bytes(largest_region(problem, P), expected_part(problem, P), problem.type);
+  Cost cost;
+  cost.messages = 2 * others;
+  cost.bytes = others * length_bytes + bytes;
+  cost.flops = P * static_cast<double>(expected_part(problem, P));
+  cost.communication_seconds =
+      machine.message_seconds(others * length_bytes, others) + machine.message_seconds(bytes, others);
+  cost.arithmetic_seconds = summing_seconds(machine, cost.flops, problem.type);
+  return cost;
+}
+
+}  // namespace dsop::sparse

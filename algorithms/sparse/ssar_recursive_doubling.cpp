@@ -1,0 +1,111 @@
+// Recursive doubling of sparse vectors: Renggli, "SparCML: High-Performance Sparse Communication for Machine Learning"
+// (2017), section 3.3 (SSAR_Recursive_double).
+//
+//   For each dimension of the hypercube: swap the sums so far with the partner across it, and add.
+//
+// Both partners add in the order of their ranks, so their bits are the same. A sum becomes dense on its way where it is
+// smaller so. Cost, k elements of each rank: log2 P messages, each with another that tells its length; 2 k log2 P words
+// if all indices are the same, 2 k (P-1) if none are; otherwise one message with the whole sum more.
+#include <algorithm>
+#include <vector>
+
+#include "patterns/hypercube.hpp"
+#include "sparse/expected.hpp"
+#include "sparse/room.hpp"
+#include "sparse/unknown_length.hpp"
+
+namespace dsop::sparse {
+namespace {
+
+using patterns::Hypercube;
+
+// No message is longer.
+std::size_t longest_bytes(const SparseProblem& problem) {
+  return packed_bytes(problem.elements, problem.total_nonzeros(), problem.type);
+}
+
+template <class T>
+void run(SparseCall<T>& call) {
+  Transport& transport = call.transport;
+  const Hypercube cube(transport.rank(), transport.size());
+  const Region all{0, call.own.dimension};
+  const std::size_t bytes = longest_bytes(call.plan.problem);
+  Room room(call.workspace);
+  const std::span<std::byte> received = room.take<std::byte>(bytes);
+  const std::span<std::byte> x = room.take<std::byte>(bytes);
+
+  std::span<const std::byte> packed = pack(call.own, all, x);
+  if (cube.is_extra()) {
+    transport.send(packed, cube.proxy());
+    call.sum = copy(unpack<T>(receive_with_length(transport, received, cube.proxy()), all), call.result);
+    return;
+  }
+  if (cube.has_extra()) {
+    const std::size_t k = call.plan.problem.nonzeros[static_cast<std::size_t>(cube.extra())];
+    const std::span<std::byte> y = received.first(packed_bytes<T>(all.size, k));
+    transport.recv(y, cube.extra());
+    call.sum = sum(call.own, unpack<T>(y, all), call.result);
+    packed = pack(call.sum, all, x);
+  }
+  for (int distance = 1; distance < cube.corners; distance *= 2) {
+    const int partner = cube.rank ^ distance;
+    const Stream<T> mine = unpack<T>(packed, all);
+    const Stream<T> theirs = unpack<T>(swap_with_length(transport, packed, received, partner), all);
+    call.sum = cube.rank < partner ? sum(mine, theirs, call.result) : sum(theirs, mine, call.result);
+    packed = pack(call.sum, all, x);
+  }
+  if (cube.has_extra()) send_with_length(transport, packed, cube.extra());
+}
+
+Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
+  const std::size_t N = problem.elements;
+  const Hypercube cube(0, problem.ranks());
+  const auto corners = static_cast<std::size_t>(cube.corners);
+  const auto extras = static_cast<std::size_t>(cube.ranks) - corners;
+  const std::size_t k = whole(problem.expected_union(1));
+  const auto bytes = [&](std::size_t elements) { return packed_bytes(N, elements, problem.type); };
+  const auto add = [&](std::size_t left, std::size_t right, std::size_t ranks) {
+    return elements_of_sum(left, right, problem.expected_union(static_cast<int>(ranks)), N, problem.type);
+  };
+
+  Cost cost;
+  std::vector<std::size_t> sums(corners, k);  // of groups of corners with their extras
+  std::vector<Traffic> sent(corners);
+  if (extras > 0) {
+    std::fill_n(sums.begin(), extras, add(k, k, 2));
+    cost.flops += static_cast<double>(k);
+    cost.communication_seconds += machine.message_seconds(bytes(k));
+  }
+  for (std::size_t distance = 1; distance < corners; distance *= 2) {
+    for (std::size_t r = 0; r < corners; ++r) sent[r] = sent[r] + Traffic{2, length_bytes + bytes(sums[r / distance])};
+    cost.communication_seconds += machine.exchange_seconds(length_bytes + bytes(sums[0]), 2);
+    cost.flops += 2 * stored(sums[0], N);
+    for (std::size_t group = 0; group < corners / (2 * distance); ++group) {
+      const std::size_t first = 2 * distance * group;
+      const std::size_t with_extra = std::clamp(extras, first, first + 2 * distance) - first;
+      sums[group] = add(sums[2 * group], sums[2 * group + 1], 2 * distance + with_extra);
+    }
+  }
+  for (std::size_t r = 0; r < corners; ++r)
+    cost.raise_to(r < extras ? sent[r] + Traffic{2, length_bytes + bytes(sums[0])} : sent[r]);
+  if (extras > 0) cost.communication_seconds += machine.message_seconds(length_bytes + bytes(sums[0]), 2);
+  cost.arithmetic_seconds = summing_seconds(machine, cost.flops, problem.type);
+  return cost;
+}
+
+std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
+  return 2 * Room::bytes<std::byte>(longest_bytes(problem));
+}
+
+}  // namespace
+
+SparseAlgorithm ssar_recursive_doubling() {
+  return {.name = "ssar-recursive-doubling",
+          .summary = "sums swapped across each dimension of a hypercube; for little data and much overlap",
+          .source = "Renggli 2017 (SparCML), section 3.3",
+          .cost = cost,
+          .workspace_bytes = workspace_bytes,
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::sparse

@@ -1,0 +1,57 @@
+// Split and sparse allgather: Renggli, "SparCML: High-Performance Sparse Communication for Machine Learning" (2017),
+// section 3.3 (SSAR_Split_allgather).
+//
+//   1. Split: every rank gets what all hold of its region of N/P elements, and adds it in the order of ranks.
+//   2. Sparse allgather: everybody gets the sums of all regions, as many bytes of each as there are.
+//
+// A region's sum is dense where its parts together are larger than that. Cost, k elements of each rank: 2 (P-1)
+// messages, half of them lengths, log2 P with lengths and the allgather's; 2 k (P-1)/P words in step 1, and in step 2
+// as many if all indices are the same, 2 k (P-1) if none are.
+#include "sparse/gather_regions.hpp"
+
+namespace dsop::sparse {
+namespace {
+
+// Elements of a region's sum, as expected: dense where the parts may be too many, whatever they have in common.
+std::size_t expected_elements(const SparseProblem& problem) {
+  const std::size_t in_parts = problem.nonzeros.size() * expected_part(problem, problem.ranks());
+  return in_parts > most_indices(largest_region(problem, problem.ranks()), problem.type) ? Sparsity::dense
+                                                                                         : expected_in_region(problem);
+}
+
+AllgatherProblem blocks(const SparseProblem& problem, double) {
+  return region_blocks(problem, expected_elements(problem));
+}
+
+template <class T>
+void run(SparseCall<T>& call) {
+  const SparseProblem& problem = call.plan.problem;
+  Room room(call.workspace);
+  const std::span<T> memory = room.take<T>(largest_region(problem, problem.ranks()));
+  const Stream<T> own_region = sum_all(split(call.transport, problem, call.own, room), memory);
+  gather_regions(call, own_region, room);
+}
+
+Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
+  return one_after_the_other(split_cost(problem, machine, problem.ranks()),
+                             gather_regions_cost(problem, machine, expected_elements(problem)));
+}
+
+std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
+  return region_bytes(problem, problem.ranks()) +
+         std::max(split_bytes(problem, problem.ranks()), gather_regions_bytes(problem));
+}
+
+}  // namespace
+
+SparseAlgorithm ssar_split_allgather() {
+  return {.name = "ssar-split-allgather",
+          .summary = "everybody sums a region, then sparse allgather of the sums; for sums that stay sparse",
+          .source = "Renggli 2017 (SparCML), section 3.3",
+          .cost = cost,
+          .blocks = blocks,
+          .workspace_bytes = workspace_bytes,
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::sparse

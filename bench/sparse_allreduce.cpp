@@ -1,0 +1,226 @@
+#include "sparse_allreduce.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+#include <numeric>
+
+#include <dsop/counting.hpp>
+#include <dsop/errors.hpp>
+#include <dsop/sparse_allreduce.hpp>
+
+#include "collect.hpp"
+#include "host.hpp"
+#include "launch/launch.hpp"
+#include "memory.hpp"
+#include "output.hpp"
+#include "progress.hpp"
+#include "sparse/algorithm.hpp"
+#include "version.hpp"
+
+namespace dsop::bench {
+namespace {
+
+const std::string base = "dense-ring";
+
+struct Row {
+  std::string algorithm;  // as asked for
+  std::string used;
+  SparsePlan plan;
+  double density;
+  std::size_t result_elements;  // that are stored, of the rank's sum
+  bool result_dense;
+  std::optional<Traffic> busiest;    // none if messages can't be counted
+  std::optional<std::size_t> wrong;  // elements, over all ranks
+  Samples samples;
+};
+
+std::vector<std::string> expand_all(Transport& transport, const std::vector<std::string>& names) {
+  SparseProblem any{.elements = 1, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
+  any.native_collectives = transport.has_native_collectives();
+  std::vector<std::string> expanded;
+  for (const std::string& name : names) {
+    if (name != "all") {
+      make_sparse_plan(any, transport.default_machine(), name);  // refuses what is unknown or can't run here
+      expanded.push_back(name);
+      continue;
+    }
+    for (const SparseAlgorithm& algorithm : sparse_algorithms())
+      if (algorithm.unsupported(algorithm, any).empty()) expanded.push_back(algorithm.name);
+  }
+  return expanded;
+}
+
+// Elements that differ from a plain sum over all ranks' vectors, whole numbers, with ==.
+template <class T>
+std::size_t count_wrong(int ranks, const SparseVectorView<T>& sum, double density, Distribution distribution) {
+  std::vector<T> difference(sum.dimension);
+  sparse::expand<T>(sum, difference);
+  for (int r = 0; r < ranks; ++r)
+    sparse::add_scaled<T>(difference, T{-1}, SparseVector<T>(r, sum.dimension, density, distribution).view());
+  return sparse::count_nonzeros<T>(difference);
+}
+
+template <class T>
+std::vector<Row> measure_sums(Transport& transport, std::size_t size, double density,
+                              const std::vector<std::string>& algorithms, const SparseBenchOptions& options,
+                              const std::function<void(const std::string&)>& progress) {
+  const auto ranks = static_cast<std::size_t>(transport.size());
+  const auto bound = static_cast<std::size_t>(static_cast<double>(size) * std::min(1.0, 2 * density));
+  check_memory(transport, 6 * size * sizeof(T) + ranks * bound * (sizeof(T) + sizeof(sparse::Index)));
+  std::optional<SparseVector<T>> own;
+  launch::on_all_ranks(transport, [&] { own.emplace(transport.rank(), size, density, options.distribution); });
+  SparseProblem problem{.elements = size, .type = data_type<T>};
+  problem.nonzeros = of_all_ranks(transport, own->view().indices.size());
+  problem.native_collectives = transport.has_native_collectives();
+
+  CountingTransport counted(transport);
+  std::vector<Row> rows;
+  std::vector<Contender> contenders;
+  for (const std::string& algorithm : algorithms) {
+    progress(algorithm + ", first call");
+    const auto call = [&counted, &own, &options, algorithm] {
+      return sparse_allreduce<T>(counted, own->view(), {.algorithm = algorithm, .machine = options.machine});
+    };
+    if (simulation_facts().is_null()) static_cast<void>(call());  // touches memory and makes connections
+    const Traffic before = counted.payload();
+    const SparseSum<T> result = call();
+    const Traffic after = counted.payload();
+    Row row{algorithm,
+            result.algorithm,
+            make_sparse_plan(problem, options.machine.value_or(transport.default_machine()), algorithm),
+            density,
+            result.sum.values.size(),
+            result.sum.dense(),
+            {},
+            {},
+            {}};
+    if (!row.plan.algorithm->native())
+      row.busiest = Traffic{largest_of_all_ranks(transport, after.messages - before.messages),
+                            largest_of_all_ranks(transport, after.bytes - before.bytes)};
+    if (options.verify) {
+      const std::vector<std::size_t> wrong =
+          of_all_ranks(transport, count_wrong<T>(transport.size(), result.sum, density, options.distribution));
+      row.wrong = std::accumulate(wrong.begin(), wrong.end(), std::size_t{0});
+    }
+    rows.push_back(std::move(row));
+    contenders.push_back({algorithm, [call] { static_cast<void>(call()); }});
+  }
+  std::vector<Samples> samples = time_in_turns(transport, contenders, options.protocol, progress);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].samples = std::move(samples[i]);
+  return rows;
+}
+
+void print_head(const Transport& transport, const SparseBenchOptions& options) {
+  std::cout
+      << "# dsop-bench " << version << " sparse-allreduce, " << name(options.type) << ", elements "
+      << name(options.distribution) << ", " << ranks_and_cores(transport) << '\n'
+      << "# k: elements of the rank with the most; result: elements stored of the sum, s sparse or d dense\n"
+      << "# median over iterations of the slowest rank's time; sent and msgs: the busiest rank's\n"
+      << "# predicted: by the algorithm's cost formula, for the machine planned for and indices by chance\n"
+      << "# x base: how many times faster than " << base << " in this run\n"
+      << "#     size        k  ranks  algorithm                 median(us)  predicted(us)     result       sent(B) "
+         "  msgs   x base   #wrong\n"
+      << std::flush;
+}
+
+template <class Number>
+std::string text_of(const std::optional<Number>& number) {
+  return number ? std::to_string(*number) : "-";
+}
+
+void print_rows(const std::vector<Row>& rows) {
+  const auto base_row = std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.algorithm == base; });
+  for (const Row& row : rows) {
+    const double middle = median(row.samples.observations());
+    std::cout << std::setw(10) << row.plan.problem.elements << std::setw(9) << row.plan.problem.largest_nonzeros()
+              << std::setw(7) << row.plan.problem.ranks() << "  " << std::left << std::setw(24) << row.algorithm
+              << std::right << std::fixed << std::setprecision(1) << std::setw(12) << middle * 1e6 << std::setw(15)
+              << row.plan.cost().seconds() * 1e6 << std::setw(11) << row.result_elements
+              << (row.result_dense ? 'd' : 's') << std::setw(13)
+              << (row.busiest ? std::to_string(row.busiest->bytes) : "-") << std::setw(7)
+              << (row.busiest ? std::to_string(row.busiest->messages) : "-") << std::setprecision(2) << std::setw(9);
+    if (base_row != rows.end())
+      std::cout << median(base_row->samples.observations()) / middle;
+    else
+      std::cout << '-';
+    std::cout << std::setw(9) << text_of(row.wrong) << '\n';
+  }
+  for (const Row& row : rows)
+    if (row.algorithm == "auto") std::cout << "# auto used " << row.used << ": " << row.plan.reason << '\n';
+  std::cout << std::flush;
+}
+
+void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBenchOptions& options,
+                const Transport& transport, const nlohmann::ordered_json& host) {
+  for (const Row& row : rows)
+    for (std::size_t repetition = 0; repetition < row.samples.seconds.size(); ++repetition) {
+      const Interval interval = row.samples.interval(repetition);
+      nlohmann::ordered_json json{
+          {"family", "sparse-allreduce"},
+          {"algorithm", row.algorithm},
+          {"size", row.plan.problem.elements},
+          {"density", row.density},
+          {"distribution", name(options.distribution)},
+          {"nonzeros", row.plan.problem.largest_nonzeros()},
+          {"ranks", row.plan.problem.ranks()},
+          {"dtype", name(row.plan.problem.type)},
+          {"transport", transport.name()},
+          {"result_elements", row.result_elements},
+          {"result_form", row.result_dense ? "dense" : "sparse"},
+          {"bytes_sent", nullptr},
+          {"messages_sent", nullptr},
+          {"formula_bytes", row.plan.cost().bytes},
+          {"wrong", nullptr},
+          {"used", row.used},
+          {"predicted_seconds", row.plan.cost().seconds()},
+          {"repetition", static_cast<std::size_t>(row.samples.first_repetition) + repetition},
+          {"seconds", row.samples.seconds[repetition]},
+          {"median_interval",
+           {{"low", interval.low}, {"high", interval.high}, {"look_confidence", row.samples.look_confidence}}},
+          {"host", host},
+      };
+      if (row.busiest) json["bytes_sent"] = row.busiest->bytes;
+      if (row.busiest) json["messages_sent"] = row.busiest->messages;
+      if (row.wrong) json["wrong"] = *row.wrong;
+      out << json.dump() << '\n';
+    }
+  out << std::flush;
+}
+
+}  // namespace
+
+void benchmark_sparse_allreduce(Transport& transport, const SparseBenchOptions& options) {
+  const bool speaks = transport.rank() == 0;
+  const nlohmann::ordered_json simulation = simulation_facts();
+  if (!simulation.is_null() && simulation.at("folded"))
+    throw ArgumentError("sparse-allreduce: what is sent depends on data, which is there with --real alone");
+  RowsFile file;
+  std::vector<std::string> algorithms;
+  launch::on_all_ranks(transport, [&] {
+    if (speaks) file.open(options.out);
+    algorithms = expand_all(transport, options.algorithms);
+  });
+  const nlohmann::ordered_json host = host_facts();
+  if (speaks) print_head(transport, options);
+  std::size_t wrong = 0;
+  ProgressLine progress(speaks);
+  for (const std::size_t size : options.sizes)
+    for (const double density : options.densities) {
+      const auto show = [&](const std::string& what) {
+        progress.show(std::to_string(size) + " elements, density " + std::to_string(density) + ": " + what);
+      };
+      const auto measure_type = options.type == DataType::f32 ? measure_sums<float> : measure_sums<double>;
+      const std::vector<Row> rows = measure_type(transport, size, density, algorithms, options, show);
+      for (const Row& row : rows) wrong += row.wrong.value_or(0);
+      if (!speaks) continue;
+      progress.clear();
+      print_rows(rows);
+      file.append([&](std::ostream& out) { write_rows(out, rows, options, transport, host); });
+    }
+  launch::on_all_ranks(transport, [&] {
+    if (wrong > 0) throw Error(std::to_string(wrong) + " elements are wrong");
+  });
+}
+
+}  // namespace dsop::bench

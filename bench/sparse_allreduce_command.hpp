@@ -1,0 +1,46 @@
+// The command line of dsop-bench sparse-allreduce.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "command_options.hpp"
+#include "sparse_allreduce.hpp"
+
+namespace dsop::bench {
+
+class SparseAllreduceCommand {
+ public:
+  void add_to(CLI::App* command) {
+    command->add_option("--size", sizes_, "Elements N: a list, or first:last:step")->capture_default_str();
+    command->add_option("--density", densities_, "Share of them that a rank has: a list")->capture_default_str();
+    command->add_option("--distribution", distribution_, "Where they are")
+        ->check(CLI::IsMember(distribution_names))
+        ->capture_default_str();
+    command->add_option("--algorithm", algorithms_, "all, auto, or a list of names")->capture_default_str();
+    add_type(command, type_, options_.protocol);
+    add_protocol(command, options_.protocol, options_.verify, options_.out);
+  }
+
+  /// As they stand on the command line. Throws Error naming an option that can't be read.
+  SparseBenchOptions options() const {
+    SparseBenchOptions options = options_;
+    options.sizes = parse_numbers("--size", sizes_);
+    options.densities = parse_shares("--density", densities_);
+    options.distribution =
+        static_cast<Distribution>(std::ranges::find(distribution_names, distribution_) - distribution_names.begin());
+    options.algorithms = split(algorithms_, ',');
+    options.type = type_ == "f64" ? DataType::f64 : DataType::f32;
+    return options;
+  }
+
+ private:
+  std::string sizes_ = "1000000";
+  std::string densities_ = "0.001,0.01,0.1";
+  std::string distribution_ = "uniform";
+  std::string algorithms_ = "all,auto";
+  std::string type_ = "f32";
+  SparseBenchOptions options_;
+};
+
+}  // namespace dsop::bench

@@ -1,0 +1,90 @@
+// The sum over all ranks of vectors of which most elements are zero: gradients without outer-product structure, as of
+// embeddings and convolutions. For MPI communicators include <dsop/mpi.hpp>, for ranks that are threads of one process
+// <dsop/threads.hpp>.
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <dsop/dsop.hpp>
+
+namespace dsop {
+
+struct SparseAlgorithm;
+
+/// What the indices of different ranks have in common: what chance makes of indices that are equally likely, all, none.
+enum class Overlap : unsigned char { uniform, full, none };
+
+/// A vector of `elements` to be summed over ranks, rank r holding nonzeros[r] of them.
+struct SparseProblem {
+  std::size_t elements = 0;                ///< N
+  std::vector<std::size_t> nonzeros = {};  ///< k of each rank; Sparsity::dense: all, without indices
+  DataType type = DataType::f32;
+  bool native_collectives = false;
+  Overlap overlap = Overlap::uniform;
+
+  int ranks() const { return static_cast<int>(nonzeros.size()); }
+  std::size_t total_nonzeros() const;
+  std::size_t largest_nonzeros() const;
+  /// How many elements are not zero in the sum of so many ranks, expected of k nonzeros each, k being the mean.
+  /// Uniform: N (1 - (1 - k/N)^ranks), what the sum of Renggli 2017, section 3.2.1, is in closed form.
+  double expected_union(int ranks) const;
+};
+
+/// A pure function of the problem and the machine, so every rank has the same one.
+struct SparsePlan {
+  const SparseAlgorithm* algorithm = nullptr;
+  double parameter = 0;     ///< the number that the algorithm leaves open
+  std::string reason = {};  ///< why this algorithm
+  SparseProblem problem = {};
+  const AllgatherAlgorithm* exchange = nullptr;  ///< null: the algorithm makes no allgather
+  std::size_t workspace_bytes = 0;
+  std::size_t result_bytes = 0;            ///< the most that the sum can take
+  std::vector<Candidate> candidates = {};  ///< as in Plan
+
+  const std::string& algorithm_name() const;
+  std::string algorithm_text() const;  ///< with its parameter: "dsar-early-switch(4)"
+  const Cost& cost() const;
+};
+
+/// Several lines: the problem, the choice and its reason, the predicted times of all, what can't serve and why.
+std::ostream& operator<<(std::ostream& out, const SparsePlan& plan);
+
+/// The plan for a problem, without communicating. `algorithm` is a name, perhaps with its number, or "auto": the least
+/// predicted time, of sparse and dense algorithms. Throws ArgumentError when the name is unknown (the text lists the
+/// known ones), when it can't serve, or when sizes overflow.
+SparsePlan make_sparse_plan(const SparseProblem& problem, const Machine& machine,
+                            const std::string& algorithm = "auto");
+
+/// How a sparse allreduce is made. Must be the same on all ranks.
+struct SparseAllreduceOptions {
+  std::string algorithm = "auto";                 ///< a name of the family "sparse", perhaps with its number, or "auto"
+  std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
+};
+
+/// The sum and its memory. All ranks have the same, of the same form: sparse where that is no larger, unless the
+/// algorithm makes it dense. Elements that cancel may stand in it as zeros.
+template <class T>
+struct SparseSum {
+  SparseVectorView<T> sum = {};      ///< lies in `memory`
+  std::unique_ptr<T[]> memory = {};  ///< of no more bytes than the vector takes dense
+  std::string algorithm = {};        ///< that made it, with its number
+};
+
+/// The sum of all ranks' vectors, the same bits on each. `own` may be sparse or dense, and its dimension (the same on
+/// all ranks) at most 2^32; a sparse one that is larger so than dense is treated as dense. All ranks of `communicator`
+/// must call it, in the same order as its other calls. Buffers are kept with the communicator; beside them and the
+/// result it allocates nothing once the ranks have agreed. Throws ArgumentError on every rank if any rank's arguments
+/// are wrong or the ranks disagree, TransportError if a rank is lost or a message malformed. Cost: a pass over the
+/// indices, two exchanges of fixed-size headers (log2 P messages each), and what the algorithm's formula says.
+template <class T>
+[[nodiscard]] SparseSum<T> sparse_allreduce(Communicator communicator,
+                                            const std::type_identity_t<SparseVectorView<T>>& own,
+                                            const SparseAllreduceOptions& options = {});
+
+}  // namespace dsop

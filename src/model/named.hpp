@@ -1,0 +1,42 @@
+// How algorithms are named with their parameters.
+#pragma once
+
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include <dsop/errors.hpp>
+
+#include "model/parameter.hpp"
+#include "model/registry.hpp"
+
+namespace dsop {
+
+/// An algorithm as a caller names it: "ring" or, with its parameter, "ring-pipelined(8)".
+template <class Algorithm>
+struct Named {
+  const Algorithm* algorithm = nullptr;
+  std::optional<double> parameter = std::nullopt;
+};
+
+/// Throws ArgumentError, listing the known names, if `text` does not name one of `known`, or if its number can't be
+/// read; `argument` is what the error calls it.
+template <class Algorithm>
+Named<Algorithm> parse_algorithm(const std::string& text, const std::string& argument,
+                                 const Registry<Algorithm>& known) {
+  const Algorithm* const algorithm = known.find(text.substr(0, text.find('(')));
+  if (algorithm == nullptr)
+    throw ArgumentError(argument + " is " + text + ", expected auto or one of " + known.names());
+  return {algorithm, number_in_brackets(argument, text, algorithm->parameter.name)};
+}
+
+/// "ring-pipelined(8)"; just the name where the algorithm leaves nothing open.
+template <class Algorithm>
+std::string algorithm_text(const Algorithm& algorithm, double parameter) {
+  if (algorithm.parameter.name.empty()) return algorithm.name;
+  std::ostringstream text;
+  text << algorithm.name << '(' << parameter << ')';
+  return text.str();
+}
+
+}  // namespace dsop

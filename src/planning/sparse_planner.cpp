@@ -1,0 +1,157 @@
+// Which sparse allreduce is cheapest: every algorithm's cost formula, evaluated and compared.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <optional>
+#include <sstream>
+
+#include <dsop/errors.hpp>
+#include <dsop/sparse_allreduce.hpp>
+
+#include "model/checked.hpp"
+#include "planning/print_candidates.hpp"
+#include "sparse/algorithm.hpp"
+#include "sparse/expected.hpp"
+
+namespace dsop {
+
+std::size_t SparseProblem::total_nonzeros() const {
+  return std::accumulate(nonzeros.begin(), nonzeros.end(), std::size_t{0},
+                         [this](std::size_t sum, std::size_t k) { return sum + std::min(k, elements); });
+}
+
+std::size_t SparseProblem::largest_nonzeros() const {
+  return *std::max_element(nonzeros.begin(), nonzeros.end());
+}
+
+double SparseProblem::expected_union(int of_ranks) const {
+  const auto N = static_cast<double>(elements);
+  const double k = static_cast<double>(total_nonzeros()) / ranks();
+  if (of_ranks == 1 || overlap == Overlap::full) return k;
+  if (overlap == Overlap::none || k == 0) return std::min(of_ranks * k, N);
+  return -N * std::expm1(of_ranks * std::log1p(-k / N));
+}
+
+const std::string& SparsePlan::algorithm_name() const {
+  return algorithm->name;
+}
+
+std::string SparsePlan::algorithm_text() const {
+  return dsop::algorithm_text(*algorithm, parameter);
+}
+
+const Cost& SparsePlan::cost() const {
+  return std::find_if(candidates.begin(), candidates.end(),
+                      [text = algorithm_text()](const Candidate& candidate) { return candidate.algorithm == text; })
+      ->cost;
+}
+
+std::ostream& operator<<(std::ostream& stream, const SparsePlan& plan) {
+  const SparseProblem& problem = plan.problem;
+  std::ostringstream out;
+  out << "sum of " << problem.ranks() << " vectors of " << problem.elements << ' ' << name(problem.type) << ", "
+      << problem.total_nonzeros() << " elements in all, " << sparse::whole(problem.expected_union(problem.ranks()))
+      << " expected in the sum\n"
+      << "uses " << plan.algorithm_text() << ": " << plan.reason << '\n'
+      << "workspace " << plan.workspace_bytes << " bytes a rank, result at most " << plan.result_bytes << '\n';
+  print_candidates(out, plan.candidates);
+  return stream << out.str();
+}
+
+namespace {
+
+using NamedSparse = Named<SparseAlgorithm>;
+
+Candidate evaluate(const SparseAlgorithm& algorithm, double parameter, const SparseProblem& problem,
+                   const Machine& machine) {
+  return {algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, problem, machine, parameter), {}};
+}
+
+// With the best of the parameter's values, or with the one that the caller named.
+Candidate evaluate_best(const SparseAlgorithm& algorithm, const NamedSparse& named, const SparseProblem& problem,
+                        const Machine& machine) {
+  std::string reason = algorithm.unsupported(algorithm, problem);
+  if (!reason.empty()) return {algorithm.name, 0, {}, std::move(reason)};
+  if (named.algorithm == &algorithm && named.parameter) return evaluate(algorithm, *named.parameter, problem, machine);
+  std::optional<Candidate> best;
+  for (const double value : algorithm.parameter.values(algorithm, problem)) {
+    Candidate candidate = evaluate(algorithm, value, problem, machine);
+    if (!best || candidate.cost.seconds() < best->cost.seconds()) best = std::move(candidate);
+  }
+  return *best;
+}
+
+struct Ranked {
+  const SparseAlgorithm* algorithm;
+  Candidate candidate;
+};
+
+// By predicted time; what runs inside the MPI library comes last, since its time is a guess.
+std::vector<Ranked> rank_all(const NamedSparse& named, const SparseProblem& problem, const Machine& machine) {
+  std::vector<Ranked> ranked;
+  for (const SparseAlgorithm& algorithm : sparse_algorithms())
+    ranked.push_back({&algorithm, evaluate_best(algorithm, named, problem, machine)});
+  std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& l, const Ranked& r) {
+    const bool possible = l.candidate.unsupported.empty();
+    if (possible != r.candidate.unsupported.empty()) return possible;
+    if (l.algorithm->native() != r.algorithm->native()) return r.algorithm->native();
+    return l.candidate.cost.seconds() < r.candidate.cost.seconds();
+  });
+  return ranked;
+}
+
+void check_can_serve(const NamedSparse& named, const SparseProblem& problem) {
+  const SparseAlgorithm& algorithm = *named.algorithm;
+  const std::string reason = algorithm.unsupported(algorithm, problem);
+  if (!reason.empty()) throw ArgumentError("algorithm " + algorithm.name + " can't be used: it " + reason);
+  if (!named.parameter) return;
+  const std::string expected = algorithm.parameter.expected(*named.parameter, algorithm, problem);
+  if (!expected.empty())
+    throw ArgumentError("algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected);
+}
+
+std::string why_first(const std::vector<Candidate>& candidates) {
+  const double least_seconds = candidates[0].cost.seconds();
+  if (!(least_seconds > 0)) return "nothing to do";
+  char times[32];
+  std::snprintf(times, sizeof times, "%.2f", candidates[1].cost.seconds() / least_seconds);
+  return std::string("least predicted time, ") + times + "x ahead of " + candidates[1].algorithm;
+}
+
+std::size_t most_result_bytes(const SparseProblem& problem, bool dense) {
+  const std::size_t total = problem.total_nonzeros();
+  if (dense || total > sparse::most_indices(problem.elements, problem.type))
+    return problem.elements * bytes_of(problem.type);
+  return total * (bytes_of(problem.type) + sizeof(sparse::Index));
+}
+
+}  // namespace
+
+SparsePlan make_sparse_plan(const SparseProblem& problem, const Machine& machine, const std::string& algorithm) {
+  if (problem.nonzeros.empty()) throw ArgumentError("problem.nonzeros is empty, expected one number a rank");
+  check_machine(machine);
+  checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
+
+  NamedSparse named;
+  if (algorithm != "auto") {
+    named = parse_algorithm(algorithm, "algorithm", sparse_algorithms());
+    check_can_serve(named, problem);
+  }
+  SparsePlan plan{.problem = problem};
+  for (auto& [ranked, candidate] : rank_all(named, problem, machine)) {
+    if (named.algorithm != nullptr ? ranked == named.algorithm : plan.candidates.empty()) {
+      plan.algorithm = ranked;
+      plan.parameter = candidate.parameter;
+    }
+    plan.candidates.push_back(std::move(candidate));
+  }
+  plan.reason = algorithm == "auto" ? why_first(plan.candidates) : "named by the caller";
+  if (plan.algorithm->blocks != nullptr)
+    plan.exchange = &cheapest_allgather(plan.algorithm->blocks(problem, plan.parameter), machine);
+  plan.workspace_bytes = plan.algorithm->workspace_bytes(*plan.algorithm, problem, plan.parameter);
+  plan.result_bytes = most_result_bytes(problem, plan.algorithm->makes_dense);
+  return plan;
+}
+
+}  // namespace dsop

@@ -1,0 +1,144 @@
+#include "sparse/wire.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+#include <dsop/errors.hpp>
+#include <dsop/problem.hpp>
+
+namespace dsop::sparse {
+namespace {
+
+constexpr std::uint32_t dsop_mark = 0x706f7364;  // "dsop" in memory
+
+struct Header {
+  std::uint32_t mark = dsop_mark;
+  std::uint8_t dense = 0;
+  std::uint8_t type = 0;
+  std::uint16_t zero = 0;
+  std::uint64_t first = 0;
+  std::uint64_t size = 0;
+  std::uint64_t count = 0;
+};
+static_assert(sizeof(Header) == packed_bytes<float>(0, 0));
+
+template <class Value, class Expected>
+[[noreturn]] void refuse(const char* what, const Value& value, const Expected& expected) {
+  std::ostringstream text;
+  text << "a sparse vector that was received is malformed: " << what << " is " << value << ", expected " << expected;
+  throw TransportError(text.str());
+}
+
+template <class Expected>
+void check(const char* what, std::uint64_t value, Expected expected) {
+  if (value != expected) refuse(what, value, expected);
+}
+
+[[noreturn]] void refuse_indices(std::span<const Index> indices, std::size_t size) {
+  for (std::size_t e = 0;; ++e) {
+    std::ostringstream what;
+    what << "index " << e << " of " << indices.size();
+    if (e > 0 && indices[e] <= indices[e - 1]) {
+      std::ostringstream expected;
+      expected << "more than the " << indices[e - 1] << " before it";
+      refuse(what.str().c_str(), indices[e], expected.str());
+    }
+    if (indices[e] >= size) {
+      std::ostringstream expected;
+      expected << "less than the region's " << size << " elements";
+      refuse(what.str().c_str(), indices[e], expected.str());
+    }
+  }
+}
+
+void check_indices(std::span<const Index> indices, std::size_t size) {
+  if (indices.empty()) return;
+  bool rising = true;
+  for (std::size_t e = 1; e < indices.size(); ++e) rising &= indices[e - 1] < indices[e];
+  if (!rising || indices.back() >= size) refuse_indices(indices, size);
+}
+
+template <class T>
+bool is_smaller_dense(const Stream<T>& part, Region region) {
+  return part.dense() || part.indices.size() > most_indices<T>(region.size);
+}
+
+}  // namespace
+
+template <class T>
+Stream<T> part(const Stream<T>& x, Region region) {
+  if (x.dense()) return {region.size, {}, x.values.subspan(region.first, region.size)};
+  const auto place_of = [&](std::size_t index) {
+    return static_cast<std::size_t>(std::lower_bound(x.indices.begin(), x.indices.end(), index) - x.indices.begin());
+  };
+  const std::size_t begin = place_of(region.first);
+  const std::size_t count = place_of(region.first + region.size) - begin;
+  return {region.size, x.indices.subspan(begin, count), x.values.subspan(begin, count)};
+}
+
+template <class T>
+std::size_t packed_bytes(const Stream<T>& x, Region region) {
+  const Stream<T> inside = part(x, region);
+  return packed_bytes<T>(region.size, inside.dense() ? Sparsity::dense : inside.indices.size());
+}
+
+template <class T>
+std::span<std::byte> pack(const Stream<T>& x, Region region, std::span<std::byte> to) {
+  const Stream<T> inside = part(x, region);
+  Header header{.type = static_cast<std::uint8_t>(data_type<T>), .first = region.first, .size = region.size};
+  T* const values = reinterpret_cast<T*>(to.data() + sizeof header);
+  if (is_smaller_dense(inside, region)) {
+    header.dense = 1;
+    header.count = region.size;
+    if (inside.dense()) {
+      std::copy(inside.values.begin(), inside.values.end(), values);
+    } else {
+      std::fill_n(values, region.size, T{0});
+      for (std::size_t e = 0; e < inside.indices.size(); ++e)
+        values[inside.indices[e] - region.first] = inside.values[e];
+    }
+  } else {
+    header.count = inside.indices.size();
+    std::copy(inside.values.begin(), inside.values.end(), values);
+    Index* const indices = reinterpret_cast<Index*>(values + header.count);
+    for (std::size_t e = 0; e < header.count; ++e) indices[e] = static_cast<Index>(inside.indices[e] - region.first);
+  }
+  std::memcpy(to.data(), &header, sizeof header);
+  return to.first(packed_bytes<T>(region.size, header.dense != 0 ? Sparsity::dense : header.count));
+}
+
+template <class T>
+Stream<T> unpack(std::span<const std::byte> from, Region region) {
+  Header header;
+  if (from.size() < sizeof header) refuse("its length", from.size(), "at least the 32 bytes of a header");
+  std::memcpy(&header, from.data(), sizeof header);
+  check("its mark", header.mark, dsop_mark);
+  check("what follows the type", header.zero, 0U);
+  if (header.dense > 1) refuse("its form", +header.dense, "0 (sparse) or 1 (dense)");
+  check("its type (0: f32, 1: f64)", header.type, static_cast<unsigned>(data_type<T>));
+  check("its first element", header.first, region.first);
+  check("its region's size", header.size, region.size);
+  if (header.dense != 0) check("the count of values in dense form", header.count, region.size);
+  if (header.dense == 0 && header.count > most_indices<T>(region.size))
+    refuse("the count of values in sparse form", header.count, most_indices<T>(region.size));
+  check("its length", from.size(),
+        packed_bytes<T>(region.size, header.dense != 0 ? Sparsity::dense : std::size_t{header.count}));
+
+  const T* const values = reinterpret_cast<const T*>(from.data() + sizeof header);
+  if (header.dense != 0) return {region.size, {}, {values, region.size}};
+  const std::span<const Index> indices(reinterpret_cast<const Index*>(values + header.count), header.count);
+  check_indices(indices, region.size);
+  return {region.size, indices, {values, header.count}};
+}
+
+template Stream<float> part(const Stream<float>&, Region);
+template Stream<double> part(const Stream<double>&, Region);
+template std::size_t packed_bytes(const Stream<float>&, Region);
+template std::size_t packed_bytes(const Stream<double>&, Region);
+template std::span<std::byte> pack(const Stream<float>&, Region, std::span<std::byte>);
+template std::span<std::byte> pack(const Stream<double>&, Region, std::span<std::byte>);
+template Stream<float> unpack(std::span<const std::byte>, Region);
+template Stream<double> unpack(std::span<const std::byte>, Region);
+
+}  // namespace dsop::sparse

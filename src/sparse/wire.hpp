@@ -1,0 +1,51 @@
+// How a vector, or a region of it, travels: a header that says what it is, the values, the indices.
+//
+//   bytes  0 ..  3  the mark "dsop"      8 .. 15  first element of the region
+//              4    0 sparse, 1 dense   16 .. 23  elements of the region
+//              5    0 f32, 1 f64        24 .. 31  values that follow
+//         6 ..  7  zero
+//
+// Indices are counted from the region's first element, so that 32 bits serve vectors of any length.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "sparse/stream.hpp"
+
+namespace dsop::sparse {
+
+/// Elements first .. first + size - 1 of a vector.
+struct Region {
+  std::size_t first = 0;
+  std::size_t size = 0;
+};
+
+/// What a region travels in if `elements` of it are stored, or Sparsity::dense; a multiple of 8. Sparse where that is
+/// no larger.
+template <class T>
+constexpr std::size_t packed_bytes(std::size_t size, std::size_t elements) {
+  constexpr std::size_t header_bytes = 32;
+  const std::size_t bytes =
+      elements <= most_indices<T>(size) ? elements * (sizeof(T) + sizeof(Index)) : size * sizeof(T);
+  return header_bytes + (bytes + 7) / 8 * 8;
+}
+
+/// What the region of x holds, its indices still counted from the beginning of x.
+template <class T>
+Stream<T> part(const Stream<T>& x, Region region);
+
+template <class T>
+std::size_t packed_bytes(const Stream<T>& x, Region region);
+
+/// Writes the region of x to the beginning of `to`, which is aligned for size_t, and returns its packed_bytes().
+template <class T>
+std::span<std::byte> pack(const Stream<T>& x, Region region, std::span<std::byte> to);
+
+/// A view of what was packed; indices are counted from the region's first element. Throws TransportError naming what is
+/// wrong if these bytes are not the region: truncated, another type or region, an impossible count, or indices that do
+/// not rise or lie outside. Cost: a pass over the indices.
+template <class T>
+Stream<T> unpack(std::span<const std::byte> from, Region region);
+
+}  // namespace dsop::sparse

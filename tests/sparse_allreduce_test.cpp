@@ -1,0 +1,236 @@
+// Every sparse allreduce: the sum, its bits, its messages, its choice, and what is said about bad calls.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <mutex>
+#include <sstream>
+
+#include <dsop/counting.hpp>
+
+#include "sparse_allreduce_cases.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+template <class T>
+std::vector<std::byte> bytes_of(const SparseSum<T>& result) {
+  const auto values = std::as_bytes(result.sum.values);
+  const auto indices = std::as_bytes(result.sum.indices);
+  std::vector<std::byte> bytes(values.begin(), values.end());
+  bytes.insert(bytes.end(), indices.begin(), indices.end());
+  return bytes;
+}
+
+// The largest numbers over ranks of what an algorithm sends when its plan expects the overlap that there is.
+Cost count(int P, const SparseCase& c, const std::string& algorithm, Overlap overlap, Failures& failures) {
+  const SparseProblem problem{.elements = c.dimension,
+                              .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), c.nonzeros),
+                              .overlap = overlap};
+  const SparsePlan plan = make_sparse_plan(problem, Machine{}, algorithm);
+  std::vector<float> expected(c.dimension);
+  for (int q = 0; q < P; ++q) SparseInput<float>(c, q, P).add_to(expected);
+  Cost busiest;
+  std::mutex mutex;
+  run_on_threads(P, [&](Transport& threads) {
+    CountingTransport transport(threads);
+    const SparseInput<float> own(c, transport.rank(), P);
+    std::vector<float> result((plan.result_bytes + 3) / 4);
+    std::vector<std::byte> workspace(plan.workspace_bytes);
+    AllgatherProblem blocks{std::vector<std::size_t>(static_cast<std::size_t>(P) + 1)};
+    SparseCall<float> call{transport, plan, own.view(), result, workspace, blocks};
+    plan.algorithm->run(call);
+    const std::lock_guard lock(mutex);
+    busiest.raise_to(transport.payload());
+    failures.check(in_full(call.sum) == expected, algorithm + " is wrong");
+  });
+  return busiest;
+}
+
+}  // namespace
+
+TEST_CASE("every sparse allreduce is exact", "[sparse]") {
+  const int P = GENERATE(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
+  INFO("P = " << P);
+  CHECK(failures_on_threads(P, check_sparse_sums<float>) == "");
+  if (P % 3 == 2) CHECK(failures_on_threads(P, check_sparse_sums<double>) == "");
+}
+
+TEST_CASE("every sparse allreduce gives the same bits on all ranks and in the next run", "[sparse][bits]") {
+  const int P = GENERATE(2, 3, 5, 8, 13);
+  for (const SparseCase& c : {SparseCase{1000, 30, Spread::uniform}, SparseCase{1000, 300, Spread::uniform},
+                              SparseCase{700, 60, Spread::clustered}, SparseCase{601, 20, Spread::unequal}})
+    for (const std::string& algorithm : sparse_names(P)) {
+      std::vector<std::vector<std::byte>> results(2 * static_cast<std::size_t>(P));
+      run_on_threads(P, [&](Transport& transport) {
+        const int r = transport.rank();
+        SparseInput<float> own(c, r, P);
+        for (float& value : own.values()) value = std::sin(value + static_cast<float>(r));
+        for (const std::size_t again : {0UL, 1UL})
+          results[2 * static_cast<std::size_t>(r) + again] =
+              bytes_of(sparse_allreduce<float>(transport, own.view(), {.algorithm = algorithm}));
+      });
+      INFO(algorithm << ", P = " << P << ", " << c.text());
+      for (const std::vector<std::byte>& result : results) REQUIRE(result == results[0]);
+    }
+}
+
+TEST_CASE("every sparse allreduce sends the messages and bytes that its formula states", "[sparse]") {
+  const int P = GENERATE(2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
+  const std::size_t k = 4 * static_cast<std::size_t>(P);
+  struct Job {
+    SparseCase c;
+    Overlap overlap;
+  };
+  for (const Job& job : {Job{{64 * k, k, Spread::same}, Overlap::full}, Job{{64 * k, k, Spread::apart}, Overlap::none},
+                         Job{{4 * k, k, Spread::same}, Overlap::full}, Job{{3 * k, k, Spread::same}, Overlap::full},
+                         Job{{20 * k, k, Spread::apart}, Overlap::none}})
+    for (const std::string& algorithm : sparse_names(P)) {
+      Failures failures;
+      const Cost counted = count(P, job.c, algorithm, job.overlap, failures);
+      const SparseProblem problem{.elements = job.c.dimension,
+                                  .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), k),
+                                  .overlap = job.overlap};
+      const Cost stated = make_sparse_plan(problem, Machine{}, algorithm).cost();
+      INFO(algorithm << ", P = " << P << ", " << job.c.text());
+      CHECK(failures.text() == "");
+      CHECK(counted.messages == stated.messages);
+      CHECK(counted.bytes == stated.bytes);
+    }
+}
+
+TEST_CASE("the volumes of sparse allreduces are those of the papers", "[sparse]") {
+  for (const int P : {2, 4, 8, 16}) {
+    INFO("P = " << P);
+    const auto ranks = static_cast<std::size_t>(P);
+    const std::size_t k = 64 * ranks;
+    const std::size_t N = 64 * k;
+    Failures failures;
+    // Without the 32 bytes of each header, and without lengths.
+    const auto words = [&](const std::string& algorithm, Overlap overlap, std::size_t headers, std::size_t lengths) {
+      const SparseCase c{N, k, overlap == Overlap::full ? Spread::same : Spread::apart};
+      return (count(P, c, algorithm, overlap, failures).bytes - 32 * headers - 8 * lengths) / sizeof(float);
+    };
+    const std::size_t others = ranks - 1;
+    const auto rounds = static_cast<std::size_t>(std::log2(P));
+    CHECK(words("allgather", Overlap::none, others, 0) == 2 * k * others);
+    CHECK(words("ssar-recursive-doubling", Overlap::full, rounds, rounds) == 2 * k * rounds);
+    CHECK(words("ssar-recursive-doubling", Overlap::none, rounds, rounds) == 2 * k * others);
+    CHECK(words("ssar-split-allgather", Overlap::full, 2 * others, 2 * others) == 4 * k * others / ranks);
+    CHECK(words("ssar-split-allgather", Overlap::none, 2 * others, 2 * others) ==
+          2 * k * others / ranks + 2 * k * others);
+    CHECK(words("dsar-split-allgather", Overlap::full, others, others) == 2 * k * others / ranks + N * others / ranks);
+    CHECK(failures.text() == "");
+  }
+}
+
+TEST_CASE("the union that chance makes of the ranks' indices", "[sparse]") {
+  const auto expected = [](std::size_t N, std::size_t k, int P, Overlap overlap = Overlap::uniform) {
+    const SparseProblem problem{
+        .elements = N, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), k), .overlap = overlap};
+    return problem.expected_union(P);
+  };
+  CHECK(expected(1000, 10, 1) == Approx(10));
+  CHECK(expected(1000, 10, 2) == Approx(19.9));  // 1000 (1 - 0.99^2)
+  CHECK(expected(1000, 500, 3) == Approx(875));
+  CHECK(expected(1000, 1000, 3) == 1000);
+  CHECK(expected(1000, 0, 3) == 0);
+  CHECK(expected(0, 0, 3) == 0);
+  CHECK(expected(1000, 10, 3, Overlap::full) == 10);
+  CHECK(expected(1000, 10, 3, Overlap::none) == 30);
+  CHECK(expected(1000, 600, 3, Overlap::none) == 1000);
+  CHECK(expected(1UL << 40, 1, 4) == Approx(4));  // where 1 - k/N rounds to 1
+}
+
+TEST_CASE("a sparse plan says what it takes and why", "[sparse]") {
+  std::ostringstream text;
+  text << make_sparse_plan({.elements = 1000, .nonzeros = {500, 500}}, Machine{}, "topk-dsa");
+  CHECK_THAT(text.str(), Catch::StartsWith("sum of 2 vectors of 1000 f32, 1000 elements in all, 750 expected in the "
+                                           "sum\nuses topk-dsa: named by the caller\nworkspace "));
+  CHECK_THAT(text.str(), Catch::Contains("dense-mpi") && Catch::Contains("not possible: runs inside the MPI library"));
+}
+
+TEST_CASE("auto is predicted to be no slower than 1.1 times the best dense allreduce, and far faster when sparse",
+          "[sparse]") {
+  for (const int P : {2, 3, 8, 13, 64})
+    for (const std::size_t N : {1UL, 1000UL, 100000UL, 16000000UL})
+      for (const double density : {0.0, 0.0001, 0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1.0}) {
+        const auto k = static_cast<std::size_t>(density * static_cast<double>(N));
+        const SparseProblem problem{.elements = N,
+                                    .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), k)};
+        const SparsePlan plan = make_sparse_plan(problem, Machine{});
+        double dense_seconds = HUGE_VAL;
+        for (const DenseAlgorithm& dense : dense_algorithms()) {
+          const DenseProblem vector{N, P, DataType::f32, false};
+          if (!dense.unsupported(vector).empty()) continue;
+          for (const double value : dense.parameter.values(vector))
+            dense_seconds = std::min(dense_seconds, dense.cost(vector, Machine{}, value).seconds());
+        }
+        INFO("P = " << P << ", N = " << N << ", density " << density << ": " << plan.algorithm_name());
+        // Two ranks send so little that writing out the zeros, which a dense vector has already, is more than a tenth.
+        CHECK(plan.cost().seconds() <= (P == 2 ? 1.15 : 1.1) * dense_seconds);
+        if (density == 1 && N >= 100000) CHECK(plan.algorithm->makes_dense);
+        if (N == 16000000 && P == 8 && density == 0.001) CHECK(plan.cost().seconds() * 15 < dense_seconds);
+      }
+}
+
+TEST_CASE("a bad argument of a sparse allreduce throws on all ranks, and names what is wrong", "[sparse]") {
+  const std::vector<std::uint32_t> good_indices{1, 4};
+  const std::vector<float> two_values{5, 6};
+  const SparseVectorView<float> good{10, good_indices, two_values};
+  const auto error_when_rank_1_gives = [&](const SparseVectorView<float>& bad, const SparseAllreduceOptions& options) {
+    std::string error;
+    const std::string failures = failures_on_threads(3, [&](Transport& transport, Failures& failed) {
+      const bool spoilt = transport.rank() == 1;
+      const std::string text = argument_error_of([&] {
+        static_cast<void>(
+            sparse_allreduce<float>(transport, spoilt ? bad : good, spoilt ? options : SparseAllreduceOptions{}));
+      });
+      if (spoilt) error = text;
+      const std::vector<float> sum = in_full(sparse_allreduce<float>(transport, good).sum);
+      failed.check(sum == std::vector<float>{0, 15, 0, 0, 18, 0, 0, 0, 0, 0}, "the next call is wrong");
+      failed.check(!text.empty(), "no error");
+    });
+    return failures + error;
+  };
+  const std::vector<std::uint32_t> twice{4, 4};
+  const std::vector<std::uint32_t> outside{4, 10};
+  const std::vector<std::uint32_t> one{4};
+  CHECK(error_when_rank_1_gives({10, twice, two_values}, {}) ==
+        "rank 1: own.indices[1] is 4, expected more than own.indices[0] = 4");
+  CHECK(error_when_rank_1_gives({10, outside, two_values}, {}) ==
+        "rank 1: own.indices[1] is 10, expected less than own.dimension = 10");
+  CHECK(error_when_rank_1_gives({10, one, two_values}, {}) ==
+        "rank 1: own.values.size() is 2, expected own.indices.size() = 1, or no indices and own.dimension = 10");
+  CHECK(error_when_rank_1_gives({(1UL << 32) + 1, good_indices, two_values}, {}) ==
+        "rank 1: own.dimension is 4294967297, expected at most 4294967296");
+  CHECK(error_when_rank_1_gives({11, good_indices, two_values}, {}) ==
+        "the ranks disagree: dimension is 10 on ranks 0, 2, 11 on rank 1");
+  CHECK(error_when_rank_1_gives(good, {.algorithm = "allgater"}) ==
+        "rank 1: algorithm is allgater, expected auto or one of " + sparse_algorithms().names());
+  CHECK(error_when_rank_1_gives(good, {.algorithm = "topk-dsa"}) ==
+        "the ranks disagree: algorithm is auto on ranks 0, 2, topk-dsa on rank 1");
+  CHECK(error_when_rank_1_gives(good, {.machine = Machine{.gap_seconds = 0}}) ==
+        "rank 1: machine.gap_seconds is 0, expected a finite number above 0");
+  CHECK(error_when_rank_1_gives(good, {.algorithm = "topk-dsa(3)"}) ==
+        "rank 1: algorithm is topk-dsa(3), expected topk-dsa without a number");
+  CHECK(failures_on_threads(6, [&](Transport& transport, Failures& failed) {
+          const std::string error = argument_error_of([&] {
+            static_cast<void>(sparse_allreduce<float>(transport, good, {.algorithm = "dsar-early-switch(2)"}));
+          });
+          failed.check(
+              error ==
+                  "ranks 0-5: algorithm is dsar-early-switch(2), expected two or more ranks a group that make the "
+                  "number of groups a power of two, of 6 ranks",
+              error);
+        }) == "");
+  CHECK(failures_on_threads(2, [&](Transport& transport, Failures& failed) {
+          const std::string error = argument_error_of(
+              [&] { static_cast<void>(sparse_allreduce<float>(transport, good, {.algorithm = "dense-mpi"})); });
+          failed.check(error ==
+                           "ranks 0-1: algorithm dense-mpi can't be used: it runs inside the MPI library, and these "
+                           "ranks do not use MPI",
+                       error);
+        }) == "");
+}

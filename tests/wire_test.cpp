@@ -1,0 +1,125 @@
+// Sparse vectors as they travel: what is packed comes out again, and nothing malformed does.
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <dsop/errors.hpp>
+
+#include "inputs.hpp"
+#include "sparse/wire.hpp"
+
+using namespace dsop;
+using sparse::Index;
+using sparse::Region;
+using sparse::Stream;
+
+namespace {
+
+constexpr Region region{20, 30};
+const std::vector<Index> indices{3, 20, 22, 49, 50};
+const std::vector<float> values{1, 2, 3, 4, 5};
+const Stream<float> stream{60, indices, values};
+
+using Words = std::vector<std::uint64_t>;  // aligned as messages are
+
+template <class T>
+Words packed(const Stream<T>& x, Region of) {
+  Words words(sparse::packed_bytes(x, of) / 8);
+  CHECK(sparse::pack(x, of, std::as_writable_bytes(std::span(words))).size() == words.size() * 8);
+  return words;
+}
+
+template <class T>
+std::string error_of(std::span<const std::byte> bytes, Region of) {
+  try {
+    sparse::unpack<T>(bytes, of);
+  } catch (const TransportError& error) {
+    const std::string text = error.what();
+    const std::string begins = "a sparse vector that was received is malformed: ";
+    return text.starts_with(begins) ? text.substr(begins.size()) : "another beginning: " + text;
+  }
+  return "";
+}
+
+template <class Value>
+std::string error_after(std::size_t offset, Value value) {
+  Words words = packed(stream, region);
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(words));
+  std::memcpy(bytes.data() + offset, &value, sizeof value);
+  return error_of<float>(bytes, region);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("what is packed comes out again, sparse where that is no larger", "[wire]", float, double) {
+  constexpr std::size_t dimension = 211;
+  for (const unsigned percent : {0U, 1U, 20U, 49U, 70U, 100U}) {
+    std::vector<TestType> elements(dimension);
+    for (std::size_t i = 0; i < dimension; ++i)
+      if (bench::mix(i) % 100 < percent) elements[i] = static_cast<TestType>(i + 1);
+    std::vector<Index> all_indices(dimension);
+    std::vector<TestType> all_values(dimension);
+    const Stream<TestType> sparse = sparse::compress<TestType>(elements, all_indices.data(), all_values.data());
+    const Stream<TestType> dense{dimension, {}, elements};
+    for (const Region& r : {Region{0, dimension}, Region{0, 7}, Region{7, 100}, Region{210, 1}, Region{100, 0}})
+      for (const Stream<TestType>& x : {sparse, dense}) {
+        INFO(percent << " %, region of " << r.size << " from " << r.first << (x.dense() ? ", dense" : ", sparse"));
+        const Words words = packed(x, r);
+        CHECK(words.size() * 8 <= 32 + (r.size * sizeof(TestType) + 7) / 8 * 8);
+        const Stream<TestType> back = sparse::unpack<TestType>(std::as_bytes(std::span(words)), r);
+        std::vector<TestType> expanded(r.size);
+        sparse::expand<TestType>(back, expanded);
+        CHECK(std::equal(expanded.begin(), expanded.end(), elements.begin() + static_cast<std::ptrdiff_t>(r.first)));
+      }
+  }
+}
+
+TEST_CASE("what is malformed is refused, and the error names what is wrong", "[wire]") {
+  const Words words = packed(stream, region);
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(words));
+  REQUIRE(bytes.size() == 56);  // 32, three values, three indices
+  CHECK(error_of<float>(bytes, region).empty());
+  CHECK(error_of<float>(bytes.first(31), region) == "its length is 31, expected at least the 32 bytes of a header");
+  CHECK(error_of<float>(bytes.first(48), region) == "its length is 48, expected 56");
+  CHECK(error_of<double>(bytes, region) == "its type (0: f32, 1: f64) is 0, expected 1");
+  CHECK(error_of<float>(bytes, {21, 30}) == "its first element is 20, expected 21");
+  CHECK(error_of<float>(bytes, {20, 31}) == "its region's size is 30, expected 31");
+  CHECK(error_after(0, 'D') == "its mark is 1886352196, expected 1886352228");
+  CHECK(error_after(4, '\2') == "its form is 2, expected 0 (sparse) or 1 (dense)");
+  CHECK(error_after(4, '\1') == "the count of values in dense form is 3, expected 30");
+  CHECK(error_after(6, '\1') == "what follows the type is 1, expected 0");
+  CHECK(error_after(24, std::uint64_t{16}) == "the count of values in sparse form is 16, expected 15");
+  CHECK(error_after(24, std::uint64_t{2}) == "its length is 56, expected 48");
+  CHECK(error_after(44, Index{2}) == "index 1 of 3 is 2, expected more than the 2 before it");
+  CHECK(error_after(44, Index{30}) == "index 0 of 3 is 30, expected less than the region's 30 elements");
+  CHECK(error_after(52, Index{1}) == "index 2 of 3 is 1, expected more than the 2 before it");
+  CHECK(error_after(52, Index{30}) == "index 2 of 3 is 30, expected less than the region's 30 elements");
+}
+
+// AddressSanitizer sees what would read or write outside.
+TEST_CASE("a message that was changed anywhere is refused or still a vector of its region", "[wire]") {
+  const Words original = packed(stream, region);
+  std::size_t refused = 0;
+  constexpr std::size_t messages = 100000;
+  for (std::size_t m = 0; m < messages; ++m) {
+    std::uint64_t random = bench::mix(m);
+    const std::size_t length = random % 4 == 0 ? (random >> 8) % (original.size() + 1) : original.size();
+    Words words(original.begin(), original.begin() + static_cast<std::ptrdiff_t>(length));
+    const std::span<std::byte> bytes = std::as_writable_bytes(std::span(words));
+    for (std::size_t change = 0; !bytes.empty() && change <= m % 3; ++change) {
+      random = bench::mix(random);
+      bytes[(random >> 8) % bytes.size()] = static_cast<std::byte>(random);
+    }
+    try {
+      const Stream<float> x = sparse::unpack<float>(bytes, region);
+      std::vector<float> expanded(region.size);
+      sparse::expand<float>(x, expanded);
+    } catch (const TransportError&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > messages / 2);
+  CHECK(refused < messages);
+}
