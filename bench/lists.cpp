@@ -70,17 +70,6 @@ std::vector<std::size_t> parse_numbers(const std::string& option, const std::str
   return numbers;
 }
 
-std::vector<double> parse_shares(const std::string& option, const std::string& text) {
-  std::vector<double> shares;
-  for (const std::string& part : split(text, ',')) {
-    const auto [number, rest] = leading_number(part);
-    if (!rest.empty() || !(number > 0 && number <= 1))
-      throw Error(option + " is \"" + text + "\", expected shares above 0, up to 1, like 0.001,0.01");
-    shares.push_back(number);
-  }
-  return shares;
-}
-
 Densities parse_densities(const std::string& text) {
   const std::vector<std::string> parts = split(text, ',');
   if (parts.size() > 2) share(text, "");

@@ -13,9 +13,6 @@ namespace dsop::bench {
 /// text and what was expected.
 std::vector<std::size_t> parse_numbers(const std::string& option, const std::string& text);
 
-/// "0.001,0.01": shares above 0, up to 1. Throws Error as above.
-std::vector<double> parse_shares(const std::string& option, const std::string& text);
-
 /// "ring,butterfly"
 std::vector<std::string> split(const std::string& text, char separator);
 

@@ -1,5 +1,7 @@
 #include "select_command.hpp"
 
+#include <dsop/errors.hpp>
+
 #include <iostream>
 #include <memory>
 
@@ -21,6 +23,8 @@ struct Line {
 void run(Line& line) {
   line.options.sizes = parse_numbers("--size", line.sizes);
   line.options.densities = parse_shares("--density", line.densities);
+  for (const double density : line.options.densities)
+    if (density == 0) throw Error("--density is \"" + line.densities + "\", expected shares above 0");
   line.options.algorithms = split(line.algorithms, ',');
   RowsFile rows;
   rows.open(line.out);

@@ -307,8 +307,9 @@ class OnThreads(Refusing):
         self.assert_refused(run("select", "--size", "12x"), '--size is "12x", expected whole numbers')
         self.assert_refused(run("select", "--size", "0"), "--size is 0, expected 1 to 2^32")
         self.assert_refused(run("select", "--size", str(2**32 + 1)), f"--size is {2**32 + 1}, expected 1 to 2^32")
-        for text in ["0", "1.5", "-0.1", "1%", "", "0.1,,1", "nan"]:
-            self.assert_refused(run("select", "--density", text), f'--density is "{text}", expected shares above 0, up to 1')
+        self.assert_refused(run("select", "--density", "0.1,0"), '--density is "0.1,0", expected shares above 0')
+        for text in ["1.5", "-0.1", "1%", "", "0.1,,1", "nan"]:
+            self.assert_refused(run("select", "--density", text), f'--density is "{text}", expected shares from 0 to 1')
         self.assert_refused(run("select", "--algorithm", "exakt"), "algorithm is exakt, expected one of exact, bucketed")
         self.assert_refused(run("select", "--algorithm", "bucketed(0)"), "elements a bucket, is 0, expected a whole number")
         self.assert_refused(run("select", "--dtype", "f16"), "--dtype", "f16", "f32")
