@@ -1,9 +1,9 @@
 #include "select_command.hpp"
 
-#include <dsop/errors.hpp>
-
 #include <iostream>
 #include <memory>
+
+#include <dsop/errors.hpp>
 
 #include "launch/launch.hpp"
 #include "lists.hpp"

@@ -27,9 +27,9 @@ struct SparseMatrixView {
   std::size_t count() const { return row_offsets.empty() ? 0 : row_offsets[rows]; }
 };
 
-/// A vector of `dimension` elements that somebody else owns. Sparse: the indices of those that are not zero, rising, and
-/// their values. Dense: all values, and no indices.
-/// Example: 0 0 7 0 3 is {5, indices 2 4, values 7 3}, or {5, no indices, values 0 0 7 0 3}.
+/// A vector of `dimension` elements that somebody else owns. Sparse: the indices of those that are not zero, rising,
+/// and their values. Dense: all values, and no indices. Example: 0 0 7 0 3 is {5, indices 2 4, values 7 3}, or {5, no
+/// indices, values 0 0 7 0 3}.
 template <class T>
 struct SparseVectorView {
   std::size_t dimension = 0;

@@ -1,8 +1,8 @@
 // The check, on request, that all ranks have the same G.
 #pragma once
 
-#include <dsop/views.hpp>
 #include <dsop/transport.hpp>
+#include <dsop/views.hpp>
 
 namespace dsop {
 
