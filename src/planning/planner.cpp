@@ -1,7 +1,6 @@
 // Which algorithm is cheapest: every algorithm's cost formula, evaluated and compared.
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 
 #include <dsop/errors.hpp>
 #include <dsop/plan.hpp>
@@ -10,6 +9,7 @@
 #include "outer_product/algorithm.hpp"
 #include "outer_product/pairs.hpp"
 #include "patterns/blocks.hpp"
+#include "planning/ranking.hpp"
 #include "sharded/algorithm.hpp"
 
 namespace dsop {
@@ -41,60 +41,35 @@ bool sparse_is_faster(Problem problem, const Machine& machine) {
   return !problem.sparsity.empty() && seconds(true) < seconds(false);
 }
 
-// With the best of the parameter's values, or with the one that the caller named.
-Candidate evaluate_best(const OuterProductAlgorithm& algorithm, const NamedAlgorithm& named, const Problem& problem,
-                        const Machine& machine) {
-  std::string reason = why_unsupported(algorithm, problem);
-  if (!reason.empty()) return {algorithm.name, 0, {}, std::move(reason)};
-  if (named.algorithm == &algorithm && named.parameter) return evaluate(algorithm, *named.parameter, problem, machine);
-  std::optional<Candidate> best;
-  for (const double value : algorithm.parameter.values(algorithm, problem)) {
-    Candidate candidate = evaluate(algorithm, value, problem, machine);
-    if (!best || candidate.cost.seconds() < best->cost.seconds()) best = std::move(candidate);
-  }
-  return *best;
-}
-
-struct Ranked {
-  const OuterProductAlgorithm* algorithm;
-  Candidate candidate;
-};
-
 const Registry<OuterProductAlgorithm>& algorithms_for(const Problem& problem) {
   return problem.sharded ? sharded_algorithms() : outer_product_algorithms();
 }
 
+using RankedAlgorithm = Ranked<OuterProductAlgorithm>;
+
 // By this time `auto` compares. What works while it waits must be well ahead: its messages wait for the pieces of other
-// ranks' work, which no formula sees. Over shapes, ranks and rates (scripts/regret), what was taken without this took
-// up to twice the best time, with it at most 1.34 times.
-double compared_seconds(const OuterProductAlgorithm& algorithm, const Candidate& candidate) {
+// ranks' work, which no formula sees. Without this `auto` took up to 1.5 times the best time, with it up to 1.33 times
+// (docs/regret.md).
+double compared_seconds(const RankedAlgorithm& ranked) {
   constexpr double well_ahead = 1.5;
-  return candidate.cost.seconds() * (algorithm.works_while_waiting ? well_ahead : 1);
+  return ranked.candidate.cost.seconds() * (ranked.algorithm->works_while_waiting ? well_ahead : 1);
 }
 
-// What runs inside the MPI library comes last, since its time is a guess.
-std::vector<Ranked> rank_all(const NamedAlgorithm& named, const Problem& problem, const Machine& machine) {
-  std::vector<Ranked> ranked;
-  for (const OuterProductAlgorithm& algorithm : algorithms_for(problem))
-    ranked.push_back({&algorithm, evaluate_best(algorithm, named, seen_by(algorithm, problem), machine)});
-  std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& l, const Ranked& r) {
-    const bool possible = l.candidate.unsupported.empty();
-    if (possible != r.candidate.unsupported.empty()) return possible;
-    if (l.algorithm->native() != r.algorithm->native()) return r.algorithm->native();
-    return compared_seconds(*l.algorithm, l.candidate) < compared_seconds(*r.algorithm, r.candidate);
-  });
+std::vector<RankedAlgorithm> rank_all(const NamedAlgorithm& named, const Problem& problem, const Machine& machine) {
+  std::vector<RankedAlgorithm> ranked;
+  for (const OuterProductAlgorithm& algorithm : algorithms_for(problem)) {
+    const Problem seen = seen_by(algorithm, problem);
+    ranked.push_back(
+        {&algorithm, evaluate_best(algorithm, named, seen, why_unsupported(algorithm, seen),
+                                   [&](double value) { return evaluate(algorithm, value, seen, machine); })});
+  }
+  rank(ranked, compared_seconds);
   return ranked;
 }
 
 // Empty if it can serve the problem.
 std::string why_not(const NamedAlgorithm& named, const Problem& problem) {
-  const OuterProductAlgorithm& algorithm = *named.algorithm;
-  const std::string reason = why_unsupported(algorithm, problem);
-  if (!reason.empty()) return "algorithm " + algorithm.name + " can't be used: it " + reason;
-  if (!named.parameter) return {};
-  const std::string expected = algorithm.parameter.expected(*named.parameter, algorithm, problem);
-  if (expected.empty()) return {};
-  return "algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected;
+  return dsop::why_not(named, problem, why_unsupported(*named.algorithm, problem));
 }
 
 double ratio(std::size_t left, std::size_t right) {
@@ -123,11 +98,11 @@ const Winner* measured_winner(const Machine& machine, const Problem& problem) {
 }
 
 // Some make the same messages under two names: an allgather over the cheapest pattern, and over that pattern.
-std::string why_first(const std::vector<Ranked>& ranked) {
+std::string why_first(const std::vector<RankedAlgorithm>& ranked) {
   const double first_seconds = ranked[0].candidate.cost.seconds();
   if (!(first_seconds > 0)) return "nothing to do";
   const auto find = [&](auto is_it) {
-    const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const Ranked& r) {
+    const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const RankedAlgorithm& r) {
       return r.candidate.unsupported.empty() && !r.algorithm->native() && is_it(r.candidate.cost.seconds());
     });
     return found == ranked.end() ? nullptr : &found->candidate;
@@ -199,7 +174,7 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
     if (!reason.empty()) throw ArgumentError(reason);
   }
   plan.problem.sparse_product = problem.rows_only || sparse_is_faster(problem, machine);
-  std::vector<Ranked> all = rank_all(named, plan.problem, machine);
+  std::vector<RankedAlgorithm> all = rank_all(named, plan.problem, machine);
   plan.auto_is_measured = winner != nullptr;
   plan.auto_choice = winner != nullptr ? winner->algorithm : all.front().candidate.algorithm;
   plan.reason = algorithm != "auto"     ? "named by the caller or by DSOP_ALGORITHM"

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdio>
 #include <numeric>
-#include <optional>
 #include <sstream>
 
 #include <dsop/errors.hpp>
@@ -11,6 +10,7 @@
 
 #include "model/checked.hpp"
 #include "planning/print_candidates.hpp"
+#include "planning/ranking.hpp"
 #include "sparse/algorithm.hpp"
 #include "sparse/expected.hpp"
 
@@ -68,47 +68,15 @@ Candidate evaluate(const SparseAlgorithm& algorithm, double parameter, const Spa
   return {algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, problem, machine, parameter), {}};
 }
 
-// With the best of the parameter's values, or with the one that the caller named.
-Candidate evaluate_best(const SparseAlgorithm& algorithm, const NamedSparse& named, const SparseProblem& problem,
-                        const Machine& machine) {
-  std::string reason = algorithm.unsupported(algorithm, problem);
-  if (!reason.empty()) return {algorithm.name, 0, {}, std::move(reason)};
-  if (named.algorithm == &algorithm && named.parameter) return evaluate(algorithm, *named.parameter, problem, machine);
-  std::optional<Candidate> best;
-  for (const double value : algorithm.parameter.values(algorithm, problem)) {
-    Candidate candidate = evaluate(algorithm, value, problem, machine);
-    if (!best || candidate.cost.seconds() < best->cost.seconds()) best = std::move(candidate);
-  }
-  return *best;
-}
-
-struct Ranked {
-  const SparseAlgorithm* algorithm;
-  Candidate candidate;
-};
-
-// By predicted time; what runs inside the MPI library comes last, since its time is a guess.
-std::vector<Ranked> rank_all(const NamedSparse& named, const SparseProblem& problem, const Machine& machine) {
-  std::vector<Ranked> ranked;
+std::vector<Ranked<SparseAlgorithm>> rank_all(const NamedSparse& named, const SparseProblem& problem,
+                                              const Machine& machine) {
+  std::vector<Ranked<SparseAlgorithm>> ranked;
   for (const SparseAlgorithm& algorithm : sparse_algorithms())
-    ranked.push_back({&algorithm, evaluate_best(algorithm, named, problem, machine)});
-  std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& l, const Ranked& r) {
-    const bool possible = l.candidate.unsupported.empty();
-    if (possible != r.candidate.unsupported.empty()) return possible;
-    if (l.algorithm->native() != r.algorithm->native()) return r.algorithm->native();
-    return l.candidate.cost.seconds() < r.candidate.cost.seconds();
-  });
+    ranked.push_back(
+        {&algorithm, evaluate_best(algorithm, named, problem, algorithm.unsupported(algorithm, problem),
+                                   [&](double value) { return evaluate(algorithm, value, problem, machine); })});
+  rank(ranked, [](const Ranked<SparseAlgorithm>& one) { return one.candidate.cost.seconds(); });
   return ranked;
-}
-
-void check_can_serve(const NamedSparse& named, const SparseProblem& problem) {
-  const SparseAlgorithm& algorithm = *named.algorithm;
-  const std::string reason = algorithm.unsupported(algorithm, problem);
-  if (!reason.empty()) throw ArgumentError("algorithm " + algorithm.name + " can't be used: it " + reason);
-  if (!named.parameter) return;
-  const std::string expected = algorithm.parameter.expected(*named.parameter, algorithm, problem);
-  if (!expected.empty())
-    throw ArgumentError("algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected);
 }
 
 std::string why_first(const std::vector<Candidate>& candidates) {
@@ -136,7 +104,8 @@ SparsePlan make_sparse_plan(const SparseProblem& problem, const Machine& machine
   NamedSparse named;
   if (algorithm != "auto") {
     named = parse_algorithm(algorithm, "algorithm", sparse_algorithms());
-    check_can_serve(named, problem);
+    const std::string reason = why_not(named, problem, named.algorithm->unsupported(*named.algorithm, problem));
+    if (!reason.empty()) throw ArgumentError(reason);
   }
   SparsePlan plan{.problem = problem};
   for (auto& [ranked, candidate] : rank_all(named, problem, machine)) {

@@ -1,0 +1,60 @@
+// A family's algorithms, evaluated and put in the order in which `auto` takes them.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dsop/plan.hpp>
+
+#include "model/named.hpp"
+
+namespace dsop {
+
+template <class Algorithm>
+struct Ranked {
+  const Algorithm* algorithm;
+  Candidate candidate;
+};
+
+/// With the best of the parameter's values, or with the one that the caller named: evaluate(value) gives a candidate.
+/// `unsupported` is empty, or why the algorithm can't serve.
+template <class Algorithm, class Problem, class Evaluate>
+Candidate evaluate_best(const Algorithm& algorithm, const Named<Algorithm>& named, const Problem& problem,
+                        std::string unsupported, Evaluate evaluate) {
+  if (!unsupported.empty()) return {algorithm.name, 0, {}, std::move(unsupported)};
+  if (named.algorithm == &algorithm && named.parameter) return evaluate(*named.parameter);
+  std::optional<Candidate> best;
+  for (const double value : algorithm.parameter.values(algorithm, problem)) {
+    Candidate candidate = evaluate(value);
+    if (!best || candidate.cost.seconds() < best->cost.seconds()) best = std::move(candidate);
+  }
+  return *best;
+}
+
+/// By compared_seconds(ranked); then what runs inside the MPI library, since its time is a guess; last what can't
+/// serve.
+template <class Algorithm, class Seconds>
+void rank(std::vector<Ranked<Algorithm>>& all, Seconds compared_seconds) {
+  std::stable_sort(all.begin(), all.end(), [&](const Ranked<Algorithm>& l, const Ranked<Algorithm>& r) {
+    const bool possible = l.candidate.unsupported.empty();
+    if (possible != r.candidate.unsupported.empty()) return possible;
+    if (l.algorithm->native() != r.algorithm->native()) return r.algorithm->native();
+    return compared_seconds(l) < compared_seconds(r);
+  });
+}
+
+/// Empty if the algorithm can serve with the parameter that was named. `unsupported` is empty, or why it can't at all.
+template <class Algorithm, class Problem>
+std::string why_not(const Named<Algorithm>& named, const Problem& problem, const std::string& unsupported) {
+  const Algorithm& algorithm = *named.algorithm;
+  if (!unsupported.empty()) return "algorithm " + algorithm.name + " can't be used: it " + unsupported;
+  if (!named.parameter) return {};
+  const std::string expected = algorithm.parameter.expected(*named.parameter, algorithm, problem);
+  if (expected.empty()) return {};
+  return "algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected;
+}
+
+}  // namespace dsop
