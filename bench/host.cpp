@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include <dsop/product_method.hpp>
@@ -58,7 +59,7 @@ nlohmann::ordered_json host_facts() {
       {"compiler", compiler},
       {"date", date()},
   };
-  if (const nlohmann::ordered_json simulated = simulation_facts(); !simulated.is_null()) facts["simulated"] = simulated;
+  if (is_simulated()) facts["simulated"] = simulation_facts();
   if (const char* const cluster = std::getenv("DSOP_CLUSTER")) facts["cluster"] = cluster;
   return facts;
 }

@@ -1,7 +1,7 @@
 // Facts about where a number was measured.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -22,7 +22,10 @@ std::optional<std::string> batch_job();
 int cores();
 std::string host_name();
 
-/// What is simulated and how; null where time is real.
+/// Whether simulated time passes.
+bool is_simulated();
+
+/// What is simulated and how; null where nothing is.
 nlohmann::ordered_json simulation_facts();
 
 }  // namespace dsop::bench

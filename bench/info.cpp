@@ -2,6 +2,7 @@
 
 #include <iomanip>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include <dsop/algorithms.hpp>
 #include <dsop/plan.hpp>

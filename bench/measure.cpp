@@ -180,7 +180,7 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
     if (entry.rival != nullptr)
       entry.prepared = entry.rival->prepare(RivalJob<T>{counted, problem, own->dense.view(), G});
     const auto run = [&entry, &transport, &own, G] { entry.run(transport, *own, G); };
-    if (simulation_facts().is_null()) run();  // touches memory and makes connections
+    if (!is_simulated()) run();  // touches memory and makes connections
     if (options.verify) std::ranges::fill(gradient.elements(), std::numeric_limits<T>::quiet_NaN());
     const Traffic before = counted.payload();
     std::vector<std::size_t> wire = wire_bytes(transport, run);

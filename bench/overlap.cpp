@@ -164,7 +164,7 @@ void benchmark_overlap(Transport& transport, const OuterProductOptions& options)
   const bool speaks = transport.rank() == 0;
   RowsFile file;
   launch::on_all_ranks(transport, [&] {
-    if (!simulation_facts().is_null()) throw Error("--overlap: a simulated rank has no second thread");
+    if (is_simulated()) throw Error("--overlap: a simulated rank has no second thread");
     if (speaks) file.open(options.out);
   });
   const std::vector<std::string> algorithms = expand_algorithms(transport, options.algorithms);

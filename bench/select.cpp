@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iomanip>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <span>
 #include <stdexcept>

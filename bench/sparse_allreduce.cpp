@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include <dsop/counting.hpp>
@@ -82,7 +83,7 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
     const auto call = [&counted, &own, &options, algorithm] {
       return sparse_allreduce<T>(counted, own->view(), {.algorithm = algorithm, .machine = options.machine});
     };
-    if (simulation_facts().is_null()) static_cast<void>(call());  // touches memory and makes connections
+    if (!is_simulated()) static_cast<void>(call());  // touches memory and makes connections
     const Traffic before = counted.payload();
     const SparseSum<T> result = call();
     const Traffic after = counted.payload();

@@ -36,7 +36,7 @@ std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Conte
   std::vector<std::size_t> order(contenders.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
 
-  const int first_iteration = simulation_facts().is_null() ? 0 : 1;  // 0 warms up
+  const int first_iteration = is_simulated() ? 1 : 0;  // 0 warms up
   std::vector<Samples> samples(contenders.size());
   for (Samples& s : samples) {
     s.first_repetition = protocol.first_repetition;

@@ -1,2 +1,5 @@
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
+#include "session.hpp"
+
+int main(int argc, char** argv) {
+  return dsop::tests::run_tests(argc, argv);
+}

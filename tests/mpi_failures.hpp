@@ -6,6 +6,7 @@
 #include <dsop/mpi.hpp>
 
 #include "failures.hpp"
+#include "session.hpp"
 
 namespace dsop::tests {
 
@@ -35,7 +36,7 @@ inline Transport& world() {
 inline int run_tests_over_mpi(int argc, char** argv, int thread_level) {
   int level = 0;
   MPI_Init_thread(&argc, &argv, thread_level, &level);
-  int status = Catch::Session().run(argc, argv);
+  int status = run_tests(argc, argv);
   MPI_Allreduce(MPI_IN_PLACE, &status, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   MPI_Finalize();
   return status;

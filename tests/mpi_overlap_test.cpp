@@ -1,6 +1,5 @@
 // Started calls and the stall watch over real MPI, with the level of threads that the environment variable
 // DSOP_TEST_THREAD_LEVEL names.
-#define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
 #include <atomic>

@@ -1,6 +1,5 @@
 // Over real MPI: the same sweep as on threads, and what only MPI has. Every rank runs every test to its end; failures
 // of any rank fail all.
-#define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
 #include <dsop/mpi.hpp>

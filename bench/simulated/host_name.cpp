@@ -10,6 +10,10 @@ std::string host_name() {
   return simgrid::s4u::this_actor::get_host()->get_name();
 }
 
+bool is_simulated() {
+  return true;
+}
+
 nlohmann::ordered_json simulation_facts() {
   return simulated::simulation().facts;
 }
