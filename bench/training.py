@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+"""What training costs and learns with each way of summing gradients: the rows that scripts/training leaves in a folder in,
+Markdown tables out, and pictures into the same folder.
+
+A step's time is the slowest rank's; a run's first step warms up and is left out. Ratios are of medians over the steps of all
+rounds, with 95 % bootstrap intervals.
+Exit status: 0, or 2 if an argument or a file can't be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from report_parts.intervals import bootstrap_ratio_estimate
+from training_parts import pictures
+
+
+class Refused(Exception):
+    """What can't be used, and where it stands."""
+
+
+@dataclass
+class Runs:
+    """All rounds of one program call."""
+
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    epochs: list[dict[str, Any]] = field(default_factory=list)
+    warm: list[dict[str, Any]] = field(default_factory=list)  # steps but the first of each round
+
+    def seconds(self, of: str = "seconds") -> np.ndarray:
+        values = [row[of] for row in self.warm]
+        return np.array([max(value) if isinstance(value, list) else value for value in values])
+
+    def median(self, of: str = "seconds") -> float:
+        return float(np.median(self.seconds(of)))
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except ValueError as error:
+        raise Refused(f"{path}: not JSON lines: {error}") from None
+
+
+def add(runs: Runs, path: Path) -> None:
+    rows = read_rows(path)
+    if rows and "model" in rows[0]:  # dsop-train linear: one row an epoch, the first of which warms up
+        rows = [row | {"kind": "epoch"} for row in rows]
+        runs.warm += [row | {"seconds": row["total_seconds"]} for row in rows[1:]]
+    steps = [row for row in rows if row["kind"] == "step"]
+    runs.steps += steps
+    runs.warm += steps[1:]
+    runs.epochs += [row for row in rows if row["kind"] == "epoch"]
+
+
+def rounds_of(folder: Path) -> Runs:
+    runs = Runs()
+    for path in sorted(folder.glob("*.jsonl")):
+        add(runs, path)
+    return runs
+
+
+def ratio(base: Runs, runs: Runs) -> str:
+    if base is runs:
+        return "1"
+    estimate = bootstrap_ratio_estimate(base.seconds(), runs.seconds())
+    return f"{estimate.median:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+
+
+def table(head: list[str], rows: list[list[str]]) -> list[str]:
+    return ["| " + " | ".join(head) + " |", "| --- " + "| --: " * (len(head) - 1) + "|"] + [
+        "| " + " | ".join(row) + " |" for row in rows] + [""]
+
+
+def policies_table(title: str, folder: Path, what: str) -> list[str]:
+    """A folder a policy; times beside those of dense:mpi and dense:ring."""
+    policies = {path.name: rounds_of(path) for path in sorted(folder.iterdir()) if path.is_dir()}
+    policies = {name: runs for name, runs in policies.items() if runs.warm}
+    bases = [name for name in ("dense:mpi", "dense:ring") if name in policies]
+    rows = []
+    for name, runs in sorted(policies.items(), key=lambda item: -item[1].median()):
+        last_loss = runs.steps[-1]["loss"] if runs.steps else runs.epochs[-1]["loss"]
+        rows.append([f"`{name}`", f"{runs.median():.4f}", f"{runs.median('arithmetic_seconds'):.4f}",
+                     f"{runs.median('communication_seconds'):.4f}", *(ratio(policies[base], runs) for base in bases),
+                     f"{last_loss:.5f}"])
+    return [f"**{title}**", ""] + table(
+        ["`--sync`", f"seconds {what}", "arithmetic", "communication", *(f"faster than {base}" for base in bases), "last loss"],
+        rows)
+
+
+def speed(out: Path) -> list[str]:
+    lines = []
+    for folder in sorted(path for path in (out / "speed").glob("*/*") if path.is_dir()):
+        lines += policies_table(f"{folder.parent.name}, {folder.name}, 8 hosts", folder, "a step")
+    return lines
+
+
+def linear(out: Path) -> list[str]:
+    lines = []
+    for folder in sorted(path for path in (out / "linear").glob("*") if path.is_dir()):
+        lines += policies_table(f"linear, {folder.name}, 1gbit, 8 hosts", folder, "an epoch")
+    return lines
+
+
+def schedules(out: Path) -> list[str]:
+    names = ["overlap", "reduce-broadcast", "allreduce"]
+    rows = []
+    for folder in sorted((out / "schedules").glob("*")):
+        cells = [rounds_of(folder / name) for name in names]
+        rows.append([folder.name] + [
+            f"{runs.median('communication_seconds'):.3f} / {runs.median('arithmetic_seconds'):.3f}" for runs in cells])
+    return ["**Communication / arithmetic, seconds a step**", ""] + table(["collective", *names], rows)
+
+
+def scaling(out: Path) -> list[str]:
+    points = {folder.name: {int(path.stem): Runs() for path in folder.glob("*.jsonl")}
+              for folder in sorted((out / "scaling").glob("*"))}
+    for name, of_ranks in points.items():
+        for ranks, runs in of_ranks.items():
+            add(runs, out / "scaling" / name / f"{ranks}.jsonl")
+    ranks = sorted({count for of_ranks in points.values() for count in of_ranks})
+    pictures.scaling({name: {count: runs.median() for count, runs in of_ranks.items()} for name, of_ranks in points.items()},
+                     out / "scaling.png")
+    rows = [[f"`{name}`", *(f"{of_ranks[count].median():.4f}" if count in of_ranks else "-" for count in ranks)]
+            for name, of_ranks in points.items()]
+    return ["**Seconds a step**", ""] + table(["`--sync`", *(f"P = {count}" for count in ranks)], rows)
+
+
+def curves(out: Path) -> list[str]:
+    runs = {path.stem: Runs() for path in sorted((out / "curves").glob("*.jsonl"))}
+    for name, one in runs.items():
+        add(one, out / "curves" / f"{name}.jsonl")
+    pictures.curves({name: [row["loss"] for row in one.steps] for name, one in runs.items()}, out / "curves.png")
+    chosen = {name: pictures.chosen_ratios(one.steps) for name, one in runs.items()}
+    pictures.chosen({name: ratios for name, ratios in chosen.items() if ratios}, out / "chosen.png")
+    rows = [[f"`{name}`", f"{one.epochs[-1]['loss']:.4f}", f"{one.epochs[-1].get('accuracy', float('nan')):.4f}",
+             f"{np.mean(chosen[name]) - 1:+.1%}" if chosen[name] else "-"] for name, one in runs.items()]
+    return ["**After the last epoch**", ""] + table(["`--sync`", "mean loss", "accuracy", "chosen beside k, mean"], rows)
+
+
+def accuracy(out: Path) -> list[str]:
+    rows = []
+    for path in sorted((out / "accuracy").glob("*.jsonl")):
+        runs = Runs()
+        add(runs, path)
+        last = runs.epochs[-1]
+        figures = ", ".join(f"{name} {value:.4f}" for name, value in last.items()
+                            if isinstance(value, float) and not name.endswith("seconds"))
+        seconds = sum(row.get("seconds", row.get("total_seconds", 0)) for row in runs.epochs)
+        rows.append([path.stem, str(last["epoch"]), figures, f"{seconds:.0f}"])
+    return ["**What is held out, after the last epoch**", ""] + table(["run", "epochs", "figures", "seconds"], rows)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="what scripts/training wrote to")
+    out = parser.parse_args(arguments).folder
+    try:
+        lines = []
+        for part in (speed, linear, schedules, scaling, curves, accuracy):
+            if (out / part.__name__).is_dir():
+                lines += [f"## {part.__name__.capitalize()}", ""] + part(out)
+        if not lines:
+            raise Refused(f"{out}: no rows, expected folders as scripts/training makes them")
+    except (Refused, OSError, KeyError, ValueError, IndexError) as error:
+        print(f"training.py: {error!r}", file=sys.stderr)
+        return 2
+    print("\n".join(lines))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,67 @@
+"""Pictures of training runs: loss curves, chosen elements, time over the number of ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+
+from report_parts.style import SECONDS, log_ticks, make_looks, size_ticks
+
+
+def smooth(values: list[float], window: int = 25) -> np.ndarray:
+    """The mean of the last `window` values; of fewer at the beginning."""
+    sums = np.cumsum([0.0, *values])
+    counts = np.minimum(np.arange(1, len(values) + 1), window)
+    return (sums[1:] - sums[np.arange(1, len(values) + 1) - counts]) / counts
+
+
+def chosen_ratios(steps: list[dict[str, Any]]) -> list[float]:
+    """Elements that all ranks' sum holds over those that it should, by step; empty where the rows do not say."""
+    return [row["in_sum"] / row["target"] for row in steps if row.get("target")]
+
+
+def save(axes: Axes, path: Path) -> None:
+    axes.legend(fontsize=7.5)
+    axes.figure.tight_layout()
+    axes.figure.savefig(path)
+    pyplot.close(axes.figure)
+
+
+def draw(lines: dict[str, list[float]], label: str, path: Path) -> None:
+    """A line each over the number of steps, smoothed."""
+    axes = pyplot.subplots(figsize=(7, 3.6))[1]
+    looks = make_looks(list(lines))
+    for name, values in lines.items():
+        axes.plot(range(1, len(values) + 1), smooth(values), color=looks[name].colour, label=name)
+    axes.set_xlabel("step (each point: mean of the last 25)")
+    axes.set_ylabel(label)
+    save(axes, path)
+
+
+def curves(losses: dict[str, list[float]], path: Path) -> None:
+    draw(losses, "training loss", path)
+
+
+def chosen(ratios: dict[str, list[float]], path: Path) -> None:
+    if ratios:
+        draw(ratios, "elements of the sum / k", path)
+
+
+def scaling(seconds: dict[str, dict[int, float]], path: Path) -> None:
+    axes = pyplot.subplots(figsize=(7, 3.6))[1]
+    looks = make_looks(list(seconds))
+    for name, points in seconds.items():
+        ranks = sorted(points)
+        axes.plot(ranks, [points[count] for count in ranks], color=looks[name].colour, marker=looks[name].marker, label=name)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    every = [value for points in seconds.values() for value in points.values()]
+    size_ticks(axes.xaxis, [float(count) for count in sorted({count for points in seconds.values() for count in points})])
+    log_ticks(axes.yaxis, min(every), max(every), SECONDS)
+    axes.set_xlabel("ranks")
+    axes.set_ylabel("a step")
+    save(axes, path)
