@@ -3,6 +3,9 @@
 
 #include <cmath>
 #include <limits>
+#include <mutex>
+
+#include <dsop/counting.hpp>
 
 #include "topk_cases.hpp"
 
@@ -16,28 +19,189 @@ TEST_CASE("every selecting allreduce loses nothing, whatever is large, over seve
   if (P % 3 == 2) CHECK(failures_on_threads(P, check_topk<double>) == "");
 }
 
+namespace {
+
+// What it chooses, in the memory of the last two.
+template <class T>
+SparseVectorView<T> chosen_by(Selector<T>& selector, const std::vector<T>& values, std::size_t k,
+                              std::vector<std::uint32_t>& indices, std::vector<T>& chosen) {
+  indices.resize(room_for(k, values.size()));
+  chosen.resize(indices.size());
+  const std::size_t count = selector.select(values, k, indices, chosen).chosen;
+  return {values.size(), std::span(indices).first(count), std::span(chosen).first(count)};
+}
+
+}  // namespace
+
 TEST_CASE("exact sums of selections are those of what a selector selects", "[topk]") {
   const int P = GENERATE(2, 5);
   const TopKCase c{3000, 100, bench::Distribution::power_law};
   CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
           for (const std::string name : {"topk", "gaussian-k"}) {
             std::vector<float> values = whole_gradient<float>(c, transport.rank(), 0);
-            std::vector<std::uint32_t> indices(c.elements);
-            std::vector<float> chosen(c.elements);
+            std::vector<std::uint32_t> indices;
+            std::vector<float> chosen;
             Selector<float> selector(name == "topk" ? "exact" : "gaussian");
-            const std::size_t room = room_for(c.k, c.elements);
-            const std::size_t count =
-                selector.select(values, c.k, std::span(indices).first(room), std::span(chosen).first(room)).chosen;
-            const SparseVectorView<float> own{c.elements, std::span(indices).first(count),
-                                              std::span(chosen).first(count)};
+            const SparseVectorView<float> own = chosen_by(selector, values, c.k, indices, chosen);
             TopKAllreduce<float> allreduce(transport, c.elements, {.algorithm = name});
             const TopKSum<float> result = allreduce.run(values, c.k);
             const std::vector<float> expected = in_full(sparse_allreduce<float>(transport, own).sum);
             failures.check(in_full(result.sum) == expected, name + " is wrong");
-            failures.check(result.chosen == count, name + " chose another number");
+            failures.check(result.chosen == own.indices.size(), name + " chose another number");
             failures.check(result.algorithm.starts_with(name + ", summed by "), result.algorithm);
           }
         }) == "");
+}
+
+TEST_CASE("ok-topk sums the k largest of the sum where it evaluates, and what reaches the threshold in between",
+          "[topk]") {
+  const int P = GENERATE(2, 3, 8, 13);
+  const std::string name = GENERATE("ok-topk", "ok-topk-equal-regions", "ok-topk-direct", "ok-topk-naive");
+  for (const TopKCase& c :
+       {TopKCase{3000, 100, bench::Distribution::uniform}, TopKCase{3000, 100, bench::Distribution::one_region},
+        TopKCase{600, 200, bench::Distribution::power_law}})
+    CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+            TopKAllreduce<float> allreduce(transport, c.elements, {.algorithm = name + "(3)"});
+            Selector<float> local("threshold-reuse(3)");
+            Selector<float> global("exact");
+            std::vector<float> values(c.elements);
+            std::vector<std::uint32_t> indices, top;
+            std::vector<float> chosen, top_values;
+            double threshold = 0;
+            for (std::size_t step = 0; step < 7; ++step) {
+              const std::vector<float> gradient = whole_gradient<float>(c, transport.rank(), step);
+              for (std::size_t i = 0; i < c.elements; ++i) values[i] += gradient[i];
+              const std::vector<float> before = values;
+              const SparseVectorView<float> own = chosen_by(local, values, c.k, indices, chosen);
+              std::vector<float> sum = in_full(sparse_allreduce<float>(transport, own).sum);
+              const auto reaches = [&](float x) { return x != 0 && std::abs(x) >= threshold; };
+              const auto reached = std::count_if(sum.begin(), sum.end(), reaches);
+              const bool evaluates = step % 3 == 0 || static_cast<std::size_t>(reached) > room_for(c.k, c.elements);
+              const TopKSum<float> result = allreduce.run(values, c.k);
+              if (evaluates) {
+                const SparseVectorView<float> largest = chosen_by(global, sum, c.k, top, top_values);
+                threshold = std::abs(*std::min_element(largest.values.begin(), largest.values.end(),
+                                                       [](float l, float r) { return std::abs(l) < std::abs(r); }));
+                sum = in_full(
+                    SparseVectorView<float>{c.elements, std::span(top).first(largest.indices.size()), largest.values});
+              } else {
+                for (float& x : sum)
+                  if (!reaches(x)) x = 0;
+              }
+              const std::string what = name + ", " + c.text() + ", step " + std::to_string(step);
+              failures.check(in_full(result.sum) == sum, what + ": another sum");
+              failures.check(allreduce.state().global_threshold == threshold, what + ": another threshold");
+              for (std::size_t e = 0; e < own.indices.size(); ++e)
+                if (sum[own.indices[e]] != 0) failures.check(values[own.indices[e]] == 0, what + ": sent, and kept");
+              failures.check(allreduce.state().bounds.size() == static_cast<std::size_t>(P) + 1, what + ": no regions");
+            }
+          }) == "");
+}
+
+TEST_CASE("gtopk's sum is that of a tree in which each rank keeps the k largest of two", "[topk]") {
+  const int P = GENERATE(1, 2, 3, 5, 6, 8, 11);
+  for (const TopKCase& c :
+       {TopKCase{2000, 30, bench::Distribution::power_law}, TopKCase{300, 200, bench::Distribution::uniform}}) {
+    std::vector<std::vector<float>> kept;
+    Selector<float> exact("exact");
+    std::vector<std::uint32_t> indices;
+    std::vector<float> chosen;
+    for (int r = 0; r < P; ++r) {
+      const std::vector<float> values = whole_gradient<float>(c, r, 0);
+      kept.push_back(in_full(chosen_by(exact, values, c.k, indices, chosen)));
+    }
+    for (std::size_t distance = 1; distance < kept.size(); distance *= 2)
+      for (std::size_t r = 0; r + distance < kept.size(); r += 2 * distance) {
+        for (std::size_t i = 0; i < c.elements; ++i) kept[r][i] += kept[r + distance][i];
+        kept[r] = in_full(chosen_by(exact, std::vector<float>(kept[r]), c.k, indices, chosen));
+      }
+    CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+            std::vector<float> values = whole_gradient<float>(c, transport.rank(), 0);
+            TopKAllreduce<float> allreduce(transport, c.elements, {.algorithm = "gtopk"});
+            failures.check(in_full(allreduce.run(values, c.k).sum) == kept[0], "another sum");
+          }) == "");
+  }
+}
+
+namespace {
+
+std::vector<float> normal(std::size_t N, std::uint64_t seed) {
+  std::vector<float> values(N);
+  for (std::size_t i = 0; i < N; ++i) {
+    const std::uint64_t bits = bench::mix(bench::mix(seed + 1) + i);
+    for (int part = 0; part < 64; part += 8) values[i] += static_cast<float>(bits >> part & 255) / 128.0F - 1.0F;
+  }
+  return values;
+}
+
+// What the busiest rank sends in the second of two calls with the same gradient, and the most that anybody chose.
+struct Counted {
+  Traffic first, second;
+  std::size_t chosen = 0;
+  std::size_t in_sum = 0;
+};
+
+template <class GradientOf>
+Counted count(int P, const std::string& algorithm, std::size_t k, GradientOf gradient_of) {
+  Counted counted;
+  std::mutex mutex;
+  run_on_threads(P, [&](Transport& threads) {
+    CountingTransport transport(threads);
+    std::vector<float> values = gradient_of(threads.rank(), 0);
+    TopKAllreduce<float> allreduce(transport, values.size(), {.algorithm = algorithm, .machine = Machine{}});
+    static_cast<void>(allreduce.run(values, k));
+    const Traffic first = transport.payload();
+    const std::vector<float> gradient = gradient_of(threads.rank(), 1);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += gradient[i];
+    const TopKSum<float> result = allreduce.run(values, k);
+    const std::lock_guard lock(mutex);
+    counted.first.raise_to(first);
+    counted.second.raise_to({transport.payload().messages - first.messages, transport.payload().bytes - first.bytes});
+    counted.chosen = std::max(counted.chosen, result.chosen);
+    counted.in_sum = result.sum.indices.size();
+  });
+  return counted;
+}
+
+}  // namespace
+
+TEST_CASE("every selecting allreduce sends the messages and bytes that its formula states", "[topk]") {
+  const int P = GENERATE(2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
+  const std::size_t k = 4 * static_cast<std::size_t>(P);
+  const auto same_places = [&](int, int) {
+    std::vector<float> gradient(64 * k);
+    for (std::size_t j = 0; j < k; ++j) gradient[64 * j + 31] = 5;
+    return gradient;
+  };
+  for (const TopKAlgorithm& algorithm : topk_algorithms()) {
+    if (algorithm.exact_sum == "auto") continue;  // as the sparse algorithm that it takes
+    INFO(algorithm.name << ", P = " << P);
+    const Counted counted = count(P, algorithm.name, k, same_places);
+    const Cost stated = topk_cost({.elements = 64 * k, .k = k, .ranks = P}, Machine{}, algorithm.name);
+    CHECK(counted.chosen == k);
+    CHECK(counted.second.messages == stated.messages);
+    CHECK(counted.second.bytes == stated.bytes);
+  }
+}
+
+TEST_CASE("ok-topk sends at most 6 k (P-1)/P words and O(P) where ranks are alike, gtopk 2 k log2 P", "[topk]") {
+  const int P = GENERATE(2, 3, 4, 6, 8, 11, 16);
+  const auto ranks = static_cast<std::size_t>(P);
+  const std::size_t k = 500 * ranks;
+  const std::size_t N = 40 * k;
+  const auto mixture = [&](int rank, int step) {
+    std::vector<float> gradient = normal(N, static_cast<std::uint64_t>(2 * rank + step));
+    for (std::size_t i = 0; i < N; ++i) gradient[i] *= bench::mix(i) % 20 == 0 ? 50.0F : 1.0F;
+    return gradient;
+  };
+  INFO("P = " << P);
+  const Counted ok = count(P, "ok-topk", k, mixture);
+  const std::size_t most = std::max(ok.chosen, ok.in_sum);
+  INFO("chosen " << ok.chosen << " of " << k << ", in the sum " << ok.in_sum << ", words " << ok.second.bytes / 4);
+  CHECK(ok.second.bytes / 4 <= 6 * most * (ranks - 1) / ranks + 14 * ranks);
+  CHECK(ok.first.bytes / 4 <= 6 * k * (ranks - 1) / ranks + k * ranks + 30 * ranks);
+  const auto levels = static_cast<std::size_t>(std::ceil(std::log2(P)));
+  CHECK(count(P, "gtopk", k, mixture).second.bytes / 4 == levels * (2 * k + 8));
 }
 
 TEST_CASE("ranks draw different elements from equal seeds", "[topk]") {
@@ -54,9 +218,9 @@ TEST_CASE("what is not finite is sent, or stays", "[topk]") {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   constexpr float infinity = std::numeric_limits<float>::infinity();
   CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
-          for (const std::string& algorithm : topk_names()) {
-            TopKAllreduce<float> allreduce(transport, 100, {.algorithm = algorithm});
+          for (const std::string& algorithm : topk_names())
             for (const std::size_t k : {2UL, 20UL}) {
+              TopKAllreduce<float> allreduce(transport, 100, {.algorithm = algorithm});
               std::vector<float> values(100, 1);
               for (const std::size_t i : {3UL, 50UL, 99UL}) values[i] = nan;
               if (transport.rank() == 0) values[60] = infinity;
@@ -70,7 +234,6 @@ TEST_CASE("what is not finite is sent, or stays", "[topk]") {
                 failures.check(sum[60] == infinity || values[60] == infinity, algorithm + " loses infinity");
               if (k == 20) failures.check(std::isnan(sum[3]) && sum[60] == infinity, algorithm + " keeps them back");
             }
-          }
         }) == "");
 }
 
@@ -127,7 +290,7 @@ TEST_CASE("a bad argument of a selecting allreduce throws on all ranks, and name
     std::size_t elements = 10;
     std::size_t values = 10;
     std::size_t k = 2;
-    TopKOptions options = {.algorithm = "topk"};
+    TopKOptions options = {};
     TopKState state = {};
   };
   const auto error_when_rank_1_makes = [](const Call& bad) {
@@ -141,7 +304,7 @@ TEST_CASE("a bad argument of a selecting allreduce throws on all ranks, and name
       failed.check(!text.empty(), "no error");
       failed.check(values == std::vector<float>(call.values, 5), "the values have changed");
       failed.check(allreduce.state() == call.state, "the state has changed");
-      TopKAllreduce<float> next(transport, 10, {.algorithm = "topk"});
+      TopKAllreduce<float> next(transport, 10);
       values.assign(10, 5);
       failed.check(in_full(next.run(values, 10).sum) == std::vector<float>(10, 15), "the next call is wrong");
     });
@@ -156,7 +319,12 @@ TEST_CASE("a bad argument of a selecting allreduce throws on all ranks, and name
         "rank 1: algorithm is ok-topc, expected one of " + topk_algorithms().names());
   CHECK(error_when_rank_1_makes({.options = {.algorithm = "topk(3)"}}) ==
         "rank 1: algorithm is topk(3), expected topk without a number");
-  CHECK(error_when_rank_1_makes({.options = {.algorithm = "topk", .machine = Machine{.gap_seconds = 0}}}) ==
+  CHECK(error_when_rank_1_makes({.options = {.algorithm = "ok-topk(0.5)"}}) ==
+        "rank 1: the number of ok-topk(0.5), its steps between two evaluations of thresholds, is 0.5, expected a whole "
+        "number, 1 or more");
+  CHECK(error_when_rank_1_makes({.options = {.algorithm = "gtopk"}}) ==
+        "the ranks disagree: algorithm is gtopk on rank 1, ok-topk on ranks 0, 2");
+  CHECK(error_when_rank_1_makes({.options = {.machine = Machine{.gap_seconds = 0}}}) ==
         "rank 1: machine.gap_seconds is 0, expected a finite number above 0");
   CHECK(error_when_rank_1_makes({.state = {.selection = {.step = 4}}}) ==
         "the ranks disagree: the state's step is 0 on ranks 0, 2, 4 on rank 1");

@@ -65,6 +65,8 @@ struct TopKAlgorithm {
   /// Beside the selection, where all ranks choose k evenly spread elements, the same ones where they sum them
   /// themselves: exact for messages and bytes.
   Cost (*cost)(const TopKPlan&, const Machine&);
+  /// Of the allgather that it makes, as expected; null: it makes none of its own.
+  AllgatherProblem (*blocks)(const TopKProblem&) = nullptr;
   std::size_t (*workspace_bytes)(const TopKPlan&);
   TypedRun<TopKCall> run;
 };

@@ -3,6 +3,11 @@
 namespace dsop {
 
 namespace topk {
+TopKAlgorithm ok_topk();
+TopKAlgorithm ok_topk_equal_regions();
+TopKAlgorithm ok_topk_direct();
+TopKAlgorithm ok_topk_naive();
+TopKAlgorithm gtopk();
 TopKAlgorithm exact_topk();
 TopKAlgorithm gaussian_k();
 TopKAlgorithm expected_k();
@@ -10,6 +15,11 @@ TopKAlgorithm expected_k();
 
 const Registry<TopKAlgorithm>& topk_algorithms() {
   static const Registry<TopKAlgorithm> registry({
+      topk::ok_topk(),
+      topk::ok_topk_equal_regions(),
+      topk::ok_topk_direct(),
+      topk::ok_topk_naive(),
+      topk::gtopk(),
       topk::exact_topk(),
       topk::gaussian_k(),
       topk::expected_k(),

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "sparse/stream.hpp"
+#include "topk/pairs.hpp"
 
 namespace dsop::topk {
 
@@ -11,6 +12,17 @@ namespace dsop::topk {
 template <class T>
 void leave_out(std::span<T> values, std::span<const sparse::Index> selected) {
   for (const sparse::Index i : selected) values[i] = T{0};
+}
+
+/// What was selected of `in_sum` alone is in the sum. Indices of both rise.
+template <class T>
+void leave_out_common(std::span<T> values, std::span<const sparse::Index> selected, std::span<const Pair<T>> in_sum) {
+  auto pair = in_sum.begin();
+  for (const sparse::Index i : selected) {
+    while (pair != in_sum.end() && pair->index < i) ++pair;
+    if (pair == in_sum.end()) return;
+    if (pair->index == i) values[i] = T{0};
+  }
 }
 
 /// A copy in `memory`, in the form that is smaller.

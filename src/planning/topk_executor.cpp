@@ -11,7 +11,7 @@
 #include "planning/error_of.hpp"
 #include "planning/refuse.hpp"
 #include "planning/terms.hpp"
-#include "sparse/wire.hpp"
+#include "selection/cut.hpp"
 #include "topk/residual.hpp"
 
 namespace dsop {
@@ -126,6 +126,8 @@ template <class T>
 void TopKExecutor<T>::take_memory(TopKSum<T>& result) {
   if (plan_.workspace_bytes > workspace_.bytes()) workspace_.resize(plan_.workspace_bytes);
   blocks_.bounds_bytes.assign(plan_.chosen.size() + 1, 0);
+  state_.bounds.reserve(plan_.chosen.size() + 1);
+  if (plan_.algorithm->exact_sum.empty()) selection::reserve_cut(std::min(plan_.total_chosen(), elements_), memory_);
   result.memory = std::make_unique_for_overwrite<T[]>((plan_.result_bytes + sizeof(T) - 1) / sizeof(T));
   result.algorithm = algorithm_text(plan_);
 }

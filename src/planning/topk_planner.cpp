@@ -47,6 +47,7 @@ TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, cons
     plan.exact = make_sparse_plan(exact_problem(problem, plan.chosen), machine, algorithm.exact_sum);
     plan.result_bytes = plan.exact.result_bytes;
   }
+  if (algorithm.blocks != nullptr) plan.exchange = &cheapest_allgather(algorithm.blocks(problem), machine);
   plan.workspace_bytes = algorithm.workspace_bytes(plan);
   return plan;
 }
