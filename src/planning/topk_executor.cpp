@@ -36,21 +36,24 @@ void check_bounds(const std::vector<std::uint64_t>& bounds, std::size_t elements
 }  // namespace
 
 template <class T>
-TopKSum<T> TopKExecutor<T>::run(Transport& transport, std::span<T> values, std::size_t k) {
-  const WithinCall within_call(transport, Operation::topk_allreduce, elements_, k, data_type<T>);
+void TopKExecutor<T>::select(const Transport& transport, std::span<const T> values, std::size_t k) {
   if (state_.bounds.size() != static_cast<std::size_t>(transport.size()) + 1) state_.bounds.clear();
-  TopKSum<T> result;
+  choice_ = {k};
+  choice_.error = error_of([&] {
+    check(values, k);
+    choose(transport, values);
+  });
+}
+
+template <class T>
+TopKSum<T> TopKExecutor<T>::sum(Transport& transport, std::span<T> values) {
+  const WithinCall within_call(transport, Operation::topk_allreduce, elements_, choice_.k, data_type<T>);
+  const Selection& selection = choice_.selection;
+  TopKSum<T> result{.chosen = selection.chosen, .nans = selection.nans, .infinities = selection.infinities};
   try {
-    const std::string error = error_of([&] {
-      check(values, k);
-      const Selection selection = select(transport, values, k);
-      result.chosen = selection.chosen;
-      result.nans = selection.nans;
-      result.infinities = selection.infinities;
-    });
-    agree(transport, k, result.chosen, error);
+    agree(transport);
     agree_on_errors(transport, error_of([&] {
-                      plan(transport, k);
+                      plan(transport);
                       take_memory(result);
                     }));
   } catch (const AgreedError&) {
@@ -76,7 +79,7 @@ void TopKExecutor<T>::check(std::span<const T> values, std::size_t k) const {
 
 // Ranks draw different numbers from equal seeds.
 template <class T>
-Selection TopKExecutor<T>::select(const Transport& transport, std::span<const T> values, std::size_t k) {
+void TopKExecutor<T>::choose(const Transport& transport, std::span<const T> values) {
   if (!selector_) {
     const auto [algorithm, number] = parse_topk(options_.algorithm);
     std::ostringstream name;
@@ -86,32 +89,33 @@ Selection TopKExecutor<T>::select(const Transport& transport, std::span<const T>
     state.seed = mix(state.seed) + static_cast<std::uint64_t>(transport.rank());
     selector_.emplace(name.str(), state);
   }
-  const std::size_t room = room_for(k, elements_);
+  const std::size_t room = room_for(choice_.k, elements_);
   const std::span<sparse::Index> indices = indices_.at_least(room);
   const std::span<T> chosen = chosen_.at_least(room);
-  const Selection selection = elements_ == 0 ? Selection{} : selector_->select(values, k, indices, chosen);
-  own_ = {elements_, indices.first(selection.chosen), chosen.first(selection.chosen)};
-  return selection;
+  if (elements_ > 0) choice_.selection = selector_->select(values, choice_.k, indices, chosen);
+  const std::size_t count = choice_.selection.chosen;
+  choice_.own = {elements_, indices.first(count), chosen.first(count)};
 }
 
 template <class T>
-void TopKExecutor<T>::agree(Transport& transport, std::size_t k, std::size_t chosen, const std::string& error) {
+void TopKExecutor<T>::agree(Transport& transport) {
   Options terms;
   terms.algorithm = options_.algorithm;
   terms.machine = options_.machine;
   Header header = make_header(transport, 0, Operation::topk_allreduce, terms);
   header.common.type = data_type<T>;
   header.common.rows = elements_;
-  header.common.columns = k;
+  header.common.columns = choice_.k;
   header.common.step = state_.selection.step;
   header.common.state = hash_of_common(state_);
-  header.own.sparsity.a = chosen;
-  exchange_headers(transport, header, error, headers_);
+  header.own.sparsity.a = choice_.selection.chosen;
+  exchange_headers(transport, header, choice_.error, headers_);
 }
 
 // Every rank sees the same headers, so all make the same plan.
 template <class T>
-void TopKExecutor<T>::plan(const Transport& transport, std::size_t k) {
+void TopKExecutor<T>::plan(const Transport& transport) {
+  const std::size_t k = choice_.k;
   const TopKProblem problem{elements_, k, transport.size(), data_type<T>, transport.has_native_collectives()};
   std::vector<std::size_t> chosen;
   for (const Header& header : headers_) chosen.push_back(header.own.sparsity.a);
@@ -138,12 +142,13 @@ void TopKExecutor<T>::run_algorithm(Transport& transport, std::span<T> values, T
   if (plan_.total_chosen() == 0) return;
   const std::span<T> memory(result.memory.get(), plan_.result_bytes / sizeof(T));
   if (transport.size() == 1) {
-    result.sum = topk::copy_smaller_form(own_, memory);
-    topk::leave_out<T>(values, own_.indices);
+    result.sum = topk::copy_smaller_form(choice_.own, memory);
+    topk::leave_out<T>(values, choice_.own.indices);
     return;
   }
-  TopKCall<T> call{transport, plan_,  values, own_, state_, memory, workspace_.elements().first(plan_.workspace_bytes),
-                   blocks_,   memory_};
+  TopKCall<T> call{
+      transport, plan_,  values, choice_.own, state_, memory, workspace_.elements().first(plan_.workspace_bytes),
+      blocks_,   memory_};
   plan_.algorithm->run(call);
   result.sum = call.sum;
 }
