@@ -84,7 +84,10 @@ void run_outer_product(Transport& transport, const CommandLine& line) {
 void run_sparse_allreduce(Transport& transport, const CommandLine& line) {
   bench::SparseBenchOptions options = line.sparse_allreduce.options();
   options.machine = described_machine(transport, line);
-  bench::benchmark_sparse_allreduce(transport, options);
+  if (options.selection.empty())
+    bench::benchmark_sparse_allreduce(transport, options);
+  else
+    bench::benchmark_topk_allreduce(transport, options);
 }
 
 void run_tune(Transport& transport, const CommandLine& line) {

@@ -25,6 +25,8 @@ struct SparseBenchOptions {
   bool verify = false;
   std::string out;  ///< JSON lines are appended to it; empty: none
   std::optional<Machine> machine;
+  std::string selection;  ///< a name of that family; empty: vectors are made sparse
+  bool communication_alone = false;
 };
 
 /// As benchmark_outer_product(), for sums of sparse vectors.

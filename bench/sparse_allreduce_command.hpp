@@ -6,6 +6,7 @@
 
 #include "command_options.hpp"
 #include "sparse_allreduce.hpp"
+#include "topk_allreduce.hpp"
 
 namespace dsop::bench {
 
@@ -18,6 +19,10 @@ class SparseAllreduceCommand {
         ->check(CLI::IsMember(distribution_names))
         ->capture_default_str();
     command->add_option("--algorithm", algorithms_, "all, auto, or a list of names")->capture_default_str();
+    command->add_option("--select", options_.selection,
+                        "Vectors are dense, like gradients, and the density is what this algorithm of the family "
+                        "\"selection\" selects of them; algorithms of the family \"topk\" select as they do");
+    command->add_flag("--communication-alone", options_.communication_alone, "Time without the selection");
     add_type(command, type_, options_.protocol);
     add_protocol(command, options_.protocol, options_.verify, options_.out);
   }
@@ -31,6 +36,10 @@ class SparseAllreduceCommand {
         static_cast<Distribution>(std::ranges::find(distribution_names, distribution_) - distribution_names.begin());
     options.algorithms = split(algorithms_, ',');
     options.type = type_ == "f64" ? DataType::f64 : DataType::f32;
+    if (options.communication_alone && options.selection.empty())
+      throw ArgumentError("--communication-alone says nothing without --select, expected both");
+    if (options.verify && !options.selection.empty())
+      throw ArgumentError("--verify compares with ==, expected no --select, where sums are rounded");
     return options;
   }
 

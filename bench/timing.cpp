@@ -56,6 +56,7 @@ std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Conte
         what << contenders[i].name << ", repetition " << repetition + 1 << " of " << protocol.repetitions
              << ", iteration " << iteration << " of " << protocol.iterations;
         progress(what.str());
+        if (contenders[i].prepare) contenders[i].prepare();
         start.wait();
         const double seconds = seconds_of(contenders[i].run);
         const std::vector<double> ranks = of_all_ranks(transport, seconds);

@@ -46,6 +46,7 @@ class Samples {
 struct Contender {
   std::string name;
   std::function<void()> run;
+  std::function<void()> prepare = {};  ///< before each run, outside the clock; empty: nothing is
 };
 
 /// Times all contenders. All ranks call it and all get all ranks' samples. `progress` is told what runs.

@@ -121,7 +121,32 @@ class OnThreads(Refusing):
             if distribution == "power-law":  # the ranks have the most frequent in common
                 self.assertLess(gathered["result_elements"], 2.5 * gathered["nonzeros"])
 
+    def test_selecting_allreduces_are_measured_on_gradients(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "rows.jsonl"
+            for options in [[], ["--communication-alone"]]:
+                result = run("sparse-allreduce", "--ranks", "4", "--size", "20000", "--density", "0.01", "--select",
+                             "exact", "--algorithm", "all,auto,ok-topk(8)", "--iterations", "1", "--out", str(out),
+                             *options)
+                self.assertEqual(result.returncode, 0, result.stderr)
+            rows = {row["algorithm"]: row for row in map(json.loads, out.read_text().splitlines())}
+        self.assertTrue(rows["ok-topk"]["communication_alone"])
+        for name in ["allgather", "topk", "gtopk", "ok-topk", "ok-topk(8)"]:
+            self.assertEqual(rows[name]["chosen"], 200, name)
+        self.assertEqual(rows["gtopk"]["result_elements"], 200)
+        self.assertEqual(rows["dense-ring"]["chosen"], 20000)
+        self.assertEqual(rows["dense-ring"]["bytes_sent"], 2 * 3 * 20000)
+        self.assertEqual(rows["allgather"]["bytes_sent"], 3 * (32 + 8 * 200))
+        self.assertLess(rows["ok-topk"]["bytes_sent"], 6 * 200 * 4 * 3 / 4 + 4 * 14 * 4)
+        self.assertLess(rows["ok-topk"]["bytes_sent"], rows["ok-topk"]["first_bytes_sent"])
+        self.assertIn("# topk used topk, summed by ", result.stdout)
+
     def test_sparse_allreduce_refuses_what_makes_no_sense(self) -> None:
+        self.assert_refused(run("sparse-allreduce", "--select", "nope"), "algorithm is nope", "threshold-reuse")
+        self.assert_refused(run("sparse-allreduce", "--select", "exact", "--algorithm", "nope"), "algorithm is nope")
+        self.assert_refused(run("sparse-allreduce", "--select", "exact", "--verify"), "--verify", "expected no --select")
+        self.assert_refused(run("sparse-allreduce", "--communication-alone"), "--select")
+        self.assert_refused(run("sparse-allreduce", "--algorithm", "ok-topk"), "algorithm is ok-topk")
         self.assert_refused(run("sparse-allreduce", "--density", "2"), '--density is "2", expected shares from 0 to 1')
         self.assert_refused(run("sparse-allreduce", "--density", "0.1,"), "--density", "expected shares")
         self.assert_refused(run("sparse-allreduce", "--size", "x"), '--size is "x", expected whole numbers')

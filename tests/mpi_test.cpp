@@ -9,6 +9,7 @@
 #include "outer_product_cases.hpp"
 #include "rival_cases.hpp"
 #include "sparse_allreduce_cases.hpp"
+#include "topk_cases.hpp"
 #include "transport/mpi_transport.hpp"
 
 using namespace dsop;
@@ -36,6 +37,14 @@ TEST_CASE("every sparse allreduce is exact over MPI") {
   check_sparse_sums<double>(world(), failures);
   MpiTransport in_pieces(MPI_COMM_WORLD, 60);
   check_sparse_sums<float>(in_pieces, failures);
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("every selecting allreduce loses nothing over MPI") {
+  Failures failures;
+  check_topk<float>(world(), failures);
+  MpiTransport in_pieces(MPI_COMM_WORLD, 60);
+  check_topk<double>(in_pieces, failures);
   CHECK(failures_of_all(failures) == "");
 }
 

@@ -159,11 +159,22 @@ Cut<T> cut_among(std::span<const T> values, std::size_t k, std::span<const Key<T
   return cut_at(values, key, k - above, equal);
 }
 
+/// Candidates for the k-th largest of `values` that are gathered rather than narrowed down further.
+std::size_t few_of(std::size_t values) {
+  return std::max(small_vector, values / 32);
+}
+
 }  // namespace
 
 template <class T>
+void reserve_cut(std::size_t most_values, Memory<T>& memory) {
+  memory.keys.at_least(few_of(most_values));
+  memory.counts.at_least(threads_for(most_values) * digits);
+}
+
+template <class T>
 Cut<T> find_cut(std::span<const T> values, std::size_t k, Memory<T>& memory) {
-  const std::size_t few = std::max(small_vector, values.size() / 32);
+  const std::size_t few = few_of(values.size());
   const std::span<Key<T>> keys = memory.keys.at_least(few);
   const auto among = [&](Counts counts) {
     return cut_among(values, k, std::span<const Key<T>>(keys.first(counts.inside)), counts.above);
@@ -185,6 +196,8 @@ Cut<T> find_small_cut(std::span<const T> values, std::size_t k) {
   return cut_among(values, k, std::span<const Key<T>>(keys.data(), values.size()), 0);
 }
 
+template void reserve_cut(std::size_t, Memory<float>&);
+template void reserve_cut(std::size_t, Memory<double>&);
 template Cut<float> find_cut(std::span<const float>, std::size_t, Memory<float>&);
 template Cut<double> find_cut(std::span<const double>, std::size_t, Memory<double>&);
 template Cut<float> find_small_cut(std::span<const float>, std::size_t);

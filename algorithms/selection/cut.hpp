@@ -24,7 +24,11 @@ struct Cut {
 template <class T>
 Cut<T> find_cut(std::span<const T> values, std::size_t k, Memory<T>& memory);
 
-/// The same for at most `small_vector` values, on the calling thread, in no memory but its stack.
+/// Makes all memory that find_cut() needs for so many values or fewer, with no more threads than now.
+template <class T>
+void reserve_cut(std::size_t most_values, Memory<T>& memory);
+
+/// As find_cut() for at most `small_vector` values, on the calling thread, in no memory but its stack.
 inline constexpr std::size_t small_vector = 4096;
 template <class T>
 Cut<T> find_small_cut(std::span<const T> values, std::size_t k);

@@ -42,12 +42,15 @@ std::string exactly(Number number) {
 std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms& terms) {
   std::string machine;
   for (const double number : terms.machine) machine.append(machine.empty() ? "" : " ").append(exactly(number));
+  const bool topk = terms.operation == Operation::topk_allreduce;
   return {
       {"the number of calls before this one", exactly(terms.call)},
       {"the operation", name(terms.operation)},
       {"the order of calls (0: dsop(), i: the OuterProduct that call i made)", exactly(terms.object)},
-      {terms.operation == Operation::sparse_allreduce ? "dimension" : "rows", exactly(terms.rows)},
-      {"columns", exactly(terms.columns)},
+      {terms.operation == Operation::sparse_allreduce ? "dimension" : topk ? "elements" : "rows", exactly(terms.rows)},
+      {topk ? "k" : "columns", exactly(terms.columns)},
+      {"the state's step", exactly(terms.step)},
+      {"the hash of the state's global threshold and bounds", exactly(terms.state)},
       {"data type", std::string(name(terms.type))},
       {"algorithm", terms.algorithm.data()},
       {"scale", exactly(terms.scale)},

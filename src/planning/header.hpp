@@ -19,11 +19,13 @@ enum class Operation : std::uint8_t {
   prepare_outer_product,
   outer_product_rows,
   sharded_outer_product,
-  sparse_allreduce
+  sparse_allreduce,
+  topk_allreduce
 };
 
 constexpr const char* name(Operation operation) {
   if (operation == Operation::sparse_allreduce) return "sparse allreduce";
+  if (operation == Operation::topk_allreduce) return "top-k allreduce";
   if (operation == Operation::prepare_outer_product) return "preparing an outer product";
   if (operation == Operation::outer_product_rows) return "outer product's rows";
   return operation == Operation::outer_product ? "outer product" : "sharded outer product";
@@ -37,8 +39,10 @@ struct CommonTerms {
   DataType type = DataType::f32;
   bool accumulate = false;
   Wire wire = Wire::full;
-  std::uint64_t rows = 0;  ///< of a sparse allreduce: the dimension
-  std::uint64_t columns = 0;
+  std::uint64_t rows = 0;     ///< of a sparse or top-k allreduce: the elements
+  std::uint64_t columns = 0;  ///< of a top-k allreduce: k
+  std::uint64_t step = 0;     ///< of a top-k allreduce's state
+  std::uint64_t state = 0;    ///< a hash of what else the ranks' states must have in common
   double scale = 1;
   std::array<double, 7 + 2 * step_bytes.size()> machine{};
   std::uint64_t winners = 0;  ///< a hash of the machine's

@@ -1,0 +1,86 @@
+// Ok-Topk's second half: everybody gets what all have selected of their sums. Li and Hoefler, "Near-Optimal Sparse
+// Allreduce for Distributed Deep Learning" (PPoPP 2022), section 3.1.2.
+#pragma once
+
+#include <numeric>
+
+#include <dsop/errors.hpp>
+
+#include "patterns/all_to_all.hpp"
+#include "patterns/blocks.hpp"
+#include "patterns/bruck_allgather.hpp"
+#include "sparse/room.hpp"
+#include "topk/algorithm.hpp"
+#include "topk/pairs.hpp"
+
+namespace dsop::topk {
+
+/// Gives bounds[q] .. bounds[q + 1] to the `count` things of each rank q.
+inline void number(Transport& transport, std::size_t count, std::span<std::size_t> bounds) {
+  bounds[0] = 0;
+  bounds[static_cast<std::size_t>(transport.rank()) + 1] = count;
+  patterns::bruck_allgather(transport, bounds.subspan(1), Tag::payload);
+  std::partial_sum(bounds.begin(), bounds.end(), bounds.begin());
+}
+
+/// Rank q holds the pairs bounds[q] .. bounds[q + 1] of `all`. Those that hold more than their share of N/P give it to
+/// those that hold less, without changing the order; `bounds` become those of the shares.
+template <class T>
+void balance(Transport& transport, std::span<Pair<T>> all, std::span<std::size_t> bounds) {
+  const int r = transport.rank();
+  const patterns::Blocks shares(all.size(), transport.size());
+  const auto held_by_due_to = [&](int holder, int owner) {
+    const auto q = static_cast<std::size_t>(holder);
+    const std::size_t first = std::max(bounds[q], shares.offset(owner));
+    const std::size_t last = std::min(bounds[q + 1], shares.offset(owner + 1));
+    return all.subspan(std::min(first, all.size()), first < last ? last - first : 0);
+  };
+  patterns::staggered_all_to_all(
+      transport, [&](int q) { return held_by_due_to(r, q); }, [&](int q) { return held_by_due_to(q, r); },
+      patterns::EmptyMessages::are_left_out);
+  for (std::size_t b = 0; b < bounds.size(); ++b) bounds[b] = shares.offset(static_cast<int>(b));
+}
+
+/// Balances first if some rank holds more than four times the mean.
+enum class Balancing : unsigned char { where_uneven, never };
+
+/// All ranks' pairs, in the order of ranks, in `all`, which has room for them.
+template <class T>
+std::span<const Pair<T>> balance_and_allgatherv(TopKCall<T>& call, std::span<const Pair<T>> own, Balancing balancing,
+                                                std::span<std::size_t> bounds, std::span<Pair<T>> all) {
+  const std::size_t P = call.plan.chosen.size();
+  const std::span<Pair<T>> pairs = all.first(bounds.back());
+  std::copy(own.begin(), own.end(), pairs.subspan(bounds[static_cast<std::size_t>(call.transport.rank())]).begin());
+  std::size_t largest = 0;
+  for (std::size_t q = 0; q < P; ++q) largest = std::max(largest, bounds[q + 1] - bounds[q]);
+  if (balancing == Balancing::where_uneven && largest * P > 4 * pairs.size()) balance<T>(call.transport, pairs, bounds);
+  for (std::size_t b = 0; b <= P; ++b) call.blocks.bounds_bytes[b] = bounds[b] * sizeof(Pair<T>);
+  AllgatherCall exchange{call.transport, std::as_writable_bytes(pairs), call.blocks};
+  call.plan.exchange->run(exchange);
+  return pairs;
+}
+
+/// The vector that has these elements, in the form that is smaller, in `memory`. Throws TransportError if their indices
+/// do not rise or lie outside.
+template <class T>
+sparse::Stream<T> vector_of(std::span<const Pair<T>> pairs, std::size_t dimension, std::span<T> memory) {
+  for (std::size_t e = 0; e < pairs.size(); ++e)
+    if (pairs[e].index >= dimension || (e > 0 && pairs[e].index <= pairs[e - 1].index))
+      throw TransportError("elements of a sum that were received are malformed: index " + std::to_string(e) + " is " +
+                           std::to_string(pairs[e].index) + ", expected one that rises, below " +
+                           std::to_string(dimension));
+  if (pairs.size() > sparse::most_indices<T>(dimension)) {
+    const std::span<T> dense = memory.first(dimension);
+    std::fill(dense.begin(), dense.end(), T{0});
+    for (const Pair<T>& pair : pairs) dense[pair.index] = pair.value;
+    return {dimension, {}, dense};
+  }
+  sparse::Index* const indices = reinterpret_cast<sparse::Index*>(memory.data() + pairs.size());
+  for (std::size_t e = 0; e < pairs.size(); ++e) {
+    memory[e] = pairs[e].value;
+    indices[e] = pairs[e].index;
+  }
+  return {dimension, {indices, pairs.size()}, memory.first(pairs.size())};
+}
+
+}  // namespace dsop::topk

@@ -1,0 +1,118 @@
+// gTop-k: Shi et al., "A Distributed Synchronous SGD Algorithm with Global Top-k Sparsification for Low Bandwidth
+// Networks" (ICDCS 2019), algorithm 3.
+//
+//   1. Up a tree, distances 1, 2, 4, ...: a rank adds what its partner sends to what it has, and keeps the k largest.
+//   2. What rank 0 has kept goes down the same tree.
+//
+// The result is the tree's: an element may be dropped half-way that would be among the k largest of the whole sum. The
+// rank that drops a part of a sum keeps it in its own residual, so nothing is lost. Of equals those of lower index are
+// kept. Any P: who has no partner waits for the next distance. Cost: each of the messages has k elements; rank 0 sends
+// ceil(log2 P), 2 k log2 P words, and on the longest path, up and down, twice as many travel one after the other.
+#include <bit>
+
+#include "selection/cut.hpp"
+#include "sparse/expected.hpp"
+#include "sparse/room.hpp"
+#include "topk/algorithm.hpp"
+#include "topk/residual.hpp"
+
+namespace dsop::topk {
+namespace {
+
+using sparse::Index;
+using sparse::Region;
+using sparse::Room;
+using sparse::Stream;
+
+std::size_t message_bytes(const TopKProblem& problem) {
+  return sparse::packed_bytes(problem.elements, problem.k, problem.type);
+}
+
+// Of two ranks' elements, whichever form it takes.
+std::size_t sum_bytes(const TopKProblem& problem) {
+  return std::min(2 * problem.k * (bytes_of(problem.type) + sizeof(Index)) + bytes_of(problem.type),
+                  problem.elements * bytes_of(problem.type));
+}
+
+// The k largest of x, in memory for so many; the rest is added to the residual.
+template <class T>
+Stream<T> keep_largest(TopKCall<T>& call, const Stream<T>& x, std::span<Index> indices, std::span<T> values) {
+  const Region all{0, x.dimension};
+  std::size_t kept = 0;
+  std::size_t next = 0;
+  const auto drop_to = [&](std::size_t end) {
+    for (; next < end; ++next) call.values[index_of(x, all, next)] += x.values[next];
+  };
+  for_each_beyond(x.values, selection::find_cut(x.values, indices.size(), call.memory), 0, [&](std::size_t e) {
+    drop_to(e);
+    next = e + 1;
+    indices[kept] = index_of(x, all, e);
+    values[kept++] = x.values[e];
+  });
+  drop_to(x.values.size());
+  return {x.dimension, indices, values};
+}
+
+template <class T>
+void run(TopKCall<T>& call) {
+  Transport& transport = call.transport;
+  const int P = transport.size();
+  const int r = transport.rank();
+  const TopKProblem& problem = call.plan.problem;
+  const Region all{0, problem.elements};
+  Room room(call.workspace);
+  const std::span<std::byte> message = room.take<std::byte>(message_bytes(problem));
+  const std::span<T> both = room.take<T>(sum_bytes(problem) / sizeof(T));
+  const std::span<Index> indices = room.take<Index>(problem.k);
+  const std::span<T> values = room.take<T>(problem.k);
+
+  Stream<T> x = call.own;
+  leave_out(call.values, call.own.indices);
+  int distance = 1;
+  for (; distance < P && r % (2 * distance) == 0; distance *= 2) {
+    const int partner = r + distance;
+    if (partner >= P) continue;
+    transport.recv(message, partner);
+    x = keep_largest(call, sparse::sum(x, sparse::unpack<T>(message, all), both), indices, values);
+  }
+  sparse::pack(x, all, message);
+  if (r > 0) {
+    transport.send(message, r - distance);
+    transport.recv(message, r - distance);
+  }
+  for (distance /= 2; distance >= 1; distance /= 2)
+    if (r + distance < P) transport.send(message, r + distance);
+  call.sum = sparse::copy(sparse::unpack<T>(message, all), call.result);
+}
+
+Cost cost(const TopKPlan& plan, const Machine& machine) {
+  const auto levels = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(plan.problem.ranks - 1)));
+  const std::size_t bytes = message_bytes(plan.problem);
+  Cost cost;
+  cost.messages = levels;
+  cost.bytes = levels * bytes;
+  cost.flops = static_cast<double>(levels * plan.problem.k);
+  cost.communication_seconds = 2 * static_cast<double>(levels) * machine.message_seconds(bytes);
+  cost.arithmetic_seconds = sparse::summing_seconds(machine, 4 * cost.flops, plan.problem.type);  // two each, gone
+  return cost;                                                                                    // through twice
+}
+
+std::size_t workspace_bytes(const TopKPlan& plan) {
+  const TopKProblem& problem = plan.problem;
+  return Room::bytes<std::byte>(message_bytes(problem)) + Room::bytes<std::byte>(sum_bytes(problem)) +
+         Room::bytes<Index>(problem.k) + Room::bytes<double>(problem.k);
+}
+
+}  // namespace
+
+TopKAlgorithm gtopk() {
+  return {.name = "gtopk",
+          .summary = "up and down a tree of ranks each of which keeps the k largest of two sums",
+          .source = "Shi et al. 2019 (gTop-k), algorithm 3",
+          .selection = "exact",
+          .cost = cost,
+          .workspace_bytes = workspace_bytes,
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::topk

@@ -1,0 +1,112 @@
+// Ok-Topk: Li and Hoefler, "Near-Optimal Sparse Allreduce for Distributed Deep Learning" (PPoPP 2022), algorithm 1.
+//
+//   1. Every tau steps: regions in which ranks hold equally many elements, as the mean of what balances each.
+//   2. Split and reduce: every rank gets what all have chosen of its region, and adds it.
+//   3. Every tau' steps: allgather of all sums' values; global threshold = that of the k-th largest.
+//   4. Balance and allgatherv: what of the sums reaches the threshold goes to everybody; where one rank holds more than
+//      four times the mean of it, it is shared out evenly first.
+//   5. What this rank has chosen and what came in 4. have in common is its part in the sum, the rest its residual.
+//
+// The local threshold, every tau' steps too, is the selection's ("threshold-reuse"); tau = 2 tau', as in the paper,
+// where they are 64 and 32. Unlike there, of values that are as large as the threshold in 3. those of lower index are
+// taken, so that it gives k; and where 4. would give more than 2 k + 100, 3. is made at once. Zeros are never sent.
+// Cost, k elements of each rank, alike: 2 k (P-1)/P words each in 2. and 4., as many where 4. balances, and O(P): a
+// header and a length each in 2., a count each in 4. On steps with 3. all sums' values more, up to k (P-1); on those
+// with 1. an allreduce of P - 1 numbers. 2 (P-1) messages in 2., half of them lengths, log2 P and the allgather's in 4.
+#include <cmath>
+
+#include "topk/global_threshold.hpp"
+#include "topk/ok_topk_cost.hpp"
+#include "topk/residual.hpp"
+#include "topk/split_and_reduce.hpp"
+
+namespace dsop::topk {
+namespace {
+
+using selection::Cut;
+
+struct Variant {
+  bool equal_regions = false;
+  Balancing balancing = Balancing::where_uneven;
+};
+
+bool every(double period, const TopKState& state) {
+  return std::fmod(static_cast<double>(state.selection.step), period) == 0;
+}
+
+template <class T, Variant variant>
+void run(TopKCall<T>& call) {
+  const int r = call.transport.rank();
+  const double tau_prime = call.plan.parameter;
+  Room room(call.workspace);
+  const std::span<T> memory = room.take<T>(reduced_bytes(call.plan) / sizeof(T));
+  const std::span<T> other_memory = room.take<T>(reduced_bytes(call.plan) / sizeof(T));
+  const std::span<std::size_t> bounds = room.take<std::size_t>(call.plan.chosen.size() + 1);
+  const std::span<Pair<T>> own = room.take<Pair<T>>(room_for(call.plan.problem.k, call.values.size()));
+  const std::span<Pair<T>> all = room.take<Pair<T>>(own.size());
+
+  if (variant.equal_regions)
+    equal_regions(call);
+  else if (call.state.bounds.empty() || every(2 * tau_prime, call.state))
+    space_repartition(call, room);
+  const Region region = region_of(call.state, r);
+  const Stream<T> reduced = split_and_reduce(call, memory, other_memory, room);
+
+  std::size_t count = 0;
+  const auto select_beyond = [&](Cut<T> cut, std::size_t first) {
+    count = select(reduced, region, cut, first, own);
+    number(call.transport, count, bounds);
+  };
+  const auto th = kernels::key_of(static_cast<T>(call.state.global_threshold));
+  const bool reuses = !every(tau_prime, call.state);
+  if (reuses) select_beyond({.key = std::max<kernels::Key<T>>(th, 1)}, 0);
+  if (!reuses || bounds.back() > all.size()) {
+    const Cut<T> cut = th_re_evaluate(call, reduced, bounds, room);
+    select_beyond(cut, bounds[static_cast<std::size_t>(r)]);
+  }
+  const auto u = balance_and_allgatherv<T>(call, own.first(count), variant.balancing, bounds, all);
+  call.sum = vector_of(u, call.values.size(), call.result);
+  leave_out_common(call.values, call.own.indices, u);
+}
+
+std::string whole_steps(double steps) {
+  return steps >= 1 && steps == std::floor(steps) ? "" : "a whole number, 1 or more";
+}
+
+template <Variant variant>
+TopKAlgorithm named(std::string name, std::string summary) {
+  return {.name = std::move(name),
+          .summary = std::move(summary),
+          .source = "Li and Hoefler 2022 (Ok-Topk), algorithm 1",
+          .selection = "threshold-reuse",
+          .parameter = {.name = "steps between two evaluations of thresholds",
+                        .values = [] { return std::vector<double>{32}; },
+                        .expected = whole_steps},
+          .cost = ok_topk_cost,
+          .blocks = ok_topk_blocks,
+          .workspace_bytes = ok_topk_workspace_bytes,
+          .run = {run<float, variant>, run<double, variant>}};
+}
+
+}  // namespace
+
+TopKAlgorithm ok_topk() {
+  return named<Variant{}>("ok-topk",
+                          "about the k largest of the sum of what all select, by thresholds that are reused");
+}
+
+TopKAlgorithm ok_topk_equal_regions() {
+  return named<Variant{.equal_regions = true}>("ok-topk-equal-regions",
+                                               "the same in regions of equal size, wherever ranks hold elements");
+}
+
+TopKAlgorithm ok_topk_direct() {
+  return named<Variant{.balancing = Balancing::never}>("ok-topk-direct", "the same without balancing what is gathered");
+}
+
+TopKAlgorithm ok_topk_naive() {
+  return named<Variant{.equal_regions = true, .balancing = Balancing::never}>("ok-topk-naive",
+                                                                              "the same without either");
+}
+
+}  // namespace dsop::topk

@@ -1,0 +1,47 @@
+// Messages, time and memory of Ok-Topk.
+#pragma once
+
+#include <bit>
+
+#include "sparse/expected.hpp"
+#include "topk/global_threshold.hpp"
+
+namespace dsop::topk {
+
+/// Everybody's share of the sum.
+inline AllgatherProblem ok_topk_blocks(const TopKProblem& problem) {
+  AllgatherProblem blocks{{0}, problem.native_collectives};
+  const patterns::Blocks shares(problem.k, problem.ranks);
+  for (int q = 1; q <= problem.ranks; ++q) blocks.bounds_bytes.push_back(shares.offset(q) * pair_bytes(problem.type));
+  return blocks;
+}
+
+/// Of a call that reuses thresholds and regions, where all ranks have chosen the same k elements, evenly spread.
+inline Cost ok_topk_cost(const TopKPlan& plan, const Machine& machine) {
+  const auto [N, k, P, type, native] = plan.problem;
+  const auto others = static_cast<std::size_t>(P - 1);
+  const patterns::Blocks shares(k, P);
+  const std::size_t sent = others * sparse::packed_bytes(N / static_cast<std::size_t>(P), shares.largest(), type);
+  const auto rounds = static_cast<std::size_t>(std::bit_width(others));
+  const AllgatherProblem gathered = ok_topk_blocks(plan.problem);
+  Cost cost;
+  for (int r = 0; r < P; ++r) cost.raise_to(plan.exchange->sent(gathered, r));
+  cost.messages += 2 * others + rounds;
+  cost.bytes += sent + 2 * others * sparse::length_bytes;
+  cost.flops = static_cast<double>(k);
+  cost.communication_seconds = machine.message_seconds(others * sparse::length_bytes, others) +
+                               machine.message_seconds(sent, others) +
+                               static_cast<double>(rounds) * machine.exchange_seconds(sparse::length_bytes) +
+                               plan.exchange->seconds(gathered, machine);
+  cost.arithmetic_seconds = sparse::summing_seconds(machine, 3 * cost.flops, type);  // packed, added, written
+  return cost;
+}
+
+inline std::size_t ok_topk_workspace_bytes(const TopKPlan& plan) {
+  const std::size_t own = room_for(plan.problem.k, plan.problem.elements);
+  return 2 * Room::bytes<std::byte>(reduced_bytes(plan)) + Room::bytes<std::size_t>(plan.chosen.size() + 1) +
+         2 * Room::bytes<std::byte>(own * pair_bytes(plan.problem.type)) +
+         std::max({repartition_bytes(plan.problem.ranks), split_bytes(plan), threshold_bytes(plan)});
+}
+
+}  // namespace dsop::topk

@@ -1,0 +1,55 @@
+// Elements of a sum on their way to all ranks.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "selection/cut.hpp"
+#include "selection/ranges.hpp"
+#include "sparse/wire.hpp"
+
+namespace dsop::topk {
+
+/// An element of the vector, in 8 bytes (f32) or 12 (f64).
+template <class T>
+struct [[gnu::packed]] Pair {
+  T value;
+  sparse::Index index;
+};
+
+inline std::size_t pair_bytes(DataType type) {
+  return type == DataType::f32 ? sizeof(Pair<float>) : sizeof(Pair<double>);
+}
+
+/// Calls visit(e) for those of x's values, counted from 0, that lie beyond the cut; the cut counts them from `first`.
+template <class T, class Visit>
+void for_each_beyond(std::span<const T> values, selection::Cut<T> cut, std::size_t first, const Visit& visit) {
+  const selection::Beyond<T> beyond(cut);
+  kernels::Picked<T> picked;
+  selection::for_blocks(values, 0, values.size(), [&](std::span<const T> block, std::size_t at) {
+    const std::size_t found = beyond(block, static_cast<sparse::Index>(first + at), picked);
+    for (std::size_t e = 0; e < found; ++e) visit(picked.indices[e] - first);
+    return true;
+  });
+}
+
+/// Where element e of a region's sum stands in the vector.
+template <class T>
+sparse::Index index_of(const sparse::Stream<T>& x, sparse::Region region, std::size_t e) {
+  return static_cast<sparse::Index>(region.first + (x.dense() ? e : x.indices[e]));
+}
+
+/// What of a region's sum lies beyond the cut, to `pairs` as far as it fits. Returns how many there are.
+template <class T>
+std::size_t select(const sparse::Stream<T>& x, sparse::Region region, selection::Cut<T> cut, std::size_t first,
+                   std::span<Pair<T>> pairs) {
+  std::size_t count = 0;
+  for_each_beyond(x.values, cut, first, [&](std::size_t e) {
+    if (count < pairs.size()) pairs[count] = {x.values[e], index_of(x, region, e)};
+    ++count;
+  });
+  return count;
+}
+
+}  // namespace dsop::topk

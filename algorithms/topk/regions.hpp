@@ -1,0 +1,61 @@
+// Ok-Topk's regions, one a rank: Li and Hoefler, "Near-Optimal Sparse Allreduce for Distributed Deep Learning" (PPoPP
+// 2022), section 3.1.1.
+#pragma once
+
+#include <algorithm>
+
+#include "dense/algorithm.hpp"
+#include "patterns/blocks.hpp"
+#include "sparse/room.hpp"
+#include "sparse/wire.hpp"
+#include "topk/algorithm.hpp"
+
+namespace dsop::topk {
+
+inline sparse::Region region_of(const TopKState& state, int rank) {
+  const auto r = static_cast<std::size_t>(rank);
+  return {state.bounds[r], state.bounds[r + 1] - state.bounds[r]};
+}
+
+/// Regions of N/P elements.
+template <class T>
+void equal_regions(TopKCall<T>& call) {
+  const patterns::Blocks equal(call.values.size(), call.transport.size());
+  call.state.bounds.resize(call.plan.chosen.size() + 1);
+  for (std::size_t b = 0; b < call.state.bounds.size(); ++b) call.state.bounds[b] = equal.offset(static_cast<int>(b));
+}
+
+/// How the sum of all ranks' bounds is made.
+struct BoundsSum {
+  const DenseAlgorithm& algorithm = *dense_algorithms().find("butterfly");
+  DenseProblem problem;
+  std::size_t workspace_elements;
+
+  explicit BoundsSum(int ranks)
+      : problem{static_cast<std::size_t>(ranks - 1), ranks, DataType::f64},
+        workspace_elements(algorithm.workspace_elements(problem, 0)) {}
+};
+
+inline std::size_t repartition_bytes(int ranks) {
+  const BoundsSum sum(ranks);
+  return sparse::Room::bytes<double>(sum.problem.elements) + sparse::Room::bytes<double>(sum.workspace_elements);
+}
+
+/// Every rank bounds regions in which it has chosen equally many elements; the means of all ranks' bounds are agreed
+/// upon. Takes repartition_bytes() of `room`. Cost: an allreduce of P - 1 numbers, whole ones, so exact.
+template <class T>
+void space_repartition(TopKCall<T>& call, sparse::Room room) {
+  const int P = call.transport.size();
+  const BoundsSum sum(P);
+  const std::span<double> bounds = room.take<double>(sum.problem.elements);
+  equal_regions(call);
+  const std::size_t k = call.own.indices.size();
+  for (std::size_t b = 1; b <= bounds.size(); ++b)
+    bounds[b - 1] =
+        static_cast<double>(k == 0 ? call.state.bounds[b] : call.own.indices[b * k / call.plan.chosen.size()]);
+  DenseCall<double> all{call.transport, bounds, room.take<double>(sum.workspace_elements), 0};
+  sum.algorithm.run(all);
+  for (std::size_t b = 1; b <= bounds.size(); ++b) call.state.bounds[b] = static_cast<std::uint64_t>(bounds[b - 1] / P);
+}
+
+}  // namespace dsop::topk

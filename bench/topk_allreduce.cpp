@@ -1,0 +1,234 @@
+#include "topk_allreduce.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <iostream>
+
+#include <dsop/counting.hpp>
+#include <dsop/errors.hpp>
+#include <dsop/topk_allreduce.hpp>
+
+#include "collect.hpp"
+#include "gradient_inputs.hpp"
+#include "host.hpp"
+#include "launch/launch.hpp"
+#include "memory.hpp"
+#include "output.hpp"
+#include "progress.hpp"
+#include "sparse/algorithm.hpp"
+#include "topk_contenders.hpp"
+#include "version.hpp"
+
+namespace dsop::bench {
+namespace {
+
+const std::string base = "dense-ring";
+
+struct Row {
+  std::string algorithm;  // as asked for
+  SelectedSum sum;        // of a call that is not the first; the most that any rank chose
+  bool counts;            // messages, that is
+  Traffic first;          // the busiest rank's in the first call, which evaluates what is reused later
+  Traffic later;
+  double predicted_seconds;  // without the selection
+  Samples samples;
+};
+
+bool selects(const std::string& algorithm) {
+  return topk_algorithms().find(algorithm.substr(0, algorithm.find('('))) != nullptr;
+}
+
+std::vector<std::string> expand_all(Transport& transport, const std::vector<std::string>& names) {
+  SparseProblem any{.elements = 1, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
+  any.native_collectives = transport.has_native_collectives();
+  std::vector<std::string> expanded;
+  for (const std::string& name : names) {
+    if (name != "all") {
+      if (selects(name))
+        parse_topk(name);
+      else
+        make_sparse_plan(any, transport.default_machine(), name);  // refuses what is unknown or can't run here
+      expanded.push_back(name);
+      continue;
+    }
+    for (const SparseAlgorithm& algorithm : sparse_algorithms())
+      if (algorithm.unsupported(algorithm, any).empty()) expanded.push_back(algorithm.name);
+    for (const TopKAlgorithm& algorithm : topk_algorithms()) expanded.push_back(algorithm.name);
+  }
+  return expanded;
+}
+
+double predicted_seconds(const Transport& transport, const std::string& algorithm, DataType type, std::size_t size,
+                         std::size_t k, std::size_t chosen, const SparseBenchOptions& options) {
+  const Machine machine = options.machine.value_or(transport.default_machine());
+  const bool native = transport.has_native_collectives();
+  if (selects(algorithm)) return topk_cost({size, k, transport.size(), type, native}, machine, algorithm).seconds();
+  const std::vector<std::size_t> nonzeros(static_cast<std::size_t>(transport.size()),
+                                          sums_all(algorithm) ? Sparsity::dense : chosen);
+  return make_sparse_plan({size, nonzeros, type, native}, machine, algorithm).cost().seconds();
+}
+
+template <class T>
+std::vector<Row> measure_sums(Transport& transport, std::size_t size, double density,
+                              const std::vector<std::string>& algorithms, const SparseBenchOptions& options,
+                              const std::function<void(const std::string&)>& progress) {
+  const auto k = std::max(std::size_t{1}, static_cast<std::size_t>(std::llround(density * static_cast<double>(size))));
+  check_memory(transport, (6 + algorithms.size()) * size * sizeof(T));
+  std::vector<T> gradient;
+  CountingTransport counted(transport);
+  std::vector<std::unique_ptr<SelectedAllreduce>> allreduces;
+  launch::on_all_ranks(transport, [&] {
+    gradient = gradient_like<T>(transport.rank(), size, density, options.distribution);
+    for (const std::string& algorithm : algorithms)
+      allreduces.push_back(make_selected<T>(counted, gradient, k, algorithm, options));
+  });
+
+  std::vector<Row> rows;
+  std::vector<Contender> contenders;
+  for (std::size_t i = 0; i < algorithms.size(); ++i) {
+    SelectedAllreduce& allreduce = *allreduces[i];
+    Row row{algorithms[i], {}, true, {}, {}, 0, {}};
+    for (Traffic* const sent : {&row.first, &row.later}) {
+      progress(algorithms[i] + ", first calls");
+      allreduce.restore();
+      const Traffic before = counted.payload();
+      allreduce.select();
+      row.sum = allreduce.sum();
+      const Traffic after = counted.payload();
+      *sent = {largest_of_all_ranks(transport, after.messages - before.messages),
+               largest_of_all_ranks(transport, after.bytes - before.bytes)};
+    }
+    const SparseAlgorithm* const sparse = sparse_algorithms().find(row.sum.used.substr(0, row.sum.used.find('(')));
+    row.counts = sparse == nullptr || !sparse->native();
+    row.sum.chosen = largest_of_all_ranks(transport, row.sum.chosen);
+    row.predicted_seconds = predicted_seconds(transport, algorithms[i], data_type<T>, size, k, row.sum.chosen, options);
+    rows.push_back(std::move(row));
+
+    const bool alone = options.communication_alone;
+    const auto prepare = [&allreduce, alone] {
+      allreduce.restore();
+      if (alone) allreduce.select();
+    };
+    const auto run = [&allreduce, alone] {
+      if (!alone) allreduce.select();
+      static_cast<void>(allreduce.sum());
+    };
+    contenders.push_back({algorithms[i], run, prepare});
+  }
+  std::vector<Samples> samples = time_in_turns(transport, contenders, options.protocol, progress);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].samples = std::move(samples[i]);
+  return rows;
+}
+
+void print_head(const Transport& transport, const SparseBenchOptions& options) {
+  std::cout
+      << "# dsop-bench " << version << " sparse-allreduce --select, " << name(options.type)
+      << ", gradients whose wide elements are " << name(options.distribution) << ", " << ranks_and_cores(transport)
+      << '\n'
+      << "# sparse allreduces sum what " << options.selection
+      << " selects, dense ones all; others select for themselves; times are "
+      << (options.communication_alone ? "without" : "with") << " the selection\n"
+      << "# chosen: by the rank with the most; result: elements stored of the sum, s sparse or d dense\n"
+      << "# median over iterations of the slowest rank's time; sent and msgs: the busiest rank's in the second "
+         "call, first: in the first\n"
+      << "# predicted: by the algorithm's cost formula, without the selection\n"
+      << "# x base: how many times faster than " << base << " in this run\n"
+      << "#     size   chosen  ranks  algorithm                 median(us)  predicted(us)     result       sent(B) "
+         "  msgs      first(B)   x base\n"
+      << std::flush;
+}
+
+void print_rows(const std::vector<Row>& rows, std::size_t size, int ranks) {
+  const auto base_row = std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.algorithm == base; });
+  for (const Row& row : rows) {
+    const double middle = median(row.samples.observations());
+    const auto counted = [&](std::size_t number) { return row.counts ? std::to_string(number) : "-"; };
+    std::cout << std::setw(10) << size << std::setw(9) << row.sum.chosen << std::setw(7) << ranks << "  " << std::left
+              << std::setw(24) << row.algorithm << std::right << std::fixed << std::setprecision(1) << std::setw(12)
+              << middle * 1e6 << std::setw(15) << row.predicted_seconds * 1e6 << std::setw(11)
+              << row.sum.result_elements << (row.sum.result_dense ? 'd' : 's') << std::setw(13)
+              << counted(row.later.bytes) << std::setw(7) << counted(row.later.messages) << std::setw(14)
+              << counted(row.first.bytes) << std::setprecision(2) << std::setw(9);
+    if (base_row != rows.end())
+      std::cout << median(base_row->samples.observations()) / middle << '\n';
+    else
+      std::cout << "-\n";
+  }
+  for (const Row& row : rows)
+    if (row.sum.used != row.algorithm) std::cout << "# " << row.algorithm << " used " << row.sum.used << '\n';
+  std::cout << std::flush;
+}
+
+void write_rows(std::ostream& out, const std::vector<Row>& rows, std::size_t size, double density,
+                const SparseBenchOptions& options, const Transport& transport, const nlohmann::ordered_json& host) {
+  for (const Row& row : rows)
+    for (std::size_t repetition = 0; repetition < row.samples.seconds.size(); ++repetition) {
+      const Interval interval = row.samples.interval(repetition);
+      nlohmann::ordered_json json{
+          {"family", "topk-allreduce"},
+          {"algorithm", row.algorithm},
+          {"selection", options.selection},
+          {"communication_alone", options.communication_alone},
+          {"size", size},
+          {"density", density},
+          {"distribution", name(options.distribution)},
+          {"chosen", row.sum.chosen},
+          {"ranks", transport.size()},
+          {"dtype", name(options.type)},
+          {"transport", transport.name()},
+          {"result_elements", row.sum.result_elements},
+          {"result_form", row.sum.result_dense ? "dense" : "sparse"},
+          {"bytes_sent", nullptr},
+          {"messages_sent", nullptr},
+          {"first_bytes_sent", nullptr},
+          {"used", row.sum.used},
+          {"predicted_seconds", row.predicted_seconds},
+          {"repetition", static_cast<std::size_t>(row.samples.first_repetition) + repetition},
+          {"seconds", row.samples.seconds[repetition]},
+          {"median_interval",
+           {{"low", interval.low}, {"high", interval.high}, {"look_confidence", row.samples.look_confidence}}},
+          {"host", host},
+      };
+      if (row.counts) {
+        json["bytes_sent"] = row.later.bytes;
+        json["messages_sent"] = row.later.messages;
+        json["first_bytes_sent"] = row.first.bytes;
+      }
+      out << json.dump() << '\n';
+    }
+  out << std::flush;
+}
+
+}  // namespace
+
+void benchmark_topk_allreduce(Transport& transport, const SparseBenchOptions& options) {
+  const bool speaks = transport.rank() == 0;
+  const nlohmann::ordered_json simulation = simulation_facts();
+  if (!simulation.is_null() && simulation.at("folded"))
+    throw ArgumentError("sparse-allreduce: what is sent depends on data, which is there with --real alone");
+  RowsFile file;
+  std::vector<std::string> algorithms;
+  launch::on_all_ranks(transport, [&] {
+    if (speaks) file.open(options.out);
+    algorithms = expand_all(transport, options.algorithms);
+    static_cast<void>(Selector<float>(options.selection));  // refuses what is unknown
+  });
+  const nlohmann::ordered_json host = host_facts();
+  if (speaks) print_head(transport, options);
+  ProgressLine progress(speaks);
+  for (const std::size_t size : options.sizes)
+    for (const double density : options.densities) {
+      const auto show = [&](const std::string& what) {
+        progress.show(std::to_string(size) + " elements, density " + std::to_string(density) + ": " + what);
+      };
+      const auto measure_type = options.type == DataType::f32 ? measure_sums<float> : measure_sums<double>;
+      const std::vector<Row> rows = measure_type(transport, size, density, algorithms, options, show);
+      if (!speaks) continue;
+      progress.clear();
+      print_rows(rows, size, transport.size());
+      file.append([&](std::ostream& out) { write_rows(out, rows, size, density, options, transport, host); });
+    }
+}
+
+}  // namespace dsop::bench
