@@ -7,6 +7,7 @@
 
 #include <dsop/counting.hpp>
 
+#include "sparse/wire.hpp"
 #include "sparse_allreduce_cases.hpp"
 
 using namespace dsop;
@@ -24,10 +25,12 @@ std::vector<std::byte> bytes_of(const SparseSum<T>& result) {
 }
 
 // The largest numbers over ranks of what an algorithm sends when its plan expects the overlap that there is.
-Cost count(int P, const SparseCase& c, const std::string& algorithm, Overlap overlap, Failures& failures) {
+Cost count(int P, const SparseCase& c, const std::string& algorithm, Overlap overlap, Failures& failures,
+           Wire wire = Wire::full) {
   const SparseProblem problem{.elements = c.dimension,
                               .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), c.nonzeros),
-                              .overlap = overlap};
+                              .overlap = overlap,
+                              .wire = wire};
   const SparsePlan plan = make_sparse_plan(problem, Machine{}, algorithm);
   std::vector<float> expected(c.dimension);
   for (int q = 0; q < P; ++q) SparseInput<float>(c, q, P).add_to(expected);
@@ -76,6 +79,79 @@ TEST_CASE("every sparse allreduce gives the same bits on all ranks and in the ne
     }
 }
 
+TEST_CASE("sparse allreduces with bf16 on the wire keep their error bounds, and the same bits on all ranks",
+          "[sparse][bits]") {
+  const int P = GENERATE(1, 2, 3, 5, 8, 13);
+  constexpr double u = 0x1p-8;
+  for (const SparseCase& c : {SparseCase{0, 0, Spread::uniform}, SparseCase{3, 1, Spread::uniform},
+                              SparseCase{1000, 30, Spread::uniform}, SparseCase{1003, 331, Spread::same},
+                              SparseCase{1000, 420, Spread::uniform}, SparseCase{700, 60, Spread::clustered},
+                              SparseCase{1500, 70, Spread::one_region}, SparseCase{601, 20, Spread::unequal}})
+    for (const std::string& algorithm : sparse_names(P, Wire::bf16)) {
+      std::vector<std::vector<std::byte>> results(static_cast<std::size_t>(P));
+      std::vector<float> sum;
+      std::vector<double> exact(c.dimension);
+      std::vector<double> absolute(c.dimension);
+      const auto input = [&](int r) {
+        SparseInput<float> own(c, r, P);
+        for (float& value : own.values()) value = std::sin(value + static_cast<float>(r));
+        return own;
+      };
+      for (int r = 0; r < P; ++r) {
+        const std::vector<float> x = in_full(input(r).view());
+        for (std::size_t i = 0; i < x.size(); ++i) exact[i] += x[i];
+        for (std::size_t i = 0; i < x.size(); ++i) absolute[i] += std::abs(x[i]);
+      }
+      run_on_threads(P, [&](Transport& transport) {
+        const SparseInput<float> own = input(transport.rank());
+        const auto result =
+            sparse_allreduce<float>(transport, own.view(), {.algorithm = algorithm, .wire = Wire::bf16});
+        results[static_cast<std::size_t>(transport.rank())] = bytes_of(result);
+        if (transport.rank() == 0) sum = in_full(result.sum);
+      });
+      INFO(algorithm << ", P = " << P << ", " << c.text());
+      for (const std::vector<std::byte>& result : results) REQUIRE(result == results[0]);
+      const double bound = algorithm == "allgather"          ? u
+                           : algorithm.starts_with("dense-") ? P * u * std::pow(1 + u, P - 1)
+                                                             : 2 * u + u * u;
+      REQUIRE(sum.size() == c.dimension);
+      bool all_exact = true;
+      for (std::size_t i = 0; i < c.dimension; ++i) {
+        REQUIRE(std::abs(sum[i] - exact[i]) <= (bound + P * 0x1p-24) * absolute[i]);
+        all_exact = all_exact && sum[i] == static_cast<float>(exact[i]);
+      }
+      if (P > 1 && c.nonzeros >= 20) CHECK(!all_exact);  // something was rounded
+    }
+}
+
+TEST_CASE("sparse allreduces that can't send bf16 refuse it", "[sparse]") {
+  const std::vector<std::uint32_t> indices{1, 4};
+  const auto error_of_call = [&](auto one, const std::string& algorithm) {
+    using T = decltype(one);
+    const std::vector<T> values{one, one};
+    std::string error;
+    const std::string failures = failures_on_threads(3, [&](Transport& transport, Failures& failed) {
+      const SparseVectorView<T> own{10, indices, values};
+      const std::string text = argument_error_of([&] {
+        static_cast<void>(sparse_allreduce<T>(transport, own, {.algorithm = algorithm, .wire = Wire::bf16}));
+      });
+      if (transport.rank() == 0) error = text;
+      failed.check(in_full(sparse_allreduce<T>(transport, own).sum)[4] == 3, "the next call is wrong");
+    });
+    return failures + error;
+  };
+  CHECK(error_of_call(1.0, "auto") == "ranks 0-2: wire is bf16, expected full for values in f64");
+  CHECK(error_of_call(1.0F, "auto").empty());
+  CHECK(error_of_call(1.0F, "ssar-recursive-doubling") ==
+        "ranks 0-2: algorithm ssar-recursive-doubling can't be used: it sends values in full only, and wire is bf16");
+  const SparsePlan plan = make_sparse_plan(
+      {.elements = 1000000, .nonzeros = std::vector<std::size_t>(8, 10), .wire = Wire::bf16}, Machine{});
+  CHECK(plan.algorithm->sends_bf16);
+  for (const Candidate& candidate : plan.candidates)
+    if (candidate.algorithm.starts_with("dsar-early-switch"))
+      CHECK(candidate.unsupported == "sends values in full only, and wire is bf16");
+}
+
 TEST_CASE("every sparse allreduce sends the messages and bytes that its formula states", "[sparse]") {
   const int P = GENERATE(2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
   const std::size_t k = 4 * static_cast<std::size_t>(P);
@@ -86,17 +162,21 @@ TEST_CASE("every sparse allreduce sends the messages and bytes that its formula 
   for (const Job& job : {Job{{64 * k, k, Spread::same}, Overlap::full}, Job{{64 * k, k, Spread::apart}, Overlap::none},
                          Job{{4 * k, k, Spread::same}, Overlap::full}, Job{{3 * k, k, Spread::same}, Overlap::full},
                          Job{{20 * k, k, Spread::apart}, Overlap::none}})
-    for (const std::string& algorithm : sparse_names(P)) {
-      Failures failures;
-      const Cost counted = count(P, job.c, algorithm, job.overlap, failures);
-      const SparseProblem problem{.elements = job.c.dimension,
-                                  .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), k),
-                                  .overlap = job.overlap};
-      const Cost stated = make_sparse_plan(problem, Machine{}, algorithm).cost();
-      INFO(algorithm << ", P = " << P << ", " << job.c.text());
-      CHECK(failures.text() == "");
-      CHECK(counted.messages == stated.messages);
-      CHECK(counted.bytes == stated.bytes);
+    for (const Wire wire : {Wire::full, Wire::bf16}) {
+      if (k > sparse::most_indices<float>(job.c.dimension, wire)) continue;  // would be handed over dense
+      for (const std::string& algorithm : sparse_names(P, wire)) {
+        Failures failures;
+        const Cost counted = count(P, job.c, algorithm, job.overlap, failures, wire);
+        const SparseProblem problem{.elements = job.c.dimension,
+                                    .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), k),
+                                    .overlap = job.overlap,
+                                    .wire = wire};
+        const Cost stated = make_sparse_plan(problem, Machine{}, algorithm).cost();
+        INFO(algorithm << ", P = " << P << ", wire " << name(wire) << ", " << job.c.text());
+        CHECK(failures.text() == "");
+        CHECK(counted.messages == stated.messages);
+        CHECK(counted.bytes == stated.bytes);
+      }
     }
 }
 

@@ -1,8 +1,8 @@
 // Split within groups, dense from there: Renggli, "SparCML: High-Performance Sparse Communication for Machine Learning"
 // (2017), section 3.3.4 (early switching).
 //
-//   1. Split within groups of g ranks: each gets what the group holds of its region of N/g elements, and adds it in the
-//      order of ranks, dense.
+//   1. Split within groups of g ranks: each gets what the group holds of its region of N/g elements, and adds it as
+//      dsar-split-allgather does.
 //   2. Reduce-scatter by recursive halving among the P/g ranks, one a group, that have the same region: partners at
 //      distance P/2g, ..., 1 swap the halves of what they still hold and add.
 //   3. Dense allgather of all blocks of N/P elements, each at its place in the result.
@@ -44,7 +44,8 @@ void run(SparseCall<T>& call) {
   const std::span<T> x = shares.regions.of(result, position);
 
   Subset members(call.transport, position, g, [&](int i) { return i * shares.groups + group; });
-  sum_dense<T>(split(members, problem, call.own, Room(call.workspace)), x);
+  RunningSum<T> own_region(x.size(), 0, x, {});
+  split(members, problem, call.own, Room(call.workspace), own_region);
 
   Subset peers(call.transport, group, shares.groups, [&](int i) { return position * shares.groups + i; });
   patterns::recursive_halving(peers, shares.groups, shares.blocks(position), x, Room(call.workspace).take<T>(x.size()));

@@ -12,14 +12,29 @@ inline std::size_t most_indices(std::size_t size, DataType type) {
   return type == DataType::f32 ? most_indices<float>(size) : most_indices<double>(size);
 }
 
-inline std::size_t packed_bytes(std::size_t size, std::size_t elements, DataType type) {
-  return type == DataType::f32 ? packed_bytes<float>(size, elements) : packed_bytes<double>(size, elements);
+inline std::size_t most_indices(std::size_t size, DataType type, Wire wire) {
+  return type == DataType::f32 ? most_indices<float>(size, wire) : most_indices<double>(size, wire);
 }
 
-/// Room for a vector that is cut into `parts` regions, each of them packed.
-inline std::size_t packed_parts_bytes(std::size_t size, std::size_t elements, DataType type, int parts) {
-  constexpr std::size_t header_and_padding_bytes = 40;
-  return packed_bytes(size, elements, type) + static_cast<std::size_t>(parts) * header_and_padding_bytes;
+inline std::size_t packed_bytes(const SparseProblem& problem, std::size_t size, std::size_t elements) {
+  return problem.type == DataType::f32 ? packed_bytes<float>(size, elements, problem.wire)
+                                       : packed_bytes<double>(size, elements, problem.wire);
+}
+
+/// Room for a vector of so many elements that is cut into `parts` regions, each of them packed.
+inline std::size_t packed_parts_bytes(const SparseProblem& problem, std::size_t elements, int parts) {
+  constexpr std::size_t header_and_padding_bytes = 48;
+  return packed_bytes(problem, problem.elements, elements) + static_cast<std::size_t>(parts) * header_and_padding_bytes;
+}
+
+/// Room for so many values that travelled as bf16.
+inline std::size_t widened_elements(const SparseProblem& problem, std::size_t values) {
+  return problem.wire == Wire::bf16 ? values : 0;
+}
+
+/// Seconds for rounding and widening so many values: six bytes each, read and written.
+inline double conversion_seconds(const SparseProblem& problem, const Machine& machine, double rounded, double widened) {
+  return problem.wire == Wire::bf16 ? machine.memory_seconds(6 * (rounded + widened)) : 0;
 }
 
 inline std::size_t whole(double elements) {

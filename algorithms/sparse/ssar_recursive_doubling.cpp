@@ -21,7 +21,7 @@ using patterns::Hypercube;
 
 // No message is longer.
 std::size_t longest_bytes(const SparseProblem& problem) {
-  return packed_bytes(problem.elements, problem.total_nonzeros(), problem.type);
+  return packed_bytes(problem, problem.elements, problem.total_nonzeros());
 }
 
 template <class T>
@@ -63,7 +63,7 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
   const auto corners = static_cast<std::size_t>(cube.corners);
   const auto extras = static_cast<std::size_t>(cube.ranks) - corners;
   const std::size_t k = whole(problem.expected_union(1));
-  const auto bytes = [&](std::size_t elements) { return packed_bytes(N, elements, problem.type); };
+  const auto bytes = [&](std::size_t elements) { return packed_bytes(problem, N, elements); };
   const auto add = [&](std::size_t left, std::size_t right, std::size_t ranks) {
     return elements_of_sum(left, right, problem.expected_union(static_cast<int>(ranks)), N, problem.type);
   };

@@ -27,6 +27,7 @@ struct SparseProblem {
   DataType type = DataType::f32;
   bool native_collectives = false;
   Overlap overlap = Overlap::uniform;
+  Wire wire = Wire::full;  ///< of values that travel
 
   int ranks() const { return static_cast<int>(nonzeros.size()); }
   std::size_t total_nonzeros() const;
@@ -65,6 +66,12 @@ SparsePlan make_sparse_plan(const SparseProblem& problem, const Machine& machine
 struct SparseAllreduceOptions {
   std::string algorithm = "auto";                 ///< a name of the family "sparse", perhaps with its number, or "auto"
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
+  /// bf16: values travel in 16 bits, beside indices of 32, and are added in f32. Only for f32, and with the algorithms
+  /// that can. Every rank has the same, rounded bits. Error of an element, beside that of f32, x_r being rank r's: 2^-8
+  /// sum |x_r| with `allgather`, whose values are rounded once; (2^-7 + 2^-16) sum |x_r| with `ssar-` and
+  /// `dsar-split-allgather` and `topk-dsa`, whose sums are rounded too; P 2^-8 (1 + 2^-8)^(P-1) sum |x_r| with
+  /// `dense-ring`, whose partial sums are. Beyond 3.39e38 a value becomes infinite.
+  Wire wire = Wire::full;
 };
 
 /// The sum and its memory. All ranks have the same, of the same form: sparse where that is no larger, unless the

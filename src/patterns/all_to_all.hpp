@@ -8,25 +8,45 @@
 namespace dsop::patterns {
 
 /// Sends `to(q)` to every other rank q and receives `from(q)`, spans which must stay as they are until the end. In step
-/// s every rank sends s places up the line of ranks, so that nobody is sent two messages at once; a rank is at most
-/// eight steps ahead of its messages. Messages P - 1.
-template <class To, class From>
-void staggered_all_to_all(Transport& transport, To to, From from) {
+/// s every rank sends s places down the line of ranks and receives from s places up, so that nobody is sent two
+/// messages at once; a rank is at most eight steps ahead of its messages. Calls arrived(s, t) when the messages of
+/// steps s .. t - 1 have come, one span of steps after the other, while those of later steps travel. Messages P - 1.
+template <class To, class From, class Arrived>
+void staggered_all_to_all(Transport& transport, To to, From from, Arrived arrived) {
   constexpr int steps_ahead = 8;
   std::array<Request, steps_ahead> sends;
   std::array<Request, steps_ahead> receives;
+  const auto of_step = [](auto& requests, int s) -> Request& {
+    return requests[static_cast<std::size_t>(s % steps_ahead)];
+  };
   const int P = transport.size();
   const int r = transport.rank();
-  for (int s = 1; s < P; ++s) {
-    Request& receive = receives[static_cast<std::size_t>(s % steps_ahead)];
-    Request& send = sends[static_cast<std::size_t>(s % steps_ahead)];
-    transport.wait(receive);
-    transport.wait(send);
-    receive = transport.irecv(from((r - s + P) % P), (r - s + P) % P);
-    send = transport.isend(to((r + s) % P), (r + s) % P);
+  int started = 1;
+  int come = 1;
+  // As many steps as may be, but waits for nobody unless there is nothing else to wait for.
+  const auto start = [&](bool waits) {
+    for (; started < P && started < come + steps_ahead; ++started) {
+      Request& send = of_step(sends, started);
+      if (!waits && !transport.test(send)) return;
+      transport.wait(send);
+      of_step(receives, started) = transport.irecv(from((r + started) % P), (r + started) % P);
+      send = transport.isend(to((r - started + P) % P), (r - started + P) % P);
+    }
+  };
+  while (come < P) {
+    const int first = come;
+    start(started == come);
+    do transport.wait(of_step(receives, come++));
+    while (come < started && transport.test(of_step(receives, come)));
+    start(false);
+    arrived(first, come);
   }
-  for (Request& receive : receives) transport.wait(receive);
   for (Request& send : sends) transport.wait(send);
+}
+
+template <class To, class From>
+void staggered_all_to_all(Transport& transport, To to, From from) {
+  staggered_all_to_all(transport, to, from, [](int, int) {});
 }
 
 }  // namespace dsop::patterns

@@ -7,18 +7,20 @@
 #include "planning/sparse_arguments.hpp"
 #include "planning/terms.hpp"
 #include "sparse/algorithm.hpp"
+#include "sparse/wire.hpp"
 
 namespace dsop {
 namespace {
 
 template <class T>
-bool is_smaller_sparse(const SparseVectorView<T>& x) {
-  return !x.dense() && x.indices.size() <= sparse::most_indices<T>(x.dimension);
+bool is_smaller_sparse(const SparseVectorView<T>& x, Wire wire) {
+  return !x.dense() && x.indices.size() <= sparse::most_indices<T>(x.dimension, wire);
 }
 
 SparseProblem problem_of_vectors(const std::vector<Header>& headers, const Transport& transport) {
   SparseProblem problem{.elements = headers[0].common.rows, .type = headers[0].common.type};
   problem.native_collectives = transport.has_native_collectives();
+  problem.wire = headers[0].common.wire;
   for (const Header& header : headers) problem.nonzeros.push_back(header.own.sparsity.a);
   return problem;
 }
@@ -43,7 +45,7 @@ SparseSum<T> SparseExecutor<T>::run(Transport& transport, const SparseVectorView
   if (given.dimension == 0) return result;
 
   SparseVectorView<T> own = given;
-  if (!given.dense() && !is_smaller_sparse(given)) {
+  if (!given.dense() && !is_smaller_sparse(given, options.wire)) {
     own = {given.dimension, {}, expanded_.elements().first(given.dimension)};
     sparse::expand<T>(given, expanded_.elements());
   }
@@ -64,16 +66,19 @@ void SparseExecutor<T>::agree(Transport& transport, const SparseVectorView<T>& o
   const std::string error = error_of([&] {
     check_vector("own", own);
     if (options.machine) check_machine(*options.machine);
+    if (options.wire == Wire::bf16 && data_type<T> != DataType::f32)
+      refuse("wire", name(options.wire), "full for values in " + std::string(name(data_type<T>)));
     if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", sparse_algorithms());
   });
   Options terms;
   terms.algorithm = options.algorithm;
   terms.machine = options.machine;
+  terms.wire = options.wire;
   Header header = make_header(transport, 0, Operation::sparse_allreduce, terms);
   header.common.type = data_type<T>;
   header.common.rows = own.dimension;
   header.common.columns = 1;
-  header.own.sparsity.a = is_smaller_sparse(own) ? own.indices.size() : Sparsity::dense;
+  header.own.sparsity.a = is_smaller_sparse(own, options.wire) ? own.indices.size() : Sparsity::dense;
   exchange_headers(transport, header, error, headers_);
 }
 
@@ -91,7 +96,7 @@ void SparseExecutor<T>::plan(const Transport& transport, const SparseAllreduceOp
 template <class T>
 SparseSum<T> SparseExecutor<T>::take_memory(const SparseVectorView<T>& own) {
   at_least(workspace_, plan_.workspace_bytes);
-  if (!own.dense() && !is_smaller_sparse(own)) at_least(expanded_, own.dimension * sizeof(T));
+  if (!own.dense() && !is_smaller_sparse(own, plan_.problem.wire)) at_least(expanded_, own.dimension * sizeof(T));
   blocks_.bounds_bytes.assign(plan_.problem.nonzeros.size() + 1, 0);
   return {{own.dimension, {}, {}},
           std::make_unique_for_overwrite<T[]>((plan_.result_bytes + sizeof(T) - 1) / sizeof(T)),

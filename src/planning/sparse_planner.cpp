@@ -73,7 +73,7 @@ std::vector<Ranked<SparseAlgorithm>> rank_all(const NamedSparse& named, const Sp
   std::vector<Ranked<SparseAlgorithm>> ranked;
   for (const SparseAlgorithm& algorithm : sparse_algorithms())
     ranked.push_back(
-        {&algorithm, evaluate_best(algorithm, named, problem, algorithm.unsupported(algorithm, problem),
+        {&algorithm, evaluate_best(algorithm, named, problem, why_unsupported(algorithm, problem),
                                    [&](double value) { return evaluate(algorithm, value, problem, machine); })});
   rank(ranked, [](const Ranked<SparseAlgorithm>& one) { return one.candidate.cost.seconds(); });
   return ranked;
@@ -96,15 +96,22 @@ std::size_t most_result_bytes(const SparseProblem& problem, bool dense) {
 
 }  // namespace
 
+std::string why_unsupported(const SparseAlgorithm& algorithm, const SparseProblem& problem) {
+  if (problem.wire == Wire::bf16 && !algorithm.sends_bf16) return "sends values in full only, and wire is bf16";
+  return algorithm.unsupported(algorithm, problem);
+}
+
 SparsePlan make_sparse_plan(const SparseProblem& problem, const Machine& machine, const std::string& algorithm) {
   if (problem.nonzeros.empty()) throw ArgumentError("problem.nonzeros is empty, expected one number a rank");
   check_machine(machine);
+  if (problem.wire == Wire::bf16 && problem.type != DataType::f32)
+    throw ArgumentError("problem.wire is bf16, expected full for values in " + std::string(name(problem.type)));
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 
   NamedSparse named;
   if (algorithm != "auto") {
     named = parse_algorithm(algorithm, "algorithm", sparse_algorithms());
-    const std::string reason = why_not(named, problem, named.algorithm->unsupported(*named.algorithm, problem));
+    const std::string reason = why_not(named, problem, why_unsupported(*named.algorithm, problem));
     if (!reason.empty()) throw ArgumentError(reason);
   }
   SparsePlan plan{.problem = problem};

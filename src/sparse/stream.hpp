@@ -55,10 +55,6 @@ Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::span<T> memory
 template <class T>
 Stream<T> sum_all(std::span<Stream<T>> streams, std::span<T> memory);
 
-/// The same made dense, whatever they hold, in `dense`; leaves them as they are.
-template <class T>
-void sum_dense(std::span<const Stream<T>> streams, std::span<T> dense);
-
 /// The vectors one after the other as one, made in `memory` as sum() makes it: the sum of vectors whose elements lie
 /// apart. Sparse where that is no larger; the zeros of dense parts are then left out.
 template <class T>
