@@ -22,13 +22,26 @@ inline std::size_t gather_regions_bytes(const SparseProblem& problem) {
          Room::bytes<std::byte>(most_gathered_bytes(problem)) + Room::bytes<float>(most_widened(problem));
 }
 
-/// To be filled by split(): sparse where its parts together are no larger so. Takes two region_bytes() of `room`.
+/// Memory for the sum of a region, in elements: for all of it, unless all pairs that there are stay sparse in any.
+inline std::size_t region_sum_elements(const SparseProblem& problem) {
+  const std::size_t P = problem.nonzeros.size();
+  const std::size_t pairs = problem.total_nonzeros();
+  const std::size_t most = most_indices(problem.elements / P, problem.type, problem.wire);
+  if (most == 0 || pairs > most) return largest_region(problem, problem.ranks());
+  return pairs + (pairs * sizeof(Index) + bytes_of(problem.type) - 1) / bytes_of(problem.type);
+}
+
+inline std::size_t region_sum_bytes(const SparseProblem& problem) {
+  return 2 * Room::bytes<std::byte>(region_sum_elements(problem) * bytes_of(problem.type));
+}
+
+/// To be filled by split(): sparse where its parts together are no larger so. Takes region_sum_bytes() of `room`.
 template <class T>
 RunningSum<T> sum_of_own_region(const SparseCall<T>& call, Room& room) {
   const SparseProblem& problem = call.plan.problem;
   const std::size_t size = Blocks(problem.elements, problem.ranks()).size(call.transport.rank());
-  const std::span<T> memory = room.take<T>(largest_region(problem, problem.ranks()));
-  const std::span<T> other = room.take<T>(largest_region(problem, problem.ranks()));
+  const std::span<T> memory = room.take<T>(region_sum_elements(problem));
+  const std::span<T> other = room.take<T>(region_sum_elements(problem));
   return {size, most_indices<T>(size), memory, other};
 }
 

@@ -41,8 +41,7 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
 }
 
 std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
-  return 2 * region_bytes(problem, problem.ranks()) +
-         std::max(split_bytes(problem, problem.ranks()), gather_regions_bytes(problem));
+  return region_sum_bytes(problem) + std::max(split_bytes(problem, problem.ranks()), gather_regions_bytes(problem));
 }
 
 }  // namespace

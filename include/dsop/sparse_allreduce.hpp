@@ -7,6 +7,7 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -83,15 +84,23 @@ struct SparseSum {
   std::string algorithm = {};        ///< that made it, with its number
 };
 
-/// The sum of all ranks' vectors, the same bits on each. `own` may be sparse or dense, and its dimension (the same on
-/// all ranks) at most 2^32; a sparse one that is larger so than dense is treated as dense. All ranks of `communicator`
-/// must call it, in the same order as its other calls. Buffers are kept with the communicator; beside them and the
-/// result it allocates nothing once the ranks have agreed. Throws ArgumentError on every rank if any rank's arguments
-/// are wrong or the ranks disagree, TransportError if a rank is lost or a message malformed. Cost: a pass over the
-/// indices, two exchanges of fixed-size headers (log2 P messages each), and what the algorithm's formula says.
+/// The sum of all ranks' vectors, the same bits on each. `own` may be sparse or dense, and its dimension and first
+/// element are the same on all ranks, the dimension at most 2^32; a sparse one that is larger so than dense is treated
+/// as dense. All ranks of `communicator` must call it, in the same order as its other calls. Buffers are kept with the
+/// communicator; beside them and the result it allocates nothing once the ranks have agreed. Throws ArgumentError on
+/// every rank if any rank's arguments are wrong or the ranks disagree, TransportError if a rank is lost or a message
+/// malformed. Cost: a pass over the indices, two exchanges of fixed-size headers (log2 P messages each), and what the
+/// algorithm's formula says.
 template <class T>
 [[nodiscard]] SparseSum<T> sparse_allreduce(Communicator communicator,
                                             const std::type_identity_t<SparseVectorView<T>>& own,
                                             const SparseAllreduceOptions& options = {});
+
+/// The same for a vector of more than 2^32 elements: one call and one sum for each of its regions, which, but for what
+/// they hold, must be the same on all ranks.
+template <class T>
+[[nodiscard]] std::vector<SparseSum<T>> sparse_allreduce_regions(
+    Communicator communicator, const std::type_identity_t<std::span<const SparseVectorView<T>>>& regions,
+    const SparseAllreduceOptions& options = {});
 
 }  // namespace dsop

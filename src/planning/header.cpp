@@ -48,6 +48,8 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
       {"the order of calls (0: dsop(), i: the OuterProduct that call i made)", exactly(terms.object)},
       {terms.operation == Operation::sparse_allreduce ? "dimension" : "rows", exactly(terms.rows)},
       {"columns", exactly(terms.columns)},
+      {"the region's first element", exactly(terms.first)},
+      {"the number of regions", exactly(terms.regions)},
       {"data type", std::string(name(terms.type))},
       {"algorithm", terms.algorithm.data()},
       {"scale", exactly(terms.scale)},

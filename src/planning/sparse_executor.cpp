@@ -34,9 +34,9 @@ void at_least(Workspace<T>& workspace, std::size_t bytes) {
 
 template <class T>
 SparseSum<T> SparseExecutor<T>::run(Transport& transport, const SparseVectorView<T>& given,
-                                    const SparseAllreduceOptions& options) {
+                                    const SparseAllreduceOptions& options, std::size_t regions) {
   const WithinCall within_call(transport, Operation::sparse_allreduce, given.dimension, 1, data_type<T>);
-  agree(transport, given, options);
+  agree(transport, given, options, regions);
   SparseSum<T> result;
   agree_on_errors(transport, error_of([&] {
                     plan(transport, options);
@@ -52,17 +52,19 @@ SparseSum<T> SparseExecutor<T>::run(Transport& transport, const SparseVectorView
   const std::span<T> memory(result.memory.get(), plan_.result_bytes / sizeof(T));
   if (transport.size() == 1) {
     result.sum = sparse::copy<T>(own, memory);
+    result.sum.first = given.first;
     return result;
   }
   SparseCall<T> call{transport, plan_, own, memory, workspace_.elements().first(plan_.workspace_bytes), blocks_};
   plan_.algorithm->run(call);
   result.sum = call.sum;
+  result.sum.first = given.first;
   return result;
 }
 
 template <class T>
 void SparseExecutor<T>::agree(Transport& transport, const SparseVectorView<T>& own,
-                              const SparseAllreduceOptions& options) {
+                              const SparseAllreduceOptions& options, std::size_t regions) {
   const std::string error = error_of([&] {
     check_vector("own", own);
     if (options.machine) check_machine(*options.machine);
@@ -77,7 +79,8 @@ void SparseExecutor<T>::agree(Transport& transport, const SparseVectorView<T>& o
   Header header = make_header(transport, 0, Operation::sparse_allreduce, terms);
   header.common.type = data_type<T>;
   header.common.rows = own.dimension;
-  header.common.columns = 1;
+  header.common.first = own.first;
+  header.common.regions = regions;
   header.own.sparsity.a = is_smaller_sparse(own, options.wire) ? own.indices.size() : Sparsity::dense;
   exchange_headers(transport, header, error, headers_);
 }
@@ -98,7 +101,7 @@ SparseSum<T> SparseExecutor<T>::take_memory(const SparseVectorView<T>& own) {
   at_least(workspace_, plan_.workspace_bytes);
   if (!own.dense() && !is_smaller_sparse(own, plan_.problem.wire)) at_least(expanded_, own.dimension * sizeof(T));
   blocks_.bounds_bytes.assign(plan_.problem.nonzeros.size() + 1, 0);
-  return {{own.dimension, {}, {}},
+  return {{.dimension = own.dimension, .first = own.first},
           std::make_unique_for_overwrite<T[]>((plan_.result_bytes + sizeof(T) - 1) / sizeof(T)),
           plan_.algorithm_text()};
 }

@@ -14,10 +14,13 @@ namespace dsop {
 template <class T>
 class SparseExecutor {
  public:
-  SparseSum<T> run(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options);
+  /// `regions`: into how many regions the ranks say that the vector is cut, of which `own` is one.
+  SparseSum<T> run(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options,
+                   std::size_t regions);
 
  private:
-  void agree(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options);
+  void agree(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options,
+             std::size_t regions);
   void plan(const Transport& transport, const SparseAllreduceOptions& options);
   SparseSum<T> take_memory(const SparseVectorView<T>& own);
 

@@ -14,10 +14,10 @@ namespace dsop::sparse {
 template <class T>
 class RunningSum {
  public:
-  /// The sum is made in the two memories by turns, each of which holds `dimension` elements; dense in the first where
-  /// `most` is 0.
+  /// The sum is made in the two memories by turns, each of which holds `dimension` elements, or all pairs that will be
+  /// added where they are no more than `most`; dense in the first where `most` is 0.
   RunningSum(std::size_t dimension, std::size_t most, std::span<T> memory, std::span<T> other)
-      : memory_(memory.first(dimension)), other_(other), most_(most), sum_{dimension, {}, {}} {}
+      : memory_(memory), other_(other), most_(most), sum_{dimension, {}, {}} {}
 
   /// Leaves nothing of `streams`. Cost: a pass over what they hold, and over the sum so far where that is sparse.
   void add(std::span<Stream<T>> streams) {
