@@ -290,6 +290,37 @@ TEST_CASE("the union that chance makes of the ranks' indices", "[sparse]") {
   CHECK(expected(1UL << 40, 1, 4) == Approx(4));  // where 1 - k/N rounds to 1
 }
 
+TEST_CASE("sums become dense earlier the slower indexed elements are added and the faster all are sent", "[sparse]") {
+  const auto share = [](double factor, double seconds_a_byte, Wire wire = Wire::full) {
+    const Machine machine{.gap_per_byte_seconds = seconds_a_byte,
+                          .memory_bytes_per_second = 12e9,  // 1 ns to add an f32
+                          .indexed_addition_factor = factor};
+    return make_sparse_plan({.elements = 1000, .nonzeros = {5, 5}, .wire = wire}, machine).problem.sparse_share;
+  };
+  CHECK(share(4, 1e-9) == Approx(5.0 / 12));  // 4 bytes and 1 ns against 8 bytes and 4 ns
+  CHECK(share(4, 1e-15) == Approx(0.25));
+  CHECK(share(4, 1) == Approx(0.5));
+  CHECK(share(4, 1e-9, Wire::bf16) == Approx(3.0 / 10));
+  // Two ranks with a fifth of all elements each: more together than a quarter, fewer than a half.
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          const SparseCase c{1000, 200, Spread::same};
+          std::vector<float> expected(c.dimension);
+          for (int q = 0; q < 2; ++q) SparseInput<float>(c, q, 2).add_to(expected);
+          const SparseInput<float> own(c, transport.rank(), 2);
+          for (const char* algorithm : {"allgather", "ssar-recursive-doubling", "ssar-split-allgather", "topk-dsa"})
+            for (const bool early : {false, true}) {
+              const Machine machine{.gap_per_byte_seconds = early ? 1e-15 : 1, .indexed_addition_factor = 4};
+              const auto result =
+                  sparse_allreduce<float>(transport, own.view(), {.algorithm = algorithm, .machine = machine});
+              failures.check(in_full(result.sum) == expected, std::string(algorithm) + " is wrong");
+              // The others look again at the sums of regions, when they put them together.
+              const bool decides_once = std::string(algorithm) == "allgather" || algorithm[5] == 'r';
+              failures.check(!decides_once || result.sum.dense() == early,
+                             std::string(algorithm) + " has another form");
+            }
+        }) == "");
+}
+
 TEST_CASE("a sparse plan says what it takes and why", "[sparse]") {
   std::ostringstream text;
   text << make_sparse_plan({.elements = 1000, .nonzeros = {500, 500}}, Machine{}, "topk-dsa");

@@ -37,13 +37,13 @@ void run(SparseCall<T>& call) {
   call.plan.exchange->run(exchange);
   for (int q = 0; q < P; ++q)
     vectors[static_cast<std::size_t>(q)] = unpack<T>(exchange.blocks(q), all, problem.wire, widened);
-  call.sum = sum_all(vectors, call.result);
+  call.sum = sum_all(vectors, most_summed(problem, all.size), call.result);
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
   const AllgatherProblem blocks = vectors(problem);
   const AllgatherAlgorithm& exchange = cheapest_allgather(blocks, machine);
-  const bool dense = problem.total_nonzeros() > most_indices(problem.elements, problem.type);
+  const bool dense = problem.total_nonzeros() > most_summed(problem, problem.elements);
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(exchange.sent(blocks, r));
   cost.flops = static_cast<double>(problem.total_nonzeros());

@@ -12,6 +12,13 @@ inline std::size_t most_indices(std::size_t size, DataType type) {
   return type == DataType::f32 ? most_indices<float>(size) : most_indices<double>(size);
 }
 
+/// The most pairs of index and value of vectors whose sum is sparse: it is no larger so, and no slower to make and
+/// send.
+inline std::size_t most_summed(const SparseProblem& problem, std::size_t size) {
+  return std::min(most_indices(size, problem.type),
+                  static_cast<std::size_t>(problem.sparse_share * static_cast<double>(size)));
+}
+
 inline std::size_t most_indices(std::size_t size, DataType type, Wire wire) {
   return type == DataType::f32 ? most_indices<float>(size, wire) : most_indices<double>(size, wire);
 }
@@ -42,9 +49,8 @@ inline std::size_t whole(double elements) {
 }
 
 /// Elements of the sum of two vectors, or Sparsity::dense, if it has `in_union` where it is sparse: as sum() decides.
-inline std::size_t elements_of_sum(std::size_t left, std::size_t right, double in_union, std::size_t size,
-                                   DataType type) {
-  const std::size_t most = most_indices(size, type);
+inline std::size_t elements_of_sum(const SparseProblem& problem, std::size_t left, std::size_t right, double in_union) {
+  const std::size_t most = most_summed(problem, problem.elements);
   return left > most || right > most || left + right > most ? Sparsity::dense : whole(in_union);
 }
 
@@ -53,9 +59,9 @@ inline double stored(std::size_t elements, std::size_t size) {
   return static_cast<double>(elements == Sparsity::dense ? size : elements);
 }
 
-/// Seconds to add so many elements with their indices: as long as about four passes over them.
+/// Seconds to add so many elements with their indices.
 inline double summing_seconds(const Machine& machine, double elements, DataType type) {
-  return machine.memory_seconds(4 * elements * static_cast<double>(bytes_of(type) + sizeof(Index)));
+  return machine.addition_seconds(machine.indexed_addition_factor * elements, type);
 }
 
 inline Cost one_after_the_other(const Cost& left, const Cost& right) {

@@ -8,13 +8,20 @@
 
 namespace dsop::sparse {
 
-inline std::size_t most_gathered_bytes(const SparseProblem& problem) {
-  return packed_parts_bytes(problem, problem.total_nonzeros(), problem.ranks());
+/// Whether all pairs of index and value together are so few that no region becomes dense.
+inline bool stays_sparse(const SparseProblem& problem) {
+  const std::size_t smallest = problem.elements / problem.nonzeros.size();
+  const std::size_t most = std::min(most_summed(problem, smallest), most_indices(smallest, problem.type, problem.wire));
+  return most > 0 && problem.total_nonzeros() <= most;
 }
 
-// A region travels dense where its parts hold more than a third of its elements.
+inline std::size_t most_gathered_bytes(const SparseProblem& problem) {
+  return packed_parts_bytes(problem, stays_sparse(problem) ? problem.total_nonzeros() : Sparsity::dense,
+                            problem.ranks());
+}
+
 inline std::size_t most_widened(const SparseProblem& problem) {
-  return widened_elements(problem, std::min(problem.elements, 3 * problem.total_nonzeros()));
+  return widened_elements(problem, stays_sparse(problem) ? problem.total_nonzeros() : problem.elements);
 }
 
 inline std::size_t gather_regions_bytes(const SparseProblem& problem) {
@@ -22,12 +29,10 @@ inline std::size_t gather_regions_bytes(const SparseProblem& problem) {
          Room::bytes<std::byte>(most_gathered_bytes(problem)) + Room::bytes<float>(most_widened(problem));
 }
 
-/// Memory for the sum of a region, in elements: for all of it, unless all pairs that there are stay sparse in any.
+/// Memory for the sum of a region, in elements: for all of it, or for all pairs where it stays sparse.
 inline std::size_t region_sum_elements(const SparseProblem& problem) {
-  const std::size_t P = problem.nonzeros.size();
+  if (!stays_sparse(problem)) return largest_region(problem, problem.ranks());
   const std::size_t pairs = problem.total_nonzeros();
-  const std::size_t most = most_indices(problem.elements / P, problem.type, problem.wire);
-  if (most == 0 || pairs > most) return largest_region(problem, problem.ranks());
   return pairs + (pairs * sizeof(Index) + bytes_of(problem.type) - 1) / bytes_of(problem.type);
 }
 
@@ -35,14 +40,15 @@ inline std::size_t region_sum_bytes(const SparseProblem& problem) {
   return 2 * Room::bytes<std::byte>(region_sum_elements(problem) * bytes_of(problem.type));
 }
 
-/// To be filled by split(): sparse where its parts together are no larger so. Takes region_sum_bytes() of `room`.
+/// To be filled by split(): sparse where its parts together are no larger and no slower to add so. Takes
+/// region_sum_bytes() of `room`.
 template <class T>
 RunningSum<T> sum_of_own_region(const SparseCall<T>& call, Room& room) {
   const SparseProblem& problem = call.plan.problem;
   const std::size_t size = Blocks(problem.elements, problem.ranks()).size(call.transport.rank());
   const std::span<T> memory = room.take<T>(region_sum_elements(problem));
   const std::span<T> other = room.take<T>(region_sum_elements(problem));
-  return {size, most_indices<T>(size), memory, other};
+  return {size, most_summed(problem, size), memory, other};
 }
 
 /// Makes the call's sum of all ranks' regions, each in whichever form it has. Takes gather_regions_bytes() of `room`.

@@ -55,7 +55,7 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
       {"scale", exactly(terms.scale)},
       {"accumulate", terms.accumulate ? "true" : "false"},
       {"wire", std::string(name(terms.wire))},
-      {"machine (latency, overhead, gap, gap per byte, flops, memory, hidden share, steps)", machine},
+      {"machine (latency, overhead, gap, gap per byte, flops, memory, hidden share, indexed addition, steps)", machine},
       {"the hash of the machine's winners", exactly(terms.winners)},
   };
 }
@@ -82,11 +82,11 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
 }  // namespace
 
 void describe_machine(const Machine& machine, CommonTerms& terms) {
-  terms.machine = {machine.latency_seconds,      machine.overhead_seconds, machine.gap_seconds,
-                   machine.gap_per_byte_seconds, machine.flops_per_second, machine.memory_bytes_per_second,
-                   machine.hidden_share};
+  terms.machine = {machine.latency_seconds,      machine.overhead_seconds,       machine.gap_seconds,
+                   machine.gap_per_byte_seconds, machine.flops_per_second,       machine.memory_bytes_per_second,
+                   machine.hidden_share,         machine.indexed_addition_factor};
   auto* const steps =
-      std::copy(machine.ring_step_seconds.begin(), machine.ring_step_seconds.end(), terms.machine.begin() + 7);
+      std::copy(machine.ring_step_seconds.begin(), machine.ring_step_seconds.end(), terms.machine.begin() + 8);
   std::copy(machine.exchange_step_seconds.begin(), machine.exchange_step_seconds.end(), steps);
   terms.winners = 0;
   const auto take_in = [&](std::uint64_t number) { terms.winners = (terms.winners ^ number) * 0x100000001b3; };  // FNV

@@ -42,7 +42,7 @@ struct CommonTerms {
   std::uint64_t first = 0;    ///< of a sparse allreduce: the region's first element
   std::uint64_t regions = 0;  ///< and into how many the vector is cut
   double scale = 1;
-  std::array<double, 7 + 2 * step_bytes.size()> machine{};
+  std::array<double, 8 + 2 * step_bytes.size()> machine{};
   std::uint64_t winners = 0;  ///< a hash of the machine's
   std::array<char, 48> algorithm{};
 

@@ -87,10 +87,18 @@ std::string why_first(const std::vector<Candidate>& candidates) {
   return std::string("least predicted time, ") + times + "x ahead of " + candidates[1].algorithm;
 }
 
+// As many elements with their indices as travel and are added in the time of a dense vector's, as a share of those.
+double sparse_share(const SparseProblem& problem, const Machine& machine) {
+  const auto value_bytes = static_cast<double>(bytes_on_wire(problem));
+  const double sent_byte = machine.gap_per_byte_seconds;
+  const double dense = sent_byte * value_bytes + machine.addition_seconds(1, problem.type);
+  return dense /
+         (sent_byte * (value_bytes + sizeof(sparse::Index)) + sparse::summing_seconds(machine, 1, problem.type));
+}
+
 std::size_t most_result_bytes(const SparseProblem& problem, bool dense) {
   const std::size_t total = problem.total_nonzeros();
-  if (dense || total > sparse::most_indices(problem.elements, problem.type))
-    return problem.elements * bytes_of(problem.type);
+  if (dense || total > sparse::most_summed(problem, problem.elements)) return problem.elements * bytes_of(problem.type);
   return total * (bytes_of(problem.type) + sizeof(sparse::Index));
 }
 
@@ -101,13 +109,15 @@ std::string why_unsupported(const SparseAlgorithm& algorithm, const SparseProble
   return algorithm.unsupported(algorithm, problem);
 }
 
-SparsePlan make_sparse_plan(const SparseProblem& problem, const Machine& machine, const std::string& algorithm) {
+SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, const std::string& algorithm) {
+  SparseProblem problem = asked;
   if (problem.nonzeros.empty()) throw ArgumentError("problem.nonzeros is empty, expected one number a rank");
   check_machine(machine);
   if (problem.wire == Wire::bf16 && problem.type != DataType::f32)
     throw ArgumentError("problem.wire is bf16, expected full for values in " + std::string(name(problem.type)));
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 
+  problem.sparse_share = sparse_share(problem, machine);
   NamedSparse named;
   if (algorithm != "auto") {
     named = parse_algorithm(algorithm, "algorithm", sparse_algorithms());
