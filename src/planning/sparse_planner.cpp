@@ -1,7 +1,6 @@
 // Which sparse allreduce is cheapest: every algorithm's cost formula, evaluated and compared.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 #include <sstream>
 
@@ -75,16 +74,8 @@ std::vector<Ranked<SparseAlgorithm>> rank_all(const NamedSparse& named, const Sp
     ranked.push_back(
         {&algorithm, evaluate_best(algorithm, named, problem, why_unsupported(algorithm, problem),
                                    [&](double value) { return evaluate(algorithm, value, problem, machine); })});
-  rank(ranked, [](const Ranked<SparseAlgorithm>& one) { return one.candidate.cost.seconds(); });
+  rank(ranked);
   return ranked;
-}
-
-std::string why_first(const std::vector<Candidate>& candidates) {
-  const double least_seconds = candidates[0].cost.seconds();
-  if (!(least_seconds > 0)) return "nothing to do";
-  char times[32];
-  std::snprintf(times, sizeof times, "%.2f", candidates[1].cost.seconds() / least_seconds);
-  return std::string("least predicted time, ") + times + "x ahead of " + candidates[1].algorithm;
 }
 
 // As many elements with their indices as travel and are added in the time of a dense vector's, as a share of those.
@@ -125,14 +116,15 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
     if (!reason.empty()) throw ArgumentError(reason);
   }
   SparsePlan plan{.problem = problem};
-  for (auto& [ranked, candidate] : rank_all(named, problem, machine)) {
+  std::vector<Ranked<SparseAlgorithm>> all = rank_all(named, problem, machine);
+  plan.reason = algorithm == "auto" ? why_first(all) : "named by the caller";
+  for (auto& [ranked, candidate] : all) {
     if (named.algorithm != nullptr ? ranked == named.algorithm : plan.candidates.empty()) {
       plan.algorithm = ranked;
       plan.parameter = candidate.parameter;
     }
     plan.candidates.push_back(std::move(candidate));
   }
-  plan.reason = algorithm == "auto" ? why_first(plan.candidates) : "named by the caller";
   if (plan.algorithm->blocks != nullptr)
     plan.exchange = &cheapest_allgather(plan.algorithm->blocks(problem, plan.parameter), machine);
   plan.workspace_bytes = plan.algorithm->workspace_bytes(*plan.algorithm, problem, plan.parameter);
