@@ -9,6 +9,7 @@
 
 #include <dsop/counting.hpp>
 
+#include "planning/call_state.hpp"
 #include "sparse/wire.hpp"
 #include "sparse_allreduce_cases.hpp"
 
@@ -318,6 +319,58 @@ TEST_CASE("sums become dense earlier the slower indexed elements are added and t
               failures.check(!decides_once || result.sum.dense() == early,
                              std::string(algorithm) + " has another form");
             }
+        }) == "");
+}
+
+TEST_CASE("the overlap that was measured gives the union that was measured, and others for fewer ranks", "[sparse]") {
+  for (const int P : {2, 8, 100})
+    for (const double share : {0.0, 0.1, 0.5, 0.9, 1.0}) {
+      SparseProblem problem{.elements = 100000, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), 500)};
+      const double measured = std::min(500 + share * 500 * (P - 1), 90000.0);
+      problem.drawn_from = problem.drawn_from_of(measured);
+      INFO(P << " ranks, union " << measured);
+      CHECK(problem.expected_union(P) == Approx(measured).epsilon(1e-3));
+      CHECK(problem.expected_union(1) == 500);
+    }
+  CHECK(SparseProblem{.elements = 10, .nonzeros = {0, 0}}.drawn_from_of(0) == 0);
+}
+
+TEST_CASE("auto learns the overlap from the last sum, and keeps its choice while little changes", "[sparse]") {
+  constexpr int P = 4;
+  constexpr std::size_t N = 40000;
+  const auto vector = [](std::size_t k) { return SparseInput<float>({N, k, Spread::same}, 0, P); };
+  CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+          const Machine machine{.gap_per_byte_seconds = 40e-9};
+          const auto choice = [&](std::size_t k, double drawn_from) {
+            return make_sparse_plan(
+                       {.elements = N, .nonzeros = std::vector<std::size_t>(P, k), .drawn_from = drawn_from}, machine)
+                .algorithm_text();
+          };
+          const auto call = [&](std::size_t k) {
+            const SparseInput<float> own = vector(k);
+            const auto result = sparse_allreduce<float>(transport, own.view(), {.machine = machine});
+            failures.check(result.sum.dense() || result.sum.indices.size() == own.view().indices.size(), "is wrong");
+            return result.algorithm;
+          };
+          const std::size_t k = N / 4;
+          const std::string by_chance = choice(k, 0);
+          const std::string all_alike = choice(k, static_cast<double>(k));
+          failures.check(by_chance != all_alike, "the overlap makes no difference to the choice: " + by_chance);
+          failures.check(call(k) == by_chance, "the first call is not chosen by chance");
+          failures.check(call(k) == all_alike, "the second call is not chosen by what was measured");
+          const auto& executor = transport.calls().sparse_f32;
+          const Candidate* const evaluated = executor.plan().candidates.data();
+          // Numbers change a little, and on each rank otherwise.
+          for (const std::size_t fewer : {1UL, 10UL, 100UL}) {
+            const std::size_t own_k = k - fewer * static_cast<std::size_t>(transport.rank());
+            const SparseInput<float> own = vector(own_k);
+            static_cast<void>(sparse_allreduce<float>(transport, own.view(), {.machine = machine}));
+            failures.check(executor.plan().candidates.data() == evaluated, "the formulas were evaluated again");
+            failures.check(executor.plan().problem.nonzeros[static_cast<std::size_t>(transport.rank())] == own_k,
+                           "the plan is for other numbers");
+          }
+          failures.check(call(k / 2) == choice(k / 2, executor.plan().problem.drawn_from),
+                         "another number is not seen");
         }) == "");
 }
 

@@ -32,6 +32,8 @@ struct SparseProblem {
   /// Elements with an index that two vectors may have together, as a share of N, for their sum to be sparse; and no
   /// more than make it smaller so. make_sparse_plan() puts there what is sent and added no slower than a dense sum.
   double sparse_share = 1;
+  /// Overlap as it was measured: like that of indices drawn, all alike, from so many elements. 0: from all N.
+  double drawn_from = 0;
 
   int ranks() const { return static_cast<int>(nonzeros.size()); }
   std::size_t total_nonzeros() const;
@@ -39,6 +41,8 @@ struct SparseProblem {
   /// How many elements are not zero in the sum of so many ranks, expected of k nonzeros each, k being the mean.
   /// Uniform: N (1 - (1 - k/N)^ranks), what the sum of Renggli 2017, section 3.2.1, is in closed form.
   double expected_union(int ranks) const;
+  /// The drawn_from with which so many are expected in the sum of all.
+  double drawn_from_of(double measured_union) const;
 };
 
 /// A pure function of the problem and the machine, so every rank has the same one.
@@ -66,6 +70,10 @@ std::ostream& operator<<(std::ostream& out, const SparsePlan& plan);
 SparsePlan make_sparse_plan(const SparseProblem& problem, const Machine& machine,
                             const std::string& algorithm = "auto");
 
+/// The same plan for other numbers of nonzeros, about as many: the choice stays, the memory that it takes is found
+/// anew.
+void adapt_plan(SparsePlan& plan, const std::vector<std::size_t>& nonzeros);
+
 /// How a sparse allreduce is made. Must be the same on all ranks.
 struct SparseAllreduceOptions {
   std::string algorithm = "auto";                 ///< a name of the family "sparse", perhaps with its number, or "auto"
@@ -92,8 +100,10 @@ struct SparseSum {
 /// as dense. All ranks of `communicator` must call it, in the same order as its other calls. Buffers are kept with the
 /// communicator; beside them and the result it allocates nothing once the ranks have agreed. Throws ArgumentError on
 /// every rank if any rank's arguments are wrong or the ranks disagree, TransportError if a rank is lost or a message
-/// malformed. Cost: a pass over the indices, two exchanges of fixed-size headers (log2 P messages each), and what the
-/// algorithm's formula says.
+/// malformed. `auto` expects the overlap of indices that the communicator's last sum by `auto` had, if that was of as
+/// many elements, before what chance makes, and chooses anew when numbers of elements or overlap have changed by more
+/// than a twentieth. Cost: a pass over the indices, two exchanges of fixed-size headers (log2 P messages each), and
+/// what the algorithm's formula says.
 template <class T>
 [[nodiscard]] SparseSum<T> sparse_allreduce(Communicator communicator,
                                             const std::type_identity_t<SparseVectorView<T>>& own,

@@ -1,6 +1,9 @@
 #include "planning/sparse_executor.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "planning/call_state.hpp"
 #include "planning/error_of.hpp"
@@ -38,10 +41,12 @@ SparseSum<T> SparseExecutor<T>::run(Transport& transport, const SparseVectorView
   const WithinCall within_call(transport, Operation::sparse_allreduce, given.dimension, 1, data_type<T>);
   agree(transport, given, options, regions);
   SparseSum<T> result;
+  const bool planned = std::exchange(planned_, false);  // until all ranks have agreed
   agree_on_errors(transport, error_of([&] {
-                    plan(transport, options);
+                    plan(transport, options, planned);
                     result = take_memory(given);
                   }));
+  planned_ = true;
   if (given.dimension == 0) return result;
 
   SparseVectorView<T> own = given;
@@ -59,6 +64,7 @@ SparseSum<T> SparseExecutor<T>::run(Transport& transport, const SparseVectorView
   plan_.algorithm->run(call);
   result.sum = call.sum;
   result.sum.first = given.first;
+  if (options.algorithm == "auto") learn_overlap(result.sum);
   return result;
 }
 
@@ -85,14 +91,52 @@ void SparseExecutor<T>::agree(Transport& transport, const SparseVectorView<T>& o
   exchange_headers(transport, header, error, headers_);
 }
 
-// Every rank sees the same headers, so all make the same plan.
+// Every rank sees the same headers and has seen the same sums, so all make the same plan.
 template <class T>
-void SparseExecutor<T>::plan(const Transport& transport, const SparseAllreduceOptions& options) {
-  if (same_terms(headers_, planned_for_)) return;
-  planned_for_.clear();
-  plan_ = make_sparse_plan(problem_of_vectors(headers_, transport),
-                           options.machine.value_or(transport.default_machine()), options.algorithm);
-  planned_for_ = headers_;
+void SparseExecutor<T>::plan(const Transport& transport, const SparseAllreduceOptions& options, bool planned) {
+  CommonTerms terms = headers_[0].common;
+  if (terms.rows != planned_for_.rows) drawn_from_ = 0;
+  terms.call = terms.first = terms.regions = 0;  // don't matter to a plan
+  SparseProblem problem = problem_of_vectors(headers_, transport);
+  problem.drawn_from = drawn_from_;
+  if (planned && terms == planned_for_ && serves(problem)) {
+    adapt_plan(plan_, problem.nonzeros);
+    return;
+  }
+  plan_ = make_sparse_plan(problem, options.machine.value_or(transport.default_machine()), options.algorithm);
+  planned_problem_ = std::move(problem);
+  planned_for_ = terms;
+}
+
+template <class T>
+bool SparseExecutor<T>::serves(const SparseProblem& problem) const {
+  const auto near = [](double left, double right) { return std::abs(left - right) <= 0.05 * std::max(left, right); };
+  const auto largest = [](const SparseProblem& p) {
+    return static_cast<double>(std::min(p.largest_nonzeros(), p.elements));
+  };
+  const int P = problem.ranks();
+  return near(problem.expected_union(1), planned_problem_.expected_union(1)) &&
+         near(problem.expected_union(P), planned_problem_.expected_union(P)) &&
+         near(largest(problem), largest(planned_problem_));
+}
+
+// Of a dense sum looks at every sixteenth block.
+template <class T>
+void SparseExecutor<T>::learn_overlap(const SparseVectorView<T>& sum) {
+  std::size_t count = sum.indices.size();
+  if (sum.dense()) {
+    constexpr std::size_t block = 1024;
+    const std::size_t stride = sum.dimension < 64 * block ? block : 16 * block;
+    std::size_t seen = 0;
+    for (std::size_t first = 0; first < sum.dimension; first += stride) {
+      const std::span<const T> part = sum.values.subspan(first, std::min(block, sum.dimension - first));
+      count += sparse::count_nonzeros(part);
+      seen += part.size();
+    }
+    count = static_cast<std::size_t>(static_cast<double>(count) / static_cast<double>(seen) *
+                                     static_cast<double>(sum.dimension));
+  }
+  drawn_from_ = plan_.problem.drawn_from_of(static_cast<double>(count));
 }
 
 // All that the call needs, so that nothing fails between two messages.

@@ -24,12 +24,35 @@ std::size_t SparseProblem::largest_nonzeros() const {
   return *std::max_element(nonzeros.begin(), nonzeros.end());
 }
 
+namespace {
+
+// Of `ranks` times k indices drawn from M.
+double union_of_drawn(double M, double k, int ranks) {
+  return -M * std::expm1(ranks * std::log1p(-k / M));
+}
+
+}  // namespace
+
 double SparseProblem::expected_union(int of_ranks) const {
   const auto N = static_cast<double>(elements);
   const double k = static_cast<double>(total_nonzeros()) / ranks();
   if (of_ranks == 1 || overlap == Overlap::full) return k;
   if (overlap == Overlap::none || k == 0) return std::min(of_ranks * k, N);
-  return -N * std::expm1(of_ranks * std::log1p(-k / N));
+  const double M = drawn_from > 0 ? std::max(drawn_from, k) : N;
+  return std::min(union_of_drawn(M, k, of_ranks), N);
+}
+
+double SparseProblem::drawn_from_of(double measured_union) const {
+  constexpr double without_overlap = 0x1p60;
+  const double k = expected_union(1);
+  if (k == 0 || ranks() == 1) return 0;
+  double low = k;
+  double high = without_overlap;
+  for (int step = 0; step < 60; ++step) {
+    const double middle = std::sqrt(low * high);
+    (union_of_drawn(middle, k, ranks()) < measured_union ? low : high) = middle;
+  }
+  return high;
 }
 
 const std::string& SparsePlan::algorithm_name() const {
@@ -127,9 +150,14 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
   }
   if (plan.algorithm->blocks != nullptr)
     plan.exchange = &cheapest_allgather(plan.algorithm->blocks(problem, plan.parameter), machine);
-  plan.workspace_bytes = plan.algorithm->workspace_bytes(*plan.algorithm, problem, plan.parameter);
-  plan.result_bytes = most_result_bytes(problem, plan.algorithm->makes_dense);
+  adapt_plan(plan, problem.nonzeros);
   return plan;
+}
+
+void adapt_plan(SparsePlan& plan, const std::vector<std::size_t>& nonzeros) {
+  plan.problem.nonzeros = nonzeros;
+  plan.workspace_bytes = plan.algorithm->workspace_bytes(*plan.algorithm, plan.problem, plan.parameter);
+  plan.result_bytes = most_result_bytes(plan.problem, plan.algorithm->makes_dense);
 }
 
 }  // namespace dsop
