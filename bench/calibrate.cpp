@@ -13,6 +13,8 @@
 #include "memory.hpp"
 #include "patterns/hypercube.hpp"
 #include "patterns/ring.hpp"
+#include "sparse/merge.hpp"
+#include "sparse_inputs.hpp"
 #include "statistics.hpp"
 #include "transport/working.hpp"
 
@@ -130,6 +132,18 @@ void measure_arithmetic(Transport& transport, Machine& machine) {
   machine.flops_per_second = 2.0 * side * side * pairs / std::max(product - writing, product / 2);
 }
 
+// Of vectors with few elements, which ones being chance, far larger than a cache when written out.
+void measure_indexed_addition(Transport& transport, Machine& machine) {
+  constexpr std::size_t size = std::size_t{16} << 20;
+  constexpr double density = 0.01;
+  const SparseVector<float> left(2 * transport.rank(), size, density, Distribution::uniform);
+  const SparseVector<float> right(2 * transport.rank() + 1, size, density, Distribution::uniform);
+  const auto elements = static_cast<double>(left.view().indices.size() + right.view().indices.size());
+  std::vector<float> memory(size);
+  const double seconds = median_seconds(transport, 7, [&] { sparse::merge<float>(left.view(), right.view(), memory); });
+  machine.indexed_addition_factor = seconds / machine.addition_seconds(elements, DataType::f32);
+}
+
 // Blocks of 256 KiB go round the ring, with and without pieces of a product that take half of the time that this leaves
 // the processor idle. Of the pieces' time, the share that the two together do not take.
 double hidden_share(Transport& transport, const Machine& machine) {
@@ -184,6 +198,7 @@ Machine calibrate(Transport& transport) {
   Machine machine = transport.default_machine();
   machine.source = "calibrated with " + ranks_and_cores(transport);
   measure_arithmetic(transport, machine);
+  measure_indexed_addition(transport, machine);
   if (transport.size() > 1) {
     measure_network(transport, machine);
     machine.hidden_share = hidden_share(transport, machine);

@@ -20,6 +20,7 @@
 #include "overlap.hpp"
 #include "select_command.hpp"
 #include "sparse_allreduce_command.hpp"
+#include "sums.hpp"
 #include "tune.hpp"
 #include "version.hpp"
 
@@ -48,6 +49,7 @@ struct CommandLine {
   bench::KernelOptions kernel;
   std::string inner = "1,2,4,8,16,32,64,128,256,512";
   std::string kernel_out;
+  std::size_t sums = 0;
 };
 
 constexpr int default_ranks = 4;
@@ -103,7 +105,10 @@ void run_kernel(CommandLine& line) {
     out.open(line.kernel_out, std::ios::app);
     if (!out) throw dsop::Error("--out " + line.kernel_out + ": can't be opened for writing");
   }
-  bench::kernel_benchmark(line.kernel, std::cout, out.is_open() ? &out : nullptr);
+  std::ostream* const json_lines = out.is_open() ? &out : nullptr;
+  if (line.sums > 0)
+    return bench::sum_benchmark({line.sums, line.kernel.dtype, line.kernel.iterations}, std::cout, json_lines);
+  bench::kernel_benchmark(line.kernel, std::cout, json_lines);
 }
 
 void run_calibrate(Transport& transport, const CommandLine& line) {
@@ -158,6 +163,8 @@ int main(int argc, char** argv) {
   kernel->add_option("--iterations", line.kernel.iterations, "Samples of each")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  kernel->add_option("--sums", line.sums, "Instead: sums of two vectors of so many elements, sparse beside dense")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 32));
   kernel->add_option("--out", line.kernel_out, "Append JSON lines to this file");
 
   bench::add_select(app);

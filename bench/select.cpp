@@ -82,18 +82,23 @@ T nth_of_pairs(std::span<const T> values, std::size_t k, std::vector<Pair<T>>& p
   return kernels::magnitude_of<T>(nth->magnitude);
 }
 
+// `selection` is null for what chooses nothing.
 void write_row(std::ostream& table, DataType type, std::size_t size, std::size_t k, const Loop& loop,
-               const std::string& chosen, const Loop& read, const Loop& nth) {
+               const Selection* selection, const Loop& read, const Loop& nth) {
   const double seconds = median(loop.seconds);
+  const std::string chosen = selection == nullptr ? "-" : std::to_string(selection->chosen);
+  const auto read_bytes = static_cast<double>(size * bytes_of(type));
+  const double written_bytes =
+      selection == nullptr ? 0 : static_cast<double>(selection->chosen * (bytes_of(type) + sizeof(std::uint32_t)));
   const Interval interval = median_interval(loop.seconds);
   // A space of its own before each, as a stalled round's ratio may be wider than its column.
   table << std::setw(6) << name(type) << ' ' << std::setw(11) << size << ' ' << std::setw(10) << k << "  " << std::left
         << std::setw(22) << loop.name << std::right << ' ' << std::setw(10) << chosen << std::fixed
         << std::setprecision(1) << ' ' << std::setw(11) << seconds * 1e6 << ' ' << std::setw(11) << interval.low * 1e6
         << ' ' << std::setw(11) << interval.high * 1e6 << std::setprecision(2) << ' ' << std::setw(8)
-        << static_cast<double>(size * bytes_of(type)) / seconds * 1e-9 << ' ' << std::setw(8)
-        << median(nth.seconds) / seconds << std::setprecision(3) << ' ' << std::setw(8)
-        << median(read.seconds) / seconds << '\n'
+        << read_bytes / seconds * 1e-9 << ' ' << std::setw(8) << median(nth.seconds) / seconds << std::setprecision(3)
+        << ' ' << std::setw(8) << median(read.seconds) / seconds << ' ' << std::setw(8)
+        << (read_bytes + written_bytes) / read_bytes * median(read.seconds) / seconds << '\n'
         << std::flush;
 }
 
@@ -122,8 +127,7 @@ void measure_point(const SelectOptions& options, std::size_t size, double densit
     const Selection* const selection = l < 2 ? nullptr : &selections[l - 2];
     if (selection != nullptr && loops[l].name == "exact" && selection->threshold != static_cast<double>(kth))
       throw std::runtime_error("exact: its threshold is not that of nth_element");
-    write_row(table, data_type<T>, size, k, loops[l], selection == nullptr ? "-" : std::to_string(selection->chosen),
-              loops[0], loops[1]);
+    write_row(table, data_type<T>, size, k, loops[l], selection, loops[0], loops[1]);
     rows.append([&](std::ostream& out) {
       nlohmann::ordered_json json{{"benchmark", "select"},       {"algorithm", loops[l].name},
                                   {"dtype", name(data_type<T>)}, {"size", size},
@@ -163,9 +167,10 @@ void write_header(std::ostream& table, const SelectOptions& options) {
            "one thread\n"
         << "# threshold-reuse: its median is that of a call between two evaluations\n"
         << "# us: median time, with the 95 % interval of the median; GB/s: bytes of the values per second\n"
-        << "# ratios: of medians; x nth is nth_element's time over its own, of read is read's time over its own\n"
+        << "# ratios: of medians; x nth is nth_element's time over its own, of read is read's time over its own,\n"
+        << "# +written the same where what is written, chosen values and indices, counts as bytes moved too\n"
         << "# type           N          k  algorithm                  chosen          us         low        high     "
-           "GB/s    x nth  of read\n";
+           "GB/s    x nth  of read +written\n";
 }
 
 }  // namespace

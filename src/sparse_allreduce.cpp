@@ -5,19 +5,49 @@
 
 namespace dsop {
 
+namespace {
+
+template <class T>
+SparseExecutor<T>& executor_of(Transport& transport) {
+  CallState& calls = transport.calls();
+  calls.queue->wait_for_all();
+  if constexpr (std::is_same_v<T, float>)
+    return calls.sparse_f32;
+  else
+    return calls.sparse_f64;
+}
+
+}  // namespace
+
 template <class T>
 SparseSum<T> sparse_allreduce(Communicator communicator, const std::type_identity_t<SparseVectorView<T>>& own,
                               const SparseAllreduceOptions& options) {
-  CallState& calls = communicator.transport().calls();
-  calls.queue->wait_for_all();
-  if constexpr (std::is_same_v<T, float>)
-    return calls.sparse_f32.run(communicator.transport(), own, options);
-  else
-    return calls.sparse_f64.run(communicator.transport(), own, options);
+  Transport& transport = communicator.transport();
+  return executor_of<T>(transport).run(transport, own, options, 1);
+}
+
+template <class T>
+std::vector<SparseSum<T>> sparse_allreduce_regions(
+    Communicator communicator, const std::type_identity_t<std::span<const SparseVectorView<T>>>& regions,
+    const SparseAllreduceOptions& options) {
+  Transport& transport = communicator.transport();
+  SparseExecutor<T>& executor = executor_of<T>(transport);
+  std::vector<SparseSum<T>> sums;
+  sums.reserve(regions.size());
+  if (regions.empty()) executor.run(transport, {}, options, 0);  // others may have some, and then all throw
+  for (const SparseVectorView<T>& region : regions)
+    sums.push_back(executor.run(transport, region, options, regions.size()));
+  return sums;
 }
 
 template SparseSum<float> sparse_allreduce(Communicator, const SparseVectorView<float>&, const SparseAllreduceOptions&);
 template SparseSum<double> sparse_allreduce(Communicator, const SparseVectorView<double>&,
                                             const SparseAllreduceOptions&);
+template std::vector<SparseSum<float>> sparse_allreduce_regions(Communicator,
+                                                                const std::span<const SparseVectorView<float>>&,
+                                                                const SparseAllreduceOptions&);
+template std::vector<SparseSum<double>> sparse_allreduce_regions(Communicator,
+                                                                 const std::span<const SparseVectorView<double>>&,
+                                                                 const SparseAllreduceOptions&);
 
 }  // namespace dsop

@@ -36,6 +36,7 @@ TEST_CASE("a machine survives being written and read") {
   machine.latency_seconds = 1.2345678901234567e-5;
   machine.flops_per_second = 3e10;
   machine.hidden_share = 0.25;
+  machine.indexed_addition_factor = 3;
   machine.ring_step_seconds = {1e-6, 2e-6, 3e-6, 4e-6, 5e-6, 0.1};
   machine.exchange_step_seconds = {1e-6, 2e-6, 3e-6, 4e-6, 5e-6, 0.2};
   machine.winners = {{1000, 2000, 3, 8, DataType::f64, "generalized-rabenseifner"}};

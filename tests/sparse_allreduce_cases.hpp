@@ -116,11 +116,12 @@ inline std::vector<SparseCase> sparse_allreduce_cases(int P) {
 }
 
 /// Those whose messages can be counted, and so can run on threads; with each number that a sparse one may leave open.
-inline std::vector<std::string> sparse_names(int P) {
-  const SparseProblem problem{.elements = 1000, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), 1)};
+inline std::vector<std::string> sparse_names(int P, Wire wire = Wire::full) {
+  const SparseProblem problem{
+      .elements = 1000, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), 1), .wire = wire};
   std::vector<std::string> names;
   for (const SparseAlgorithm& algorithm : sparse_algorithms()) {
-    if (algorithm.native()) continue;
+    if (algorithm.native() || !why_unsupported(algorithm, problem).empty()) continue;
     if (algorithm.dense != nullptr) {
       names.push_back(algorithm.name);
       continue;

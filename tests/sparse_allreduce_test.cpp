@@ -1,12 +1,16 @@
 // Every sparse allreduce: the sum, its bits, its messages, its choice, and what is said about bad calls.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <sstream>
 
 #include <dsop/counting.hpp>
 
+#include "planning/call_state.hpp"
+#include "sparse/wire.hpp"
 #include "sparse_allreduce_cases.hpp"
 
 using namespace dsop;
@@ -24,10 +28,12 @@ std::vector<std::byte> bytes_of(const SparseSum<T>& result) {
 }
 
 // The largest numbers over ranks of what an algorithm sends when its plan expects the overlap that there is.
-Cost count(int P, const SparseCase& c, const std::string& algorithm, Overlap overlap, Failures& failures) {
+Cost count(int P, const SparseCase& c, const std::string& algorithm, Overlap overlap, Failures& failures,
+           Wire wire = Wire::full) {
   const SparseProblem problem{.elements = c.dimension,
                               .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), c.nonzeros),
-                              .overlap = overlap};
+                              .overlap = overlap,
+                              .wire = wire};
   const SparsePlan plan = make_sparse_plan(problem, Machine{}, algorithm);
   std::vector<float> expected(c.dimension);
   for (int q = 0; q < P; ++q) SparseInput<float>(c, q, P).add_to(expected);
@@ -76,6 +82,79 @@ TEST_CASE("every sparse allreduce gives the same bits on all ranks and in the ne
     }
 }
 
+TEST_CASE("sparse allreduces with bf16 on the wire keep their error bounds, and the same bits on all ranks",
+          "[sparse][bits]") {
+  const int P = GENERATE(1, 2, 3, 5, 8, 13);
+  constexpr double u = 0x1p-8;
+  for (const SparseCase& c : {SparseCase{0, 0, Spread::uniform}, SparseCase{3, 1, Spread::uniform},
+                              SparseCase{1000, 30, Spread::uniform}, SparseCase{1003, 331, Spread::same},
+                              SparseCase{1000, 420, Spread::uniform}, SparseCase{700, 60, Spread::clustered},
+                              SparseCase{1500, 70, Spread::one_region}, SparseCase{601, 20, Spread::unequal}})
+    for (const std::string& algorithm : sparse_names(P, Wire::bf16)) {
+      std::vector<std::vector<std::byte>> results(static_cast<std::size_t>(P));
+      std::vector<float> sum;
+      std::vector<double> exact(c.dimension);
+      std::vector<double> absolute(c.dimension);
+      const auto input = [&](int r) {
+        SparseInput<float> own(c, r, P);
+        for (float& value : own.values()) value = std::sin(value + static_cast<float>(r));
+        return own;
+      };
+      for (int r = 0; r < P; ++r) {
+        const std::vector<float> x = in_full(input(r).view());
+        for (std::size_t i = 0; i < x.size(); ++i) exact[i] += x[i];
+        for (std::size_t i = 0; i < x.size(); ++i) absolute[i] += std::abs(x[i]);
+      }
+      run_on_threads(P, [&](Transport& transport) {
+        const SparseInput<float> own = input(transport.rank());
+        const auto result =
+            sparse_allreduce<float>(transport, own.view(), {.algorithm = algorithm, .wire = Wire::bf16});
+        results[static_cast<std::size_t>(transport.rank())] = bytes_of(result);
+        if (transport.rank() == 0) sum = in_full(result.sum);
+      });
+      INFO(algorithm << ", P = " << P << ", " << c.text());
+      for (const std::vector<std::byte>& result : results) REQUIRE(result == results[0]);
+      const double bound = algorithm == "allgather"          ? u
+                           : algorithm.starts_with("dense-") ? P * u * std::pow(1 + u, P - 1)
+                                                             : 2 * u + u * u;
+      REQUIRE(sum.size() == c.dimension);
+      bool all_exact = true;
+      for (std::size_t i = 0; i < c.dimension; ++i) {
+        REQUIRE(std::abs(sum[i] - exact[i]) <= (bound + P * 0x1p-24) * absolute[i]);
+        all_exact = all_exact && sum[i] == static_cast<float>(exact[i]);
+      }
+      if (P > 1 && c.nonzeros >= 20) CHECK(!all_exact);  // something was rounded
+    }
+}
+
+TEST_CASE("sparse allreduces that can't send bf16 refuse it", "[sparse]") {
+  const std::vector<std::uint32_t> indices{1, 4};
+  const auto error_of_call = [&](auto one, const std::string& algorithm) {
+    using T = decltype(one);
+    const std::vector<T> values{one, one};
+    std::string error;
+    const std::string failures = failures_on_threads(3, [&](Transport& transport, Failures& failed) {
+      const SparseVectorView<T> own{10, indices, values};
+      const std::string text = argument_error_of([&] {
+        static_cast<void>(sparse_allreduce<T>(transport, own, {.algorithm = algorithm, .wire = Wire::bf16}));
+      });
+      if (transport.rank() == 0) error = text;
+      failed.check(in_full(sparse_allreduce<T>(transport, own).sum)[4] == 3, "the next call is wrong");
+    });
+    return failures + error;
+  };
+  CHECK(error_of_call(1.0, "auto") == "ranks 0-2: wire is bf16, expected full for values in f64");
+  CHECK(error_of_call(1.0F, "auto").empty());
+  CHECK(error_of_call(1.0F, "ssar-recursive-doubling") ==
+        "ranks 0-2: algorithm ssar-recursive-doubling can't be used: it sends values in full only, and wire is bf16");
+  const SparsePlan plan = make_sparse_plan(
+      {.elements = 1000000, .nonzeros = std::vector<std::size_t>(8, 10), .wire = Wire::bf16}, Machine{});
+  CHECK(plan.algorithm->sends_bf16);
+  for (const Candidate& candidate : plan.candidates)
+    if (candidate.algorithm.starts_with("dsar-early-switch"))
+      CHECK(candidate.unsupported == "sends values in full only, and wire is bf16");
+}
+
 TEST_CASE("every sparse allreduce sends the messages and bytes that its formula states", "[sparse]") {
   const int P = GENERATE(2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
   const std::size_t k = 4 * static_cast<std::size_t>(P);
@@ -86,17 +165,21 @@ TEST_CASE("every sparse allreduce sends the messages and bytes that its formula 
   for (const Job& job : {Job{{64 * k, k, Spread::same}, Overlap::full}, Job{{64 * k, k, Spread::apart}, Overlap::none},
                          Job{{4 * k, k, Spread::same}, Overlap::full}, Job{{3 * k, k, Spread::same}, Overlap::full},
                          Job{{20 * k, k, Spread::apart}, Overlap::none}})
-    for (const std::string& algorithm : sparse_names(P)) {
-      Failures failures;
-      const Cost counted = count(P, job.c, algorithm, job.overlap, failures);
-      const SparseProblem problem{.elements = job.c.dimension,
-                                  .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), k),
-                                  .overlap = job.overlap};
-      const Cost stated = make_sparse_plan(problem, Machine{}, algorithm).cost();
-      INFO(algorithm << ", P = " << P << ", " << job.c.text());
-      CHECK(failures.text() == "");
-      CHECK(counted.messages == stated.messages);
-      CHECK(counted.bytes == stated.bytes);
+    for (const Wire wire : {Wire::full, Wire::bf16}) {
+      if (k > sparse::most_indices<float>(job.c.dimension, wire)) continue;  // would be handed over dense
+      for (const std::string& algorithm : sparse_names(P, wire)) {
+        Failures failures;
+        const Cost counted = count(P, job.c, algorithm, job.overlap, failures, wire);
+        const SparseProblem problem{.elements = job.c.dimension,
+                                    .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), k),
+                                    .overlap = job.overlap,
+                                    .wire = wire};
+        const Cost stated = make_sparse_plan(problem, Machine{}, algorithm).cost();
+        INFO(algorithm << ", P = " << P << ", wire " << name(wire) << ", " << job.c.text());
+        CHECK(failures.text() == "");
+        CHECK(counted.messages == stated.messages);
+        CHECK(counted.bytes == stated.bytes);
+      }
     }
 }
 
@@ -125,6 +208,71 @@ TEST_CASE("the volumes of sparse allreduces are those of the papers", "[sparse]"
   }
 }
 
+TEST_CASE("vectors of more than 2^32 elements are summed region by region, in memory for what is not zero",
+          "[sparse]") {
+  constexpr std::size_t large = std::size_t{1} << 32;
+  constexpr std::uint32_t last = std::numeric_limits<std::uint32_t>::max();
+  const int P = GENERATE(1, 3, 4);
+  // Region j has the indices j, 1000 + r and the last: small ones where it is small.
+  const std::vector<float> ones{1, 1, 1};
+  std::vector<std::string> names{"auto"};
+  for (const SparseAlgorithm& algorithm : sparse_algorithms())
+    if (!algorithm.makes_dense) names.push_back(algorithm.name);
+  REQUIRE(names.size() >= 5);
+  for (const std::string& name : names) {
+    const SparseProblem problem{.elements = large,
+                                .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), 3)};
+    CHECK(make_sparse_plan(problem, Machine{}, name).workspace_bytes < 100000);
+    INFO(name << ", P = " << P);
+    CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+            const auto r = static_cast<std::uint32_t>(transport.rank());
+            const std::vector<std::uint32_t> in_first{0, 1000 + r, last};
+            const std::vector<std::uint32_t> in_second{1, 1000 + r, last};
+            const std::vector<std::uint32_t> in_third{2, 3 + r, 29};
+            const std::vector<SparseVectorView<float>> regions{
+                {large, in_first, ones, 0}, {large, in_second, ones, large}, {30, in_third, ones, 2 * large}};
+            const auto sums = sparse_allreduce_regions<float>(transport, regions, {.algorithm = name});
+            failures.check(sums.size() == regions.size(), "not a sum a region");
+            for (std::uint32_t j = 0; j < 2; ++j) {
+              const SparseVectorView<float>& sum = sums[j].sum;
+              std::vector<std::uint32_t> indices{j};
+              std::vector<float> values{static_cast<float>(P)};
+              for (int q = 0; q < P; ++q) indices.push_back(1000 + static_cast<std::uint32_t>(q));
+              for (int q = 0; q < P; ++q) values.push_back(1);
+              indices.push_back(last);
+              values.push_back(static_cast<float>(P));
+              failures.check(sum.dimension == large && sum.first == j * large, "another region");
+              failures.check(std::ranges::equal(sum.indices, indices) && std::ranges::equal(sum.values, values),
+                             "a sum is wrong");
+            }
+            const std::vector<float> small = in_full(sums[2].sum);
+            failures.check(sums[2].sum.first == 2 * large && small[2] == static_cast<float>(P) && small[3] == 1 &&
+                               small[29] == static_cast<float>(P),
+                           "the last region is wrong");
+          }) == "");
+  }
+}
+
+TEST_CASE("ranks that cut a vector into other regions all throw", "[sparse]") {
+  const std::vector<SparseVectorView<float>> regions{{.dimension = 10}, {.dimension = 10, .first = 10}};
+  CHECK(failures_on_threads(3, [&](Transport& transport, Failures& failures) {
+          const auto error_with = [&](std::size_t count, std::size_t from) {
+            return argument_error_of([&] {
+              static_cast<void>(sparse_allreduce_regions<float>(
+                  transport, transport.rank() == 1 ? std::span(regions).subspan(from, count) : std::span(regions)));
+            });
+          };
+          const std::string fewer = error_with(1, 0);
+          failures.check(fewer == "the ranks disagree: the number of regions is 2 on ranks 0, 2, 1 on rank 1", fewer);
+          const std::string none = error_with(0, 0);
+          failures.check(none.find("the number of regions is 2 on ranks 0, 2, 0 on rank 1") != std::string::npos, none);
+          const std::string other = error_with(1, 1);
+          failures.check(other.find("the region's first element is 0 on ranks 0, 2, 10 on rank 1") != std::string::npos,
+                         other);
+          failures.check(error_with(2, 0).empty(), "the next call fails");
+        }) == "");
+}
+
 TEST_CASE("the union that chance makes of the ranks' indices", "[sparse]") {
   const auto expected = [](std::size_t N, std::size_t k, int P, Overlap overlap = Overlap::uniform) {
     const SparseProblem problem{
@@ -141,6 +289,89 @@ TEST_CASE("the union that chance makes of the ranks' indices", "[sparse]") {
   CHECK(expected(1000, 10, 3, Overlap::none) == 30);
   CHECK(expected(1000, 600, 3, Overlap::none) == 1000);
   CHECK(expected(1UL << 40, 1, 4) == Approx(4));  // where 1 - k/N rounds to 1
+}
+
+TEST_CASE("sums become dense earlier the slower indexed elements are added and the faster all are sent", "[sparse]") {
+  const auto share = [](double factor, double seconds_a_byte, Wire wire = Wire::full) {
+    const Machine machine{.gap_per_byte_seconds = seconds_a_byte,
+                          .memory_bytes_per_second = 12e9,  // 1 ns to add an f32
+                          .indexed_addition_factor = factor};
+    return make_sparse_plan({.elements = 1000, .nonzeros = {5, 5}, .wire = wire}, machine).problem.sparse_share;
+  };
+  CHECK(share(4, 1e-9) == Approx(5.0 / 12));  // 4 bytes and 1 ns against 8 bytes and 4 ns
+  CHECK(share(4, 1e-15) == Approx(0.25));
+  CHECK(share(4, 1) == Approx(0.5));
+  CHECK(share(4, 1e-9, Wire::bf16) == Approx(3.0 / 10));
+  // Two ranks with a fifth of all elements each: more together than a quarter, fewer than a half.
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          const SparseCase c{1000, 200, Spread::same};
+          std::vector<float> expected(c.dimension);
+          for (int q = 0; q < 2; ++q) SparseInput<float>(c, q, 2).add_to(expected);
+          const SparseInput<float> own(c, transport.rank(), 2);
+          for (const char* algorithm : {"allgather", "ssar-recursive-doubling", "ssar-split-allgather", "topk-dsa"})
+            for (const bool early : {false, true}) {
+              const Machine machine{.gap_per_byte_seconds = early ? 1e-15 : 1, .indexed_addition_factor = 4};
+              const auto result =
+                  sparse_allreduce<float>(transport, own.view(), {.algorithm = algorithm, .machine = machine});
+              failures.check(in_full(result.sum) == expected, std::string(algorithm) + " is wrong");
+              // The others look again at the sums of regions, when they put them together.
+              const bool decides_once = std::string(algorithm) == "allgather" || algorithm[5] == 'r';
+              failures.check(!decides_once || result.sum.dense() == early,
+                             std::string(algorithm) + " has another form");
+            }
+        }) == "");
+}
+
+TEST_CASE("the overlap that was measured gives the union that was measured, and others for fewer ranks", "[sparse]") {
+  for (const int P : {2, 8, 100})
+    for (const double share : {0.0, 0.1, 0.5, 0.9, 1.0}) {
+      SparseProblem problem{.elements = 100000, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), 500)};
+      const double measured = std::min(500 + share * 500 * (P - 1), 90000.0);
+      problem.drawn_from = problem.drawn_from_of(measured);
+      INFO(P << " ranks, union " << measured);
+      CHECK(problem.expected_union(P) == Approx(measured).epsilon(1e-3));
+      CHECK(problem.expected_union(1) == 500);
+    }
+  CHECK(SparseProblem{.elements = 10, .nonzeros = {0, 0}}.drawn_from_of(0) == 0);
+}
+
+TEST_CASE("auto learns the overlap from the last sum, and keeps its choice while little changes", "[sparse]") {
+  constexpr int P = 4;
+  constexpr std::size_t N = 40000;
+  const auto vector = [](std::size_t k) { return SparseInput<float>({N, k, Spread::same}, 0, P); };
+  CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+          const Machine machine{.gap_per_byte_seconds = 40e-9};
+          const auto choice = [&](std::size_t k, double drawn_from) {
+            return make_sparse_plan(
+                       {.elements = N, .nonzeros = std::vector<std::size_t>(P, k), .drawn_from = drawn_from}, machine)
+                .algorithm_text();
+          };
+          const auto call = [&](std::size_t k) {
+            const SparseInput<float> own = vector(k);
+            const auto result = sparse_allreduce<float>(transport, own.view(), {.machine = machine});
+            failures.check(result.sum.dense() || result.sum.indices.size() == own.view().indices.size(), "is wrong");
+            return result.algorithm;
+          };
+          const std::size_t k = N / 4;
+          const std::string by_chance = choice(k, 0);
+          const std::string all_alike = choice(k, static_cast<double>(k));
+          failures.check(by_chance != all_alike, "the overlap makes no difference to the choice: " + by_chance);
+          failures.check(call(k) == by_chance, "the first call is not chosen by chance");
+          failures.check(call(k) == all_alike, "the second call is not chosen by what was measured");
+          const auto& executor = transport.calls().sparse_f32;
+          const Candidate* const evaluated = executor.plan().candidates.data();
+          // Numbers change a little, and on each rank otherwise.
+          for (const std::size_t fewer : {1UL, 10UL, 100UL}) {
+            const std::size_t own_k = k - fewer * static_cast<std::size_t>(transport.rank());
+            const SparseInput<float> own = vector(own_k);
+            static_cast<void>(sparse_allreduce<float>(transport, own.view(), {.machine = machine}));
+            failures.check(executor.plan().candidates.data() == evaluated, "the formulas were evaluated again");
+            failures.check(executor.plan().problem.nonzeros[static_cast<std::size_t>(transport.rank())] == own_k,
+                           "the plan is for other numbers");
+          }
+          failures.check(call(k / 2) == choice(k / 2, executor.plan().problem.drawn_from),
+                         "another number is not seen");
+        }) == "");
 }
 
 TEST_CASE("a sparse plan says what it takes and why", "[sparse]") {

@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "inputs.hpp"
+#include "sparse/running_sum.hpp"
 #include "sparse/stream.hpp"
 
 using namespace dsop;
@@ -78,7 +80,7 @@ TEMPLATE_TEST_CASE("the sum of two streams is that of their vectors, whatever th
       for (const Stream<TestType>& l : {left.stream, left.dense()})
         for (const Stream<TestType>& r : {right.stream, right.dense()}) {
           std::vector<TestType> memory(dimension, TestType{-77});
-          const Stream<TestType> sum = sparse::sum<TestType>(l, r, memory);
+          const Stream<TestType> sum = sparse::sum<TestType>(l, r, sparse::most_indices<TestType>(dimension), memory);
           INFO(left_percent << " % and " << right_percent << " %");
           CHECK(elements_of(sum) == expected);
           CHECK(well_formed(sum));
@@ -103,7 +105,8 @@ TEMPLATE_TEST_CASE("the sum of many streams is that of their vectors, whatever t
           for (const Vector<TestType>& x : vectors) streams.push_back(x.stream);
           if (one_dense) streams.back() = vectors.back().dense();
           std::vector<TestType> memory(dimension, TestType{-77});
-          const Stream<TestType> sum = sparse::sum_all<TestType>(streams, memory);
+          const Stream<TestType> sum =
+              sparse::sum_all<TestType>(streams, sparse::most_indices<TestType>(dimension), memory);
           INFO(count << " of " << dimension << " at " << percent << " %");
           CHECK(elements_of(sum) == expected);
           CHECK(well_formed(sum));
@@ -117,7 +120,50 @@ TEST_CASE("many streams are summed in the order in which they stand", "[stream]"
   std::vector<Stream<float>> streams;
   for (const std::vector<float>& value : values) streams.push_back({100, index, value});
   std::vector<float> memory(100);
-  CHECK(sparse::sum_all<float>(streams, memory).values[0] == 0);
+  CHECK(sparse::sum_all<float>(streams, 50, memory).values[0] == 0);
+}
+
+TEMPLATE_TEST_CASE("a running sum has the same bits and form however many vectors are added at a time", "[stream]",
+                   float, double) {
+  constexpr std::size_t dimension = 20000;
+  constexpr std::size_t count = 7;
+  for (const unsigned percent : {0U, 1U, 5U, 12U, 60U})
+    for (const std::size_t one_dense : {count, std::size_t{0}, std::size_t{3}}) {
+      std::vector<Vector<TestType>> vectors;
+      std::vector<TestType> expected(dimension);
+      for (std::size_t v = 0; v < count; ++v) {
+        vectors.emplace_back(dimension, percent, 31 + v);
+        for (TestType& value : vectors[v].values) value = value == 4 ? TestType(-0.0) : std::sin(value);
+        sparse::expand<TestType>(vectors[v].stream, vectors[v].elements);
+        for (std::size_t i = 0; i < dimension; ++i) expected[i] += vectors[v].elements[i];
+      }
+      const auto sum = [&](std::size_t most, std::size_t at_a_time) {
+        std::vector<Stream<TestType>> streams;
+        for (const Vector<TestType>& x : vectors) streams.push_back(x.stream);
+        if (one_dense < count) streams[one_dense] = vectors[one_dense].dense();
+        std::vector<TestType> memory(dimension, TestType{-77});
+        std::vector<TestType> other(dimension, TestType{-77});
+        sparse::RunningSum<TestType> running(dimension, most, memory, other);
+        for (std::size_t v = 0; v < count; v += at_a_time)
+          running.add(std::span(streams).subspan(v, std::min(at_a_time, count - v)));
+        INFO(at_a_time << " at a time, " << percent << " %");
+        CHECK(well_formed(running.sum()));
+        CHECK(running.other().data() != running.sum().values.data());
+        if (most == 0) CHECK(running.sum().values.data() == memory.data());
+        return std::pair(running.sum().dense(), elements_of(running.sum()));
+      };
+      const std::size_t most = sparse::most_indices<TestType>(dimension);
+      for (const std::size_t limit : {most, std::size_t{0}}) {
+        const auto at_once = sum(limit, count);
+        CHECK(at_once.second == expected);
+        CHECK(at_once.first == (limit == 0 || one_dense < count || percent >= 12));
+        for (const std::size_t at_a_time : {1UL, 2UL, 3UL}) {
+          const auto by_and_by = sum(limit, at_a_time);
+          CHECK(by_and_by.first == at_once.first);
+          CHECK(std::memcmp(by_and_by.second.data(), at_once.second.data(), dimension * sizeof(TestType)) == 0);
+        }
+      }
+    }
 }
 
 TEMPLATE_TEST_CASE("vectors that lie apart are put together, whatever their forms", "[stream]", float, double) {
@@ -156,7 +202,7 @@ TEST_CASE("a sum becomes dense where its indices may outweigh the zeros", "[stre
     const std::vector<float> values(count, 1.0F);
     std::vector<float> memory(101);
     const Stream<float> x{101, indices, values};
-    CHECK(sparse::sum<float>(x, x, memory).dense() == (count == 26));
+    CHECK(sparse::sum<float>(x, x, 50, memory).dense() == (count == 26));
   }
 }
 

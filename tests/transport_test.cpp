@@ -1,10 +1,14 @@
 #include <catch2/catch.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <numeric>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "failures.hpp"
+#include "patterns/all_to_all.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/bruck_allgather.hpp"
 #include "patterns/hypercube.hpp"
@@ -167,4 +171,33 @@ TEST_CASE("Bruck's allgather brings every item to its place") {
             patterns::bruck_allgather<int>(transport, items, Tag::payload);
             failures.check(items == numbers(10, items.size()), "an item is missing");
           }) == "");
+}
+
+TEST_CASE("everybody has something for everybody, and what comes first is there before what comes last") {
+  std::atomic<bool> first_has_come = false;
+  const int P = GENERATE(2, 3, 5, 11, 20);
+  CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+          const int r = transport.rank();
+          const auto ranks = static_cast<std::size_t>(P);
+          std::vector<int> sent = numbers(100 * r, ranks);
+          std::vector<int> received(ranks, -1);
+          const auto of = [](std::vector<int>& all, int q) {
+            return std::span(all).subspan(static_cast<std::size_t>(q), 1);
+          };
+          int come = 1;
+          // The last rank sends nothing until rank 0 has what rank 1 sent.
+          for (int tenths = 0; P > 2 && r == P - 1 && !first_has_come && tenths < 100; ++tenths)
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+          failures.check(P == 2 || r < P - 1 || first_has_come, "waits for all before it hands on the first");
+          patterns::staggered_all_to_all(
+              transport, [&](int q) { return of(sent, q); }, [&](int q) { return of(received, q); },
+              [&](int first, int last) {
+                failures.check(first == come && first < last && last <= P, "steps are left out");
+                for (int s = first; s < last; ++s)
+                  failures.check(of(received, (r + s) % P)[0] == 100 * ((r + s) % P) + r, "is not there");
+                come = last;
+                if (r == 0) first_has_come = true;
+              });
+          failures.check(come == P, "ends early");
+        }) == "");
 }

@@ -32,6 +32,7 @@ struct DenseAlgorithm {
   std::string source;
   bool native = false;             ///< runs inside the MPI library: its messages can't be counted, its cost is a guess
   bool asks_for_elements = false;  ///< calls make() once for each part before it first uses it; else all must be there
+  bool works_while_waiting = false;  ///< adds a segment while others travel: the ranks wait for each other's
   std::string (*unsupported)(const DenseProblem&) = [](const DenseProblem&) { return std::string(); };
   Parameter<DenseProblem> parameter = {};
   Cost (*cost)(const DenseProblem&, const Machine&, double parameter);

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "dense/algorithm.hpp"
+#include "dense/halving_cost.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/fold.hpp"
 #include "patterns/recursive_halving.hpp"
@@ -38,23 +39,19 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const int corners = Hypercube(0, problem.ranks).corners;
   const Blocks blocks(N, corners);
 
+  const HalvingCost halving{blocks, corners, bytes_of(problem.type)};
+
   Cost cost;
   for (int rank = 0; rank < corners; ++rank) {
-    const Hypercube cube(rank, problem.ranks);
-    std::size_t messages = cube.has_extra() ? 1 : 0;
-    std::size_t elements = cube.has_extra() ? N : 0;
-    for (int distance = 1; distance < corners; distance *= 2) {
-      const auto size = [&](int r) { return blocks.size(r & ~(distance - 1), distance); };
-      messages += 2;
-      elements += size(rank ^ distance) + size(rank);
-    }
-    cost.messages = std::max(cost.messages, messages);
-    cost.bytes = std::max(cost.bytes, elements * bytes_of(problem.type));
+    Traffic sent = halving.sent(rank);
+    if (Hypercube(rank, problem.ranks).has_extra()) sent = sent + Traffic{1, N * bytes_of(problem.type)};
+    for (int distance = 1; distance < corners; distance *= 2)  // then doubling
+      sent = sent + Traffic{1, blocks.size(rank & ~(distance - 1), distance) * bytes_of(problem.type)};
+    cost.raise_to(sent);
   }
   const bool folds = corners < problem.ranks;
   cost.flops = static_cast<double>(N) * ((corners - 1.0) / corners + (folds ? 1 : 0));
-  for (int distance = 1; distance < corners; distance *= 2)
-    cost.communication_seconds += 2 * machine.exchange_seconds(blocks.size(0, distance) * bytes_of(problem.type));
+  cost.communication_seconds = 2 * halving.communication_seconds(machine);
   if (folds) cost.communication_seconds += 2 * machine.message_seconds(N * bytes_of(problem.type));
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   return cost;

@@ -34,6 +34,8 @@ struct SparseAlgorithm {
   std::string source;
   const DenseAlgorithm* dense = nullptr;  ///< of the dense-* family: how the vectors are summed
   bool makes_dense = false;               ///< the sum is dense, whatever it holds
+  bool works_while_waiting = false;       ///< for messages, in pieces: the ranks wait for each other's
+  bool sends_bf16 = false;                ///< values can travel as bf16, if the problem's wire says so
   std::string (*unsupported)(const SparseAlgorithm&, const SparseProblem&) =
       [](const SparseAlgorithm&, const SparseProblem&) { return std::string(); };
   Parameter<SparseAlgorithm, SparseProblem> parameter = {};
@@ -50,5 +52,8 @@ struct SparseAlgorithm {
 };
 
 const Registry<SparseAlgorithm>& sparse_algorithms();
+
+/// Empty, or why the algorithm can't serve.
+std::string why_unsupported(const SparseAlgorithm& algorithm, const SparseProblem& problem);
 
 }  // namespace dsop

@@ -14,7 +14,7 @@ namespace {
 AllgatherProblem vectors(const SparseProblem& problem, double = 0) {
   AllgatherProblem blocks{{0}, problem.native_collectives};
   for (const std::size_t k : problem.nonzeros)
-    blocks.bounds_bytes.push_back(blocks.total_bytes() + packed_bytes(problem.elements, k, problem.type));
+    blocks.bounds_bytes.push_back(blocks.total_bytes() + packed_bytes(problem, problem.elements, k));
   return blocks;
 }
 
@@ -22,36 +22,42 @@ template <class T>
 void run(SparseCall<T>& call) {
   const int P = call.transport.size();
   const Region all{0, call.own.dimension};
-  const auto& nonzeros = call.plan.problem.nonzeros;
+  const SparseProblem& problem = call.plan.problem;
+  const auto& nonzeros = problem.nonzeros;
   auto& bounds = call.blocks.bounds_bytes;
-  for (std::size_t q = 0; q < nonzeros.size(); ++q) bounds[q + 1] = bounds[q] + packed_bytes<T>(all.size, nonzeros[q]);
+  for (std::size_t q = 0; q < nonzeros.size(); ++q)
+    bounds[q + 1] = bounds[q] + packed_bytes<T>(all.size, nonzeros[q], problem.wire);
 
   Room room(call.workspace);
   const std::span<std::byte> gathered = room.take<std::byte>(bounds.back());
   const std::span<Stream<T>> vectors = room.take<Stream<T>>(nonzeros.size());
+  std::span<T> widened = room.take<T>(widened_elements(problem, problem.total_nonzeros()));
   AllgatherCall exchange{call.transport, gathered, call.blocks};
-  pack(call.own, all, exchange.blocks(call.transport.rank()));
+  pack(call.own, all, exchange.blocks(call.transport.rank()), problem.wire);
   call.plan.exchange->run(exchange);
-  for (int q = 0; q < P; ++q) vectors[static_cast<std::size_t>(q)] = unpack<T>(exchange.blocks(q), all);
-  call.sum = sum_all(vectors, call.result);
+  for (int q = 0; q < P; ++q)
+    vectors[static_cast<std::size_t>(q)] = unpack<T>(exchange.blocks(q), all, problem.wire, widened);
+  call.sum = sum_all(vectors, most_summed(problem, all.size), call.result);
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
   const AllgatherProblem blocks = vectors(problem);
   const AllgatherAlgorithm& exchange = cheapest_allgather(blocks, machine);
-  const bool dense = problem.total_nonzeros() > most_indices(problem.elements, problem.type);
+  const bool dense = problem.total_nonzeros() > most_summed(problem, problem.elements);
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(exchange.sent(blocks, r));
   cost.flops = static_cast<double>(problem.total_nonzeros());
   cost.communication_seconds = exchange.seconds(blocks, machine);
   cost.arithmetic_seconds = summing_seconds(machine, cost.flops, problem.type);
+  cost.arithmetic_seconds += conversion_seconds(problem, machine, cost.flops / problem.ranks(), cost.flops);
   if (dense)
     cost.arithmetic_seconds += machine.memory_seconds(static_cast<double>(problem.elements * bytes_of(problem.type)));
   return cost;
 }
 
 std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
-  return Room::bytes<std::byte>(vectors(problem).total_bytes()) + Room::bytes<Stream<double>>(problem.nonzeros.size());
+  return Room::bytes<std::byte>(vectors(problem).total_bytes()) + Room::bytes<Stream<double>>(problem.nonzeros.size()) +
+         Room::bytes<float>(widened_elements(problem, problem.total_nonzeros()));
 }
 
 }  // namespace
@@ -60,6 +66,7 @@ SparseAlgorithm allgather() {
   return {.name = "allgather",
           .summary = "everybody gets everybody's elements and adds them; fewest messages",
           .source = "Li and Hoefler 2022 (Ok-Topk), TopkA",
+          .sends_bf16 = true,
           .cost = cost,
           .blocks = vectors,
           .workspace_bytes = workspace_bytes,

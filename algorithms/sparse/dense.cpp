@@ -11,7 +11,7 @@ namespace dsop::sparse {
 namespace {
 
 DenseProblem vector_of(const SparseProblem& problem) {
-  return {problem.elements, problem.ranks(), problem.type, problem.native_collectives};
+  return {problem.elements, problem.ranks(), problem.type, problem.native_collectives, problem.wire};
 }
 
 std::size_t workspace_elements(const SparseAlgorithm& self, const SparseProblem& problem, double parameter) {
@@ -26,8 +26,10 @@ void run(SparseCall<T>& call) {
   Room room(call.workspace);
   DenseCall<T> sum{call.transport, x, room.take<T>(workspace_elements(*plan.algorithm, plan.problem, plan.parameter)),
                    plan.parameter};
-  plan.algorithm->dense->run(sum);
   call.sum = {x.size(), {}, x};
+  if constexpr (std::is_same_v<T, float>)
+    if (plan.problem.wire == Wire::bf16) return plan.algorithm->dense->run_bf16(sum);
+  plan.algorithm->dense->run(sum);
 }
 
 Cost cost(const SparseAlgorithm& self, const SparseProblem& problem, const Machine& machine, double parameter) {
@@ -44,6 +46,8 @@ SparseAlgorithm dense_over(const DenseAlgorithm& dense) {
           .source = dense.source,
           .dense = &dense,
           .makes_dense = true,
+          .works_while_waiting = dense.works_while_waiting,
+          .sends_bf16 = dense.run_bf16 != nullptr,
           .unsupported = [](const SparseAlgorithm& self,
                             const SparseProblem& problem) { return self.dense->unsupported(vector_of(problem)); },
           .parameter = {.name = dense.parameter.name,

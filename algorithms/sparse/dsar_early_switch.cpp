@@ -1,8 +1,8 @@
 // Split within groups, dense from there: Renggli, "SparCML: High-Performance Sparse Communication for Machine Learning"
 // (2017), section 3.3.4 (early switching).
 //
-//   1. Split within groups of g ranks: each gets what the group holds of its region of N/g elements, and adds it in the
-//      order of ranks, dense.
+//   1. Split within groups of g ranks: each gets what the group holds of its region of N/g elements, and adds it as
+//      dsar-split-allgather does.
 //   2. Reduce-scatter by recursive halving among the P/g ranks, one a group, that have the same region: partners at
 //      distance P/2g, ..., 1 swap the halves of what they still hold and add.
 //   3. Dense allgather of all blocks of N/P elements, each at its place in the result.
@@ -11,6 +11,7 @@
 // same region stand next to each other, so that blocks lie in the order of ranks. Cost, k elements of each rank: 2
 // (g-1) messages, half of them lengths, log2 P/g and the allgather's; 2 k (g-1)/g words in step 1, N/g (1 - g/P) in
 // step 2, N (P-1)/P in step 3.
+#include "dense/halving_cost.hpp"
 #include "patterns/recursive_halving.hpp"
 #include "sparse/split.hpp"
 #include "transport/subset.hpp"
@@ -44,7 +45,8 @@ void run(SparseCall<T>& call) {
   const std::span<T> x = shares.regions.of(result, position);
 
   Subset members(call.transport, position, g, [&](int i) { return i * shares.groups + group; });
-  sum_dense<T>(split(members, problem, call.own, Room(call.workspace)), x);
+  RunningSum<T> own_region(x.size(), 0, x, {});
+  split(members, problem, call.own, Room(call.workspace), own_region);
 
   Subset peers(call.transport, group, shares.groups, [&](int i) { return position * shares.groups + i; });
   patterns::recursive_halving(peers, shares.groups, shares.blocks(position), x, Room(call.workspace).take<T>(x.size()));
@@ -68,21 +70,11 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
   const Shares shares(problem.elements, problem.ranks(), group);
   const AllgatherProblem all = blocks(problem, group);
   const AllgatherAlgorithm& exchange = cheapest_allgather(all, machine);
-  const Blocks largest = shares.blocks(0);
+  const dense::HalvingCost halving{shares.blocks(0), shares.groups, bytes_of(problem.type)};
   Cost after;
-  for (int r = 0; r < problem.ranks(); ++r) {
-    Traffic sent = exchange.sent(all, r);
-    for (int distance = 1; distance < shares.groups; distance *= 2) {
-      const int partner = (r % shares.groups) ^ distance;
-      sent = sent + Traffic{1, largest.size(partner & ~(distance - 1), distance) * bytes_of(problem.type)};
-    }
-    after.raise_to(sent);
-  }
-  after.communication_seconds = exchange.seconds(all, machine);
-  for (int distance = 1; distance < shares.groups; distance *= 2) {
-    after.communication_seconds += machine.exchange_seconds(largest.size(0, distance) * bytes_of(problem.type));
-    after.flops += static_cast<double>(largest.size(0, distance));
-  }
+  for (int r = 0; r < problem.ranks(); ++r) after.raise_to(exchange.sent(all, r) + halving.sent(r % shares.groups));
+  after.communication_seconds = exchange.seconds(all, machine) + halving.communication_seconds(machine);
+  after.flops = halving.additions();
   after.arithmetic_seconds =
       machine.addition_seconds(after.flops, problem.type) +
       machine.memory_seconds(static_cast<double>(shares.regions.largest() * bytes_of(problem.type)));

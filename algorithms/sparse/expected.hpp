@@ -12,14 +12,36 @@ inline std::size_t most_indices(std::size_t size, DataType type) {
   return type == DataType::f32 ? most_indices<float>(size) : most_indices<double>(size);
 }
 
-inline std::size_t packed_bytes(std::size_t size, std::size_t elements, DataType type) {
-  return type == DataType::f32 ? packed_bytes<float>(size, elements) : packed_bytes<double>(size, elements);
+/// The most pairs of index and value of vectors whose sum is sparse: it is no larger so, and no slower to make and
+/// send.
+inline std::size_t most_summed(const SparseProblem& problem, std::size_t size) {
+  return std::min(most_indices(size, problem.type),
+                  static_cast<std::size_t>(problem.sparse_share * static_cast<double>(size)));
 }
 
-/// Room for a vector that is cut into `parts` regions, each of them packed.
-inline std::size_t packed_parts_bytes(std::size_t size, std::size_t elements, DataType type, int parts) {
-  constexpr std::size_t header_and_padding_bytes = 40;
-  return packed_bytes(size, elements, type) + static_cast<std::size_t>(parts) * header_and_padding_bytes;
+inline std::size_t most_indices(std::size_t size, DataType type, Wire wire) {
+  return type == DataType::f32 ? most_indices<float>(size, wire) : most_indices<double>(size, wire);
+}
+
+inline std::size_t packed_bytes(const SparseProblem& problem, std::size_t size, std::size_t elements) {
+  return problem.type == DataType::f32 ? packed_bytes<float>(size, elements, problem.wire)
+                                       : packed_bytes<double>(size, elements, problem.wire);
+}
+
+/// Room for a vector of so many elements that is cut into `parts` regions, each of them packed.
+inline std::size_t packed_parts_bytes(const SparseProblem& problem, std::size_t elements, int parts) {
+  constexpr std::size_t header_and_padding_bytes = 48;
+  return packed_bytes(problem, problem.elements, elements) + static_cast<std::size_t>(parts) * header_and_padding_bytes;
+}
+
+/// Room for so many values that travelled as bf16.
+inline std::size_t widened_elements(const SparseProblem& problem, std::size_t values) {
+  return problem.wire == Wire::bf16 ? values : 0;
+}
+
+/// Seconds for rounding and widening so many values: six bytes each, read and written.
+inline double conversion_seconds(const SparseProblem& problem, const Machine& machine, double rounded, double widened) {
+  return problem.wire == Wire::bf16 ? machine.memory_seconds(6 * (rounded + widened)) : 0;
 }
 
 inline std::size_t whole(double elements) {
@@ -27,9 +49,8 @@ inline std::size_t whole(double elements) {
 }
 
 /// Elements of the sum of two vectors, or Sparsity::dense, if it has `in_union` where it is sparse: as sum() decides.
-inline std::size_t elements_of_sum(std::size_t left, std::size_t right, double in_union, std::size_t size,
-                                   DataType type) {
-  const std::size_t most = most_indices(size, type);
+inline std::size_t elements_of_sum(const SparseProblem& problem, std::size_t left, std::size_t right, double in_union) {
+  const std::size_t most = most_summed(problem, problem.elements);
   return left > most || right > most || left + right > most ? Sparsity::dense : whole(in_union);
 }
 
@@ -38,9 +59,9 @@ inline double stored(std::size_t elements, std::size_t size) {
   return static_cast<double>(elements == Sparsity::dense ? size : elements);
 }
 
-/// Seconds to add so many elements with their indices: as long as about four passes over them.
+/// Seconds to add so many elements with their indices.
 inline double summing_seconds(const Machine& machine, double elements, DataType type) {
-  return machine.memory_seconds(4 * elements * static_cast<double>(bytes_of(type) + sizeof(Index)));
+  return machine.addition_seconds(machine.indexed_addition_factor * elements, type);
 }
 
 inline Cost one_after_the_other(const Cost& left, const Cost& right) {

@@ -9,6 +9,7 @@
 #include "patterns/blocks.hpp"
 #include "sparse/expected.hpp"
 #include "sparse/room.hpp"
+#include "sparse/running_sum.hpp"
 #include "sparse/unknown_length.hpp"
 
 namespace dsop::sparse {
@@ -29,25 +30,32 @@ inline std::size_t region_bytes(const SparseProblem& problem, int parts) {
 }
 
 inline std::size_t most_sent_bytes(const SparseProblem& problem, int parts) {
-  return packed_parts_bytes(problem.elements, problem.largest_nonzeros(), problem.type, parts);
+  return packed_parts_bytes(problem, problem.largest_nonzeros(), parts);
 }
 
 inline std::size_t most_received_bytes(const SparseProblem& problem, int parts) {
   return static_cast<std::size_t>(parts) *
-         packed_bytes(largest_region(problem, parts), problem.largest_nonzeros(), problem.type);
+         packed_bytes(problem, largest_region(problem, parts), problem.largest_nonzeros());
+}
+
+inline std::size_t most_widened(const SparseProblem& problem, int parts) {
+  const std::size_t most =
+      std::min(largest_region(problem, parts), 3 * std::min(problem.largest_nonzeros(), problem.elements));
+  return widened_elements(problem, static_cast<std::size_t>(parts) * most);
 }
 
 inline std::size_t split_bytes(const SparseProblem& problem, int parts) {
   const auto ranks = static_cast<std::size_t>(parts);
   return Room::bytes<Stream<double>>(ranks) + 2 * Room::bytes<std::size_t>(ranks + 1) +
          Room::bytes<std::byte>(most_sent_bytes(problem, parts)) +
-         Room::bytes<std::byte>(most_received_bytes(problem, parts));
+         Room::bytes<std::byte>(most_received_bytes(problem, parts)) + Room::bytes<float>(most_widened(problem, parts));
 }
 
-/// What all ranks of `transport`, some or all of the problem's, hold of this rank's region, in the order of ranks.
-/// Takes split_bytes() of `room`.
+/// Adds what all ranks of `transport`, some or all of the problem's, hold of this rank's region to `sum`: in the order
+/// of ranks from this one on and round, in which it comes, the first while later ones travel. Takes split_bytes() of
+/// `room`.
 template <class T>
-std::span<Stream<T>> split(Transport& transport, const SparseProblem& problem, const Stream<T>& own, Room room) {
+void split(Transport& transport, const SparseProblem& problem, const Stream<T>& own, Room room, RunningSum<T>& sum) {
   const int P = transport.size();
   const int r = transport.rank();
   const Blocks blocks(problem.elements, P);
@@ -57,12 +65,13 @@ std::span<Stream<T>> split(Transport& transport, const SparseProblem& problem, c
   const std::span<std::size_t> received_bounds = room.take<std::size_t>(ranks + 1);
   const std::span<std::byte> sent = room.take<std::byte>(most_sent_bytes(problem, P));
   const std::span<std::byte> received = room.take<std::byte>(most_received_bytes(problem, P));
+  std::span<T> widened = room.take<T>(most_widened(problem, P));
 
   sent_bounds[0] = received_bounds[0] = 0;
   const auto length = [](std::span<std::size_t> bounds, int q) {
     return bounds.subspan(static_cast<std::size_t>(q) + 1, 1);
   };
-  for (int q = 0; q < P; ++q) length(sent_bounds, q)[0] = packed_bytes(own, region_of(blocks, q));
+  for (int q = 0; q < P; ++q) length(sent_bounds, q)[0] = packed_bytes(own, region_of(blocks, q), problem.wire);
   length(received_bounds, r)[0] = length(sent_bounds, r)[0];
   patterns::staggered_all_to_all(
       transport, [&](int q) { return length(sent_bounds, q); }, [&](int q) { return length(received_bounds, q); });
@@ -74,13 +83,17 @@ std::span<Stream<T>> split(Transport& transport, const SparseProblem& problem, c
     const std::size_t first = bounds[static_cast<std::size_t>(q)];
     return all.subspan(first, bounds[static_cast<std::size_t>(q) + 1] - first);
   };
-  pack(own, region_of(blocks, r), message(received, received_bounds, r));
+  const auto add = [&](int first, int last) {  // of ranks first .. last - 1 places up the line
+    for (int s = first; s < last; ++s)
+      parts[static_cast<std::size_t>(s)] =
+          unpack<T>(message(received, received_bounds, (r + s) % P), region_of(blocks, r), problem.wire, widened);
+    sum.add(parts.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));
+  };
+  pack(own, region_of(blocks, r), message(received, received_bounds, r), problem.wire);
   patterns::staggered_all_to_all(
-      transport, [&](int q) { return pack(own, region_of(blocks, q), message(sent, sent_bounds, q)); },
-      [&](int q) { return message(received, received_bounds, q); });
-  for (int q = 0; q < P; ++q)
-    parts[static_cast<std::size_t>(q)] = unpack<T>(message(received, received_bounds, q), region_of(blocks, r));
-  return parts;
+      transport, [&](int q) { return pack(own, region_of(blocks, q), message(sent, sent_bounds, q), problem.wire); },
+      [&](int q) { return message(received, received_bounds, q); },
+      [&](int first, int last) { add(first == 1 ? 0 : first, last); });
 }
 
 /// What a rank holds of a region, as expected.
@@ -97,14 +110,15 @@ inline std::size_t expected_in_region(const SparseProblem& problem) {
 inline Cost split_cost(const SparseProblem& problem, const Machine& machine, int P) {
   if (P == 1) return {};
   const auto others = static_cast<std::size_t>(P - 1);
-  const std::size_t bytes = others * packed_bytes(largest_region(problem, P), expected_part(problem, P), problem.type);
+  const std::size_t bytes = others * packed_bytes(problem, largest_region(problem, P), expected_part(problem, P));
   Cost cost;
   cost.messages = 2 * others;
   cost.bytes = others * length_bytes + bytes;
   cost.flops = P * static_cast<double>(expected_part(problem, P));
   cost.communication_seconds =
       machine.message_seconds(others * length_bytes, others) + machine.message_seconds(bytes, others);
-  cost.arithmetic_seconds = summing_seconds(machine, cost.flops, problem.type);
+  cost.arithmetic_seconds =
+      summing_seconds(machine, cost.flops, problem.type) + conversion_seconds(problem, machine, cost.flops, cost.flops);
   return cost;
 }
 

@@ -4,8 +4,8 @@
 //   For each dimension of the hypercube: swap the sums so far with the partner across it, and add.
 //
 // Both partners add in the order of their ranks, so their bits are the same. A sum becomes dense on its way where it is
-// smaller so. Cost, k elements of each rank: log2 P messages, each with another that tells its length; 2 k log2 P words
-// if all indices are the same, 2 k (P-1) if none are; otherwise one message with the whole sum more.
+// smaller or faster to add so. Cost, k elements of each rank: log2 P messages, each with another that tells its length;
+// 2 k log2 P words if all indices are the same, 2 k (P-1) if none are; otherwise one message with the whole sum more.
 #include <algorithm>
 #include <vector>
 
@@ -21,7 +21,9 @@ using patterns::Hypercube;
 
 // No message is longer.
 std::size_t longest_bytes(const SparseProblem& problem) {
-  return packed_bytes(problem.elements, problem.total_nonzeros(), problem.type);
+  const std::size_t total = problem.total_nonzeros();
+  return packed_bytes(problem, problem.elements,
+                      total > most_summed(problem, problem.elements) ? Sparsity::dense : total);
 }
 
 template <class T>
@@ -30,6 +32,7 @@ void run(SparseCall<T>& call) {
   const Hypercube cube(transport.rank(), transport.size());
   const Region all{0, call.own.dimension};
   const std::size_t bytes = longest_bytes(call.plan.problem);
+  const std::size_t most = most_summed(call.plan.problem, all.size);
   Room room(call.workspace);
   const std::span<std::byte> received = room.take<std::byte>(bytes);
   const std::span<std::byte> x = room.take<std::byte>(bytes);
@@ -44,14 +47,14 @@ void run(SparseCall<T>& call) {
     const std::size_t k = call.plan.problem.nonzeros[static_cast<std::size_t>(cube.extra())];
     const std::span<std::byte> y = received.first(packed_bytes<T>(all.size, k));
     transport.recv(y, cube.extra());
-    call.sum = sum(call.own, unpack<T>(y, all), call.result);
+    call.sum = sum(call.own, unpack<T>(y, all), most, call.result);
     packed = pack(call.sum, all, x);
   }
   for (int distance = 1; distance < cube.corners; distance *= 2) {
     const int partner = cube.rank ^ distance;
     const Stream<T> mine = unpack<T>(packed, all);
     const Stream<T> theirs = unpack<T>(swap_with_length(transport, packed, received, partner), all);
-    call.sum = cube.rank < partner ? sum(mine, theirs, call.result) : sum(theirs, mine, call.result);
+    call.sum = cube.rank < partner ? sum(mine, theirs, most, call.result) : sum(theirs, mine, most, call.result);
     packed = pack(call.sum, all, x);
   }
   if (cube.has_extra()) send_with_length(transport, packed, cube.extra());
@@ -63,9 +66,9 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
   const auto corners = static_cast<std::size_t>(cube.corners);
   const auto extras = static_cast<std::size_t>(cube.ranks) - corners;
   const std::size_t k = whole(problem.expected_union(1));
-  const auto bytes = [&](std::size_t elements) { return packed_bytes(N, elements, problem.type); };
+  const auto bytes = [&](std::size_t elements) { return packed_bytes(problem, N, elements); };
   const auto add = [&](std::size_t left, std::size_t right, std::size_t ranks) {
-    return elements_of_sum(left, right, problem.expected_union(static_cast<int>(ranks)), N, problem.type);
+    return elements_of_sum(problem, left, right, problem.expected_union(static_cast<int>(ranks)));
   };
 
   Cost cost;

@@ -1,7 +1,8 @@
 // Split and sparse allgather: Renggli, "SparCML: High-Performance Sparse Communication for Machine Learning" (2017),
 // section 3.3 (SSAR_Split_allgather).
 //
-//   1. Split: every rank gets what all hold of its region of N/P elements, and adds it in the order of ranks.
+//   1. Split: every rank gets what all hold of its region of N/P elements, and adds it in the order of ranks, from its
+//      own on and round, while later parts travel.
 //   2. Sparse allgather: everybody gets the sums of all regions, as many bytes of each as there are.
 //
 // A region's sum is dense where its parts together are larger than that. Cost, k elements of each rank: 2 (P-1)
@@ -14,9 +15,11 @@ namespace {
 
 // Elements of a region's sum, as expected: dense where the parts may be too many, whatever they have in common.
 std::size_t expected_elements(const SparseProblem& problem) {
-  const std::size_t in_parts = problem.nonzeros.size() * expected_part(problem, problem.ranks());
-  return in_parts > most_indices(largest_region(problem, problem.ranks()), problem.type) ? Sparsity::dense
-                                                                                         : expected_in_region(problem);
+  const std::size_t region = largest_region(problem, problem.ranks());
+  const std::size_t part = expected_part(problem, problem.ranks());
+  const bool sparse = problem.nonzeros.size() * part <= most_summed(problem, region) &&
+                      part <= most_indices(region, problem.type, problem.wire);
+  return sparse ? expected_in_region(problem) : Sparsity::dense;
 }
 
 AllgatherProblem blocks(const SparseProblem& problem, double) {
@@ -27,9 +30,9 @@ template <class T>
 void run(SparseCall<T>& call) {
   const SparseProblem& problem = call.plan.problem;
   Room room(call.workspace);
-  const std::span<T> memory = room.take<T>(largest_region(problem, problem.ranks()));
-  const Stream<T> own_region = sum_all(split(call.transport, problem, call.own, room), memory);
-  gather_regions(call, own_region, room);
+  RunningSum<T> own_region = sum_of_own_region(call, room);
+  split(call.transport, problem, call.own, room, own_region);
+  gather_regions(call, own_region.sum(), room);
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
@@ -38,8 +41,7 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
 }
 
 std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
-  return region_bytes(problem, problem.ranks()) +
-         std::max(split_bytes(problem, problem.ranks()), gather_regions_bytes(problem));
+  return region_sum_bytes(problem) + std::max(split_bytes(problem, problem.ranks()), gather_regions_bytes(problem));
 }
 
 }  // namespace
@@ -48,6 +50,7 @@ SparseAlgorithm ssar_split_allgather() {
   return {.name = "ssar-split-allgather",
           .summary = "everybody sums a region, then sparse allgather of the sums; for sums that stay sparse",
           .source = "Renggli 2017 (SparCML), section 3.3",
+          .sends_bf16 = true,
           .cost = cost,
           .blocks = blocks,
           .workspace_bytes = workspace_bytes,

@@ -1,7 +1,8 @@
 // SparCML's dynamic sparse allreduce, as it is a rival of Ok-Topk ("TopkDSA"): Li and Hoefler, "Near-Optimal Sparse
 // Allreduce for Distributed Deep Learning" (2022), sections 2 and 5.
 //
-//   1. Split: every rank gets what all hold of its region of N/P elements, and adds it in the order of ranks.
+//   1. Split: every rank gets what all hold of its region of N/P elements, and adds it in the order of ranks, from its
+//      own on and round, while later parts travel.
 //   2. Every rank looks which form of its sum is smaller; everybody gets the sums of all regions.
 //
 // Unlike ssar-split-allgather, what a sum holds decides, not what its parts could have held. Cost, k elements of each
@@ -27,11 +28,9 @@ template <class T>
 void run(SparseCall<T>& call) {
   const SparseProblem& problem = call.plan.problem;
   Room room(call.workspace);
-  const std::span<T> sum_memory = room.take<T>(largest_region(problem, problem.ranks()));
-  const std::span<T> smaller_memory = room.take<T>(largest_region(problem, problem.ranks()));
-  const Stream<T> own_region =
-      smaller_form(sum_all(split(call.transport, problem, call.own, room), sum_memory), smaller_memory);
-  gather_regions(call, own_region, room);
+  RunningSum<T> own_region = sum_of_own_region(call, room);
+  split(call.transport, problem, call.own, room, own_region);
+  gather_regions(call, smaller_form(own_region.sum(), own_region.other()), room);
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
@@ -40,8 +39,7 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
 }
 
 std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
-  return 2 * region_bytes(problem, problem.ranks()) +
-         std::max(split_bytes(problem, problem.ranks()), gather_regions_bytes(problem));
+  return region_sum_bytes(problem) + std::max(split_bytes(problem, problem.ranks()), gather_regions_bytes(problem));
 }
 
 }  // namespace
@@ -50,6 +48,7 @@ SparseAlgorithm topk_dsa() {
   return {.name = "topk-dsa",
           .summary = "everybody sums a region, then allgather of each sum in the form that turns out smaller",
           .source = "Li and Hoefler 2022 (Ok-Topk), TopkDSA; Renggli 2017 (SparCML), section 3.3",
+          .sends_bf16 = true,
           .cost = cost,
           .blocks = blocks,
           .workspace_bytes = workspace_bytes,

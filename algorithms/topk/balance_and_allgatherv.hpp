@@ -37,7 +37,7 @@ void balance(Transport& transport, std::span<Pair<T>> all, std::span<std::size_t
   };
   patterns::staggered_all_to_all(
       transport, [&](int q) { return held_by_due_to(r, q); }, [&](int q) { return held_by_due_to(q, r); },
-      patterns::EmptyMessages::are_left_out);
+      [](int, int) {}, patterns::EmptyMessages::are_left_out);
   for (std::size_t b = 0; b < bounds.size(); ++b) bounds[b] = shares.offset(static_cast<int>(b));
 }
 

@@ -38,6 +38,8 @@ struct Machine {
   double memory_bytes_per_second = 8e9;                ///< of reading or writing large arrays
   double hidden_share = 0;                             ///< 0 .. 1, of arithmetic that could be done while messages
                                                        ///< travel: what then takes no time of its own, as measured
+  double indexed_addition_factor = 2.5;                ///< elements of dense vectors that are added while one with its
+                                                       ///< index is, of two sparse vectors
   StepSeconds ring_step_seconds{};                     ///< every rank sends to the right, receives from the left
   StepSeconds exchange_step_seconds{};                 ///< every rank sends to a partner and receives from it
   std::vector<Winner> winners = {};                    ///< taken before what the formulas say, where they can serve

@@ -7,6 +7,7 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -27,6 +28,12 @@ struct SparseProblem {
   DataType type = DataType::f32;
   bool native_collectives = false;
   Overlap overlap = Overlap::uniform;
+  Wire wire = Wire::full;  ///< of values that travel
+  /// Elements with an index that two vectors may have together, as a share of N, for their sum to be sparse; and no
+  /// more than make it smaller so. make_sparse_plan() puts there what is sent and added no slower than a dense sum.
+  double sparse_share = 1;
+  /// Overlap as it was measured: like that of indices drawn, all alike, from so many elements. 0: from all N.
+  double drawn_from = 0;
 
   int ranks() const { return static_cast<int>(nonzeros.size()); }
   std::size_t total_nonzeros() const;
@@ -34,6 +41,8 @@ struct SparseProblem {
   /// How many elements are not zero in the sum of so many ranks, expected of k nonzeros each, k being the mean.
   /// Uniform: N (1 - (1 - k/N)^ranks), what the sum of Renggli 2017, section 3.2.1, is in closed form.
   double expected_union(int ranks) const;
+  /// The drawn_from with which so many are expected in the sum of all.
+  double drawn_from_of(double measured_union) const;
 };
 
 /// A pure function of the problem and the machine, so every rank has the same one.
@@ -61,10 +70,20 @@ std::ostream& operator<<(std::ostream& out, const SparsePlan& plan);
 SparsePlan make_sparse_plan(const SparseProblem& problem, const Machine& machine,
                             const std::string& algorithm = "auto");
 
+/// The same plan for other numbers of nonzeros, about as many: the choice stays, the memory that it takes is found
+/// anew.
+void adapt_plan(SparsePlan& plan, const std::vector<std::size_t>& nonzeros);
+
 /// How a sparse allreduce is made. Must be the same on all ranks.
 struct SparseAllreduceOptions {
   std::string algorithm = "auto";                 ///< a name of the family "sparse", perhaps with its number, or "auto"
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
+  /// bf16: values travel in 16 bits, beside indices of 32, and are added in f32. Only for f32, and with the algorithms
+  /// that can. Every rank has the same, rounded bits. Error of an element, beside that of f32, x_r being rank r's: 2^-8
+  /// sum |x_r| with `allgather`, whose values are rounded once; (2^-7 + 2^-16) sum |x_r| with `ssar-` and
+  /// `dsar-split-allgather` and `topk-dsa`, whose sums are rounded too; P 2^-8 (1 + 2^-8)^(P-1) sum |x_r| with
+  /// `dense-ring`, whose partial sums are. Beyond 3.39e38 a value becomes infinite.
+  Wire wire = Wire::full;
 };
 
 /// The sum and its memory. All ranks have the same, of the same form: sparse where that is no larger, unless the
@@ -76,15 +95,25 @@ struct SparseSum {
   std::string algorithm = {};        ///< that made it, with its number
 };
 
-/// The sum of all ranks' vectors, the same bits on each. `own` may be sparse or dense, and its dimension (the same on
-/// all ranks) at most 2^32; a sparse one that is larger so than dense is treated as dense. All ranks of `communicator`
-/// must call it, in the same order as its other calls. Buffers are kept with the communicator; beside them and the
-/// result it allocates nothing once the ranks have agreed. Throws ArgumentError on every rank if any rank's arguments
-/// are wrong or the ranks disagree, TransportError if a rank is lost or a message malformed. Cost: a pass over the
-/// indices, two exchanges of fixed-size headers (log2 P messages each), and what the algorithm's formula says.
+/// The sum of all ranks' vectors, the same bits on each. `own` may be sparse or dense, and its dimension and first
+/// element are the same on all ranks, the dimension at most 2^32; a sparse one that is larger so than dense is treated
+/// as dense. All ranks of `communicator` must call it, in the same order as its other calls. Buffers are kept with the
+/// communicator; beside them and the result it allocates nothing once the ranks have agreed. Throws ArgumentError on
+/// every rank if any rank's arguments are wrong or the ranks disagree, TransportError if a rank is lost or a message
+/// malformed. `auto` expects the overlap of indices that the communicator's last sum by `auto` had, if that was of as
+/// many elements, before what chance makes, and chooses anew when numbers of elements or overlap have changed by more
+/// than a twentieth. Cost: a pass over the indices, two exchanges of fixed-size headers (log2 P messages each), and
+/// what the algorithm's formula says.
 template <class T>
 [[nodiscard]] SparseSum<T> sparse_allreduce(Communicator communicator,
                                             const std::type_identity_t<SparseVectorView<T>>& own,
                                             const SparseAllreduceOptions& options = {});
+
+/// The same for a vector of more than 2^32 elements: one call and one sum for each of its regions, which, but for what
+/// they hold, must be the same on all ranks.
+template <class T>
+[[nodiscard]] std::vector<SparseSum<T>> sparse_allreduce_regions(
+    Communicator communicator, const std::type_identity_t<std::span<const SparseVectorView<T>>>& regions,
+    const SparseAllreduceOptions& options = {});
 
 }  // namespace dsop

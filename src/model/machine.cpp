@@ -59,7 +59,8 @@ double Machine::memory_seconds(double bytes) const {
 bool Machine::operator==(const Machine& other) const {
   const auto numbers = [](const Machine& m) {
     return std::tie(m.latency_seconds, m.overhead_seconds, m.gap_seconds, m.gap_per_byte_seconds, m.flops_per_second,
-                    m.memory_bytes_per_second, m.hidden_share, m.ring_step_seconds, m.exchange_step_seconds, m.winners);
+                    m.memory_bytes_per_second, m.hidden_share, m.indexed_addition_factor, m.ring_step_seconds,
+                    m.exchange_step_seconds, m.winners);
   };
   return numbers(*this) == numbers(other);
 }

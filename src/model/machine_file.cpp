@@ -33,13 +33,14 @@ struct Field {
   const char* expected() const { return is_share ? "a number from 0 to 1" : "a finite number above 0"; }
 };
 
-constexpr std::array<Field, 7> fields{{{"latency_seconds", &Machine::latency_seconds},
+constexpr std::array<Field, 8> fields{{{"latency_seconds", &Machine::latency_seconds},
                                        {"overhead_seconds", &Machine::overhead_seconds},
                                        {"gap_seconds", &Machine::gap_seconds},
                                        {"gap_per_byte_seconds", &Machine::gap_per_byte_seconds},
                                        {"flops_per_second", &Machine::flops_per_second},
                                        {"memory_bytes_per_second", &Machine::memory_bytes_per_second},
-                                       {"hidden_share", &Machine::hidden_share, true}}};
+                                       {"hidden_share", &Machine::hidden_share, true},
+                                       {"indexed_addition_factor", &Machine::indexed_addition_factor}}};
 
 struct StepField {
   std::string_view name;

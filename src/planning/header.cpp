@@ -47,8 +47,13 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
       {"the number of calls before this one", exactly(terms.call)},
       {"the operation", name(terms.operation)},
       {"the order of calls (0: dsop(), i: the OuterProduct that call i made)", exactly(terms.object)},
-      {terms.operation == Operation::sparse_allreduce ? "dimension" : topk ? "elements" : "rows", exactly(terms.rows)},
+      {terms.operation == Operation::sparse_allreduce ? "dimension"
+       : topk                                         ? "elements"
+                                                      : "rows",
+       exactly(terms.rows)},
       {topk ? "k" : "columns", exactly(terms.columns)},
+      {"the region's first element", exactly(terms.first)},
+      {"the number of regions", exactly(terms.regions)},
       {"the state's step", exactly(terms.step)},
       {"the hash of the state's global threshold and bounds", exactly(terms.state)},
       {"data type", std::string(name(terms.type))},
@@ -56,7 +61,7 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
       {"scale", exactly(terms.scale)},
       {"accumulate", terms.accumulate ? "true" : "false"},
       {"wire", std::string(name(terms.wire))},
-      {"machine (latency, overhead, gap, gap per byte, flops, memory, hidden share, steps)", machine},
+      {"machine (latency, overhead, gap, gap per byte, flops, memory, hidden share, indexed addition, steps)", machine},
       {"the hash of the machine's winners", exactly(terms.winners)},
   };
 }
@@ -83,11 +88,11 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
 }  // namespace
 
 void describe_machine(const Machine& machine, CommonTerms& terms) {
-  terms.machine = {machine.latency_seconds,      machine.overhead_seconds, machine.gap_seconds,
-                   machine.gap_per_byte_seconds, machine.flops_per_second, machine.memory_bytes_per_second,
-                   machine.hidden_share};
+  terms.machine = {machine.latency_seconds,      machine.overhead_seconds,       machine.gap_seconds,
+                   machine.gap_per_byte_seconds, machine.flops_per_second,       machine.memory_bytes_per_second,
+                   machine.hidden_share,         machine.indexed_addition_factor};
   auto* const steps =
-      std::copy(machine.ring_step_seconds.begin(), machine.ring_step_seconds.end(), terms.machine.begin() + 7);
+      std::copy(machine.ring_step_seconds.begin(), machine.ring_step_seconds.end(), terms.machine.begin() + 8);
   std::copy(machine.exchange_step_seconds.begin(), machine.exchange_step_seconds.end(), steps);
   terms.winners = 0;
   const auto take_in = [&](std::uint64_t number) { terms.winners = (terms.winners ^ number) * 0x100000001b3; };  // FNV

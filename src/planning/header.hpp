@@ -41,10 +41,12 @@ struct CommonTerms {
   Wire wire = Wire::full;
   std::uint64_t rows = 0;     ///< of a sparse or top-k allreduce: the elements
   std::uint64_t columns = 0;  ///< of a top-k allreduce: k
+  std::uint64_t first = 0;    ///< of a sparse allreduce: the region's first element
+  std::uint64_t regions = 0;  ///< and into how many the vector is cut
   std::uint64_t step = 0;     ///< of a top-k allreduce's state
   std::uint64_t state = 0;    ///< a hash of what else the ranks' states must have in common
   double scale = 1;
-  std::array<double, 7 + 2 * step_bytes.size()> machine{};
+  std::array<double, 8 + 2 * step_bytes.size()> machine{};
   std::uint64_t winners = 0;  ///< a hash of the machine's
   std::array<char, 48> algorithm{};
 

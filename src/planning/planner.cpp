@@ -1,6 +1,5 @@
 // Which algorithm is cheapest: every algorithm's cost formula, evaluated and compared.
 #include <algorithm>
-#include <cstdio>
 
 #include <dsop/errors.hpp>
 #include <dsop/plan.hpp>
@@ -47,14 +46,6 @@ const Registry<OuterProductAlgorithm>& algorithms_for(const Problem& problem) {
 
 using RankedAlgorithm = Ranked<OuterProductAlgorithm>;
 
-// By this time `auto` compares. What works while it waits must be well ahead: its messages wait for the pieces of other
-// ranks' work, which no formula sees. Without this `auto` took up to 1.5 times the best time, with it up to 1.33 times
-// (docs/regret.md).
-double compared_seconds(const RankedAlgorithm& ranked) {
-  constexpr double well_ahead = 1.5;
-  return ranked.candidate.cost.seconds() * (ranked.algorithm->works_while_waiting ? well_ahead : 1);
-}
-
 std::vector<RankedAlgorithm> rank_all(const NamedAlgorithm& named, const Problem& problem, const Machine& machine) {
   std::vector<RankedAlgorithm> ranked;
   for (const OuterProductAlgorithm& algorithm : algorithms_for(problem)) {
@@ -63,7 +54,7 @@ std::vector<RankedAlgorithm> rank_all(const NamedAlgorithm& named, const Problem
         {&algorithm, evaluate_best(algorithm, named, seen, why_unsupported(algorithm, seen),
                                    [&](double value) { return evaluate(algorithm, value, seen, machine); })});
   }
-  rank(ranked, compared_seconds);
+  rank(ranked);
   return ranked;
 }
 
@@ -95,25 +86,6 @@ const Winner* measured_winner(const Machine& machine, const Problem& problem) {
     least_distance = distance;
   }
   return nearest;
-}
-
-// Some make the same messages under two names: an allgather over the cheapest pattern, and over that pattern.
-std::string why_first(const std::vector<RankedAlgorithm>& ranked) {
-  const double first_seconds = ranked[0].candidate.cost.seconds();
-  if (!(first_seconds > 0)) return "nothing to do";
-  const auto find = [&](auto is_it) {
-    const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const RankedAlgorithm& r) {
-      return r.candidate.unsupported.empty() && !r.algorithm->native() && is_it(r.candidate.cost.seconds());
-    });
-    return found == ranked.end() ? nullptr : &found->candidate;
-  };
-  const Candidate* const faster = find([&](double seconds) { return seconds < first_seconds; });
-  if (faster != nullptr) return "least predicted time but for " + faster->algorithm + ", which is not far enough ahead";
-  const Candidate* const next = find([&](double seconds) { return seconds > first_seconds; });
-  if (next == nullptr) return "the only one that can serve";
-  char times[32];
-  std::snprintf(times, sizeof times, "%.2f", next->cost.seconds() / first_seconds);
-  return std::string("least predicted time, ") + times + "x ahead of " + next->algorithm;
 }
 
 std::size_t workspace_bytes(const Plan& plan) {

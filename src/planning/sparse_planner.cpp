@@ -1,7 +1,6 @@
 // Which sparse allreduce is cheapest: every algorithm's cost formula, evaluated and compared.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 #include <sstream>
 
@@ -25,12 +24,35 @@ std::size_t SparseProblem::largest_nonzeros() const {
   return *std::max_element(nonzeros.begin(), nonzeros.end());
 }
 
+namespace {
+
+// Of `ranks` times k indices drawn from M.
+double union_of_drawn(double M, double k, int ranks) {
+  return -M * std::expm1(ranks * std::log1p(-k / M));
+}
+
+}  // namespace
+
 double SparseProblem::expected_union(int of_ranks) const {
   const auto N = static_cast<double>(elements);
   const double k = static_cast<double>(total_nonzeros()) / ranks();
   if (of_ranks == 1 || overlap == Overlap::full) return k;
   if (overlap == Overlap::none || k == 0) return std::min(of_ranks * k, N);
-  return -N * std::expm1(of_ranks * std::log1p(-k / N));
+  const double M = drawn_from > 0 ? std::max(drawn_from, k) : N;
+  return std::min(union_of_drawn(M, k, of_ranks), N);
+}
+
+double SparseProblem::drawn_from_of(double measured_union) const {
+  constexpr double without_overlap = 0x1p60;
+  const double k = expected_union(1);
+  if (k == 0 || ranks() == 1) return 0;
+  double low = k;
+  double high = without_overlap;
+  for (int step = 0; step < 60; ++step) {
+    const double middle = std::sqrt(low * high);
+    (union_of_drawn(middle, k, ranks()) < measured_union ? low : high) = middle;
+  }
+  return high;
 }
 
 const std::string& SparsePlan::algorithm_name() const {
@@ -73,54 +95,69 @@ std::vector<Ranked<SparseAlgorithm>> rank_all(const NamedSparse& named, const Sp
   std::vector<Ranked<SparseAlgorithm>> ranked;
   for (const SparseAlgorithm& algorithm : sparse_algorithms())
     ranked.push_back(
-        {&algorithm, evaluate_best(algorithm, named, problem, algorithm.unsupported(algorithm, problem),
+        {&algorithm, evaluate_best(algorithm, named, problem, why_unsupported(algorithm, problem),
                                    [&](double value) { return evaluate(algorithm, value, problem, machine); })});
-  rank(ranked, [](const Ranked<SparseAlgorithm>& one) { return one.candidate.cost.seconds(); });
+  rank(ranked);
   return ranked;
 }
 
-std::string why_first(const std::vector<Candidate>& candidates) {
-  const double least_seconds = candidates[0].cost.seconds();
-  if (!(least_seconds > 0)) return "nothing to do";
-  char times[32];
-  std::snprintf(times, sizeof times, "%.2f", candidates[1].cost.seconds() / least_seconds);
-  return std::string("least predicted time, ") + times + "x ahead of " + candidates[1].algorithm;
+// As many elements with their indices as travel and are added in the time of a dense vector's, as a share of those.
+double sparse_share(const SparseProblem& problem, const Machine& machine) {
+  const auto value_bytes = static_cast<double>(bytes_on_wire(problem));
+  const double sent_byte = machine.gap_per_byte_seconds;
+  const double dense = sent_byte * value_bytes + machine.addition_seconds(1, problem.type);
+  return dense /
+         (sent_byte * (value_bytes + sizeof(sparse::Index)) + sparse::summing_seconds(machine, 1, problem.type));
 }
 
 std::size_t most_result_bytes(const SparseProblem& problem, bool dense) {
   const std::size_t total = problem.total_nonzeros();
-  if (dense || total > sparse::most_indices(problem.elements, problem.type))
-    return problem.elements * bytes_of(problem.type);
+  if (dense || total > sparse::most_summed(problem, problem.elements)) return problem.elements * bytes_of(problem.type);
   return total * (bytes_of(problem.type) + sizeof(sparse::Index));
 }
 
 }  // namespace
 
-SparsePlan make_sparse_plan(const SparseProblem& problem, const Machine& machine, const std::string& algorithm) {
+std::string why_unsupported(const SparseAlgorithm& algorithm, const SparseProblem& problem) {
+  if (problem.wire == Wire::bf16 && !algorithm.sends_bf16) return "sends values in full only, and wire is bf16";
+  return algorithm.unsupported(algorithm, problem);
+}
+
+SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, const std::string& algorithm) {
+  SparseProblem problem = asked;
   if (problem.nonzeros.empty()) throw ArgumentError("problem.nonzeros is empty, expected one number a rank");
   check_machine(machine);
+  if (problem.wire == Wire::bf16 && problem.type != DataType::f32)
+    throw ArgumentError("problem.wire is bf16, expected full for values in " + std::string(name(problem.type)));
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 
+  problem.sparse_share = sparse_share(problem, machine);
   NamedSparse named;
   if (algorithm != "auto") {
     named = parse_algorithm(algorithm, "algorithm", sparse_algorithms());
-    const std::string reason = why_not(named, problem, named.algorithm->unsupported(*named.algorithm, problem));
+    const std::string reason = why_not(named, problem, why_unsupported(*named.algorithm, problem));
     if (!reason.empty()) throw ArgumentError(reason);
   }
   SparsePlan plan{.problem = problem};
-  for (auto& [ranked, candidate] : rank_all(named, problem, machine)) {
+  std::vector<Ranked<SparseAlgorithm>> all = rank_all(named, problem, machine);
+  plan.reason = algorithm == "auto" ? why_first(all) : "named by the caller";
+  for (auto& [ranked, candidate] : all) {
     if (named.algorithm != nullptr ? ranked == named.algorithm : plan.candidates.empty()) {
       plan.algorithm = ranked;
       plan.parameter = candidate.parameter;
     }
     plan.candidates.push_back(std::move(candidate));
   }
-  plan.reason = algorithm == "auto" ? why_first(plan.candidates) : "named by the caller";
   if (plan.algorithm->blocks != nullptr)
     plan.exchange = &cheapest_allgather(plan.algorithm->blocks(problem, plan.parameter), machine);
-  plan.workspace_bytes = plan.algorithm->workspace_bytes(*plan.algorithm, problem, plan.parameter);
-  plan.result_bytes = most_result_bytes(problem, plan.algorithm->makes_dense);
+  adapt_plan(plan, problem.nonzeros);
   return plan;
+}
+
+void adapt_plan(SparsePlan& plan, const std::vector<std::size_t>& nonzeros) {
+  plan.problem.nonzeros = nonzeros;
+  plan.workspace_bytes = plan.algorithm->workspace_bytes(*plan.algorithm, plan.problem, plan.parameter);
+  plan.result_bytes = most_result_bytes(plan.problem, plan.algorithm->makes_dense);
 }
 
 }  // namespace dsop

@@ -1,109 +1,14 @@
 #include "sparse/stream.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <utility>
+
+#include "sparse/merge.hpp"
 
 namespace dsop::sparse {
-namespace {
-
-// Both sparse. The result's values stand first in memory, the indices behind room for all values.
-template <class T>
-Stream<T> merge(const Stream<T>& left, const Stream<T>& right, std::span<T> memory) {
-  T* const values = memory.data();
-  Index* const indices = reinterpret_cast<Index*>(values + left.indices.size() + right.indices.size());
-  std::size_t l = 0;
-  std::size_t r = 0;
-  std::size_t count = 0;
-  while (l < left.indices.size() && r < right.indices.size()) {
-    const Index from_left = left.indices[l];
-    const Index from_right = right.indices[r];
-    const bool take_left = from_left <= from_right;
-    const bool take_right = from_right <= from_left;
-    indices[count] = std::min(from_left, from_right);
-    values[count] =
-        take_left && take_right ? left.values[l] + right.values[r] : (take_left ? left.values[l] : right.values[r]);
-    l += take_left ? 1 : 0;
-    r += take_right ? 1 : 0;
-    ++count;
-  }
-  const auto append = [&](const Stream<T>& x, std::size_t first) {
-    std::copy(x.indices.begin() + static_cast<std::ptrdiff_t>(first), x.indices.end(), indices + count);
-    std::copy(x.values.begin() + static_cast<std::ptrdiff_t>(first), x.values.end(), values + count);
-    count += x.indices.size() - first;
-  };
-  append(left, l);
-  append(right, r);
-  return {left.dimension, {indices, count}, {values, count}};
-}
-
-// As many elements as are made at a time: few enough to stay in the cache.
-constexpr std::size_t window = 1 << 14;
-
-// Which of a window's elements are there: a bit for each, and a bit for each word of those.
-class Marks {
- public:
-  void set(std::size_t i) {
-    bits_[i / 64] |= std::uint64_t{1} << (i % 64);
-    words_[i / 4096] |= std::uint64_t{1} << (i / 64 % 64);
-  }
-  /// Calls visit(i) for each that is set, rising, and clears it.
-  template <class Visit>
-  void take(Visit visit) {
-    for (std::size_t group = 0; group < words_.size(); ++group)
-      for_each_bit(std::exchange(words_[group], 0), [&](std::size_t w) {
-        const std::size_t word = 64 * group + w;
-        for_each_bit(std::exchange(bits_[word], 0), [&](std::size_t bit) { visit(64 * word + bit); });
-      });
-  }
-
- private:
-  template <class Visit>
-  static void for_each_bit(std::uint64_t bits, Visit visit) {
-    for (; bits != 0; bits &= bits - 1) visit(static_cast<std::size_t>(std::countr_zero(bits)));
-  }
-
-  std::array<std::uint64_t, window / 64> bits_{};
-  std::array<std::uint64_t, window / 4096> words_{};
-};
-
-// All sparse, `total` indices together.
-template <class T>
-Stream<T> merge_all(std::span<Stream<T>> streams, std::size_t total, std::span<T> memory) {
-  const std::size_t dimension = streams.front().dimension;
-  T* const values = memory.data();
-  Index* const indices = reinterpret_cast<Index*>(values + total);
-  std::array<T, window> sums{};
-  Marks marks;
-  std::size_t count = 0;
-  for (;;) {
-    std::size_t first = dimension;
-    for (const Stream<T>& x : streams)
-      if (!x.indices.empty()) first = std::min<std::size_t>(first, x.indices.front());
-    if (first == dimension) return {dimension, {indices, count}, {values, count}};
-    for (Stream<T>& x : streams) {
-      std::size_t e = 0;
-      for (; e < x.indices.size() && x.indices[e] - first < window; ++e) {
-        const std::size_t i = x.indices[e] - first;
-        sums[i] += x.values[e];
-        marks.set(i);
-      }
-      x.indices = x.indices.subspan(e);
-      x.values = x.values.subspan(e);
-    }
-    marks.take([&](std::size_t i) {
-      indices[count] = static_cast<Index>(first + i);
-      values[count++] = std::exchange(sums[i], T{0});
-    });
-  }
-}
-
-}  // namespace
 
 template <class T>
-Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::span<T> memory) {
-  if (!left.dense() && !right.dense() && left.indices.size() + right.indices.size() <= most_indices<T>(left.dimension))
+Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::size_t most, std::span<T> memory) {
+  if (!left.dense() && !right.dense() && left.indices.size() + right.indices.size() <= most)
     return merge(left, right, memory);
   const std::span<T> dense = memory.first(left.dimension);
   expand(left, dense);
@@ -112,7 +17,7 @@ Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::span<T> memory
 }
 
 template <class T>
-Stream<T> sum_all(std::span<Stream<T>> streams, std::span<T> memory) {
+Stream<T> sum_all(std::span<Stream<T>> streams, std::size_t most, std::span<T> memory) {
   std::size_t total = 0;
   bool sparse = true;
   for (const Stream<T>& x : streams) {
@@ -120,16 +25,11 @@ Stream<T> sum_all(std::span<Stream<T>> streams, std::span<T> memory) {
     sparse = sparse && !x.dense();
   }
   const std::size_t dimension = streams.front().dimension;
-  if (sparse && total <= most_indices<T>(dimension)) return merge_all(streams, total, memory);
+  if (sparse && total <= most) return merge_all(streams.front(), streams.subspan(1), memory);
   const std::span<T> dense = memory.first(dimension);
-  sum_dense<T>(streams, dense);
-  return {dimension, {}, dense};
-}
-
-template <class T>
-void sum_dense(std::span<const Stream<T>> streams, std::span<T> dense) {
   expand(streams.front(), dense);
   for (const Stream<T>& x : streams.subspan(1)) add_scaled(dense, T{1}, x);
+  return {dimension, {}, dense};
 }
 
 template <class T>
@@ -198,12 +98,10 @@ Stream<T> compress(std::span<const T> dense, Index* indices, T* values) {
   return {dense.size(), {indices, count}, {values, count}};
 }
 
-template Stream<float> sum(const Stream<float>&, const Stream<float>&, std::span<float>);
-template Stream<double> sum(const Stream<double>&, const Stream<double>&, std::span<double>);
-template Stream<float> sum_all(std::span<Stream<float>>, std::span<float>);
-template Stream<double> sum_all(std::span<Stream<double>>, std::span<double>);
-template void sum_dense(std::span<const Stream<float>>, std::span<float>);
-template void sum_dense(std::span<const Stream<double>>, std::span<double>);
+template Stream<float> sum(const Stream<float>&, const Stream<float>&, std::size_t, std::span<float>);
+template Stream<double> sum(const Stream<double>&, const Stream<double>&, std::size_t, std::span<double>);
+template Stream<float> sum_all(std::span<Stream<float>>, std::size_t, std::span<float>);
+template Stream<double> sum_all(std::span<Stream<double>>, std::size_t, std::span<double>);
 template Stream<float> concatenate(std::span<const Stream<float>>, std::span<float>);
 template Stream<double> concatenate(std::span<const Stream<double>>, std::span<double>);
 template Stream<float> copy(const Stream<float>&, std::span<float>);

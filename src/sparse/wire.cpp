@@ -5,7 +5,8 @@
 #include <sstream>
 
 #include <dsop/errors.hpp>
-#include <dsop/problem.hpp>
+
+#include "kernels/bf16.hpp"
 
 namespace dsop::sparse {
 namespace {
@@ -60,8 +61,38 @@ void check_indices(std::span<const Index> indices, std::size_t size) {
 }
 
 template <class T>
-bool is_smaller_dense(const Stream<T>& part, Region region) {
-  return part.dense() || part.indices.size() > most_indices<T>(region.size);
+std::uint8_t type_on_wire(Wire wire) {
+  return wire == Wire::bf16 ? 2 : static_cast<std::uint8_t>(data_type<T>);
+}
+
+template <class T>
+void write_values(std::span<const T> values, std::byte* to, Wire wire) {
+  if constexpr (std::is_same_v<T, float>)
+    if (wire == Wire::bf16)
+      return kernels::round_to_bf16({reinterpret_cast<kernels::Bf16*>(to), values.size()}, values);
+  std::copy(values.begin(), values.end(), reinterpret_cast<T*>(to));
+}
+
+template <class T>
+std::span<const T> read_values(const std::byte* from, std::size_t count, Wire wire, std::span<T>& widened) {
+  if constexpr (std::is_same_v<T, float>)
+    if (wire == Wire::bf16) {
+      const std::span<T> values = widened.first(count);
+      kernels::widen(values, {reinterpret_cast<const kernels::Bf16*>(from), count});
+      widened = widened.subspan(count);
+      return values;
+    }
+  return {reinterpret_cast<const T*>(from), count};
+}
+
+// All elements of the region, zeros too.
+template <class T>
+void write_dense(const Stream<T>& inside, Region region, std::byte* to, Wire wire) {
+  if (inside.dense()) return write_values(inside.values, to, wire);
+  const std::size_t element_bytes = wire == Wire::bf16 ? sizeof(kernels::Bf16) : sizeof(T);
+  std::memset(to, 0, region.size * element_bytes);
+  for (std::size_t e = 0; e < inside.indices.size(); ++e)
+    write_values(inside.values.subspan(e, 1), to + (inside.indices[e] - region.first) * element_bytes, wire);
 }
 
 }  // namespace
@@ -78,67 +109,70 @@ Stream<T> part(const Stream<T>& x, Region region) {
 }
 
 template <class T>
-std::size_t packed_bytes(const Stream<T>& x, Region region) {
+std::size_t packed_bytes(const Stream<T>& x, Region region, Wire wire) {
   const Stream<T> inside = part(x, region);
-  return packed_bytes<T>(region.size, inside.dense() ? Sparsity::dense : inside.indices.size());
+  return packed_bytes<T>(region.size, inside.dense() ? Sparsity::dense : inside.indices.size(), wire);
 }
 
 template <class T>
-std::span<std::byte> pack(const Stream<T>& x, Region region, std::span<std::byte> to) {
+std::span<std::byte> pack(const Stream<T>& x, Region region, std::span<std::byte> to, Wire wire) {
   const Stream<T> inside = part(x, region);
-  Header header{.type = static_cast<std::uint8_t>(data_type<T>), .first = region.first, .size = region.size};
-  T* const values = reinterpret_cast<T*>(to.data() + sizeof header);
-  if (is_smaller_dense(inside, region)) {
+  Header header{.type = type_on_wire<T>(wire), .first = region.first, .size = region.size};
+  std::byte* const values = to.data() + sizeof header;
+  if (inside.dense() || inside.indices.size() > most_indices<T>(region.size, wire)) {
     header.dense = 1;
     header.count = region.size;
-    if (inside.dense()) {
-      std::copy(inside.values.begin(), inside.values.end(), values);
-    } else {
-      std::fill_n(values, region.size, T{0});
-      for (std::size_t e = 0; e < inside.indices.size(); ++e)
-        values[inside.indices[e] - region.first] = inside.values[e];
-    }
+    write_dense(inside, region, values, wire);
   } else {
     header.count = inside.indices.size();
-    std::copy(inside.values.begin(), inside.values.end(), values);
-    Index* const indices = reinterpret_cast<Index*>(values + header.count);
+    write_values(inside.values, values, wire);
+    Index* const indices = reinterpret_cast<Index*>(values + values_bytes<T>(header.count, wire));
     for (std::size_t e = 0; e < header.count; ++e) indices[e] = static_cast<Index>(inside.indices[e] - region.first);
   }
   std::memcpy(to.data(), &header, sizeof header);
-  return to.first(packed_bytes<T>(region.size, header.dense != 0 ? Sparsity::dense : header.count));
+  return to.first(packed_bytes<T>(region.size, header.dense != 0 ? Sparsity::dense : header.count, wire));
 }
 
 template <class T>
 Stream<T> unpack(std::span<const std::byte> from, Region region) {
+  std::span<T> none;
+  return unpack(from, region, Wire::full, none);
+}
+
+template <class T>
+Stream<T> unpack(std::span<const std::byte> from, Region region, Wire wire, std::span<T>& widened) {
   Header header;
   if (from.size() < sizeof header) refuse("its length", from.size(), "at least the 32 bytes of a header");
   std::memcpy(&header, from.data(), sizeof header);
   check("its mark", header.mark, dsop_mark);
   check("what follows the type", header.zero, 0U);
   if (header.dense > 1) refuse("its form", +header.dense, "0 (sparse) or 1 (dense)");
-  check("its type (0: f32, 1: f64)", header.type, static_cast<unsigned>(data_type<T>));
+  check("its type (0: f32, 1: f64, 2: bf16)", header.type, unsigned{type_on_wire<T>(wire)});
   check("its first element", header.first, region.first);
   check("its region's size", header.size, region.size);
   if (header.dense != 0) check("the count of values in dense form", header.count, region.size);
-  if (header.dense == 0 && header.count > most_indices<T>(region.size))
-    refuse("the count of values in sparse form", header.count, most_indices<T>(region.size));
+  if (header.dense == 0 && header.count > most_indices<T>(region.size, wire))
+    refuse("the count of values in sparse form", header.count, most_indices<T>(region.size, wire));
   check("its length", from.size(),
-        packed_bytes<T>(region.size, header.dense != 0 ? Sparsity::dense : std::size_t{header.count}));
+        packed_bytes<T>(region.size, header.dense != 0 ? Sparsity::dense : std::size_t{header.count}, wire));
 
-  const T* const values = reinterpret_cast<const T*>(from.data() + sizeof header);
-  if (header.dense != 0) return {region.size, {}, {values, region.size}};
-  const std::span<const Index> indices(reinterpret_cast<const Index*>(values + header.count), header.count);
+  const std::byte* const values = from.data() + sizeof header;
+  if (header.dense != 0) return {region.size, {}, read_values(values, region.size, wire, widened)};
+  const std::span<const Index> indices(reinterpret_cast<const Index*>(values + values_bytes<T>(header.count, wire)),
+                                       header.count);
   check_indices(indices, region.size);
-  return {region.size, indices, {values, header.count}};
+  return {region.size, indices, read_values(values, header.count, wire, widened)};
 }
 
 template Stream<float> part(const Stream<float>&, Region);
 template Stream<double> part(const Stream<double>&, Region);
-template std::size_t packed_bytes(const Stream<float>&, Region);
-template std::size_t packed_bytes(const Stream<double>&, Region);
-template std::span<std::byte> pack(const Stream<float>&, Region, std::span<std::byte>);
-template std::span<std::byte> pack(const Stream<double>&, Region, std::span<std::byte>);
+template std::size_t packed_bytes(const Stream<float>&, Region, Wire);
+template std::size_t packed_bytes(const Stream<double>&, Region, Wire);
+template std::span<std::byte> pack(const Stream<float>&, Region, std::span<std::byte>, Wire);
+template std::span<std::byte> pack(const Stream<double>&, Region, std::span<std::byte>, Wire);
 template Stream<float> unpack(std::span<const std::byte>, Region);
+template Stream<float> unpack(std::span<const std::byte>, Region, Wire, std::span<float>&);
 template Stream<double> unpack(std::span<const std::byte>, Region);
+template Stream<double> unpack(std::span<const std::byte>, Region, Wire, std::span<double>&);
 
 }  // namespace dsop::sparse

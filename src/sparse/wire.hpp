@@ -2,14 +2,18 @@
 //
 //   bytes  0 ..  3  the mark "dsop"      8 .. 15  first element of the region
 //              4    0 sparse, 1 dense   16 .. 23  elements of the region
-//              5    0 f32, 1 f64        24 .. 31  values that follow
+//              5    0 f32, 1 f64,       24 .. 31  values that follow
+//                   2 bf16 for f32
 //         6 ..  7  zero
 //
-// Indices are counted from the region's first element, so that 32 bits serve vectors of any length.
+// Indices are counted from the region's first element, so that 32 bits serve vectors of any length. They begin at a
+// multiple of 4 bytes.
 #pragma once
 
 #include <cstddef>
 #include <span>
+
+#include <dsop/problem.hpp>
 
 #include "sparse/stream.hpp"
 
@@ -21,13 +25,27 @@ struct Region {
   std::size_t size = 0;
 };
 
+/// The most indices with which a region is no larger sparse than dense on its way.
+template <class T>
+constexpr std::size_t most_indices(std::size_t size, Wire wire) {
+  if (wire == Wire::full) return most_indices<T>(size);
+  return size == 0 ? 0 : (2 * size - 1) / 6;  // with two bytes more, so that indices begin where they may
+}
+
+/// What `count` values take, and are followed by indices.
+template <class T>
+constexpr std::size_t values_bytes(std::size_t count, Wire wire) {
+  return wire == Wire::full ? count * sizeof(T) : (2 * count + 3) / 4 * 4;
+}
+
 /// What a region travels in if `elements` of it are stored, or Sparsity::dense; a multiple of 8. Sparse where that is
 /// no larger.
 template <class T>
-constexpr std::size_t packed_bytes(std::size_t size, std::size_t elements) {
+constexpr std::size_t packed_bytes(std::size_t size, std::size_t elements, Wire wire = Wire::full) {
   constexpr std::size_t header_bytes = 32;
-  const std::size_t bytes =
-      elements <= most_indices<T>(size) ? elements * (sizeof(T) + sizeof(Index)) : size * sizeof(T);
+  const std::size_t bytes = elements <= most_indices<T>(size, wire)
+                                ? values_bytes<T>(elements, wire) + elements * sizeof(Index)
+                                : values_bytes<T>(size, wire);
   return header_bytes + (bytes + 7) / 8 * 8;
 }
 
@@ -36,16 +54,21 @@ template <class T>
 Stream<T> part(const Stream<T>& x, Region region);
 
 template <class T>
-std::size_t packed_bytes(const Stream<T>& x, Region region);
+std::size_t packed_bytes(const Stream<T>& x, Region region, Wire wire = Wire::full);
 
 /// Writes the region of x to the beginning of `to`, which is aligned for size_t, and returns its packed_bytes().
 template <class T>
-std::span<std::byte> pack(const Stream<T>& x, Region region, std::span<std::byte> to);
+std::span<std::byte> pack(const Stream<T>& x, Region region, std::span<std::byte> to, Wire wire = Wire::full);
 
 /// A view of what was packed; indices are counted from the region's first element. Throws TransportError naming what is
 /// wrong if these bytes are not the region: truncated, another type or region, an impossible count, or indices that do
 /// not rise or lie outside. Cost: a pass over the indices.
 template <class T>
 Stream<T> unpack(std::span<const std::byte> from, Region region);
+
+/// The same of what may have been packed as bf16, whose values are then written in full to the beginning of `widened`,
+/// which becomes what is left of it.
+template <class T>
+Stream<T> unpack(std::span<const std::byte> from, Region region, Wire wire, std::span<T>& widened);
 
 }  // namespace dsop::sparse

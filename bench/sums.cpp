@@ -1,0 +1,123 @@
+#include "sums.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <ostream>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include "kernels/add.hpp"
+#include "memory.hpp"
+#include "rounds.hpp"
+#include "sparse/merge.hpp"
+#include "sparse_inputs.hpp"
+#include "statistics.hpp"
+
+namespace dsop::bench {
+namespace {
+
+using sparse::Index;
+using sparse::Stream;
+
+/// As anybody would write it, for comparison.
+template <class T>
+Stream<T> plain_merge(const Stream<T>& left, const Stream<T>& right, std::span<Index> indices, std::span<T> values) {
+  std::size_t l = 0;
+  std::size_t r = 0;
+  std::size_t count = 0;
+  const auto put = [&](Index index, T value) {
+    indices[count] = index;
+    values[count++] = value;
+  };
+  while (l < left.indices.size() && r < right.indices.size()) {
+    if (left.indices[l] < right.indices[r]) {
+      put(left.indices[l], left.values[l]);
+      ++l;
+    } else if (right.indices[r] < left.indices[l]) {
+      put(right.indices[r], right.values[r]);
+      ++r;
+    } else {
+      put(left.indices[l], left.values[l] + right.values[r]);
+      ++l;
+      ++r;
+    }
+  }
+  for (; l < left.indices.size(); ++l) put(left.indices[l], left.values[l]);
+  for (; r < right.indices.size(); ++r) put(right.indices[r], right.values[r]);
+  return {left.dimension, indices.first(count), values.first(count)};
+}
+
+// Of the second's time over the first's, round by round: rounds are made in turns.
+std::vector<double> ratios(const Loop& faster, const Loop& slower) {
+  std::vector<double> each(faster.seconds.size());
+  std::transform(slower.seconds.begin(), slower.seconds.end(), faster.seconds.begin(), each.begin(), std::divides<>());
+  return each;
+}
+
+template <class T>
+void measure_density(const SumOptions& options, double density, std::ostream& table, std::ostream* json_lines) {
+  const std::size_t N = options.size;
+  const SparseVector<T> left(0, N, density, Distribution::uniform);
+  const SparseVector<T> right(1, N, density, Distribution::uniform);
+  const std::size_t pairs = left.view().indices.size() + right.view().indices.size();
+  std::vector<Index> indices(pairs);
+  std::vector<T> values(pairs);
+  std::vector<T> memory(N);
+  std::vector<T> dense_left(N);
+  std::vector<T> dense_right(N);
+  sparse::expand<T>(left.view(), dense_left);
+  sparse::expand<T>(right.view(), dense_right);
+
+  const Stream<T> expected = plain_merge<T>(left.view(), right.view(), indices, values);
+  const Stream<T> made = sparse::merge<T>(left.view(), right.view(), memory);
+  if (!std::ranges::equal(made.indices, expected.indices) || !std::ranges::equal(made.values, expected.values))
+    throw std::runtime_error("the sum of two sparse vectors is not the plain merge's");
+
+  std::vector<Loop> loops{{"sparse", [&] { sparse::merge<T>(left.view(), right.view(), memory); }},
+                          {"plain merge", [&] { plain_merge<T>(left.view(), right.view(), indices, values); }},
+                          {"dense", [&] { kernels::add<T>(memory, dense_left, dense_right); }}};
+  measure_rounds(loops, options.iterations);
+  const std::vector<double> times_faster = ratios(loops[0], loops[1]);
+  const Interval interval = median_interval(times_faster);
+  const double sparse_pair = median(loops[0].seconds) / static_cast<double>(std::max(pairs, std::size_t{1}));
+  const double dense_element = median(loops[2].seconds) / static_cast<double>(N);
+  const char* const type = sizeof(T) == 4 ? "f32" : "f64";
+  table << std::setw(6) << type << std::setw(11) << N << std::fixed << std::setprecision(4) << std::setw(9) << density
+        << std::setprecision(3) << std::setw(9) << sparse_pair * 1e9 << std::setw(9)
+        << median(loops[1].seconds) / static_cast<double>(std::max(pairs, std::size_t{1})) * 1e9 << std::setw(9)
+        << dense_element * 1e9 << std::setprecision(2) << std::setw(9) << median(times_faster) << std::setw(7)
+        << interval.low << std::setw(7) << interval.high << std::setw(9) << sparse_pair / dense_element
+        << std::setprecision(4) << std::setw(9) << dense_element / sparse_pair / 2 << '\n'
+        << std::flush;
+  if (json_lines == nullptr) return;
+  for (const Loop& loop : loops) {
+    *json_lines << R"({"benchmark": "sums", "type": ")" << type << R"(", "size": )" << N << R"(, "density": )"
+                << density << R"(, "pairs": )" << pairs << R"(, "contender": ")" << loop.name << R"(", "seconds": [)"
+                << std::scientific << std::setprecision(6);
+    for (std::size_t i = 0; i < loop.seconds.size(); ++i) *json_lines << (i == 0 ? "" : ", ") << loop.seconds[i];
+    *json_lines << "]}\n" << std::defaultfloat << std::flush;
+  }
+}
+
+}  // namespace
+
+void sum_benchmark(const SumOptions& options, std::ostream& table, std::ostream* json_lines) {
+  check_memory(options.size * (5 * sizeof(double) + 4 * sizeof(Index)));
+  table
+      << "# dsop sums of two vectors of N elements, indices equally likely, one thread, " << options.iterations
+      << " rounds\n"
+      << "# ns: median time; sparse: ours, plain: a merge of two pointers, of a pair of index and value; dense: of an "
+         "element\n"
+      << "# x plain: how many times faster than the plain merge, round by round, with the 95 % interval of the median\n"
+      << "# factor: elements added dense in the time of a pair; meet: the density of both vectors at which both take "
+         "as long\n"
+      << "# type          N  density   sparse    plain    dense  x plain    low   high   factor     meet\n";
+  for (const double density : {0.0001, 0.001, 0.01, 0.0625, 0.125, 0.25}) {
+    if (options.dtype != "f64") measure_density<float>(options, density, table, json_lines);
+    if (options.dtype != "f32") measure_density<double>(options, density, table, json_lines);
+  }
+}
+
+}  // namespace dsop::bench

@@ -1,0 +1,18 @@
+// Sums of vectors that all are sparse, and stay so.
+#pragma once
+
+#include <span>
+
+#include "sparse/stream.hpp"
+
+namespace dsop::sparse {
+
+/// left + right, made in `memory`, which has room for the pairs of index and value of both.
+template <class T>
+Stream<T> merge(const Stream<T>& left, const Stream<T>& right, std::span<T> memory);
+
+/// first + others, in the order in which they stand, with such memory. Leaves nothing of the others.
+template <class T>
+Stream<T> merge_all(Stream<T> first, std::span<Stream<T>> others, std::span<T> memory);
+
+}  // namespace dsop::sparse
