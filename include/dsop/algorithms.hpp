@@ -9,8 +9,9 @@ namespace dsop {
 
 /// One line of a registry.
 struct AlgorithmDescription {
-  std::string family;   ///< "outer-product", "sharded", "dense", "allgather", "sparse", "selection"
-  std::string name;     ///< as Options::algorithm and the command line take it
+  std::string
+      family;        ///< "outer-product", "sharded", "dense", "broadcast", "reduce", "allgather", "sparse", "selection"
+  std::string name;  ///< as Options::algorithm and the command line take it
   std::string summary;  ///< one line
   std::string source;   ///< paper, section
 };

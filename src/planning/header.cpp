@@ -39,6 +39,13 @@ std::string exactly(Number number) {
   return text.str();
 }
 
+const char* name_of_rows(Operation operation) {
+  if (operation == Operation::sparse_allreduce) return "dimension";
+  const bool on_vectors =
+      operation == Operation::allreduce || operation == Operation::broadcast || operation == Operation::reduce;
+  return on_vectors ? "data.size()" : "rows";
+}
+
 std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms& terms) {
   std::string machine;
   for (const double number : terms.machine) machine.append(machine.empty() ? "" : " ").append(exactly(number));
@@ -46,8 +53,9 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
       {"the number of calls before this one", exactly(terms.call)},
       {"the operation", name(terms.operation)},
       {"the order of calls (0: dsop(), i: the OuterProduct that call i made)", exactly(terms.object)},
-      {terms.operation == Operation::sparse_allreduce ? "dimension" : "rows", exactly(terms.rows)},
+      {name_of_rows(terms.operation), exactly(terms.rows)},
       {"columns", exactly(terms.columns)},
+      {"root", exactly(terms.root)},
       {"data type", std::string(name(terms.type))},
       {"algorithm", terms.algorithm.data()},
       {"scale", exactly(terms.scale)},

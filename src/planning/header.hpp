@@ -19,11 +19,17 @@ enum class Operation : std::uint8_t {
   prepare_outer_product,
   outer_product_rows,
   sharded_outer_product,
-  sparse_allreduce
+  sparse_allreduce,
+  allreduce,
+  broadcast,
+  reduce
 };
 
 constexpr const char* name(Operation operation) {
   if (operation == Operation::sparse_allreduce) return "sparse allreduce";
+  if (operation == Operation::allreduce) return "allreduce";
+  if (operation == Operation::broadcast) return "broadcast";
+  if (operation == Operation::reduce) return "reduce";
   if (operation == Operation::prepare_outer_product) return "preparing an outer product";
   if (operation == Operation::outer_product_rows) return "outer product's rows";
   return operation == Operation::outer_product ? "outer product" : "sharded outer product";
@@ -37,8 +43,9 @@ struct CommonTerms {
   DataType type = DataType::f32;
   bool accumulate = false;
   Wire wire = Wire::full;
-  std::uint64_t rows = 0;  ///< of a sparse allreduce: the dimension
+  std::uint64_t rows = 0;  ///< of a sparse allreduce: the dimension; of a collective: the number of elements
   std::uint64_t columns = 0;
+  std::int32_t root = 0;
   double scale = 1;
   std::array<double, 7 + 2 * step_bytes.size()> machine{};
   std::uint64_t winners = 0;  ///< a hash of the machine's
