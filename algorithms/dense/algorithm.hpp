@@ -1,4 +1,4 @@
-// What a dense allreduce is to dsop, and which there are.
+// What a collective on dense vectors is to dsop, and which there are.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,9 @@
 
 namespace dsop {
 
-/// `data` becomes the sum of all ranks' data, the same bits on every rank. `workspace` has exactly
-/// workspace_elements(), `parameter` is what the plan chose.
+/// Of an allreduce: `data` becomes the sum of all ranks' data, the same bits on every rank. Of a broadcast: it becomes
+/// that of `root`. Of a reduce: that of `root` becomes the sum, and the others' may become anything. `workspace` has
+/// exactly workspace_elements(), `parameter` is what the plan chose.
 template <class T>
 struct DenseCall {
   Transport& transport;
@@ -24,6 +25,7 @@ struct DenseCall {
   double parameter;
   /// Puts the elements of a part of `data` there, where that is left until the algorithm asks for them.
   Callback<std::span<T>> make = {};
+  int root = 0;
 };
 
 struct DenseAlgorithm {
@@ -41,6 +43,9 @@ struct DenseAlgorithm {
   void (*run_bf16)(DenseCall<float>&) = nullptr;  ///< parts travel as bf16, sums stay in f32; null: it can't
 };
 
+/// The allreduces.
 const Registry<DenseAlgorithm>& dense_algorithms();
+const Registry<DenseAlgorithm>& broadcast_algorithms();
+const Registry<DenseAlgorithm>& reduce_algorithms();
 
 }  // namespace dsop

@@ -26,11 +26,7 @@ void run(DenseCall<T>& call) {
   patterns::fold_to_power_of_two(call.transport, x, call.workspace, [&](const Hypercube& cube) {
     const Blocks blocks(x.size(), cube.corners);
     patterns::recursive_halving(call.transport, cube.corners, blocks, x, call.workspace);
-    for (int distance = 1; distance < cube.corners; distance *= 2) {
-      const int partner = cube.rank ^ distance;
-      call.transport.sendrecv(patterns::share(blocks, x, cube.rank, distance), partner,
-                              patterns::share(blocks, x, partner, distance), partner);
-    }
+    patterns::recursive_doubling(call.transport, cube.corners, blocks, x);
   });
 }
 

@@ -9,6 +9,8 @@ DenseAlgorithm ring_pipelined();
 DenseAlgorithm butterfly();
 DenseAlgorithm butterfly_pipelined();
 DenseAlgorithm rabenseifner();
+DenseAlgorithm linear_pipeline();
+DenseAlgorithm minimum_spanning_tree();
 }  // namespace dense
 
 const Registry<DenseAlgorithm>& dense_algorithms() {
@@ -19,6 +21,8 @@ const Registry<DenseAlgorithm>& dense_algorithms() {
       dense::butterfly(),
       dense::butterfly_pipelined(),
       dense::rabenseifner(),
+      dense::linear_pipeline(),
+      dense::minimum_spanning_tree(),
   });
   return registry;
 }

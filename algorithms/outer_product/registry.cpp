@@ -55,6 +55,8 @@ std::vector<AlgorithmDescription> describe_algorithms() {
   append("outer-product", outer_product_algorithms());
   append("sharded", sharded_algorithms());
   append("dense", dense_algorithms());
+  append("broadcast", broadcast_algorithms());
+  append("reduce", reduce_algorithms());
   append("allgather", allgather_algorithms());
   append("sparse", sparse_algorithms());
   append("topk", topk_algorithms());

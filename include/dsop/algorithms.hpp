@@ -9,7 +9,8 @@ namespace dsop {
 
 /// One line of a registry.
 struct AlgorithmDescription {
-  std::string family;   ///< "outer-product", "sharded", "dense", "allgather", "sparse", "topk", "selection"
+  /// "outer-product", "sharded", "dense", "broadcast", "reduce", "allgather", "sparse", "topk", "selection"
+  std::string family;
   std::string name;     ///< as Options::algorithm and the command line take it
   std::string summary;  ///< one line
   std::string source;   ///< paper, section

@@ -30,6 +30,10 @@ class CountingTransport final : public TransportOver {
   void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override {
     inner().native_allgather(data, bounds_bytes);
   }
+  void native_broadcast(std::span<std::byte> data, int root) override { inner().native_broadcast(data, root); }
+  void native_reduce(std::span<std::byte> data, DataType type, int root) override {
+    inner().native_reduce(data, type, root);
+  }
 
   bool allows_progress_thread() const override { return inner().allows_progress_thread(); }
   CallState& calls() override { return inner().calls(); }

@@ -62,13 +62,15 @@ struct Problem {
 /// Problem::nodes from every rank's Transport::node().
 std::vector<int> shared_nodes(std::vector<int> node_of_each);
 
-/// A vector of `elements` to be summed over `ranks`, everybody getting the sum.
+/// A vector of `elements` on each of `ranks` to be summed, everybody or `root` getting the sum, or to be copied from
+/// it.
 struct DenseProblem {
   std::size_t elements = 0;
   int ranks = 1;
   DataType type = DataType::f32;
   bool native_collectives = false;
   Wire wire = Wire::full;
+  int root = 0;
 };
 
 template <class AnyProblem>

@@ -89,12 +89,17 @@ class Transport {
   /// Whether wait() would return at once. Lets messages progress.
   bool test(Request& request) { return !request.pending() || request.owner_->is_done(request.slot_); }
 
-  /// Whether the MPI library's own MPI_Allreduce and MPI_Allgatherv can be called: baselines that users compare with.
+  /// Whether the MPI library's own MPI_Allreduce, MPI_Allgatherv, MPI_Bcast and MPI_Reduce can be called: baselines
+  /// that users compare with.
   virtual bool has_native_collectives() const { return false; }
   /// Sums `data` (elements of the given type) over all ranks, in place.
   virtual void native_allreduce(std::span<std::byte> data, DataType type);
   /// Brings rank r's bytes bounds_bytes[r] .. bounds_bytes[r + 1] of `data` to all ranks.
   virtual void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes);
+  /// Brings `data` of rank `root` to all ranks.
+  virtual void native_broadcast(std::span<std::byte> data, int root);
+  /// Sums `data` over all ranks, in place on rank `root`.
+  virtual void native_reduce(std::span<std::byte> data, DataType type, int root);
 
   /// Whether a thread of the library's may make calls while the program's own thread does something else, perhaps with
   /// the same network library.

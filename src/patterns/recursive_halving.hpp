@@ -1,4 +1,4 @@
-// Reduce-scatter on a hypercube.
+// Reduce-scatter and allgather on a hypercube.
 #pragma once
 
 #include <span>
@@ -31,6 +31,16 @@ void recursive_halving(Transport& transport, int corners, const Blocks& blocks, 
       kernels::add<T>(mine, mine, received);
     else
       kernels::add<T>(mine, received, mine);
+  }
+}
+
+/// The way back: corner r starts with block r and ends with all. Messages log2 of the corners.
+template <class T>
+void recursive_doubling(Transport& transport, int corners, const Blocks& blocks, std::span<T> x) {
+  const int rank = transport.rank();
+  for (int distance = 1; distance < corners; distance *= 2) {
+    const int partner = rank ^ distance;
+    transport.sendrecv(share(blocks, x, rank, distance), partner, share(blocks, x, partner, distance), partner);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "planning/call_queue.hpp"
+#include "planning/collective_executor.hpp"
 #include "planning/executor.hpp"
 #include "planning/sparse_executor.hpp"
 #include "planning/stall.hpp"
@@ -21,6 +22,8 @@ struct CallState {
   Executor<double> f64;
   SparseExecutor<float> sparse_f32;  ///< sparse_allreduce()'s
   SparseExecutor<double> sparse_f64;
+  CollectiveExecutor<float> collectives_f32;
+  CollectiveExecutor<double> collectives_f64;
   WatchedCall watched;
   std::shared_ptr<CallQueue> queue = std::make_shared<CallQueue>();
 };

@@ -39,6 +39,14 @@ std::string exactly(Number number) {
   return text.str();
 }
 
+const char* name_of_rows(Operation operation) {
+  if (operation == Operation::sparse_allreduce) return "dimension";
+  if (operation == Operation::topk_allreduce) return "elements";
+  const bool on_vectors =
+      operation == Operation::allreduce || operation == Operation::broadcast || operation == Operation::reduce;
+  return on_vectors ? "data.size()" : "rows";
+}
+
 std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms& terms) {
   std::string machine;
   for (const double number : terms.machine) machine.append(machine.empty() ? "" : " ").append(exactly(number));
@@ -47,15 +55,13 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
       {"the number of calls before this one", exactly(terms.call)},
       {"the operation", name(terms.operation)},
       {"the order of calls (0: dsop(), i: the OuterProduct that call i made)", exactly(terms.object)},
-      {terms.operation == Operation::sparse_allreduce ? "dimension"
-       : topk                                         ? "elements"
-                                                      : "rows",
-       exactly(terms.rows)},
+      {name_of_rows(terms.operation), exactly(terms.rows)},
       {topk ? "k" : "columns", exactly(terms.columns)},
       {"the region's first element", exactly(terms.first)},
       {"the number of regions", exactly(terms.regions)},
       {"the state's step", exactly(terms.step)},
       {"the hash of the state's global threshold and bounds", exactly(terms.state)},
+      {"root", exactly(terms.root)},
       {"data type", std::string(name(terms.type))},
       {"algorithm", terms.algorithm.data()},
       {"scale", exactly(terms.scale)},

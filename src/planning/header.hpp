@@ -20,12 +20,18 @@ enum class Operation : std::uint8_t {
   outer_product_rows,
   sharded_outer_product,
   sparse_allreduce,
-  topk_allreduce
+  topk_allreduce,
+  allreduce,
+  broadcast,
+  reduce
 };
 
 constexpr const char* name(Operation operation) {
   if (operation == Operation::sparse_allreduce) return "sparse allreduce";
   if (operation == Operation::topk_allreduce) return "top-k allreduce";
+  if (operation == Operation::allreduce) return "allreduce";
+  if (operation == Operation::broadcast) return "broadcast";
+  if (operation == Operation::reduce) return "reduce";
   if (operation == Operation::prepare_outer_product) return "preparing an outer product";
   if (operation == Operation::outer_product_rows) return "outer product's rows";
   return operation == Operation::outer_product ? "outer product" : "sharded outer product";
@@ -39,7 +45,8 @@ struct CommonTerms {
   DataType type = DataType::f32;
   bool accumulate = false;
   Wire wire = Wire::full;
-  std::uint64_t rows = 0;     ///< of a sparse or top-k allreduce: the elements
+  std::int32_t root = 0;
+  std::uint64_t rows = 0;     ///< of a sparse or top-k allreduce or a collective: the elements
   std::uint64_t columns = 0;  ///< of a top-k allreduce: k
   std::uint64_t first = 0;    ///< of a sparse allreduce: the region's first element
   std::uint64_t regions = 0;  ///< and into how many the vector is cut

@@ -145,13 +145,33 @@ std::vector<int> MpiTransport::ranks_behind(std::uint64_t position, double secon
   return roll_call_->ranks_behind(position, seconds);
 }
 
-void MpiTransport::native_allreduce(std::span<std::byte> data, DataType type) {
-  const MPI_Datatype element = type == DataType::f32 ? MPI_FLOAT : MPI_DOUBLE;
+// Calls sum(offset, elements, type) for pieces of whole elements.
+template <class Sum>
+void MpiTransport::for_summed_pieces(std::size_t bytes, DataType type, Sum sum) {
   const std::size_t piece_bytes = std::max(largest_piece_bytes_ / bytes_of(type), std::size_t{1}) * bytes_of(type);
-  for_pieces(data.size(), piece_bytes, [&](std::size_t offset, int count) {
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, data.data() + offset, count / static_cast<int>(bytes_of(type)), element,
-                            MPI_SUM, communicator_),
+  for_pieces(bytes, piece_bytes, [&](std::size_t offset, int count) {
+    sum(offset, count / static_cast<int>(bytes_of(type)), type == DataType::f32 ? MPI_FLOAT : MPI_DOUBLE);
+  });
+}
+
+void MpiTransport::native_allreduce(std::span<std::byte> data, DataType type) {
+  for_summed_pieces(data.size(), type, [&](std::size_t offset, int count, MPI_Datatype element) {
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, data.data() + offset, count, element, MPI_SUM, communicator_),
               "MPI_Allreduce");
+  });
+}
+
+void MpiTransport::native_reduce(std::span<std::byte> data, DataType type, int root) {
+  for_summed_pieces(data.size(), type, [&](std::size_t offset, int count, MPI_Datatype element) {
+    std::byte* const piece = data.data() + offset;
+    check_mpi(MPI_Reduce(rank_ == root ? MPI_IN_PLACE : piece, piece, count, element, MPI_SUM, root, communicator_),
+              "MPI_Reduce");
+  });
+}
+
+void MpiTransport::native_broadcast(std::span<std::byte> data, int root) {
+  for_pieces(data.size(), largest_piece_bytes_, [&](std::size_t offset, int count) {
+    check_mpi(MPI_Bcast(data.data() + offset, count, MPI_BYTE, root, communicator_), "MPI_Bcast");
   });
 }
 

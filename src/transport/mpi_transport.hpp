@@ -33,6 +33,8 @@ class MpiTransport final : public Transport {
   bool has_native_collectives() const override { return true; }
   void native_allreduce(std::span<std::byte> data, DataType type) override;
   void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override;
+  void native_broadcast(std::span<std::byte> data, int root) override;
+  void native_reduce(std::span<std::byte> data, DataType type, int root) override;
   bool allows_progress_thread() const override;
   std::vector<int> ranks_behind(std::uint64_t position, double seconds) override;
 
@@ -54,6 +56,8 @@ class MpiTransport final : public Transport {
   /// MPI_Waitall, but watched, answering other ranks' roll calls, and on the progress thread giving way to others.
   /// Returns MPI's error code. Throws what the stall watch throws.
   int wait_for_pieces(Operation& operation);
+  template <class Sum>
+  void for_summed_pieces(std::size_t bytes, DataType type, Sum sum);
   std::size_t put(bool receives, int peer, std::size_t bytes);
   std::string describe(const Operation& operation) const;
   void check_length(const Operation& receive) const;

@@ -35,6 +35,14 @@ void Transport::native_allgather(std::span<std::byte>, std::span<const std::size
   throw Error("the transport " + name() + " has no MPI_Allgatherv");
 }
 
+void Transport::native_broadcast(std::span<std::byte>, int) {
+  throw Error("the transport " + name() + " has no MPI_Bcast");
+}
+
+void Transport::native_reduce(std::span<std::byte>, DataType, int) {
+  throw Error("the transport " + name() + " has no MPI_Reduce");
+}
+
 CallState& Transport::calls() {
   if (!calls_) calls_ = std::make_unique<CallState>();
   return *calls_;

@@ -1,0 +1,39 @@
+// Minimum spanning tree broadcast: on a binomial tree, the whole vector at each step. Wang et al., "Efficient
+// Communications in Training Large Scale Neural Networks" (2016), section 3, as in van de Geijn's InterCom.
+//
+// Cost: ceil(log2 P) messages of N words.
+#include "dense/algorithm.hpp"
+#include "dense/from_root.hpp"
+#include "patterns/binomial_tree.hpp"
+
+namespace dsop::dense {
+namespace {
+
+template <class T>
+void run(DenseCall<T>& call) {
+  auto transport = from_root(call.transport, call.root);
+  patterns::tree_broadcast(transport, call.data);
+}
+
+Cost cost(const DenseProblem& problem, const Machine& machine, double) {
+  const std::size_t bytes = problem.elements * bytes_of(problem.type);
+  const int steps = patterns::BinomialTree(0, problem.ranks).steps();
+  Cost cost;
+  cost.messages = static_cast<std::size_t>(steps);
+  cost.bytes = cost.messages * bytes;
+  cost.communication_seconds = steps * machine.message_seconds(bytes);
+  return cost;
+}
+
+}  // namespace
+
+DenseAlgorithm broadcast_minimum_spanning_tree() {
+  return {.name = "minimum-spanning-tree",
+          .summary = "on a binomial tree; fewest steps",
+          .source = "Wang et al. 2016, table 1 (MST)",
+          .cost = cost,
+          .workspace_elements = [](const DenseProblem&, double) { return std::size_t{0}; },
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::dense

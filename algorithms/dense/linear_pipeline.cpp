@@ -1,0 +1,85 @@
+// Linear pipeline allreduce: Wang, Wu, Xu, Bosilca and Vuduc, "Efficient Communications in Training Large Scale Neural
+// Networks" (2016), section 3.1 and figure 2c.
+//
+//   The ranks are a chain. Blocks of the vector go down to rank 0, each rank adding its own; rank 0 sends each finished
+//   block back up the chain at once, while others still come down: the pipe is filled once.
+//
+// In step i rank r passes on the sum of block i and the total of an earlier one. The farther from rank 0 the earlier:
+// the total left when rank r - 1 was blocks_ahead steps further back, so that nobody waits in every step for a message
+// that is only just sent.
+// Cost: 2 n / b messages, 2 N words (half of it at the chain's ends); N additions, hidden but for a block.
+#include "dense/pipeline_blocks.hpp"
+#include "kernels/add.hpp"
+#include "patterns/segment_messages.hpp"
+
+namespace dsop::dense {
+namespace {
+
+template <class T>
+void run(DenseCall<T>& call) {
+  const int r = call.transport.rank();
+  const bool is_last = r + 1 == call.transport.size();
+  const int m = count_blocks(call.data.size(), data_type<T>, call.parameter);
+  const patterns::Blocks blocks(call.data.size(), m);
+  const patterns::Blocks rooms(call.workspace.size(), blocks_ahead);
+  const auto x = [&](int i) { return blocks.of(call.data, i); };
+  const auto sum_behind = [&](int i) { return rooms.of(call.workspace, i % blocks_ahead).first(blocks.size(i)); };
+  patterns::SegmentMessages sums(call.transport);
+  patterns::SegmentMessages totals(call.transport);
+  const auto receive_sum = [&](int i) {
+    if (!is_last && i < m) sums.receive(i % blocks_ahead, sum_behind(i), r + 1);
+  };
+  const auto pass_on_sum = [&](int i) {
+    sums.wait_received(i % blocks_ahead);
+    if (!is_last && i < m) kernels::add<T>(x(i), x(i), sum_behind(i));
+    receive_sum(i + blocks_ahead);
+    sums.wait_sent(i % blocks_ahead);
+    if (r > 0 && i < m) sums.send(i % blocks_ahead, x(i), r - 1);
+  };
+  const auto receive_total = [&](int j) {
+    if (r > 0 && j >= 0 && j < m) totals.receive(j % blocks_ahead, x(j), r - 1);
+  };
+  const auto pass_on_total = [&](int j) {
+    if (j >= 0) totals.wait_received(j % blocks_ahead);
+    receive_total(j + blocks_ahead);  // its sum has been sent
+    if (j >= 0) totals.wait_sent(j % blocks_ahead);
+    if (!is_last && j >= 0 && j < m) totals.send(j % blocks_ahead, x(j), r + 1);
+  };
+
+  const int steps_behind = r == 0 ? 0 : blocks_ahead * (r + 1);
+  for (int i = 0; i < blocks_ahead; ++i) receive_sum(i);
+  for (int i = 0; i < m + steps_behind + blocks_ahead; ++i) {
+    pass_on_sum(i);
+    pass_on_total(i - steps_behind);
+  }
+}
+
+// A rank's link carries the vector twice. The pipe is as long as the way down and the way back.
+Cost cost(const DenseProblem& problem, const Machine& machine, double block_kib) {
+  if (problem.ranks == 1) return {};
+  const Pipeline pipeline(problem, block_kib);
+  const std::size_t ways = problem.ranks == 2 ? 1 : 2;
+  Cost cost;
+  cost.messages = ways * static_cast<std::size_t>(pipeline.blocks);
+  cost.bytes = ways * pipeline.bytes;
+  cost.flops = static_cast<double>(problem.elements);
+  cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
+  cost.communication_seconds = machine.message_seconds(cost.bytes, cost.messages) +
+                               std::max(1, 2 * (problem.ranks - 2)) * machine.message_seconds(pipeline.block_bytes);
+  cost.hide(1 - 1.0 / pipeline.blocks, cost.arithmetic_seconds, machine);
+  return cost;
+}
+
+}  // namespace
+
+DenseAlgorithm linear_pipeline() {
+  return {.name = "linear-pipeline",
+          .summary = "block by block down a chain of ranks, adding, and back up as they are finished",
+          .source = "Wang et al. 2016, section 3.1",
+          .parameter = block_size(),
+          .cost = cost,
+          .workspace_elements = pipeline_rooms,
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::dense

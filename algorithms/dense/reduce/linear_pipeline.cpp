@@ -1,0 +1,69 @@
+// Linear pipeline reduce: Wang, Wu, Xu, Bosilca and Vuduc, "Efficient Communications in Training Large Scale Neural
+// Networks" (2016), section 3.1.
+//
+//   The ranks are a chain from the root on, and blocks of the vector go towards the root. Each rank adds its own block
+//   to the sum of those behind it and passes it on, while it receives the next and sends the one before.
+//
+// Time n / b + P - 2 times that of a block of b, where no rank waits for a message's latency; hardly more for more
+// ranks while n / b >> P. Cost: n / b messages, N words; N additions, hidden but for a block.
+#include "dense/from_root.hpp"
+#include "dense/pipeline_blocks.hpp"
+#include "kernels/add.hpp"
+#include "patterns/segment_messages.hpp"
+
+namespace dsop::dense {
+namespace {
+
+template <class T>
+void run(DenseCall<T>& call) {
+  auto transport = from_root(call.transport, call.root);
+  const int r = transport.rank();
+  const bool is_last = r + 1 == transport.size();
+  const int m = count_blocks(call.data.size(), data_type<T>, call.parameter);
+  const patterns::Blocks blocks(call.data.size(), m);
+  const patterns::Blocks rooms(call.workspace.size(), blocks_ahead);
+  const auto sum_behind = [&](int i) { return rooms.of(call.workspace, i % blocks_ahead).first(blocks.size(i)); };
+  patterns::SegmentMessages messages(transport);
+  const auto receive = [&](int i) {
+    if (!is_last && i < m) messages.receive(i % blocks_ahead, sum_behind(i), r + 1);
+  };
+
+  for (int i = 0; i < blocks_ahead; ++i) receive(i);
+  for (int i = 0; i < m; ++i) {
+    const std::span<T> x = blocks.of(call.data, i);
+    messages.wait_received(i % blocks_ahead);
+    if (!is_last) kernels::add<T>(x, x, sum_behind(i));
+    receive(i + blocks_ahead);
+    messages.wait_sent(i % blocks_ahead);
+    if (r > 0) messages.send(i % blocks_ahead, x, r - 1);
+  }
+  for (int i = 0; i < blocks_ahead; ++i) messages.wait_sent(i);
+}
+
+Cost cost(const DenseProblem& problem, const Machine& machine, double block_kib) {
+  if (problem.ranks == 1) return {};
+  const Pipeline pipeline(problem, block_kib);
+  Cost cost;
+  cost.messages = static_cast<std::size_t>(pipeline.blocks);
+  cost.bytes = pipeline.bytes;
+  cost.flops = static_cast<double>(problem.elements);
+  cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
+  cost.communication_seconds = machine.message_seconds(cost.bytes, cost.messages) +
+                               (problem.ranks - 2) * machine.message_seconds(pipeline.block_bytes);
+  cost.hide(1 - 1.0 / pipeline.blocks, cost.arithmetic_seconds, machine);
+  return cost;
+}
+
+}  // namespace
+
+DenseAlgorithm reduce_linear_pipeline() {
+  return {.name = "linear-pipeline",
+          .summary = "block by block along a chain of ranks, adding; time hardly grows with P",
+          .source = "Wang et al. 2016, section 3.1",
+          .parameter = block_size(),
+          .cost = cost,
+          .workspace_elements = pipeline_rooms,
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::dense

@@ -1,0 +1,42 @@
+// Minimum spanning tree reduce: on a binomial tree, the whole vector at each step. Wang et al., "Efficient
+// Communications in Training Large Scale Neural Networks" (2016), section 3, as in van de Geijn's InterCom.
+//
+// A parent adds its children from the nearest to the farthest, so that the sum is in the order of the ranks.
+// Cost: one message of N words; ceil(log2 P) of them one after the other, and N additions after each.
+#include "dense/algorithm.hpp"
+#include "dense/from_root.hpp"
+#include "patterns/binomial_tree.hpp"
+
+namespace dsop::dense {
+namespace {
+
+template <class T>
+void run(DenseCall<T>& call) {
+  auto transport = from_root(call.transport, call.root);
+  patterns::tree_reduce(transport, call.data, call.workspace);
+}
+
+Cost cost(const DenseProblem& problem, const Machine& machine, double) {
+  if (problem.ranks == 1) return {};
+  const int steps = patterns::BinomialTree(0, problem.ranks).steps();
+  Cost cost;
+  cost.messages = 1;
+  cost.bytes = problem.elements * bytes_of(problem.type);
+  cost.flops = steps * static_cast<double>(problem.elements);
+  cost.communication_seconds = steps * machine.message_seconds(cost.bytes);
+  cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
+  return cost;
+}
+
+}  // namespace
+
+DenseAlgorithm reduce_minimum_spanning_tree() {
+  return {.name = "minimum-spanning-tree",
+          .summary = "on a binomial tree; fewest steps",
+          .source = "Wang et al. 2016, table 1 (MST)",
+          .cost = cost,
+          .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace dsop::dense

@@ -1,0 +1,76 @@
+#include "planning/collective_executor.hpp"
+
+#include <algorithm>
+
+#include "planning/call_state.hpp"
+#include "planning/error_of.hpp"
+#include "planning/refuse.hpp"
+#include "planning/terms.hpp"
+
+namespace dsop {
+namespace {
+
+const Registry<DenseAlgorithm>& algorithms_for(Operation operation) {
+  if (operation == Operation::broadcast) return broadcast_algorithms();
+  return operation == Operation::reduce ? reduce_algorithms() : dense_algorithms();
+}
+
+template <class T>
+void check_arguments(const Transport& transport, std::span<T> data, int root, const CollectiveOptions& options) {
+  if (data.data() == nullptr && !data.empty()) refuse("data", "null", "memory for its elements");
+  if (root < 0 || root >= transport.size())
+    refuse("root", root, "a rank from 0 to " + std::to_string(transport.size() - 1));
+  if (options.machine) check_machine(*options.machine);
+}
+
+}  // namespace
+
+// The plan is a function of what the ranks agree on: if they do, each has made the same one.
+template <class T>
+void CollectiveExecutor<T>::run(Transport& transport, Operation operation, std::span<T> data, int root,
+                                const CollectiveOptions& options) {
+  const WithinCall within_call(transport, operation, data.size(), 1, data_type<T>);
+  Options terms;
+  terms.algorithm = options.algorithm;
+  terms.machine = options.machine;
+  Header own = make_header(transport, 0, operation, terms);
+  own.common.type = data_type<T>;
+  own.common.rows = data.size();
+  own.common.columns = 1;
+  own.common.root = root;
+  CollectivePlan plan;
+  exchange_headers(transport, own, error_of([&] {
+                     check_arguments(transport, data, root, options);
+                     plan = plan_for(transport, own.common, options);
+                     const std::size_t bytes = plan.workspace_elements * sizeof(T);
+                     if (bytes > workspace_.bytes()) workspace_.resize(bytes);
+                   }),
+                   headers_);
+  if (data.empty() || transport.size() == 1) return;
+  DenseCall<T> call{transport, data, workspace_.elements().first(plan.workspace_elements), plan.parameter, {}, root};
+  plan.algorithm->run(call);
+}
+
+template <class T>
+const CollectivePlan& CollectiveExecutor<T>::plan_for(const Transport& transport, const CommonTerms& terms,
+                                                      const CollectiveOptions& options) {
+  constexpr std::size_t most_known = 64;
+  CommonTerms of_any_call = terms;
+  of_any_call.call = 0;
+  const auto found = std::find_if(known_.begin(), known_.end(), [&](const Known& k) { return k.terms == of_any_call; });
+  if (found != known_.end()) return found->plan;
+  const DenseProblem problem{.elements = terms.rows,
+                             .ranks = transport.size(),
+                             .type = terms.type,
+                             .native_collectives = transport.has_native_collectives(),
+                             .root = terms.root};
+  CollectivePlan plan = make_collective_plan(algorithms_for(terms.operation), problem,
+                                             options.machine.value_or(transport.default_machine()), options.algorithm);
+  if (known_.size() == most_known) known_.clear();
+  return known_.emplace_back(Known{of_any_call, std::move(plan)}).plan;
+}
+
+template class CollectiveExecutor<float>;
+template class CollectiveExecutor<double>;
+
+}  // namespace dsop

@@ -1,0 +1,186 @@
+// Broadcast, reduce and allreduce of dense vectors, from their registries.
+#include <catch2/catch.hpp>
+
+#include <bit>
+#include <mutex>
+#include <set>
+
+#include "collectives_cases.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+constexpr int three_ranks = 3;
+
+// The text that all ranks throw alike, or what went wrong; then the communicator still works.
+template <class Call>
+std::string agreed_error(Call call_of) {
+  std::mutex mutex;
+  std::set<std::string> texts;
+  const std::string wrong = failures_on_threads(three_ranks, [&](Transport& transport, Failures& failures) {
+    const std::string text = argument_error_of([&] { call_of(transport, transport.rank() == 1); });
+    std::vector<float> data(4, 1);
+    dsop::allreduce<float>(transport, data);
+    failures.check(data == std::vector<float>(4, three_ranks), "the next call is wrong");
+    const std::lock_guard lock(mutex);
+    texts.insert(text);
+  });
+  if (!wrong.empty()) return wrong;
+  return texts.size() == 1 ? *texts.begin() : "the ranks' errors differ";
+}
+
+}  // namespace
+
+TEST_CASE("every collective is exact for any ranks, root and size, by no more messages and bytes than stated") {
+  const int P = GENERATE(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
+  CHECK(failures_on_threads(P, check_collectives<float>) == "");
+  CHECK(failures_on_threads(P, check_collectives<double>) == "");
+}
+
+TEST_CASE("sums have the same bits on all ranks and in each call") {
+  const int P = GENERATE(1, 2, 3, 5, 8, 13);
+  CHECK(failures_on_threads(P, check_bits_of_collectives<float>) == "");
+  CHECK(failures_on_threads(P, check_bits_of_collectives<double>) == "");
+}
+
+TEST_CASE("the busiest rank of a collective sends the messages and bytes that its formula states") {
+  const int P = GENERATE(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
+  for (const Family& family : families())
+    for (const std::size_t size : sizes(P)) {
+      if (size == 0) continue;
+      const DenseProblem problem{size, P, DataType::f64, false, Wire::full, family.has_root ? P / 3 : 0};
+      for (const std::string& name : usable_names(family, problem)) {
+        std::mutex mutex;
+        Traffic busiest;
+        run_on_threads(P, [&](Transport& threads) {
+          CountingTransport transport(threads);
+          std::vector<double> data(size);
+          call<double>(family, transport, data, problem.root, {.algorithm = name});
+          const std::lock_guard lock(mutex);
+          busiest.raise_to(transport.payload());
+        });
+        const CollectivePlan plan = make_collective_plan(family.algorithms, problem, default_threads_machine(), name);
+        INFO(family.name << ' ' << name << ", P = " << P << ", size " << size);
+        REQUIRE(busiest.messages == plan.cost.messages);
+        REQUIRE(busiest.bytes == plan.cost.bytes);
+      }
+    }
+}
+
+TEST_CASE("the volumes of the collectives are those of the paper's table") {
+  constexpr std::size_t N = 1 << 18;
+  constexpr std::size_t bytes = N * sizeof(float);
+  const auto cost = [](const Family& family, int P, const char* name) {
+    return make_collective_plan(family.algorithms, {N, P}, Machine{}, name).cost;
+  };
+  const std::vector<Family> all = families();
+  for (const int P : {2, 4, 8, 32}) {
+    const auto ranks = static_cast<std::size_t>(P);
+    const std::size_t blocks = bytes / (64 << 10);
+    INFO("P = " << P);
+    CHECK(cost(all[0], P, "linear-pipeline(64)").bytes == (P == 2 ? 1 : 2) * bytes);
+    for (const std::size_t f : {std::size_t{1}, std::size_t{2}}) {
+      CHECK(cost(all[f], P, "linear-pipeline(64)").bytes == bytes);
+      CHECK(cost(all[f], P, "linear-pipeline(64)").messages == blocks);
+    }
+    CHECK(cost(all[1], P, "bidirectional-exchange").bytes * ranks == 2 * (ranks - 1) * bytes);
+    CHECK(cost(all[1], P, "minimum-spanning-tree").bytes == static_cast<std::size_t>(std::countr_zero(ranks)) * bytes);
+  }
+}
+
+TEST_CASE("the linear pipeline's predicted time hardly grows with the ranks, the tree's by a step each doubling") {
+  const Machine machine;
+  for (const Family& family : families()) {
+    const auto seconds = [&](int P, const char* name) {
+      return make_collective_plan(family.algorithms, {1 << 26, P}, machine, name).cost.seconds();
+    };
+    INFO(family.name);
+    CHECK(seconds(32, "linear-pipeline") < 1.1 * seconds(4, "linear-pipeline"));
+    CHECK(seconds(32, "minimum-spanning-tree") > 2.4 * seconds(4, "minimum-spanning-tree"));
+    CHECK(make_collective_plan(family.algorithms, {1, 32}, machine, "auto").algorithm->name != "linear-pipeline");
+    if (family.has_root)
+      CHECK(make_collective_plan(family.algorithms, {1 << 26, 32}, machine, "auto").algorithm->name ==
+            "linear-pipeline");
+  }
+}
+
+TEST_CASE("the linear pipeline adds along the chain, the tree in the order of its children") {
+  constexpr int P = 6;
+  constexpr std::size_t size = 50;
+  const auto x = [](int rank) { return vector_of<float>(rank % P, size, bench::Values::fractions); };
+  const auto plus = [](std::vector<float> left, const std::vector<float>& right) {
+    std::ranges::transform(left, right, left.begin(), std::plus());
+    return left;
+  };
+  for (int root = 0; root < P; ++root) {
+    const auto v = [&](int i) { return x(root + i); };
+    const std::vector<float> chain = plus(v(0), plus(v(1), plus(v(2), plus(v(3), plus(v(4), v(5))))));
+    const std::vector<float> tree = plus(plus(plus(v(0), v(1)), plus(v(2), v(3))), plus(v(4), v(5)));
+    CHECK(chain != tree);
+    CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+            const auto reduced = [&](const char* algorithm) {
+              std::vector<float> data = x(transport.rank());
+              dsop::reduce<float>(transport, data, root, {.algorithm = algorithm});
+              return data;
+            };
+            const std::vector<float> by_chain = reduced("linear-pipeline(0.1)");
+            const std::vector<float> by_tree = reduced("minimum-spanning-tree");
+            if (transport.rank() != root) return;
+            failures.check(by_chain == chain, "the chain's sum is in another order");
+            failures.check(by_tree == tree, "the tree's sum is in another order");
+          }) == "");
+  }
+}
+
+TEST_CASE("started collectives are exact, in any order of waiting, with blocking calls between") {
+  const int P = GENERATE(1, 2, 3, 6);
+  CHECK(failures_on_threads(P, check_started_collectives) == "");
+}
+
+TEST_CASE("a wrong argument of a collective on one rank is an error on all") {
+  const auto text = [&](auto call_of) {
+    return agreed_error([&](Transport& transport, bool is_wrong) {
+      std::vector<float> data(4);
+      call_of(transport, std::span<float>(data), is_wrong);
+    });
+  };
+  using Data = std::span<float>;
+  CHECK(text([](Transport& t, Data data, bool wrong) { dsop::broadcast(t, data, wrong ? 3 : 0); }) ==
+        "rank 1: root is 3, expected a rank from 0 to 2");
+  CHECK(text([](Transport& t, Data data, bool wrong) { dsop::reduce(t, data, wrong ? -1 : 0); }) ==
+        "rank 1: root is -1, expected a rank from 0 to 2");
+  CHECK(text([](Transport& t, Data data, bool wrong) { dsop::reduce(t, data, wrong ? 1 : 0); }) ==
+        "the ranks disagree: root is 0 on ranks 0, 2, 1 on rank 1");
+  CHECK(text([](Transport& t, Data data, bool wrong) { dsop::allreduce(t, wrong ? data.first(2) : data); }) ==
+        "the ranks disagree: data.size() is 2 on rank 1, 4 on ranks 0, 2");
+  CHECK(text([](Transport& t, Data data, bool wrong) {
+          dsop::allreduce(t, wrong ? Data(static_cast<float*>(nullptr), 4) : data);
+        }) == "rank 1: data is null, expected memory for its elements");
+  CHECK(text([](Transport& t, Data data, bool wrong) {
+          wrong ? dsop::reduce(t, data, 0) : dsop::broadcast(t, data, 0);
+        }).starts_with("the ranks disagree: the operation is broadcast on ranks 0, 2, reduce on rank 1"));
+  CHECK(text([](Transport& t, Data data, bool wrong) {
+          std::vector<double> other(4);
+          wrong ? dsop::allreduce<double>(t, other) : dsop::allreduce(t, data);
+        }) == "the ranks disagree: data type is f32 on ranks 0, 2, f64 on rank 1");
+  CHECK(text([](Transport& t, Data data, bool wrong) {
+          dsop::broadcast(t, data, 0, {.algorithm = wrong ? "ring" : "linear-pipeline"});
+        }) == "rank 1: algorithm is ring, expected auto or one of " + broadcast_algorithms().names());
+  CHECK(text([](Transport& t, Data data, bool wrong) {
+          dsop::reduce(t, data, 0, {.algorithm = wrong ? "linear-pipeline(0)" : "linear-pipeline"});
+        }) ==
+        "rank 1: algorithm is linear-pipeline(0), expected a number of KiB above 0 that makes at most 1048576 "
+        "blocks");
+  CHECK(text([](Transport& t, Data data, bool wrong) {
+          dsop::reduce(t, data, 0, {.algorithm = wrong ? "mpi" : "auto"});
+        }) == "rank 1: algorithm mpi can't be used: it runs inside the MPI library, and these ranks do not use MPI");
+  CHECK(text([](Transport& t, Data data, bool wrong) {
+          Machine machine;
+          if (wrong) machine.gap_seconds = -1;
+          dsop::allreduce(t, data, {.machine = machine});
+        }).starts_with("rank 1: "));
+  CHECK(text([](Transport& t, Data data, bool wrong) { dsop::start_broadcast(t, data, wrong ? 7 : 0).wait(); }) ==
+        "rank 1: root is 7, expected a rank from 0 to 2");
+}
