@@ -18,7 +18,7 @@ void fail_at(const std::filesystem::path& path, std::size_t line, const std::str
   throw Error(path.string() + ", line " + std::to_string(line) + ": " + what);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t most_bytes = 40;
   std::string words = "\"";
   for (const char c : text.substr(0, most_bytes)) {

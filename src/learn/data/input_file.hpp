@@ -22,7 +22,7 @@ namespace dsop::learn {
 [[noreturn]] void fail_at(const std::filesystem::path& path, std::size_t line, const std::string& what);
 
 /// For messages: the text in quotes, at most 40 bytes of it, what is not printable ASCII as \x00.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 /// A file that is unpacked while it is read if it is gzip'd.
 class InputFile {

@@ -26,10 +26,10 @@ TaggedSentence sentence_of(std::string_view line, std::size_t number, const std:
                 std::to_string(words.size()));
   const auto wrong = std::find_if_not(labels.begin(), labels.end() - 1, is_tag);
   if (wrong != labels.end() - 1)
-    fail_at(
-        path, number,
-        "tag " + std::to_string(wrong - labels.begin() + 1) + " is " + quoted(*wrong) + ", expected O, B-... or I-...");
-  if (is_tag(labels.back())) fail_at(path, number, "the intent is " + quoted(labels.back()) + ", expected no tag");
+    fail_at(path, number,
+            "tag " + std::to_string(wrong - labels.begin() + 1) + " is " + in_quotes(*wrong) +
+                ", expected O, B-... or I-...");
+  if (is_tag(labels.back())) fail_at(path, number, "the intent is " + in_quotes(labels.back()) + ", expected no tag");
   return {{words.begin(), words.end()}, {labels.begin(), labels.end() - 1}, std::string(labels.back())};
 }
 

@@ -40,10 +40,10 @@ std::vector<std::string_view> lines_of(std::string_view text, const std::filesys
   return lines;
 }
 
-std::vector<std::string_view> words_of(std::string_view line, char separator) {
+std::vector<std::string_view> words_of(std::string_view line, std::string_view separators) {
   std::vector<std::string_view> words;
-  for (std::size_t start = 0; (start = line.find_first_not_of(separator, start)) != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find(separator, start), line.size());
+  for (std::size_t start = 0; (start = line.find_first_not_of(separators, start)) != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(separators, start), line.size());
     words.push_back(line.substr(start, end - start));
     start = end;
   }

@@ -21,7 +21,7 @@ enum class LastLine : unsigned char { must_end, may_end };
 std::vector<std::string_view> lines_of(std::string_view text, const std::filesystem::path& path,
                                        LastLine last_line = LastLine::must_end);
 
-/// The parts of a line between `separator`s, of which there may be several in a row, and at its ends.
-std::vector<std::string_view> words_of(std::string_view line, char separator = ' ');
+/// The parts of a line between separators, of which there may be several in a row, and at its ends.
+std::vector<std::string_view> words_of(std::string_view line, std::string_view separators = " ");
 
 }  // namespace dsop::learn
