@@ -1,7 +1,7 @@
 #include "learn/linear/epoch_log.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -9,18 +9,22 @@
 
 namespace dsop::learn {
 
-EpochLog::EpochLog(const LinearSettings& settings, const Transport& transport)
-    : settings_(settings), transport_(transport.name()), ranks_(transport.size()), progress_(transport.rank() == 0) {
+EpochLog::EpochLog(const LinearSettings& settings, const Transport& transport, std::ostream& table)
+    : settings_(settings),
+      table_(table),
+      transport_(transport.name()),
+      ranks_(transport.size()),
+      progress_(transport.rank() == 0) {
   if (settings.out.empty() || transport.rank() != 0) return;
   out_.open(settings.out, std::ios::app);
   if (!out_) fail(settings.out, "can't be opened for writing");
 }
 
 void EpochLog::print_head(const LinearData& data) {
-  std::printf("# %s on %zu samples of %zu features, --sync %s, ranks %d (%s), batch %zu a rank, %zu steps an epoch\n",
-              settings_.loss->name, data.samples, data.features, settings_.sync.c_str(), ranks_, transport_.c_str(),
-              settings_.batch, data.batches.size());
-  std::printf("#epoch      loss  test_loss  test_accuracy    total  arithmetic  communication     data (seconds)\n");
+  table_ << "# " << settings_.loss->name << " on " << data.samples << " samples of " << data.features
+         << " features, --sync " << settings_.sync << ", ranks " << ranks_ << " (" << transport_ << "), batch "
+         << settings_.batch << " a rank, " << data.batches.size() << " steps an epoch\n"
+         << "#epoch      loss  test_loss  test_accuracy    total  arithmetic  communication     data (seconds)\n";
   has_head_ = true;
 }
 
@@ -66,16 +70,23 @@ void EpochLog::row(const LinearData& data, std::size_t epoch, std::span<const Ep
 
   progress_.clear();
   if (!has_head_) print_head(data);
-  const auto number = [&](const char* name, const char* format) {
-    char text[32] = "-";
-    if (row[name].is_number()) std::snprintf(text, sizeof text, format, row[name].get<double>());
-    return std::string(text);
+  table_ << std::setw(6) << epoch;
+  const auto column = [&](const char* name, int width, int decimals) {
+    std::ostringstream number;
+    if (row[name].is_number())
+      number << std::fixed << std::setprecision(decimals) << row[name].get<double>();
+    else
+      number << '-';
+    table_ << "  " << std::setw(width) << number.str();
   };
-  std::printf("%6zu  %8s  %9s  %13s  %7s  %10s  %13s  %7s\n", epoch, number("loss", "%.5f").c_str(),
-              number("test_loss", "%.5f").c_str(), number("test_accuracy", "%.4f").c_str(),
-              number("total_seconds", "%.3f").c_str(), number("arithmetic_seconds", "%.3f").c_str(),
-              number("communication_seconds", "%.3f").c_str(), number("data_seconds", "%.3f").c_str());
-  std::fflush(stdout);
+  column("loss", 8, 5);
+  column("test_loss", 9, 5);
+  column("test_accuracy", 13, 4);
+  column("total_seconds", 7, 3);
+  column("arithmetic_seconds", 10, 3);
+  column("communication_seconds", 13, 3);
+  column("data_seconds", 7, 3);
+  table_ << std::endl;
   if (out_.is_open() && !(out_ << row.dump() << std::endl)) fail(settings_.out, "can't be written");
 }
 

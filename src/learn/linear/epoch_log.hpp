@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <fstream>
+#include <iosfwd>
 #include <span>
 #include <string>
 
@@ -38,11 +39,12 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-/// One row an epoch: a table on stdout, JSON lines in LinearSettings::out. For rank 0; others construct it and call
+/// One row an epoch: of a table, and a JSON line in LinearSettings::out. For rank 0; others construct it and call
 /// nothing.
 class EpochLog {
  public:
-  EpochLog(const LinearSettings& settings, const Transport& transport);
+  /// Both must outlive it. Throws Error naming the file if that can't be opened.
+  EpochLog(const LinearSettings& settings, const Transport& transport, std::ostream& table);
 
   /// Of all ranks' parts: sums of losses, the longest times. `weights_squared`: their squares' sum, for l2.
   void row(const LinearData& data, std::size_t epoch, std::span<const EpochPart> parts, double weights_squared);
@@ -53,6 +55,7 @@ class EpochLog {
   void print_head(const LinearData& data);
 
   const LinearSettings& settings_;
+  std::ostream& table_;
   std::string transport_;
   int ranks_;
   std::ofstream out_;

@@ -10,14 +10,14 @@
 
 namespace dsop::learn {
 
-void train_linear(Transport& transport, const LinearSettings& settings) {
+void train_linear(Transport& transport, const LinearSettings& settings, std::ostream& table) {
   Stopwatch watch;
   double reading_seconds = 0;
   std::unique_ptr<EpochLog> log;
   launch::on_all_ranks(transport, [&] {
     if (settings.has_server() && transport.size() < 2)
       throw Error("--sync " + settings.sync + " has 1 rank, expected 2 or more: a server and those that compute");
-    log = std::make_unique<EpochLog>(settings, transport);
+    log = std::make_unique<EpochLog>(settings, transport, table);
   });
   const LinearData data = read_linear_data(transport, settings);
   watch.stop(reading_seconds);

@@ -1,6 +1,7 @@
 // Stochastic gradient descent of a linear model over several ranks.
 #pragma once
 
+#include <iosfwd>
 #include <span>
 #include <string>
 
@@ -13,9 +14,10 @@
 
 namespace dsop::learn {
 
-/// Reads the data and trains; all ranks call it. Rank 0 prints and writes rows. Throws where read_linear_data() does,
-/// and if a loss is no longer finite, naming epoch and step: on all ranks, or with a server on that alone.
-void train_linear(Transport& transport, const LinearSettings& settings);
+/// Reads the data and trains; all ranks call it. Rank 0 writes rows to `table` and settings.out. Throws where
+/// read_linear_data() does, and if a loss is no longer finite, naming epoch and step: on all ranks, or with a server on
+/// that alone.
+void train_linear(Transport& transport, const LinearSettings& settings, std::ostream& table);
 
 /// Every rank has the weights, gradients are summed by a sparse allreduce, and every rank makes the same step. The
 /// weights have the same bits on every rank.

@@ -1,6 +1,7 @@
 #include "learn/programs/linear.hpp"
 
 #include <algorithm>
+#include <iostream>
 #include <memory>
 #include <optional>
 
@@ -24,7 +25,7 @@ std::string check_sync(const std::string& sync) {
   const std::string family_name = sync.starts_with("dense:") ? "dense-" + sync.substr(6) : sync;
   if (sync == "auto" || sync == "ps" || sync == "async-ps") return "";
   if (sparse_algorithms().find(family_name.substr(0, family_name.find('('))) != nullptr) return "";
-  return "--sync is \"" + sync + "\", expected auto, ps, async-ps, dense:NAME or one of " + sparse_algorithms().names();
+  return "is \"" + sync + "\", expected auto, ps, async-ps, dense:NAME or one of " + sparse_algorithms().names();
 }
 
 int run(Line& line) {
@@ -32,7 +33,7 @@ int run(Line& line) {
   line.settings.loss =
       &*std::find_if(losses.begin(), losses.end(), [&](const LinearLoss& loss) { return loss.name == line.loss; });
   if (line.rate_schedule == "1/t") line.settings.rate_schedule = RateSchedule::inverse;
-  return launch::run(line.ranks, 4, [&](Transport& transport) { train_linear(transport, line.settings); });
+  return launch::run(line.ranks, 4, [&](Transport& transport) { train_linear(transport, line.settings, std::cout); });
 }
 
 }  // namespace
