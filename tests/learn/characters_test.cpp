@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "expect_error.hpp"
 #include "temporary_folder.hpp"
 
 using dsop::learn::CharacterText;

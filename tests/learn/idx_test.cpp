@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "expect_error.hpp"
 #include "temporary_folder.hpp"
 
 namespace {

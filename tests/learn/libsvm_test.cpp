@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "expect_error.hpp"
 #include "temporary_folder.hpp"
 
 using dsop::learn::expect_error;
