@@ -1,9 +1,10 @@
 // Reading tagged sentences: good files, and every kind of bad one, all written by the test.
 #include "learn/data/iob.hpp"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "expect_error.hpp"
@@ -14,6 +15,13 @@ using dsop::learn::read_iob;
 using dsop::learn::TemporaryFolder;
 
 namespace {
+
+using namespace std::literals;
+
+struct BadLine {
+  std::string_view line;
+  std::array<std::string_view, 2> words = {};
+};
 
 const std::string first_line = "BOS fly to boston EOS\t O O O B-toloc.city_name atis_flight";
 const std::string second_line = "BOS why EOS\tO O atis_abbreviation";
@@ -39,7 +47,7 @@ TEST_CASE("IOB: a good file, plain and gzip'd, with either line end") {
 }
 
 TEST_CASE("IOB: a bad line is named, with what it has and what it should have") {
-  const std::vector<std::pair<std::string, std::vector<std::string>>> bad_lines{
+  constexpr BadLine bad_lines[] = {
       {"BOS why EOS", {"0 tabs"}},
       {"BOS why EOS\tO O\tatis_flight", {"2 tabs"}},
       {"", {"0 tabs"}},
@@ -51,12 +59,12 @@ TEST_CASE("IOB: a bad line is named, with what it has and what it should have") 
       {"BOS why EOS\tO O O", {"the intent is \"O\""}},
       {"BOS why EOS\tO O atis_flight\r", {"ends in \\r\\n", "expected the same"}},
       {"BOS why\rEOS\tO O atis_flight", {"a \\r within it"}},
-      {std::string("BOS why EOS\tO O atis\0flight", 27), {"byte 0"}},
+      {"BOS why EOS\tO O atis\0flight"sv, {"byte 0"}},
   };
   const TemporaryFolder folder;
   for (const auto& [line, words] : bad_lines) {
-    const auto path = folder.write("bad", first_line + '\n' + line + '\n' + second_line + '\n');
-    expect_error([&] { read_iob(path); }, path, words);
+    const auto path = folder.write("bad", (first_line + '\n').append(line) + '\n' + second_line + '\n');
+    expect_error([&] { read_iob(path); }, path, {words.begin(), words.end()});
     expect_error([&] { read_iob(path); }, path, {"line 2"});
   }
 }
