@@ -55,7 +55,7 @@ void expect_images_error(const fs::path& file, const std::vector<std::string>& w
 
 TEST_CASE("IDX: a good file, plain and gzip'd, gives its shape and bytes") {
   const TemporaryFolder folder;
-  const std::uint32_t count = GENERATE(1U, 4U, 700000U);  // the last does not fit in the first megabyte
+  const std::uint32_t count = GENERATE(1U, 4U, 700000U);  // the last does not fit in what is read first
   const std::string bytes = images_file(count);
   for (const auto& path : {folder.write("plain", bytes), folder.write_gzipped("packed.gz", bytes)}) {
     const dsop::learn::IdxArray array = read_idx(path, 3);

@@ -81,7 +81,7 @@ IdxArray read_idx(const fs::path& path, std::size_t dimensions) {
   // missing, only when it is asked for much more than there is.
   std::size_t found = 0;
   do {
-    array.values.resize(std::max<std::size_t>(2 * found, 1U << 20));
+    array.values.resize(std::max<std::size_t>(2 * found, 1U << 16));
     found += file.read(std::span(array.values).subspan(found));
   } while (found == array.values.size() && found <= expected);
   const std::string expected_bytes = "expected " + std::to_string(header_bytes + expected) + " bytes, found ";

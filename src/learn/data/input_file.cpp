@@ -57,7 +57,7 @@ std::string InputFile::read_rest() {
   std::string text;
   std::size_t found = 0;
   do {
-    text.resize(std::max<std::size_t>(2 * found, 1U << 20));
+    text.resize(std::max<std::size_t>(2 * found, 1U << 16));
     found += read({reinterpret_cast<std::uint8_t*>(text.data()) + found, text.size() - found});
   } while (found == text.size());
   if (ends_early()) fail(path_, "truncated: the gzip'd data ends early");

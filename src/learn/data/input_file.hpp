@@ -32,7 +32,7 @@ class InputFile {
 
   /// Reads until `bytes` is full or the file ends; returns how many bytes it has read.
   std::size_t read(std::span<std::uint8_t> bytes);
-  /// All that is left. Memory: at most twice that, or 1 MB.
+  /// All that is left. Memory: at most twice that, or 64 KB.
   std::string read_rest();
   /// Whether the file has ended in the middle of gzip'd data, as far as read() has looked.
   bool ends_early() const;
