@@ -1,32 +1,17 @@
-// A line on a terminal that says how far a long run is.
+// How far a long run over several points is.
 #pragma once
 
-#include <unistd.h>
-
 #include <functional>
-#include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "launch/progress_line.hpp"
 #include "measure.hpp"
 
 namespace dsop::bench {
 
-/// Rewrites one line on stderr; silent when stderr is no terminal.
-class ProgressLine {
- public:
-  explicit ProgressLine(bool speaks) : speaks_(speaks && isatty(STDERR_FILENO) == 1) {}
-  ~ProgressLine() { clear(); }
-
-  void show(const std::string& text) {
-    if (speaks_) std::cerr << "\r\033[K" << text << std::flush;
-  }
-  void clear() { show(""); }
-
- private:
-  bool speaks_;
-};
+using launch::ProgressLine;
 
 /// For MeasureOptions::progress at points[p]: "[2/6] 1000 x 1000, 32 pairs: allgather, first call". Both must outlive
 /// it.

@@ -74,9 +74,9 @@ void draw(const Glyph& glyph, Random& random, std::vector<std::uint8_t>& pixels)
 
 }  // namespace
 
-Digits draw_digits(std::size_t count, std::uint32_t seed) {
+dsop::learn::Digits draw_digits(std::size_t count, std::uint32_t seed) {
   Random random(seed);
-  Digits digits{picture_size, picture_size, {}, {}};
+  dsop::learn::Digits digits{picture_size, picture_size, {}, {}};
   digits.pixels.reserve(count * picture_size * picture_size);
   for (std::size_t i = 0; i < count; ++i) {
     const auto label = static_cast<std::uint8_t>(random.between(0, 10));

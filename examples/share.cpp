@@ -6,7 +6,7 @@
 
 namespace examples {
 
-Share::Share(const Digits& digits, int rank, int ranks)
+Share::Share(const dsop::learn::Digits& digits, int rank, int ranks)
     : rank_(static_cast<std::size_t>(rank)),
       ranks_(static_cast<std::size_t>(ranks)),
       total_(digits.count()),

@@ -8,7 +8,7 @@
 
 #include <dsop/views.hpp>
 
-#include "digits.hpp"
+#include "learn/data/digits.hpp"
 
 namespace examples {
 
@@ -18,7 +18,7 @@ namespace examples {
 class Share {
  public:
   Share() = default;
-  Share(const Digits& digits, int rank, int ranks);
+  Share(const dsop::learn::Digits& digits, int rank, int ranks);
 
   std::size_t total() const { return total_; }        ///< digits of all ranks
   std::size_t features() const { return features_; }  ///< columns of images()

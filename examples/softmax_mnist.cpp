@@ -19,8 +19,8 @@
 #include <dsop/dsop.hpp>
 
 #include "glyphs.hpp"
-#include "idx.hpp"
 #include "launch/launch.hpp"
+#include "learn/data/idx.hpp"
 #include "share.hpp"
 
 namespace {
@@ -36,9 +36,9 @@ struct Settings {
   float learning_rate = 0.2F;
 };
 
-examples::Digits load_digits(const std::string& folder) {
+dsop::learn::Digits load_digits(const std::string& folder) {
   if (folder.empty()) return examples::draw_digits(10000, 1);
-  examples::Digits digits = examples::read_digits(folder);
+  dsop::learn::Digits digits = dsop::learn::read_digits(folder);
   if (digits.count() < 10)
     throw std::runtime_error(folder + ": has " + std::to_string(digits.count()) + " images, expected at least 10");
   return digits;

@@ -7,7 +7,7 @@
 #include "share.hpp"
 
 TEST_CASE("digits: a seed gives the same pictures, another seed others") {
-  const examples::Digits first = examples::draw_digits(200, 1);
+  const dsop::learn::Digits first = examples::draw_digits(200, 1);
   CHECK(first.count() == 200);
   CHECK(first.pixels.size() == 200 * 28 * 28);
   for (std::uint8_t digit = 0; digit < 10; ++digit)
@@ -18,7 +18,7 @@ TEST_CASE("digits: a seed gives the same pictures, another seed others") {
 }
 
 TEST_CASE("digits: the shares of all ranks hold each place once, in the order of one rank") {
-  const examples::Digits digits = examples::draw_digits(101, 1);
+  const dsop::learn::Digits digits = examples::draw_digits(101, 1);
   const examples::Share whole(digits, 0, 1);
   REQUIRE(whole.total() == 101);
   REQUIRE(whole.features() == 785);
@@ -44,7 +44,7 @@ TEST_CASE("digits: the shares of all ranks hold each place once, in the order of
 }
 
 TEST_CASE("digits: a row is the pixels from 0 to 1 and a 1") {
-  examples::Digits digits{1, 2, {}, {}};
+  dsop::learn::Digits digits{1, 2, {}, {}};
   digits.pixels = {0, 255};
   digits.labels = {4};
   const examples::Share share(digits, 0, 1);

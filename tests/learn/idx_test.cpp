@@ -1,55 +1,26 @@
 // Reading IDX files: good ones, plain and gzip'd, and every kind of bad one, all written by the test.
-#include "idx.hpp"
-
-#include <unistd.h>
-#include <zlib.h>
+#include "learn/data/idx.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "expect_error.hpp"
+#include "temporary_folder.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
-using Catch::Matchers::Contains;
-using examples::read_digits;
-using examples::read_idx;
+using dsop::learn::expect_error;
+using dsop::learn::read_digits;
+using dsop::learn::read_idx;
+using dsop::learn::TemporaryFolder;
 
 const std::string images_name = "t10k-images-idx3-ubyte";
 const std::string labels_name = "t10k-labels-idx1-ubyte";
-
-/// Lasts as long as the test case.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "idx_test.XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("can't make the folder " + name);
-    path_ = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() { fs::remove_all(path_); }
-
-  const fs::path& path() const { return path_; }
-
-  fs::path write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-    return path_ / name;
-  }
-  fs::path write_gzipped(const std::string& name, const std::string& bytes) const {
-    const gzFile file = gzopen((path_ / name).c_str(), "wb");
-    gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
-    gzclose(file);
-    return path_ / name;
-  }
-
- private:
-  fs::path path_;
-};
 
 std::string header(char type, const std::vector<std::uint32_t>& shape) {
   std::string bytes{0, 0, type, static_cast<char>(shape.size())};
@@ -76,19 +47,6 @@ std::string cut(const fs::path& path, std::uintmax_t missing_bytes) {
   return path.string();
 }
 
-/// Expects an error that names the file and says each of `words`.
-template <class Read>
-void expect_error(Read read, const fs::path& file, const std::vector<std::string>& words) {
-  std::string message;
-  try {
-    read();
-  } catch (const std::runtime_error& error) {
-    message = error.what();
-  }
-  CHECK_THAT(message, Contains(file.string()));
-  for (const std::string& word : words) CHECK_THAT(message, Contains(word));
-}
-
 void expect_images_error(const fs::path& file, const std::vector<std::string>& words) {
   expect_error([&] { read_idx(file, 3); }, file, words);
 }
@@ -97,10 +55,10 @@ void expect_images_error(const fs::path& file, const std::vector<std::string>& w
 
 TEST_CASE("IDX: a good file, plain and gzip'd, gives its shape and bytes") {
   const TemporaryFolder folder;
-  const std::uint32_t count = GENERATE(1U, 4U, 700000U);  // the last does not fit in the first megabyte
+  const std::uint32_t count = GENERATE(1U, 4U, 700000U);  // the last does not fit in what is read first
   const std::string bytes = images_file(count);
   for (const auto& path : {folder.write("plain", bytes), folder.write_gzipped("packed.gz", bytes)}) {
-    const examples::IdxArray array = read_idx(path, 3);
+    const dsop::learn::IdxArray array = read_idx(path, 3);
     CHECK(array.shape == std::vector<std::size_t>{count, 2, 3});
     CHECK(std::string(array.values.begin(), array.values.end()) == values(6 * std::size_t{count}));
   }
@@ -110,7 +68,7 @@ TEST_CASE("IDX: digits of a folder, any mixture of plain and gzip'd, train befor
   const TemporaryFolder folder;
   folder.write(images_name, images_file(2));
   folder.write_gzipped(labels_name + ".gz", labels_file("\3\7"));
-  const examples::Digits digits = read_digits(folder.path());
+  const dsop::learn::Digits digits = read_digits(folder.path());
   CHECK(digits.count() == 2);
   CHECK(digits.rows == 2);
   CHECK(digits.columns == 3);

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "digits.hpp"
+#include "learn/data/digits.hpp"
 
-namespace examples {
+namespace dsop::learn {
 
 struct IdxArray {
   std::vector<std::size_t> shape;
@@ -18,13 +18,13 @@ struct IdxArray {
 };
 
 /// Reads a file of unsigned bytes, gzip'd or plain, that must have `dimensions` dimensions, none of them of size 0.
-/// Throws std::runtime_error naming the file if it can't be read, is not such a file, is shorter or longer than its
-/// header says or is damaged. Memory: at most 1 MB or three times what the file holds, whatever its header claims.
+/// Throws Error naming the file if it can't be read, is not such a file, is shorter or longer than its
+/// header says or is damaged. Memory: at most 64 KB or three times what the file holds, whatever its header claims.
 IdxArray read_idx(const std::filesystem::path& path, std::size_t dimensions);
 
 /// Reads the MNIST files of a folder: train-images-idx3-ubyte and train-labels-idx1-ubyte if they are there, else
-/// t10k-...; each may end in ".gz". Throws std::runtime_error, also if there are none, if there is not one label for
+/// t10k-...; each may end in ".gz". Throws Error, also if there are none, if there is not one label for
 /// each image, or if a label is more than 9.
 Digits read_digits(const std::filesystem::path& folder);
 
-}  // namespace examples
+}  // namespace dsop::learn

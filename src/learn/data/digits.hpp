@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace examples {
+namespace dsop::learn {
 
 struct Digits {
   std::size_t rows = 0;              ///< of one picture
@@ -16,4 +16,4 @@ struct Digits {
   std::size_t count() const { return labels.size(); }
 };
 
-}  // namespace examples
+}  // namespace dsop::learn

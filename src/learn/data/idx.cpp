@@ -1,70 +1,20 @@
-#include "idx.hpp"
-
-#include <zlib.h>
+#include "learn/data/idx.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <iomanip>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 
-namespace examples {
+#include "learn/data/input_file.hpp"
+
+namespace dsop::learn {
 namespace {
 
 namespace fs = std::filesystem;
-
-[[noreturn]] void fail(const fs::path& path, const std::string& what) {
-  throw std::runtime_error(path.string() + ": " + what);
-}
-
-/// A file that is unpacked while it is read if it is gzip'd.
-class InputFile {
- public:
-  explicit InputFile(const fs::path& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
-    if (!file_) fail(path, std::string("can't be opened: ") + std::strerror(errno));
-  }
-
-  /// Reads until `bytes` is full or the file ends; returns how many bytes it has read.
-  std::size_t read(std::span<std::uint8_t> bytes) {
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const auto most = static_cast<unsigned>(std::min<std::size_t>(bytes.size() - done, 1U << 30));
-      const int count = gzread(file_.get(), bytes.data() + done, most);
-      if (count < 0) fail(path_, words_for_error());
-      if (count == 0) break;
-      done += static_cast<std::size_t>(count);
-    }
-    return done;
-  }
-
-  /// Whether the file has ended in the middle of gzip'd data, as far as read() has looked.
-  bool ends_early() const {
-    int error = Z_OK;
-    gzerror(file_.get(), &error);
-    return error == Z_BUF_ERROR;
-  }
-
- private:
-  struct Close {
-    void operator()(gzFile file) const { gzclose_r(file); }
-  };
-
-  std::string words_for_error() const {
-    int error = Z_OK;
-    const std::string words = gzerror(file_.get(), &error);
-    return error == Z_ERRNO ? std::string("can't be read: ") + std::strerror(errno) : "damaged: " + words;
-  }
-
-  fs::path path_;
-  std::unique_ptr<gzFile_s, Close> file_;
-};
 
 /// The header's next 4 bytes.
 std::array<std::uint8_t, 4> read_word(InputFile& file, const fs::path& path) {
@@ -131,7 +81,7 @@ IdxArray read_idx(const fs::path& path, std::size_t dimensions) {
   // missing, only when it is asked for much more than there is.
   std::size_t found = 0;
   do {
-    array.values.resize(std::max<std::size_t>(2 * found, 1U << 20));
+    array.values.resize(std::max<std::size_t>(2 * found, 1U << 16));
     found += file.read(std::span(array.values).subspan(found));
   } while (found == array.values.size() && found <= expected);
   const std::string expected_bytes = "expected " + std::to_string(header_bytes + expected) + " bytes, found ";
@@ -154,4 +104,4 @@ Digits read_digits(const fs::path& folder) {
   fail(folder, "expected t10k-images-idx3-ubyte or train-images-idx3-ubyte (or .gz) in it, found neither");
 }
 
-}  // namespace examples
+}  // namespace dsop::learn

@@ -1,0 +1,40 @@
+// The libsvm format: a sample a line, its label and the elements that are not zero, as index:value, indices from 1
+// and rising:
+//
+//   -1 3:0.5 17:1
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <iosfwd>
+#include <span>
+#include <vector>
+
+#include "learn/data/trigrams.hpp"
+
+namespace dsop::learn {
+
+/// Samples one after the other, sample i having the elements row_offsets[i] .. row_offsets[i + 1] - 1.
+struct SparseSamples {
+  std::vector<float> labels = {};
+  std::vector<std::size_t> row_offsets = {0};
+  std::vector<std::uint32_t> indices = {};  ///< from 0, rising within a sample
+  std::vector<float> values = {};
+
+  std::size_t count() const { return labels.size(); }
+};
+
+enum class Labels : unsigned char { numbers, two_classes };
+
+/// The samples whose lines begin in part `part` of `parts` of the file's bytes, so that ranks can read a file together,
+/// each a part; all parts have all samples, in the file's order. With two_classes labels must be -1 or 0, and 1. Throws
+/// Error naming file, line, what was found and what was expected: an index of 0, above 2^32 or not above the one
+/// before, numbers that are malformed or not finite, other labels, empty lines, mixed line ends, a last line without
+/// end, a file that is empty or gzip'd (which can't be read in parts). Memory: about three times the part's bytes.
+SparseSamples read_libsvm(const std::filesystem::path& path, int part, int parts, Labels labels);
+
+/// Writes one line; values in as few digits as give them back.
+void write_libsvm(std::ostream& out, int label, std::span<const Feature> features);
+
+}  // namespace dsop::learn

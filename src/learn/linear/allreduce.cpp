@@ -1,0 +1,68 @@
+#include <dsop/sparse_allreduce.hpp>
+
+#include "launch/launch.hpp"
+#include "learn/linear/training.hpp"
+#include "patterns/bruck_allgather.hpp"
+
+namespace dsop::learn {
+namespace {
+
+/// "dense:ring" is the sparse family's "dense-ring".
+std::string algorithm_of(const std::string& sync) {
+  return sync.starts_with("dense:") ? "dense-" + sync.substr(6) : sync;
+}
+
+std::vector<EpochPart> of_all_ranks(Transport& transport, const EpochPart& own) {
+  std::vector<EpochPart> parts(static_cast<std::size_t>(transport.size()));
+  parts[static_cast<std::size_t>(transport.rank())] = own;
+  patterns::bruck_allgather<EpochPart>(transport, parts, Tag::agreement);
+  return parts;
+}
+
+}  // namespace
+
+void train_by_allreduce(Transport& transport, const LinearSettings& settings, const LinearData& data, EpochLog& log,
+                        double reading_seconds) {
+  const SparseAllreduceOptions options{.algorithm = algorithm_of(settings.sync)};
+  const LinearLoss& loss = *settings.loss;
+  std::vector<float> weights;
+  launch::on_all_ranks(transport, [&] { weights.resize(data.features); });
+  std::vector<float> own_weights;
+  std::vector<float> gradient;
+  std::size_t all_steps = 0;
+  for (std::size_t epoch = 1; epoch <= settings.epochs; ++epoch) {
+    EpochPart part{.total_seconds = epoch == 1 ? reading_seconds : 0, .data_seconds = epoch == 1 ? reading_seconds : 0};
+    Stopwatch total;
+    Stopwatch watch;
+    const std::vector<std::size_t> order = step_order(data, settings, epoch);
+    watch.stop(part.data_seconds);
+    for (std::size_t step = 1; step <= order.size(); ++step) {
+      const Batch& batch = data.batches[order[step - 1]];
+      const double rate = settings.rate(epoch, ++all_steps);
+      const double factor = rate / static_cast<double>(batch.all_samples);
+      gather(weights, batch.columns, own_weights);
+      part.loss += compute_gradient(batch, loss, own_weights, factor, settings.threads, gradient);
+      watch.stop(part.arithmetic_seconds);
+      const SparseSum<float> total_gradient = sparse_allreduce<float>(
+          transport, {.dimension = data.features, .indices = batch.columns, .values = gradient}, options);
+      watch.stop(part.communication_seconds);
+      if (!all_finite(total_gradient.sum.values))  // so on every rank
+        launch::on_all_ranks(transport, [&] { throw Error(loss_not_finite(epoch, step, settings)); });
+      update(weights, total_gradient.sum, factor, rate * settings.l2);
+      watch.stop(part.arithmetic_seconds);
+      if (transport.rank() == 0) log.show(data, epoch, step, part);
+    }
+    total.stop(part.total_seconds);
+
+    gather(weights, data.test.columns, own_weights);
+    const Evaluation test = evaluate(data.test, loss, own_weights);
+    part.test_loss = test.loss;
+    part.test_correct = test.correct;
+    const std::vector<EpochPart> parts = of_all_ranks(transport, part);
+    launch::on_all_ranks(transport, [&] {
+      if (transport.rank() == 0) log.row(data, epoch, parts, settings.l2 == 0 ? 0 : sum_of_squares(weights));
+    });
+  }
+}
+
+}  // namespace dsop::learn

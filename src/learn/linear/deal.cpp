@@ -1,0 +1,84 @@
+#include "learn/linear/deal.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <random>
+#include <span>
+
+#include "patterns/all_to_all.hpp"
+#include "patterns/bruck_allgather.hpp"
+
+namespace dsop::learn {
+namespace {
+
+/// A sample on its way: its place, its number of elements, its label, and each element's index and value in one word.
+using Words = std::vector<std::uint64_t>;
+constexpr std::size_t head_words = 3;
+
+void pack(const SparseSamples& samples, std::size_t i, std::size_t place, Words& words) {
+  const std::size_t first = samples.row_offsets[i];
+  const std::size_t last = samples.row_offsets[i + 1];
+  words.insert(words.end(), {place, last - first, std::bit_cast<std::uint32_t>(samples.labels[i])});
+  for (std::size_t e = first; e < last; ++e)
+    words.push_back(std::uint64_t{samples.indices[e]} << 32U | std::bit_cast<std::uint32_t>(samples.values[e]));
+}
+
+void unpack(const std::uint64_t* words, SparseSamples& samples) {
+  samples.labels.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(words[2])));
+  for (const std::uint64_t element : std::span(words + head_words, words[1])) {
+    samples.indices.push_back(static_cast<std::uint32_t>(element >> 32U));
+    samples.values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(element)));
+  }
+  samples.row_offsets.push_back(samples.indices.size());
+}
+
+/// What every rank has for this one.
+std::vector<Words> exchange(Transport& transport, const std::vector<Words>& to) {
+  const auto ranks = static_cast<std::size_t>(transport.size());
+  const auto own = static_cast<std::size_t>(transport.rank());
+  std::vector<std::uint64_t> sizes_to(ranks);
+  std::transform(to.begin(), to.end(), sizes_to.begin(), [](const Words& words) { return words.size(); });
+  std::vector<std::uint64_t> sizes_from = sizes_to;
+  const auto at = [](auto& items) {
+    return [&items](int rank) { return std::span(items).subspan(static_cast<std::size_t>(rank), 1); };
+  };
+  patterns::staggered_all_to_all(transport, at(sizes_to), at(sizes_from));
+  std::vector<Words> from(ranks);
+  for (std::size_t q = 0; q < ranks; ++q) from[q].resize(sizes_from[q]);
+  patterns::staggered_all_to_all(
+      transport, [&](int rank) { return std::span(to[static_cast<std::size_t>(rank)]); },
+      [&](int rank) { return std::span(from[static_cast<std::size_t>(rank)]); });
+  from[own] = to[own];
+  return from;
+}
+
+}  // namespace
+
+SparseSamples deal(Transport& transport, const SparseSamples& own, Workers workers, std::uint64_t seed) {
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(transport.size()));
+  counts[static_cast<std::size_t>(transport.rank())] = own.count();
+  patterns::bruck_allgather<std::uint64_t>(transport, counts, Tag::agreement);
+  const std::size_t first = std::accumulate(counts.begin(), counts.begin() + transport.rank(), std::size_t{0});
+  std::vector<std::size_t> places(std::accumulate(counts.begin(), counts.end(), std::size_t{0}));
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::shuffle(places.begin(), places.end(), std::mt19937_64(seed));
+
+  std::vector<Words> to(counts.size());
+  for (std::size_t i = 0; i < own.count(); ++i) {
+    const std::size_t place = places[first + i];
+    const std::size_t worker = place % static_cast<std::size_t>(workers.count);
+    pack(own, i, place, to[static_cast<std::size_t>(workers.first) + worker]);
+  }
+  const std::vector<Words> from = exchange(transport, to);
+
+  std::vector<const std::uint64_t*> hand;
+  for (const Words& words : from)
+    for (std::size_t w = 0; w < words.size(); w += head_words + words[w + 1]) hand.push_back(&words[w]);
+  std::sort(hand.begin(), hand.end(), [](const auto* a, const auto* b) { return a[0] < b[0]; });
+  SparseSamples samples;
+  for (const std::uint64_t* const words : hand) unpack(words, samples);
+  return samples;
+}
+
+}  // namespace dsop::learn

@@ -1,0 +1,67 @@
+// What an epoch has brought and where its time went.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <fstream>
+#include <iosfwd>
+#include <span>
+#include <string>
+
+#include <dsop/transport.hpp>
+
+#include "launch/progress_line.hpp"
+#include "learn/linear/data.hpp"
+
+namespace dsop::learn {
+
+/// One rank's part of an epoch. Also travels, as it lies in memory.
+struct EpochPart {
+  double loss = 0;  ///< sum over this rank's samples, each with the weights of its step
+  double test_loss = 0;
+  double test_correct = 0;
+  double total_seconds = 0;
+  double arithmetic_seconds = 0;
+  double communication_seconds = 0;  ///< with waiting for other ranks
+  double data_seconds = 0;           ///< in the first epoch with the reading of the files
+};
+
+/// Adds the seconds from one call of stop() to the next, or from the construction, to what is given.
+class Stopwatch {
+ public:
+  void stop(double& seconds) {
+    const auto now = std::chrono::steady_clock::now();
+    seconds += std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+/// One row an epoch: of a table, and a JSON line in LinearSettings::out. For rank 0; others construct it and call
+/// nothing.
+class EpochLog {
+ public:
+  /// Both must outlive it. Throws Error naming the file if that can't be opened.
+  EpochLog(const LinearSettings& settings, const Transport& transport, std::ostream& table);
+
+  /// Of all ranks' parts: sums of losses, the longest times. `weights_squared`: their squares' sum, for l2.
+  void row(const LinearData& data, std::size_t epoch, std::span<const EpochPart> parts, double weights_squared);
+  /// How far this rank is, on a terminal.
+  void show(const LinearData& data, std::size_t epoch, std::size_t steps, const EpochPart& part);
+
+ private:
+  void print_head(const LinearData& data);
+
+  const LinearSettings& settings_;
+  std::ostream& table_;
+  std::string transport_;
+  int ranks_;
+  std::ofstream out_;
+  launch::ProgressLine progress_;
+  std::chrono::steady_clock::time_point shown_ = {};
+  bool has_head_ = false;
+};
+
+}  // namespace dsop::learn

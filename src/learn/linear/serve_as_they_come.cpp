@@ -1,0 +1,109 @@
+// The asynchronous server: answers each worker by itself, and adds each gradient to the weights when it comes.
+#include <thread>
+
+#include "learn/linear/server.hpp"
+
+namespace dsop::learn {
+namespace {
+
+/// What the server waits for from one worker.
+enum class Wait : unsigned char { call, columns, gradient, part, nothing };
+
+struct Worker {
+  Wait wait = Wait::call;
+  ServerCall call = {};
+  EpochPart part = {};
+  std::vector<std::uint32_t> columns = {};
+  std::vector<float> weights = {};
+  std::vector<float> gradient = {};
+  Request receive = {};
+  Request send = {};
+};
+
+class ComingServer {
+ public:
+  ComingServer(Transport& transport, ServerModel& model, const LinearData& data, std::size_t epochs)
+      : transport_(transport),
+        model_(model),
+        first_(data.workers.first),
+        workers_(static_cast<std::size_t>(data.workers.count)),
+        parts_(epochs) {}
+
+  void run() {
+    for (std::size_t v = 0; v < workers_.size(); ++v) expect(v, Wait::call, std::span(&workers_[v].call, 1));
+    while (rows_ < parts_.size()) {
+      bool moved = false;
+      for (std::size_t v = 0; v < workers_.size(); ++v)
+        if (workers_[v].wait != Wait::nothing && transport_.test(workers_[v].receive)) {
+          transport_.wait(workers_[v].receive);
+          go_on(v);
+          moved = true;
+        }
+      if (!moved) std::this_thread::yield();
+    }
+  }
+
+ private:
+  int rank(std::size_t v) const { return first_ + static_cast<int>(v); }
+
+  template <class T>
+  void expect(std::size_t v, Wait wait, std::span<T> message) {
+    workers_[v].wait = wait;
+    workers_[v].receive = transport_.irecv(message, rank(v));
+  }
+
+  /// What worker v was to send is there.
+  void go_on(std::size_t v) {
+    Worker& worker = workers_[v];
+    switch (worker.wait) {
+      case Wait::call:
+        if (worker.call.step == 0) return expect(v, Wait::part, std::span(&worker.part, 1));
+        worker.columns.resize(worker.call.columns);
+        return expect(v, Wait::columns, std::span(worker.columns));
+      case Wait::columns:
+        gather(model_.weights(), worker.columns, worker.weights);
+        worker.gradient.resize(worker.columns.size());
+        worker.send = transport_.isend(std::span(worker.weights), rank(v));
+        return expect(v, Wait::gradient, std::span(worker.gradient));
+      case Wait::gradient:
+        transport_.wait(worker.send);
+        model_.step(worker.call, worker.columns, worker.gradient, 1 / static_cast<double>(workers_.size()));
+        model_.show(worker.call);
+        return expect(v, Wait::call, std::span(&worker.call, 1));
+      case Wait::part:
+        return end_epoch(v);
+      case Wait::nothing:
+        return;
+    }
+  }
+
+  /// The slowest worker's end is the epoch's.
+  void end_epoch(std::size_t v) {
+    Worker& worker = workers_[v];
+    std::vector<EpochPart>& parts = parts_[worker.call.epoch - 1];
+    parts.push_back(worker.part);
+    if (parts.size() == workers_.size()) {
+      model_.end_epoch(worker.call.epoch, parts);
+      ++rows_;
+    }
+    if (worker.call.epoch == parts_.size())
+      worker.wait = Wait::nothing;
+    else
+      expect(v, Wait::call, std::span(&worker.call, 1));
+  }
+
+  Transport& transport_;
+  ServerModel& model_;
+  int first_;
+  std::vector<Worker> workers_;
+  std::vector<std::vector<EpochPart>> parts_;  ///< of each epoch, in the order of arrival
+  std::size_t rows_ = 0;
+};
+
+}  // namespace
+
+void serve_as_they_come(Transport& transport, ServerModel& model, const LinearData& data, std::size_t epochs) {
+  ComingServer(transport, model, data, epochs).run();
+}
+
+}  // namespace dsop::learn

@@ -1,0 +1,38 @@
+// What a linear model is trained with.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "learn/linear/loss.hpp"
+
+namespace dsop::learn {
+
+enum class RateSchedule : unsigned char { constant, inverse };
+
+struct LinearSettings {
+  std::string train = {};  ///< libsvm files
+  std::string test = {};   ///< may be empty
+  std::string out = {};    ///< may be empty
+  const LinearLoss* loss = nullptr;
+  std::string sync = "auto";
+  std::size_t batch = 10;  ///< samples a rank and step
+  std::size_t epochs = 10;
+  double learning_rate = 1;
+  RateSchedule rate_schedule = RateSchedule::constant;
+  double decay = 1;
+  double l2 = 0;
+  std::uint64_t seed = 1;
+  int threads = 1;  ///< of a rank, that share its model
+
+  bool has_server() const { return sync == "ps" || sync == "async-ps"; }
+
+  /// In step `step`, from 1, counted over all epochs, of epoch `epoch`, from 1.
+  double rate(std::size_t epoch, std::size_t step) const {
+    if (rate_schedule == RateSchedule::inverse) return learning_rate / static_cast<double>(step);
+    return learning_rate * std::pow(decay, static_cast<double>(epoch - 1));
+  }
+};
+
+}  // namespace dsop::learn

@@ -1,0 +1,53 @@
+#include "learn/linear/training.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <sstream>
+
+#include "launch/launch.hpp"
+#include "sparse/stream.hpp"
+
+namespace dsop::learn {
+
+void train_linear(Transport& transport, const LinearSettings& settings, std::ostream& table) {
+  Stopwatch watch;
+  double reading_seconds = 0;
+  std::unique_ptr<EpochLog> log;
+  launch::on_all_ranks(transport, [&] {
+    if (settings.has_server() && transport.size() < 2)
+      throw Error("--sync " + settings.sync + " has 1 rank, expected 2 or more: a server and those that compute");
+    log = std::make_unique<EpochLog>(settings, transport, table);
+  });
+  const LinearData data = read_linear_data(transport, settings);
+  watch.stop(reading_seconds);
+  if (settings.has_server())
+    train_by_server(transport, settings, data, *log, reading_seconds, settings.sync == "ps");
+  else
+    train_by_allreduce(transport, settings, data, *log, reading_seconds);
+}
+
+void update(std::span<float> weights, const SparseVectorView<float>& gradient, double factor, double decay) {
+  if (decay != 0)
+    for (float& weight : weights) weight *= static_cast<float>(1 - decay);
+  sparse::add_scaled(weights, static_cast<float>(-factor), gradient);
+}
+
+bool all_finite(std::span<const float> elements) {
+  return std::all_of(elements.begin(), elements.end(), [](float element) { return std::isfinite(element); });
+}
+
+std::string loss_not_finite(std::size_t epoch, std::size_t step, const LinearSettings& settings) {
+  std::ostringstream text;
+  text << "the loss is not finite any more at epoch " << epoch << ", step " << step << "; --learning-rate is "
+       << settings.learning_rate << ", expected a smaller one";
+  return text.str();
+}
+
+double sum_of_squares(std::span<const float> weights) {
+  double sum = 0;
+  for (const float weight : weights) sum += static_cast<double>(weight) * static_cast<double>(weight);
+  return sum;
+}
+
+}  // namespace dsop::learn

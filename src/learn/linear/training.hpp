@@ -1,0 +1,45 @@
+// Stochastic gradient descent of a linear model over several ranks.
+#pragma once
+
+#include <iosfwd>
+#include <span>
+#include <string>
+
+#include <dsop/errors.hpp>
+#include <dsop/sparse.hpp>
+#include <dsop/transport.hpp>
+
+#include "learn/linear/data.hpp"
+#include "learn/linear/epoch_log.hpp"
+
+namespace dsop::learn {
+
+/// Reads the data and trains; all ranks call it. Rank 0 writes rows to `table` and settings.out. Throws where
+/// read_linear_data() does, and if a loss is no longer finite, naming epoch and step: on all ranks, or with a server on
+/// that alone.
+void train_linear(Transport& transport, const LinearSettings& settings, std::ostream& table);
+
+/// Every rank has the weights, gradients are summed by a sparse allreduce, and every rank makes the same step. The
+/// weights have the same bits on every rank.
+void train_by_allreduce(Transport& transport, const LinearSettings& settings, const LinearData& data, EpochLog& log,
+                        double reading_seconds);
+
+/// Rank 0 has the weights. In each step a worker asks it for those that its batch needs, and sends the gradient's
+/// elements at the same places. `waits_for_all`: the server answers when all workers have asked, and makes one step of
+/// all gradients, in the order of ranks. Otherwise it answers and makes a step of each gradient as they come, so that a
+/// worker never waits for another; results then differ from run to run. A gradient is divided by the samples of the
+/// whole mini-batch either way, so an epoch moves the weights as far.
+void train_by_server(Transport& transport, const LinearSettings& settings, const LinearData& data, EpochLog& log,
+                     double reading_seconds, bool waits_for_all);
+
+/// weights = (1 - decay) weights - factor gradient.
+void update(std::span<float> weights, const SparseVectorView<float>& gradient, double factor, double decay);
+
+bool all_finite(std::span<const float> elements);
+
+/// For messages.
+std::string loss_not_finite(std::size_t epoch, std::size_t step, const LinearSettings& settings);
+
+double sum_of_squares(std::span<const float> weights);
+
+}  // namespace dsop::learn

@@ -1,0 +1,89 @@
+#include "learn/programs/hash_trigrams.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "learn/data/input_file.hpp"
+#include "learn/data/labelled_text.hpp"
+#include "learn/data/libsvm.hpp"
+#include "learn/data/trigrams.hpp"
+
+namespace dsop::learn {
+namespace {
+
+struct Line {
+  std::string in;
+  std::string out;
+  std::string held_out;
+  int bits = 20;
+  std::size_t every = 5;
+};
+
+/// Appears under its name when all of it has been written.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path) : path_(path), stream_(unfinished()) {
+    if (!stream_) fail(path_, "can't be opened for writing");
+  }
+  std::ostream& stream() { return stream_; }
+  void finish() {
+    stream_.close();
+    if (!stream_) fail(path_, "can't be written");
+    std::filesystem::rename(unfinished(), path_);
+  }
+
+ private:
+  std::string unfinished() const { return path_ + ".unfinished"; }
+
+  std::string path_;
+  std::ofstream stream_;
+};
+
+void run(const Line& line) {
+  const std::vector<LabelledText> texts = read_labelled_text(line.in);
+  std::set<std::string> labels;
+  for (const LabelledText& text : texts) labels.insert(text.label);
+  if (labels.size() != 2)
+    fail(line.in, "has " + std::to_string(labels.size()) + " different labels, expected 2; the first is " +
+                      in_quotes(*labels.begin()) + ", the last " + in_quotes(*labels.rbegin()));
+
+  OutputFile out(line.out);
+  std::unique_ptr<OutputFile> held_out;
+  if (!line.held_out.empty()) held_out = std::make_unique<OutputFile>(line.held_out);
+  std::size_t features = 0;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::vector<Feature> trigrams = hashed_trigrams(texts[i].text, line.bits);
+    features += trigrams.size();
+    OutputFile& file = held_out && i % line.every == line.every - 1 ? *held_out : out;
+    write_libsvm(file.stream(), texts[i].label == *labels.begin() ? -1 : 1, trigrams);
+  }
+  out.finish();
+  if (held_out) held_out->finish();
+  std::cerr << texts.size() << " texts, " << features / texts.size() << " features each on average; "
+            << in_quotes(*labels.begin()) << " is -1, " << in_quotes(*labels.rbegin()) << " is 1\n";
+}
+
+}  // namespace
+
+void add_hash_trigrams(CLI::App& app) {
+  const auto line = std::make_shared<Line>();
+  CLI::App* const command = app.add_subcommand(
+      "hash-trigrams", "Labelled texts (two labels; label, tab, text a line) as hashed character trigrams, for libsvm");
+  command->add_option("IN.tsv", line->in, "The texts: UTF-8 or Latin-1, gzip'd or plain")->required();
+  command->add_option("--bits", line->bits, "2^bits features")->check(CLI::Range(1, 32))->capture_default_str();
+  command->add_option("--out", line->out, "File to write")->required();
+  CLI::Option* const held_out =
+      command->add_option("--held-out", line->held_out, "Write some of the samples to this file instead, for a test");
+  command->add_option("--every", line->every, "One of so many is held out")
+      ->check(CLI::Range(2, 1000000))
+      ->capture_default_str()
+      ->needs(held_out);
+  command->callback([line] { run(*line); });
+}
+
+}  // namespace dsop::learn

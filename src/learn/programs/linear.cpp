@@ -1,0 +1,83 @@
+#include "learn/programs/linear.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "launch/launch.hpp"
+#include "learn/linear/training.hpp"
+#include "sparse/algorithm.hpp"
+
+namespace dsop::learn {
+namespace {
+
+struct Line {
+  LinearSettings settings;
+  std::optional<int> ranks;
+  std::string loss = "logistic";
+  std::string rate_schedule = "constant";
+};
+
+/// "dense:NAME" is an algorithm's of the family "dense", anything else one of the family "sparse", perhaps with its
+/// number, or a name of its own. Empty, or what is wrong.
+std::string check_sync(const std::string& sync) {
+  const std::string family_name = sync.starts_with("dense:") ? "dense-" + sync.substr(6) : sync;
+  if (sync == "auto" || sync == "ps" || sync == "async-ps") return "";
+  if (sparse_algorithms().find(family_name.substr(0, family_name.find('('))) != nullptr) return "";
+  return "is \"" + sync + "\", expected auto, ps, async-ps, dense:NAME or one of " + sparse_algorithms().names();
+}
+
+int run(Line& line) {
+  const auto& losses = linear_losses();
+  line.settings.loss =
+      &*std::find_if(losses.begin(), losses.end(), [&](const LinearLoss& loss) { return loss.name == line.loss; });
+  if (line.rate_schedule == "1/t") line.settings.rate_schedule = RateSchedule::inverse;
+  return launch::run(line.ranks, 4, [&](Transport& transport) { train_linear(transport, line.settings, std::cout); });
+}
+
+}  // namespace
+
+void add_linear(CLI::App& app, int& status) {
+  const auto line = std::make_shared<Line>();
+  LinearSettings& settings = line->settings;
+  std::vector<std::string> losses;
+  for (const LinearLoss& loss : linear_losses()) losses.emplace_back(loss.name);
+  CLI::App* const command =
+      app.add_subcommand("linear", "Least squares, logistic regression or a support vector machine, on libsvm files");
+  command->option_defaults()->always_capture_default();
+  command->add_option("TRAIN", settings.train, "libsvm file to train on; a constant feature in it serves as bias")
+      ->required();
+  command->add_option("--test", settings.test, "libsvm file to measure accuracy on after each epoch");
+  command->add_option("--loss", line->loss, "What is minimised")->check(CLI::IsMember(losses));
+  command
+      ->add_option(
+          "--sync", settings.sync,
+          "auto, dense:NAME (an allreduce of all weights), a sparse allreduce's name, or rank 0 as a parameter "
+          "server: ps, async-ps (never waits for a worker; results differ from run to run)")
+      ->check(CLI::Validator([](const std::string& sync) { return check_sync(sync); }, ""));
+  command->add_option("--ranks", line->ranks, "Ranks as threads (default 4); under mpirun, MPI's own number")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--batch", settings.batch, "Samples a rank and step")->check(CLI::Range(1, 1000000000));
+  command->add_option("--epochs", settings.epochs, "Passes over the samples")->check(CLI::Range(1, 1000000));
+  command->add_option("--learning-rate", settings.learning_rate, "Length of a step")->check(CLI::Range(1e-9, 1e9));
+  command
+      ->add_option("--rate-schedule", line->rate_schedule,
+                   "constant in an epoch (see --decay), or 1/t: --learning-rate divided by the step's number")
+      ->check(CLI::IsMember({"constant", "1/t"}));
+  command->add_option("--decay", settings.decay, "Multiplies a constant learning rate after each epoch")
+      ->check(CLI::Range(1e-6, 1.0));
+  command->add_option("--l2", settings.l2, "Adds this times half the weights' squares to the loss")
+      ->check(CLI::Range(0.0, 1e6));
+  command->add_option("--seed", settings.seed, "Of the samples' order");
+  command
+      ->add_option(
+          "--threads", settings.threads,
+          "Threads of a rank, which share its weights without locks (Hogwild): above 1 results differ from run "
+          "to run")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--out", settings.out, "Append one JSON object an epoch to this file");
+  command->callback([line, &status] { status = run(*line); });
+}
+
+}  // namespace dsop::learn

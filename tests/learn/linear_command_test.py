@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""dsop-data and dsop-train linear as a person uses them, on texts that the test writes.
+
+Usage: linear_command_test.py DSOP_DATA DSOP_TRAIN [MPIRUN]
+"""
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+DATA = ""
+TRAIN = ""
+MPIRUN = ""
+
+
+def run(*command: str) -> subprocess.CompletedProcess:
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def hashed(folder: Path, *options: str) -> subprocess.CompletedProcess:
+    return run(DATA, "hash-trigrams", str(folder / "texts.tsv"), *options)
+
+
+def train(folder: Path, *options: str, processes: int = 0) -> subprocess.CompletedProcess:
+    """On threads, or on that many processes under mpirun."""
+    launcher = [MPIRUN, "-n", str(processes)] if processes else []
+    return run(*launcher, TRAIN, "linear", str(folder / "train"), "--test", str(folder / "test"), *options)
+
+
+def losses(result: subprocess.CompletedProcess) -> list[str]:
+    """The column "loss"."""
+    return [line.split()[1] for line in result.stdout.splitlines() if not line.startswith("#")]
+
+
+class Linear(unittest.TestCase):
+    folder: Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        temporary = tempfile.TemporaryDirectory(prefix="linear_command_test.")
+        cls.addClassCleanup(temporary.cleanup)
+        cls.folder = Path(temporary.name)
+        generator = random.Random(1)
+        words = {"ham": "home dinner sorry tomorrow meet", "spam": "prize claim urgent winner cash"}
+        lines = []
+        for _ in range(400):
+            label = generator.choice(["ham", "ham", "spam"])
+            known = words[label].split() + ["the", "you", "call", "now"]
+            lines.append(f"{label}\t{' '.join(generator.choices(known, k=6))} £\n")
+        (cls.folder / "texts.tsv").write_text("".join(lines), encoding="latin-1")
+        result = hashed(cls.folder, "--bits", "16", "--out", str(cls.folder / "train"), "--held-out",
+                        str(cls.folder / "test"))
+        assert result.returncode == 0, result.stderr
+        assert '"ham" is -1, "spam" is 1' in result.stderr, result.stderr
+
+    def test_hashing_is_the_same_every_time_and_splits(self) -> None:
+        again = self.folder / "again"
+        self.assertEqual(hashed(self.folder, "--bits", "16", "--out", str(again)).returncode, 0)
+        lines = again.read_text().splitlines()
+        self.assertEqual(lines[4::5], (self.folder / "test").read_text().splitlines())
+        del lines[4::5]
+        self.assertEqual(lines, (self.folder / "train").read_text().splitlines())
+        indices = [int(word.split(":")[0]) for line in lines for word in line.split()[1:]]
+        self.assertGreaterEqual(min(indices), 1)
+        self.assertLessEqual(max(indices), 2**16)
+
+    def test_bad_texts_leave_what_is_there(self) -> None:
+        out = self.folder / "out"
+        out.write_text("old")
+        for text, words in {"ham\tyes\nspam no\n": ["line 2", "0 tabs"], "": ["is empty"],
+                            "ham\tyes\n": ["1 different labels, expected 2"],
+                            "a\t1\nb\t2\nc\t3\n": ["3 different labels, expected 2"]}.items():
+            bad = self.folder / "bad.tsv"
+            bad.write_text(text)
+            result = run(DATA, "hash-trigrams", str(bad), "--out", str(out))
+            self.assertEqual(result.returncode, 1)
+            for word in [str(bad), *words]:
+                self.assertIn(word, result.stderr)
+            self.assertEqual(out.read_text(), "old")
+        for arguments in (["--bits", "33"], ["--every", "5"], []):
+            self.assertNotEqual(hashed(self.folder, *arguments).returncode, 0)
+
+    def test_learns_and_gives_the_same_losses_on_threads_and_processes(self) -> None:
+        for loss in ("logistic", "svm", "least-squares"):
+            options = ["--loss", loss, "--epochs", "3", "--learning-rate", "2"]
+            one = train(self.folder, "--ranks", "1", "--batch", "12", *options)
+            self.assertEqual(one.returncode, 0, one.stderr)
+            self.assertEqual(len(losses(one)), 3)
+            self.assertLess(float(losses(one)[-1]), 0.9 * float(losses(one)[0]))
+            runs = [train(self.folder, "--ranks", "4", "--batch", "3", *options),
+                    train(self.folder, "--ranks", "3", "--batch", "6", "--sync", "ps", *options)]
+            if MPIRUN:
+                runs += [train(self.folder, "--batch", "6", "--sync", "dense:mpi", *options, processes=2),
+                         train(self.folder, "--batch", "6", "--sync", "ps", *options, processes=3)]
+            for result in runs:
+                self.assertEqual(result.returncode, 0, result.stderr)
+                for found, expected in zip(losses(result), losses(one), strict=True):
+                    self.assertAlmostEqual(float(found), float(expected), delta=1.5e-5)
+
+    def test_rows(self) -> None:
+        out = self.folder / "rows"
+        for processes in (0, 3) if MPIRUN else (0,):
+            result = train(self.folder, "--sync", "async-ps", "--epochs", "2", "--learning-rate", "20", "--out", str(out),
+                           processes=processes)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+        self.assertEqual([row["epoch"] for row in rows], [1, 2] * (len(rows) // 2))
+        for row in rows:
+            self.assertEqual(row["sync"], "async-ps")
+            self.assertGreater(row["total_seconds"], 0)
+        self.assertGreaterEqual(rows[-1]["test_accuracy"], 0.9)
+
+    def test_errors(self) -> None:
+        bad = self.folder / "bad.libsvm"
+        bad.write_text("1 1:1\n-1 0:2\n")
+        for processes in (0, 2) if MPIRUN else (0,):
+            for options, words in {
+                ("--sync", "rnig"): ['"rnig"', "async-ps", "ssar-split-allgather"],
+                ("--test", str(bad)): [str(bad), "line 2", 'the index is "0"', "expected 1 to 4294967296"],
+                ("--test", "absent"): ["absent: can't be opened"],
+                ("--out", "/absent/rows"): ["/absent/rows: can't be opened for writing"],
+                ("--loss", "least-squares", "--learning-rate", "1e9", "--batch", "1"): ["not finite any more at epoch 1"],
+                ("--batch", "0"): ["--batch", "0"],
+            }.items():
+                result = run(*([MPIRUN, "-n", str(processes)] if processes else []), TRAIN, "linear",
+                             str(self.folder / "train"), *options)
+                self.assertNotEqual(result.returncode, 0, options)
+                for word in words:
+                    self.assertIn(word, result.stderr)
+                self.assertEqual(result.stderr.count("error: "), 0 if options[0] in ("--sync", "--batch") else 1)
+
+
+if __name__ == "__main__":
+    DATA, TRAIN, *rest = sys.argv[1:]
+    MPIRUN = rest[0] if rest else ""
+    unittest.main(argv=sys.argv[:1], verbosity=2)
