@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "planning/call_queue.hpp"
 #include "planning/executor.hpp"
@@ -21,6 +22,7 @@ struct CallState {
   Executor<double> f64;
   SparseExecutor<float> sparse_f32;  ///< sparse_allreduce()'s
   SparseExecutor<double> sparse_f64;
+  std::string parameter;  ///< of a synchronizer's, that calls are made for; errors name it
   WatchedCall watched;
   std::shared_ptr<CallQueue> queue = std::make_shared<CallQueue>();
 };

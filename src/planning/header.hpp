@@ -19,11 +19,23 @@ enum class Operation : std::uint8_t {
   prepare_outer_product,
   outer_product_rows,
   sharded_outer_product,
-  sparse_allreduce
+  sparse_allreduce,
+  dense_allreduce,
+  make_synchronizer,
+  register_parameter,
+  change_policy,
+  end_step,
+  load_synchronizer
 };
 
 constexpr const char* name(Operation operation) {
   if (operation == Operation::sparse_allreduce) return "sparse allreduce";
+  if (operation == Operation::dense_allreduce) return "dense allreduce";
+  if (operation == Operation::make_synchronizer) return "making a synchronizer";
+  if (operation == Operation::register_parameter) return "registering a parameter";
+  if (operation == Operation::change_policy) return "changing a parameter's policy";
+  if (operation == Operation::end_step) return "the end of a synchronizer's step";
+  if (operation == Operation::load_synchronizer) return "loading a synchronizer's state";
   if (operation == Operation::prepare_outer_product) return "preparing an outer product";
   if (operation == Operation::outer_product_rows) return "outer product's rows";
   return operation == Operation::outer_product ? "outer product" : "sharded outer product";
@@ -31,13 +43,14 @@ constexpr const char* name(Operation operation) {
 
 /// What all ranks must say alike.
 struct CommonTerms {
-  std::uint64_t call = 0;    ///< how many calls this communicator has seen
-  std::uint64_t object = 0;  ///< 0: dsop(); i: the OuterProduct that call number i made
+  std::uint64_t call = 0;       ///< how many calls this communicator has seen
+  std::uint64_t object = 0;     ///< 0: dsop(); i: the OuterProduct or Synchronizer that call number i made
+  std::uint64_t parameter = 0;  ///< a hash of CallState::parameter
   Operation operation = Operation::outer_product;
   DataType type = DataType::f32;
   bool accumulate = false;
   Wire wire = Wire::full;
-  std::uint64_t rows = 0;  ///< of a sparse allreduce: the dimension
+  std::uint64_t rows = 0;  ///< of an allreduce: the dimension; of operations without: see named_values()
   std::uint64_t columns = 0;
   double scale = 1;
   std::array<double, 7 + 2 * step_bytes.size()> machine{};

@@ -37,7 +37,7 @@ SparseSum<T> SparseExecutor<T>::run(Transport& transport, const SparseVectorView
   agree(transport, given, options);
   SparseSum<T> result;
   agree_on_errors(transport, error_of([&] {
-                    plan(transport, options);
+                    make_plan(transport, options);
                     result = take_memory(given);
                   }));
   if (given.dimension == 0) return result;
@@ -79,7 +79,7 @@ void SparseExecutor<T>::agree(Transport& transport, const SparseVectorView<T>& o
 
 // Every rank sees the same headers, so all make the same plan.
 template <class T>
-void SparseExecutor<T>::plan(const Transport& transport, const SparseAllreduceOptions& options) {
+void SparseExecutor<T>::make_plan(const Transport& transport, const SparseAllreduceOptions& options) {
   if (same_terms(headers_, planned_for_)) return;
   planned_for_.clear();
   plan_ = make_sparse_plan(problem_of_vectors(headers_, transport),

@@ -15,10 +15,11 @@ template <class T>
 class SparseExecutor {
  public:
   SparseSum<T> run(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options);
+  const SparsePlan& plan() const { return plan_; }
 
  private:
   void agree(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options);
-  void plan(const Transport& transport, const SparseAllreduceOptions& options);
+  void make_plan(const Transport& transport, const SparseAllreduceOptions& options);
   SparseSum<T> take_memory(const SparseVectorView<T>& own);
 
   std::vector<Header> headers_;
