@@ -5,6 +5,7 @@
 #include "selection/algorithm.hpp"
 #include "sharded/algorithm.hpp"
 #include "sparse/algorithm.hpp"
+#include "topk/algorithm.hpp"
 
 namespace dsop {
 
@@ -56,6 +57,7 @@ std::vector<AlgorithmDescription> describe_algorithms() {
   append("dense", dense_algorithms());
   append("allgather", allgather_algorithms());
   append("sparse", sparse_algorithms());
+  append("topk", topk_algorithms());
   append("selection", selection_algorithms());
   return lines;
 }

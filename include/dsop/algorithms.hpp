@@ -9,7 +9,7 @@ namespace dsop {
 
 /// One line of a registry.
 struct AlgorithmDescription {
-  std::string family;   ///< "outer-product", "sharded", "dense", "allgather", "sparse", "selection"
+  std::string family;   ///< "outer-product", "sharded", "dense", "allgather", "sparse", "topk", "selection"
   std::string name;     ///< as Options::algorithm and the command line take it
   std::string summary;  ///< one line
   std::string source;   ///< paper, section

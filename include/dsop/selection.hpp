@@ -14,6 +14,8 @@ struct SelectionState {
   std::uint64_t step = 0;  ///< calls so far
   std::uint64_t seed = 1;  ///< of what is drawn; with `step` it decides the draws of a call
   double threshold = 0;    ///< the last one that was measured, for algorithms that reuse it
+
+  bool operator==(const SelectionState&) const = default;
 };
 
 /// What a call chose.

@@ -50,8 +50,8 @@ std::string exactly(Number number) {
 
 const char* name_of_rows(Operation operation) {
   if (operation == Operation::sparse_allreduce || operation == Operation::dense_allreduce) return "dimension";
-  if (operation == Operation::make_synchronizer) return "bucket_bytes";
-  return operation == Operation::load_synchronizer ? "the number of steps" : "rows";
+  if (operation == Operation::topk_allreduce) return "elements";
+  return operation == Operation::make_synchronizer ? "bucket_bytes" : "rows";
 }
 
 std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms& terms) {
@@ -60,12 +60,15 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
   const bool makes_synchronizer = terms.operation == Operation::make_synchronizer;
   const bool has_policy =
       terms.operation == Operation::register_parameter || terms.operation == Operation::change_policy;
+  const bool topk = terms.operation == Operation::topk_allreduce;
   return {
       {"the number of calls before this one", exactly(terms.call)},
       {"the operation", name(terms.operation)},
       {"the order of calls (0: dsop(), i: the OuterProduct that call i made)", exactly(terms.object)},
       {name_of_rows(terms.operation), exactly(terms.rows)},
-      {"columns", exactly(terms.columns)},
+      {topk ? "k" : "columns", exactly(terms.columns)},
+      {"the state's step", exactly(terms.step)},
+      {"the hash of the state's global threshold and bounds", exactly(terms.state)},
       {"data type", std::string(name(terms.type))},
       {has_policy ? "policy" : "algorithm", terms.algorithm.data()},
       {"scale", exactly(terms.scale)},

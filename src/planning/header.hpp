@@ -25,7 +25,8 @@ enum class Operation : std::uint8_t {
   register_parameter,
   change_policy,
   end_step,
-  load_synchronizer
+  load_synchronizer,
+  topk_allreduce
 };
 
 constexpr const char* name(Operation operation) {
@@ -36,6 +37,7 @@ constexpr const char* name(Operation operation) {
   if (operation == Operation::change_policy) return "changing a parameter's policy";
   if (operation == Operation::end_step) return "the end of a synchronizer's step";
   if (operation == Operation::load_synchronizer) return "loading a synchronizer's state";
+  if (operation == Operation::topk_allreduce) return "top-k allreduce";
   if (operation == Operation::prepare_outer_product) return "preparing an outer product";
   if (operation == Operation::outer_product_rows) return "outer product's rows";
   return operation == Operation::outer_product ? "outer product" : "sharded outer product";
@@ -50,8 +52,10 @@ struct CommonTerms {
   DataType type = DataType::f32;
   bool accumulate = false;
   Wire wire = Wire::full;
-  std::uint64_t rows = 0;  ///< of an allreduce: the dimension; of operations without: see named_values()
-  std::uint64_t columns = 0;
+  std::uint64_t rows = 0;     ///< of an allreduce: the elements; of a new synchronizer: its bucket_bytes
+  std::uint64_t columns = 0;  ///< of a top-k allreduce: k
+  std::uint64_t step = 0;     ///< of a top-k allreduce's or a loaded state
+  std::uint64_t state = 0;    ///< a hash of what else the ranks' states must have in common
   double scale = 1;
   std::array<double, 7 + 2 * step_bytes.size()> machine{};
   std::uint64_t winners = 0;  ///< a hash of the machine's

@@ -112,7 +112,7 @@ void add_dense(Table& table, const Sum<T>& sum, std::size_t b, const DenseProble
 }
 
 template <class T>
-void add_alone(Table& table, const synchronizer::Parameter<T>& parameter) {
+void add_alone(Table& table, const synchronizer::Parameter<T>& parameter, int ranks, const Machine& machine) {
   switch (parameter.route()) {
     case Route::outer_product: {
       const Plan& plan = parameter.outer_product_plan();
@@ -121,6 +121,12 @@ void add_alone(Table& table, const synchronizer::Parameter<T>& parameter) {
     case Route::sparse:
       if (parameter.sparse_plan().algorithm == nullptr) return table.add(cells_of(parameter, "known after a step"), {});
       return table.add(cells_of(parameter, parameter.sparse_plan().algorithm_text()), parameter.sparse_plan().cost());
+    case Route::top_k: {
+      const std::string& made_by = parameter.last_step.algorithm;
+      return table.add(cells_of(parameter, made_by.empty() ? parameter.policy.algorithm : made_by),
+                       topk_cost({parameter.elements(), parameter.policy.k(parameter.elements()), ranks, data_type<T>},
+                                 machine, parameter.policy.algorithm));
+    }
     case Route::none:
       return table.add(cells_of(parameter, "not summed"), Cost{});
     case Route::dense:
@@ -137,7 +143,7 @@ std::string Synchronizer<T>::State::describe() const {
     for (const auto& parameter : parameters) given.insert(given.begin(), parameter.get());
   const Machine machine = options.machine.value_or(transport.default_machine());
   Table table;
-  for (const Parameter* const parameter : given) add_alone(table, *parameter);
+  for (const Parameter* const parameter : given) add_alone(table, *parameter, transport.size(), machine);
   const std::vector<Sum<T>> sums = dense_sums<T>(given, options.bucket_bytes);
   for (std::size_t b = 0; b < sums.size(); ++b) {
     DenseProblem problem{0, transport.size(), data_type<T>, transport.has_native_collectives()};

@@ -1,6 +1,8 @@
 #include "synchronizer/parameter.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "kernels/add.hpp"
 #include "planning/error_of.hpp"
@@ -11,6 +13,7 @@ namespace dsop::synchronizer {
 template <class T>
 Route Parameter<T>::route() const {
   if (policy.kind == Kind::none) return Route::none;
+  if (policy.kind == Kind::top_k) return Route::top_k;
   if (policy.kind == Kind::sparse) return Route::sparse;
   if (policy.kind == Kind::outer_product && residual.empty()) {
     if (given.factors()) return Route::outer_product;
@@ -74,6 +77,28 @@ void Parameter<T>::sum_sparse(Transport& transport, const Options& options) {
   clear_residual();
   own_gradient_.make({result.sum, given.gradient}, T{1}, false, given.gradient);
   last_step = {.algorithm = result.algorithm, .in_sum = result.sum.values.size()};
+}
+
+template <class T>
+std::unique_ptr<TopKExecutor<T>> Parameter<T>::make_selecting(const Policy& of, TopKState state,
+                                                              const std::optional<Machine>& machine) const {
+  if (state == TopKState{}) state.selection.seed = std::hash<std::string>()(name);  // so that parameters draw apart
+  return std::make_unique<TopKExecutor<T>>(elements(), TopKOptions{of.algorithm, machine}, std::move(state));
+}
+
+// The residual takes in the gradient, and keeps what the sum does not have.
+template <class T>
+void Parameter<T>::sum_selected(Transport& transport, const Options& options) {
+  const OnBehalf on_behalf(transport, name);
+  fail_on_all<T>(transport, error_of([&] { reserve(); }));
+  own_gradient_.make(given, static_cast<T>(options.scale), true, {residual.data(), shape.rows, shape.columns});
+  const TopKSum<T> result = selecting->run(transport, residual, policy.k(elements()));
+  own_gradient_.make({result.sum, given.gradient}, T{1}, false, given.gradient);
+  last_step = {.algorithm = result.algorithm,
+               .chosen = result.chosen,
+               .in_sum = result.sum.values.size(),
+               .nans = result.nans,
+               .infinities = result.infinities};
 }
 
 template <class T>

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 
 #include "planning/executor.hpp"
 #include "planning/sparse_executor.hpp"
+#include "planning/topk_executor.hpp"
 #include "selection/memory.hpp"
 #include "synchronizer/own_gradient.hpp"
 #include "synchronizer/policy.hpp"
@@ -18,7 +21,7 @@
 namespace dsop::synchronizer {
 
 /// How a gradient is summed, by the policy and by what was given.
-enum class Route { outer_product, dense, sparse, none };
+enum class Route { outer_product, dense, sparse, top_k, none };
 
 template <class T>
 class Parameter {
@@ -41,8 +44,12 @@ class Parameter {
   // Of the options, scale and machine play a part.
   void sum_outer_product(Transport& transport, const Options& options);
   void sum_sparse(Transport& transport, const Options& options);
+  void sum_selected(Transport& transport, const Options& options);
   void keep_own(Transport& transport, const Options& options);
 
+  /// What a policy that selects works with, from `state` on.
+  std::unique_ptr<TopKExecutor<T>> make_selecting(const Policy& of, TopKState state,
+                                                  const std::optional<Machine>& machine) const;
   /// Plans for outer products, which communicates.
   void prepare_outer_product(Transport& transport, const Options& options);
 
@@ -55,6 +62,7 @@ class Parameter {
   Given<T> given = {};           ///< in the last step in which it was; before any, of the form that is expected
   bool is_given = false;         ///< in this step
   std::vector<T> residual = {};  ///< what was left behind: as many elements as the gradient has, or none
+  std::unique_ptr<TopKExecutor<T>> selecting = {};  ///< under a policy that selects, and with a residual
   ParameterStep last_step = {};
 
  private:

@@ -1,11 +1,34 @@
 #include "synchronizer/policy.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
 #include "dense/algorithm.hpp"
 #include "outer_product/algorithm.hpp"
 #include "planning/refuse.hpp"
 #include "sparse/algorithm.hpp"
+#include "topk/algorithm.hpp"
 
 namespace dsop::synchronizer {
+namespace {
+
+double parse_density(const std::string& policy, std::size_t colon) {
+  double density = 0;
+  if (colon != std::string::npos) {
+    const char* const end = policy.data() + policy.size();
+    const auto [last, error] = std::from_chars(policy.data() + colon + 1, end, density);
+    if (error == std::errc() && last == end && density > 0 && density <= 1) return density;
+  }
+  refuse("policy", policy, policy.substr(0, colon) + ":DENSITY, a number above 0 and up to 1");
+}
+
+}  // namespace
+
+std::size_t Policy::k(std::size_t elements) const {
+  const auto k = static_cast<std::size_t>(std::llround(density * static_cast<double>(elements)));
+  return std::min(std::max(k, std::size_t{1}), elements);
+}
 
 Policy parse_policy(const std::string& text) {
   const std::size_t colon = text.find(':');
@@ -25,8 +48,18 @@ Policy parse_policy(const std::string& text) {
     policy.kind = Kind::sparse;
     return check_algorithm(sparse_algorithms());
   }
-  if (text != "none") refuse("policy", text, "dsop, dense or sparse, perhaps with :ALGORITHM, or none");
-  policy.kind = Kind::none;
+  if (text == "none") {
+    policy.kind = Kind::none;
+    return policy;
+  }
+  if (topk_algorithms().find(family.substr(0, family.find('('))) == nullptr)
+    refuse(
+        "policy", text,
+        "dsop, dense or sparse, perhaps with :ALGORITHM; none; or, with :DENSITY, one of " + topk_algorithms().names());
+  parse_topk(family);
+  policy.kind = Kind::top_k;
+  policy.algorithm = family;
+  policy.density = parse_density(text, colon);
   return policy;
 }
 

@@ -43,6 +43,7 @@ void Synchronizer<T>::State::agree(Operation operation, const std::string& subje
   header.common.type = data_type<T>;
   header.common.rows = own.common.rows;
   header.common.columns = own.common.columns;
+  header.common.step = own.common.step;
   header.own.pairs = own.own.pairs;
   try {
     exchange_headers(transport, header, error, headers_);
@@ -103,9 +104,17 @@ void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& pol
   Options terms = terms_;
   terms.algorithm = policy.algorithm;
   if (policy.kind == Kind::outer_product && some_rank_gives_factors) parameter.prepare_outer_product(transport, terms);
-  if (policy.kind == Kind::dense)
-    make_dense_plan({parameter.elements(), transport.size(), data_type<T>, transport.has_native_collectives()},
-                    terms.machine.value_or(transport.default_machine()), terms.algorithm);
+  std::unique_ptr<TopKExecutor<T>> selecting;
+  agree_on_errors(transport, error_of([&] {
+                    if (policy.kind == Kind::dense)
+                      make_dense_plan(
+                          {parameter.elements(), transport.size(), data_type<T>, transport.has_native_collectives()},
+                          terms.machine.value_or(transport.default_machine()), terms.algorithm);
+                    if (!policy.selects()) return;
+                    selecting = parameter.make_selecting(policy, {}, terms.machine);
+                    parameter.residual.resize(parameter.elements());
+                  }));
+  parameter.selecting = std::move(selecting);
   parameter.policy = policy;
 }
 

@@ -1,7 +1,7 @@
 // What a synchronizer keeps from step to step, to a stream and back:
 //
 //   "dsop synchronizer", version, bytes of an element, rank, ranks, steps, number of parameters;
-//   of each parameter: name, rows, columns, policy, elements of the residual, the residual
+//   of each parameter: name, rows, columns, policy, elements of the residual, the residual, the algorithm's state
 //   a hash of all that
 #include <map>
 
@@ -38,21 +38,29 @@ void read_heading(Reader& reader, const Transport& transport) {
 
 template <class T>
 struct Loaded {
-  std::string policy = {};
   std::vector<T> residual = {};
+  std::unique_ptr<TopKExecutor<T>> selecting = {};
 };
 
 template <class T>
-Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& parameter) {
+Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& parameter,
+                         const std::optional<Machine>& machine) {
   const std::string of = " of parameter " + parameter.name;
   expect<std::uint64_t>(reader, "the number of rows" + of, parameter.shape.rows);
   expect<std::uint64_t>(reader, "the number of columns" + of, parameter.shape.columns);
-  Loaded<T> loaded{.policy = reader.text("the policy" + of)};
+  Loaded<T> loaded;
+  const std::string policy = reader.text("the policy" + of);
   const auto elements = reader.number<std::uint64_t>("the residual" + of);
   if (elements != 0 && elements != parameter.elements())
     refuse("the size of the residual" + of + " in the saved state", elements, parameter.elements());
   loaded.residual.resize(elements);
   reader.numbers("the residual" + of, std::span<T>(loaded.residual));
+  const std::string state = reader.text("the algorithm's state" + of);
+  if (!parameter.policy.selects()) return loaded;
+  loaded.residual.resize(parameter.elements());
+  const bool goes_on = policy == parameter.policy.text;
+  loaded.selecting =
+      parameter.make_selecting(parameter.policy, goes_on ? TopKState::from_text(state) : TopKState{}, machine);
   return loaded;
 }
 
@@ -75,6 +83,7 @@ void Synchronizer<T>::State::save(std::ostream& out) const {
     writer.text(parameter->policy.text);
     writer.number<std::uint64_t>(parameter->residual.size());
     writer.numbers(std::span<const T>(parameter->residual));
+    writer.text(parameter->selecting ? parameter->selecting->state().text() : "");
   }
   writer.hash();
   out.flush();
@@ -98,15 +107,18 @@ void Synchronizer<T>::State::load(std::istream& in) {
       const auto found = by_name_.find(name);
       if (found == by_name_.end() || loaded.contains(found->second))
         refuse("a parameter in the saved state", name, "each of " + names() + " once");
-      loaded[found->second] = read_parameter(reader, *found->second);
+      loaded[found->second] = read_parameter(reader, *found->second, options.machine);
     }
     reader.check_hash();
   });
   Header own;
-  own.common.rows = saved_steps;
+  own.common.step = saved_steps;
   agree(Operation::load_synchronizer, "", own, error);
 
-  for (auto& [parameter, state] : loaded) parameter->residual = std::move(state.residual);
+  for (auto& [parameter, state] : loaded) {
+    parameter->residual = std::move(state.residual);
+    parameter->selecting = std::move(state.selecting);
+  }
   steps = saved_steps;
 }
 

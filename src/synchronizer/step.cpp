@@ -80,6 +80,8 @@ void Synchronizer<T>::State::start(Parameter& parameter) {
       return start_call(&Parameter::sum_outer_product);
     case Route::sparse:
       return start_call(&Parameter::sum_sparse);
+    case Route::top_k:
+      return start_call(&Parameter::sum_selected);
     case Route::none:
       return start_call(&Parameter::keep_own);
     case Route::dense:

@@ -1,0 +1,85 @@
+// What a selecting allreduce is to dsop, and which there are.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <dsop/sparse_allreduce.hpp>
+#include <dsop/topk_allreduce.hpp>
+
+#include "dense/allgather.hpp"
+#include "model/named.hpp"
+#include "model/parameter.hpp"
+#include "model/registry.hpp"
+#include "selection/memory.hpp"
+#include "sparse/stream.hpp"
+
+namespace dsop {
+
+struct TopKAlgorithm;
+
+/// A pure function of what all ranks have said, so every rank has the same one.
+struct TopKPlan {
+  const TopKAlgorithm* algorithm = nullptr;
+  double parameter = 0;
+  TopKProblem problem = {};
+  std::vector<std::size_t> chosen = {};          ///< elements that each rank has selected
+  SparsePlan exact = {};                         ///< of those that sum exactly
+  const AllgatherAlgorithm* exchange = nullptr;  ///< null: the algorithm makes no allgather of its own
+  std::size_t workspace_bytes = 0;
+  std::size_t result_bytes = 0;  ///< the most that the sum can take
+
+  std::size_t total_chosen() const;
+};
+
+/// The most elements that a selection of about k may give.
+inline std::size_t room_for(std::size_t k, std::size_t elements) {
+  return std::min(2 * k + 100, elements);
+}
+
+/// One rank's part in a call, on two ranks or more, of at least one element. Arguments have been checked on all ranks.
+template <class T>
+struct TopKCall {
+  Transport& transport;
+  const TopKPlan& plan;
+  std::span<T> values;             ///< this rank's, to become its residual
+  sparse::Stream<T> own;           ///< what it has selected of them: sparse, whatever is smaller
+  TopKState& state;                ///< its step is still that of this call
+  std::span<T> result;             ///< the plan's result_bytes
+  std::span<std::byte> workspace;  ///< the plan's workspace_bytes
+  AllgatherProblem& blocks;        ///< with a bound for each rank and one more, to be filled
+  selection::Memory<T>& memory;    ///< for selections of sums
+  sparse::Stream<T> sum = {};      ///< is to become the sum, in `result`
+};
+
+struct TopKAlgorithm {
+  std::string name;
+  std::string summary;
+  std::string source;
+  std::string selection;       ///< a name of that family: how a rank chooses what it sends; given the same number
+  std::string exact_sum = {};  ///< a name of the family "sparse", or "auto": what is chosen is summed exactly by it
+  Parameter<> parameter = {};
+  /// Beside the selection, where all ranks choose k evenly spread elements, the same ones where they sum them
+  /// themselves: exact for messages and bytes.
+  Cost (*cost)(const TopKPlan&, const Machine&);
+  std::size_t (*workspace_bytes)(const TopKPlan&);
+  TypedRun<TopKCall> run;
+};
+
+const Registry<TopKAlgorithm>& topk_algorithms();
+
+/// What the ranks do once each has chosen chosen[r] elements. Throws ArgumentError when sizes overflow.
+TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, const Named<TopKAlgorithm>& named,
+                        std::vector<std::size_t> chosen);
+
+/// Throws ArgumentError, listing the known names, if `text` names no algorithm of the family or has a wrong number; the
+/// number is the algorithm's default where the caller gives none.
+Named<TopKAlgorithm> parse_topk(const std::string& text);
+
+/// "ok-topk(32)", "topk, summed by ssar-split-allgather".
+std::string algorithm_text(const TopKPlan& plan);
+
+}  // namespace dsop

@@ -1,0 +1,79 @@
+// Selections whose exact sum everybody gets: what frameworks do, and what ok-topk and gtopk are measured against.
+//
+//   1. Every rank selects about k of its values.
+//   2. An exact sparse allreduce of what they have selected.
+//
+//   topk         the k largest; the allreduce that is cheapest for so many
+//   gaussian-k   by a threshold for normal values, then allgather: "GaussianK" in Li and Hoefler, "Near-Optimal Sparse
+//                Allreduce for Distributed Deep Learning" (2022), section 5
+//   expected-k   a random choice; the allreduce that is cheapest for so many
+//
+// The residual is what was not selected. Cost: the selection's and the allreduce's.
+#include <algorithm>
+
+#include "sparse/algorithm.hpp"
+#include "sparse/room.hpp"
+#include "topk/algorithm.hpp"
+#include "topk/residual.hpp"
+
+namespace dsop::topk {
+namespace {
+
+using sparse::Room;
+using sparse::Stream;
+
+template <class T>
+void run(TopKCall<T>& call) {
+  const SparsePlan& exact = call.plan.exact;
+  Room room(call.workspace);
+  const std::span<std::byte> workspace = room.take<std::byte>(exact.workspace_bytes);
+  const bool larger_sparse = call.own.indices.size() > sparse::most_indices<T>(call.own.dimension);
+  const Stream<T> own = larger_sparse ? copy_smaller_form(call.own, room.take<T>(call.own.dimension)) : call.own;
+  SparseCall<T> sum{call.transport, exact, own, call.result, workspace, call.blocks};
+  exact.algorithm->run(sum);
+  call.sum = sum.sum;
+  leave_out(call.values, call.own.indices);
+}
+
+TopKAlgorithm named(std::string name, std::string summary, std::string source) {
+  return {.name = std::move(name),
+          .summary = std::move(summary),
+          .source = std::move(source),
+          .selection = "exact",
+          .exact_sum = "auto",
+          .cost = [](const TopKPlan& plan, const Machine&) { return plan.exact.cost(); },
+          .workspace_bytes =
+              [](const TopKPlan& plan) {
+                const auto is_dense = [](std::size_t nonzeros) { return nonzeros == Sparsity::dense; };
+                const auto& nonzeros = plan.exact.problem.nonzeros;
+                const bool some_dense = std::any_of(nonzeros.begin(), nonzeros.end(), is_dense);
+                return Room::bytes<std::byte>(plan.exact.workspace_bytes) +
+                       Room::bytes<std::byte>(some_dense ? plan.problem.elements * bytes_of(plan.problem.type) : 0);
+              },
+          .run = {run<float>, run<double>}};
+}
+
+}  // namespace
+
+TopKAlgorithm exact_topk() {
+  return named("topk", "everybody's k largest, summed exactly by whatever is cheapest",
+               "Aji and Heafield 2017, section 3");
+}
+
+TopKAlgorithm gaussian_k() {
+  TopKAlgorithm algorithm = named("gaussian-k", "what reaches a threshold for normal values, gathered and added by all",
+                                  "Shi et al. 2019 (GaussianK), as run by Li and Hoefler 2022");
+  algorithm.selection = "gaussian";
+  algorithm.exact_sum = "allgather";
+  return algorithm;
+}
+
+TopKAlgorithm expected_k() {
+  TopKAlgorithm algorithm =
+      named("expected-k", "a random choice of which k are expected, summed exactly by whatever is cheapest",
+            "Renggli 2017 (SparCML's thesis), section 2.4.1");
+  algorithm.selection = "expected-k";
+  return algorithm;
+}
+
+}  // namespace dsop::topk

@@ -1,0 +1,98 @@
+// The sum over all ranks of what each selects of its gradient, with the rest kept for the next step: top-k allreduces
+// with error feedback. For MPI communicators include <dsop/mpi.hpp>, for ranks that are threads of one process
+// <dsop/threads.hpp>.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dsop/dsop.hpp>
+#include <dsop/selection.hpp>
+
+namespace dsop {
+
+/// What a top-k allreduce keeps between calls, and nothing else: save it with a checkpoint, one for each parameter and
+/// rank. Seed and local threshold are the rank's own; all else is the same on all ranks.
+struct TopKState {
+  SelectionState selection = {};  ///< calls so far, seed, threshold of this rank's choice
+  double global_threshold = 0;    ///< ok-topk: of sums
+  std::vector<std::uint64_t> bounds =
+      {};  ///< ok-topk: rank r sums elements bounds[r] .. bounds[r + 1]; empty: none yet
+
+  bool operator==(const TopKState&) const = default;
+
+  /// A few lines of text, the same on every machine.
+  std::string text() const;
+  /// Throws ArgumentError naming the line and what was expected there if `text` is not what text() gave.
+  static TopKState from_text(std::string_view text);
+};
+
+/// How a top-k allreduce is made. Must be the same on all ranks.
+struct TopKOptions {
+  std::string algorithm = "ok-topk";              ///< a name of the family "topk", perhaps with its number
+  std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
+};
+
+/// The sum and its memory, the same bits on all ranks, sparse where that is no larger; and what this rank selected.
+template <class T>
+struct TopKSum {
+  SparseVectorView<T> sum = {};      ///< lies in `memory`
+  std::unique_ptr<T[]> memory = {};  ///< its size depends on what was selected
+  std::size_t chosen = 0;            ///< elements that this rank selected and sent
+  std::size_t nans = 0;              ///< in this rank's values before the call
+  std::size_t infinities = 0;        ///< the same
+  std::string algorithm = {};        ///< that made it, with its number and that of the exact algorithm beneath
+};
+
+/// Sums about k elements of each rank's vector, over and over; one object a parameter. `topk`, `gaussian-k` and
+/// `expected-k` give the whole sum of what the ranks selected; `ok-topk` about the k largest of that sum; `gtopk` the k
+/// that are left by a tree of ranks each of which keeps the k largest of two, which may be others.
+template <class T>
+class TopKAllreduce {
+ public:
+  /// For vectors of `elements`, at most 2^32. Communicates nothing: what is wrong with the arguments is said by run().
+  TopKAllreduce(Communicator communicator, std::size_t elements, TopKOptions options = {}, TopKState state = {});
+  TopKAllreduce(TopKAllreduce&&) noexcept;
+  TopKAllreduce& operator=(TopKAllreduce&&) noexcept;
+  ~TopKAllreduce();
+
+  /// `values`: in, this rank's gradient and its old residual, added; out, its new residual: all that is not in the sum,
+  /// be it that nobody chose it or that it was dropped on its way. So the values of all ranks before, added, are the
+  /// sum and the residuals of all ranks after, added: exactly where the arithmetic is exact. NaN and infinity count as
+  /// the largest, so are sent first and never lost. k, the same on all ranks, is at most values.size(); 0 selects
+  /// nothing. All ranks of the communicator must call it, in the same order as its other calls. Buffers are kept from
+  /// call to call. Throws ArgumentError on every rank, and changes neither values nor state, if any rank's arguments
+  /// are wrong or the ranks disagree, also about k, the number of calls, thresholds or bounds in their states;
+  /// TransportError if a rank is lost or a message malformed, which leaves values undefined. Cost: the selection, two
+  /// exchanges of fixed-size headers (log2 P messages each), and what the algorithm's formula says.
+  TopKSum<T> run(std::span<T> values, std::size_t k);
+
+  /// After the last call. Bounds for another number of ranks than there are are forgotten.
+  const TopKState& state() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// What the ranks are to sum: about `k` elements of each rank's `elements`.
+struct TopKProblem {
+  std::size_t elements = 0;  ///< N
+  std::size_t k = 0;
+  int ranks = 1;
+  DataType type = DataType::f32;
+  bool native_collectives = false;
+};
+
+/// What a call costs with an algorithm as TopKOptions names it, beside the selection, if every rank selects k; of
+/// ok-topk a call that reuses thresholds and bounds, where ranks select alike. Throws ArgumentError when the name is
+/// unknown.
+Cost topk_cost(const TopKProblem& problem, const Machine& machine, const std::string& algorithm);
+
+}  // namespace dsop

@@ -1,0 +1,152 @@
+#include "planning/topk_executor.hpp"
+
+#include <bit>
+#include <limits>
+#include <sstream>
+
+#include "model/checked.hpp"
+#include "model/mix.hpp"
+#include "planning/agreed_error.hpp"
+#include "planning/call_state.hpp"
+#include "planning/error_of.hpp"
+#include "planning/refuse.hpp"
+#include "planning/terms.hpp"
+#include "sparse/wire.hpp"
+#include "topk/residual.hpp"
+
+namespace dsop {
+namespace {
+
+std::uint64_t hash_of_common(const TopKState& state) {
+  std::uint64_t hash = mix(std::bit_cast<std::uint64_t>(state.global_threshold));
+  for (const std::uint64_t bound : state.bounds) hash = mix(hash ^ bound);
+  return hash;
+}
+
+void check_bounds(const std::vector<std::uint64_t>& bounds, std::size_t elements) {
+  if (bounds.empty()) return;
+  if (bounds.front() != 0) refuse("state.bounds[0]", bounds.front(), 0);
+  for (std::size_t b = 1; b < bounds.size(); ++b)
+    if (bounds[b] < bounds[b - 1])
+      refuse("state.bounds[" + std::to_string(b) + "]", bounds[b], "at least " + std::to_string(bounds[b - 1]));
+  if (bounds.back() != elements)
+    refuse("the last of state.bounds", bounds.back(), "the elements, " + std::to_string(elements));
+}
+
+}  // namespace
+
+template <class T>
+TopKSum<T> TopKExecutor<T>::run(Transport& transport, std::span<T> values, std::size_t k) {
+  const WithinCall within_call(transport, Operation::topk_allreduce, elements_, k, data_type<T>);
+  if (state_.bounds.size() != static_cast<std::size_t>(transport.size()) + 1) state_.bounds.clear();
+  TopKSum<T> result;
+  try {
+    const std::string error = error_of([&] {
+      check(values, k);
+      const Selection selection = select(transport, values, k);
+      result.chosen = selection.chosen;
+      result.nans = selection.nans;
+      result.infinities = selection.infinities;
+    });
+    agree(transport, k, result.chosen, error);
+    agree_on_errors(transport, error_of([&] {
+                      plan(transport, k);
+                      take_memory(result);
+                    }));
+  } catch (const AgreedError&) {
+    selector_.reset();
+    throw;
+  }
+  run_algorithm(transport, values, result);
+  state_.selection.step = selector_->state().step;
+  state_.selection.threshold = selector_->state().threshold;
+  return result;
+}
+
+template <class T>
+void TopKExecutor<T>::check(std::span<const T> values, std::size_t k) const {
+  constexpr std::size_t most_elements = std::size_t{std::numeric_limits<sparse::Index>::max()} + 1;
+  if (elements_ > most_elements) refuse("elements", elements_, "at most " + std::to_string(most_elements));
+  if (values.size() != elements_) refuse("values.size()", values.size(), "the elements, " + std::to_string(elements_));
+  if (k > elements_) refuse("k", k, "at most values.size() = " + std::to_string(elements_));
+  if (options_.machine) check_machine(*options_.machine);
+  parse_topk(options_.algorithm);
+  check_bounds(state_.bounds, elements_);
+}
+
+// Ranks draw different numbers from equal seeds.
+template <class T>
+Selection TopKExecutor<T>::select(const Transport& transport, std::span<const T> values, std::size_t k) {
+  if (!selector_) {
+    const auto [algorithm, number] = parse_topk(options_.algorithm);
+    std::ostringstream name;
+    name << algorithm->selection;
+    if (!algorithm->parameter.name.empty()) name << '(' << *number << ')';
+    SelectionState state = state_.selection;
+    state.seed = mix(state.seed) + static_cast<std::uint64_t>(transport.rank());
+    selector_.emplace(name.str(), state);
+  }
+  const std::size_t room = room_for(k, elements_);
+  const std::span<sparse::Index> indices = indices_.at_least(room);
+  const std::span<T> chosen = chosen_.at_least(room);
+  const Selection selection = elements_ == 0 ? Selection{} : selector_->select(values, k, indices, chosen);
+  own_ = {elements_, indices.first(selection.chosen), chosen.first(selection.chosen)};
+  return selection;
+}
+
+template <class T>
+void TopKExecutor<T>::agree(Transport& transport, std::size_t k, std::size_t chosen, const std::string& error) {
+  Options terms;
+  terms.algorithm = options_.algorithm;
+  terms.machine = options_.machine;
+  Header header = make_header(transport, 0, Operation::topk_allreduce, terms);
+  header.common.type = data_type<T>;
+  header.common.rows = elements_;
+  header.common.columns = k;
+  header.common.step = state_.selection.step;
+  header.common.state = hash_of_common(state_);
+  header.own.sparsity.a = chosen;
+  exchange_headers(transport, header, error, headers_);
+}
+
+// Every rank sees the same headers, so all make the same plan.
+template <class T>
+void TopKExecutor<T>::plan(const Transport& transport, std::size_t k) {
+  const TopKProblem problem{elements_, k, transport.size(), data_type<T>, transport.has_native_collectives()};
+  std::vector<std::size_t> chosen;
+  for (const Header& header : headers_) chosen.push_back(header.own.sparsity.a);
+  if (plan_.algorithm != nullptr && plan_.problem.k == k && plan_.chosen == chosen) return;
+  plan_ = {};
+  plan_ = make_topk_plan(problem, options_.machine.value_or(transport.default_machine()),
+                         parse_topk(options_.algorithm), std::move(chosen));
+}
+
+// All that the call needs, so that nothing fails between two messages.
+template <class T>
+void TopKExecutor<T>::take_memory(TopKSum<T>& result) {
+  if (plan_.workspace_bytes > workspace_.bytes()) workspace_.resize(plan_.workspace_bytes);
+  blocks_.bounds_bytes.assign(plan_.chosen.size() + 1, 0);
+  result.memory = std::make_unique_for_overwrite<T[]>((plan_.result_bytes + sizeof(T) - 1) / sizeof(T));
+  result.algorithm = algorithm_text(plan_);
+}
+
+template <class T>
+void TopKExecutor<T>::run_algorithm(Transport& transport, std::span<T> values, TopKSum<T>& result) {
+  result.sum.dimension = elements_;
+  if (plan_.total_chosen() == 0) return;
+  const std::span<T> memory(result.memory.get(), plan_.result_bytes / sizeof(T));
+  if (transport.size() == 1) {
+    result.sum = topk::copy_smaller_form(own_, memory);
+    topk::leave_out<T>(values, own_.indices);
+    return;
+  }
+  TopKCall<T> call{transport, plan_,  values, own_, state_, memory, workspace_.elements().first(plan_.workspace_bytes),
+                   blocks_,   memory_};
+  plan_.algorithm->run(call);
+  result.sum = call.sum;
+}
+
+template class TopKExecutor<float>;
+template class TopKExecutor<double>;
+
+}  // namespace dsop

@@ -1,0 +1,50 @@
+// One top-k allreduce from a rank's values to the sum and the residual: check, select, agree, plan, run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <dsop/topk_allreduce.hpp>
+
+#include "planning/header.hpp"
+#include "planning/workspace.hpp"
+#include "selection/memory.hpp"
+#include "topk/algorithm.hpp"
+
+namespace dsop {
+
+/// A parameter's state and buffers. Always given the same communicator.
+template <class T>
+class TopKExecutor {
+ public:
+  TopKExecutor(std::size_t elements, TopKOptions options, TopKState state)
+      : elements_(elements), options_(std::move(options)), state_(std::move(state)) {}
+
+  TopKSum<T> run(Transport& transport, std::span<T> values, std::size_t k);
+  const TopKState& state() const { return state_; }
+
+ private:
+  void check(std::span<const T> values, std::size_t k) const;
+  Selection select(const Transport& transport, std::span<const T> values, std::size_t k);
+  void agree(Transport& transport, std::size_t k, std::size_t chosen, const std::string& error);
+  void plan(const Transport& transport, std::size_t k);
+  void take_memory(TopKSum<T>& result);
+  void run_algorithm(Transport& transport, std::span<T> values, TopKSum<T>& result);
+
+  std::size_t elements_;
+  TopKOptions options_;
+  TopKState state_;
+  std::optional<Selector<T>> selector_;  // one step further than the state once it has selected
+  std::vector<Header> headers_;
+  TopKPlan plan_;
+  AllgatherProblem blocks_;
+  selection::Kept<sparse::Index> indices_;  // of what was selected
+  selection::Kept<T> chosen_;
+  sparse::Stream<T> own_;
+  Workspace<std::byte> workspace_;
+  selection::Memory<T> memory_;
+};
+
+}  // namespace dsop

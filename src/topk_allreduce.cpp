@@ -1,0 +1,40 @@
+// The public class.
+#include <dsop/topk_allreduce.hpp>
+
+#include "planning/call_state.hpp"
+#include "planning/topk_executor.hpp"
+
+namespace dsop {
+
+template <class T>
+struct TopKAllreduce<T>::Impl {
+  Transport& transport;
+  TopKExecutor<T> executor;
+};
+
+template <class T>
+TopKAllreduce<T>::TopKAllreduce(Communicator communicator, std::size_t elements, TopKOptions options, TopKState state)
+    : impl_(new Impl{communicator.transport(), {elements, std::move(options), std::move(state)}}) {}
+
+template <class T>
+TopKAllreduce<T>::TopKAllreduce(TopKAllreduce&&) noexcept = default;
+template <class T>
+TopKAllreduce<T>& TopKAllreduce<T>::operator=(TopKAllreduce&&) noexcept = default;
+template <class T>
+TopKAllreduce<T>::~TopKAllreduce() = default;
+
+template <class T>
+TopKSum<T> TopKAllreduce<T>::run(std::span<T> values, std::size_t k) {
+  impl_->transport.calls().queue->wait_for_all();
+  return impl_->executor.run(impl_->transport, values, k);
+}
+
+template <class T>
+const TopKState& TopKAllreduce<T>::state() const {
+  return impl_->executor.state();
+}
+
+template class TopKAllreduce<float>;
+template class TopKAllreduce<double>;
+
+}  // namespace dsop

@@ -1,0 +1,109 @@
+// Gradients of which few elements are large, steps with residuals, and what every selecting allreduce must keep to.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <dsop/sparse_allreduce.hpp>
+#include <dsop/topk_allreduce.hpp>
+
+#include "failures.hpp"
+#include "patterns/bruck_allgather.hpp"
+#include "sparse_allreduce_cases.hpp"
+#include "sparse_inputs.hpp"
+#include "topk/algorithm.hpp"
+
+namespace dsop::tests {
+
+struct TopKCase {
+  std::size_t elements;
+  std::size_t k;
+  bench::Distribution distribution;  // of the large ones, of which there are about k
+
+  std::string text() const {
+    return std::to_string(elements) + " elements, k = " + std::to_string(k) + ", " + bench::name(distribution);
+  }
+};
+
+inline std::vector<TopKCase> topk_cases(int P) {
+  using enum bench::Distribution;
+  const auto ranks = static_cast<std::size_t>(P);
+  return {{0, 0, uniform},        {1, 1, uniform},     {5, 2, uniform},       {ranks + 2, 3, uniform},
+          {1000, 0, uniform},     {1009, 50, uniform}, {1003, 50, power_law}, {1024, 64, clustered},
+          {2000, 40, one_region}, {300, 200, uniform}, {257, 257, power_law}, {4000, 16 * ranks, uniform}};
+}
+
+/// All names of the family, those with a number with one that makes few steps go through all that they do.
+inline std::vector<std::string> topk_names() {
+  std::vector<std::string> names;
+  for (const TopKAlgorithm& algorithm : topk_algorithms())
+    names.push_back(algorithm.parameter.name.empty() ? algorithm.name : algorithm.name + "(2)");
+  return names;
+}
+
+/// A rank's gradient of a step: whole numbers, -1 to 1, and about k up to 40; another seed gives others.
+template <class T>
+std::vector<T> whole_gradient(const TopKCase& c, int rank, std::size_t step) {
+  std::vector<T> gradient(c.elements);
+  if (c.elements == 0) return gradient;
+  const double density = static_cast<double>(c.k) / static_cast<double>(c.elements);
+  const bench::Chances chances(c.elements, density, c.distribution);
+  const std::uint64_t seed = bench::mix(100 * static_cast<std::uint64_t>(rank) + step + 1);
+  for (std::size_t i = 0; i < c.elements; ++i) {
+    const bool large = bench::Chances::uniform(seed + i) < chances.of(rank, i);
+    const auto bits = static_cast<int>(bench::mix(seed ^ bench::mix(i)) % 81) - 40;
+    gradient[i] = static_cast<T>(large ? bits : bits / 30);
+  }
+  return gradient;
+}
+
+template <class T>
+std::uint64_t hash_of(const SparseVectorView<T>& x) {
+  std::uint64_t hash = bench::mix(x.dimension);
+  for (const std::byte byte : std::as_bytes(x.values)) hash = bench::mix(hash ^ static_cast<std::uint64_t>(byte));
+  for (const std::uint32_t index : x.indices) hash = bench::mix(hash ^ index);
+  return hash;
+}
+
+inline bool same_on_all_ranks(Transport& transport, std::uint64_t number) {
+  std::vector<std::uint64_t> numbers(static_cast<std::size_t>(transport.size()));
+  numbers[static_cast<std::size_t>(transport.rank())] = number;
+  patterns::bruck_allgather<std::uint64_t>(transport, numbers, Tag::payload);
+  return std::count(numbers.begin(), numbers.end(), number) == transport.size();
+}
+
+/// A few steps with residuals: nothing is lost, the bits are the same, no more is chosen than there is room for.
+template <class T>
+void check_topk_steps(Transport& transport, const TopKCase& c, const std::string& algorithm, std::size_t steps,
+                      Failures& failures) {
+  TopKAllreduce<T> allreduce(transport, c.elements, {.algorithm = algorithm});
+  std::vector<T> values(c.elements);
+  for (std::size_t step = 0; step < steps; ++step) {
+    const std::string what =
+        algorithm + ", P = " + std::to_string(transport.size()) + ", " + c.text() + ", step " + std::to_string(step);
+    const std::vector<T> gradient = whole_gradient<T>(c, transport.rank(), step);
+    std::vector<T> gone(c.elements);
+    for (std::size_t i = 0; i < c.elements; ++i) gone[i] = values[i] += gradient[i];
+    const TopKSum<T> result = allreduce.run(values, c.k);
+    for (std::size_t i = 0; i < c.elements; ++i) gone[i] -= values[i];
+    const std::vector<T> all_gone = in_full(sparse_allreduce<T>(transport, {c.elements, {}, gone}).sum);
+    failures.check(in_full(result.sum) == all_gone, what + ": sum and residuals are not what was given");
+    failures.check(same_on_all_ranks(transport, hash_of(result.sum)), what + ": the bits differ");
+    failures.check(result.sum.values.size_bytes() + result.sum.indices.size_bytes() <= c.elements * sizeof(T),
+                   what + ": larger than dense");
+    failures.check(result.chosen <= room_for(c.k, c.elements), what + ": too many were chosen");
+    failures.check(c.k == 0 || c.elements <= 5 || !result.sum.values.empty(), what + ": nothing was sent");
+    failures.check(allreduce.state().selection.step == (c.elements == 0 ? 0 : step + 1), what + ": miscounted");
+  }
+}
+
+/// All cases with all algorithms.
+template <class T>
+void check_topk(Transport& transport, Failures& failures) {
+  for (const TopKCase& c : topk_cases(transport.size()))
+    for (const std::string& algorithm : topk_names()) check_topk_steps<T>(transport, c, algorithm, 6, failures);
+}
+
+}  // namespace dsop::tests
