@@ -7,11 +7,14 @@
 #include <string>
 #include <vector>
 
+#include <dsop/algorithms.hpp>
+#include <dsop/sparse_allreduce.hpp>
 #include <dsop/synchronizer.hpp>
 
 #include "failures.hpp"
 #include "inputs.hpp"
 #include "outer_product_cases.hpp"
+#include "sparse_allreduce_cases.hpp"
 
 namespace dsop::tests {
 
@@ -186,6 +189,87 @@ void check_exact_policies(Transport& transport, Failures& failures) {
         const std::string wrong = model.wrong(step, scale);
         failures.check(wrong.empty(), std::string(policy) + ", step " + std::to_string(step) + ": wrong are" + wrong);
       }
+    }
+}
+
+/// Every algorithm that selects, at some density.
+inline std::vector<std::string> selecting_policies() {
+  std::vector<std::string> policies;
+  for (const AlgorithmDescription& algorithm : describe_algorithms())
+    if (algorithm.family == "topk") policies.push_back(algorithm.name + (policies.size() % 2 == 0 ? ":0.05" : ":0.2"));
+  return policies;
+}
+
+/// The sum over ranks of what they have left behind, by layers.
+template <class T>
+std::vector<std::vector<T>> all_residuals(Transport& transport, Model<T>& model) {
+  std::vector<std::vector<T>> sums;
+  for (const LayerCase& layer : model.layers()) {
+    const std::span<const T> own = model.synchronizer().residual(layer.name);
+    const std::vector<T> none(layer.elements());
+    const std::span<const T> values = own.empty() ? std::span<const T>(none) : own;
+    sums.push_back(in_full(sparse_allreduce<T>(transport, {layer.elements(), {}, values}).sum));
+  }
+  return sums;
+}
+
+/// Runs a step. Nothing may be lost: what the ranks had left behind and what they give, `factor` times, is what stands
+/// in the gradients and what they leave behind now. With whole numbers, and factors that are powers of two.
+template <class T>
+std::string losses_of_step(Transport& transport, Model<T>& model, std::size_t step, const Step& terms, T factor) {
+  const std::vector<std::vector<T>> before = all_residuals(transport, model);
+  model.run(step, terms);
+  const std::vector<std::vector<T>> after = all_residuals(transport, model);
+  std::string names;
+  for (std::size_t l = 0; l < model.layers().size(); ++l) {
+    const LayerCase& layer = model.layers()[l];
+    std::vector<T> in = expected_sum<T>(layer, transport.size(), step, factor);
+    std::vector<T> out = model.result(layer);
+    if (out.size() != in.size()) return "gaps are written";
+    for (std::size_t e = 0; e < in.size(); ++e) in[e] += before[l][e];
+    for (std::size_t e = 0; e < out.size(); ++e) out[e] += after[l][e];
+    if (in != out) names += " " + layer.name;
+  }
+  return names;
+}
+
+/// Steps under policies that select, with changes of policy between them.
+template <class T>
+void check_conservation(Transport& transport, Failures& failures) {
+  for (const std::string& policy : selecting_policies())
+    for (const bool inside : {false, true}) {
+      Model<T> model(transport, policy, {.bucket_bytes = 400, .residual_holds_step = inside});
+      std::size_t step = 0;
+      const auto run = [&](const std::string& what) {
+        const Step terms{.scale = ++step % 2 == 0 ? 0.5 : 1, .learning_rate = step % 3 == 0 ? 0.25 : 2};
+        const auto factor = static_cast<T>(terms.scale * (inside ? terms.learning_rate : 1));
+        const std::string lost = losses_of_step(transport, model, step, terms, factor);
+        failures.check(lost.empty(), policy + what + ", step " + std::to_string(step) + ": not conserved are" + lost);
+        for (const LayerCase& layer : model.layers()) {
+          std::vector<T> once = model.result(layer);
+          const std::vector<T> all = in_full(sparse_allreduce<T>(transport, {once.size(), {}, once}).sum);
+          for (T& element : once) element *= static_cast<T>(transport.size());
+          failures.check(once == all, policy + what + ": the ranks have different gradients of " + layer.name);
+        }
+      };
+      const auto change_to = [&](const std::string& to) {
+        for (const LayerCase& layer : model.layers()) model.synchronizer().set_policy(layer.name, to);
+      };
+      for (int i = 0; i < 3; ++i) run("");
+      failures.check(model.synchronizer().last_step("last.weight").chosen > 0 || transport.rank() > 0,
+                     policy + ": nothing was chosen");
+      failures.check(model.synchronizer().residual("last.weight").size() == 61 * 43, policy + ": no residual");
+      for (const char* const exact : {"dsop", "dense:ring", "sparse"}) {
+        change_to(exact);
+        run(std::string(" to ") + exact);
+        run(std::string(" to ") + exact + " and on");
+        for (const LayerCase& layer : model.layers())
+          failures.check(model.synchronizer().residual(layer.name).empty(), "an exact policy leaves something behind");
+        change_to(policy);
+        run(std::string(" back from ") + exact);
+      }
+      change_to(policy.substr(0, policy.find(':')) + ":0.5");
+      run(" to another density");
     }
 }
 
