@@ -14,7 +14,7 @@
 
 namespace dsop {
 
-/// Keeps the plan of the last call, which is made again when a rank's header changes, and the largest workspace.
+/// Keeps the plan of the last call, and the largest workspace.
 template <class T>
 class DenseExecutor {
  public:
@@ -28,8 +28,10 @@ class DenseExecutor {
   const DensePlan& plan() const { return plan_; }
 
  private:
+  void make_plan(const Transport& transport, CommonTerms terms, const Options& options);
+
   std::vector<Header> headers_;
-  std::vector<Header> planned_for_;
+  CommonTerms planned_for_;
   DensePlan plan_;
   std::size_t workspace_elements_ = 0;
   Workspace<T> workspace_;

@@ -94,7 +94,10 @@ void append_values(std::string& message, const char* what, const std::map<std::s
   if (std::any_of(all.begin(), all.end(),
                   [&](const Header& header) { return header.common.parameter != all[0].common.parameter; }))
     append_values(message, "the parameter", gather_texts(transport, transport.calls().parameter));
-  const std::size_t values = named_values(all[0].common).size();
+  const bool same_operation = std::all_of(
+      all.begin(), all.end(), [&](const Header& header) { return header.common.operation == all[0].common.operation; });
+  constexpr std::size_t up_to_operation = 2;  // what comes after it has another meaning for each
+  const std::size_t values = same_operation ? named_values(all[0].common).size() : up_to_operation;
   for (std::size_t v = 0; v < values; ++v)
     append_values(message, named_values(all[0].common)[v].first, ranks_by_value(transport.size(), [&](int r) {
                     return named_values(all[static_cast<std::size_t>(r)].common)[v].second;
