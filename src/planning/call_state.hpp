@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "planning/call_queue.hpp"
 #include "planning/collective_executor.hpp"
@@ -24,6 +25,7 @@ struct CallState {
   SparseExecutor<double> sparse_f64;
   CollectiveExecutor<float> collectives_f32;
   CollectiveExecutor<double> collectives_f64;
+  std::string parameter;  ///< of a synchronizer's, that calls are made for; errors name it
   WatchedCall watched;
   std::shared_ptr<CallQueue> queue = std::make_shared<CallQueue>();
 };

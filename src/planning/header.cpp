@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -9,19 +10,27 @@
 
 #include "patterns/bruck_allgather.hpp"
 #include "planning/agreed_error.hpp"
+#include "planning/call_state.hpp"
 #include "planning/rank_list.hpp"
 
 namespace dsop {
 namespace {
 
-[[noreturn]] void throw_all_errors(Transport& transport, const std::string& own_error) {
+// Each rank's text, and which ranks have it.
+std::map<std::string, std::vector<int>> gather_texts(Transport& transport, const std::string& own) {
   using Text = std::array<char, 4096>;
   std::vector<Text> texts(static_cast<std::size_t>(transport.size()), Text{});
-  own_error.copy(texts[static_cast<std::size_t>(transport.rank())].data(), std::tuple_size_v<Text> - 1);
+  own.copy(texts[static_cast<std::size_t>(transport.rank())].data(), std::tuple_size_v<Text> - 1);
   patterns::bruck_allgather<Text>(transport, texts, Tag::agreement);
+  return ranks_by_value(transport.size(),
+                        [&](int r) { return std::string(texts[static_cast<std::size_t>(r)].data()); });
+}
 
-  auto groups =
-      ranks_by_value(transport.size(), [&](int r) { return std::string(texts[static_cast<std::size_t>(r)].data()); });
+[[noreturn]] void throw_all_errors(Transport& transport, const std::string& own_error) {
+  const std::string& parameter = transport.calls().parameter;
+  std::string own;
+  if (!own_error.empty() && !parameter.empty()) own.append("parameter ").append(parameter).append(": ");
+  auto groups = gather_texts(transport, own.append(own_error));
   groups.erase("");
   std::string message;
   for (const auto& [text, ranks] : groups) {
@@ -40,8 +49,9 @@ std::string exactly(Number number) {
 }
 
 const char* name_of_rows(Operation operation) {
-  if (operation == Operation::sparse_allreduce) return "dimension";
+  if (operation == Operation::sparse_allreduce || operation == Operation::dense_allreduce) return "dimension";
   if (operation == Operation::topk_allreduce) return "elements";
+  if (operation == Operation::make_synchronizer) return "bucket_bytes";
   const bool on_vectors =
       operation == Operation::allreduce || operation == Operation::broadcast || operation == Operation::reduce;
   return on_vectors ? "data.size()" : "rows";
@@ -50,6 +60,9 @@ const char* name_of_rows(Operation operation) {
 std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms& terms) {
   std::string machine;
   for (const double number : terms.machine) machine.append(machine.empty() ? "" : " ").append(exactly(number));
+  const bool makes_synchronizer = terms.operation == Operation::make_synchronizer;
+  const bool has_policy =
+      terms.operation == Operation::register_parameter || terms.operation == Operation::change_policy;
   const bool topk = terms.operation == Operation::topk_allreduce;
   return {
       {"the number of calls before this one", exactly(terms.call)},
@@ -63,31 +76,38 @@ std::vector<std::pair<const char*, std::string>> named_values(const CommonTerms&
       {"the hash of the state's global threshold and bounds", exactly(terms.state)},
       {"root", exactly(terms.root)},
       {"data type", std::string(name(terms.type))},
-      {"algorithm", terms.algorithm.data()},
+      {has_policy ? "policy" : "algorithm", terms.algorithm.data()},
       {"scale", exactly(terms.scale)},
-      {"accumulate", terms.accumulate ? "true" : "false"},
+      {makes_synchronizer ? "residual_holds_step" : "accumulate", terms.accumulate ? "true" : "false"},
       {"wire", std::string(name(terms.wire))},
       {"machine (latency, overhead, gap, gap per byte, flops, memory, hidden share, indexed addition, steps)", machine},
       {"the hash of the machine's winners", exactly(terms.winners)},
   };
 }
 
-[[noreturn]] void throw_disagreement(const std::vector<Header>& all) {
-  const auto ranks = static_cast<int>(all.size());
-  const std::size_t values = named_values(all[0].common).size();
-  std::string message;
-  for (std::size_t v = 0; v < values; ++v) {
-    const char* const what = named_values(all[0].common)[v].first;
-    const auto groups =
-        ranks_by_value(ranks, [&](int r) { return named_values(all[static_cast<std::size_t>(r)].common)[v].second; });
-    if (groups.size() == 1) continue;
-    message.append(message.empty() ? "the ranks disagree: " : "; ").append(what).append(" is ");
-    const char* separator = "";
-    for (const auto& [value, group] : groups) {
-      message.append(separator).append(value).append(" on ").append(list_ranks(group));
-      separator = ", ";
-    }
+void append_values(std::string& message, const char* what, const std::map<std::string, std::vector<int>>& groups) {
+  if (groups.size() == 1) return;
+  message.append(message.empty() ? "the ranks disagree: " : "; ").append(what).append(" is ");
+  const char* separator = "";
+  for (const auto& [value, group] : groups) {
+    message.append(separator).append(value.empty() ? "none" : value).append(" on ").append(list_ranks(group));
+    separator = ", ";
   }
+}
+
+[[noreturn]] void throw_disagreement(Transport& transport, const std::vector<Header>& all) {
+  std::string message;
+  if (std::any_of(all.begin(), all.end(),
+                  [&](const Header& header) { return header.common.parameter != all[0].common.parameter; }))
+    append_values(message, "the parameter", gather_texts(transport, transport.calls().parameter));
+  const bool same_operation = std::all_of(
+      all.begin(), all.end(), [&](const Header& header) { return header.common.operation == all[0].common.operation; });
+  constexpr std::size_t up_to_operation = 2;  // what comes after it has another meaning for each
+  const std::size_t values = same_operation ? named_values(all[0].common).size() : up_to_operation;
+  for (std::size_t v = 0; v < values; ++v)
+    append_values(message, named_values(all[0].common)[v].first, ranks_by_value(transport.size(), [&](int r) {
+                    return named_values(all[static_cast<std::size_t>(r)].common)[v].second;
+                  }));
   throw AgreedError(message);
 }
 
@@ -122,7 +142,7 @@ void exchange_headers(Transport& transport, const Header& own, const std::string
   if (std::any_of(all.begin(), all.end(), [](const Header& header) { return header.own.failed; }))
     throw_all_errors(transport, own_error);
   if (std::any_of(all.begin(), all.end(), [&](const Header& header) { return header.common != all[0].common; }))
-    throw_disagreement(all);
+    throw_disagreement(transport, all);
 }
 
 void agree_on_errors(Transport& transport, const std::string& own_error) {

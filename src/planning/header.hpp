@@ -23,11 +23,23 @@ enum class Operation : std::uint8_t {
   topk_allreduce,
   allreduce,
   broadcast,
-  reduce
+  reduce,
+  dense_allreduce,
+  make_synchronizer,
+  register_parameter,
+  change_policy,
+  end_step,
+  load_synchronizer
 };
 
 constexpr const char* name(Operation operation) {
   if (operation == Operation::sparse_allreduce) return "sparse allreduce";
+  if (operation == Operation::dense_allreduce) return "dense allreduce";
+  if (operation == Operation::make_synchronizer) return "making a synchronizer";
+  if (operation == Operation::register_parameter) return "registering a parameter";
+  if (operation == Operation::change_policy) return "changing a parameter's policy";
+  if (operation == Operation::end_step) return "the end of a synchronizer's step";
+  if (operation == Operation::load_synchronizer) return "loading a synchronizer's state";
   if (operation == Operation::topk_allreduce) return "top-k allreduce";
   if (operation == Operation::allreduce) return "allreduce";
   if (operation == Operation::broadcast) return "broadcast";
@@ -39,18 +51,19 @@ constexpr const char* name(Operation operation) {
 
 /// What all ranks must say alike.
 struct CommonTerms {
-  std::uint64_t call = 0;    ///< how many calls this communicator has seen
-  std::uint64_t object = 0;  ///< 0: dsop(); i: the OuterProduct that call number i made
+  std::uint64_t call = 0;       ///< how many calls this communicator has seen
+  std::uint64_t object = 0;     ///< 0: dsop(); i: the OuterProduct or Synchronizer that call number i made
+  std::uint64_t parameter = 0;  ///< a hash of CallState::parameter
   Operation operation = Operation::outer_product;
   DataType type = DataType::f32;
   bool accumulate = false;
   Wire wire = Wire::full;
   std::int32_t root = 0;
-  std::uint64_t rows = 0;     ///< of a sparse or top-k allreduce or a collective: the elements
+  std::uint64_t rows = 0;  ///< of an allreduce or a collective: the elements; of a new synchronizer: its bucket_bytes
   std::uint64_t columns = 0;  ///< of a top-k allreduce: k
   std::uint64_t first = 0;    ///< of a sparse allreduce: the region's first element
   std::uint64_t regions = 0;  ///< and into how many the vector is cut
-  std::uint64_t step = 0;     ///< of a top-k allreduce's state
+  std::uint64_t step = 0;     ///< of a top-k allreduce's or a loaded state
   std::uint64_t state = 0;    ///< a hash of what else the ranks' states must have in common
   double scale = 1;
   std::array<double, 8 + 2 * step_bytes.size()> machine{};

@@ -43,7 +43,7 @@ SparseSum<T> SparseExecutor<T>::run(Transport& transport, const SparseVectorView
   SparseSum<T> result;
   const bool planned = std::exchange(planned_, false);  // until all ranks have agreed
   agree_on_errors(transport, error_of([&] {
-                    plan(transport, options, planned);
+                    make_plan(transport, options, planned);
                     result = take_memory(given);
                   }));
   planned_ = true;
@@ -93,7 +93,7 @@ void SparseExecutor<T>::agree(Transport& transport, const SparseVectorView<T>& o
 
 // Every rank sees the same headers and has seen the same sums, so all make the same plan.
 template <class T>
-void SparseExecutor<T>::plan(const Transport& transport, const SparseAllreduceOptions& options, bool planned) {
+void SparseExecutor<T>::make_plan(const Transport& transport, const SparseAllreduceOptions& options, bool planned) {
   CommonTerms terms = headers_[0].common;
   if (terms.rows != planned_for_.rows) drawn_from_ = 0;
   terms.call = terms.first = terms.regions = 0;  // don't matter to a plan

@@ -25,7 +25,7 @@ class SparseExecutor {
  private:
   void agree(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options,
              std::size_t regions);
-  void plan(const Transport& transport, const SparseAllreduceOptions& options, bool planned);
+  void make_plan(const Transport& transport, const SparseAllreduceOptions& options, bool planned);
   bool serves(const SparseProblem& problem) const;
   void learn_overlap(const SparseVectorView<T>& sum);
   SparseSum<T> take_memory(const SparseVectorView<T>& own);

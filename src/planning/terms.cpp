@@ -1,6 +1,8 @@
 #include "planning/terms.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <string>
 #include <utility>
 
 #include "kernels/blas_info.hpp"
@@ -22,6 +24,8 @@ Header make_header(Transport& transport, std::uint64_t object, Operation operati
   Header header;
   header.common.call = transport.calls().calls++;
   header.common.object = object;
+  if (const std::string& parameter = transport.calls().parameter; !parameter.empty())
+    header.common.parameter = std::hash<std::string>()(parameter);
   header.common.operation = operation;
   header.common.accumulate = options.accumulate;
   header.common.scale = options.scale;
@@ -74,6 +78,7 @@ ProductMethod shared_method(const std::vector<Header>& headers) {
 bool same_terms(const std::vector<Header>& left, const std::vector<Header>& right) {
   return std::equal(left.begin(), left.end(), right.begin(), right.end(), [](Header l, const Header& r) {
     l.common.call = r.common.call;
+    l.common.scale = r.common.scale;
     return l == r;
   });
 }

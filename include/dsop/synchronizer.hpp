@@ -1,0 +1,121 @@
+// The gradients of all of a model's parameters, summed over ranks while backpropagation goes on.
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <dsop/dsop.hpp>
+
+namespace dsop {
+
+/// How a synchronizer works. Must be the same on all ranks.
+struct SynchronizerOptions {
+  /// Dense gradients of fewer bytes are copied into buckets of at most as many, and each bucket is summed at once; 0:
+  /// none is.
+  std::size_t bucket_bytes = std::size_t{1} << 20;
+  /// Where the learning rate stands when gradients are dropped for later. false: outside the residual, as in SparCML's
+  /// thesis; what finish() leaves are gradients. true: inside, as in Ok-Topk; what finish() leaves, of every parameter,
+  /// are gradients times the learning rate of the step in which they came.
+  bool residual_holds_step = false;
+  /// false: everything starts in finish().
+  bool overlap = true;
+  std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
+};
+
+/// One step of training. Must be the same on all ranks.
+struct Step {
+  double scale = 1;          ///< of the sum over ranks: 1 / (samples of all ranks) for a mean
+  double learning_rate = 1;  ///< plays a part only where SynchronizerOptions::residual_holds_step
+};
+
+/// What the last step did to a parameter.
+struct ParameterStep {
+  std::string algorithm = {};  ///< with its number; empty: nothing travelled, or it was not given
+  std::size_t chosen = 0;      ///< elements that this rank selected, under a policy that selects
+  std::size_t in_sum = 0;      ///< elements of the sum, where that is sparse or selected
+  std::size_t nans = 0;        ///< that a selecting policy saw in this rank's values
+  std::size_t infinities = 0;  ///< the same
+};
+
+/// Sums the gradients of a model's parameters over ranks. Each parameter is registered once, by name, with a policy:
+///
+///   dsop[:ALGORITHM]    exact. Given as factors: their outer products, as OuterProduct does; as a gradient: as dense;
+///                       as a sparse vector: as sparse
+///   dense[:ALGORITHM]   exact. An allreduce of the family "dense"; small ones are fused into buckets
+///   sparse[:ALGORITHM]  exact. An allreduce of the family "sparse", of what is not zero
+///   none                the gradient stays this rank's own, times the scale
+///
+/// Each step: begin(), give() each parameter as soon as backpropagation has it, last layer first, finish(). give()
+/// returns at once, and what it started goes on beside the program (see OuterProduct::start; over MPI without
+/// MPI_THREAD_MULTIPLE it runs in finish(), and describe() says so). Parameters may be left out of a step, but the
+/// order of what is given must be the same on all ranks: a bucket is filled in that order. All ranks get the same bits
+/// (but for `none`).
+///
+/// Errors: what is wrong on some rank, or differs between ranks, in a step comes out of finish(), on every rank with
+/// the same text, as an ArgumentError; the step's gradients then hold anything, and the next step may begin. All other
+/// calls but save(), describe(), residual() and last_step() communicate, so all ranks must make them in the same order,
+/// between steps; they throw on every rank too. Move-only (a moved-from one can only be assigned to or destroyed); the
+/// communicator must outlive it. Its end waits for what it has started.
+template <class T>
+class Synchronizer {
+ public:
+  explicit Synchronizer(Communicator communicator, SynchronizerOptions options = {});
+  Synchronizer(Synchronizer&&) noexcept;
+  Synchronizer& operator=(Synchronizer&&) noexcept;
+  ~Synchronizer();
+
+  /// Registers a parameter whose gradient is rows x columns (a vector has one row), and plans for it. max_pairs is a
+  /// promise for factors, 0: none will be given. Densities serve a plan of outer products.
+  void add(const std::string& name, const Shape& shape, const std::string& policy);
+
+  /// Changes a parameter's policy. What it has dropped so far is added to its next gradient, so that nothing is lost:
+  /// at once where the new policy is exact (a step given as factors is then summed as a gradient), bit by bit where it
+  /// selects. Under `none` it waits.
+  void set_policy(const std::string& name, const std::string& policy);
+
+  /// Begins a step. Never waits.
+  void begin(const Step& step = {});
+
+  /// Hands over a parameter, once a step at most. After finish() `gradient` holds scale times the sum over all ranks:
+  /// of a^T b for factors, of what stands in `gradient` without, or of the sparse (or dense) vector `own`, whose
+  /// indices count the gradient's elements row by row. Factors, `own` and `gradient` must stay, and the gradient be
+  /// left alone, until finish(). Never waits.
+  void give(const std::string& name, const Factors<T>& factors, MatrixView<T> gradient);
+  void give(const std::string& name, const SparseFactors<T>& factors, MatrixView<T> gradient);
+  void give(const std::string& name, MatrixView<T> gradient);
+  void give(const std::string& name, const SparseVectorView<T>& own, MatrixView<T> gradient);
+
+  /// Starts what is left, and returns when all gradients are complete. Costs an exchange of fixed-size headers beside
+  /// those of the calls.
+  void finish();
+
+  /// A table: each parameter's policy, algorithm, bytes that the busiest rank sends a step and predicted time, buckets
+  /// with what they hold, and the totals. Buckets are those of the last step; before any, of parameters given in the
+  /// reverse order of registration. Between steps; the same on all ranks.
+  std::string describe() const;
+
+  /// What this rank has dropped of a parameter so far, by rows; empty under policies that drop nothing. Between steps,
+  /// valid until the next call. Denormal numbers are kept: to flush them would lose some of the gradients' sum.
+  std::span<const T> residual(const std::string& name) const;
+  ParameterStep last_step(const std::string& name) const;
+
+  /// Writes this rank's residuals and the algorithms' states, by parameter name, between steps: binary, with a version
+  /// and a checksum. Throws Error if the stream fails.
+  void save(std::ostream& out) const;
+
+  /// Takes back what save() wrote on the same rank of as many ranks, with the same parameters registered: a run then
+  /// goes on as if it had not been interrupted, bit by bit. Where a parameter has another policy now, its residual is
+  /// taken over as by set_policy(). Throws ArgumentError on every rank, and changes nothing on any, if on one the data
+  /// is cut off, damaged, of another kind, version, type, rank or model, or if the ranks' are of different steps.
+  void load(std::istream& in);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dsop

@@ -1,0 +1,64 @@
+#include "synchronizer/bucket.hpp"
+
+#include "kernels/copy.hpp"
+#include "planning/error_of.hpp"
+#include "synchronizer/agree.hpp"
+
+namespace dsop::synchronizer {
+
+template <class T>
+void Bucket<T>::open(const std::string& algorithm) {
+  algorithm_ = algorithm;
+  parts_.clear();
+  names_.clear();
+  elements_ = 0;
+}
+
+template <class T>
+void Bucket<T>::add(Parameter<T>& parameter) {
+  names_.append(parts_.empty() ? "" : ", ").append(parameter.name);
+  parts_.push_back(&parameter);
+  elements_ += parameter.elements();
+}
+
+// A gradient that is alone and has no gaps is summed where it stands.
+template <class T>
+std::span<T> Bucket<T>::take_memory() {
+  for (Parameter<T>* const part : parts_) part->reserve();
+  const MatrixView<T>& first = parts_[0]->given.gradient;
+  if (parts_.size() == 1 && first.contiguous()) return {first.data, elements_};
+  if (elements_ * sizeof(T) > memory_.bytes()) memory_.resize(elements_ * sizeof(T));
+  return memory_.elements().first(elements_);
+}
+
+template <class T>
+void Bucket<T>::run(Transport& transport, const Options& options) {
+  const OnBehalf on_behalf(transport, names_);
+  const WithinCall within_call(transport, Operation::dense_allreduce, elements_, 1, data_type<T>);
+  Options terms = options;
+  terms.algorithm = algorithm_;
+  std::span<T> data;
+  executor_.agree(transport, elements_, terms, error_of([&] { data = take_memory(); }));
+
+  const auto for_each_part = [&](auto body) {
+    std::span<T> rest = data;
+    for (Parameter<T>* const part : parts_) {
+      body(*part, MatrixView<T>(rest.data(), part->shape.rows, part->shape.columns));
+      rest = rest.subspan(part->elements());
+    }
+  };
+  for_each_part([&](Parameter<T>& part, MatrixView<T> place) {
+    part.make_gradient(static_cast<T>(options.scale), place);
+    part.clear_residual();
+  });
+  executor_.sum(transport, data);
+  for_each_part([&](Parameter<T>& part, MatrixView<T> place) {
+    if (place.data != part.given.gradient.data) kernels::copy<T>(place, part.given.gradient);
+    part.last_step = {.algorithm = executor_.plan().algorithm_text()};
+  });
+}
+
+template class Bucket<float>;
+template class Bucket<double>;
+
+}  // namespace dsop::synchronizer

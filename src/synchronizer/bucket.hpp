@@ -1,0 +1,33 @@
+// Dense gradients that are summed as one vector.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "planning/dense_executor.hpp"
+#include "synchronizer/parameter.hpp"
+
+namespace dsop::synchronizer {
+
+/// Reused from step to step; keeps its memory and plan.
+template <class T>
+class Bucket {
+ public:
+  void open(const std::string& algorithm);
+  void add(Parameter<T>& parameter);
+  /// Sums what is in it and leaves the sums in the gradients. Of the options, scale and machine play a part.
+  void run(Transport& transport, const Options& options);
+
+ private:
+  std::span<T> take_memory();
+
+  std::string algorithm_;
+  std::vector<Parameter<T>*> parts_;
+  std::string names_;
+  std::size_t elements_ = 0;
+  Workspace<T> memory_;
+  DenseExecutor<T> executor_;
+};
+
+}  // namespace dsop::synchronizer

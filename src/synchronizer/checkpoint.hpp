@@ -1,0 +1,91 @@
+// A state in binary, in the byte order of the machine, with a hash of all of it at its end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <ostream>
+#include <span>
+#include <string>
+
+#include "planning/refuse.hpp"
+
+namespace dsop::synchronizer {
+
+/// FNV-1a.
+class Hash {
+ public:
+  void take_in(std::span<const std::byte> bytes) {
+    for (const std::byte byte : bytes) value_ = (value_ ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3;
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325;
+};
+
+/// Numbers, arrays of them, and texts; what is wrong with the stream is left there.
+class Writer {
+ public:
+  explicit Writer(std::ostream& out) : out_(out) {}
+
+  template <class Number>
+  void numbers(std::span<const Number> values) {
+    const auto bytes = std::as_bytes(values);
+    hash_.take_in(bytes);
+    out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  template <class Number>
+  void number(Number value) {
+    numbers(std::span<const Number>(&value, 1));
+  }
+  void text(const std::string& value) {
+    number<std::uint64_t>(value.size());
+    numbers(std::span<const char>(value));
+  }
+  void hash() { number(hash_.value()); }
+
+ private:
+  std::ostream& out_;
+  Hash hash_;
+};
+
+/// Reads what Writer wrote. Throws ArgumentError naming `what` where the data end, or can't be.
+class Reader {
+ public:
+  explicit Reader(std::istream& in) : in_(in) {}
+
+  template <class Number>
+  void numbers(const std::string& what, std::span<Number> values) {
+    const auto bytes = std::as_writable_bytes(values);
+    in_.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    if (static_cast<std::size_t>(in_.gcount()) != bytes.size())
+      throw ArgumentError("the saved state is cut off within " + what);
+    hash_.take_in(bytes);
+  }
+  template <class Number>
+  Number number(const std::string& what) {
+    Number value{};
+    numbers(what, std::span<Number>(&value, 1));
+    return value;
+  }
+  std::string text(const std::string& what) {
+    constexpr std::uint64_t most = 1 << 20;
+    const auto size = number<std::uint64_t>(what);
+    if (size > most) refuse("the length of " + what + " in the saved state", size, "at most " + std::to_string(most));
+    std::string value(size, ' ');
+    numbers(what, std::span<char>(value));
+    return value;
+  }
+  void check_hash() {
+    const std::uint64_t computed = hash_.value();
+    if (number<std::uint64_t>("the hash at its end") != computed)
+      throw ArgumentError("the saved state is damaged: the hash at its end is another");
+  }
+
+ private:
+  std::istream& in_;
+  Hash hash_;
+};
+
+}  // namespace dsop::synchronizer

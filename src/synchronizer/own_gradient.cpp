@@ -1,0 +1,100 @@
+#include "synchronizer/own_gradient.hpp"
+
+#include <algorithm>
+
+#include "kernels/outer_product.hpp"
+#include "kernels/sparse_product.hpp"
+#include "sparse/factor.hpp"
+#include "sparse/room.hpp"
+
+namespace dsop::synchronizer {
+namespace {
+
+template <class T>
+bool both_dense(const SparseFactors<T>& factors) {
+  return std::holds_alternative<MatrixView<const T>>(factors.a) &&
+         std::holds_alternative<MatrixView<const T>>(factors.b);
+}
+
+template <class T>
+std::size_t stored(const FactorView<T>& factor) {
+  if (const auto* const sparse = std::get_if<SparseMatrixView<T>>(&factor)) return sparse->count();
+  return sparse::rows_of(factor) * sparse::columns_of(factor);
+}
+
+template <class T>
+void fill_zeros(MatrixView<T> to) {
+  for (std::size_t i = 0; i < to.rows; ++i) std::fill_n(to.row(i), to.columns, T{0});
+}
+
+template <class T>
+void add_vector(const SparseVectorView<T>& own, T factor, MatrixView<T> to) {
+  if (own.dense()) {
+    for (std::size_t i = 0; i < to.rows; ++i)
+      for (std::size_t j = 0; j < to.columns; ++j) to.row(i)[j] += factor * own.values[i * to.columns + j];
+    return;
+  }
+  for (std::size_t e = 0; e < own.indices.size(); ++e)
+    to.row(own.indices[e] / to.columns)[own.indices[e] % to.columns] += factor * own.values[e];
+}
+
+template <class T>
+void add_scaled(MatrixView<const T> from, T factor, bool accumulate, MatrixView<T> to) {
+  if (factor == T{1} && !accumulate && from.data == to.data) return;
+  for (std::size_t i = 0; i < to.rows; ++i) {
+    const T* const source = from.row(i);
+    T* const target = to.row(i);
+    if (accumulate)
+      for (std::size_t j = 0; j < to.columns; ++j) target[j] += factor * source[j];
+    else
+      for (std::size_t j = 0; j < to.columns; ++j) target[j] = factor * source[j];
+  }
+}
+
+}  // namespace
+
+template <class T>
+void OwnGradient<T>::reserve(const Given<T>& given) {
+  const auto* const factors = std::get_if<SparseFactors<T>>(&given.own);
+  if (factors == nullptr) return;
+  const std::size_t k = sparse::rows_of(factors->a);
+  if (both_dense(*factors)) return kernels::reserve_product<T>(k);
+  using sparse::Room;
+  const std::size_t bytes =
+      2 * Room::bytes<sparse::Stream<T>>(k) +
+      Room::bytes<std::byte>(kernels::sparse_product_bytes<T>(given.gradient.rows, stored<T>(factors->a)));
+  if (bytes > memory_.bytes()) memory_.resize(bytes);
+}
+
+template <class T>
+void OwnGradient<T>::make_product(const SparseFactors<T>& factors, T factor, bool accumulate, MatrixView<T> to) {
+  if (both_dense(factors))
+    return kernels::product<T>(std::get<MatrixView<const T>>(factors.a), std::get<MatrixView<const T>>(factors.b), to,
+                               factor, accumulate);
+  sparse::Room room(memory_.elements());
+  const std::size_t k = sparse::rows_of(factors.a);
+  const auto a = room.take<sparse::Stream<T>>(k);
+  const auto b = room.take<sparse::Stream<T>>(k);
+  for (std::size_t p = 0; p < k; ++p) {
+    a[p] = sparse::row(factors.a, p);
+    b[p] = sparse::row(factors.b, p);
+  }
+  kernels::sparse_product<T>({a, b}, 0, to, factor, accumulate, room.rest());
+}
+
+template <class T>
+void OwnGradient<T>::make(const Given<T>& given, T factor, bool accumulate, MatrixView<T> to) {
+  if (to.rows == 0 || to.columns == 0) return;
+  if (const auto* const factors = std::get_if<SparseFactors<T>>(&given.own))
+    return make_product(*factors, factor, accumulate, to);
+  if (const auto* const own = std::get_if<SparseVectorView<T>>(&given.own)) {
+    if (!accumulate) fill_zeros(to);
+    return add_vector(*own, factor, to);
+  }
+  add_scaled<T>(given.gradient, factor, accumulate, to);
+}
+
+template class OwnGradient<float>;
+template class OwnGradient<double>;
+
+}  // namespace dsop::synchronizer

@@ -1,0 +1,38 @@
+// What backpropagation hands over for a parameter, and this rank's own gradient made of it.
+#pragma once
+
+#include <variant>
+
+#include <dsop/sparse.hpp>
+#include <dsop/views.hpp>
+
+#include "planning/workspace.hpp"
+
+namespace dsop::synchronizer {
+
+template <class T>
+struct Given {
+  /// monostate: what stands in the gradient.
+  std::variant<std::monostate, SparseFactors<T>, SparseVectorView<T>> own = {};
+  MatrixView<T> gradient = {};
+
+  bool factors() const { return std::holds_alternative<SparseFactors<T>>(own); }
+  bool vector() const { return std::holds_alternative<SparseVectorView<T>>(own); }
+};
+
+/// Makes gradients, and keeps the memory that it needs for that.
+template <class T>
+class OwnGradient {
+ public:
+  /// Takes all memory that make() will need for what is given. Throws std::bad_alloc.
+  void reserve(const Given<T>& given);
+  /// to = factor times the gradient (+ to, if `accumulate`). `to` may be the gradient itself, unless accumulating.
+  void make(const Given<T>& given, T factor, bool accumulate, MatrixView<T> to);
+
+ private:
+  void make_product(const SparseFactors<T>& factors, T factor, bool accumulate, MatrixView<T> to);
+
+  Workspace<std::byte> memory_;  // of sparse factors: their rows as streams, and what their product needs
+};
+
+}  // namespace dsop::synchronizer

@@ -1,0 +1,62 @@
+// Which dense gradients share a bucket: a function of the order in which they come, their sizes and algorithms.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dsop::synchronizer {
+
+class Packing {
+ public:
+  struct Place {
+    std::size_t bucket;                 ///< from 0, each used once
+    bool is_first;                      ///< in its bucket
+    bool is_alone;                      ///< too large for company: the bucket is complete
+    std::optional<std::size_t> closed;  ///< the bucket that this one had no room in: complete
+  };
+
+  explicit Packing(std::size_t bucket_bytes) : bucket_bytes_(bucket_bytes) {}
+
+  Place place(std::size_t bytes, const std::string& algorithm) {
+    if (bytes >= bucket_bytes_) return {buckets_++, true, true, {}};
+    const auto same = [&](const Open& open) { return open.algorithm == algorithm; };
+    const auto open = std::find_if(open_.begin(), open_.end(), same);
+    if (open == open_.end()) {
+      open_.push_back({buckets_, bytes, algorithm});
+      return {buckets_++, true, false, {}};
+    }
+    if (open->bytes + bytes <= bucket_bytes_) {
+      open->bytes += bytes;
+      return {open->bucket, false, false, {}};
+    }
+    const std::size_t closed = open->bucket;
+    open->bucket = buckets_;
+    open->bytes = bytes;
+    return {buckets_++, true, false, closed};
+  }
+
+  /// Those that are not complete, in the order of their first gradients' algorithms; complete from now on.
+  std::vector<std::size_t> close_all() {
+    std::vector<std::size_t> buckets;
+    for (const Open& open : open_) buckets.push_back(open.bucket);
+    open_.clear();
+    buckets_ = 0;
+    return buckets;
+  }
+
+ private:
+  struct Open {
+    std::size_t bucket;
+    std::size_t bytes;
+    std::string algorithm;
+  };
+
+  std::size_t bucket_bytes_;
+  std::size_t buckets_ = 0;  // so far
+  std::vector<Open> open_;   // one for each algorithm
+};
+
+}  // namespace dsop::synchronizer

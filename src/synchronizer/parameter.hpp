@@ -1,0 +1,79 @@
+// One parameter: what is known of it, and how its gradient is summed where it goes alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <dsop/synchronizer.hpp>
+
+#include "planning/executor.hpp"
+#include "planning/sparse_executor.hpp"
+#include "planning/topk_executor.hpp"
+#include "selection/memory.hpp"
+#include "synchronizer/own_gradient.hpp"
+#include "synchronizer/policy.hpp"
+
+namespace dsop::synchronizer {
+
+/// How a gradient is summed, by the policy and by what was given.
+enum class Route { outer_product, dense, sparse, top_k, none };
+
+template <class T>
+class Parameter {
+ public:
+  Parameter(std::string name_, const Shape& shape_) : name(std::move(name_)), shape(shape_) {
+    if (shape.max_pairs > 0) given.own = SparseFactors<T>(Factors<T>{});
+  }
+
+  std::size_t elements() const { return shape.rows * shape.columns; }
+  Route route() const;
+  std::string dense_algorithm() const { return policy.kind == Kind::dense ? policy.algorithm : "auto"; }
+
+  /// to = factor times what was given, and what was left behind so far. Needs no memory beyond reserve().
+  void make_gradient(T factor, MatrixView<T> to);
+  /// Takes what make_gradient() needs. Throws std::bad_alloc.
+  void reserve() { own_gradient_.reserve(given); }
+  /// What was left behind has been summed.
+  void clear_residual() { residual = {}; }
+
+  // Of the options, scale and machine play a part.
+  void sum_outer_product(Transport& transport, const Options& options);
+  void sum_sparse(Transport& transport, const Options& options);
+  void sum_selected(Transport& transport, const Options& options);
+  void keep_own(Transport& transport, const Options& options);
+
+  /// What a policy that selects works with, from `state` on.
+  std::unique_ptr<TopKExecutor<T>> make_selecting(const Policy& of, TopKState state,
+                                                  const std::optional<Machine>& machine) const;
+  /// Plans for outer products, which communicates.
+  void prepare_outer_product(Transport& transport, const Options& options);
+
+  const Plan& outer_product_plan() const { return outer_product_.plan(); }
+  const SparsePlan& sparse_plan() const { return sparse_.plan(); }
+
+  std::string name;
+  Shape shape;
+  Policy policy = {};
+  Given<T> given = {};           ///< in the last step in which it was; before any, of the form that is expected
+  bool is_given = false;         ///< in this step
+  std::vector<T> residual = {};  ///< what was left behind: as many elements as the gradient has, or none
+  std::unique_ptr<TopKExecutor<T>> selecting = {};  ///< under a policy that selects, and with a residual
+  ParameterStep last_step = {};
+
+ private:
+  SparseVectorView<T> sparse_values(T factor);
+
+  OwnGradient<T> own_gradient_;
+  Executor<T> outer_product_;
+  SparseExecutor<T> sparse_;
+  selection::Kept<T> whole_;  // of a gradient with gaps, without
+  selection::Kept<T> values_;
+  selection::Kept<std::uint32_t> indices_;
+};
+
+}  // namespace dsop::synchronizer

@@ -1,0 +1,130 @@
+// Parameters and their policies.
+#include <algorithm>
+
+#include "planning/arguments.hpp"
+#include "planning/error_of.hpp"
+#include "planning/refuse.hpp"
+#include "synchronizer/agree.hpp"
+#include "synchronizer/state.hpp"
+
+namespace dsop {
+
+using synchronizer::Kind;
+using synchronizer::OnBehalf;
+using synchronizer::Policy;
+
+template <class T>
+Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& options_)
+    : transport(transport_), options(options_), packing_(options_.bucket_bytes), calls_(transport_, options_.overlap) {
+  transport.calls().queue->wait_for_all();
+  object = transport.calls().calls + 1;
+  terms_.machine = options.machine;
+  Header own;
+  own.common.rows = options.bucket_bytes;
+  own.common.accumulate = options.residual_holds_step;
+  agree(Operation::make_synchronizer, "", own, error_of([&] {
+          if (options.machine) check_machine(*options.machine);
+        }));
+  for (const Header& header : headers_) runs_at_finish |= !header.own.allows_progress_thread;
+}
+
+// Of `own`, what is special to the operation is there: shape, policy and so on. An error within a step ends it: the
+// other ranks have heard it in place of the step's next call.
+template <class T>
+void Synchronizer<T>::State::agree(Operation operation, const std::string& subject, const Header& own,
+                                   const std::string& error) {
+  const OnBehalf on_behalf(transport, subject);
+  const WithinCall within_call(transport, operation, own.common.rows, own.common.columns, data_type<T>);
+  Options terms = terms_;
+  terms.algorithm = own.common.algorithm.data();
+  terms.accumulate = own.common.accumulate;
+  if (operation != Operation::end_step) terms.scale = 1;
+  Header header = make_header(transport, object, operation, terms);
+  header.common.type = data_type<T>;
+  header.common.rows = own.common.rows;
+  header.common.columns = own.common.columns;
+  header.common.step = own.common.step;
+  header.own.pairs = own.own.pairs;
+  try {
+    exchange_headers(transport, header, error, headers_);
+  } catch (...) {
+    if (has_begun_) calls_.fail(std::current_exception());
+    throw;
+  }
+}
+
+template <class T>
+void Synchronizer<T>::State::add(const std::string& name, const Shape& shape, const std::string& text) {
+  transport.calls().queue->wait_for_all();
+  Policy policy;
+  const std::string error = error_of([&] {
+    check_between_steps("add()");
+    if (name.empty()) refuse("name", "empty", "a name");
+    if (by_name_.contains(name)) refuse("name", name, "one that add() has not registered before");
+    check_shape<T>(shape, terms_);
+    policy = synchronizer::parse_policy(text);
+  });
+  Header own;
+  own.common.rows = shape.rows;
+  own.common.columns = shape.columns;
+  own.own.pairs = shape.max_pairs;
+  text.copy(own.common.algorithm.data(), own.common.algorithm.size() - 1);
+  agree(Operation::register_parameter, name, own, error);
+
+  auto parameter = std::make_unique<Parameter>(name, shape);
+  take_policy(*parameter, policy);
+  by_name_[name] = parameter.get();
+  parameters.push_back(std::move(parameter));
+}
+
+template <class T>
+void Synchronizer<T>::State::set_policy(const std::string& name, const std::string& text) {
+  transport.calls().queue->wait_for_all();
+  Policy policy;
+  Header own;
+  text.copy(own.common.algorithm.data(), own.common.algorithm.size() - 1);
+  const std::string error = error_of([&] {
+    check_between_steps("set_policy()");
+    const Shape& shape = find(name).shape;
+    own.common.rows = shape.rows;
+    own.common.columns = shape.columns;
+    own.own.pairs = shape.max_pairs;
+    policy = synchronizer::parse_policy(text);
+  });
+  agree(Operation::change_policy, name, own, error);
+  take_policy(find(name), policy);
+}
+
+// If it fails, it does on all ranks, and leaves the parameter as it was.
+template <class T>
+void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& policy) {
+  const OnBehalf on_behalf(transport, parameter.name);
+  const bool some_rank_gives_factors =
+      std::any_of(headers_.begin(), headers_.end(), [](const Header& header) { return header.own.pairs > 0; });
+  Options terms = terms_;
+  terms.algorithm = policy.algorithm;
+  if (policy.kind == Kind::outer_product && some_rank_gives_factors) parameter.prepare_outer_product(transport, terms);
+  std::unique_ptr<TopKExecutor<T>> selecting;
+  agree_on_errors(transport, error_of([&] {
+                    if (policy.kind == Kind::dense)
+                      make_dense_plan(
+                          {parameter.elements(), transport.size(), data_type<T>, transport.has_native_collectives()},
+                          terms.machine.value_or(transport.default_machine()), terms.algorithm);
+                    if (!policy.selects()) return;
+                    selecting = parameter.make_selecting(policy, {}, terms.machine);
+                    parameter.residual.resize(parameter.elements());
+                  }));
+  parameter.selecting = std::move(selecting);
+  parameter.policy = policy;
+}
+
+template Synchronizer<float>::State::State(Transport&, const SynchronizerOptions&);
+template Synchronizer<double>::State::State(Transport&, const SynchronizerOptions&);
+template void Synchronizer<float>::State::agree(Operation, const std::string&, const Header&, const std::string&);
+template void Synchronizer<double>::State::agree(Operation, const std::string&, const Header&, const std::string&);
+template void Synchronizer<float>::State::add(const std::string&, const Shape&, const std::string&);
+template void Synchronizer<double>::State::add(const std::string&, const Shape&, const std::string&);
+template void Synchronizer<float>::State::set_policy(const std::string&, const std::string&);
+template void Synchronizer<double>::State::set_policy(const std::string&, const std::string&);
+
+}  // namespace dsop

@@ -1,0 +1,130 @@
+// What a synchronizer keeps from step to step, to a stream and back:
+//
+//   "dsop synchronizer", version, bytes of an element, rank, ranks, steps, number of parameters;
+//   of each parameter: name, rows, columns, policy, elements of the residual, the residual, the algorithm's state
+//   a hash of all that
+#include <map>
+
+#include "planning/error_of.hpp"
+#include "planning/refuse.hpp"
+#include "synchronizer/checkpoint.hpp"
+#include "synchronizer/state.hpp"
+
+namespace dsop {
+namespace {
+
+using synchronizer::Reader;
+using synchronizer::Writer;
+
+constexpr std::string_view kind = "dsop synchronizer";
+constexpr std::uint32_t version = 1;
+
+template <class Number>
+void expect(Reader& reader, const std::string& what, Number expected) {
+  const auto found = reader.number<Number>(what);
+  if (found != expected) refuse(what + " in the saved state", found, expected);
+}
+
+template <class T>
+void read_heading(Reader& reader, const Transport& transport) {
+  std::string found(kind.size(), ' ');
+  reader.numbers("its heading", std::span<char>(found));
+  if (found != kind) throw ArgumentError("the data are no saved state of a synchronizer");
+  expect<std::uint32_t>(reader, "the version", version);
+  expect<std::uint32_t>(reader, "the number of bytes of an element", sizeof(T));
+  expect<std::int32_t>(reader, "the number of ranks", transport.size());
+  expect<std::int32_t>(reader, "the rank", transport.rank());
+}
+
+template <class T>
+struct Loaded {
+  std::vector<T> residual = {};
+  std::unique_ptr<TopKExecutor<T>> selecting = {};
+};
+
+template <class T>
+Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& parameter,
+                         const std::optional<Machine>& machine) {
+  const std::string of = " of parameter " + parameter.name;
+  expect<std::uint64_t>(reader, "the number of rows" + of, parameter.shape.rows);
+  expect<std::uint64_t>(reader, "the number of columns" + of, parameter.shape.columns);
+  Loaded<T> loaded;
+  const std::string policy = reader.text("the policy" + of);
+  const auto elements = reader.number<std::uint64_t>("the residual" + of);
+  if (elements != 0 && elements != parameter.elements())
+    refuse("the size of the residual" + of + " in the saved state", elements, parameter.elements());
+  loaded.residual.resize(elements);
+  reader.numbers("the residual" + of, std::span<T>(loaded.residual));
+  const std::string state = reader.text("the algorithm's state" + of);
+  if (!parameter.policy.selects()) return loaded;
+  loaded.residual.resize(parameter.elements());
+  const bool goes_on = policy == parameter.policy.text;
+  loaded.selecting =
+      parameter.make_selecting(parameter.policy, goes_on ? TopKState::from_text(state) : TopKState{}, machine);
+  return loaded;
+}
+
+}  // namespace
+
+template <class T>
+void Synchronizer<T>::State::save(std::ostream& out) const {
+  Writer writer(out);
+  writer.numbers(std::span<const char>(kind));
+  writer.number(version);
+  writer.number(static_cast<std::uint32_t>(sizeof(T)));
+  writer.number(static_cast<std::int32_t>(transport.size()));
+  writer.number(static_cast<std::int32_t>(transport.rank()));
+  writer.number(steps);
+  writer.number<std::uint64_t>(parameters.size());
+  for (const auto& parameter : parameters) {
+    writer.text(parameter->name);
+    writer.number<std::uint64_t>(parameter->shape.rows);
+    writer.number<std::uint64_t>(parameter->shape.columns);
+    writer.text(parameter->policy.text);
+    writer.number<std::uint64_t>(parameter->residual.size());
+    writer.numbers(std::span<const T>(parameter->residual));
+    writer.text(parameter->selecting ? parameter->selecting->state().text() : "");
+  }
+  writer.hash();
+  out.flush();
+  if (!out) throw Error("a synchronizer's state could not be written");
+}
+
+// Everything is read and checked before the ranks agree, and nothing is taken over before that.
+template <class T>
+void Synchronizer<T>::State::load(std::istream& in) {
+  transport.calls().queue->wait_for_all();
+  std::map<Parameter*, Loaded<T>> loaded;
+  std::uint64_t saved_steps = 0;
+  const std::string error = error_of([&] {
+    check_between_steps("load()");
+    Reader reader(in);
+    read_heading<T>(reader, transport);
+    saved_steps = reader.number<std::uint64_t>("the number of steps");
+    expect<std::uint64_t>(reader, "the number of parameters", parameters.size());
+    while (loaded.size() < parameters.size()) {
+      const std::string name = reader.text("the name of a parameter");
+      const auto found = by_name_.find(name);
+      if (found == by_name_.end() || loaded.contains(found->second))
+        refuse("a parameter in the saved state", name, "each of " + names() + " once");
+      loaded[found->second] = read_parameter(reader, *found->second, options.machine);
+    }
+    reader.check_hash();
+  });
+  Header own;
+  own.common.step = saved_steps;
+  agree(Operation::load_synchronizer, "", own, error);
+
+  for (auto& [parameter, state] : loaded) {
+    parameter->residual = std::move(state.residual);
+    parameter->selecting = std::move(state.selecting);
+  }
+  steps = saved_steps;
+}
+
+template void Synchronizer<float>::State::save(std::ostream&) const;
+template void Synchronizer<double>::State::save(std::ostream&) const;
+template void Synchronizer<float>::State::load(std::istream&);
+template void Synchronizer<double>::State::load(std::istream&);
+
+}  // namespace dsop

@@ -1,0 +1,79 @@
+// A synchronizer's parameters, and the step that is under way.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "planning/refuse.hpp"
+#include "synchronizer/bucket.hpp"
+#include "synchronizer/packing.hpp"
+#include "synchronizer/step_calls.hpp"
+
+namespace dsop {
+
+template <class T>
+struct Synchronizer<T>::State {
+  using Parameter = synchronizer::Parameter<T>;
+  using Given = synchronizer::Given<T>;
+
+  State(Transport& transport_, const SynchronizerOptions& options_);
+
+  void add(const std::string& name, const Shape& shape, const std::string& policy);
+  void set_policy(const std::string& name, const std::string& policy);
+
+  void begin(const Step& step);
+  void give(const std::string& name, Given given);
+  void finish();
+
+  std::string describe() const;
+  void save(std::ostream& out) const;
+  void load(std::istream& in);
+
+  std::string names() const {
+    std::string names;
+    for (const auto& parameter : parameters) names.append(names.empty() ? "" : ", ").append(parameter->name);
+    return names;
+  }
+  /// Throws ArgumentError if there is none.
+  Parameter& find(const std::string& name) const {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end())
+      refuse("name", name, parameters.empty() ? "one that add() has registered; there is none" : "one of " + names());
+    return *found->second;
+  }
+  /// Throws ArgumentError naming `call` within a step.
+  void check_between_steps(const std::string& call) const {
+    if (has_begun_) throw ArgumentError(call + " stands within a step, expected before begin() or after finish()");
+  }
+
+  Transport& transport;
+  SynchronizerOptions options;
+  std::uint64_t object = 0;                                 ///< of the headers
+  bool runs_at_finish = false;                              ///< some rank's transport allows no thread
+  std::vector<std::unique_ptr<Parameter>> parameters = {};  ///< in the order of their registration
+  std::vector<Parameter*> order = {};                       ///< as they were given in this step, or the last
+  std::uint64_t steps = 0;                                  ///< that have ended well
+
+ private:
+  void agree(Operation operation, const std::string& subject, const Header& own, const std::string& error);
+  void take_policy(Parameter& parameter, const synchronizer::Policy& policy);
+  void check_given(const Parameter& parameter, const Given& given) const;
+  void fail(const std::string& subject, const std::string& error);
+  void start(Parameter& parameter);
+  void start_dense(Parameter& parameter);
+  void start_bucket(std::size_t b);
+  void end_step();
+
+  std::map<std::string, Parameter*> by_name_;
+  bool has_begun_ = false;
+  Options terms_;  // of this step's calls: its factor and the machine
+  synchronizer::Packing packing_;
+  std::vector<std::unique_ptr<synchronizer::Bucket<T>>> buckets_;
+  std::vector<Header> headers_;
+  synchronizer::StepCalls calls_;  // last: its end waits for what uses the rest
+};
+
+}  // namespace dsop

@@ -1,0 +1,133 @@
+// One step, from begin() to finish().
+#include <cmath>
+
+#include "planning/arguments.hpp"
+#include "planning/error_of.hpp"
+#include "planning/refuse.hpp"
+#include "planning/sparse_arguments.hpp"
+#include "synchronizer/agree.hpp"
+#include "synchronizer/state.hpp"
+
+namespace dsop {
+
+using synchronizer::Route;
+
+template <class T>
+void Synchronizer<T>::State::begin(const Step& step) {
+  const std::string error = error_of([&] {
+    check_between_steps("begin()");
+    for (const auto& [name, value] : {std::pair("scale", step.scale), std::pair("learning_rate", step.learning_rate)})
+      if (!std::isfinite(static_cast<T>(value)))
+        refuse(name, value, "a finite number in " + std::string(dsop::name(data_type<T>)));
+  });
+  if (!has_begun_) {
+    has_begun_ = true;
+    order.clear();
+    for (const auto& parameter : parameters) {
+      parameter->is_given = false;
+      parameter->last_step = {};
+    }
+    terms_.scale = step.scale * (options.residual_holds_step ? step.learning_rate : 1);
+  }
+  if (!error.empty()) fail("", error);
+}
+
+// In place of a call, so that the other ranks hear it in their next one.
+template <class T>
+void Synchronizer<T>::State::fail(const std::string& subject, const std::string& error) {
+  calls_.start([this, subject, error] {
+    const synchronizer::OnBehalf on_behalf(transport, subject);
+    synchronizer::fail_on_all<T>(transport, error);
+  });
+}
+
+template <class T>
+void Synchronizer<T>::State::check_given(const Parameter& parameter, const Given& given) const {
+  if (!has_begun_) throw ArgumentError("give() stands outside a step, expected after begin()");
+  if (parameter.is_given) throw ArgumentError("it is given twice in one step, expected once at most");
+  const auto* const factors = std::get_if<SparseFactors<T>>(&given.own);
+  check_arguments<T>(factors != nullptr ? *factors : SparseFactors<T>(Factors<T>{}), given.gradient, {},
+                     &parameter.shape);
+  const auto* const own = std::get_if<SparseVectorView<T>>(&given.own);
+  if (own == nullptr) return;
+  check_vector("own", *own);
+  if (own->dimension != parameter.elements())
+    refuse("own.dimension", own->dimension, "the gradient's " + std::to_string(parameter.elements()));
+}
+
+template <class T>
+void Synchronizer<T>::State::give(const std::string& name, Given given) {
+  Parameter* parameter = nullptr;
+  const std::string error = error_of([&] {
+    parameter = &find(name);
+    check_given(*parameter, given);
+  });
+  if (!error.empty()) return fail(name, error);
+  if (given.gradient.rows <= 1) given.gradient.stride = given.gradient.columns;
+  parameter->given = given;
+  parameter->is_given = true;
+  order.push_back(parameter);
+  start(*parameter);
+}
+
+template <class T>
+void Synchronizer<T>::State::start(Parameter& parameter) {
+  const auto start_call = [&](void (Parameter::*sum)(Transport&, const Options&)) {
+    calls_.start([this, &parameter, sum] { (parameter.*sum)(transport, terms_); });
+  };
+  switch (parameter.route()) {
+    case Route::outer_product:
+      return start_call(&Parameter::sum_outer_product);
+    case Route::sparse:
+      return start_call(&Parameter::sum_sparse);
+    case Route::top_k:
+      return start_call(&Parameter::sum_selected);
+    case Route::none:
+      return start_call(&Parameter::keep_own);
+    case Route::dense:
+      return start_dense(parameter);
+  }
+}
+
+template <class T>
+void Synchronizer<T>::State::start_dense(Parameter& parameter) {
+  const std::string algorithm = parameter.dense_algorithm();
+  const auto place = packing_.place(parameter.elements() * sizeof(T), algorithm);
+  if (place.closed) start_bucket(*place.closed);
+  if (place.bucket == buckets_.size()) buckets_.push_back(std::make_unique<synchronizer::Bucket<T>>());
+  if (place.is_first) buckets_[place.bucket]->open(algorithm);
+  buckets_[place.bucket]->add(parameter);
+  if (place.is_alone) start_bucket(place.bucket);
+}
+
+template <class T>
+void Synchronizer<T>::State::start_bucket(std::size_t b) {
+  calls_.start([this, bucket = buckets_[b].get()] { bucket->run(transport, terms_); });
+}
+
+template <class T>
+void Synchronizer<T>::State::finish() {
+  if (!has_begun_) fail("", "finish() stands outside a step, expected after begin()");
+  for (const std::size_t b : packing_.close_all()) start_bucket(b);
+  has_begun_ = false;
+  calls_.start([this] { end_step(); });
+  calls_.finish();
+  ++steps;
+}
+
+// So that a rank that has given less than others is found, and by all.
+template <class T>
+void Synchronizer<T>::State::end_step() {
+  std::string names;
+  for (const Parameter* const parameter : order) names.append(names.empty() ? "" : ", ").append(parameter->name);
+  agree(Operation::end_step, names, {}, "");
+}
+
+template void Synchronizer<float>::State::begin(const Step&);
+template void Synchronizer<double>::State::begin(const Step&);
+template void Synchronizer<float>::State::give(const std::string&, Given);
+template void Synchronizer<double>::State::give(const std::string&, Given);
+template void Synchronizer<float>::State::finish();
+template void Synchronizer<double>::State::finish();
+
+}  // namespace dsop

@@ -1,0 +1,76 @@
+// The calls of one step.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "planning/call_state.hpp"
+
+namespace dsop::synchronizer {
+
+/// Calls run in the order of their start. All ranks see the first error that any of them has at the same call, and none
+/// runs after it, so that nobody waits for a rank that has given up.
+class StepCalls {
+ public:
+  StepCalls(Transport& transport, bool at_once) : transport_(transport), at_once_(at_once) {}
+  StepCalls(const StepCalls&) = delete;
+  ~StepCalls() { wait_quietly(); }
+
+  /// `call()` runs in its turn, or is held back until start_all() if nothing is to start at once.
+  template <class Call>
+  void start(Call call) {
+    if (at_once_)
+      enqueue(std::move(call));
+    else
+      held_back_.push_back(std::move(call));
+  }
+  void start_all() {
+    for (auto& call : held_back_) enqueue(std::move(call));
+    held_back_.clear();
+  }
+
+  /// Returns when what was started is complete, and throws the error that ended it.
+  void finish() {
+    start_all();
+    wait_quietly();
+    if (last_ && last_->error) error_ = last_->error;
+    last_.reset();
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  }
+  /// Ends the step as if one of its calls had failed so.
+  void fail(std::exception_ptr error) { error_ = std::move(error); }
+  void wait_quietly() const {
+    if (last_) last_->queue->wait(*last_);
+  }
+  /// Runs `call` now, unless the step has failed; its error ends the step.
+  template <class Call>
+  void run(const Call& call) {
+    if (error_) return;
+    try {
+      call();
+    } catch (const TransportError&) {
+      error_ = std::current_exception();
+      throw;
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+  }
+
+ private:
+  template <class Call>
+  void enqueue(Call call) {
+    last_ = transport_.calls().queue->start([this, call = std::move(call)] { run(call); },
+                                            transport_.allows_progress_thread());
+  }
+
+  Transport& transport_;
+  bool at_once_;
+  std::vector<std::function<void()>> held_back_;
+  std::shared_ptr<StartedCall> last_;
+  std::exception_ptr error_;  // written by whoever runs the calls
+};
+
+}  // namespace dsop::synchronizer

@@ -1,0 +1,276 @@
+// A model's gradients in every form, and what a synchronizer must make of them, over any transport.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <dsop/algorithms.hpp>
+#include <dsop/sparse_allreduce.hpp>
+#include <dsop/synchronizer.hpp>
+
+#include "failures.hpp"
+#include "inputs.hpp"
+#include "outer_product_cases.hpp"
+#include "sparse_allreduce_cases.hpp"
+
+namespace dsop::tests {
+
+/// How a parameter is given.
+enum class Giving { factors, sparse_factors, gradient, gradient_with_gaps, vector, full_vector };
+
+struct LayerCase {
+  std::string name;
+  std::size_t rows;
+  std::size_t columns;
+  Giving giving;
+
+  std::size_t elements() const { return rows * columns; }
+  bool by_factors() const { return giving == Giving::factors || giving == Giving::sparse_factors; }
+  Shape shape() const { return {.rows = rows, .columns = columns, .max_pairs = by_factors() ? 4UL : 0UL}; }
+};
+
+inline std::vector<LayerCase> layer_cases() {
+  return {
+      {"embedding", 50, 6, Giving::vector},
+      {"first.weight", 33, 17, Giving::factors},
+      {"first.bias", 1, 17, Giving::gradient},
+      {"second.weight", 17, 40, Giving::sparse_factors},
+      {"second.bias", 40, 1, Giving::gradient_with_gaps},
+      {"kernel", 9, 31, Giving::gradient_with_gaps},
+      {"nothing", 0, 5, Giving::gradient},
+      {"scale", 1, 1, Giving::full_vector},
+      {"last.weight", 61, 43, Giving::factors},
+      {"last.bias", 1, 43, Giving::gradient},
+  };
+}
+
+/// What a rank gives for a parameter in a step: small whole numbers. Every rank can make every other's.
+template <class T>
+class GivenLayer {
+ public:
+  GivenLayer(const LayerCase& layer, int rank, std::size_t step)
+      : layer_(layer),
+        factors_(bench::mix(step) + layer.elements(), rank, (static_cast<std::size_t>(rank) + step) % 4 + 1, layer.rows,
+                 layer.columns, bench::Values::whole, 0, densities(layer)),
+        a_(factors_.view().a),
+        b_(factors_.view().b),
+        gap_(layer.giving == Giving::gradient_with_gaps ? 3 : 0),
+        G_(layer.rows * (layer.columns + gap_), untouched<T>),
+        own_(layer.elements()) {
+    const bool is_sparse = layer.giving == Giving::vector;
+    for (std::size_t i = 0; i < layer.rows; ++i) {
+      const std::span<T> row(own_.data() + i * layer.columns, layer.columns);
+      if (layer.by_factors()) {
+        bench::add_reference_row<T>(factors_.view(), i, T{1}, row);
+        continue;
+      }
+      for (std::size_t j = 0; j < layer.columns; ++j) {
+        const std::uint64_t bits = bench::mix(bench::mix(100 * step + layer.elements()) +
+                                              1000000 * static_cast<std::uint64_t>(rank) + i * layer.columns + j);
+        if (!is_sparse || bits % 7 == 0) row[j] = static_cast<T>(static_cast<int>(bits >> 8 & 15) - 7);
+        if (layer.giving == Giving::gradient || gap_ > 0) gradient().row(i)[j] = row[j];
+      }
+    }
+    for (std::size_t e = 0; e < own_.size(); ++e)
+      if (own_[e] != T{0}) {
+        indices_.push_back(static_cast<std::uint32_t>(e));
+        values_.push_back(own_[e]);
+      }
+  }
+
+  void give(Synchronizer<T>& synchronizer) {
+    const std::string& name = layer_.name;
+    if (layer_.giving == Giving::factors) return synchronizer.give(name, factors_.view(), gradient());
+    if (layer_.giving == Giving::sparse_factors) return synchronizer.give(name, {a_.view(), b_.view()}, gradient());
+    if (layer_.giving == Giving::vector)
+      return synchronizer.give(name, SparseVectorView<T>{own_.size(), indices_, values_}, gradient());
+    if (layer_.giving == Giving::full_vector)
+      return synchronizer.give(name, SparseVectorView<T>{own_.size(), {}, own_}, gradient());
+    synchronizer.give(name, gradient());
+  }
+
+  MatrixView<T> gradient() { return {G_.data(), layer_.rows, layer_.columns, layer_.columns + gap_}; }
+  /// This rank's own gradient, whole.
+  const std::vector<T>& own() const { return own_; }
+  /// What stands in the gradient, without its gaps; empty if something stands in those.
+  std::vector<T> result() {
+    std::vector<T> elements;
+    for (std::size_t i = 0; i < layer_.rows; ++i) {
+      const T* const row = gradient().row(i);
+      elements.insert(elements.end(), row, row + layer_.columns);
+      if (std::any_of(row + layer_.columns, row + layer_.columns + gap_, [](T x) { return x != untouched<T>; }))
+        return {};
+    }
+    return elements;
+  }
+
+ private:
+  static bench::Densities densities(const LayerCase& layer) {
+    return layer.giving == Giving::sparse_factors ? bench::Densities{.a = 0.2, .b = 0.3} : bench::Densities{};
+  }
+
+  LayerCase layer_;
+  bench::InputFactors<T> factors_;
+  bench::Compressed<T> a_;
+  bench::Compressed<T> b_;
+  std::size_t gap_;
+  std::vector<T> G_;
+  std::vector<T> own_;
+  std::vector<std::uint32_t> indices_;
+  std::vector<T> values_;
+};
+
+/// The sum over ranks, times `factor`.
+template <class T>
+std::vector<T> expected_sum(const LayerCase& layer, int P, std::size_t step, T factor = T{1}) {
+  std::vector<T> sum(layer.elements());
+  for (int r = 0; r < P; ++r) {
+    const GivenLayer<T> given(layer, r, step);
+    for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += factor * given.own()[e];
+  }
+  return sum;
+}
+
+/// A synchronizer of all layers under one policy, and its steps.
+template <class T>
+class Model {
+ public:
+  Model(Transport& transport, const std::string& policy, SynchronizerOptions options = {.bucket_bytes = 400})
+      : transport_(transport), synchronizer_(transport, options), layers_(layer_cases()) {
+    for (const LayerCase& layer : layers_) synchronizer_.add(layer.name, layer.shape(), policy);
+  }
+
+  /// Gives all layers, last first, and waits.
+  void run(std::size_t step, const Step& terms = {}) {
+    given_.clear();
+    synchronizer_.begin(terms);
+    for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
+      given_.push_back(std::make_unique<GivenLayer<T>>(*layer, transport_.rank(), step));
+      given_.back()->give(synchronizer_);
+    }
+    synchronizer_.finish();
+  }
+  std::vector<T> result(const LayerCase& layer) {
+    const auto at = static_cast<std::size_t>(&layer - layers_.data());
+    return given_[layers_.size() - 1 - at]->result();
+  }
+  /// The layers whose gradients are not `factor` times the sum over ranks.
+  std::string wrong(std::size_t step, T factor = T{1}) {
+    std::string names;
+    for (const LayerCase& layer : layers_)
+      if (result(layer) != expected_sum<T>(layer, transport_.size(), step, factor)) names += " " + layer.name;
+    return names;
+  }
+
+  Synchronizer<T>& synchronizer() { return synchronizer_; }
+  const std::vector<LayerCase>& layers() const { return layers_; }
+
+ private:
+  Transport& transport_;
+  Synchronizer<T> synchronizer_;
+  std::vector<LayerCase> layers_;
+  std::vector<std::unique_ptr<GivenLayer<T>>> given_;  // in the order of giving
+};
+
+/// Every exact policy, several steps each, whole numbers and ==.
+template <class T>
+void check_exact_policies(Transport& transport, Failures& failures) {
+  for (const char* const policy :
+       {"dsop", "dsop:allgather", "dsop:generalized-rabenseifner", "dense", "dense:ring",
+        "dense:butterfly-pipelined(2)", "sparse", "sparse:ssar-split-allgather", "sparse:dense-ring"})
+    for (const bool overlap : {true, false}) {
+      Model<T> model(transport, policy, {.bucket_bytes = 400, .overlap = overlap});
+      for (std::size_t step = 1; step <= 3; ++step) {
+        const T scale = step == 2 ? T{1} / 2 : T{1};
+        model.run(step, {.scale = scale, .learning_rate = 0.25});
+        const std::string wrong = model.wrong(step, scale);
+        failures.check(wrong.empty(), std::string(policy) + ", step " + std::to_string(step) + ": wrong are" + wrong);
+      }
+    }
+}
+
+/// Every algorithm that selects, at some density.
+inline std::vector<std::string> selecting_policies() {
+  std::vector<std::string> policies;
+  for (const AlgorithmDescription& algorithm : describe_algorithms())
+    if (algorithm.family == "topk") policies.push_back(algorithm.name + (policies.size() % 2 == 0 ? ":0.05" : ":0.2"));
+  return policies;
+}
+
+/// The sum over ranks of what they have left behind, by layers.
+template <class T>
+std::vector<std::vector<T>> all_residuals(Transport& transport, Model<T>& model) {
+  std::vector<std::vector<T>> sums;
+  for (const LayerCase& layer : model.layers()) {
+    const std::span<const T> own = model.synchronizer().residual(layer.name);
+    const std::vector<T> none(layer.elements());
+    const std::span<const T> values = own.empty() ? std::span<const T>(none) : own;
+    sums.push_back(in_full(sparse_allreduce<T>(transport, {layer.elements(), {}, values}).sum));
+  }
+  return sums;
+}
+
+/// Runs a step. Nothing may be lost: what the ranks had left behind and what they give, `factor` times, is what stands
+/// in the gradients and what they leave behind now. With whole numbers, and factors that are powers of two.
+template <class T>
+std::string losses_of_step(Transport& transport, Model<T>& model, std::size_t step, const Step& terms, T factor) {
+  const std::vector<std::vector<T>> before = all_residuals(transport, model);
+  model.run(step, terms);
+  const std::vector<std::vector<T>> after = all_residuals(transport, model);
+  std::string names;
+  for (std::size_t l = 0; l < model.layers().size(); ++l) {
+    const LayerCase& layer = model.layers()[l];
+    std::vector<T> in = expected_sum<T>(layer, transport.size(), step, factor);
+    std::vector<T> out = model.result(layer);
+    if (out.size() != in.size()) return "gaps are written";
+    for (std::size_t e = 0; e < in.size(); ++e) in[e] += before[l][e];
+    for (std::size_t e = 0; e < out.size(); ++e) out[e] += after[l][e];
+    if (in != out) names += " " + layer.name;
+  }
+  return names;
+}
+
+/// Steps under policies that select, with changes of policy between them.
+template <class T>
+void check_conservation(Transport& transport, Failures& failures) {
+  for (const std::string& policy : selecting_policies())
+    for (const bool inside : {false, true}) {
+      Model<T> model(transport, policy, {.bucket_bytes = 400, .residual_holds_step = inside});
+      std::size_t step = 0;
+      const auto run = [&](const std::string& what) {
+        const Step terms{.scale = ++step % 2 == 0 ? 0.5 : 1, .learning_rate = step % 3 == 0 ? 0.25 : 2};
+        const auto factor = static_cast<T>(terms.scale * (inside ? terms.learning_rate : 1));
+        const std::string lost = losses_of_step(transport, model, step, terms, factor);
+        failures.check(lost.empty(), policy + what + ", step " + std::to_string(step) + ": not conserved are" + lost);
+        for (const LayerCase& layer : model.layers()) {
+          std::vector<T> once = model.result(layer);
+          const std::vector<T> all = in_full(sparse_allreduce<T>(transport, {once.size(), {}, once}).sum);
+          for (T& element : once) element *= static_cast<T>(transport.size());
+          failures.check(once == all, policy + what + ": the ranks have different gradients of " + layer.name);
+        }
+      };
+      const auto change_to = [&](const std::string& to) {
+        for (const LayerCase& layer : model.layers()) model.synchronizer().set_policy(layer.name, to);
+      };
+      for (int i = 0; i < 3; ++i) run("");
+      failures.check(model.synchronizer().last_step("last.weight").chosen > 0 || transport.rank() > 0,
+                     policy + ": nothing was chosen");
+      failures.check(model.synchronizer().residual("last.weight").size() == 61 * 43, policy + ": no residual");
+      for (const char* const exact : {"dsop", "dense:ring", "sparse"}) {
+        change_to(exact);
+        run(std::string(" to ") + exact);
+        run(std::string(" to ") + exact + " and on");
+        for (const LayerCase& layer : model.layers())
+          failures.check(model.synchronizer().residual(layer.name).empty(), "an exact policy leaves something behind");
+        change_to(policy);
+        run(std::string(" back from ") + exact);
+      }
+      change_to(policy.substr(0, policy.find(':')) + ":0.5");
+      run(" to another density");
+    }
+}
+
+}  // namespace dsop::tests

@@ -1,0 +1,154 @@
+// A synchronizer's state in a checkpoint: what goes on from it is bit by bit what was not interrupted, and what is no
+// such state changes nothing.
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <sstream>
+
+#include "synchronizer_cases.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+template <class T>
+std::string saved(Synchronizer<T>& synchronizer) {
+  std::ostringstream out;
+  synchronizer.save(out);
+  return out.str();
+}
+
+template <class T>
+std::string error_of_loading(Synchronizer<T>& synchronizer, const std::string& data) {
+  std::istringstream in(data);
+  return argument_error_of([&] { synchronizer.load(in); });
+}
+
+// All gradients' bytes after some steps, which are no whole numbers.
+template <class T>
+std::string run_steps(Model<T>& model, std::size_t first, std::size_t count) {
+  std::string bytes;
+  for (std::size_t step = first; step < first + count; ++step) {
+    model.run(step, {.scale = 1.0 / 3});
+    for (const LayerCase& layer : model.layers()) {
+      const std::vector<T> G = model.result(layer);
+      if (!G.empty()) bytes.append(reinterpret_cast<const char*>(G.data()), G.size() * sizeof(T));
+    }
+  }
+  return bytes;
+}
+
+template <class T>
+void check_resumed(Transport& transport, Failures& failures) {
+  for (const std::string& policy : selecting_policies())
+    for (const std::string changed_to : {"", "dsop", "none"}) {
+      const auto change = [&](Model<T>& model) {
+        if (!changed_to.empty())
+          for (const char* const name : {"first.weight", "kernel"}) model.synchronizer().set_policy(name, changed_to);
+      };
+      Model<T> model(transport, policy);
+      run_steps(model, 1, 3);
+      change(model);
+      const std::string state = saved(model.synchronizer());
+      const std::string uninterrupted = run_steps(model, 4, 4);
+
+      Model<T> resumed(transport, policy);
+      change(resumed);
+      failures.check(error_of_loading(resumed.synchronizer(), state).empty(), policy + ": a good state is refused");
+      failures.check(run_steps(resumed, 4, 4) == uninterrupted, policy + ", then " + changed_to + ": bits differ");
+      failures.check(saved(resumed.synchronizer()) == saved(model.synchronizer()), policy + ": the states differ");
+      std::istringstream in(state);
+      resumed.synchronizer().load(in);  // once more, over what there is
+      failures.check(run_steps(resumed, 4, 4) == uninterrupted, policy + ": a second load differs");
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a run that goes on from a saved state is bit by bit the run not interrupted") {
+  const int P = GENERATE(1, 2, 3, 5);
+  CHECK(failures_on_threads(P, check_resumed<float>) == "");
+  CHECK(failures_on_threads(P, check_resumed<double>) == "");
+}
+
+TEST_CASE("saved states that are cut off, damaged or others' are refused on all ranks") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          const int r = transport.rank();
+          Model<float> model(transport, "topk:0.1");
+          run_steps(model, 1, 1);
+          const std::string earlier = saved(model.synchronizer());
+          run_steps(model, 2, 1);
+          const std::string good = saved(model.synchronizer());
+          const auto expect = [&](const std::string& error, const std::string& expected) {
+            failures.check(error.find(expected) != std::string::npos, "expected " + expected + ", threw " + error);
+            failures.check(saved(model.synchronizer()) == good, "a state that is refused changes something");
+          };
+          const auto refused = [&](const std::string& data, const std::string& expected) {
+            expect(error_of_loading(model.synchronizer(), r == 1 ? data : good), expected);
+          };
+          for (std::size_t cut = 0; cut < good.size(); cut += 1 + cut / 7)
+            refused(good.substr(0, cut), "rank 1: the saved state is cut off within ");
+          refused(good.substr(0, good.size() - 1), "rank 1: the saved state is cut off within the hash at its end");
+          for (std::size_t at = 0; at < good.size(); at += 1 + good.size() / 60) {
+            std::string damaged = good;
+            damaged[at] = static_cast<char>(damaged[at] ^ 1);
+            refused(damaged, "rank 1: ");
+          }
+          refused(std::string(1000, 'x'), "rank 1: the data are no saved state of a synchronizer");
+          std::string later = good;
+          later[17] = 9;
+          refused(later, "rank 1: the version in the saved state is 9, expected 1");
+          refused(earlier, "the ranks disagree: the state's step is 1 on rank 1, 2 on ranks 0, 2");
+
+          std::vector<std::string> all(3);
+          Model<double> doubles(transport, "topk:0.1");
+          refused(saved(doubles.synchronizer()),
+                  "rank 1: the number of bytes of an element in the saved state is 8, expected 4");
+          Synchronizer<float> other(transport);
+          other.add("embedding", {.rows = 50, .columns = 7, .max_pairs = 0}, "dense");
+          refused(saved(other), "rank 1: the number of parameters in the saved state is 1, expected 10");
+          expect(error_of_loading(other, good), "ranks 0-2: the number of parameters in the saved state is 10");
+        }) == "");
+}
+
+TEST_CASE("saved states of another rank, number of ranks or model are refused") {
+  std::vector<std::string> states(3);
+  const auto small = [](Transport& transport, std::size_t columns, const char* name) {
+    Synchronizer<float> synchronizer(transport);
+    synchronizer.add(name, {.rows = 5, .columns = columns, .max_pairs = 0}, "topk:0.1");
+    return synchronizer;
+  };
+  run_on_threads(3, [&](Transport& transport) {
+    Synchronizer<float> synchronizer = small(transport, 7, "kernel");
+    states[static_cast<std::size_t>(transport.rank())] = saved(synchronizer);
+  });
+  const auto error = [&](int P, std::size_t columns, const char* name, int shift) {
+    std::vector<std::string> errors(static_cast<std::size_t>(P));
+    run_on_threads(P, [&](Transport& transport) {
+      Synchronizer<float> synchronizer = small(transport, columns, name);
+      const auto own = static_cast<std::size_t>(transport.rank());
+      errors[own] = error_of_loading(synchronizer, states[static_cast<std::size_t>((transport.rank() + shift) % 3)]);
+    });
+    CHECK(errors == std::vector<std::string>(static_cast<std::size_t>(P), errors[0]));
+    return errors[0];
+  };
+  CHECK(error(3, 7, "kernel", 0) == "");
+  CHECK(error(3, 7, "kernel", 1) ==
+        "rank 2: the rank in the saved state is 0, expected 2; rank 0: the rank in the saved state is 1, expected 0; "
+        "rank 1: the rank in the saved state is 2, expected 1");
+  CHECK(error(2, 7, "kernel", 0) == "ranks 0-1: the number of ranks in the saved state is 3, expected 2");
+  CHECK(error(3, 8, "kernel", 0) ==
+        "ranks 0-2: the number of columns of parameter kernel in the saved state is 7, expected 8");
+  CHECK(error(3, 7, "colonel", 0) ==
+        "ranks 0-2: a parameter in the saved state is kernel, expected each of colonel once");
+}
+
+TEST_CASE("a state that can't be written is an error") {
+  run_on_threads(1, [](Transport& transport) {
+    Synchronizer<float> synchronizer(transport);
+    std::ostringstream out;
+    out.setstate(std::ios::badbit);
+    CHECK_THROWS_WITH(synchronizer.save(out), "a synchronizer's state could not be written");
+  });
+}
