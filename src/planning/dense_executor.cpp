@@ -9,7 +9,7 @@ namespace dsop {
 template <class T>
 void DenseExecutor<T>::agree(Transport& transport, std::size_t elements, const Options& options,
                              const std::string& own_error) {
-  Header own = make_header(transport, 0, Operation::dense_allreduce, options);
+  Header own = make_header(transport, 0, Operation::allreduce, options);
   own.common.type = data_type<T>;
   own.common.rows = elements;
   own.common.columns = 1;
@@ -24,10 +24,10 @@ void DenseExecutor<T>::make_plan(const Transport& transport, CommonTerms terms, 
   if (plan_.algorithm != nullptr && terms == planned_for_) return;
   plan_ = {};
   const DenseProblem problem{terms.rows, transport.size(), terms.type, transport.has_native_collectives()};
-  const DensePlan plan =
-      make_dense_plan(problem, options.machine.value_or(transport.default_machine()), options.algorithm);
-  workspace_elements_ = plan.algorithm->workspace_elements(problem, plan.parameter);
-  if (workspace_elements_ * sizeof(T) > workspace_.bytes()) workspace_.resize(workspace_elements_ * sizeof(T));
+  const CollectivePlan plan = make_collective_plan(
+      dense_algorithms(), problem, options.machine.value_or(transport.default_machine()), options.algorithm);
+  const std::size_t bytes = plan.workspace_elements * sizeof(T);
+  if (bytes > workspace_.bytes()) workspace_.resize(bytes);
   plan_ = plan;
   planned_for_ = terms;
 }
@@ -35,7 +35,7 @@ void DenseExecutor<T>::make_plan(const Transport& transport, CommonTerms terms, 
 template <class T>
 void DenseExecutor<T>::sum(Transport& transport, std::span<T> data) {
   if (data.empty() || transport.size() == 1) return;
-  DenseCall<T> call{transport, data, workspace_.elements().first(workspace_elements_), plan_.parameter};
+  DenseCall<T> call{transport, data, workspace_.elements().first(plan_.workspace_elements), plan_.parameter};
   plan_.algorithm->run(call);
 }
 

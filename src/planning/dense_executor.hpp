@@ -8,7 +8,7 @@
 
 #include <dsop/dsop.hpp>
 
-#include "planning/dense_plan.hpp"
+#include "planning/collective_plan.hpp"
 #include "planning/header.hpp"
 #include "planning/workspace.hpp"
 
@@ -25,15 +25,14 @@ class DenseExecutor {
   /// `data` becomes the sum of all ranks' data.
   void sum(Transport& transport, std::span<T> data);
 
-  const DensePlan& plan() const { return plan_; }
+  const CollectivePlan& plan() const { return plan_; }
 
  private:
   void make_plan(const Transport& transport, CommonTerms terms, const Options& options);
 
   std::vector<Header> headers_;
   CommonTerms planned_for_;
-  DensePlan plan_;
-  std::size_t workspace_elements_ = 0;
+  CollectivePlan plan_;
   Workspace<T> workspace_;
 };
 

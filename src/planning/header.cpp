@@ -49,7 +49,7 @@ std::string exactly(Number number) {
 }
 
 const char* name_of_rows(Operation operation) {
-  if (operation == Operation::sparse_allreduce || operation == Operation::dense_allreduce) return "dimension";
+  if (operation == Operation::sparse_allreduce) return "dimension";
   if (operation == Operation::topk_allreduce) return "elements";
   if (operation == Operation::make_synchronizer) return "bucket_bytes";
   const bool on_vectors =

@@ -24,7 +24,6 @@ enum class Operation : std::uint8_t {
   allreduce,
   broadcast,
   reduce,
-  dense_allreduce,
   make_synchronizer,
   register_parameter,
   change_policy,
@@ -34,7 +33,6 @@ enum class Operation : std::uint8_t {
 
 constexpr const char* name(Operation operation) {
   if (operation == Operation::sparse_allreduce) return "sparse allreduce";
-  if (operation == Operation::dense_allreduce) return "dense allreduce";
   if (operation == Operation::make_synchronizer) return "making a synchronizer";
   if (operation == Operation::register_parameter) return "registering a parameter";
   if (operation == Operation::change_policy) return "changing a parameter's policy";

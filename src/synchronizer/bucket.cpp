@@ -34,7 +34,7 @@ std::span<T> Bucket<T>::take_memory() {
 template <class T>
 void Bucket<T>::run(Transport& transport, const Options& options) {
   const OnBehalf on_behalf(transport, names_);
-  const WithinCall within_call(transport, Operation::dense_allreduce, elements_, 1, data_type<T>);
+  const WithinCall within_call(transport, Operation::allreduce, elements_, 1, data_type<T>);
   Options terms = options;
   terms.algorithm = algorithm_;
   std::span<T> data;

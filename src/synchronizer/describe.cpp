@@ -99,7 +99,7 @@ double product_seconds(const Sum<T>& sum, const Machine& machine) {
 
 template <class T>
 void add_dense(Table& table, const Sum<T>& sum, std::size_t b, const DenseProblem& problem, const Machine& machine) {
-  const DensePlan plan = make_dense_plan(problem, machine, sum.algorithm);
+  const CollectivePlan plan = make_collective_plan(dense_algorithms(), problem, machine, sum.algorithm);
   Cost cost = plan.cost;
   cost.arithmetic_seconds += product_seconds(sum, machine);
   if (sum.parts.size() == 1) return table.add(cells_of(*sum.parts[0], plan.algorithm_text()), cost);

@@ -107,7 +107,8 @@ void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& pol
   std::unique_ptr<TopKExecutor<T>> selecting;
   agree_on_errors(transport, error_of([&] {
                     if (policy.kind == Kind::dense)
-                      make_dense_plan(
+                      make_collective_plan(
+                          dense_algorithms(),
                           {parameter.elements(), transport.size(), data_type<T>, transport.has_native_collectives()},
                           terms.machine.value_or(transport.default_machine()), terms.algorithm);
                     if (!policy.selects()) return;
