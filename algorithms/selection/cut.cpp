@@ -57,7 +57,7 @@ std::size_t few_of(std::size_t values) {
 template <class T>
 void reserve_cut(std::size_t most_values, Memory<T>& memory) {
   memory.keys.at_least(few_of(most_values));
-  memory.counts.at_least(threads_for(most_values) * digits);
+  memory.counts.at_least(counts_for(most_values));
 }
 
 template <class T>

@@ -38,10 +38,14 @@ void count_digits(std::span<const T> values, const Neighbourhood<T>& near, unsig
 
 }  // namespace
 
+std::size_t counts_for(std::size_t values) {
+  return threads_for(values) * digits;
+}
+
 template <class T>
 void narrow(std::span<const T> values, std::size_t k, Neighbourhood<T>& near, Memory<T>& memory) {
   const unsigned shift = near.bits > digit_bits ? near.bits - digit_bits : 0;
-  const std::span<std::size_t> counts = memory.counts.at_least(threads_for(values.size()) * digits);
+  const std::span<std::size_t> counts = memory.counts.at_least(counts_for(values.size()));
   count_digits(values, near, shift, counts);
   std::size_t digit = digits - 1;
   for (; near.above + counts[digit] < k; --digit) near.above += counts[digit];

@@ -18,6 +18,9 @@ struct Neighbourhood {
   std::size_t above = 0;
 };
 
+/// The memory's counts that narrow() takes for so many values.
+std::size_t counts_for(std::size_t values);
+
 /// Settles up to twelve more bits of the key of the k-th largest. Cost: a read of all values.
 template <class T>
 void narrow(std::span<const T> values, std::size_t k, Neighbourhood<T>& near, Memory<T>& memory);
