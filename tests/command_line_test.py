@@ -328,6 +328,14 @@ class OnThreads(Refusing):
             chosen.add(frozenset(expected))
         self.assertGreater(len(chosen), 1)
 
+    def test_kernel_measures_sums(self) -> None:
+        result = run("kernel", "--sums", "20000", "--iterations", "2", "--dtype", "f64")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rows = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
+        self.assertEqual([(row[0], row[1]) for row in rows], [("f64", "20000")] * 6)
+        self.assertIn("x plain", result.stdout)
+        self.assert_refused(run("kernel", "--sums", "0"), "--sums")
+
     def test_select_refuses_what_makes_no_sense(self) -> None:
         self.assert_refused(run("select", "--size", "12x"), '--size is "12x", expected whole numbers')
         self.assert_refused(run("select", "--size", "0"), "--size is 0, expected 1 to 2^32")

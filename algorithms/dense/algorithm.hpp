@@ -26,6 +26,8 @@ struct DenseCall {
   /// Puts the elements of a part of `data` there, where that is left until the algorithm asks for them.
   Callback<std::span<T>> make = {};
   int root = 0;
+  /// Adds this rank's elements to a part of `data` that holds the sum of others'.
+  Callback<std::span<T>> add = {};
 };
 
 struct DenseAlgorithm {
@@ -34,6 +36,7 @@ struct DenseAlgorithm {
   std::string source;
   bool native = false;             ///< runs inside the MPI library: its messages can't be counted, its cost is a guess
   bool asks_for_elements = false;  ///< calls make() once for each part before it first uses it; else all must be there
+  bool asks_for_sums = false;      ///< if add is given: calls make() for what it sends first, add() for all else
   bool works_while_waiting = false;  ///< adds a segment while others travel: the ranks wait for each other's
   std::string (*unsupported)(const DenseProblem&) = [](const DenseProblem&) { return std::string(); };
   Parameter<DenseProblem> parameter = {};

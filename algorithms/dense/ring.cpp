@@ -27,8 +27,14 @@ void run(DenseCall<T>& call) {
   const Blocks blocks(call.data.size(), ring.size);
   const auto block = [&](int b) { return blocks.of(call.data, ring.wrap(b)); };
 
+  if (call.add) call.make(block(ring.rank));
   for (int s = 0; s < ring.size - 1; ++s) {
     const std::span<T> x = block(ring.rank - s - 1);
+    if (call.add) {
+      call.transport.sendrecv(block(ring.rank - s), ring.right(), x, ring.left());
+      call.add(x);
+      continue;
+    }
     const std::span<T> partial_sum = call.workspace.first(x.size());
     call.transport.sendrecv(block(ring.rank - s), ring.right(), partial_sum, ring.left());
     kernels::add<T>(x, partial_sum, x);
@@ -85,6 +91,7 @@ DenseAlgorithm ring() {
   return {.name = "ring",
           .summary = "reduce-scatter and allgather round a ring; least volume for every P",
           .source = "Patarasuk and Yuan 2009, section 3",
+          .asks_for_sums = true,
           .cost = cost,
           .workspace_elements = workspace_elements,
           .run = {run<float>, run<double>},

@@ -37,7 +37,7 @@ void run(SparseCall<T>& call) {
   call.plan.exchange->run(exchange);
   for (int q = 0; q < P; ++q)
     vectors[static_cast<std::size_t>(q)] = unpack<T>(exchange.blocks(q), all, problem.wire, widened);
-  call.sum = sum_all(vectors, most_summed(problem, all.size), call.result);
+  call.sum = sum_all(vectors, call.result, most_summed(problem, all.size));
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {

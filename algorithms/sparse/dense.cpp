@@ -3,7 +3,11 @@
 //   1. Every rank writes out its vector.
 //   2. The vectors are summed as dense ones.
 //
-// Cost: that of the dense algorithm for N elements, and one pass over them.
+// Where the dense algorithm asks for it, a rank writes out only what it sends first, and adds its elements, without the
+// zeros, to what comes. Cost: that of the dense algorithm for N elements, and one pass over them, or over N/P.
+#include <algorithm>
+
+#include "kernels/add.hpp"
 #include "sparse/expected.hpp"
 #include "sparse/room.hpp"
 
@@ -18,14 +22,32 @@ std::size_t workspace_elements(const SparseAlgorithm& self, const SparseProblem&
   return self.dense->workspace_elements(vector_of(problem), parameter);
 }
 
+bool asks_for_sums(const SparseAlgorithm& self, const SparseProblem& problem) {
+  return self.dense->asks_for_sums && problem.wire == Wire::full;
+}
+
 template <class T>
 void run(SparseCall<T>& call) {
   const SparsePlan& plan = call.plan;
   const std::span<T> x = call.result.first(call.own.dimension);
-  expand(call.own, x);
+  const auto add = [&](std::span<T> to) {
+    const Stream<T> own = part(call.own, {static_cast<std::size_t>(to.data() - x.data()), to.size()});
+    if (own.dense()) return kernels::add<T>(to, to, own.values);
+    add_scaled<T>(x, T{1}, {x.size(), own.indices, own.values});
+  };
+  const auto make = [&](std::span<T> to) {
+    std::fill(to.begin(), to.end(), T{0});
+    add(to);
+  };
   Room room(call.workspace);
   DenseCall<T> sum{call.transport, x, room.take<T>(workspace_elements(*plan.algorithm, plan.problem, plan.parameter)),
                    plan.parameter};
+  if (asks_for_sums(*plan.algorithm, plan.problem)) {
+    sum.make = make;
+    sum.add = add;
+  } else {
+    expand(call.own, x);
+  }
   call.sum = {x.size(), {}, x};
   if constexpr (std::is_same_v<T, float>)
     if (plan.problem.wire == Wire::bf16) return plan.algorithm->dense->run_bf16(sum);
@@ -34,7 +56,9 @@ void run(SparseCall<T>& call) {
 
 Cost cost(const SparseAlgorithm& self, const SparseProblem& problem, const Machine& machine, double parameter) {
   Cost cost = self.dense->cost(vector_of(problem), machine, parameter);
-  cost.arithmetic_seconds += machine.memory_seconds(static_cast<double>(problem.elements * bytes_of(problem.type)));
+  const std::size_t parts = asks_for_sums(self, problem) ? problem.nonzeros.size() : 1;
+  cost.arithmetic_seconds +=
+      machine.memory_seconds(static_cast<double>(problem.elements / parts * bytes_of(problem.type)));
   return cost;
 }
 

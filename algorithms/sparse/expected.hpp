@@ -23,9 +23,12 @@ inline std::size_t most_indices(std::size_t size, DataType type, Wire wire) {
   return type == DataType::f32 ? most_indices<float>(size, wire) : most_indices<double>(size, wire);
 }
 
+inline std::size_t packed_bytes(std::size_t size, std::size_t elements, DataType type, Wire wire = Wire::full) {
+  return type == DataType::f32 ? packed_bytes<float>(size, elements, wire) : packed_bytes<double>(size, elements, wire);
+}
+
 inline std::size_t packed_bytes(const SparseProblem& problem, std::size_t size, std::size_t elements) {
-  return problem.type == DataType::f32 ? packed_bytes<float>(size, elements, problem.wire)
-                                       : packed_bytes<double>(size, elements, problem.wire);
+  return packed_bytes(size, elements, problem.type, problem.wire);
 }
 
 /// Room for a vector of so many elements that is cut into `parts` regions, each of them packed.

@@ -47,14 +47,14 @@ void run(SparseCall<T>& call) {
     const std::size_t k = call.plan.problem.nonzeros[static_cast<std::size_t>(cube.extra())];
     const std::span<std::byte> y = received.first(packed_bytes<T>(all.size, k));
     transport.recv(y, cube.extra());
-    call.sum = sum(call.own, unpack<T>(y, all), most, call.result);
+    call.sum = sum(call.own, unpack<T>(y, all), call.result, most);
     packed = pack(call.sum, all, x);
   }
   for (int distance = 1; distance < cube.corners; distance *= 2) {
     const int partner = cube.rank ^ distance;
     const Stream<T> mine = unpack<T>(packed, all);
     const Stream<T> theirs = unpack<T>(swap_with_length(transport, packed, received, partner), all);
-    call.sum = cube.rank < partner ? sum(mine, theirs, most, call.result) : sum(theirs, mine, most, call.result);
+    call.sum = cube.rank < partner ? sum(mine, theirs, call.result, most) : sum(theirs, mine, call.result, most);
     packed = pack(call.sum, all, x);
   }
   if (cube.has_extra()) send_with_length(transport, packed, cube.extra());

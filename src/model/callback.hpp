@@ -17,6 +17,8 @@ class Callback {
           (*static_cast<const Function*>(target))(arguments...);
         }) {}
 
+  explicit operator bool() const { return call_ != nullptr; }
+
   void operator()(Arguments... arguments) const {
     if (call_ != nullptr) call_(function_, arguments...);
   }

@@ -7,8 +7,9 @@
 namespace dsop::sparse {
 
 template <class T>
-Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::size_t most, std::span<T> memory) {
-  if (!left.dense() && !right.dense() && left.indices.size() + right.indices.size() <= most)
+Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::span<T> memory, std::size_t most) {
+  if (!left.dense() && !right.dense() &&
+      left.indices.size() + right.indices.size() <= std::min(most, most_indices<T>(left.dimension)))
     return merge(left, right, memory);
   const std::span<T> dense = memory.first(left.dimension);
   expand(left, dense);
@@ -17,7 +18,7 @@ Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::size_t most, s
 }
 
 template <class T>
-Stream<T> sum_all(std::span<Stream<T>> streams, std::size_t most, std::span<T> memory) {
+Stream<T> sum_all(std::span<Stream<T>> streams, std::span<T> memory, std::size_t most) {
   std::size_t total = 0;
   bool sparse = true;
   for (const Stream<T>& x : streams) {
@@ -25,7 +26,8 @@ Stream<T> sum_all(std::span<Stream<T>> streams, std::size_t most, std::span<T> m
     sparse = sparse && !x.dense();
   }
   const std::size_t dimension = streams.front().dimension;
-  if (sparse && total <= most) return merge_all(streams.front(), streams.subspan(1), memory);
+  if (sparse && total <= std::min(most, most_indices<T>(dimension)))
+    return merge_all(streams.front(), streams.subspan(1), memory);
   const std::span<T> dense = memory.first(dimension);
   expand(streams.front(), dense);
   for (const Stream<T>& x : streams.subspan(1)) add_scaled(dense, T{1}, x);
@@ -98,10 +100,10 @@ Stream<T> compress(std::span<const T> dense, Index* indices, T* values) {
   return {dense.size(), {indices, count}, {values, count}};
 }
 
-template Stream<float> sum(const Stream<float>&, const Stream<float>&, std::size_t, std::span<float>);
-template Stream<double> sum(const Stream<double>&, const Stream<double>&, std::size_t, std::span<double>);
-template Stream<float> sum_all(std::span<Stream<float>>, std::size_t, std::span<float>);
-template Stream<double> sum_all(std::span<Stream<double>>, std::size_t, std::span<double>);
+template Stream<float> sum(const Stream<float>&, const Stream<float>&, std::span<float>, std::size_t);
+template Stream<double> sum(const Stream<double>&, const Stream<double>&, std::span<double>, std::size_t);
+template Stream<float> sum_all(std::span<Stream<float>>, std::span<float>, std::size_t);
+template Stream<double> sum_all(std::span<Stream<double>>, std::span<double>, std::size_t);
 template Stream<float> concatenate(std::span<const Stream<float>>, std::span<float>);
 template Stream<double> concatenate(std::span<const Stream<double>>, std::span<double>);
 template Stream<float> copy(const Stream<float>&, std::span<float>);

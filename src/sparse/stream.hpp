@@ -43,17 +43,17 @@ inline void add_scaled(std::span<T> sum, T factor, const Stream<T>& x) {
 
 /// left + right, made in `memory`, which must not overlap either and then holds the result in whichever form it has: of
 /// left.dimension elements or, where the result is sparse, of the two's pairs of index and value. Sparse where both are
-/// sparse and their indices together do not exceed `most` (at most most_indices()), dense otherwise: as in SparCML the
+/// sparse and their indices together exceed neither most_indices() nor `most`, dense otherwise: as in SparCML the
 /// bound decides, not the union, so that the form is known beforehand. Cost: one pass over what the two hold, and over
 /// all elements where the result is dense.
 template <class T>
-Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::size_t most, std::span<T> memory);
+Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::span<T> memory, std::size_t most = SIZE_MAX);
 
 /// The sum of all, in the order in which they stand, of each of which it leaves nothing: as sum() makes that of two,
 /// and in memory of such a size. At least one, all of the same dimension. Cost: one pass over what they hold, and over
 /// all elements where the result is dense.
 template <class T>
-Stream<T> sum_all(std::span<Stream<T>> streams, std::size_t most, std::span<T> memory);
+Stream<T> sum_all(std::span<Stream<T>> streams, std::span<T> memory, std::size_t most = SIZE_MAX);
 
 /// The vectors one after the other as one, made in `memory` as sum() makes it: the sum of vectors whose elements lie
 /// apart. Sparse where that is no larger; the zeros of dense parts are then left out.
