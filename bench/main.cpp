@@ -10,6 +10,7 @@
 #include <dsop/errors.hpp>
 
 #include "calibrate.hpp"
+#include "collectives_command.hpp"
 #include "command_options.hpp"
 #include "compare/openmpi.hpp"
 #include "info.hpp"
@@ -45,6 +46,7 @@ struct CommandLine {
   std::string wire = "full";
   bench::OuterProductOptions outer_product;
   bench::SparseAllreduceCommand sparse_allreduce;
+  bench::CollectivesCommand collectives;
   bench::KernelOptions kernel;
   std::string inner = "1,2,4,8,16,32,64,128,256,512";
   std::string kernel_out;
@@ -79,12 +81,6 @@ void run_outer_product(Transport& transport, const CommandLine& line) {
   bench::OuterProductOptions options = line.outer_product;
   options.machine = described_machine(transport, line);
   line.overlap ? bench::benchmark_overlap(transport, options) : bench::benchmark_outer_product(transport, options);
-}
-
-void run_sparse_allreduce(Transport& transport, const CommandLine& line) {
-  bench::SparseBenchOptions options = line.sparse_allreduce.options();
-  options.machine = described_machine(transport, line);
-  bench::benchmark_sparse_allreduce(transport, options);
 }
 
 void run_tune(Transport& transport, const CommandLine& line) {
@@ -199,6 +195,10 @@ int main(int argc, char** argv) {
   add_ranks(sparse_allreduce);
   add_machine(sparse_allreduce);
   line.sparse_allreduce.add_to(sparse_allreduce);
+  line.collectives.add_to(app, [&](CLI::App* command) {
+    add_ranks(command);
+    add_machine(command);
+  });
 
   try {
     app.parse(argc, argv);
@@ -223,8 +223,12 @@ int main(int argc, char** argv) {
           line.overlap ? dsop::launch::ThreadLevel::multiple : dsop::launch::ThreadLevel::funneled);
     }
     if (sparse_allreduce->parsed()) {
-      static_cast<void>(line.sparse_allreduce.options());  // so that a mistake is told once
-      status = ranks([&](Transport& t) { run_sparse_allreduce(t, line); });
+      const bench::SparseBenchOptions sparse = line.sparse_allreduce.options();  // a mistake is told once
+      status = ranks([&](Transport& t) { bench::benchmark_sparse_allreduce(t, sparse, described_machine(t, line)); });
+    }
+    if (line.collectives.parsed()) {
+      const bench::CollectiveBenchOptions collective = line.collectives.options();
+      status = ranks([&](Transport& t) { bench::benchmark_collective(t, collective, described_machine(t, line)); });
     }
     if (!std::cout.flush()) throw dsop::Error("standard output can't be written");
     return status;

@@ -64,6 +64,7 @@ std::size_t count_wrong(int ranks, const SparseVectorView<T>& sum, double densit
 template <class T>
 std::vector<Row> measure_sums(Transport& transport, std::size_t size, double density,
                               const std::vector<std::string>& algorithms, const SparseBenchOptions& options,
+                              const std::optional<Machine>& machine,
                               const std::function<void(const std::string&)>& progress) {
   const auto ranks = static_cast<std::size_t>(transport.size());
   const auto bound = static_cast<std::size_t>(static_cast<double>(size) * std::min(1.0, 2 * density));
@@ -79,8 +80,8 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
   std::vector<Contender> contenders;
   for (const std::string& algorithm : algorithms) {
     progress(algorithm + ", first call");
-    const auto call = [&counted, &own, &options, algorithm] {
-      return sparse_allreduce<T>(counted, own->view(), {.algorithm = algorithm, .machine = options.machine});
+    const auto call = [&counted, &own, &machine, algorithm] {
+      return sparse_allreduce<T>(counted, own->view(), {.algorithm = algorithm, .machine = machine});
     };
     if (simulation_facts().is_null()) static_cast<void>(call());  // touches memory and makes connections
     const Traffic before = counted.payload();
@@ -88,7 +89,7 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
     const Traffic after = counted.payload();
     Row row{algorithm,
             result.algorithm,
-            make_sparse_plan(problem, options.machine.value_or(transport.default_machine()), algorithm),
+            make_sparse_plan(problem, machine.value_or(transport.default_machine()), algorithm),
             density,
             result.sum.values.size(),
             result.sum.dense(),
@@ -190,7 +191,8 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBen
 
 }  // namespace
 
-void benchmark_sparse_allreduce(Transport& transport, const SparseBenchOptions& options) {
+void benchmark_sparse_allreduce(Transport& transport, const SparseBenchOptions& options,
+                                const std::optional<Machine>& machine) {
   const bool speaks = transport.rank() == 0;
   const nlohmann::ordered_json simulation = simulation_facts();
   if (!simulation.is_null() && simulation.at("folded"))
@@ -211,7 +213,7 @@ void benchmark_sparse_allreduce(Transport& transport, const SparseBenchOptions& 
         progress.show(std::to_string(size) + " elements, density " + std::to_string(density) + ": " + what);
       };
       const auto measure_type = options.type == DataType::f32 ? measure_sums<float> : measure_sums<double>;
-      const std::vector<Row> rows = measure_type(transport, size, density, algorithms, options, show);
+      const std::vector<Row> rows = measure_type(transport, size, density, algorithms, options, machine, show);
       for (const Row& row : rows) wrong += row.wrong.value_or(0);
       if (!speaks) continue;
       progress.clear();

@@ -24,10 +24,10 @@ struct SparseBenchOptions {
   Protocol protocol;
   bool verify = false;
   std::string out;  ///< JSON lines are appended to it; empty: none
-  std::optional<Machine> machine;
 };
 
-/// As benchmark_outer_product(), for sums of sparse vectors.
-void benchmark_sparse_allreduce(Transport& transport, const SparseBenchOptions& options);
+/// As benchmark_outer_product(), for sums of sparse vectors. `machine` is planned for; default: the transport's.
+void benchmark_sparse_allreduce(Transport& transport, const SparseBenchOptions& options,
+                                const std::optional<Machine>& machine);
 
 }  // namespace dsop::bench

@@ -5,6 +5,7 @@
 
 #include <dsop/mpi.hpp>
 
+#include "collectives_cases.hpp"
 #include "compare/openmpi.hpp"
 #include "mpi_failures.hpp"
 #include "outer_product_cases.hpp"
@@ -37,6 +38,16 @@ TEST_CASE("every sparse allreduce is exact over MPI") {
   check_sparse_sums<double>(world(), failures);
   MpiTransport in_pieces(MPI_COMM_WORLD, 60);
   check_sparse_sums<float>(in_pieces, failures);
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("every collective on dense vectors is exact over MPI") {
+  Failures failures;
+  check_collectives<float>(world(), failures);
+  check_collectives<double>(world(), failures);
+  check_bits_of_collectives<float>(world(), failures);
+  MpiTransport in_pieces(MPI_COMM_WORLD, 60);
+  check_collectives<double>(in_pieces, failures);
   CHECK(failures_of_all(failures) == "");
 }
 
