@@ -10,6 +10,7 @@
 #include <dsop/errors.hpp>
 
 #include "calibrate.hpp"
+#include "collectives_command.hpp"
 #include "command_options.hpp"
 #include "compare/openmpi.hpp"
 #include "info.hpp"
@@ -46,6 +47,7 @@ struct CommandLine {
   std::string wire = "full";
   bench::OuterProductOptions outer_product;
   bench::SparseAllreduceCommand sparse_allreduce;
+  bench::CollectivesCommand collectives;
   bench::KernelOptions kernel;
   std::string inner = "1,2,4,8,16,32,64,128,256,512";
   std::string kernel_out;
@@ -83,13 +85,10 @@ void run_outer_product(Transport& transport, const CommandLine& line) {
   line.overlap ? bench::benchmark_overlap(transport, options) : bench::benchmark_outer_product(transport, options);
 }
 
-void run_sparse_allreduce(Transport& transport, const CommandLine& line) {
-  bench::SparseBenchOptions options = line.sparse_allreduce.options();
+void run_sparse_allreduce(Transport& transport, const CommandLine& line, bench::SparseBenchOptions options) {
   options.machine = described_machine(transport, line);
-  if (options.selection.empty())
-    bench::benchmark_sparse_allreduce(transport, options);
-  else
-    bench::benchmark_topk_allreduce(transport, options);
+  options.selection.empty() ? bench::benchmark_sparse_allreduce(transport, options)
+                            : bench::benchmark_topk_allreduce(transport, options);
 }
 
 void run_tune(Transport& transport, const CommandLine& line) {
@@ -209,6 +208,10 @@ int main(int argc, char** argv) {
   add_ranks(sparse_allreduce);
   add_machine(sparse_allreduce);
   line.sparse_allreduce.add_to(sparse_allreduce);
+  line.collectives.add_to(app, [&](CLI::App* command) {
+    add_ranks(command);
+    add_machine(command);
+  });
 
   try {
     app.parse(argc, argv);
@@ -233,8 +236,12 @@ int main(int argc, char** argv) {
           line.overlap ? dsop::launch::ThreadLevel::multiple : dsop::launch::ThreadLevel::funneled);
     }
     if (sparse_allreduce->parsed()) {
-      static_cast<void>(line.sparse_allreduce.options());  // so that a mistake is told once
-      status = ranks([&](Transport& t) { run_sparse_allreduce(t, line); });
+      const bench::SparseBenchOptions sparse = line.sparse_allreduce.options();  // a mistake is told once
+      status = ranks([&](Transport& t) { run_sparse_allreduce(t, line, sparse); });
+    }
+    if (line.collectives.parsed()) {
+      const bench::CollectiveBenchOptions collective = line.collectives.options();
+      status = ranks([&](Transport& t) { bench::benchmark_collective(t, collective, described_machine(t, line)); });
     }
     if (!std::cout.flush()) throw dsop::Error("standard output can't be written");
     return status;

@@ -153,6 +153,30 @@ class OnThreads(Refusing):
         self.assert_refused(run("sparse-allreduce", "--distribution", "x"), "--distribution", "one-region")
         self.assert_refused(run("sparse-allreduce", "--algorithm", "nope"), "algorithm is nope", "topk-dsa")
 
+    def test_collectives_are_verified_and_written_in_full(self) -> None:
+        for command in ["allreduce", "broadcast", "reduce"]:
+            with tempfile.TemporaryDirectory() as folder:
+                out = Path(folder) / "rows.jsonl"
+                root = [] if command == "allreduce" else ["--root", "2"]
+                result = run(command, "--ranks", "3", "--size", "7,5000", "--algorithm", "all,auto,linear-pipeline(1)",
+                             "--verify", "--iterations", "1", "--out", str(out), *root)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                rows = [json.loads(line) for line in out.read_text().splitlines()]
+            self.assertEqual({row["family"] for row in rows}, {command})
+            self.assertEqual({row["wrong"] for row in rows}, {0})
+            self.assertEqual({row["root"] for row in rows}, {2 if root else 0})
+            self.assertIn("# auto used ", result.stdout)
+            pipeline = next(row for row in rows if row["used"] == "linear-pipeline(1)" and row["size"] == 5000)
+            ways = 2 if command == "allreduce" else 1
+            self.assertEqual((pipeline["messages_sent"], pipeline["bytes_sent"]), (ways * 20, ways * 20000))
+
+    def test_collectives_refuse_what_makes_no_sense(self) -> None:
+        self.assert_refused(run("broadcast", "--ranks", "3", "--root", "3"), "--root is 3, expected a rank from 0 to 2")
+        self.assert_refused(run("reduce", "--algorithm", "nope"), "algorithm is nope", "bidirectional-exchange")
+        self.assert_refused(run("allreduce", "--algorithm", "linear-pipeline(0)"), "KiB above 0")
+        self.assert_refused(run("allreduce", "--size", "x"), '--size is "x", expected whole numbers')
+        self.assert_refused(run("allreduce", "--root", "0"), "--root")
+
     def test_unknown_algorithm_lists_the_known(self) -> None:
         self.assert_refused(run("outer-product", "--algorithm", "rign"), "algorithm is rign", "allreduce-ring")
 

@@ -8,6 +8,7 @@
 #include <dsop/counting.hpp>
 #include <dsop/mpi.hpp>
 
+#include "collectives_cases.hpp"
 #include "mpi_failures.hpp"
 #include "overlap_cases.hpp"
 #include "stall_cases.hpp"
@@ -32,6 +33,7 @@ TEST_CASE("started calls are exact over MPI") {
   check_sparse_factors(world(), failures);
   check_errors(world(), failures);
   check_destroyed_handles(world(), failures);
+  check_started_collectives(world(), failures);
   CHECK(failures_of_all(failures) == "");
 }
 

@@ -4,6 +4,7 @@
 
 #include <dsop/mpi.hpp>
 
+#include "collectives_cases.hpp"
 #include "compare/openmpi.hpp"
 #include "mpi_failures.hpp"
 #include "outer_product_cases.hpp"
@@ -45,6 +46,16 @@ TEST_CASE("every selecting allreduce loses nothing over MPI") {
   check_topk<float>(world(), failures);
   MpiTransport in_pieces(MPI_COMM_WORLD, 60);
   check_topk<double>(in_pieces, failures);
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("every collective on dense vectors is exact over MPI") {
+  Failures failures;
+  check_collectives<float>(world(), failures);
+  check_collectives<double>(world(), failures);
+  check_bits_of_collectives<float>(world(), failures);
+  MpiTransport in_pieces(MPI_COMM_WORLD, 60);
+  check_collectives<double>(in_pieces, failures);
   CHECK(failures_of_all(failures) == "");
 }
 

@@ -4,9 +4,9 @@
 //   The ranks are a chain. Blocks of the vector go down to rank 0, each rank adding its own; rank 0 sends each finished
 //   block back up the chain at once, while others still come down: the pipe is filled once.
 //
-// In step i rank r passes on the sum of block i and the total of an earlier one. The farther from rank 0 the earlier:
-// the total left when rank r - 1 was blocks_ahead steps further back, so that nobody waits in every step for a message
-// that is only just sent.
+// In step i rank r passes on the sum of block i and the total of an earlier one, the earlier the farther it is from
+// rank 0: `totals_ahead` more for each rank, and as many totals are awaited at once. Ranks in the middle send both ways
+// over one link, so a message takes several steps, and nobody must wait in each step for one that was only just sent.
 // Cost: 2 n / b messages, 2 N words (half of it at the chain's ends); N additions, hidden but for a block.
 #include "dense/pipeline_blocks.hpp"
 #include "kernels/add.hpp"
@@ -14,6 +14,9 @@
 
 namespace dsop::dense {
 namespace {
+
+constexpr int totals_ahead = 16;
+static_assert(totals_ahead >= blocks_ahead && totals_ahead <= most_segments);
 
 template <class T>
 void run(DenseCall<T>& call) {
@@ -37,18 +40,18 @@ void run(DenseCall<T>& call) {
     if (r > 0 && i < m) sums.send(i % blocks_ahead, x(i), r - 1);
   };
   const auto receive_total = [&](int j) {
-    if (r > 0 && j >= 0 && j < m) totals.receive(j % blocks_ahead, x(j), r - 1);
+    if (r > 0 && j >= 0 && j < m) totals.receive(j % totals_ahead, x(j), r - 1);
   };
   const auto pass_on_total = [&](int j) {
-    if (j >= 0) totals.wait_received(j % blocks_ahead);
-    receive_total(j + blocks_ahead);  // its sum has been sent
-    if (j >= 0) totals.wait_sent(j % blocks_ahead);
-    if (!is_last && j >= 0 && j < m) totals.send(j % blocks_ahead, x(j), r + 1);
+    if (j >= 0) totals.wait_received(j % totals_ahead);
+    receive_total(j + totals_ahead);  // its sum has been sent
+    if (j >= 0) totals.wait_sent(j % totals_ahead);
+    if (!is_last && j >= 0 && j < m) totals.send(j % totals_ahead, x(j), r + 1);
   };
 
-  const int steps_behind = r == 0 ? 0 : blocks_ahead * (r + 1);
+  const int steps_behind = r == 0 ? 0 : totals_ahead * (r + 1);
   for (int i = 0; i < blocks_ahead; ++i) receive_sum(i);
-  for (int i = 0; i < m + steps_behind + blocks_ahead; ++i) {
+  for (int i = 0; i < m + steps_behind + totals_ahead; ++i) {
     pass_on_sum(i);
     pass_on_total(i - steps_behind);
   }

@@ -1,5 +1,5 @@
-// MPI_Allreduce under SMPI, which charges nothing for the additions inside, knows Open MPI's rules of version 4.1 only,
-// and copies a vector that is reduced in place, twice, even where it is folded.
+// MPI_Allreduce and MPI_Reduce under SMPI, which charges nothing for the additions inside, knows Open MPI's rules of
+// version 4.1 only, and copies a vector that is reduced in place, twice, even where it is folded.
 #define SMPI_NO_OVERRIDE_MALLOC
 #include <mpi.h>
 
@@ -72,4 +72,10 @@ int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type,
   if (simulation().selector == "openmpi-4.0.2")
     simgrid::smpi::colls::set_allreduce(allreduce_of_open_mpi_4_0_2(bytes, ranks));
   return PMPI_Allreduce(send, receive, count, type, op == MPI_SUM ? charged_sum(type) : op, communicator);
+}
+
+int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
+               MPI_Comm communicator) {
+  return PMPI_Reduce(send, receive, count, type, op == MPI_SUM ? dsop::simulated::charged_sum(type) : op, root,
+                     communicator);
 }

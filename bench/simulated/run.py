@@ -60,8 +60,8 @@ def parse_command_line(arguments: list[str]) -> tuple[argparse.Namespace, list[s
     )
     parser = argparse.ArgumentParser(
         prog="scripts/simulate",
-        usage="%(prog)s --platform PLATFORM --ranks P [OPTIONS] -- ARGUMENTS OF dsop-bench outer-product",
-        description="Runs dsop-bench outer-product on a simulated cluster, one rank a host. docs/simulation.md says what "
+        usage="%(prog)s --platform PLATFORM --ranks P [OPTIONS] -- [COMMAND] ARGUMENTS OF dsop-bench COMMAND",
+        description="Runs dsop-bench outer-product, or another command, on a simulated cluster, one rank a host. docs/simulation.md says what "
         "is modelled and what is not.",
         allow_abbrev=False,
     )
@@ -84,7 +84,7 @@ def parse_command_line(arguments: list[str]) -> tuple[argparse.Namespace, list[s
                         help="move and compute real data, as --verify needs; for small problems")
     options = parser.parse_args(own)
     if not separator:
-        parser.error("no -- before the arguments of dsop-bench outer-product")
+        parser.error("no -- before the arguments of dsop-bench")
     return options, bench
 
 
@@ -155,6 +155,7 @@ def simgrid_version() -> str:
 
 def main() -> int:
     options, bench = parse_command_line(sys.argv[1:])
+    command = bench.pop(0) if bench and not bench[0].startswith("-") else "outer-product"
     if given(bench, "--verify") and not options.real:
         raise BadOption("--verify needs --real: without, the ranks share one memory and results are garbage")
     if given(bench, "--ranks"):
@@ -183,9 +184,9 @@ def main() -> int:
             bench += ["--machine", str(machine_file)]
         if not given(bench, "--iterations"):
             bench += ["--iterations", "1"]  # simulated time has no noise
-        command = ["smpirun", "-quiet", "-np", str(options.ranks), "-platform", str(platform), "-hostfile",
-                   str(host_file), *flags, str(PROGRAM), "outer-product", *bench]
-        return subprocess.run(command, env=os.environ | {"DSOP_SIMULATION": json.dumps(facts)}).returncode
+        run = ["smpirun", "-quiet", "-np", str(options.ranks), "-platform", str(platform), "-hostfile",
+                   str(host_file), *flags, str(PROGRAM), command, *bench]
+        return subprocess.run(run, env=os.environ | {"DSOP_SIMULATION": json.dumps(facts)}).returncode
 
 
 if __name__ == "__main__":

@@ -10,11 +10,6 @@
 namespace dsop {
 namespace {
 
-const Registry<DenseAlgorithm>& algorithms_for(Operation operation) {
-  if (operation == Operation::broadcast) return broadcast_algorithms();
-  return operation == Operation::reduce ? reduce_algorithms() : dense_algorithms();
-}
-
 template <class T>
 void check_arguments(const Transport& transport, std::span<T> data, int root, const CollectiveOptions& options) {
   if (data.data() == nullptr && !data.empty()) refuse("data", "null", "memory for its elements");
@@ -64,7 +59,7 @@ const CollectivePlan& CollectiveExecutor<T>::plan_for(const Transport& transport
                              .type = terms.type,
                              .native_collectives = transport.has_native_collectives(),
                              .root = terms.root};
-  CollectivePlan plan = make_collective_plan(algorithms_for(terms.operation), problem,
+  CollectivePlan plan = make_collective_plan(collective_algorithms(terms.operation), problem,
                                              options.machine.value_or(transport.default_machine()), options.algorithm);
   if (known_.size() == most_known) known_.clear();
   return known_.emplace_back(Known{of_any_call, std::move(plan)}).plan;

@@ -29,6 +29,11 @@ void consider(const NamedDense& named, const DenseProblem& problem, const Machin
 
 }  // namespace
 
+const Registry<DenseAlgorithm>& collective_algorithms(Operation operation) {
+  if (operation == Operation::broadcast) return broadcast_algorithms();
+  return operation == Operation::reduce ? reduce_algorithms() : dense_algorithms();
+}
+
 CollectivePlan make_collective_plan(const Registry<DenseAlgorithm>& algorithms, const DenseProblem& problem,
                                     const Machine& machine, const std::string& name) {
   CollectivePlan best;

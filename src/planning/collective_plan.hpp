@@ -7,6 +7,7 @@
 
 #include "dense/algorithm.hpp"
 #include "model/named.hpp"
+#include "planning/header.hpp"
 
 namespace dsop {
 
@@ -19,6 +20,9 @@ struct CollectivePlan {
 
   std::string algorithm_text() const { return dsop::algorithm_text(*algorithm, parameter); }
 };
+
+/// Of Operation::allreduce, broadcast or reduce.
+const Registry<DenseAlgorithm>& collective_algorithms(Operation operation);
 
 /// The plan for a problem, without communicating. `name` is that of one of `algorithms`, perhaps with its number, or
 /// "auto": the least predicted time of those that do not run inside the MPI library. Throws ArgumentError when the name

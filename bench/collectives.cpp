@@ -1,0 +1,237 @@
+#include "collectives.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+#include <limits>
+#include <numeric>
+
+#include <dsop/collectives.hpp>
+#include <dsop/counting.hpp>
+#include <dsop/errors.hpp>
+
+#include "collect.hpp"
+#include "host.hpp"
+#include "inputs.hpp"
+#include "launch/launch.hpp"
+#include "memory.hpp"
+#include "output.hpp"
+#include "planning/collective_plan.hpp"
+#include "planning/workspace.hpp"
+#include "progress.hpp"
+#include "version.hpp"
+
+namespace dsop::bench {
+namespace {
+
+struct Row {
+  std::string algorithm;  // as asked for
+  CollectivePlan plan;
+  DenseProblem problem;
+  std::optional<Traffic> busiest;    // none if messages can't be counted
+  std::optional<std::size_t> wrong;  // elements, over all ranks
+  Samples samples;
+};
+
+std::vector<std::string> expand_all(const CollectiveBenchOptions& options, const DenseProblem& any) {
+  std::vector<std::string> expanded;
+  for (const std::string& name : options.algorithms) {
+    if (name != "all") {
+      make_collective_plan(collective_algorithms(options.operation), any, Machine{}, name);  // refuses what can't run
+      expanded.push_back(name);
+      continue;
+    }
+    for (const DenseAlgorithm& algorithm : collective_algorithms(options.operation))
+      if (algorithm.unsupported(any).empty()) expanded.push_back(algorithm.name);
+  }
+  return expanded;
+}
+
+// Programs compare with the MPI library; where there is none, with what such libraries do for long vectors.
+std::string base_of(Operation operation, const Transport& transport) {
+  if (transport.has_native_collectives()) return "mpi";
+  return operation == Operation::allreduce ? "rabenseifner" : "bidirectional-exchange";
+}
+
+template <class T>
+void call(Transport& transport, std::span<T> data, Operation operation, int root, const CollectiveOptions& options) {
+  if (operation == Operation::allreduce) return allreduce(transport, data, options);
+  operation == Operation::reduce ? dsop::reduce(transport, data, root, options)
+                                 : broadcast(transport, data, root, options);
+}
+
+template <class T>
+InputFactors<T> vector_of(int rank, std::size_t size) {
+  return {1, rank, 1, size, 0};
+}
+
+// Elements that differ from a plain sum over all ranks' vectors, whole numbers, or from the root's, with ==.
+template <class T>
+std::size_t count_wrong(const Transport& transport, std::span<const T> data, Operation operation, int root) {
+  if (operation == Operation::reduce && transport.rank() != root) return 0;
+  const int first = operation == Operation::broadcast ? root : 0;
+  const int last = operation == Operation::broadcast ? root : transport.size() - 1;
+  std::vector<T> expected(data.size());
+  for (int r = first; r <= last; ++r) {
+    const InputFactors<T> own = vector_of<T>(r, data.size());
+    for (std::size_t i = 0; i < data.size(); ++i) expected[i] += own.view().a.data[i];
+  }
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) wrong += data[i] == expected[i] ? 0 : 1;
+  return wrong;
+}
+
+template <class T>
+std::vector<Row> measure_sizes(Transport& transport, std::size_t size, const std::vector<std::string>& algorithms,
+                               const CollectiveBenchOptions& options, const std::optional<Machine>& machine,
+                               const std::function<void(const std::string&)>& progress) {
+  const Operation operation = options.operation;
+  const DenseProblem problem{.elements = size,
+                             .ranks = transport.size(),
+                             .type = data_type<T>,
+                             .native_collectives = transport.has_native_collectives(),
+                             .root = options.root};
+  check_memory(transport, (options.verify ? 4 : 2) * size * sizeof(T));
+  Workspace<T> memory;
+  launch::on_all_ranks(transport, [&] { memory.resize(size * sizeof(T)); });
+  const std::span<T> data = memory.elements();
+  const bool is_real = simulation_facts().is_null() || !simulation_facts().at("folded");
+
+  CountingTransport counted(transport);
+  std::vector<Row> rows;
+  std::vector<Contender> contenders;
+  for (const std::string& algorithm : algorithms) {
+    progress(algorithm + ", first call");
+    const CollectiveOptions planned{algorithm, machine};
+    const auto run = [&counted, &options, data, planned] {
+      call(counted, data, options.operation, options.root, planned);
+    };
+    if (is_real)
+      std::ranges::copy_n(vector_of<T>(transport.rank(), size).view().a.data, static_cast<std::ptrdiff_t>(size),
+                          data.begin());
+    const Traffic before = counted.payload();
+    run();  // touches memory and makes connections
+    const Traffic after = counted.payload();
+    Row row{algorithm,
+            make_collective_plan(collective_algorithms(operation), problem,
+                                 machine.value_or(transport.default_machine()), algorithm),
+            problem,
+            {},
+            {},
+            {}};
+    if (!row.plan.algorithm->native)
+      row.busiest = Traffic{largest_of_all_ranks(transport, after.messages - before.messages),
+                            largest_of_all_ranks(transport, after.bytes - before.bytes)};
+    if (options.verify) {
+      const std::vector<std::size_t> wrong =
+          of_all_ranks(transport, count_wrong<T>(transport, data, operation, options.root));
+      row.wrong = std::accumulate(wrong.begin(), wrong.end(), std::size_t{0});
+    }
+    rows.push_back(std::move(row));
+    contenders.push_back({algorithm, run});
+  }
+  if (is_real) std::ranges::fill(data, T{0});  // so that sums of sums stay small
+  std::vector<Samples> samples = time_in_turns(transport, contenders, options.protocol, progress);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].samples = std::move(samples[i]);
+  return rows;
+}
+
+void print_head(const Transport& transport, const CollectiveBenchOptions& options) {
+  std::cout << "# dsop-bench " << version << ' ' << name(options.operation) << ", " << name(options.type) << ", root "
+            << options.root << ", " << ranks_and_cores(transport) << '\n'
+            << "# median over iterations of the slowest rank's time; sent and msgs: the busiest rank's\n"
+            << "# predicted: by the algorithm's cost formula, for the machine planned for\n"
+            << "# x base: how many times faster than " << base_of(options.operation, transport) << " in this run\n"
+            << "#     size  ranks  algorithm                   median(us)  predicted(us)       sent(B)   msgs   x base"
+               "   #wrong\n"
+            << std::flush;
+}
+
+void print_rows(const std::vector<Row>& rows, const std::string& base) {
+  const auto base_row = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.algorithm == base; });
+  for (const Row& row : rows) {
+    const double middle = median(row.samples.observations());
+    std::cout << std::setw(10) << row.problem.elements << std::setw(7) << row.problem.ranks << "  " << std::left
+              << std::setw(26) << row.algorithm << std::right << std::fixed << std::setprecision(1) << std::setw(12)
+              << middle * 1e6 << std::setw(15) << row.plan.cost.seconds() * 1e6 << std::setw(14)
+              << (row.busiest ? std::to_string(row.busiest->bytes) : "-") << std::setw(7)
+              << (row.busiest ? std::to_string(row.busiest->messages) : "-") << std::setprecision(2) << std::setw(9);
+    if (base_row != rows.end())
+      std::cout << median(base_row->samples.observations()) / middle;
+    else
+      std::cout << '-';
+    std::cout << std::setw(9) << (row.wrong ? std::to_string(*row.wrong) : "-") << '\n';
+  }
+  for (const Row& row : rows)
+    if (row.algorithm == "auto") std::cout << "# auto used " << row.plan.algorithm_text() << '\n';
+  std::cout << std::flush;
+}
+
+void write_rows(std::ostream& out, const std::vector<Row>& rows, const CollectiveBenchOptions& options,
+                const Transport& transport, const nlohmann::ordered_json& host) {
+  for (const Row& row : rows)
+    for (std::size_t repetition = 0; repetition < row.samples.seconds.size(); ++repetition) {
+      const Interval interval = row.samples.interval(repetition);
+      nlohmann::ordered_json json{
+          {"family", name(options.operation)},
+          {"algorithm", row.algorithm},
+          {"size", row.problem.elements},
+          {"root", row.problem.root},
+          {"ranks", row.problem.ranks},
+          {"dtype", name(row.problem.type)},
+          {"transport", transport.name()},
+          {"bytes_sent", nullptr},
+          {"messages_sent", nullptr},
+          {"wrong", nullptr},
+          {"used", row.plan.algorithm_text()},
+          {"predicted_seconds", row.plan.cost.seconds()},
+          {"repetition", static_cast<std::size_t>(row.samples.first_repetition) + repetition},
+          {"seconds", row.samples.seconds[repetition]},
+          {"median_interval",
+           {{"low", interval.low}, {"high", interval.high}, {"look_confidence", row.samples.look_confidence}}},
+          {"host", host},
+      };
+      if (row.busiest) json["bytes_sent"] = row.busiest->bytes;
+      if (row.busiest) json["messages_sent"] = row.busiest->messages;
+      if (row.wrong) json["wrong"] = *row.wrong;
+      out << json.dump() << '\n';
+    }
+  out << std::flush;
+}
+
+}  // namespace
+
+void benchmark_collective(Transport& transport, const CollectiveBenchOptions& options,
+                          const std::optional<Machine>& machine) {
+  const bool speaks = transport.rank() == 0;
+  RowsFile file;
+  std::vector<std::string> algorithms;
+  launch::on_all_ranks(transport, [&] {
+    if (options.root < 0 || options.root >= transport.size())
+      throw ArgumentError("--root is " + std::to_string(options.root) + ", expected a rank from 0 to " +
+                          std::to_string(transport.size() - 1));
+    if (speaks) file.open(options.out);
+    algorithms = expand_all(options, {.elements = options.sizes.front(),
+                                      .ranks = transport.size(),
+                                      .native_collectives = transport.has_native_collectives()});
+  });
+  const nlohmann::ordered_json host = host_facts();
+  if (speaks) print_head(transport, options);
+  std::size_t wrong = 0;
+  ProgressLine progress(speaks);
+  for (const std::size_t size : options.sizes) {
+    const auto show = [&](const std::string& what) { progress.show(std::to_string(size) + " elements: " + what); };
+    const auto measure_type = options.type == DataType::f32 ? measure_sizes<float> : measure_sizes<double>;
+    const std::vector<Row> rows = measure_type(transport, size, algorithms, options, machine, show);
+    for (const Row& row : rows) wrong += row.wrong.value_or(0);
+    if (!speaks) continue;
+    progress.clear();
+    print_rows(rows, base_of(options.operation, transport));
+    file.append([&](std::ostream& out) { write_rows(out, rows, options, transport, host); });
+  }
+  launch::on_all_ranks(transport, [&] {
+    if (wrong > 0) throw Error(std::to_string(wrong) + " elements are wrong");
+  });
+}
+
+}  // namespace dsop::bench
