@@ -100,6 +100,13 @@ TEST_CASE("libsvm: the parts of a file together are the file, more parts than li
   }
 }
 
+TEST_CASE("libsvm: a line belongs to the part in which it begins") {
+  const TemporaryFolder folder;
+  const auto path = folder.write("file", "1\n2\n3\n4\n");
+  for (int part = 0; part < 4; ++part)
+    CHECK(read_libsvm(path, part, 4, Labels::numbers).labels == std::vector<float>{static_cast<float>(part + 1)});
+}
+
 TEST_CASE("libsvm: a line longer than what is read at once") {
   std::ostringstream line;
   line << 1;

@@ -139,6 +139,33 @@ TEST_CASE("linear: samples are dealt out in one order for any number of ranks, a
   for (const int ranks : {2, 3, 5}) CHECK(dealt(ranks, {1, ranks - 1}) == one);
 }
 
+TEST_CASE("linear: each rank has its part of each mini-batch, and the last may be smaller") {
+  const TemporaryFolder folder;
+  const LinearSettings settings{.train = folder.write("train", two_classes(23, 1)).string(),
+                                .test = folder.write("test", two_classes(7, 2)).string(),
+                                .loss = &linear_losses()[1],
+                                .batch = 3};
+  std::vector<LinearData> data(3);
+  run_on_threads(3, [&](Transport& transport) {
+    data[static_cast<std::size_t>(transport.rank())] = read_linear_data(transport, settings);
+  });
+  std::size_t test_samples = 0;
+  for (std::size_t r = 0; r < 3; ++r) {
+    REQUIRE(data[r].batches.size() == 3);
+    CHECK(data[r].samples == 23);
+    CHECK(data[r].test_samples == 7);
+    test_samples += data[r].test.rows.count();
+    for (std::size_t step = 0; step < 3; ++step) {
+      const std::size_t rows = step < 2 ? 3 : r < 2 ? 2 : 1;
+      CHECK(data[r].batches[step].rows.count() == rows);
+      CHECK(data[r].batches[step].all_samples == (step < 2 ? 9 : 5));
+    }
+    for (const std::size_t epoch : {1U, 2U, 9U})
+      CHECK(step_order(data[r], settings, epoch) == step_order(data[0], settings, epoch));
+  }
+  CHECK(test_samples == 7);
+}
+
 TEST_CASE("linear: a batch's gradient is that of its samples one by one") {
   const TemporaryFolder folder;
   const SparseSamples samples = read_libsvm(folder.write("train", two_classes(12, 3)), 0, 1, Labels::two_classes);
