@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import unittest
 import unittest.mock
@@ -407,6 +408,9 @@ class OnThreads(Refusing):
         self.assertIn(table, readme, "the table of algorithms differs from dsop-bench list --markdown")
         example = (Path(README).parent / "examples/minimal.cpp").read_text()
         self.assertIn(example, readme, "the example differs from examples/minimal.cpp")
+        example = (Path(README).parent / "examples/synchronizer.cpp").read_text()
+        sample = example[example.index("    dsop::Synchronizer<float>") : example.index("    if (rank == 0)")]
+        self.assertIn(textwrap.dedent(sample).strip(), readme, "the sample differs from examples/synchronizer.cpp")
 
     def test_interrupt_on_threads(self) -> None:
         job = LongRun()

@@ -12,6 +12,7 @@
 #include "mpi_failures.hpp"
 #include "overlap_cases.hpp"
 #include "stall_cases.hpp"
+#include "synchronizer_cases.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -42,6 +43,25 @@ TEST_CASE("the plan says whether started calls run at wait()") {
   Job<float> job(world(), 3, 4, 1, "auto");
   failures.check(job.layer().plan().runs_at_wait != has_all_levels(), "runs_at_wait is wrong");
   const Pending pending = job.start(1);
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("a synchronizer is exact over MPI and loses nothing, and says when it runs in finish()") {
+  Failures failures;
+  check_exact_policies<float>(world(), failures);
+  check_conservation<double>(world(), failures);
+  Model<float> model(world(), "dense");
+  const bool says = model.synchronizer().describe().find("everything runs in finish()") != std::string::npos;
+  failures.check(says != has_all_levels(), model.synchronizer().describe());
+  const std::string error = argument_error_of([&] {
+    model.synchronizer().begin();
+    std::vector<float> bias(17);
+    if (world().rank() == 0) model.synchronizer().give("first.bias", {bias.data(), 1, 17});
+    model.synchronizer().finish();
+  });
+  failures.check(world().size() == 1 || error.find("first.bias on rank 0") != std::string::npos, error);
+  model.run(1);
+  failures.check(model.wrong(1).empty(), "the step after an error is wrong");
   CHECK(failures_of_all(failures) == "");
 }
 

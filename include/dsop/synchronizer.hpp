@@ -47,7 +47,14 @@ struct ParameterStep {
 ///                       as a sparse vector: as sparse
 ///   dense[:ALGORITHM]   exact. An allreduce of the family "dense"; small ones are fused into buckets
 ///   sparse[:ALGORITHM]  exact. An allreduce of the family "sparse", of what is not zero
+///   topk:DENSITY        about so large a share of the elements travels, by an algorithm of the family "topk" (for topk
+///                       any name of it, perhaps with its number: gaussian-k:0.01); the rest stays behind in this
+///                       rank's residual and is added to its next gradient
 ///   none                the gradient stays this rank's own, times the scale
+///
+/// What finish() leaves and the residuals, added over ranks, are the gradients and the residuals before: exactly where
+/// the arithmetic is exact. Gradients are scaled before they are added to a residual, so that a scale that changes from
+/// step to step does not change what was left behind.
 ///
 /// Each step: begin(), give() each parameter as soon as backpropagation has it, last layer first, finish(). give()
 /// returns at once, and what it started goes on beside the program (see OuterProduct::start; over MPI without
@@ -56,10 +63,10 @@ struct ParameterStep {
 /// (but for `none`).
 ///
 /// Errors: what is wrong on some rank, or differs between ranks, in a step comes out of finish(), on every rank with
-/// the same text, as an ArgumentError; the step's gradients then hold anything, and the next step may begin. All other
-/// calls but save(), describe(), residual() and last_step() communicate, so all ranks must make them in the same order,
-/// between steps; they throw on every rank too. Move-only (a moved-from one can only be assigned to or destroyed); the
-/// communicator must outlive it. Its end waits for what it has started.
+/// the same text, as an ArgumentError; the step's gradients then hold anything, residuals perhaps a part of the step,
+/// and the next step may begin. All other calls but save(), describe(), residual() and last_step() communicate, so all
+/// ranks must make them in the same order, between steps; they throw on every rank too. Move-only (a moved-from one can
+/// only be assigned to or destroyed); the communicator must outlive it. Its end waits for what it has started.
 template <class T>
 class Synchronizer {
  public:
@@ -72,9 +79,9 @@ class Synchronizer {
   /// promise for factors, 0: none will be given. Densities serve a plan of outer products.
   void add(const std::string& name, const Shape& shape, const std::string& policy);
 
-  /// Changes a parameter's policy. What it has dropped so far is added to its next gradient, so that nothing is lost:
-  /// at once where the new policy is exact (a step given as factors is then summed as a gradient), bit by bit where it
-  /// selects. Under `none` it waits.
+  /// Changes a parameter's policy. What it has left behind is added to its next gradient, so that nothing is lost:
+  /// at once where the new policy is exact (a step given as factors is then summed as a gradient), part by part where
+  /// it selects. Under `none` it waits.
   void set_policy(const std::string& name, const std::string& policy);
 
   /// Begins a step. Never waits.
@@ -83,7 +90,7 @@ class Synchronizer {
   /// Hands over a parameter, once a step at most. After finish() `gradient` holds scale times the sum over all ranks:
   /// of a^T b for factors, of what stands in `gradient` without, or of the sparse (or dense) vector `own`, whose
   /// indices count the gradient's elements row by row. Factors, `own` and `gradient` must stay, and the gradient be
-  /// left alone, until finish(). Never waits.
+  /// left alone, until finish(); no two of them may overlap. Never waits.
   void give(const std::string& name, const Factors<T>& factors, MatrixView<T> gradient);
   void give(const std::string& name, const SparseFactors<T>& factors, MatrixView<T> gradient);
   void give(const std::string& name, MatrixView<T> gradient);
