@@ -1,8 +1,23 @@
 #include "critical_path.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace dsop::bench {
+
+std::size_t Port::done_with(std::size_t bytes, std::size_t begin) {
+  auto next = busy_.upper_bound(begin);
+  if (next != busy_.begin() && std::prev(next)->second >= begin) --next;
+  const std::size_t from = next == busy_.end() ? begin : std::min(begin, next->first);
+  std::size_t time = begin;
+  while (next != busy_.end() && next->first < time + bytes) {
+    bytes -= next->first > time ? next->first - time : 0;
+    time = std::max(time, next->second);
+    next = busy_.erase(next);
+  }
+  busy_[from] = time + bytes;
+  return time + bytes;
+}
 
 Request CriticalPathTransport::start_send(std::span<const std::byte> data, int to, Tag tag) {
   if (tag != Tag::payload) return inner_.isend(data, to, tag);
@@ -36,8 +51,8 @@ void CriticalPathTransport::finish(std::size_t slot) {
   Message& message = messages_[slot];
   inner_.wait(message.data);
   inner_.wait(message.time);
-  if (message.received) receives_until_ = std::max(message.begin, receives_until_) + message.bytes;
-  clock_ = std::max(clock_, message.received ? receives_until_ : message.begin + message.bytes);
+  clock_ = std::max(
+      clock_, message.received ? receives_.done_with(message.bytes, message.begin) : message.begin + message.bytes);
   messages_.give_back(slot);
 }
 

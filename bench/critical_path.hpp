@@ -2,13 +2,23 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <map>
 
 #include <dsop/transport.hpp>
 
 #include "transport/slots.hpp"
 
 namespace dsop::bench {
+
+/// What one end of a link does, a byte after the other.
+class Port {
+ public:
+  /// When it is done with so many bytes that are there from `begin` on, between what it does already.
+  std::size_t done_with(std::size_t bytes, std::size_t begin);
+
+ private:
+  std::map<std::size_t, std::size_t> busy_;  ///< from, until
+};
 
 /// Hands everything on to another transport, which must outlive it, and keeps a clock that a byte of payload moves on
 /// by one and nothing else does: LogGP with G = 1 and L = o = g = 0. A rank sends one message at a time and receives
@@ -58,7 +68,7 @@ class CriticalPathTransport final : public Transport {
   Slots<Message> messages_;
   std::size_t clock_ = 0;
   std::size_t sends_until_ = 0;
-  std::size_t receives_until_ = 0;
+  Port receives_;
 };
 
 }  // namespace dsop::bench
