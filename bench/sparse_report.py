@@ -15,6 +15,7 @@ from pathlib import Path
 from report_parts.tables import write_table
 from sparse_report_parts.page import Part, fill_page, markdown
 from sparse_report_parts.rows import Refused, Row, machine_text, read_rows
+from sparse_report_parts.selecting import ablations, read_selecting, selected_words
 from sparse_report_parts.summation import read_sums, summation
 from sparse_report_parts.sweeps import early_switching, lower_bounds, static_and_dynamic, switching
 from sparse_report_parts.volumes import volume_findings, volume_table
@@ -43,7 +44,10 @@ def make_parts(folder: Path, pictures: Path) -> list[Part]:
         parts.append(early_switching(groups, pictures))
     sums = folder / "sums.jsonl"
     if sums.exists() and sweep:
-        parts.append(summation(read_sums(sums), machine_text(sweep[0]), pictures))
+        parts.append(summation(read_sums(sums), machine_text(sweep[0].host), pictures))
+    for name, make in (("selected", selected_words), ("ablations", lambda rows: ablations(rows, pictures))):
+        if (folder / f"{name}.jsonl").exists():
+            parts.append(make(read_selecting(folder / f"{name}.jsonl")))
     if not parts:
         raise Refused(f"{folder}: no rows of scripts/sparse-report")
     return parts

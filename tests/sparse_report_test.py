@@ -34,6 +34,13 @@ def sweep(**fields: Any) -> list[dict[str, Any]]:
             for name, time in MILLISECONDS.items()]
 
 
+def selecting(algorithm: str, milliseconds: float = 1, **fields: Any) -> dict[str, Any]:
+    vectors = {"ranks": 4, "size": 1000, "density": 0.1, "distribution": "uniform", "dtype": "f32", "chosen": 100}
+    counted = {"bytes_sent": 1600, "first_bytes_sent": 2400, "path_bytes": 3200, "result_elements": 110}
+    return vectors | counted | {"family": "topk-allreduce", "algorithm": algorithm, "host": host("1gbit"),
+                                "seconds": [[milliseconds / 2e3, milliseconds / 1e3]] * 6} | fields
+
+
 class SparseReportTest(unittest.TestCase):
     def setUp(self) -> None:
         temporary = tempfile.TemporaryDirectory()
@@ -93,6 +100,22 @@ class SparseReportTest(unittest.TestCase):
         done = self.report("--page", page)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("](sparse/lower-bounds.png)", Path(page).read_text(encoding="utf-8"))
+
+    def test_allreduces_that_select(self) -> None:
+        self.write("selected", [selecting("ok-topk"), selecting("ok-topk", distribution="clustered"), selecting("gtopk")])
+        times = {"ok-topk": 2, "ok-topk-equal-regions": 3, "ok-topk-direct": 2.2, "ok-topk-naive": 5}
+        self.write("ablations", [selecting(name, time, density=density) for name, time in times.items()
+                                 for density in (0.1, 0.2)])
+        done = self.report()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        columns = ("algorithm", "ranks_are", "k", "bound_words", "sent_words", "path_formula_words", "evaluating_bound_words")
+        self.assertEqual([tuple(line[column] for column in columns) for line in self.table("selected-words")],
+                         [("gtopk", "alike", "100", "400", "400", "800", ""),  # 2 * 100 * 2, twice on the path
+                          ("ok-topk", "unlike", "110", "660", "400", "", "1100"),  # 6 * 110, and 4 * 110
+                          ("ok-topk", "alike", "110", "495", "400", "", "1100")])  # 6 * 110 * 3 / 4
+        ablation = self.table("ablations")[0]
+        self.assertAlmostEqual(float(ablation["equal_regions_over_it"]), 1.5)
+        self.assertAlmostEqual(float(ablation["naive_over_it"]), 2.5)
 
     def test_page(self) -> None:
         page = self.folder / "page.md"

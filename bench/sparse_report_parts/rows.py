@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,14 +83,12 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
-def machine_text(row: Row) -> str:
-    host = row.host
+def machine_text(host: dict[str, Any]) -> str:
     return f"{host['cpu']}; {host['threads']} thread a rank; commit {host['commit']}, {host['date'][:10]}"
 
 
-def facts_text(rows: Iterable[Row]) -> str:
+def place_text(host: dict[str, Any]) -> str:
     """Where, when and on what: the small print of pictures."""
-    row = next(iter(rows))
-    rate = re.search(r"\brate=(\S+)", row.host.get("cluster", ""))
+    rate = re.search(r"\brate=(\S+)", host.get("cluster", ""))
     place = f"emulated hosts at {rate[1]}, all on" if rate else "ranks as threads of"
-    return f"{place} {row.host['cores']} cores; {row.host['mpi']}; {machine_text(row)}"
+    return f"{place} {host['cores']} cores; {host['mpi']}; {machine_text(host)}"

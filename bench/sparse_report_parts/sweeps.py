@@ -13,7 +13,7 @@ from report_parts.tables import Table
 
 from .curves import Axis, Panel, Point, draw_curves
 from .page import Part
-from .rows import Row, Vectors, facts_text
+from .rows import Row, Vectors, place_text
 
 TIME = Axis("median time of the slowest rank", SECONDS)
 SHARE = "density: share of elements that a rank has"
@@ -80,7 +80,7 @@ def switching(rows: list[Row], folder: Path) -> Part:
     picture = draw_curves(
         _panels(cells), Picture("switching", "Which sparse allreduce is the fastest", "Time over the density, both in "
                                 "logarithms; a bar is the 95 % interval of the median, or the range of fewer than six times."),
-        SHARE, TIME, facts_text(rows), folder)
+        SHARE, TIME, place_text(rows[0].host), folder)
     columns = ["N", "P", "density", "fastest", "ms", "best_dense_ms", "dense_over_fastest", "auto_used", "used_over_fastest"]
     return Part("switching", findings, [picture], Table("switching", columns, lines))
 
@@ -106,7 +106,7 @@ def static_and_dynamic(rows: list[Row], folder: Path) -> Part:
         _panels(cells, (STATIC_SPARSE, STATIC_DENSE, DYNAMIC)),
         Picture("static-dynamic", "Static beside dynamic", "Static: the regions' sums always travel sparse as far as they "
                 "can be, or always dense. Dynamic: each in whichever form turns out smaller."),
-        SHARE, TIME, facts_text(rows), folder)
+        SHARE, TIME, place_text(rows[0].host), folder)
     columns = ["N", "P", "density", "density_of_sum", "static_sparse_ms", "static_dense_ms", "dynamic_ms",
                "dynamic_over_best_static"]
     return Part("static-dynamic", findings, [picture], Table("static-dynamic", columns, lines))
@@ -131,7 +131,7 @@ def early_switching(rows: list[Row], folder: Path) -> Part:
         [panel for _, panel in sorted(panels.items())],
         Picture("early-switching", "Groups of ranks that make dense sums early", "Time over N. In brackets the ranks a group; "
                 "all of them in one group is a split among all ranks."),
-        "N: elements of the vector", TIME, facts_text(rows), folder)
+        "N: elements of the vector", TIME, place_text(rows[0].host), folder)
     columns = ["P", "density", "N", "fastest", "ms", "one_group_ms", "one_group_over_fastest"]
     return Part("early-switching", [f"P = {ranks}, density {density:g}: the fastest groups are of {', '.join(texts)} elements."
                                     for (ranks, density), texts in sorted(findings.items())],
@@ -160,7 +160,7 @@ def lower_bounds(rows: list[Row], machines: dict[int, dict[str, Any]], folder: P
         [panel for _, panel in sorted(panels.items())],
         Picture("lower-bounds", "The fastest beside what no algorithm can do without", "Latency: ceil(log2 P) messages one after "
                 "the other. Bandwidth: a rank must get at least a word for each element that others have."),
-        SHARE, TIME, facts_text(rows), folder)
+        SHARE, TIME, place_text(rows[0].host), folder)
     columns = ["N", "P", "density", "latency_ms", "bandwidth_ms", "fastest", "ms", "over_the_larger_bound"]
     return Part("lower-bounds", [f"The fastest takes {min(ratios):.1f} to {max(ratios):.1f} times the larger bound."],
                 [picture], Table("lower-bounds", columns, lines))
