@@ -20,7 +20,7 @@ std::size_t Port::done_with(std::size_t bytes, std::size_t begin) {
 }
 
 Request CriticalPathTransport::start_send(std::span<const std::byte> data, int to, Tag tag) {
-  if (tag != Tag::payload) return inner_.isend(data, to, tag);
+  if (tag != Tag::payload || stopped_) return inner_.isend(data, to, tag);
   const std::size_t slot = messages_.take();
   Message& message = messages_[slot];
   message.begin = std::max(clock_, sends_until_);
@@ -33,7 +33,7 @@ Request CriticalPathTransport::start_send(std::span<const std::byte> data, int t
 }
 
 Request CriticalPathTransport::start_receive(std::span<std::byte> data, int from, Tag tag) {
-  if (tag != Tag::payload) return inner_.irecv(data, from, tag);
+  if (tag != Tag::payload || stopped_) return inner_.irecv(data, from, tag);
   const std::size_t slot = messages_.take();
   Message& message = messages_[slot];
   message.bytes = data.size();

@@ -49,6 +49,14 @@ class CriticalPathTransport final : public Transport {
   /// When this rank's last message was through.
   std::size_t clock_bytes() const { return clock_; }
 
+  /// Between calls, on all ranks: the clock is 0 again.
+  void restart() {
+    clock_ = sends_until_ = 0;
+    receives_ = {};
+  }
+  /// Between calls, on all ranks: from now on messages are handed on and nothing else.
+  void stop() { stopped_ = true; }
+
  private:
   struct Message {
     Request data;
@@ -69,6 +77,7 @@ class CriticalPathTransport final : public Transport {
   std::size_t clock_ = 0;
   std::size_t sends_until_ = 0;
   Port receives_;
+  bool stopped_ = false;
 };
 
 }  // namespace dsop::bench

@@ -6,8 +6,10 @@
 #include <mutex>
 
 #include <dsop/counting.hpp>
+#include <dsop/topk_allreduce.hpp>
 
 #include "critical_path.hpp"
+#include "gradient_inputs.hpp"
 #include "sparse_allreduce_cases.hpp"
 
 using namespace dsop;
@@ -132,6 +134,60 @@ TEST_CASE("sent words and critical paths of sparse allreduces are near those of 
       near(counted.words.sent, stated.sent);
       near(counted.words.path, stated.path);
     }
+  }
+}
+
+namespace {
+
+struct SelectedCount {
+  Words words;
+  double k = 0;  // the most that a rank chose
+  double in_sum = 0;
+};
+
+// A call that reuses what the one before has evaluated of the same gradient.
+SelectedCount count_selected(int P, std::size_t chosen, bench::Distribution distribution,
+                             const std::string& algorithm) {
+  SelectedCount counted;
+  std::mutex mutex;
+  run_on_threads(P, [&](Transport& threads) {
+    bench::CriticalPathTransport path(threads);
+    CountingTransport transport(path);
+    TopKAllreduce<float> allreduce(transport, step * chosen, {.algorithm = algorithm});
+    const std::vector<float> gradient =
+        bench::gradient_like<float>(threads.rank(), step * chosen, 1.0 / step, distribution);
+    std::vector<float> values = gradient;
+    static_cast<void>(allreduce.run(values, chosen));
+    const std::size_t before = transport.payload().bytes;
+    path.restart();
+    values = gradient;
+    const TopKSum<float> result = allreduce.run(values, chosen);
+    const std::lock_guard lock(mutex);
+    const auto raise = [](double& most, std::size_t number) { most = std::max(most, static_cast<double>(number)); };
+    raise(counted.words.sent, (transport.payload().bytes - before) / sizeof(float));
+    raise(counted.words.path, path.clock_bytes() / sizeof(float));
+    raise(counted.k, result.chosen);
+    raise(counted.in_sum, result.sum.values.size());
+  });
+  return counted;
+}
+
+}  // namespace
+
+TEST_CASE("ok-topk keeps to its bounds where ranks are alike and where they are not, gtopk's path to its tree's",
+          "[topk]") {
+  const int P = GENERATE(2, 4, 7, 8, 16);
+  const std::size_t chosen = 100 * static_cast<std::size_t>(P);
+  for (const bench::Distribution distribution : {bench::Distribution::uniform, bench::Distribution::clustered}) {
+    INFO("P = " << P << ", " << bench::name(distribution));
+    const SelectedCount ok = count_selected(P, chosen, distribution, "ok-topk");
+    const double most = 6 * std::max(ok.k, ok.in_sum);
+    CHECK(ok.words.sent <= (distribution == bench::Distribution::uniform ? most * (P - 1) / P : most) + 14 * P);
+    const SelectedCount tree = count_selected(P, chosen, distribution, "gtopk");
+    const double level = 2 * tree.k + 8;  // and a header
+    const int levels = std::bit_width(static_cast<unsigned>(P - 1));
+    CHECK(tree.words.sent == levels * level);
+    CHECK(tree.words.path == 2 * levels * level);
   }
 }
 

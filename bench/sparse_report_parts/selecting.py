@@ -34,7 +34,7 @@ class SelectingRow:
     seconds: Estimate
     sent_words: float  # by the busiest rank in a call that reuses thresholds
     first_words: float  # the same in a call that evaluates them
-    path_words: float | None
+    path_words: float
     host: dict[str, Any]
 
 
@@ -45,12 +45,11 @@ def read_selecting(path: Path) -> list[SelectingRow]:
         try:
             fields = json.loads(line)
             word_bytes = WORD_BYTES[fields["dtype"]]
-            path_bytes = fields.get("path_bytes")
             rows.append(SelectingRow(
                 *(fields[key] for key in ("algorithm", "ranks", "size", "density", "distribution")),
                 max(fields["chosen"], fields["result_elements"] if fields["algorithm"].startswith(WHOLE) else 0),
                 order_estimate(np.max(fields["seconds"], axis=1)), fields["bytes_sent"] / word_bytes,
-                fields["first_bytes_sent"] / word_bytes, None if path_bytes is None else path_bytes / word_bytes, fields["host"]))
+                fields["first_bytes_sent"] / word_bytes, fields["path_bytes"] / word_bytes, fields["host"]))
         except (ValueError, KeyError, TypeError) as error:
             raise Refused(f"{path}:{number}: not a row of dsop-bench sparse-allreduce --select: {error!r}") from None
     return rows
@@ -78,7 +77,7 @@ def selected_words(rows: list[SelectingRow]) -> Part:
         tree_path = 2 * words if row.algorithm == "gtopk" else None
         worst[row.algorithm, ranks_are] = max(worst.get((row.algorithm, ranks_are), 0), row.sent_words / words)
         lines.append([row.algorithm, ranks_are, row.ranks, row.k, text, round(words), round(row.sent_words),
-                      row.sent_words / words, tree_path and round(tree_path), row.path_words and round(row.path_words),
+                      row.sent_words / words, tree_path and round(tree_path), round(row.path_words),
                       evaluating, round(row.first_words) if evaluating else None])
     columns = ["algorithm", "ranks_are", "P", "k", "bound", "bound_words", "sent_words", "sent_over_bound", "path_formula_words",
                "path_words", "evaluating_bound_words", "evaluating_sent_words"]
