@@ -11,6 +11,7 @@
 #include <dsop/sparse_allreduce.hpp>
 
 #include "collect.hpp"
+#include "critical_path.hpp"
 #include "host.hpp"
 #include "launch/launch.hpp"
 #include "memory.hpp"
@@ -31,8 +32,9 @@ struct Row {
   double density;
   std::size_t result_elements;  // that are stored, of the rank's sum
   bool result_dense;
-  std::optional<Traffic> busiest;    // none if messages can't be counted
-  std::optional<std::size_t> wrong;  // elements, over all ranks
+  std::optional<Traffic> busiest;         // none if messages can't be counted
+  std::optional<std::size_t> path_bytes;  // none in a simulation, where no call is made but the timed ones
+  std::optional<std::size_t> wrong;       // elements, over all ranks
   Samples samples;
 };
 
@@ -80,10 +82,12 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
   std::vector<Contender> contenders;
   for (const std::string& algorithm : algorithms) {
     progress(algorithm + ", first call");
-    const auto call = [&counted, &own, &options, algorithm] {
-      return sparse_allreduce<T>(counted, own->view(), {.algorithm = algorithm, .machine = options.machine});
+    const auto call_over = [&own, &options, algorithm](Transport& over) {
+      return sparse_allreduce<T>(over, own->view(), {.algorithm = algorithm, .machine = options.machine});
     };
-    if (!is_simulated()) static_cast<void>(call());  // touches memory and makes connections
+    const auto call = [&counted, call_over] { return call_over(counted); };
+    CriticalPathTransport path(transport);
+    if (!is_simulated()) static_cast<void>(call_over(path));  // touches memory and makes connections
     const Traffic before = counted.payload();
     const SparseSum<T> result = call();
     const Traffic after = counted.payload();
@@ -95,10 +99,13 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
             result.sum.dense(),
             {},
             {},
+            {},
             {}};
-    if (!row.plan.algorithm->native())
+    if (!row.plan.algorithm->native()) {
       row.busiest = Traffic{largest_of_all_ranks(transport, after.messages - before.messages),
                             largest_of_all_ranks(transport, after.bytes - before.bytes)};
+      if (!is_simulated()) row.path_bytes = largest_of_all_ranks(transport, path.clock_bytes());
+    }
     if (options.verify) {
       const std::vector<std::size_t> wrong =
           of_all_ranks(transport, count_wrong<T>(transport.size(), result.sum, density, options.distribution));
@@ -171,6 +178,7 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBen
           {"result_form", row.result_dense ? "dense" : "sparse"},
           {"bytes_sent", nullptr},
           {"messages_sent", nullptr},
+          {"path_bytes", nullptr},
           {"formula_bytes", row.plan.cost().bytes},
           {"wrong", nullptr},
           {"used", row.used},
@@ -183,6 +191,7 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBen
       };
       if (row.busiest) json["bytes_sent"] = row.busiest->bytes;
       if (row.busiest) json["messages_sent"] = row.busiest->messages;
+      if (row.path_bytes) json["path_bytes"] = *row.path_bytes;
       if (row.wrong) json["wrong"] = *row.wrong;
       out << json.dump() << '\n';
     }

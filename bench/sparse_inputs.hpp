@@ -17,10 +17,12 @@ namespace dsop::bench {
 
 /// Where a vector's elements are. Uniform: anywhere. Power law: the i-th most frequent is there with a chance that
 /// falls as 1 / i, the same elements on all ranks, as words of a language are. Clustered: half of each of a few runs of
-/// 256, other runs on each rank. One region: all in a tenth of the vector, the same on all ranks.
-enum class Distribution : unsigned char { uniform, power_law, clustered, one_region };
+/// 256, other runs on each rank. One region: all in a tenth of the vector, the same on all ranks. Same: evenly spread,
+/// the same elements on all ranks. Apart: evenly spread, no two ranks the same while density times ranks is at most 1.
+enum class Distribution : unsigned char { uniform, power_law, clustered, one_region, same, apart };
 
-inline const std::array<std::string, 4> distribution_names{"uniform", "power-law", "clustered", "one-region"};
+inline const std::array<std::string, 6> distribution_names{"uniform",    "power-law", "clustered",
+                                                           "one-region", "same",      "apart"};
 
 inline const std::string& name(Distribution distribution) {
   return distribution_names[static_cast<std::size_t>(distribution)];
@@ -54,6 +56,10 @@ class Chances {
                    : 0.0;
       case Distribution::one_region:
         return i < size_ / 10 + 1 ? std::min(1.0, 10 * density_) : 0.0;
+      case Distribution::same:
+        return stands_at(0, i) ? 1.0 : 0.0;
+      case Distribution::apart:
+        return stands_at(static_cast<std::size_t>(rank), i) ? 1.0 : 0.0;
       case Distribution::uniform:
         break;
     }
@@ -64,6 +70,12 @@ class Chances {
   static double uniform(std::uint64_t seed) { return static_cast<double>(mix(seed) >> 11) * 0x1p-53; }
 
  private:
+  /// Of evenly spread elements, the first of which is `first`.
+  bool stands_at(std::size_t first, std::size_t i) const {
+    const auto period = density_ > 0 ? static_cast<std::size_t>(std::llround(1 / density_)) : 0;
+    return period > 0 && i % period == first % period;
+  }
+
   std::size_t size_;
   double density_;
   Distribution distribution_;

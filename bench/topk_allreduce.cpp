@@ -10,6 +10,7 @@
 #include <dsop/topk_allreduce.hpp>
 
 #include "collect.hpp"
+#include "critical_path.hpp"
 #include "gradient_inputs.hpp"
 #include "host.hpp"
 #include "launch/launch.hpp"
@@ -31,6 +32,7 @@ struct Row {
   bool counts;            // messages, that is
   Traffic first;          // the busiest rank's in the first call, which evaluates what is reused later
   Traffic later;
+  std::size_t path_bytes;    // of a later call
   double predicted_seconds;  // without the selection
   Samples samples;
 };
@@ -76,7 +78,8 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
   const auto k = std::max(std::size_t{1}, static_cast<std::size_t>(std::llround(density * static_cast<double>(size))));
   check_memory(transport, (6 + algorithms.size()) * size * sizeof(T));
   std::vector<T> gradient;
-  CountingTransport counted(transport);
+  CriticalPathTransport path(transport);
+  CountingTransport counted(path);
   std::vector<std::unique_ptr<SelectedAllreduce>> allreduces;
   launch::on_all_ranks(transport, [&] {
     gradient = gradient_like<T>(transport.rank(), size, density, options.distribution);
@@ -88,10 +91,11 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
   std::vector<Contender> contenders;
   for (std::size_t i = 0; i < algorithms.size(); ++i) {
     SelectedAllreduce& allreduce = *allreduces[i];
-    Row row{algorithms[i], {}, true, {}, {}, 0, {}};
+    Row row{algorithms[i], {}, true, {}, {}, 0, 0, {}};
     for (Traffic* const sent : {&row.first, &row.later}) {
       progress(algorithms[i] + ", first calls");
       allreduce.restore();
+      path.restart();
       const Traffic before = counted.payload();
       allreduce.select();
       row.sum = allreduce.sum();
@@ -99,6 +103,7 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
       *sent = {largest_of_all_ranks(transport, after.messages - before.messages),
                largest_of_all_ranks(transport, after.bytes - before.bytes)};
     }
+    row.path_bytes = largest_of_all_ranks(transport, path.clock_bytes());
     const SparseAlgorithm* const sparse = sparse_algorithms().find(row.sum.used.substr(0, row.sum.used.find('(')));
     row.counts = sparse == nullptr || !sparse->native();
     row.sum.chosen = largest_of_all_ranks(transport, row.sum.chosen);
@@ -116,6 +121,7 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
     };
     contenders.push_back({algorithms[i], run, prepare});
   }
+  path.stop();
   std::vector<Samples> samples = time_in_turns(transport, contenders, options.protocol, progress);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].samples = std::move(samples[i]);
   return rows;
@@ -182,6 +188,7 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, std::size_t siz
           {"bytes_sent", nullptr},
           {"messages_sent", nullptr},
           {"first_bytes_sent", nullptr},
+          {"path_bytes", nullptr},
           {"used", row.sum.used},
           {"predicted_seconds", row.predicted_seconds},
           {"repetition", static_cast<std::size_t>(row.samples.first_repetition) + repetition},
@@ -194,6 +201,7 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, std::size_t siz
         json["bytes_sent"] = row.later.bytes;
         json["messages_sent"] = row.later.messages;
         json["first_bytes_sent"] = row.first.bytes;
+        json["path_bytes"] = row.path_bytes;
       }
       out << json.dump() << '\n';
     }

@@ -104,7 +104,7 @@ class OnThreads(Refusing):
             self.assert_refused(run("outer-product", "--rows", text), f'--rows is "{text}", expected whole numbers')
 
     def test_sparse_allreduce_is_verified_and_written_in_full(self) -> None:
-        for distribution in ["uniform", "power-law", "clustered", "one-region"]:
+        for distribution in ["uniform", "power-law", "clustered", "one-region", "same", "apart"]:
             with tempfile.TemporaryDirectory() as folder:
                 out = Path(folder) / "rows.jsonl"
                 result = run("sparse-allreduce", "--ranks", "3", "--size", "5000", "--density", "0.01,0.6", "--verify",
@@ -119,6 +119,10 @@ class OnThreads(Refusing):
             self.assertEqual(gathered["bytes_sent"], gathered["formula_bytes"])
             if distribution == "one-region":  # no more than a tenth of the elements can be there
                 self.assertLessEqual(max(row["nonzeros"] for row in rows), 501)
+            if distribution in ("same", "apart"):
+                of_all = [row for row in rows if row["density"] == 0.01 and row["algorithm"] == "allgather"]
+                self.assertEqual(of_all[0]["result_elements"], 50 if distribution == "same" else 150)
+                self.assertGreaterEqual(of_all[0]["path_bytes"], of_all[0]["bytes_sent"])
             if distribution == "power-law":  # the ranks have the most frequent in common
                 self.assertLess(gathered["result_elements"], 2.5 * gathered["nonzeros"])
 

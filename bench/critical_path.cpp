@@ -1,0 +1,65 @@
+#include "critical_path.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace dsop::bench {
+
+std::size_t Port::done_with(std::size_t bytes, std::size_t begin) {
+  auto next = busy_.upper_bound(begin);
+  if (next != busy_.begin() && std::prev(next)->second >= begin) --next;
+  const std::size_t from = next == busy_.end() ? begin : std::min(begin, next->first);
+  std::size_t time = begin;
+  while (next != busy_.end() && next->first < time + bytes) {
+    bytes -= next->first > time ? next->first - time : 0;
+    time = std::max(time, next->second);
+    next = busy_.erase(next);
+  }
+  busy_[from] = time + bytes;
+  return time + bytes;
+}
+
+Request CriticalPathTransport::start_send(std::span<const std::byte> data, int to, Tag tag) {
+  if (tag != Tag::payload || stopped_) return inner_.isend(data, to, tag);
+  const std::size_t slot = messages_.take();
+  Message& message = messages_[slot];
+  message.begin = std::max(clock_, sends_until_);
+  message.bytes = data.size();
+  message.received = false;
+  sends_until_ = message.begin + message.bytes;
+  message.data = inner_.isend(data, to, tag);
+  message.time = inner_.isend(std::span(&message.begin, 1), to, tag);
+  return make_request(slot);
+}
+
+Request CriticalPathTransport::start_receive(std::span<std::byte> data, int from, Tag tag) {
+  if (tag != Tag::payload || stopped_) return inner_.irecv(data, from, tag);
+  const std::size_t slot = messages_.take();
+  Message& message = messages_[slot];
+  message.bytes = data.size();
+  message.received = true;
+  message.data = inner_.irecv(data, from, tag);
+  message.time = inner_.irecv(std::span(&message.begin, 1), from, tag);
+  return make_request(slot);
+}
+
+bool CriticalPathTransport::is_done(std::size_t slot) {
+  return inner_.test(messages_[slot].data) && inner_.test(messages_[slot].time);
+}
+
+void CriticalPathTransport::finish(std::size_t slot) {
+  Message& message = messages_[slot];
+  inner_.wait(message.data);
+  inner_.wait(message.time);
+  clock_ = std::max(
+      clock_, message.received ? receives_.done_with(message.bytes, message.begin) : message.begin + message.bytes);
+  messages_.give_back(slot);
+}
+
+void CriticalPathTransport::withdraw(std::size_t slot) noexcept {
+  messages_[slot].data = Request();
+  messages_[slot].time = Request();
+  messages_.give_back(slot);
+}
+
+}  // namespace dsop::bench

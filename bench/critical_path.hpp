@@ -1,0 +1,83 @@
+// How long the longest chain of messages is that wait for each other.
+#pragma once
+
+#include <cstddef>
+#include <map>
+
+#include <dsop/transport.hpp>
+
+#include "transport/slots.hpp"
+
+namespace dsop::bench {
+
+/// What one end of a link does, a byte after the other.
+class Port {
+ public:
+  /// When it is done with so many bytes that are there from `begin` on, between what it does already.
+  std::size_t done_with(std::size_t bytes, std::size_t begin);
+
+ private:
+  std::map<std::size_t, std::size_t> busy_;  ///< from, until
+};
+
+/// Hands everything on to another transport, which must outlive it, and keeps a clock that a byte of payload moves on
+/// by one and nothing else does: LogGP with G = 1 and L = o = g = 0. A rank sends one message at a time and receives
+/// one at a time, both at once; it can't send what it has before it has it. After a collective call the latest of all
+/// ranks' clocks is the call's critical path in bytes: for a chain of messages all of them, for messages side by side
+/// one. All ranks must use one: each message is followed by another that tells when it was sent.
+class CriticalPathTransport final : public Transport {
+ public:
+  explicit CriticalPathTransport(Transport& inner) : inner_(inner) {}
+
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  int node() const override { return inner_.node(); }
+  std::string name() const override { return inner_.name(); }
+  Machine default_machine() const override { return inner_.default_machine(); }
+  bool has_native_collectives() const override { return inner_.has_native_collectives(); }
+  void native_allreduce(std::span<std::byte> data, DataType type) override { inner_.native_allreduce(data, type); }
+  void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override {
+    inner_.native_allgather(data, bounds_bytes);
+  }
+  bool allows_progress_thread() const override { return inner_.allows_progress_thread(); }
+  CallState& calls() override { return inner_.calls(); }
+  void come_to(std::uint64_t position) override { inner_.come_to(position); }
+  std::vector<int> ranks_behind(std::uint64_t position, double seconds) override {
+    return inner_.ranks_behind(position, seconds);
+  }
+
+  /// When this rank's last message was through.
+  std::size_t clock_bytes() const { return clock_; }
+
+  /// Between calls, on all ranks: the clock is 0 again.
+  void restart() {
+    clock_ = sends_until_ = 0;
+    receives_ = {};
+  }
+  /// Between calls, on all ranks: from now on messages are handed on and nothing else.
+  void stop() { stopped_ = true; }
+
+ private:
+  struct Message {
+    Request data;
+    Request time;
+    std::size_t begin = 0;  ///< by the sender's clock
+    std::size_t bytes = 0;
+    bool received = false;
+  };
+
+  Request start_send(std::span<const std::byte> data, int to, Tag tag) override;
+  Request start_receive(std::span<std::byte> data, int from, Tag tag) override;
+  bool is_done(std::size_t slot) override;
+  void finish(std::size_t slot) override;
+  void withdraw(std::size_t slot) noexcept override;
+
+  Transport& inner_;
+  Slots<Message> messages_;
+  std::size_t clock_ = 0;
+  std::size_t sends_until_ = 0;
+  Port receives_;
+  bool stopped_ = false;
+};
+
+}  // namespace dsop::bench

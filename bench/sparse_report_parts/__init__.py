@@ -1,0 +1,1 @@
+"""What sparse_report.py is made of."""

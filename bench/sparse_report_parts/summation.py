@@ -1,0 +1,78 @@
+"""Sums of two vectors: from which density on sparse ones take longer than dense ones."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from report_parts.intervals import Estimate, order_estimate
+from report_parts.sheet import Picture
+from report_parts.style import SECONDS
+from report_parts.tables import Table
+
+from .curves import Axis, Panel, Point, draw_curves
+from .page import Part
+from .rows import Refused
+
+SPARSE, PLAIN, DENSE = "sparse", "plain merge", "dense"
+
+
+@dataclass(frozen=True)
+class SumRow:
+    dtype: str
+    size: int
+    density: float
+    name: str
+    seconds: Estimate
+
+
+def read_sums(path: Path) -> list[SumRow]:
+    """As read_rows() does, rows of dsop-bench kernel --sums."""
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            fields = json.loads(line)
+            rows.append(SumRow(fields["type"], fields["size"], fields["density"], fields["contender"],
+                               order_estimate(np.array(fields["seconds"]))))
+        except (ValueError, KeyError, TypeError) as error:
+            raise Refused(f"{path}:{number}: not a row of dsop-bench kernel --sums: {error!r}") from None
+    return rows
+
+
+def crossing(ratios: list[tuple[float, float]]) -> float | None:
+    """The density at which a ratio that rises with it is 1, on a line between logarithms; None if it is not there."""
+    for (left, below), (right, above) in zip(ratios, ratios[1:]):
+        if below < 1 <= above:
+            share = math.log(1 / below) / math.log(above / below)
+            return math.exp(math.log(left) + share * math.log(right / left))
+    return None
+
+
+def summation(rows: list[SumRow], small_print: str, folder: Path) -> Part:
+    points: dict[tuple[str, int], dict[float, dict[str, SumRow]]] = {}
+    for row in rows:
+        points.setdefault((row.dtype, row.size), {}).setdefault(row.density, {})[row.name] = row
+    panels, findings, lines = [], [], []
+    for (dtype, size), by_density in sorted(points.items()):
+        panel = Panel(f"{dtype}, N = {size}", {})
+        ratios = []
+        for density, by_name in sorted(by_density.items()):
+            medians = {name: by_name[name].seconds.median for name in (SPARSE, PLAIN, DENSE)}
+            for name, row in by_name.items():
+                panel.curves.setdefault(name, []).append(
+                    Point(density, row.seconds.median, row.seconds.low, row.seconds.high))
+            ratios.append((density, medians[SPARSE] / medians[DENSE]))
+            lines.append([dtype, size, density] + [seconds * 1e6 for seconds in medians.values()]
+                         + [ratios[-1][1], medians[PLAIN] / medians[SPARSE]])
+        panels.append(panel)
+        equal = crossing(ratios)
+        findings.append(f"{dtype}, N = {size}: a sum of sparse vectors takes as long as one of dense ones "
+                        + (f"at a density of {equal:.2%} each." if equal else "at no density that was measured."))
+    picture = draw_curves(panels, Picture("summation", "Sums of two vectors on one core", "Time over the density of both."),
+                          "density: share of elements that each has", Axis("median time", SECONDS), small_print, folder)
+    columns = ["type", "N", "density", "sparse_us", "plain_merge_us", "dense_us", "sparse_over_dense", "plain_over_sparse"]
+    return Part("summation", findings, [picture], Table("summation", columns, lines))

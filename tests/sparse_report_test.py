@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+"""Tests of bench/sparse_report.py, with rows whose tables can be worked out by hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+from report_fixture import host
+
+ROOT = Path(__file__).resolve().parent.parent
+MILLISECONDS = {"allgather": 2, "ssar-split-allgather": 4, "dsar-split-allgather": 3, "topk-dsa": 3.6, "dense-ring": 10,
+                "auto": 2.5}
+
+
+def row(algorithm: str, milliseconds: float = 1, **fields: Any) -> dict[str, Any]:
+    vectors = {"ranks": 4, "size": 1000, "density": 0.1, "distribution": "uniform", "dtype": "f32"}
+    counted = {"bytes_sent": 2400, "path_bytes": 4800, "messages_sent": 3, "result_elements": 300}
+    names = {"family": "sparse-allreduce", "algorithm": algorithm, "used": algorithm}
+    rest = {"wrong": 0, "predicted_seconds": 1, "seconds": [[milliseconds / 2e3, milliseconds / 1e3]] * 6, "host": host("1gbit")}
+    return vectors | counted | names | rest | fields
+
+
+def sweep(**fields: Any) -> list[dict[str, Any]]:
+    """The allgather is the fastest; auto uses the region's dense sums, which take 1.5 times as long."""
+    return [row(name, time, used="dsar-split-allgather" if name == "auto" else name, **fields)
+            for name, time in MILLISECONDS.items()]
+
+
+def selecting(algorithm: str, milliseconds: float = 1, **fields: Any) -> dict[str, Any]:
+    vectors = {"ranks": 4, "size": 1000, "density": 0.1, "distribution": "uniform", "dtype": "f32", "chosen": 100}
+    counted = {"bytes_sent": 1600, "first_bytes_sent": 2400, "path_bytes": 3200, "result_elements": 110}
+    return vectors | counted | {"family": "topk-allreduce", "algorithm": algorithm, "host": host("1gbit"),
+                                "seconds": [[milliseconds / 2e3, milliseconds / 1e3]] * 6} | fields
+
+
+class SparseReportTest(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+        machine = {"latency_seconds": 4e-4, "overhead_seconds": 1e-4, "gap_per_byte_seconds": 1e-8}
+        (self.folder / "machine-4.json").write_text(json.dumps(machine), encoding="utf-8")
+
+    def write(self, name: str, rows: list[dict[str, Any]]) -> None:
+        (self.folder / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+
+    def report(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, str(ROOT / "bench/sparse_report.py"), str(self.folder), *arguments],
+                              capture_output=True, text=True, check=False)
+
+    def table(self, name: str) -> list[dict[str, str]]:
+        with (self.folder / "report" / f"{name}.csv").open(encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def test_words_beside_formulas(self) -> None:
+        self.write("volumes", [row("allgather"), row("ssar-recursive-doubling", ranks=3, distribution="apart"),
+                               row("dsar-split-allgather", distribution="same"), row("dense-ring")])
+        done = self.report()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        columns = ("formula_words", "sent_over_formula", "path_formula_words", "path_over_formula")
+        found = {line["algorithm"]: tuple(float(line[column]) for column in columns) for line in self.table("volumes")}
+        self.assertEqual(found, {
+            "allgather": (600, 1, 600, 2),  # 2 * 100 * 3
+            "ssar-recursive-doubling": (1000, 0.6, 1200, 1),  # 2 * 200 + 2 * 300, and 2 * 100 on the path
+            "dsar-split-allgather": (900, 600 / 900, 900, 1200 / 900)})  # (200 + 1000) * 3 / 4
+
+    def test_sweeps(self) -> None:
+        self.write("switching", sweep() + sweep(density=0.2))
+        self.write("groups", [row("dsar-early-switch(4)", 3), row("dsar-early-switch(2)", 2)])
+        self.write("sums", [{"benchmark": "sums", "type": "f32", "size": 1000, "density": density, "contender": name,
+                             "seconds": [milliseconds / 1e3] * 6}
+                            for density, sparse in ((0.01, 1), (0.04, 4))
+                            for name, milliseconds in (("sparse", sparse), ("plain merge", 6), ("dense", 2))])
+        done = self.report()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        fastest = self.table("switching")[0]
+        self.assertEqual((fastest["fastest"], fastest["ms"], fastest["dense_over_fastest"], fastest["auto_used"]),
+                         ("allgather", "2.0", "5.0", "dsar-split-allgather"))
+        self.assertAlmostEqual(float(fastest["used_over_fastest"]), 1.5)
+        self.assertAlmostEqual(float(self.table("static-dynamic")[0]["dynamic_over_best_static"]), 1.2)
+        bounds = self.table("lower-bounds")[0]
+        self.assertAlmostEqual(float(bounds["latency_ms"]), 1.2)  # two messages of 0.4 + 0.2
+        self.assertAlmostEqual(float(bounds["bandwidth_ms"]), 271 * 4e-5)  # 1000 (1 - 0.9^3)
+        self.assertAlmostEqual(float(bounds["over_the_larger_bound"]), 2 / 1.2)
+        self.assertAlmostEqual(float(self.table("early-switching")[0]["one_group_over_fastest"]), 1.5)
+        text = (self.folder / "report/report.md").read_text(encoding="utf-8")
+        self.assertIn("P = 4, N = 1000: `allgather` from 0.1.", text)
+        self.assertIn("f32, N = 1000: a sum of sparse vectors takes as long as one of dense ones at a density of 2.00%", text)
+        self.assertEqual([line["plain_over_sparse"] for line in self.table("summation")], ["6.0", "1.5"])
+        self.assertTrue((self.folder / "report/switching.png").exists())
+        page = shutil.copy(ROOT / "docs/sparse.md", self.folder)
+        done = self.report("--page", page)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("](sparse/lower-bounds.png)", Path(page).read_text(encoding="utf-8"))
+
+    def test_allreduces_that_select(self) -> None:
+        self.write("selected", [selecting("ok-topk"), selecting("ok-topk", distribution="clustered"), selecting("gtopk")])
+        times = {"ok-topk": 2, "ok-topk-equal-regions": 3, "ok-topk-direct": 2.2, "ok-topk-naive": 5}
+        self.write("ablations", [selecting(name, time, density=density) for name, time in times.items()
+                                 for density in (0.1, 0.2)])
+        done = self.report()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        columns = ("algorithm", "ranks_are", "k", "bound_words", "sent_words", "path_formula_words", "evaluating_bound_words")
+        self.assertEqual([tuple(line[column] for column in columns) for line in self.table("selected-words")],
+                         [("gtopk", "alike", "100", "400", "400", "800", ""),  # 2 * 100 * 2, twice on the path
+                          ("ok-topk", "unlike", "110", "660", "400", "", "1100"),  # 6 * 110, and 4 * 110
+                          ("ok-topk", "alike", "110", "495", "400", "", "1100")])  # 6 * 110 * 3 / 4
+        ablation = self.table("ablations")[0]
+        self.assertAlmostEqual(float(ablation["equal_regions_over_it"]), 1.5)
+        self.assertAlmostEqual(float(ablation["naive_over_it"]), 2.5)
+
+    def test_page(self) -> None:
+        page = self.folder / "page.md"
+        page.write_text("before\n<!-- volumes -->\nold\n<!-- end of volumes -->\nafter\n", encoding="utf-8")
+        self.write("volumes", [row("allgather", ranks=2), row("allgather", ranks=3)])
+        for _ in range(2):
+            done = self.report("--page", str(page))
+            self.assertEqual(done.returncode, 0, done.stderr)
+        text = page.read_text(encoding="utf-8")
+        self.assertTrue(text.startswith("before\n<!-- volumes -->\n") and text.endswith("<!-- end of volumes -->\nafter\n"), text)
+        self.assertEqual(text.count("| uniform indices | allgather | 2k(P-1) | 2 |"), 1)
+        self.assertNotIn("old", text)
+        self.assertNotIn("| 2k(P-1) | 3 |", text)  # in the CSV alone
+        self.assertIn("page/volumes.csv", text)
+
+    def test_what_cannot_be_used(self) -> None:
+        done = self.report()
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("no rows of scripts/sparse-report", done.stderr)
+        self.write("volumes", [row("allgather"), row("allgather", wrong=3)])
+        done = self.report()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("volumes.jsonl:2: ", done.stderr)
+        self.assertIn("3 elements of the sum are wrong", done.stderr)
+        self.write("volumes", [row("allgather")])
+        page = self.folder / "page.md"
+        page.write_text("nothing\n", encoding="utf-8")
+        self.assertIn("0 places for 'volumes'", self.report("--page", str(page)).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
