@@ -27,7 +27,7 @@ class Alone final : public Strategy<double> {
     local_product<double>(factors, parameter.gradient.view());
     given.push_back(parameter.name);
   }
-  void finish(const Renew&) override {}
+  void finish(const Renewal&) override {}
   void settle() override {}
   std::string describe() const override { return ""; }
 

@@ -7,7 +7,7 @@ namespace dsop::learn {
 template <class T>
 Mlp<T>::Mlp(std::span<const std::size_t> widths, Activation f, std::size_t samples, std::uint64_t seed) : f_(f) {
   for (std::size_t l = 0; l + 1 < widths.size(); ++l) {
-    layers_.emplace_back("layer " + std::to_string(l + 1), widths[l], widths[l + 1], samples);
+    layers_.emplace_back("layer" + std::to_string(l + 1), widths[l], widths[l + 1], samples);
     layers_.back().draw_weights(seed);
   }
 }

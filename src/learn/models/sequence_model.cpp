@@ -19,16 +19,16 @@ void best_classes(MatrixView<T> scores, std::vector<std::uint32_t>& classes) {
 template <class T>
 SequenceModel<T>::SequenceModel(const SequenceShape& shape, std::uint64_t seed)
     : embedding_("embedding", shape.symbols, shape.embedding, shape.max_symbols),
-      symbol_classifier_("symbol classes", shape.hidden, shape.symbol_classes, shape.max_symbols) {
+      symbol_classifier_("symbol-classes", shape.hidden, shape.symbol_classes, shape.max_symbols) {
   embedding_.draw_weights(seed);
   for (std::size_t l = 0; l < shape.layers; ++l) {
     const std::size_t inputs = l == 0 ? shape.embedding : shape.hidden;
-    layers_.emplace_back("lstm " + std::to_string(l + 1), inputs, shape.hidden, shape.max_symbols);
+    layers_.emplace_back("lstm" + std::to_string(l + 1), inputs, shape.hidden, shape.max_symbols);
     layers_.back().draw_weights(seed);
   }
   symbol_classifier_.draw_weights(seed);
   if (shape.sequence_classes > 0) {
-    sequence_classifier_.emplace("sequence classes", shape.hidden, shape.sequence_classes, shape.max_sequences);
+    sequence_classifier_.emplace("sequence-classes", shape.hidden, shape.sequence_classes, shape.max_sequences);
     sequence_classifier_->draw_weights(seed);
   }
 }

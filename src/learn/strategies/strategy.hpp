@@ -1,6 +1,7 @@
 // How a step of training goes over several ranks: where gradients are summed and where weights are renewed.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <iosfwd>
 #include <string>
@@ -11,8 +12,13 @@
 
 namespace dsop::learn {
 
-/// Takes an optimiser's step with the gradients that stand in all parameters.
-using Renew = std::function<void()>;
+/// An optimiser's step with the gradients that stand in the parameters.
+struct Renewal {
+  std::function<void()> all;
+  /// Of one parameter, by its place in the model; empty where a step needs all gradients at once, to clip them. A step
+  /// calls it for every parameter, or all() once.
+  std::function<void(std::size_t)> one = {};
+};
 
 /// In each step a model calls need() for a parameter before it computes with its value, forward, and give() for each as
 /// soon as backpropagation has the factors of its gradient, last layer first; then the training loop calls finish().
@@ -26,7 +32,7 @@ class Strategy {
   /// Factors stay the caller's until finish() returns.
   virtual void give(Parameter<T>& parameter, const SparseFactors<T>& factors) = 0;
   /// Returns when the step's values are there, or (Wang et al.'s algorithm 1) on their way: need() waits for them.
-  virtual void finish(const Renew& renew) = 0;
+  virtual void finish(const Renewal& renewal) = 0;
   /// Waits until all values are there.
   virtual void settle() = 0;
 
