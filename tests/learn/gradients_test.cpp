@@ -175,7 +175,7 @@ TEST_CASE("sequences of unequal lengths do not touch each other", "[learn]") {
 
 TEST_CASE("what is not finite is found in the first layer that has it", "[learn]") {
   const std::vector<std::size_t> widths{2, 3, 3, 2};
-  for (const std::size_t broken : {0, 1, 2}) {
+  for (const std::size_t broken : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
     Mlp<double> mlp(widths, Activation::relu, 1, 1);
     Alone strategy;
     const MatrixView<double> x = mlp.input(1);

@@ -18,26 +18,30 @@ template <class Body>
 void Optimizer<T>::for_each_weight(std::size_t parameter, const Body& body) {
   std::vector<T>& w = parameters_[parameter]->value.elements();
   const std::vector<T>& g = parameters_[parameter]->gradient.elements();
-  std::vector<T>& first = state_[memories_ * parameter].elements();
-  std::vector<T>& second = state_[memories_ * parameter + memories_ - 1].elements();
   const auto decay = static_cast<T>(weight_decay_);
-  for (std::size_t i = 0; i < w.size(); ++i) body(Place{w[i], g[i] + decay * w[i], first[i], second[i]});
+  for (std::size_t i = 0; i < w.size(); ++i) body(i, w[i], g[i] + decay * w[i]);
 }
 
 namespace {
 
-/// v = momentum v + g,  w = w - rate v
+/// v = momentum v + g,  w = w - rate v. Without momentum v is g, and nothing is remembered.
 template <class T>
 class Sgd final : public Optimizer<T> {
  public:
   Sgd(std::vector<Parameter<T>*> parameters, const OptimizerOptions& options)
-      : Optimizer<T>(std::move(parameters), 1, options.weight_decay), momentum_(static_cast<T>(options.momentum)) {}
+      : Optimizer<T>(std::move(parameters), options.momentum == 0 ? 0 : 1, options.weight_decay),
+        momentum_(static_cast<T>(options.momentum)) {}
 
   void update(std::size_t parameter) override {
     const auto rate = static_cast<T>(this->learning_rate_);
-    this->for_each_weight(parameter, [&](const auto& at) {
-      at.first = momentum_ * at.first + at.gradient;
-      at.weight -= rate * at.first;
+    if (momentum_ == 0) {
+      this->for_each_weight(parameter, [&](std::size_t, T& w, T g) { w -= rate * g; });
+      return;
+    }
+    std::vector<T>& v = this->memory(parameter, 0);
+    this->for_each_weight(parameter, [&](std::size_t i, T& w, T g) {
+      v[i] = momentum_ * v[i] + g;
+      w -= rate * v[i];
     });
   }
 
@@ -60,11 +64,11 @@ class Adam final : public Optimizer<T> {
     const auto rate = static_cast<T>(this->learning_rate_ * unbiased_v / (1 - std::pow(beta1, t)));
     const auto smallest = static_cast<T>(epsilon * unbiased_v);
     const auto b1 = static_cast<T>(beta1), b2 = static_cast<T>(beta2);
-    this->for_each_weight(parameter, [&](const auto& at) {
-      T &m = at.first, &v = at.second;
-      m = b1 * m + (1 - b1) * at.gradient;
-      v = b2 * v + (1 - b2) * at.gradient * at.gradient;
-      at.weight -= rate * m / (std::sqrt(v) + smallest);
+    std::vector<T>&m = this->memory(parameter, 0), &v = this->memory(parameter, 1);
+    this->for_each_weight(parameter, [&](std::size_t i, T& w, T g) {
+      m[i] = b1 * m[i] + (1 - b1) * g;
+      v[i] = b2 * v[i] + (1 - b2) * g * g;
+      w -= rate * m[i] / (std::sqrt(v[i]) + smallest);
     });
   }
 };

@@ -39,15 +39,13 @@ class Optimizer {
   std::uint64_t& steps() { return steps_; }
 
  protected:
-  /// One weight for all numbers that belong to it.
-  struct Place {
-    T& weight;
-    T gradient;  ///< with weight decay
-    T& first;    ///< memory
-    T& second;   ///< memory, if there are two
-  };
+  /// Calls body(i, w, g) for each weight w, number i of the parameter, and its gradient g with weight decay.
   template <class Body>
   void for_each_weight(std::size_t parameter, const Body& body);
+  /// One number for each weight.
+  std::vector<T>& memory(std::size_t parameter, std::size_t which) {
+    return state_[memories_ * parameter + which].elements();
+  }
 
   double learning_rate_ = 0;
   std::uint64_t steps_ = 0;

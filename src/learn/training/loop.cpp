@@ -26,6 +26,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+std::string words_for(const OptimizerOptions& options) {
+  return options.name + (options.name == "sgd" && options.momentum == 0 ? " without momentum" : "");
+}
+
 class Training {
  public:
   Training(Transport& transport, Task& task, Strategy<float>& strategy, const TrainingOptions& options,
@@ -35,7 +39,7 @@ class Training {
         strategy_(strategy),
         options_(options),
         optimizer_(make_optimizer<float>(task.parameters(), options.optimizer)),
-        saved_{task.description() + '\n' + identity + "optimizer " + options.optimizer.name + '\n', *optimizer_,
+        saved_{task.description() + '\n' + identity + "optimizer " + words_for(options.optimizer) + '\n', *optimizer_,
                strategy_},
         last_step_(options.steps.value_or(options.epochs * task.steps_per_epoch())),
         reports_(transport) {
@@ -168,7 +172,7 @@ class Training {
                                 {"transport", transport_.name()},
                                 {"samples_per_step", task_.samples_per_step()},
                                 {"steps_per_epoch", task_.steps_per_epoch()},
-                                {"optimizer", options_.optimizer.name},
+                                {"optimizer", words_for(options_.optimizer)},
                                 {"learning_rate", options_.learning_rate}};
     if (progress_.step > 0) what["resumed_after_step"] = progress_.step;
     metrics_->run(what, strategy_.describe());
