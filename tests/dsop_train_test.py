@@ -141,6 +141,11 @@ class Losses(unittest.TestCase):
                 self.assertEqual(found.rows[0]["transport"], "mpi")
                 self.assert_near(found, expected, f"{name}, mpirun")
 
+    def test_nothing_dropped_by_a_policy_that_could(self) -> None:
+        expected = Rows(*MLP, *at(1), "--steps", "20")
+        for option in ([], ["--residual-holds-step"]):  # the same while the learning rate does not change
+            self.assert_near(Rows(*MLP, *at(2), "--steps", "20", "--sync", "topk:1", *option), expected, str(option))
+
     def test_one_parameter_under_another_policy(self) -> None:
         plan = run(*MLP, *at(2), "--steps", "1", "--sync", "dense", "--sync", "layer2=dsop").stdout
         self.assertEqual(policies_in(plan), {"layer1": "dense", "layer2": "dsop", "layer3": "dense"}, plan)
@@ -253,6 +258,7 @@ class Checkpoints(unittest.TestCase):
             tuple(changed(CHARACTERS, "--window", "3000")): ["characters, too few", "3000"],
             (*MLP, "--out", "nowhere/rows.jsonl"): ["nowhere/rows.jsonl"],
             (*MLP, "--machine", "absent.json"): ["absent.json"],
+            (*MLP, "--residual-holds-step", "--optimizer", "adam"): ["--residual-holds-step", "sgd"],
         }
         for arguments, words in cases.items():
             self.assert_refused(run(*arguments), *words)

@@ -66,12 +66,16 @@ void TrainOptions::add_to(CLI::App* command) {
       ->needs(sync);
   option("--bucket-bytes", synchronized.bucket_bytes, "Smaller dense gradients travel together; 0: none");
   command->add_flag("!--no-overlap", synchronized.overlap, "Gradients travel after backpropagation, not during it");
+  CLI::Option* const holds_step = command->add_flag(
+      "--residual-holds-step", synchronized.residual_holds_step,
+      "What a policy drops is kept times the learning rate, as Ok-Topk does it; for sgd without --weight-decay");
   CLI::Option* const with_schedule =
       command
           ->add_option("--schedule", schedule,
                        "Instead of --sync: overlap, reduce-broadcast or allreduce, Wang et al.'s algorithms 1, 2, 3")
           ->check(CLI::IsMember({"overlap", "reduce-broadcast", "allreduce"}))
-          ->excludes(sync);
+          ->excludes(sync)
+          ->excludes(holds_step);
   option("--collective", collective, "Algorithm of the schedule's reduces, broadcasts and allreduces")
       ->needs(with_schedule);
   command->add_option("--machine", machine, "Machine description to plan for, as dsop-bench calibrate writes it");
@@ -84,6 +88,9 @@ void TrainOptions::add_to(CLI::App* command) {
 }
 
 int run_training(const TrainOptions& options, const MakeTask& make_task) {
+  const OptimizerOptions& optimizer = options.training.optimizer;
+  if (options.synchronized.residual_holds_step && (optimizer.name != "sgd" || optimizer.weight_decay > 0))
+    throw ArgumentError("--residual-holds-step needs --optimizer sgd without --weight-decay");
   return launch::run(
       options.ranks, default_ranks, [&](Transport& transport) { run_rank(options, make_task, transport); },
       launch::ThreadLevel::multiple);

@@ -38,6 +38,8 @@ class Strategy {
 
   /// Whether all ranks' values have the same bits.
   virtual bool keeps_ranks_equal() const { return true; }
+  /// Whether the gradients that finish() renews with are already multiplied by the learning rate.
+  virtual bool gradients_hold_rate() const { return false; }
   virtual std::string describe() const = 0;
   /// What this rank must keep to go on bit by bit, between steps.
   virtual void save(std::ostream&) const {}

@@ -41,8 +41,11 @@ class Synchronized final : public Strategy<float> {
  public:
   Synchronized(Transport& transport, const std::vector<Parameter<float>*>& parameters,
                const SynchronizedOptions& options)
-      : synchronizer_(transport,
-                      {.bucket_bytes = options.bucket_bytes, .overlap = options.overlap, .machine = options.machine}) {
+      : synchronizer_(transport, {.bucket_bytes = options.bucket_bytes,
+                                  .residual_holds_step = options.residual_holds_step,
+                                  .overlap = options.overlap,
+                                  .machine = options.machine}),
+        gradients_hold_rate_(options.residual_holds_step) {
     const std::vector<std::string> policies = policies_of(parameters, options);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const Matrix<float>& value = parameters[i]->value;
@@ -71,12 +74,14 @@ class Synchronized final : public Strategy<float> {
 
   void settle() override {}
   bool keeps_ranks_equal() const override { return keeps_ranks_equal_; }
+  bool gradients_hold_rate() const override { return gradients_hold_rate_; }
   std::string describe() const override { return synchronizer_.describe(); }
   void save(std::ostream& out) const override { synchronizer_.save(out); }
   void load(std::istream& in) override { synchronizer_.load(in); }
 
  private:
   Synchronizer<float> synchronizer_;
+  bool gradients_hold_rate_;
   bool keeps_ranks_equal_ = true;
 };
 

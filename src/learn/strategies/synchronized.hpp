@@ -18,6 +18,8 @@ struct SynchronizedOptions {
   /// Parameters of fewer weights are summed as "dense" instead of under a policy for all that drops a part.
   std::size_t sparsify_from = 0;
   bool overlap = true;
+  /// What is dropped is kept times the learning rate of its step, as in Ok-Topk, instead of as it is.
+  bool residual_holds_step = false;
   std::size_t bucket_bytes = std::size_t{1} << 20;
   std::optional<Machine> machine = std::nullopt;
 };

@@ -84,7 +84,7 @@ class Training {
 
   Renewal renewal(double rate) {
     const std::size_t count = optimizer_->parameters().size();
-    optimizer_->begin(rate);
+    optimizer_->begin(strategy_.gradients_hold_rate() ? 1 : rate);
     const auto one = [this](std::size_t p) { optimizer_->update(p); };
     const auto all = [this, one, count] {
       if (options_.optimizer.clip_norm > 0) clip_gradients(optimizer_->parameters(), options_.optimizer.clip_norm);
