@@ -7,6 +7,24 @@
 #include <type_traits>
 
 namespace dsop::kernels {
+namespace {
+
+/// C = scale A B (+ C), A being transposed as it is told, and B; `inner` is what the sum goes over.
+template <class T>
+void call_blas(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, MatrixView<const T> a, MatrixView<const T> b,
+               MatrixView<T> c, std::size_t inner, T scale, bool accumulate) {
+  const auto call = [&](auto function) {
+    function(CblasRowMajor, a_form, b_form, static_cast<blasint>(c.rows), static_cast<blasint>(c.columns),
+             static_cast<blasint>(inner), scale, a.data, static_cast<blasint>(a.stride), b.data,
+             static_cast<blasint>(b.stride), accumulate ? T{1} : T{0}, c.data, static_cast<blasint>(c.stride));
+  };
+  if constexpr (std::is_same_v<T, float>)
+    call(cblas_sgemm);
+  else
+    call(cblas_dgemm);
+}
+
+}  // namespace
 
 template <class T>
 bool fits_gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c) {
@@ -17,20 +35,30 @@ bool fits_gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c) {
 
 template <class T>
 void gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate) {
-  const auto call = [&](auto function) {
-    function(CblasRowMajor, CblasTrans, CblasNoTrans, static_cast<blasint>(c.rows), static_cast<blasint>(c.columns),
-             static_cast<blasint>(a.rows), scale, a.data, static_cast<blasint>(a.stride), b.data,
-             static_cast<blasint>(b.stride), accumulate ? T{1} : T{0}, c.data, static_cast<blasint>(c.stride));
-  };
-  if constexpr (std::is_same_v<T, float>)
-    call(cblas_sgemm);
-  else
-    call(cblas_dgemm);
+  call_blas<T>(CblasTrans, CblasNoTrans, a, b, c, a.rows, scale, accumulate);
+}
+
+template <class T>
+void multiply(std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<MatrixView<const T>> b, MatrixView<T> c,
+              bool accumulate) {
+  if (c.rows == 0 || c.columns == 0) return;
+  call_blas<T>(CblasNoTrans, CblasNoTrans, a, b, c, a.columns, 1, accumulate);
+}
+
+template <class T>
+void multiply_transposed(std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<MatrixView<const T>> b,
+                         MatrixView<T> c, bool accumulate) {
+  if (c.rows == 0 || c.columns == 0) return;
+  call_blas<T>(CblasNoTrans, CblasTrans, a, b, c, a.columns, 1, accumulate);
 }
 
 template bool fits_gemm(MatrixView<const float>, MatrixView<const float>, MatrixView<float>);
 template bool fits_gemm(MatrixView<const double>, MatrixView<const double>, MatrixView<double>);
 template void gemm(MatrixView<const float>, MatrixView<const float>, MatrixView<float>, float, bool);
 template void gemm(MatrixView<const double>, MatrixView<const double>, MatrixView<double>, double, bool);
+template void multiply(MatrixView<const float>, MatrixView<const float>, MatrixView<float>, bool);
+template void multiply(MatrixView<const double>, MatrixView<const double>, MatrixView<double>, bool);
+template void multiply_transposed(MatrixView<const float>, MatrixView<const float>, MatrixView<float>, bool);
+template void multiply_transposed(MatrixView<const double>, MatrixView<const double>, MatrixView<double>, bool);
 
 }  // namespace dsop::kernels

@@ -1,6 +1,8 @@
 // OpenBLAS's matrix product behind the kernels' views.
 #pragma once
 
+#include <type_traits>
+
 #include <dsop/views.hpp>
 
 namespace dsop::kernels {
@@ -12,5 +14,15 @@ bool fits_gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c);
 /// C = scale A^T B (+ C) for sizes that fit, none of them zero. Uses the OpenMP threads of the calling thread.
 template <class T>
 void gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate);
+
+/// C = A B (+ C): what a layer computes forward. A size may be zero.
+template <class T>
+void multiply(std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<MatrixView<const T>> b, MatrixView<T> c,
+              bool accumulate = false);
+
+/// C = A B^T (+ C): what a layer computes backward. A size may be zero.
+template <class T>
+void multiply_transposed(std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<MatrixView<const T>> b,
+                         MatrixView<T> c, bool accumulate = false);
 
 }  // namespace dsop::kernels

@@ -15,16 +15,6 @@
 namespace dsop {
 namespace {
 
-// FNV-1a over elements instead of bytes; it tells 0 from -0, as memcmp does.
-template <class T>
-std::uint64_t hash(MatrixView<const T> G) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (std::size_t i = 0; i < G.rows; ++i)
-    for (const T element : std::span(G.row(i), G.columns)) hash = (hash ^ std::bit_cast<Bits>(element)) * 0x100000001b3;
-  return hash;
-}
-
 std::string hexadecimal(std::uint64_t number) {
   std::ostringstream text;
   text << std::hex << number;
@@ -34,9 +24,18 @@ std::string hexadecimal(std::uint64_t number) {
 }  // namespace
 
 template <class T>
+std::uint64_t hash_of_bits(MatrixView<const T> G) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (std::size_t i = 0; i < G.rows; ++i)
+    for (const T element : std::span(G.row(i), G.columns)) hash = (hash ^ std::bit_cast<Bits>(element)) * 0x100000001b3;
+  return hash;
+}
+
+template <class T>
 void check_same_bits(Transport& transport, MatrixView<const T> G) {
   std::vector<std::uint64_t> hashes(static_cast<std::size_t>(transport.size()));
-  hashes[static_cast<std::size_t>(transport.rank())] = hash(G);
+  hashes[static_cast<std::size_t>(transport.rank())] = hash_of_bits(G);
   patterns::bruck_allgather<std::uint64_t>(transport, hashes, Tag::agreement);
   const auto groups =
       ranks_by_value(transport.size(), [&](int r) { return hexadecimal(hashes[static_cast<std::size_t>(r)]); });
@@ -50,6 +49,8 @@ void check_same_bits(Transport& transport, MatrixView<const T> G) {
   throw Error(message);
 }
 
+template std::uint64_t hash_of_bits(MatrixView<const float>);
+template std::uint64_t hash_of_bits(MatrixView<const double>);
 template void check_same_bits<float>(Transport&, MatrixView<const float>);
 template void check_same_bits<double>(Transport&, MatrixView<const double>);
 

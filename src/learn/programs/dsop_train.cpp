@@ -5,6 +5,8 @@
 
 #include "launch/launch.hpp"
 #include "learn/programs/linear.hpp"
+#include "learn/programs/lstm.hpp"
+#include "learn/programs/mlp.hpp"
 
 int main(int argc, char** argv) {
   int status = 0;
@@ -14,6 +16,8 @@ int main(int argc, char** argv) {
       "dsop-train");
   app.require_subcommand(0, 1);  // none at all is refused below: then a misspelt one is named
   dsop::learn::add_linear(app, status);
+  dsop::learn::add_lstm(app, status);
+  dsop::learn::add_mlp(app, status);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");

@@ -1,0 +1,38 @@
+// A matrix that owns its elements.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <dsop/views.hpp>
+
+namespace dsop::learn {
+
+/// Row-major, zero at first.
+template <class T>
+class Matrix {
+ public:
+  Matrix() = default;
+  Matrix(std::size_t rows, std::size_t columns) { resize(rows, columns); }
+
+  /// Elements keep no place that means anything when `columns` changes.
+  void resize(std::size_t rows, std::size_t columns) {
+    elements_.resize(rows * columns);
+    rows_ = rows;
+    columns_ = columns;
+  }
+
+  std::size_t rows() const { return rows_; }
+  std::size_t columns() const { return columns_; }
+  std::vector<T>& elements() { return elements_; }
+  const std::vector<T>& elements() const { return elements_; }
+  MatrixView<T> view() { return {elements_.data(), rows_, columns_}; }
+  MatrixView<const T> view() const { return {elements_.data(), rows_, columns_}; }
+
+ private:
+  std::size_t rows_ = 0;
+  std::size_t columns_ = 0;
+  std::vector<T> elements_;
+};
+
+}  // namespace dsop::learn

@@ -1,0 +1,104 @@
+#include "learn/optimizers/optimizer.hpp"
+
+#include <cmath>
+
+#include <dsop/errors.hpp>
+
+namespace dsop::learn {
+
+template <class T>
+Optimizer<T>::Optimizer(std::vector<Parameter<T>*> parameters, std::size_t memories, double weight_decay)
+    : parameters_(std::move(parameters)), memories_(memories), weight_decay_(weight_decay) {
+  for (const Parameter<T>* const parameter : parameters_)
+    for (std::size_t i = 0; i < memories; ++i) state_.emplace_back(parameter->value.rows(), parameter->value.columns());
+}
+
+template <class T>
+template <class Body>
+void Optimizer<T>::for_each_weight(std::size_t parameter, const Body& body) {
+  std::vector<T>& w = parameters_[parameter]->value.elements();
+  const std::vector<T>& g = parameters_[parameter]->gradient.elements();
+  const auto decay = static_cast<T>(weight_decay_);
+  for (std::size_t i = 0; i < w.size(); ++i) body(i, w[i], g[i] + decay * w[i]);
+}
+
+namespace {
+
+/// v = momentum v + g,  w = w - rate v. Without momentum v is g, and nothing is remembered.
+template <class T>
+class Sgd final : public Optimizer<T> {
+ public:
+  Sgd(std::vector<Parameter<T>*> parameters, const OptimizerOptions& options)
+      : Optimizer<T>(std::move(parameters), options.momentum == 0 ? 0 : 1, options.weight_decay),
+        momentum_(static_cast<T>(options.momentum)) {}
+
+  void update(std::size_t parameter) override {
+    const auto rate = static_cast<T>(this->learning_rate_);
+    if (momentum_ == 0) {
+      this->for_each_weight(parameter, [&](std::size_t, T& w, T g) { w -= rate * g; });
+      return;
+    }
+    std::vector<T>& v = this->memory(parameter, 0);
+    this->for_each_weight(parameter, [&](std::size_t i, T& w, T g) {
+      v[i] = momentum_ * v[i] + g;
+      w -= rate * v[i];
+    });
+  }
+
+ private:
+  T momentum_;
+};
+
+/// Kingma and Ba 2015, algorithm 1 in the form at the end of its section 2:
+/// m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2,  w = w - rate_t m / (sqrt(v) + epsilon_t)
+template <class T>
+class Adam final : public Optimizer<T> {
+ public:
+  Adam(std::vector<Parameter<T>*> parameters, const OptimizerOptions& options)
+      : Optimizer<T>(std::move(parameters), 2, options.weight_decay) {}
+
+  void update(std::size_t parameter) override {
+    const double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+    const auto t = static_cast<double>(this->steps_);
+    const double unbiased_v = std::sqrt(1 - std::pow(beta2, t));
+    const auto rate = static_cast<T>(this->learning_rate_ * unbiased_v / (1 - std::pow(beta1, t)));
+    const auto smallest = static_cast<T>(epsilon * unbiased_v);
+    const auto b1 = static_cast<T>(beta1), b2 = static_cast<T>(beta2);
+    std::vector<T>&m = this->memory(parameter, 0), &v = this->memory(parameter, 1);
+    this->for_each_weight(parameter, [&](std::size_t i, T& w, T g) {
+      m[i] = b1 * m[i] + (1 - b1) * g;
+      v[i] = b2 * v[i] + (1 - b2) * g * g;
+      w -= rate * m[i] / (std::sqrt(v[i]) + smallest);
+    });
+  }
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Optimizer<T>> make_optimizer(std::vector<Parameter<T>*> parameters, const OptimizerOptions& options) {
+  if (options.name == "sgd") return std::make_unique<Sgd<T>>(std::move(parameters), options);
+  if (options.name == "adam") return std::make_unique<Adam<T>>(std::move(parameters), options);
+  throw ArgumentError("optimizer is " + options.name + ", expected sgd or adam");
+}
+
+template <class T>
+double clip_gradients(const std::vector<Parameter<T>*>& parameters, double largest) {
+  double squares = 0;
+  for (const Parameter<T>* const parameter : parameters)
+    for (const T g : parameter->gradient.elements()) squares += static_cast<double>(g) * static_cast<double>(g);
+  const double norm = std::sqrt(squares);
+  if (norm > largest && std::isfinite(norm))
+    for (Parameter<T>* const parameter : parameters)
+      for (T& g : parameter->gradient.elements()) g = static_cast<T>(static_cast<double>(g) * (largest / norm));
+  return norm;
+}
+
+template class Optimizer<float>;
+template class Optimizer<double>;
+template std::unique_ptr<Optimizer<float>> make_optimizer(std::vector<Parameter<float>*>, const OptimizerOptions&);
+template std::unique_ptr<Optimizer<double>> make_optimizer(std::vector<Parameter<double>*>, const OptimizerOptions&);
+template double clip_gradients(const std::vector<Parameter<float>*>&, double);
+template double clip_gradients(const std::vector<Parameter<double>*>&, double);
+
+}  // namespace dsop::learn

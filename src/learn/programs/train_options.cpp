@@ -1,0 +1,99 @@
+#include "learn/programs/train_options.hpp"
+
+#include <limits>
+
+#include "launch/launch.hpp"
+#include "learn/strategies/schedules.hpp"
+
+namespace dsop::learn {
+namespace {
+
+constexpr int default_ranks = 4;
+
+std::unique_ptr<Strategy<float>> make_strategy(const TrainOptions& options, Transport& transport, Task& task) {
+  SynchronizedOptions synchronized = options.synchronized;
+  launch::on_all_ranks(transport, [&] {
+    if (!options.machine.empty()) synchronized.machine = read_machine(options.machine);
+  });
+  if (options.schedule.empty()) return make_synchronized(transport, task.parameters(), synchronized);
+  return make_schedule(options.schedule, transport, task.parameters(),
+                       {.algorithm = options.collective, .machine = synchronized.machine});
+}
+
+void run_rank(const TrainOptions& options, const MakeTask& make_task, Transport& transport) {
+  const Share share{static_cast<std::size_t>(transport.rank()), static_cast<std::size_t>(transport.size()),
+                    options.batch};
+  std::unique_ptr<Task> task;
+  launch::on_all_ranks(transport, [&] { task = make_task(share); });
+  const std::unique_ptr<Strategy<float>> strategy = make_strategy(options, transport, *task);
+  const std::string identity = "seed " + std::to_string(options.seed) + "\nbatch " + std::to_string(options.batch) +
+                               " on each of " + std::to_string(transport.size()) + " ranks\nstrategy " +
+                               (options.schedule.empty() ? "synchronizer" : "schedule " + options.schedule) + '\n';
+  train(transport, *task, *strategy, options.training, identity);
+}
+
+}  // namespace
+
+void TrainOptions::add_to(CLI::App* command) {
+  constexpr std::size_t many = std::numeric_limits<std::uint32_t>::max();
+  const CLI::Range positive(std::size_t{1}, many);
+  const CLI::Range up_to_one(0.0, 1.0);
+  const CLI::Range any(0.0, 1e9);
+  OptimizerOptions& optimizer = training.optimizer;
+  const auto option = [&](const char* name, auto& value, const char* help) {
+    return command->add_option(name, value, help)->capture_default_str();
+  };
+  command->add_option("--ranks", ranks, "Ranks as threads (default 4); under mpirun, MPI's own number")
+      ->check(CLI::Range(1, 1024));
+  option("--batch", batch, "Samples of each rank in a step")->check(positive);
+  CLI::Option* const epochs = option("--epochs", training.epochs, "Passes over the training data")->check(positive);
+  command->add_option("--steps", training.steps, "Steps in all")->check(positive)->excludes(epochs);
+  option("--seed", seed, "Of the first weights and the order of samples");
+
+  option("--optimizer", optimizer.name, "sgd or adam")->check(CLI::IsMember({"sgd", "adam"}));
+  option("--learning-rate", training.learning_rate, "Length of a step")->check(CLI::Range(1e-9, 1e9));
+  option("--decay", training.decay, "Multiplies the learning rate after each epoch")->check(up_to_one);
+  option("--momentum", optimizer.momentum, "Of sgd")->check(up_to_one);
+  option("--weight-decay", optimizer.weight_decay, "Times a weight is added to its gradient")->check(any);
+  option("--clip", optimizer.clip_norm, "Largest norm of all gradients together; 0: any")->check(any);
+
+  CLI::Option* const sync = command->add_option(
+      "--sync", synchronized.policies,
+      "How gradients are summed: dsop, dense, sparse (each also with :ALGORITHM), none, or a policy that drops a part, "
+      "as topk:DENSITY; NAME=POLICY for one parameter");
+  sync->capture_default_str()->allow_extra_args(false);
+  option("--sparsify-from", synchronized.sparsify_from, "Weights from which a policy that drops a part is used")
+      ->needs(sync);
+  option("--bucket-bytes", synchronized.bucket_bytes, "Smaller dense gradients travel together; 0: none");
+  command->add_flag("!--no-overlap", synchronized.overlap, "Gradients travel after backpropagation, not during it");
+  CLI::Option* const holds_step = command->add_flag(
+      "--residual-holds-step", synchronized.residual_holds_step,
+      "What a policy drops is kept times the learning rate, as Ok-Topk does it; for sgd without --weight-decay");
+  CLI::Option* const with_schedule =
+      command
+          ->add_option("--schedule", schedule,
+                       "Instead of --sync: overlap, reduce-broadcast or allreduce, Wang et al.'s algorithms 1, 2, 3")
+          ->check(CLI::IsMember({"overlap", "reduce-broadcast", "allreduce"}))
+          ->excludes(sync)
+          ->excludes(holds_step);
+  option("--collective", collective, "Algorithm of the schedule's reduces, broadcasts and allreduces")
+      ->needs(with_schedule);
+  command->add_option("--machine", machine, "Machine description to plan for, as dsop-bench calibrate writes it");
+
+  command->add_option("--out", training.out, "Append JSON lines to this file: the run, each step, each epoch");
+  CLI::Option* const save =
+      command->add_option("--save", training.save, "Write a checkpoint to this file after each epoch and at the end");
+  command->add_option("--save-every", training.save_every, "And after so many steps")->check(positive)->needs(save);
+  command->add_option("--resume", training.resume, "Go on from this checkpoint");
+}
+
+int run_training(const TrainOptions& options, const MakeTask& make_task) {
+  const OptimizerOptions& optimizer = options.training.optimizer;
+  if (options.synchronized.residual_holds_step && (optimizer.name != "sgd" || optimizer.weight_decay > 0))
+    throw ArgumentError("--residual-holds-step needs --optimizer sgd without --weight-decay");
+  return launch::run(
+      options.ranks, default_ranks, [&](Transport& transport) { run_rank(options, make_task, transport); },
+      launch::ThreadLevel::multiple);
+}
+
+}  // namespace dsop::learn

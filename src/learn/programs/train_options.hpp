@@ -1,0 +1,39 @@
+// What all commands of dsop-train that train by the training loop have in common.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "learn/strategies/synchronized.hpp"
+#include "learn/tasks/task.hpp"
+#include "learn/training/loop.hpp"
+
+namespace dsop::learn {
+
+struct TrainOptions {
+  std::optional<int> ranks = std::nullopt;
+  std::size_t batch = 32;  ///< samples a rank
+  std::uint64_t seed = 1;
+  TrainingOptions training = {};
+  SynchronizedOptions synchronized = {};
+  std::string schedule = {};  ///< instead of a synchronizer
+  std::string collective = "auto";
+  std::string machine = {};
+
+  /// What stands in the options so far are the defaults.
+  void add_to(CLI::App* command);
+};
+
+/// Makes one rank's task; may throw.
+using MakeTask = std::function<std::unique_ptr<Task>(const Share& share)>;
+
+/// Starts the ranks and trains. Returns the program's exit status.
+int run_training(const TrainOptions& options, const MakeTask& make_task);
+
+}  // namespace dsop::learn

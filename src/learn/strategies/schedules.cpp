@@ -1,0 +1,118 @@
+#include "learn/strategies/schedules.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "learn/strategies/local_product.hpp"
+
+namespace dsop::learn {
+namespace {
+
+constexpr int root = 0;
+
+class Schedule : public Strategy<float> {
+ public:
+  Schedule(std::string name, Transport& transport, std::vector<Parameter<float>*> parameters,
+           CollectiveOptions collective)
+      : transport_(transport), parameters_(std::move(parameters)), collective_(std::move(collective)), name_(name) {}
+
+  void begin(double) override {}
+  void need(Parameter<float>&) override {}
+  void give(Parameter<float>& parameter, const SparseFactors<float>& factors) override {
+    local_product<float>(factors, parameter.gradient.view());
+  }
+  void settle() override {}
+  std::string describe() const override {
+    return "schedule " + name_ + ", collectives " + collective_.algorithm + "\n";
+  }
+
+ protected:
+  bool is_root() const { return transport_.rank() == root; }
+
+  Transport& transport_;
+  std::vector<Parameter<float>*> parameters_;
+  CollectiveOptions collective_;
+
+ private:
+  std::string name_;
+};
+
+// Algorithm 3.
+class Allreduce final : public Schedule {
+ public:
+  using Schedule::Schedule;
+
+  void finish(const Renewal& renewal) override {
+    for (Parameter<float>* const p : parameters_) allreduce(transport_, std::span(p->gradient.elements()), collective_);
+    renewal.all();
+  }
+};
+
+// Algorithm 2.
+class ReduceBroadcast final : public Schedule {
+ public:
+  using Schedule::Schedule;
+
+  void finish(const Renewal& renewal) override {
+    for (Parameter<float>* const p : parameters_)
+      reduce(transport_, std::span(p->gradient.elements()), root, collective_);
+    if (is_root()) renewal.all();
+    for (Parameter<float>* const p : parameters_)
+      broadcast(transport_, std::span(p->value.elements()), root, collective_);
+  }
+};
+
+// Algorithm 1.
+class Overlap final : public Schedule {
+ public:
+  Overlap(std::string name, Transport& transport, std::vector<Parameter<float>*> parameters,
+          CollectiveOptions collective)
+      : Schedule(std::move(name), transport, std::move(parameters), std::move(collective)),
+        reduced_(parameters_.size()),
+        broadcast_(parameters_.size()) {}
+
+  void need(Parameter<float>& parameter) override { broadcast_[place(parameter)].wait(); }
+
+  void give(Parameter<float>& parameter, const SparseFactors<float>& factors) override {
+    Schedule::give(parameter, factors);
+    reduced_[place(parameter)] = start_reduce(transport_, std::span(parameter.gradient.elements()), root, collective_);
+  }
+
+  void finish(const Renewal& renewal) override {
+    for (std::size_t i = parameters_.size(); i-- > 0;) {  // in the order of backpropagation
+      reduced_[i].wait();
+      if (is_root() && renewal.one) renewal.one(i);
+    }
+    if (is_root() && !renewal.one) renewal.all();
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      broadcast_[i] = start_broadcast(transport_, std::span(parameters_[i]->value.elements()), root, collective_);
+  }
+
+  void settle() override {
+    for (Pending& pending : broadcast_) pending.wait();
+  }
+
+ private:
+  std::size_t place(const Parameter<float>& parameter) const {
+    return static_cast<std::size_t>(std::find(parameters_.begin(), parameters_.end(), &parameter) -
+                                    parameters_.begin());
+  }
+
+  std::vector<Pending> reduced_;
+  std::vector<Pending> broadcast_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy<float>> make_schedule(const std::string& name, Transport& transport,
+                                               std::vector<Parameter<float>*> parameters,
+                                               const CollectiveOptions& collective) {
+  if (name == "overlap") return std::make_unique<Overlap>(name, transport, std::move(parameters), collective);
+  if (name == "reduce-broadcast")
+    return std::make_unique<ReduceBroadcast>(name, transport, std::move(parameters), collective);
+  if (name == "allreduce") return std::make_unique<Allreduce>(name, transport, std::move(parameters), collective);
+  throw ArgumentError("--schedule is " + name + ", expected overlap, reduce-broadcast or allreduce");
+}
+
+}  // namespace dsop::learn

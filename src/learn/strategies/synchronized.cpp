@@ -1,0 +1,95 @@
+#include "learn/strategies/synchronized.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dsop::learn {
+namespace {
+
+bool drops_a_part(const std::string& policy) {
+  const std::string name = policy.substr(0, policy.find(':'));
+  return name != "dsop" && name != "dense" && name != "sparse" && name != "none";
+}
+
+std::vector<std::string> policies_of(const std::vector<Parameter<float>*>& parameters,
+                                     const SynchronizedOptions& options) {
+  std::string for_all = "dsop";
+  for (const std::string& text : options.policies)
+    if (text.find('=') == std::string::npos) for_all = text;
+
+  std::vector<std::string> policies;
+  for (const Parameter<float>* const parameter : parameters) {
+    const bool small = parameter->value.elements().size() < options.sparsify_from;
+    policies.push_back(small && drops_a_part(for_all) ? "dense" : for_all);
+  }
+  for (const std::string& text : options.policies) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string name = text.substr(0, equals);
+    const auto found = std::find_if(parameters.begin(), parameters.end(), [&](auto* p) { return p->name == name; });
+    if (found == parameters.end()) {
+      std::string message = "--sync " + text + ": no parameter is named " + name + ", expected one of";
+      for (const Parameter<float>* const parameter : parameters) message.append(" ").append(parameter->name);
+      throw ArgumentError(message);
+    }
+    policies[static_cast<std::size_t>(found - parameters.begin())] = text.substr(equals + 1);
+  }
+  return policies;
+}
+
+class Synchronized final : public Strategy<float> {
+ public:
+  Synchronized(Transport& transport, const std::vector<Parameter<float>*>& parameters,
+               const SynchronizedOptions& options)
+      : synchronizer_(transport, {.bucket_bytes = options.bucket_bytes,
+                                  .residual_holds_step = options.residual_holds_step,
+                                  .overlap = options.overlap,
+                                  .machine = options.machine}),
+        gradients_hold_rate_(options.residual_holds_step) {
+    const std::vector<std::string> policies = policies_of(parameters, options);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const Matrix<float>& value = parameters[i]->value;
+      synchronizer_.add(parameters[i]->name, {value.rows(), value.columns(), parameters[i]->max_pairs}, policies[i]);
+    }
+    keeps_ranks_equal_ = transport.size() == 1 ||
+                         std::none_of(policies.begin(), policies.end(), [](const auto& p) { return p == "none"; });
+  }
+
+  void begin(double learning_rate) override { synchronizer_.begin({.scale = 1, .learning_rate = learning_rate}); }
+  void need(Parameter<float>&) override {}
+
+  void give(Parameter<float>& parameter, const SparseFactors<float>& factors) override {
+    const auto* const a = std::get_if<MatrixView<const float>>(&factors.a);
+    const auto* const b = std::get_if<MatrixView<const float>>(&factors.b);
+    if (a != nullptr && b != nullptr)
+      synchronizer_.give(parameter.name, Factors<float>{*a, *b}, parameter.gradient.view());
+    else
+      synchronizer_.give(parameter.name, factors, parameter.gradient.view());
+  }
+
+  void finish(const Renewal& renewal) override {
+    synchronizer_.finish();
+    renewal.all();
+  }
+
+  void settle() override {}
+  bool keeps_ranks_equal() const override { return keeps_ranks_equal_; }
+  bool gradients_hold_rate() const override { return gradients_hold_rate_; }
+  std::string describe() const override { return synchronizer_.describe(); }
+  void save(std::ostream& out) const override { synchronizer_.save(out); }
+  void load(std::istream& in) override { synchronizer_.load(in); }
+
+ private:
+  Synchronizer<float> synchronizer_;
+  bool gradients_hold_rate_;
+  bool keeps_ranks_equal_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy<float>> make_synchronized(Transport& transport, std::vector<Parameter<float>*> parameters,
+                                                   const SynchronizedOptions& options) {
+  return std::make_unique<Synchronized>(transport, parameters, options);
+}
+
+}  // namespace dsop::learn

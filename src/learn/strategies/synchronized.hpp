@@ -1,0 +1,31 @@
+// All gradients through a Synchronizer, each under a policy of its own; every rank renews its weights.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <dsop/synchronizer.hpp>
+
+#include "learn/strategies/strategy.hpp"
+
+namespace dsop::learn {
+
+struct SynchronizedOptions {
+  /// Each a policy for all parameters (the last counts), or NAME=POLICY for one.
+  std::vector<std::string> policies = {"dsop"};
+  /// Parameters of fewer weights are summed as "dense" instead of under a policy for all that drops a part.
+  std::size_t sparsify_from = 0;
+  bool overlap = true;
+  /// What is dropped is kept times the learning rate of its step, as in Ok-Topk, instead of as it is.
+  bool residual_holds_step = false;
+  std::size_t bucket_bytes = std::size_t{1} << 20;
+  std::optional<Machine> machine = std::nullopt;
+};
+
+/// Communicates; all ranks. Throws ArgumentError on every rank if a policy or a name is unknown.
+std::unique_ptr<Strategy<float>> make_synchronized(Transport& transport, std::vector<Parameter<float>*> parameters,
+                                                   const SynchronizedOptions& options);
+
+}  // namespace dsop::learn

@@ -1,0 +1,55 @@
+// How long a step is held up by other ranks.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "learn/strategies/strategy.hpp"
+
+namespace dsop::learn {
+
+/// Hands everything on to another strategy, which must outlive it, and adds up the seconds that its calls take without
+/// what the optimiser does in them: all the communication that a step waits for, and the products made for it.
+template <class T>
+class TimedStrategy final : public Strategy<T> {
+ public:
+  explicit TimedStrategy(Strategy<T>& inner) : inner_(inner) {}
+
+  double seconds() const { return seconds_; }
+
+  void begin(double learning_rate) override {
+    time([&] { inner_.begin(learning_rate); });
+  }
+  void need(Parameter<T>& parameter) override {
+    time([&] { inner_.need(parameter); });
+  }
+  void give(Parameter<T>& parameter, const SparseFactors<T>& factors) override {
+    time([&] { inner_.give(parameter, factors); });
+  }
+  void finish(const Renewal& renewal) override {
+    Renewal timed{.all = [&] { time([&] { renewal.all(); }, -1); }};
+    if (renewal.one) timed.one = [&](std::size_t parameter) { time([&] { renewal.one(parameter); }, -1); };
+    time([&] { inner_.finish(timed); });
+  }
+  void settle() override {
+    time([&] { inner_.settle(); });
+  }
+  bool keeps_ranks_equal() const override { return inner_.keeps_ranks_equal(); }
+  bool gradients_hold_rate() const override { return inner_.gradients_hold_rate(); }
+  std::string describe() const override { return inner_.describe(); }
+  void save(std::ostream& out) const override { inner_.save(out); }
+  void load(std::istream& in) override { inner_.load(in); }
+
+ private:
+  template <class Body>
+  void time(const Body& body, double sign = 1) {
+    const auto start = std::chrono::steady_clock::now();
+    body();
+    seconds_ += sign * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  Strategy<T>& inner_;
+  double seconds_ = 0;
+};
+
+}  // namespace dsop::learn

@@ -1,0 +1,117 @@
+#include "learn/tasks/characters.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <dsop/errors.hpp>
+
+#include "learn/models/sequence_model.hpp"
+#include "learn/tasks/gather.hpp"
+#include "learn/tasks/order.hpp"
+#include "patterns/blocks.hpp"
+
+namespace dsop::learn {
+namespace {
+
+class CharactersTask final : public Task {
+ public:
+  CharactersTask(CharacterText text, const Share& share, const LstmOptions& options)
+      : text_(std::move(text)),
+        training_(text_.characters.size() - text_.characters.size() / 10),
+        share_(share),
+        options_(options),
+        model_({.symbols = text_.alphabet.size(),
+                .embedding = options.embedding,
+                .hidden = options.hidden,
+                .layers = options.layers,
+                .symbol_classes = text_.alphabet.size(),
+                .max_symbols = share.per_rank * options.window,
+                .max_sequences = share.per_rank},
+               options.seed),
+        order_(windows(), options.seed) {
+    check_samples(windows(), share);
+  }
+
+  std::string description() const override {
+    return "lstm characters, embedding " + std::to_string(options_.embedding) + ", hidden " +
+           std::to_string(options_.hidden) + ", layers " + std::to_string(options_.layers) + ", window " +
+           std::to_string(options_.window) + ", text of " + std::to_string(text_.characters.size()) + " characters, " +
+           std::to_string(text_.alphabet.size()) + " different";
+  }
+  std::vector<Parameter<float>*> parameters() override { return model_.parameters(); }
+  std::size_t steps_per_epoch() const override { return windows() / share_.batch(); }
+  std::size_t samples_per_step() const override { return share_.batch(); }
+
+  double forward(std::size_t epoch, std::size_t step, Strategy<float>& strategy) override {
+    const std::span<const std::size_t> order = order_.of(epoch);
+    // Windows start elsewhere in each epoch.
+    const std::size_t offset = mix(options_.seed + epoch) % options_.window;
+    std::vector<std::size_t> starts;
+    for (const std::size_t w : order.subspan(share_.first(step), share_.per_rank))
+      starts.push_back(offset + w * options_.window);
+    batch_ = batch_of(starts, options_.window);
+    batch_.symbol_weight = 1 / static_cast<double>(share_.batch() * options_.window);
+    return batch_.symbol_weight * model_.forward(batch_, strategy).symbols.sum;
+  }
+  void backward(Strategy<float>& strategy) override { model_.backward(batch_, strategy); }
+
+  Figures evaluate(Transport& transport, Strategy<float>& strategy) override {
+    const std::size_t held_out = text_.characters.size() - training_ - 1;  // characters that are predicted
+    const std::size_t parts = std::clamp<std::size_t>(held_out / 1024, 1, 64);
+    const std::size_t length = held_out / parts;
+    const patterns::Blocks blocks(parts, transport.size());
+    std::vector<std::size_t> starts;
+    for (std::size_t i = 0; i < blocks.size(transport.rank()); ++i)
+      starts.push_back(training_ + (blocks.offset(transport.rank()) + i) * length);
+
+    Loss loss;
+    std::vector<LstmState<float>> states = model_.initial_states(starts.size());
+    for (std::size_t done = 0; done < length && !starts.empty(); done += options_.window) {
+      const std::size_t window = std::min(options_.window, length - done);
+      loss += model_.forward(batch_of(starts, window), strategy, states).symbols;
+      for (std::size_t& start : starts) start += window;
+    }
+    const std::vector<double> sums =
+        sums_over_ranks(transport, std::vector<double>{loss.sum, static_cast<double>(loss.correct)});
+    const auto count = static_cast<double>(parts * length);
+    return {{"held_out_loss", sums[0] / count}, {"accuracy", sums[1] / count}};
+  }
+
+  std::string not_finite() override { return model_.not_finite(); }
+
+ private:
+  /// So many that the last one, and the character after it, are there wherever the first one starts.
+  std::size_t windows() const { return (training_ - 1) / options_.window - 1; }
+
+  SequenceBatch batch_of(std::span<const std::size_t> starts, std::size_t window) const {
+    const std::vector<std::size_t> lengths(starts.size(), window);
+    SequenceBatch batch{.packing = Packing(lengths), .symbols = {}, .symbol_labels = {}};
+    for (std::size_t t = 0; t < window; ++t)
+      for (const std::size_t start : starts) {
+        batch.symbols.push_back(text_.characters[start + t]);
+        batch.symbol_labels.push_back(text_.characters[start + t + 1]);
+      }
+    return batch;
+  }
+
+  CharacterText text_;
+  std::size_t training_;  // characters
+  Share share_;
+  LstmOptions options_;
+  SequenceModel<float> model_;
+  EpochOrder order_;
+  SequenceBatch batch_{.packing = Packing({}), .symbols = {}, .symbol_labels = {}};
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_characters_task(CharacterText text, const Share& share, const LstmOptions& options) {
+  const std::size_t count = text.characters.size(), training = count - count / 10;
+  if (training < 3 * options.window || count - training < 2)
+    throw ArgumentError("the text has " + std::to_string(count) + " characters, too few for windows of " +
+                        std::to_string(options.window));
+  return std::make_unique<CharactersTask>(std::move(text), share, options);
+}
+
+}  // namespace dsop::learn

@@ -1,0 +1,193 @@
+#include "learn/tasks/sentences.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include <dsop/errors.hpp>
+
+#include "learn/models/sequence_model.hpp"
+#include "learn/tasks/chunks.hpp"
+#include "learn/tasks/gather.hpp"
+#include "learn/tasks/names.hpp"
+#include "learn/tasks/order.hpp"
+#include "patterns/blocks.hpp"
+
+namespace dsop::learn {
+namespace {
+
+constexpr const char* unknown = "<unknown>";
+constexpr std::uint32_t no_class = UINT32_MAX;
+
+struct Sentence {
+  std::vector<std::uint32_t> words;
+  std::vector<std::uint32_t> tags;  // one for each word; the last is O: the format has the intent in its place
+  std::uint32_t intent = 0;
+};
+
+struct Vocabulary {
+  Names words;
+  Names tags;
+  Names intents;
+
+  explicit Vocabulary(const std::vector<TaggedSentence>& sentences) {
+    std::map<std::string, std::size_t> counts;
+    for (const TaggedSentence& sentence : sentences)
+      for (const std::string& word : sentence.words) ++counts[word];
+    words.add(unknown);
+    tags.add("O");
+    for (const TaggedSentence& sentence : sentences) {
+      for (const std::string& word : sentence.words)
+        if (counts[word] > 1) words.add(word);
+      for (const std::string& tag : sentence.tags) tags.add(tag);
+      intents.add(sentence.intent);
+    }
+  }
+
+  Sentence numbered(const TaggedSentence& sentence) const {
+    Sentence numbers;
+    for (const std::string& word : sentence.words) numbers.words.push_back(words.number(word, 0));
+    for (const std::string& tag : sentence.tags) numbers.tags.push_back(tags.number(tag, 0));
+    numbers.tags.push_back(0);
+    numbers.intent = intents.number(sentence.intent, no_class);
+    return numbers;
+  }
+};
+
+std::size_t longest(const std::vector<Sentence>& sentences) {
+  std::size_t length = 0;
+  for (const Sentence& sentence : sentences) length = std::max(length, sentence.words.size());
+  return length;
+}
+
+class SentencesTask final : public Task {
+ public:
+  SentencesTask(const std::vector<TaggedSentence>& training, const std::vector<TaggedSentence>& test,
+                const Share& share, const LstmOptions& options)
+      : vocabulary_(training),
+        training_(numbered(training)),
+        test_(numbered(test)),
+        test_tags_(test),
+        share_(share),
+        options_(options),
+        model_({.symbols = vocabulary_.words.count(),
+                .embedding = options.embedding,
+                .hidden = options.hidden,
+                .layers = options.layers,
+                .symbol_classes = vocabulary_.tags.count(),
+                .sequence_classes = vocabulary_.intents.count(),
+                .max_symbols = share.per_rank * longest(training_),
+                .max_sequences = share.per_rank},
+               options.seed),
+        order_(training_.size(), options.seed) {}
+
+  std::string description() const override {
+    return "lstm atis, embedding " + std::to_string(options_.embedding) + ", hidden " +
+           std::to_string(options_.hidden) + ", layers " + std::to_string(options_.layers) + ", " +
+           std::to_string(training_.size()) + " sentences of " + std::to_string(vocabulary_.words.count()) +
+           " words, " + std::to_string(vocabulary_.tags.count()) + " tags, " +
+           std::to_string(vocabulary_.intents.count()) + " intents";
+  }
+  std::vector<Parameter<float>*> parameters() override { return model_.parameters(); }
+  std::size_t steps_per_epoch() const override { return training_.size() / share_.batch(); }
+  std::size_t samples_per_step() const override { return share_.batch(); }
+
+  double forward(std::size_t epoch, std::size_t step, Strategy<float>& strategy) override {
+    const std::span<const std::size_t> order = order_.of(epoch);
+    std::size_t words = 0;  // of all ranks' sentences
+    for (const std::size_t place : order.subspan(step * share_.batch(), share_.batch()))
+      words += training_[place].words.size();
+    batch_ = batch_of(training_, order.subspan(share_.first(step), share_.per_rank));
+    batch_.symbol_weight = 1 / static_cast<double>(words);
+    batch_.sequence_weight = 1 / static_cast<double>(share_.batch());
+    const SequenceLoss loss = model_.forward(batch_, strategy);
+    return batch_.symbol_weight * loss.symbols.sum + batch_.sequence_weight * loss.sequences.sum;
+  }
+  void backward(Strategy<float>& strategy) override { model_.backward(batch_, strategy); }
+
+  Figures evaluate(Transport& transport, Strategy<float>& strategy) override {
+    constexpr std::size_t at_once = 64;
+    const patterns::Blocks blocks(test_.size(), transport.size());
+    const std::size_t last = blocks.offset(transport.rank() + 1);
+    ChunkCounts chunks;
+    std::size_t intents = 0;
+    for (std::size_t first = blocks.offset(transport.rank()); first < last; first += at_once) {
+      std::vector<std::size_t> places(std::min(at_once, last - first));
+      std::iota(places.begin(), places.end(), first);
+      intents += classify(places, strategy, chunks);
+    }
+    const std::vector<double> sums = sums_over_ranks(
+        transport, std::vector<double>{static_cast<double>(chunks.true_ones), static_cast<double>(chunks.found),
+                                       static_cast<double>(chunks.correct), static_cast<double>(intents)});
+    return {{"slot_f1", f1(sums[0], sums[1], sums[2])},
+            {"intent_accuracy", sums[3] / static_cast<double>(test_.size())}};
+  }
+
+  std::string not_finite() override { return model_.not_finite(); }
+
+ private:
+  std::vector<Sentence> numbered(const std::vector<TaggedSentence>& sentences) const {
+    std::vector<Sentence> numbers;
+    for (const TaggedSentence& sentence : sentences) numbers.push_back(vocabulary_.numbered(sentence));
+    return numbers;
+  }
+
+  /// Sorts `places` by length, the longest first.
+  SequenceBatch batch_of(const std::vector<Sentence>& sentences, std::span<const std::size_t> in_order) {
+    places_.assign(in_order.begin(), in_order.end());
+    std::stable_sort(places_.begin(), places_.end(), [&](std::size_t a, std::size_t b) {
+      return sentences[a].words.size() > sentences[b].words.size();
+    });
+    std::vector<std::size_t> lengths;
+    for (const std::size_t place : places_) lengths.push_back(sentences[place].words.size());
+    SequenceBatch batch{.packing = Packing(lengths), .symbols = {}, .symbol_labels = {}};
+    for (std::size_t t = 0; t < batch.packing.steps(); ++t)
+      for (std::size_t s = 0; s < batch.packing.active(t); ++s) {
+        batch.symbols.push_back(sentences[places_[s]].words[t]);
+        batch.symbol_labels.push_back(sentences[places_[s]].tags[t]);
+      }
+    for (const std::size_t place : places_) batch.sequence_labels.push_back(sentences[place].intent);
+    return batch;
+  }
+
+  /// Adds the chunks of some sentences of the test; returns how many of their intents were right.
+  std::size_t classify(std::span<const std::size_t> places, Strategy<float>& strategy, ChunkCounts& chunks) {
+    std::vector<std::uint32_t> tags, intents;
+    const SequenceBatch batch = batch_of(test_, places);
+    model_.classify(batch, strategy, tags, intents);
+    std::size_t correct = 0;
+    for (std::size_t s = 0; s < places_.size(); ++s) {
+      const std::vector<std::string>& true_tags = test_tags_[places_[s]].tags;
+      std::vector<std::string> found;
+      for (std::size_t t = 0; t < true_tags.size(); ++t)
+        found.push_back(vocabulary_.tags.name(tags[batch.packing.row(s, t)]));
+      chunks.add(true_tags, found);
+      correct += intents[s] == test_[places_[s]].intent ? 1 : 0;
+    }
+    return correct;
+  }
+
+  Vocabulary vocabulary_;
+  std::vector<Sentence> training_;
+  std::vector<Sentence> test_;
+  std::vector<TaggedSentence> test_tags_;  // some tags may have no number
+  Share share_;
+  LstmOptions options_;
+  SequenceModel<float> model_;
+  EpochOrder order_;
+  std::vector<std::size_t> places_;  // of the sentences of the batch that was made last
+  SequenceBatch batch_{.packing = Packing({}), .symbols = {}, .symbol_labels = {}};
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_sentences_task(const std::vector<TaggedSentence>& training,
+                                          const std::vector<TaggedSentence>& test, const Share& share,
+                                          const LstmOptions& options) {
+  check_samples(training.size(), share);
+  if (test.empty()) throw ArgumentError("there are no sentences to test with");
+  return std::make_unique<SentencesTask>(training, test, share, options);
+}
+
+}  // namespace dsop::learn

@@ -1,0 +1,51 @@
+// A model with the data that it learns from: what the training loop needs to know.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dsop/transport.hpp>
+
+#include "learn/strategies/strategy.hpp"
+
+namespace dsop::learn {
+
+/// One rank's part of a step or of all. A global batch is `per_rank` samples of each of `ranks`, next to each other in
+/// one order that does not depend on the number of ranks, so that neither do the losses, but for rounding.
+struct Share {
+  std::size_t rank = 0;
+  std::size_t ranks = 1;
+  std::size_t per_rank = 1;
+
+  std::size_t batch() const { return ranks * per_rank; }
+  /// The place, among all samples, of this rank's first one in a step.
+  std::size_t first(std::size_t step) const { return step * batch() + rank * per_rank; }
+};
+
+using Figures = std::vector<std::pair<std::string, double>>;
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  /// What a checkpoint must agree on: the model's shape and the data's, as "model mlp 784-10 relu, 8000 samples".
+  virtual std::string description() const = 0;
+  virtual std::vector<Parameter<float>*> parameters() = 0;
+  virtual std::size_t steps_per_epoch() const = 0;
+  /// What samples/s counts.
+  virtual std::size_t samples_per_step() const = 0;
+
+  /// This rank's part of the step's loss: the sum over ranks is the mean over the global batch.
+  virtual double forward(std::size_t epoch, std::size_t step, Strategy<float>& strategy) = 0;
+  virtual void backward(Strategy<float>& strategy) = 0;
+
+  /// Figures of what is held out, the same on every rank. All ranks must call it.
+  virtual Figures evaluate(Transport& transport, Strategy<float>& strategy) = 0;
+
+  /// The first layer whose result in the last forward() holds something that is not finite, or empty.
+  virtual std::string not_finite() = 0;
+};
+
+}  // namespace dsop::learn

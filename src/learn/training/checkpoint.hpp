@@ -1,0 +1,41 @@
+// A run's state in a file, from which another run goes on as if it had not been interrupted.
+//
+//   "dsop-train checkpoint\n", version, bytes that follow, their checksum, and in these: what the run is, how far it
+//   is, the values of all parameters, the optimiser's memory, and what the strategy of each rank keeps.
+//
+// Numbers are as in memory (little-endian on all machines that dsop knows).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <dsop/transport.hpp>
+
+#include "learn/optimizers/optimizer.hpp"
+#include "learn/strategies/strategy.hpp"
+
+namespace dsop::learn {
+
+struct Progress {
+  std::uint64_t step = 0;  ///< steps that are done
+  double epoch_loss = 0;   ///< the sum of the losses of those in the epoch that has begun
+};
+
+/// What the checkpoint is of, beside Progress. Of `identity`, lines of text, a run that goes on must have the same.
+struct Saved {
+  std::string identity;
+  Optimizer<float>& optimizer;
+  Strategy<float>& strategy;
+};
+
+/// Rank 0 writes the file, under another name that becomes `path` when all is on the disk, so that `path` always is a
+/// whole checkpoint. All ranks must call it, between steps; an error is thrown on every rank and leaves `path` as it
+/// was.
+void write_checkpoint(Transport& transport, const std::string& path, const Progress& progress, const Saved& run);
+
+/// Reads the file on every rank and sets parameters, optimiser and strategy. Throws ArgumentError on every rank, naming
+/// the file, if it can't be read, is none, is cut off or damaged, or has another version or identity.
+Progress read_checkpoint(Transport& transport, const std::string& path, const Saved& run);
+
+}  // namespace dsop::learn

@@ -1,0 +1,201 @@
+#include "learn/training/loop.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <sstream>
+
+#include <dsop/errors.hpp>
+
+#include "launch/launch.hpp"
+#include "learn/layers/finite.hpp"
+#include "learn/strategies/timed.hpp"
+#include "learn/training/checkpoint.hpp"
+#include "learn/training/metrics.hpp"
+#include "learn/training/reports.hpp"
+#include "model/mix.hpp"
+#include "planning/same_bits.hpp"
+
+namespace dsop::learn {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string words_for(const OptimizerOptions& options) {
+  return options.name + (options.name == "sgd" && options.momentum == 0 ? " without momentum" : "");
+}
+
+class Training {
+ public:
+  Training(Transport& transport, Task& task, Strategy<float>& strategy, const TrainingOptions& options,
+           const std::string& identity)
+      : transport_(transport),
+        task_(task),
+        strategy_(strategy),
+        options_(options),
+        optimizer_(make_optimizer<float>(task.parameters(), options.optimizer)),
+        saved_{task.description() + '\n' + identity + "optimizer " + words_for(options.optimizer) + '\n', *optimizer_,
+               strategy_},
+        last_step_(options.steps.value_or(options.epochs * task.steps_per_epoch())),
+        reports_(transport) {
+    launch::on_all_ranks(transport, [&] { metrics_ = std::make_unique<Metrics>(transport.rank() == 0, options.out); });
+  }
+
+  void run() {
+    if (!options_.resume.empty()) progress_ = read_checkpoint(transport_, options_.resume, saved_);
+    say_what_runs();
+    epoch_start_ = Clock::now();
+    while (progress_.step < last_step_) {
+      const OwnReport own = step();
+      if (reports_.pending()) collect();
+      reports_.start(own);
+      const std::size_t done = ++progress_.step;
+      const bool ends_epoch = done % task_.steps_per_epoch() == 0;
+      const bool ends = done == last_step_;
+      if (ends_epoch || ends) end_epoch(ends_epoch);
+      if (ends_epoch || ends || (options_.save_every > 0 && done % options_.save_every == 0)) save();
+    }
+  }
+
+ private:
+  std::size_t epoch() const { return progress_.step / task_.steps_per_epoch(); }
+
+  OwnReport step() {
+    const double rate = options_.learning_rate * std::pow(options_.decay, static_cast<double>(epoch()));
+    const double communication_before = strategy_.seconds();
+    const Clock::time_point start = Clock::now();
+
+    OwnReport own{.step = progress_.step + 1};
+    strategy_.begin(rate);
+    own.loss = task_.forward(epoch(), progress_.step % task_.steps_per_epoch(), strategy_);
+    if (!std::isfinite(own.loss)) own.broken_layer = task_.not_finite();
+    task_.backward(strategy_);
+    strategy_.finish(renewal(rate));
+
+    own.communication_seconds = strategy_.seconds() - communication_before;
+    own.arithmetic_seconds = seconds_since(start) - own.communication_seconds;
+    return own;
+  }
+
+  Renewal renewal(double rate) {
+    const std::size_t count = optimizer_->parameters().size();
+    optimizer_->begin(strategy_.gradients_hold_rate() ? 1 : rate);
+    const auto one = [this](std::size_t p) { optimizer_->update(p); };
+    const auto all = [this, one, count] {
+      if (options_.optimizer.clip_norm > 0) clip_gradients(optimizer_->parameters(), options_.optimizer.clip_norm);
+      for (std::size_t p = 0; p < count; ++p) one(p);
+    };
+    if (options_.optimizer.clip_norm > 0) return {.all = all};
+    return {.all = all, .one = one};
+  }
+
+  void collect() {
+    const OwnReport& own = reports_.collect();
+    const MatrixView<const double> all = reports_.of_all();
+    StepReport report{
+        .step = own.step, .epoch = (own.step - 1) / task_.steps_per_epoch() + 1, .samples = task_.samples_per_step()};
+    for (std::size_t r = 0; r < all.rows; ++r) {
+      report.loss += all.row(r)[0];
+      report.arithmetic_seconds.push_back(all.row(r)[1]);
+      report.communication_seconds.push_back(all.row(r)[2]);
+    }
+    if (!std::isfinite(report.loss)) stop_at(own);
+    progress_.epoch_loss += report.loss;
+    metrics_->step(report, last_step_);
+  }
+
+  [[noreturn]] void stop_at(const OwnReport& own) {
+    const MatrixView<const double> all = reports_.of_all();
+    int first = 0;  // rank whose part is not finite; 0 where only the sum is not
+    for (int r = transport_.size() - 1; r >= 0; --r)
+      if (!std::isfinite(all.row(static_cast<std::size_t>(r))[0])) first = r;
+    std::ostringstream text;
+    text << "step " << own.step << ": the loss is " << all.row(static_cast<std::size_t>(first))[0];
+    if (!own.broken_layer.empty()) text << ", and the first layer whose result is not finite is " << own.broken_layer;
+    text << "; a smaller --learning-rate, or --clip, may help. "
+         << (options_.save.empty() ? "Nothing was saved" : "The last checkpoint stays as it was");
+    launch::on_all_ranks(transport_, [&] {
+      if (transport_.rank() == first) throw Error(text.str());
+    });
+    throw Error(text.str());  // not reached: all ranks have thrown
+  }
+
+  void end_epoch(bool ends_epoch) {
+    collect();
+    strategy_.settle();
+    const std::string hash = common_hash();
+    const Figures figures = task_.evaluate(transport_, strategy_);
+    const std::size_t steps = (progress_.step - 1) % task_.steps_per_epoch() + 1;
+    const double mean_loss = progress_.epoch_loss / static_cast<double>(steps);
+    metrics_->epoch((progress_.step - 1) / task_.steps_per_epoch() + 1, progress_.step, mean_loss,
+                    seconds_since(epoch_start_), figures, hash);
+    if (ends_epoch) progress_.epoch_loss = 0;
+    epoch_start_ = Clock::now();
+  }
+
+  /// Of all weights; throws on every rank if the ranks' differ though they should not.
+  std::string common_hash() {
+    std::uint64_t hash = 0;
+    for (const Parameter<float>* const p : optimizer_->parameters()) {
+      if (strategy_.keeps_ranks_equal()) check_same_bits<float>(transport_, p->value.view());
+      hash = mix(hash ^ hash_of_bits<float>(p->value.view()));
+    }
+    std::ostringstream text;
+    text << std::hex << hash;
+    return text.str();
+  }
+
+  void save() {
+    if (options_.save.empty()) return;
+    if (reports_.pending()) collect();
+    strategy_.settle();
+    launch::on_all_ranks(transport_, [&] {
+      for (const Parameter<float>* const p : optimizer_->parameters())
+        if (!all_finite<float>(p->value.view()))
+          throw Error("step " + std::to_string(progress_.step) + ": weights of " + p->name +
+                      " are not finite any more. The last checkpoint stays as it was");
+    });
+    write_checkpoint(transport_, options_.save, progress_, saved_);
+  }
+
+  void say_what_runs() {
+    std::size_t weights = 0;
+    for (const Parameter<float>* const p : optimizer_->parameters()) weights += p->value.elements().size();
+    nlohmann::ordered_json what{{"task", task_.description()},
+                                {"weights", weights},
+                                {"ranks", transport_.size()},
+                                {"transport", transport_.name()},
+                                {"samples_per_step", task_.samples_per_step()},
+                                {"steps_per_epoch", task_.steps_per_epoch()},
+                                {"optimizer", words_for(options_.optimizer)},
+                                {"learning_rate", options_.learning_rate}};
+    if (progress_.step > 0) what["resumed_after_step"] = progress_.step;
+    metrics_->run(what, strategy_.describe());
+  }
+
+  Transport& transport_;
+  Task& task_;
+  TimedStrategy<float> strategy_;
+  const TrainingOptions& options_;
+  std::unique_ptr<Optimizer<float>> optimizer_;
+  Saved saved_;
+  std::size_t last_step_;
+  StepReports reports_;
+  std::unique_ptr<Metrics> metrics_;
+  Progress progress_;
+  Clock::time_point epoch_start_;
+};
+
+}  // namespace
+
+void train(Transport& transport, Task& task, Strategy<float>& strategy, const TrainingOptions& options,
+           const std::string& identity) {
+  Training(transport, task, strategy, options, identity).run();
+}
+
+}  // namespace dsop::learn

@@ -1,0 +1,88 @@
+#include "learn/training/metrics.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iomanip>
+#include <iostream>
+#include <sstream>
+
+#include <dsop/errors.hpp>
+
+namespace dsop::learn {
+
+Metrics::Metrics(bool speaks, const std::string& path) : speaks_(speaks), path_(path), progress_(speaks) {
+  if (!speaks || path.empty()) return;
+  out_.open(path, std::ios::app);
+  if (!out_) throw Error("--out " + path + ": can't be opened for writing: " + std::strerror(errno));
+}
+
+void Metrics::run(const nlohmann::ordered_json& what, const std::string& plan) {
+  if (!speaks_) return;
+  nlohmann::ordered_json line{{"kind", "run"}};
+  line.update(what);
+  write(line);
+  for (const auto& [name, value] : what.items())
+    std::cout << "# " << name << ' ' << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+  std::istringstream lines(plan);
+  for (std::string text; std::getline(lines, text);) std::cout << "# " << text << '\n';
+  std::cout << std::flush;
+}
+
+void Metrics::step(const StepReport& report, std::size_t last_step) {
+  if (!speaks_) return;
+  double seconds = 0;
+  for (std::size_t r = 0; r < report.arithmetic_seconds.size(); ++r)
+    seconds = std::max(seconds, report.arithmetic_seconds[r] + report.communication_seconds[r]);
+  if (out_.is_open())
+    write({{"kind", "step"},
+           {"step", report.step},
+           {"epoch", report.epoch},
+           {"loss", report.loss},
+           {"samples", report.samples},
+           {"seconds", seconds},
+           {"arithmetic_seconds", report.arithmetic_seconds},
+           {"communication_seconds", report.communication_seconds}});
+
+  shown_seconds_ += seconds;
+  shown_communication_ += report.communication_seconds[0];
+  shown_samples_ += report.samples;
+  if (shown_seconds_ < 0.2) return;
+  constexpr std::size_t width = 30;
+  const std::size_t filled = std::min(width, report.step * width / last_step);
+  std::ostringstream text;
+  text << std::fixed << '[' << std::string(filled, '#') << std::string(width - filled, ' ') << "] step " << report.step
+       << '/' << last_step << ", loss " << std::setprecision(4) << report.loss << ", " << std::setprecision(0)
+       << static_cast<double>(shown_samples_) / shown_seconds_ << " samples/s, "
+       << 100 * shown_communication_ / shown_seconds_ << " % communication";
+  progress_.show(text.str());
+  shown_seconds_ = shown_communication_ = 0;
+  shown_samples_ = 0;
+}
+
+void Metrics::epoch(std::size_t epoch, std::size_t step, double mean_loss, double seconds, const Figures& figures,
+                    const std::string& weights_hash) {
+  if (!speaks_) return;
+  nlohmann::ordered_json line{
+      {"kind", "epoch"}, {"epoch", epoch}, {"step", step}, {"loss", mean_loss}, {"seconds", seconds}};
+  std::ostringstream text;
+  text << std::fixed << "epoch " << epoch << ", step " << step << ": loss " << std::setprecision(5) << mean_loss;
+  for (const auto& [name, value] : figures) {
+    line[name] = value;
+    text << ", " << name << ' ' << value;
+  }
+  line["weights"] = weights_hash;
+  text << ", " << std::setprecision(1) << seconds << " s, weights " << weights_hash << '\n';
+  write(line);
+  progress_.clear();
+  std::cout << text.str() << std::flush;
+}
+
+void Metrics::write(const nlohmann::ordered_json& line) {
+  if (!out_.is_open()) return;
+  out_ << line << '\n' << std::flush;
+  if (!out_) throw Error("--out " + path_ + ": can't be written: " + std::strerror(errno));
+}
+
+}  // namespace dsop::learn

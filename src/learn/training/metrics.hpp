@@ -1,0 +1,52 @@
+// What a run says: lines for people, JSON lines for programs.
+#pragma once
+
+#include <cstddef>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <dsop/transport.hpp>
+
+#include "launch/progress_line.hpp"
+#include "learn/layers/matrix.hpp"
+#include "learn/tasks/task.hpp"
+
+namespace dsop::learn {
+
+/// One step. Seconds are those of each rank: what it computed, and what it spent in calls that sum gradients.
+struct StepReport {
+  std::size_t step = 0;
+  std::size_t epoch = 0;
+  double loss = 0;
+  std::size_t samples = 0;
+  std::vector<double> arithmetic_seconds = {};
+  std::vector<double> communication_seconds = {};
+};
+
+/// Rank 0's; those of other ranks say nothing.
+class Metrics {
+ public:
+  /// Appends to `path` if it is not empty. Throws Error if it can't be opened; on_all_ranks() is the caller's.
+  Metrics(bool speaks, const std::string& path);
+
+  void run(const nlohmann::ordered_json& what, const std::string& plan);
+  /// `last_step` is the run's, for the bar.
+  void step(const StepReport& report, std::size_t last_step);
+  void epoch(std::size_t epoch, std::size_t step, double mean_loss, double seconds, const Figures& figures,
+             const std::string& weights_hash);
+
+ private:
+  void write(const nlohmann::ordered_json& line);
+
+  bool speaks_;
+  std::string path_;
+  std::ofstream out_;
+  launch::ProgressLine progress_;
+  double shown_seconds_ = 0;  // since the bar was drawn
+  double shown_communication_ = 0;
+  std::size_t shown_samples_ = 0;
+};
+
+}  // namespace dsop::learn

@@ -1,0 +1,129 @@
+// What training is made of, piece by piece.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "learn/layers/packing.hpp"
+#include "learn/layers/parameter.hpp"
+#include "learn/layers/softmax_cross_entropy.hpp"
+#include "learn/optimizers/optimizer.hpp"
+#include "learn/tasks/chunks.hpp"
+#include "learn/tasks/order.hpp"
+
+namespace dsop::learn {
+namespace {
+
+std::size_t correct(const std::vector<std::string>& truth, const std::vector<std::string>& found) {
+  ChunkCounts counts;
+  counts.add(truth, found);
+  return counts.correct;
+}
+
+}  // namespace
+
+TEST_CASE("chunks are those that conlleval sees", "[learn]") {
+  const std::vector<std::string> tags{"I-a", "I-a", "I-b", "O", "B-a", "B-a", "I-a", "I-b", "O", "I-b"};
+  const std::vector<Chunk> expected{{0, 2, "a"}, {2, 3, "b"}, {4, 5, "a"}, {5, 7, "a"}, {7, 8, "b"}, {9, 10, "b"}};
+  CHECK(chunks_of(tags) == expected);
+  CHECK(chunks_of({}).empty());
+
+  CHECK(correct({"B-a", "I-a", "O"}, {"B-a", "I-a", "O"}) == 1);
+  CHECK(correct({"B-a", "I-a", "O"}, {"B-a", "O", "O"}) == 0);    // too short
+  CHECK(correct({"B-a", "O", "O"}, {"B-a", "I-a", "O"}) == 0);    // too long
+  CHECK(correct({"B-a", "I-a", "O"}, {"B-b", "I-b", "O"}) == 0);  // another type
+  CHECK(correct({"B-a", "I-a", "O"}, {"I-a", "I-a", "O"}) == 1);  // the same words and type
+
+  ChunkCounts counts;
+  counts.add(std::vector<std::string>{"B-a", "O", "B-b"}, std::vector<std::string>{"B-a", "B-b", "O"});
+  counts.add(std::vector<std::string>{"B-a", "B-c"}, std::vector<std::string>{"B-a", "O"});
+  CHECK(counts.true_ones == 4);
+  CHECK(counts.found == 3);
+  CHECK(counts.correct == 2);
+  CHECK(f1(4, 3, 2) == Approx(2 * (2.0 / 3) * (2.0 / 4) / (2.0 / 3 + 2.0 / 4)));
+  CHECK(f1(4, 0, 0) == 0);
+}
+
+TEST_CASE("packing puts the steps of all sequences next to each other", "[learn]") {
+  const std::vector<std::size_t> lengths{3, 2, 1};
+  const Packing packing(lengths);
+  CHECK(packing.rows() == 6);
+  CHECK(packing.steps() == 3);
+  CHECK(packing.active(0) == 3);
+  CHECK(packing.active(1) == 2);
+  CHECK(packing.active(2) == 1);
+  CHECK(packing.row(1, 1) == 4);
+  CHECK(packing.last_row(0) == 5);
+  CHECK(packing.last_row(2) == 2);
+  CHECK(Packing({}).rows() == 0);
+}
+
+TEST_CASE("an epoch's order has every sample once, and depends on seed and epoch", "[learn]") {
+  const std::vector<std::size_t> order = shuffled(100, 1, 0);
+  std::vector<bool> seen(100);
+  for (const std::size_t place : order) seen[place] = true;
+  CHECK(std::find(seen.begin(), seen.end(), false) == seen.end());
+  CHECK(shuffled(100, 1, 0) == order);
+  CHECK(shuffled(100, 1, 1) != order);
+  CHECK(shuffled(100, 2, 0) != order);
+}
+
+TEST_CASE("the loss of softmax is right where scores are large, and tells what is no number", "[learn]") {
+  std::vector<double> scores{1000, 0, -1000, 0, 0, 0};
+  const Loss loss = softmax_cross_entropy(MatrixView<double>(scores.data(), 2, 3), std::vector<std::uint32_t>{1, 0}, 2);
+  CHECK(loss.sum == Approx(1000 + std::log(3)));
+  CHECK(loss.correct == 1);
+  CHECK(scores[0] == Approx(2));
+  CHECK(scores[1] == Approx(-2));
+  CHECK(scores[3] == Approx(2.0 / 3 - 2));
+
+  std::vector<double> broken{1, std::numeric_limits<double>::quiet_NaN()};
+  const MatrixView<double> view(broken.data(), 1, 2);
+  CHECK_FALSE(std::isfinite(softmax_cross_entropy(view, std::vector<std::uint32_t>{0}, 1).sum));
+}
+
+TEST_CASE("optimisers do what their formulas say", "[learn]") {
+  Parameter<double> w("w", 1, 1, 1);
+  double& value = w.value.elements()[0];
+  double& gradient = w.gradient.elements()[0];
+  const auto step = [&](Optimizer<double>& optimizer, double g) {
+    gradient = g;
+    optimizer.begin(0.1);
+    optimizer.update(0);
+  };
+
+  value = 1;
+  const auto sgd = make_optimizer<double>({&w}, {.name = "sgd", .momentum = 0.5, .weight_decay = 0.25});
+  step(*sgd, 2);  // v = 2.25
+  CHECK(value == Approx(1 - 0.225));
+  step(*sgd, 1);  // v = 1.125 + 1 + 0.25 * 0.775
+  CHECK(value == Approx(0.775 - 0.1 * (2.125 + 0.25 * 0.775)));
+
+  value = 1;
+  const auto adam = make_optimizer<double>({&w}, {.name = "adam"});
+  step(*adam, 3);  // the means of one gradient, unbiased, are that gradient and its square
+  CHECK(value == Approx(0.9));
+  step(*adam, -1);
+  const double m = (0.9 * 0.1 * 3 - 0.1) / (1 - 0.81), v = (0.999 * 0.001 * 9 + 0.001) / (1 - 0.999 * 0.999);
+  CHECK(value == Approx(0.9 - 0.1 * m / std::sqrt(v)));
+}
+
+TEST_CASE("clipping scales all gradients alike", "[learn]") {
+  Parameter<float> a("a", 1, 2, 1), b("b", 1, 1, 1);
+  const auto set = [&](float x, float y, float z) {
+    a.gradient.elements() = {x, y};
+    b.gradient.elements() = {z};
+  };
+  set(2, 3, 6);
+  CHECK(clip_gradients<float>({&a, &b}, 8) == Approx(7));
+  CHECK(b.gradient.elements()[0] == 6);
+  CHECK(clip_gradients<float>({&a, &b}, 3.5) == Approx(7));
+  CHECK(a.gradient.elements() == std::vector<float>{1, 1.5F});
+  CHECK(b.gradient.elements()[0] == 3);
+}
+
+}  // namespace dsop::learn
