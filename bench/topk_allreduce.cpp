@@ -8,6 +8,7 @@
 #include <dsop/counting.hpp>
 #include <dsop/errors.hpp>
 #include <dsop/topk_allreduce.hpp>
+#include <nlohmann/json.hpp>
 
 #include "collect.hpp"
 #include "critical_path.hpp"
