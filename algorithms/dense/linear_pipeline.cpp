@@ -15,7 +15,7 @@
 namespace dsop::dense {
 namespace {
 
-constexpr int totals_ahead = 16;
+constexpr int totals_ahead = 8;
 static_assert(totals_ahead >= blocks_ahead && totals_ahead <= most_segments);
 
 template <class T>
