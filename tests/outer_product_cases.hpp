@@ -14,6 +14,7 @@
 
 #include "inputs.hpp"
 #include "outer_product/algorithm.hpp"
+#include "turns.hpp"
 
 namespace dsop::tests {
 
@@ -213,11 +214,6 @@ inline std::vector<std::string> usable_algorithms(int ranks, bool native_collect
 
 inline std::vector<std::string> usable_algorithms(const Transport& transport) {
   return usable_algorithms(transport.size(), transport.has_native_collectives());
-}
-
-/// One in `every` numbers; all of them with DSOP_TEST_ALL set (scripts/check).
-inline bool takes_turn(std::size_t number, std::size_t every) {
-  return std::getenv("DSOP_TEST_ALL") != nullptr || number % every == 0;
 }
 
 /// Whether algorithm number a of usable_algorithms() runs case number c: up to four ranks every second, of those whose
