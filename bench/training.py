@@ -138,11 +138,14 @@ def curves(out: Path) -> list[str]:
     for name, one in runs.items():
         add(one, out / "curves" / f"{name}.jsonl")
     pictures.curves({name: [row["loss"] for row in one.steps] for name, one in runs.items()}, out / "curves.png")
-    chosen = {name: pictures.chosen_ratios(one.steps) for name, one in runs.items()}
-    pictures.chosen({name: ratios for name, ratios in chosen.items() if ratios}, out / "chosen.png")
+    chosen = {name: pictures.ratios(one.steps, "chosen") for name, one in runs.items()}
+    in_sum = {name: pictures.ratios(one.steps, "in_sum") for name, one in runs.items()}
+    lines = {f"{name}, rank 0": values for name, values in chosen.items() if values}
+    lines |= {f"{name}, sum": in_sum[name] for name in ("ok-topk:0.01", "gtopk:0.01") if in_sum.get(name)}
+    pictures.chosen(lines, out / "chosen.png")
     rows = [[f"`{name}`", f"{one.epochs[-1]['loss']:.4f}", f"{one.epochs[-1].get('accuracy', float('nan')):.4f}",
-             f"{np.mean(chosen[name]) - 1:+.1%}" if chosen[name] else "-"] for name, one in runs.items()]
-    return ["**After the last epoch**", ""] + table(["`--sync`", "mean loss", "accuracy", "chosen beside k, mean"], rows)
+             *(f"{np.mean(of[name]) - 1:+.1%}" if of[name] else "-" for of in (chosen, in_sum))] for name, one in runs.items()]
+    return ["**After the last epoch**", ""] + table(["`--sync`", "mean loss", "accuracy", "rank 0 chose beside k, mean", "the sum has beside k, mean"], rows)
 
 
 def accuracy(out: Path) -> list[str]:

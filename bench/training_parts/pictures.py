@@ -19,9 +19,9 @@ def smooth(values: list[float], window: int = 25) -> np.ndarray:
     return (sums[1:] - sums[np.arange(1, len(values) + 1) - counts]) / counts
 
 
-def chosen_ratios(steps: list[dict[str, Any]]) -> list[float]:
-    """Elements that all ranks' sum holds over those that it should, by step; empty where the rows do not say."""
-    return [row["in_sum"] / row["target"] for row in steps if row.get("target")]
+def ratios(steps: list[dict[str, Any]], of: str) -> list[float]:
+    """Elements that rank 0 chose, or that the sum holds, over k, by step; empty where the rows do not say."""
+    return [row[of] / row["target"] for row in steps if row.get("target")]
 
 
 def save(axes: Axes, path: Path) -> None:
@@ -46,9 +46,9 @@ def curves(losses: dict[str, list[float]], path: Path) -> None:
     draw(losses, "training loss", path)
 
 
-def chosen(ratios: dict[str, list[float]], path: Path) -> None:
-    if ratios:
-        draw(ratios, "elements of the sum / k", path)
+def chosen(lines: dict[str, list[float]], path: Path) -> None:
+    if lines:
+        draw(lines, "elements / k", path)
 
 
 def scaling(seconds: dict[str, dict[int, float]], path: Path) -> None:

@@ -35,7 +35,8 @@ struct Step {
 /// What the last step did to a parameter.
 struct ParameterStep {
   std::string algorithm = {};  ///< with its number; empty: nothing travelled, or it was not given
-  std::size_t chosen = 0;      ///< elements that this rank selected, under a policy that selects
+  std::size_t target = 0;      ///< k, under a policy that selects
+  std::size_t chosen = 0;      ///< elements that this rank selected, under such a policy
   std::size_t in_sum = 0;      ///< elements of the sum, where that is sparse or selected
   std::size_t nans = 0;        ///< that a selecting policy saw in this rank's values
   std::size_t infinities = 0;  ///< the same

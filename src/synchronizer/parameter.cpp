@@ -95,6 +95,7 @@ void Parameter<T>::sum_selected(Transport& transport, const Options& options) {
   const TopKSum<T> result = selecting->run(transport, residual, policy.k(elements()));
   own_gradient_.make({result.sum, given.gradient}, T{1}, false, given.gradient);
   last_step = {.algorithm = result.algorithm,
+               .target = policy.k(elements()),
                .chosen = result.chosen,
                .in_sum = result.sum.values.size(),
                .nans = result.nans,

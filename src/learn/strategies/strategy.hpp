@@ -20,6 +20,13 @@ struct Renewal {
   std::function<void(std::size_t)> one = {};
 };
 
+/// Elements of all parameters whose policies select, in a step.
+struct Selected {
+  std::size_t target = 0;  ///< k; 0: nothing is selected
+  std::size_t chosen = 0;  ///< by this rank
+  std::size_t in_sum = 0;  ///< of the sums
+};
+
 /// In each step a model calls need() for a parameter before it computes with its value, forward, and give() for each as
 /// soon as backpropagation has the factors of its gradient, last layer first; then the training loop calls finish().
 template <class T>
@@ -40,6 +47,8 @@ class Strategy {
   virtual bool keeps_ranks_equal() const { return true; }
   /// Whether the gradients that finish() renews with are already multiplied by the learning rate.
   virtual bool gradients_hold_rate() const { return false; }
+  /// In the last step.
+  virtual Selected selected() const { return {}; }
   virtual std::string describe() const = 0;
   /// What this rank must keep to go on bit by bit, between steps.
   virtual void save(std::ostream&) const {}

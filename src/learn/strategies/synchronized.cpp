@@ -49,7 +49,8 @@ class Synchronized final : public Strategy<float> {
     const std::vector<std::string> policies = policies_of(parameters, options);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const Matrix<float>& value = parameters[i]->value;
-      synchronizer_.add(parameters[i]->name, {value.rows(), value.columns(), parameters[i]->max_pairs}, policies[i]);
+      names_.push_back(parameters[i]->name);
+      synchronizer_.add(names_.back(), {value.rows(), value.columns(), parameters[i]->max_pairs}, policies[i]);
     }
     keeps_ranks_equal_ = transport.size() == 1 ||
                          std::none_of(policies.begin(), policies.end(), [](const auto& p) { return p == "none"; });
@@ -73,6 +74,17 @@ class Synchronized final : public Strategy<float> {
   }
 
   void settle() override {}
+  Selected selected() const override {
+    Selected all;
+    for (const std::string& name : names_) {
+      const ParameterStep last = synchronizer_.last_step(name);
+      if (last.target == 0) continue;
+      all.target += last.target;
+      all.chosen += last.chosen;
+      all.in_sum += last.in_sum;
+    }
+    return all;
+  }
   bool keeps_ranks_equal() const override { return keeps_ranks_equal_; }
   bool gradients_hold_rate() const override { return gradients_hold_rate_; }
   std::string describe() const override { return synchronizer_.describe(); }
@@ -81,6 +93,7 @@ class Synchronized final : public Strategy<float> {
 
  private:
   Synchronizer<float> synchronizer_;
+  std::vector<std::string> names_;
   bool gradients_hold_rate_;
   bool keeps_ranks_equal_ = true;
 };

@@ -36,6 +36,7 @@ class TimedStrategy final : public Strategy<T> {
   }
   bool keeps_ranks_equal() const override { return inner_.keeps_ranks_equal(); }
   bool gradients_hold_rate() const override { return inner_.gradients_hold_rate(); }
+  Selected selected() const override { return inner_.selected(); }
   std::string describe() const override { return inner_.describe(); }
   void save(std::ostream& out) const override { inner_.save(out); }
   void load(std::istream& in) override { inner_.load(in); }

@@ -79,6 +79,7 @@ class Training {
 
     own.communication_seconds = strategy_.seconds() - communication_before;
     own.arithmetic_seconds = seconds_since(start) - own.communication_seconds;
+    own.selected = strategy_.selected();
     return own;
   }
 
@@ -97,8 +98,10 @@ class Training {
   void collect() {
     const OwnReport& own = reports_.collect();
     const MatrixView<const double> all = reports_.of_all();
-    StepReport report{
-        .step = own.step, .epoch = (own.step - 1) / task_.steps_per_epoch() + 1, .samples = task_.samples_per_step()};
+    StepReport report{.step = own.step,
+                      .epoch = (own.step - 1) / task_.steps_per_epoch() + 1,
+                      .samples = task_.samples_per_step(),
+                      .selected = own.selected};
     for (std::size_t r = 0; r < all.rows; ++r) {
       report.loss += all.row(r)[0];
       report.arithmetic_seconds.push_back(all.row(r)[1]);

@@ -35,15 +35,20 @@ void Metrics::step(const StepReport& report, std::size_t last_step) {
   double seconds = 0;
   for (std::size_t r = 0; r < report.arithmetic_seconds.size(); ++r)
     seconds = std::max(seconds, report.arithmetic_seconds[r] + report.communication_seconds[r]);
-  if (out_.is_open())
-    write({{"kind", "step"},
-           {"step", report.step},
-           {"epoch", report.epoch},
-           {"loss", report.loss},
-           {"samples", report.samples},
-           {"seconds", seconds},
-           {"arithmetic_seconds", report.arithmetic_seconds},
-           {"communication_seconds", report.communication_seconds}});
+  nlohmann::ordered_json line{{"kind", "step"},
+                              {"step", report.step},
+                              {"epoch", report.epoch},
+                              {"loss", report.loss},
+                              {"samples", report.samples},
+                              {"seconds", seconds},
+                              {"arithmetic_seconds", report.arithmetic_seconds},
+                              {"communication_seconds", report.communication_seconds}};
+  if (report.selected.target > 0) {
+    line["target"] = report.selected.target;
+    line["chosen"] = report.selected.chosen;
+    line["in_sum"] = report.selected.in_sum;
+  }
+  write(line);
 
   shown_seconds_ += seconds;
   shown_communication_ += report.communication_seconds[0];

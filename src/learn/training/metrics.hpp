@@ -11,6 +11,7 @@
 
 #include "launch/progress_line.hpp"
 #include "learn/layers/matrix.hpp"
+#include "learn/strategies/strategy.hpp"
 #include "learn/tasks/task.hpp"
 
 namespace dsop::learn {
@@ -23,6 +24,7 @@ struct StepReport {
   std::size_t samples = 0;
   std::vector<double> arithmetic_seconds = {};
   std::vector<double> communication_seconds = {};
+  Selected selected = {};  ///< of rank 0
 };
 
 /// Rank 0's; those of other ranks say nothing.

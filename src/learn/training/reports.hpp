@@ -10,6 +10,7 @@
 #include <dsop/dsop.hpp>
 
 #include "learn/layers/matrix.hpp"
+#include "learn/strategies/strategy.hpp"
 
 namespace dsop::learn {
 
@@ -18,6 +19,7 @@ struct OwnReport {
   double loss = 0;  ///< this rank's part
   double arithmetic_seconds = 0;
   double communication_seconds = 0;
+  Selected selected = {};
   std::string broken_layer = {};  ///< not empty: the loss is not finite
 };
 
