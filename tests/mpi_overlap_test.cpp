@@ -116,7 +116,7 @@ TEST_CASE("a communicator whose end waits for a call keeps no other communicator
   CHECK(failures_of_all(failures) == "");
 }
 
-TEST_CASE("late ranks are reported over MPI, again and again") {
+TEST_CASE("late ranks are reported over MPI, again and again", "[waits]") {
   if (world().size() < 2) return;
   Failures failures;
   const int last = world().size() - 1;
@@ -128,7 +128,7 @@ TEST_CASE("late ranks are reported over MPI, again and again") {
   CHECK(failures_of_all(failures) == "");
 }
 
-TEST_CASE("a watch that throws ends the call over MPI") {
+TEST_CASE("a watch that throws ends the call over MPI", "[waits]") {
   if (world().size() < 2) return;
   Failures failures;
   MPI_Comm mine = MPI_COMM_NULL;
