@@ -64,7 +64,7 @@ void measure_density(const SumOptions& options, double density, std::ostream& ta
   const std::size_t pairs = left.view().indices.size() + right.view().indices.size();
   std::vector<Index> indices(pairs);
   std::vector<T> values(pairs);
-  std::vector<T> memory(N);
+  std::vector<T> memory(std::max(N, 2 * pairs));
   std::vector<T> dense_left(N);
   std::vector<T> dense_right(N);
   sparse::expand<T>(left.view(), dense_left);

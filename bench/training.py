@@ -22,6 +22,9 @@ from report_parts.intervals import bootstrap_ratio_estimate
 from training_parts import pictures
 
 
+HELD_OUT = ("held_out_loss", "accuracy", "slot_f1", "intent_accuracy", "test_loss", "test_accuracy")
+
+
 class Refused(Exception):
     """What can't be used, and where it stands."""
 
@@ -154,8 +157,7 @@ def accuracy(out: Path) -> list[str]:
         runs = Runs()
         add(runs, path)
         last = runs.epochs[-1]
-        figures = ", ".join(f"{name} {value:.4f}" for name, value in last.items()
-                            if isinstance(value, float) and not name.endswith("seconds"))
+        figures = ", ".join(f"{name} {last[name]:.4f}" for name in HELD_OUT if isinstance(last.get(name), float))
         seconds = sum(row.get("seconds", row.get("total_seconds", 0)) for row in runs.epochs)
         rows.append([path.stem, str(last["epoch"]), figures, f"{seconds:.0f}"])
     return ["**What is held out, after the last epoch**", ""] + table(["run", "epochs", "figures", "seconds"], rows)

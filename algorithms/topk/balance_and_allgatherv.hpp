@@ -10,6 +10,7 @@
 #include "patterns/blocks.hpp"
 #include "patterns/bruck_allgather.hpp"
 #include "sparse/room.hpp"
+#include "sparse/unknown_length.hpp"
 #include "topk/algorithm.hpp"
 #include "topk/pairs.hpp"
 
@@ -49,6 +50,7 @@ template <class T>
 std::span<const Pair<T>> balance_and_allgatherv(TopKCall<T>& call, std::span<const Pair<T>> own, Balancing balancing,
                                                 std::span<std::size_t> bounds, std::span<Pair<T>> all) {
   const std::size_t P = call.plan.chosen.size();
+  if (bounds.back() > all.size()) sparse::refuse_length(bounds.back() * sizeof(Pair<T>), all.size_bytes());
   const std::span<Pair<T>> pairs = all.first(bounds.back());
   std::copy(own.begin(), own.end(), pairs.subspan(bounds[static_cast<std::size_t>(call.transport.rank())]).begin());
   std::size_t largest = 0;

@@ -19,6 +19,8 @@ template <class T>
 selection::Cut<T> th_re_evaluate(TopKCall<T>& call, const Stream<T>& reduced, std::span<std::size_t> bounds,
                                  Room room) {
   number(call.transport, reduced.values.size(), bounds);
+  if (bounds.back() * sizeof(T) > reduced_bytes(call.plan))
+    sparse::refuse_length(bounds.back() * sizeof(T), reduced_bytes(call.plan));
   const std::span<T> values = room.take<T>(bounds.back());
   for (std::size_t b = 0; b < bounds.size(); ++b) call.blocks.bounds_bytes[b] = bounds[b] * sizeof(T);
   AllgatherCall exchange{call.transport, std::as_writable_bytes(values), call.blocks};

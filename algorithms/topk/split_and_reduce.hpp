@@ -11,9 +11,12 @@ using sparse::Region;
 using sparse::Room;
 using sparse::Stream;
 
-/// Of the two memories in which a region's sum is made by turns: all pairs, or fewer bytes where it is dense.
+/// Of the two memories in which a region's sum is made by turns: all pairs, or all elements where these are fewer
+/// bytes.
 inline std::size_t reduced_bytes(const TopKPlan& plan) {
-  return plan.total_chosen() * (bytes_of(plan.problem.type) + sizeof(sparse::Index)) + bytes_of(plan.problem.type);
+  const std::size_t value_bytes = bytes_of(plan.problem.type);
+  return std::min(plan.total_chosen() * (value_bytes + sizeof(sparse::Index)), plan.problem.elements * value_bytes) +
+         value_bytes;
 }
 
 /// Messages with `chosen` elements, in one region or in many.

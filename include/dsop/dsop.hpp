@@ -88,13 +88,16 @@ struct Shape {
   std::size_t max_pairs = 1;
   double density_a = 1;  ///< the share of a's elements that are expected not to be zero, to choose an algorithm by:
   double density_b = 1;  ///< for factors that are given sparse, or with find_zeros. No promise.
+  std::size_t expected_pairs = 0;  ///< of a rank in most calls, to choose an algorithm by; 0: max_pairs. No promise.
+
+  std::size_t planned_pairs() const { return expected_pairs > 0 ? expected_pairs : max_pairs; }
 };
 
-/// dsop() for one layer: the algorithm is chosen and the buffers are made once, for max_pairs on every rank.
-/// Construction communicates: all ranks, same order. Move-only (a moved-from one can only be assigned to or destroyed);
-/// owns its buffers; the communicator must outlive it. Its end waits for what it has started. A gradient with gaps,
-/// unlike one without, or one to add to, makes an algorithm that sends parts of G take room for a second G, on its
-/// first run.
+/// dsop() for one layer: the algorithm is chosen and the buffers are made once, for planned_pairs() on every rank; a
+/// call with more makes larger ones. Construction communicates: all ranks, same order. Move-only (a moved-from one can
+/// only be assigned to or destroyed); owns its buffers; the communicator must outlive it. Its end waits for what it has
+/// started. A gradient with gaps, unlike one without, or one to add to, makes an algorithm that sends parts of G take
+/// room for a second G, on its first run.
 template <class T>
 class OuterProduct {
  public:

@@ -39,7 +39,8 @@ struct TopKOptions {
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
 };
 
-/// The sum and its memory, the same bits on all ranks, sparse where that is no larger; and what this rank selected.
+/// The sum and its memory, the same bits on all ranks, sparse where that is no larger, unless an exact algorithm
+/// beneath makes it dense; and what this rank selected.
 template <class T>
 struct TopKSum {
   SparseVectorView<T> sum = {};      ///< lies in `memory`

@@ -129,6 +129,8 @@ void check_shape(const Shape& shape, const Options& options) {
   checked_bytes("the gradient", {shape.rows, shape.columns, element_bytes});
   checked_bytes("a", {shape.max_pairs, shape.rows, element_bytes});
   checked_bytes("b", {shape.max_pairs, shape.columns, element_bytes});
+  if (shape.expected_pairs > shape.max_pairs)
+    refuse("expected_pairs", shape.expected_pairs, "at most max_pairs = " + std::to_string(shape.max_pairs));
   for (const auto& [name, density] : {std::pair("density_a", shape.density_a), std::pair("density_b", shape.density_b)})
     if (!(density >= 0 && density <= 1)) refuse(name, density, "0 to 1");
 }

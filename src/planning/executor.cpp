@@ -85,7 +85,7 @@ void Executor<T>::prepare(Transport& transport, const Shape& shape, const Option
   Header own = make_header(transport, object_, Operation::prepare_outer_product, resolved);
   own.common.rows = shape.rows;
   own.common.columns = shape.columns;
-  own.own.pairs = shape.max_pairs;
+  own.own.pairs = shape.planned_pairs();
   if (error.empty()) own.own.sparsity = expected_sparsity(shape, data_type<T>);
   agree_and_plan(transport, own, error, resolved);
   prepared_ = plan_;

@@ -64,7 +64,7 @@ SparseSum<T> SparseExecutor<T>::run(Transport& transport, const SparseVectorView
   plan_.algorithm->run(call);
   result.sum = call.sum;
   result.sum.first = given.first;
-  if (options.algorithm == "auto") learn_overlap(result.sum);
+  if (learns_ && options.algorithm == "auto") learn_overlap(result.sum);
   return result;
 }
 
@@ -110,6 +110,7 @@ void SparseExecutor<T>::make_plan(const Transport& transport, const SparseAllred
 
 template <class T>
 bool SparseExecutor<T>::serves(const SparseProblem& problem) const {
+  if (!learns_) return problem.nonzeros == planned_problem_.nonzeros;
   const auto near = [](double left, double right) { return std::abs(left - right) <= 0.05 * std::max(left, right); };
   const auto largest = [](const SparseProblem& p) {
     return static_cast<double>(std::min(p.largest_nonzeros(), p.elements));

@@ -15,6 +15,10 @@ namespace dsop {
 template <class T>
 class SparseExecutor {
  public:
+  /// learns = false: a call's plan depends on nothing but that call, so that a run that goes on from a checkpoint makes
+  /// the same, and so has the same bits.
+  explicit SparseExecutor(bool learns = true) : learns_(learns) {}
+
   /// `regions`: into how many regions the ranks say that the vector is cut, of which `own` is one.
   SparseSum<T> run(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options,
                    std::size_t regions);
@@ -30,6 +34,7 @@ class SparseExecutor {
   void learn_overlap(const SparseVectorView<T>& sum);
   SparseSum<T> take_memory(const SparseVectorView<T>& own);
 
+  bool learns_;
   std::vector<Header> headers_;
   CommonTerms planned_for_;
   bool planned_ = false;           // for these terms, and all ranks know that all are

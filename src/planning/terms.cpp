@@ -14,8 +14,8 @@ namespace dsop {
 
 Sparsity expected_sparsity(const Shape& shape, DataType type) {
   const auto form = [&](std::size_t columns, double density) {
-    const double elements = density * static_cast<double>(shape.max_pairs) * static_cast<double>(columns);
-    return sparse::smaller_form(shape.max_pairs, columns, static_cast<std::size_t>(elements), type);
+    const double elements = density * static_cast<double>(shape.planned_pairs()) * static_cast<double>(columns);
+    return sparse::smaller_form(shape.planned_pairs(), columns, static_cast<std::size_t>(elements), type);
   };
   return {form(shape.rows, shape.density_a), form(shape.columns, shape.density_b)};
 }

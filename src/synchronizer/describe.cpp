@@ -93,7 +93,7 @@ double product_seconds(const Sum<T>& sum, const Machine& machine) {
     if (part->given.factors())
       seconds +=
           machine.product_seconds(static_cast<double>(part->shape.rows), static_cast<double>(part->shape.columns),
-                                  static_cast<double>(part->shape.max_pairs), data_type<T>);
+                                  static_cast<double>(part->shape.planned_pairs()), data_type<T>);
   return seconds;
 }
 

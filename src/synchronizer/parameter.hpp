@@ -39,7 +39,7 @@ class Parameter {
   /// Takes what make_gradient() needs. Throws std::bad_alloc.
   void reserve() { own_gradient_.reserve(given); }
   /// What was left behind has been summed.
-  void clear_residual() { residual = {}; }
+  void clear_residual() { residual = std::vector<T>(); }
 
   // Of the options, scale and machine play a part.
   void sum_outer_product(Transport& transport, const Options& options);
@@ -70,7 +70,7 @@ class Parameter {
 
   OwnGradient<T> own_gradient_;
   Executor<T> outer_product_;
-  SparseExecutor<T> sparse_;
+  SparseExecutor<T> sparse_{false};
   selection::Kept<T> whole_;  // of a gradient with gaps, without
   selection::Kept<T> values_;
   selection::Kept<std::uint32_t> indices_;

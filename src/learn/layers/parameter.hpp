@@ -17,6 +17,7 @@ template <class T>
 struct Parameter {
   std::string name;
   std::size_t max_pairs = 0;
+  std::size_t expected_pairs = 0;  ///< in most steps; 0: max_pairs
   Matrix<T> value = {};
   Matrix<T> gradient = {};
 

@@ -52,6 +52,9 @@ void run(const Line& line) {
     fail(line.in, "has " + std::to_string(labels.size()) + " different labels, expected 2; the first is " +
                       in_quotes(*labels.begin()) + ", the last " + in_quotes(*labels.rbegin()));
 
+  const auto path = [](const std::string& file) { return std::filesystem::weakly_canonical(file); };
+  if (path(line.out) == path(line.in) || path(line.held_out) == path(line.in) || path(line.out) == path(line.held_out))
+    fail(line.out, "is written to, so it can be neither what is read nor what is held out");
   OutputFile out(line.out);
   std::unique_ptr<OutputFile> held_out;
   if (!line.held_out.empty()) held_out = std::make_unique<OutputFile>(line.held_out);

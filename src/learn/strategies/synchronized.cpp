@@ -50,7 +50,12 @@ class Synchronized final : public Strategy<float> {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const Matrix<float>& value = parameters[i]->value;
       names_.push_back(parameters[i]->name);
-      synchronizer_.add(names_.back(), {value.rows(), value.columns(), parameters[i]->max_pairs}, policies[i]);
+      synchronizer_.add(names_.back(),
+                        {.rows = value.rows(),
+                         .columns = value.columns(),
+                         .max_pairs = parameters[i]->max_pairs,
+                         .expected_pairs = parameters[i]->expected_pairs},
+                        policies[i]);
     }
     keeps_ranks_equal_ = transport.size() == 1 ||
                          std::none_of(policies.begin(), policies.end(), [](const auto& p) { return p == "none"; });

@@ -44,9 +44,9 @@ class DigitsTask final : public Task {
         order_(training_.count(), options.seed) {}
 
   std::string description() const override {
-    std::string text = "mlp ";
+    std::string text = "mlp";
     for (const std::size_t width : widths_of(training_, options_.hidden))
-      text.append(std::to_string(width)).append(width == classes ? "" : "-");
+      text.append(text == "mlp" ? " " : "-").append(std::to_string(width));
     return text + (options_.activation == Activation::relu ? " relu, " : " tanh, ") +
            std::to_string(training_.count()) + " samples";
   }

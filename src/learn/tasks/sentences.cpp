@@ -61,6 +61,12 @@ std::size_t longest(const std::vector<Sentence>& sentences) {
   return length;
 }
 
+std::size_t mean_length(const std::vector<Sentence>& sentences) {
+  std::size_t words = 0;
+  for (const Sentence& sentence : sentences) words += sentence.words.size();
+  return words / sentences.size();
+}
+
 class SentencesTask final : public Task {
  public:
   SentencesTask(const std::vector<TaggedSentence>& training, const std::vector<TaggedSentence>& test,
@@ -80,7 +86,10 @@ class SentencesTask final : public Task {
                 .max_symbols = share.per_rank * longest(training_),
                 .max_sequences = share.per_rank},
                options.seed),
-        order_(training_.size(), options.seed) {}
+        order_(training_.size(), options.seed) {
+    for (Parameter<float>* const p : model_.parameters())  // those of sentences have one pair for each
+      if (p->max_pairs > share.per_rank) p->expected_pairs = share.per_rank * mean_length(training_);
+  }
 
   std::string description() const override {
     return "lstm atis, embedding " + std::to_string(options_.embedding) + ", hidden " +

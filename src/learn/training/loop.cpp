@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <sstream>
 
@@ -43,6 +44,9 @@ class Training {
                strategy_},
         last_step_(options.steps.value_or(options.epochs * task.steps_per_epoch())),
         reports_(transport) {
+    if (!(options.save.empty() && options.resume.empty()) && !strategy.keeps_ranks_equal())
+      throw ArgumentError(
+          "--save and --resume need weights that are equal on all ranks; --sync none lets them drift apart");
     launch::on_all_ranks(transport, [&] { metrics_ = std::make_unique<Metrics>(transport.rank() == 0, options.out); });
   }
 
@@ -86,12 +90,13 @@ class Training {
   Renewal renewal(double rate) {
     const std::size_t count = optimizer_->parameters().size();
     optimizer_->begin(strategy_.gradients_hold_rate() ? 1 : rate);
+    const double clip_norm = options_.optimizer.clip_norm * (strategy_.gradients_hold_rate() ? rate : 1);
     const auto one = [this](std::size_t p) { optimizer_->update(p); };
-    const auto all = [this, one, count] {
-      if (options_.optimizer.clip_norm > 0) clip_gradients(optimizer_->parameters(), options_.optimizer.clip_norm);
+    const auto all = [this, one, count, clip_norm] {
+      if (clip_norm > 0) clip_gradients(optimizer_->parameters(), clip_norm);
       for (std::size_t p = 0; p < count; ++p) one(p);
     };
-    if (options_.optimizer.clip_norm > 0) return {.all = all};
+    if (clip_norm > 0) return {.all = all};
     return {.all = all, .one = one};
   }
 
@@ -103,7 +108,7 @@ class Training {
                       .samples = task_.samples_per_step(),
                       .selected = own.selected};
     for (std::size_t r = 0; r < all.rows; ++r) {
-      report.loss += all.row(r)[0];
+      report.loss += all.row(r)[3] > 0 ? std::numeric_limits<double>::quiet_NaN() : all.row(r)[0];
       report.arithmetic_seconds.push_back(all.row(r)[1]);
       report.communication_seconds.push_back(all.row(r)[2]);
     }
@@ -116,9 +121,9 @@ class Training {
     const MatrixView<const double> all = reports_.of_all();
     int first = 0;  // rank whose part is not finite; 0 where only the sum is not
     for (int r = transport_.size() - 1; r >= 0; --r)
-      if (!std::isfinite(all.row(static_cast<std::size_t>(r))[0])) first = r;
+      if (all.row(static_cast<std::size_t>(r))[3] > 0) first = r;
     std::ostringstream text;
-    text << "step " << own.step << ": the loss is " << all.row(static_cast<std::size_t>(first))[0];
+    text << "step " << own.step << ": the loss is " << own.loss;
     if (!own.broken_layer.empty()) text << ", and the first layer whose result is not finite is " << own.broken_layer;
     text << "; a smaller --learning-rate, or --clip, may help. "
          << (options_.save.empty() ? "Nothing was saved" : "The last checkpoint stays as it was");

@@ -1,5 +1,7 @@
 #include "learn/training/reports.hpp"
 
+#include <cmath>
+
 namespace dsop::learn {
 
 StepReports::StepReports(Transport& transport)
@@ -11,7 +13,9 @@ StepReports::StepReports(Transport& transport)
 
 void StepReports::start(const OwnReport& own) {
   own_ = own;
-  numbers_ = {own.loss, own.arithmetic_seconds, own.communication_seconds};
+  // What is not finite would spoil every rank's row: 0 times it is NaN.
+  const bool is_finite = std::isfinite(own.loss);
+  numbers_ = {is_finite ? own.loss : 0, own.arithmetic_seconds, own.communication_seconds, is_finite ? 0.0 : 1.0};
   started_ = gather_.start(Factors<double>{{place_.data(), 1, place_.size()}, {numbers_.data(), 1, numbers_.size()}},
                            all_.view());
 }

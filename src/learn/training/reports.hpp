@@ -32,14 +32,15 @@ class StepReports {
   void start(const OwnReport& own);
   bool pending() const { return own_.has_value(); }
 
-  /// What was started last, and every rank's numbers: loss, arithmetic and communication seconds, a rank a row. Valid
+  /// What was started last, and every rank's numbers: loss, arithmetic and communication seconds, and 1 where the
+  /// loss is not finite (and then stands there as 0), a rank a row. Valid
   /// until the next start().
   const OwnReport& collect();
   MatrixView<const double> of_all() const { return all_.view(); }
 
  private:
   std::vector<double> place_;  // 1 in the rank's place: times its numbers, that is its row of all_
-  std::array<double, 3> numbers_{};
+  std::array<double, 4> numbers_{};
   Matrix<double> all_;
   std::optional<OwnReport> own_;
   OwnReport collected_;
