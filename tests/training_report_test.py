@@ -1,0 +1,70 @@
+"""bench/training.py on rows as dsop-train writes them: tables, ratios, pictures, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PROGRAM = Path(__file__).resolve().parent.parent / "bench" / "training.py"
+
+
+def step(number: int, seconds: float, **more: object) -> dict[str, object]:
+    return {"kind": "step", "step": number, "epoch": 1, "loss": 1 / number, "samples": 8, "seconds": seconds,
+            "arithmetic_seconds": [0.1, 0.2], "communication_seconds": [seconds - 0.1, seconds - 0.2], **more}
+
+
+def write(path: Path, rows: list[dict[str, object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def run(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(PROGRAM), str(folder)], capture_output=True, text=True, check=False)
+
+
+class Training(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def test_ratios_are_of_medians_without_the_first_step(self) -> None:
+        for policy, seconds in (("dense:mpi", 4.0), ("dense:ring", 2.0), ("dsop", 0.5)):
+            for number in (1, 2):
+                write(self.folder / "speed/mlp/1gbit" / policy / f"{number}.jsonl",
+                      [step(1, 100.0), step(2, seconds), step(3, seconds)])
+        result = run(self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("| `dsop` | 0.5000 | 0.2000 | 0.4000 | 8.00 (8.00 to 8.00) | 4.00 (4.00 to 4.00) | 0.33333 |",
+                      result.stdout)
+
+    def test_chosen_elements_stand_beside_k_and_pictures_are_drawn(self) -> None:
+        epoch = {"kind": "epoch", "epoch": 1, "step": 2, "loss": 0.5, "seconds": 1.0, "accuracy": 0.75}
+        write(self.folder / "curves/dense.jsonl", [step(1, 1.0), step(2, 1.0), epoch])
+        write(self.folder / "curves/ok-topk:0.01.jsonl",
+              [step(n, 1.0, target=100, chosen=110, in_sum=50) for n in (1, 2)] + [epoch])
+        result = run(self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("| `ok-topk:0.01` | 0.5000 | 0.7500 | +10.0% | -50.0% |", result.stdout)
+        self.assertIn("| `dense` | 0.5000 | 0.7500 | - | - |", result.stdout)
+        for picture in ("curves.png", "chosen.png"):
+            self.assertTrue((self.folder / picture).read_bytes().startswith(b"\x89PNG"))
+
+    def test_what_can_not_be_used_is_refused(self) -> None:
+        result = run(self.folder)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("no rows", result.stderr)
+        path = self.folder / "accuracy/digits.jsonl"
+        path.parent.mkdir()
+        path.write_text("{", encoding="utf-8")
+        result = run(self.folder)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("digits.jsonl: not JSON lines", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
