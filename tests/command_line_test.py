@@ -504,8 +504,9 @@ class UnderMpirun(Refusing):
         os.kill(stopped, signal.SIGCONT)
         os.kill(job.process.pid, signal.SIGINT)
         self.assertNotIn(job.end(), [0, -999])
+        # One that waits too, but answers late where the cores are crowded, may be named beside it.
         self.assertRegex(job.stderr, r"warning: (outer product 1500 x 1500 f32|messages between calls), after \d+ calls: "
-                                     rf"rank \d has waited \d+\.\d s; missing: rank {rank}\n")
+                                     rf"rank \d has waited \d+\.\d s; missing: ranks? [^\n]*\b{rank}\b")
 
     def test_limit_of_waits_that_makes_no_sense(self) -> None:
         with unittest.mock.patch.dict(os.environ, DSOP_STALL_SECONDS="soon"):

@@ -216,11 +216,11 @@ inline std::vector<std::string> usable_algorithms(const Transport& transport) {
   return usable_algorithms(transport.size(), transport.has_native_collectives());
 }
 
-/// Whether algorithm number a of usable_algorithms() runs case number c: up to four ranks every second, of those whose
-/// number is fixed every sixth; at more ranks every twelfth. Which ones goes round with algorithms and ranks. Every
+/// Whether algorithm number a of usable_algorithms() runs case number c: up to four ranks every third, of those whose
+/// number is fixed every ninth; at more ranks every 24th. Which ones goes round with algorithms and ranks. Every
 /// call at 17 threads is a thousand switches between them.
 inline bool has_turn(const std::string& algorithm, std::size_t a, std::size_t c, int ranks) {
-  const std::size_t every = ranks > 4 ? 12 : algorithm.find('(') != std::string::npos ? 6 : 2;
+  const std::size_t every = ranks > 4 ? 24 : algorithm.find('(') != std::string::npos ? 9 : 3;
   return takes_turn(a + c + static_cast<std::size_t>(ranks), every);
 }
 
