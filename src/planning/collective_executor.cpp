@@ -20,7 +20,6 @@ void check_arguments(const Transport& transport, std::span<T> data, int root, co
 
 }  // namespace
 
-// The plan is a function of what the ranks agree on: if they do, each has made the same one.
 template <class T>
 void CollectiveExecutor<T>::run(Transport& transport, Operation operation, std::span<T> data, int root,
                                 const CollectiveOptions& options) {
@@ -28,30 +27,41 @@ void CollectiveExecutor<T>::run(Transport& transport, Operation operation, std::
   Options terms;
   terms.algorithm = options.algorithm;
   terms.machine = options.machine;
-  Header own = make_header(transport, 0, operation, terms);
+  agree(transport, operation, data.size(), root, terms,
+        error_of([&] { check_arguments(transport, data, root, options); }));
+  run_agreed(transport, data, root);
+}
+
+// The plan is a function of what the ranks agree on: if they do, each has made the same one.
+template <class T>
+void CollectiveExecutor<T>::agree(Transport& transport, Operation operation, std::size_t elements, int root,
+                                  const Options& options, const std::string& own_error) {
+  Header own = make_header(transport, 0, operation, options);
   own.common.type = data_type<T>;
-  own.common.rows = data.size();
+  own.common.rows = elements;
   own.common.columns = 1;
   own.common.root = root;
-  CollectivePlan plan;
-  exchange_headers(transport, own, error_of([&] {
-                     check_arguments(transport, data, root, options);
-                     plan = plan_for(transport, own.common, options);
-                     const std::size_t bytes = plan.workspace_elements * sizeof(T);
-                     if (bytes > workspace_.bytes()) workspace_.resize(bytes);
-                   }),
-                   headers_);
+  const auto plan = [&] {
+    plan_ = plan_for(transport, own.common, options);
+    workspace_.at_least(plan_.workspace_elements * sizeof(T));
+  };
+  exchange_headers(transport, own, own_error.empty() ? error_of(plan) : own_error, headers_);
+}
+
+template <class T>
+void CollectiveExecutor<T>::run_agreed(Transport& transport, std::span<T> data, int root) {
   if (data.empty() || transport.size() == 1) return;
-  DenseCall<T> call{transport, data, workspace_.elements().first(plan.workspace_elements), plan.parameter, {}, root};
-  plan.algorithm->run(call);
+  DenseCall<T> call{transport, data, workspace_.elements().first(plan_.workspace_elements), plan_.parameter, {}, root};
+  plan_.algorithm->run(call);
 }
 
 template <class T>
 const CollectivePlan& CollectiveExecutor<T>::plan_for(const Transport& transport, const CommonTerms& terms,
-                                                      const CollectiveOptions& options) {
+                                                      const Options& options) {
   constexpr std::size_t most_known = 64;
   CommonTerms of_any_call = terms;
-  of_any_call.call = 0;
+  of_any_call.call = of_any_call.parameter = 0;
+  of_any_call.scale = 1;  // no plan depends on it
   const auto found = std::find_if(known_.begin(), known_.end(), [&](const Known& k) { return k.terms == of_any_call; });
   if (found != known_.end()) return found->plan;
   const DenseProblem problem{.elements = terms.rows,

@@ -209,7 +209,7 @@ void Executor<T>::take_memory(const OwnTerms& own) {
   planned_for_ = headers_;
   const auto at_least = [](Workspace<T>& workspace, std::size_t bytes) {
     try {
-      if (bytes > workspace.bytes()) workspace.resize(bytes);
+      workspace.at_least(bytes);
     } catch (const std::bad_alloc&) {
       throw Error("no memory for a workspace of " + std::to_string(bytes) + " bytes");
     }

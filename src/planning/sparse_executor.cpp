@@ -28,11 +28,6 @@ SparseProblem problem_of_vectors(const std::vector<Header>& headers, const Trans
   return problem;
 }
 
-template <class T>
-void at_least(Workspace<T>& workspace, std::size_t bytes) {
-  if (bytes > workspace.bytes()) workspace.resize(bytes);
-}
-
 }  // namespace
 
 template <class T>
@@ -143,8 +138,8 @@ void SparseExecutor<T>::learn_overlap(const SparseVectorView<T>& sum) {
 // All that the call needs, so that nothing fails between two messages.
 template <class T>
 SparseSum<T> SparseExecutor<T>::take_memory(const SparseVectorView<T>& own) {
-  at_least(workspace_, plan_.workspace_bytes);
-  if (!own.dense() && !is_smaller_sparse(own, plan_.problem.wire)) at_least(expanded_, own.dimension * sizeof(T));
+  workspace_.at_least(plan_.workspace_bytes);
+  if (!own.dense() && !is_smaller_sparse(own, plan_.problem.wire)) expanded_.at_least(own.dimension * sizeof(T));
   blocks_.bounds_bytes.assign(plan_.problem.nonzeros.size() + 1, 0);
   return {{.dimension = own.dimension, .first = own.first},
           std::make_unique_for_overwrite<T[]>((plan_.result_bytes + sizeof(T) - 1) / sizeof(T)),

@@ -128,7 +128,7 @@ void TopKExecutor<T>::plan(const Transport& transport) {
 // All that the call needs, so that nothing fails between two messages.
 template <class T>
 void TopKExecutor<T>::take_memory(TopKSum<T>& result) {
-  if (plan_.workspace_bytes > workspace_.bytes()) workspace_.resize(plan_.workspace_bytes);
+  workspace_.at_least(plan_.workspace_bytes);
   blocks_.bounds_bytes.assign(plan_.chosen.size() + 1, 0);
   state_.bounds.reserve(plan_.chosen.size() + 1);
   if (plan_.algorithm->exact_sum.empty()) {

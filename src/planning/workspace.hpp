@@ -25,6 +25,10 @@ class Workspace {
     if (!memory_) throw std::bad_alloc();
     bytes_ = bytes;
   }
+  /// Keeps what is there if it is enough, else as resize().
+  void at_least(std::size_t bytes) {
+    if (bytes > bytes_) resize(bytes);
+  }
   std::span<T> elements() const { return {memory_.get(), bytes_ / sizeof(T)}; }
 
  private:

@@ -27,7 +27,7 @@ std::span<T> Bucket<T>::take_memory() {
   for (Parameter<T>* const part : parts_) part->reserve();
   const MatrixView<T>& first = parts_[0]->given.gradient;
   if (parts_.size() == 1 && first.contiguous()) return {first.data, elements_};
-  if (elements_ * sizeof(T) > memory_.bytes()) memory_.resize(elements_ * sizeof(T));
+  memory_.at_least(elements_ * sizeof(T));
   return memory_.elements().first(elements_);
 }
 
@@ -38,7 +38,7 @@ void Bucket<T>::run(Transport& transport, const Options& options) {
   Options terms = options;
   terms.algorithm = algorithm_;
   std::span<T> data;
-  executor_.agree(transport, elements_, terms, error_of([&] { data = take_memory(); }));
+  executor_.agree(transport, Operation::allreduce, elements_, 0, terms, error_of([&] { data = take_memory(); }));
 
   const auto for_each_part = [&](auto body) {
     std::span<T> rest = data;
@@ -51,7 +51,7 @@ void Bucket<T>::run(Transport& transport, const Options& options) {
     part.make_gradient(static_cast<T>(options.scale), place);
     part.clear_residual();
   });
-  executor_.sum(transport, data);
+  executor_.run_agreed(transport, data, 0);
   for_each_part([&](Parameter<T>& part, MatrixView<T> place) {
     if (place.data != part.given.gradient.data) kernels::copy<T>(place, part.given.gradient);
     part.last_step = {.algorithm = executor_.plan().algorithm_text()};

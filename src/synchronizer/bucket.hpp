@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "planning/dense_executor.hpp"
+#include "planning/collective_executor.hpp"
 #include "synchronizer/parameter.hpp"
 
 namespace dsop::synchronizer {
@@ -27,7 +27,7 @@ class Bucket {
   std::string names_;
   std::size_t elements_ = 0;
   Workspace<T> memory_;
-  DenseExecutor<T> executor_;
+  CollectiveExecutor<T> executor_;
 };
 
 }  // namespace dsop::synchronizer

@@ -63,7 +63,7 @@ void OwnGradient<T>::reserve(const Given<T>& given) {
   const std::size_t bytes =
       2 * Room::bytes<sparse::Stream<T>>(k) +
       Room::bytes<std::byte>(kernels::sparse_product_bytes<T>(given.gradient.rows, stored<T>(factors->a)));
-  if (bytes > memory_.bytes()) memory_.resize(bytes);
+  memory_.at_least(bytes);
 }
 
 template <class T>
