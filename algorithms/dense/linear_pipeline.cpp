@@ -59,18 +59,8 @@ void run(DenseCall<T>& call) {
 
 // A rank's link carries the vector twice. The pipe is as long as the way down and the way back.
 Cost cost(const DenseProblem& problem, const Machine& machine, double block_kib) {
-  if (problem.ranks == 1) return {};
-  const Pipeline pipeline(problem, block_kib);
   const std::size_t ways = problem.ranks == 2 ? 1 : 2;
-  Cost cost;
-  cost.messages = ways * static_cast<std::size_t>(pipeline.blocks);
-  cost.bytes = ways * pipeline.bytes;
-  cost.flops = static_cast<double>(problem.elements);
-  cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
-  cost.communication_seconds = machine.message_seconds(cost.bytes, cost.messages) +
-                               std::max(1, 2 * (problem.ranks - 2)) * machine.message_seconds(pipeline.block_bytes);
-  cost.hide(1 - 1.0 / pipeline.blocks, cost.arithmetic_seconds, machine);
-  return cost;
+  return adding_pipeline_cost(problem, machine, block_kib, ways, std::max(1, 2 * (problem.ranks - 2)));
 }
 
 }  // namespace

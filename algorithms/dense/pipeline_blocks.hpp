@@ -62,6 +62,30 @@ struct Pipeline {
   std::size_t block_bytes;     ///< b
 };
 
+/// Of a rank that sends all blocks `ways` times, in a pipe that is full once `fill` blocks have gone by.
+inline Cost pipeline_cost(const DenseProblem& problem, const Machine& machine, double block_kib, std::size_t ways,
+                          int fill) {
+  if (problem.ranks == 1) return {};
+  const Pipeline pipeline(problem, block_kib);
+  Cost cost;
+  cost.messages = ways * static_cast<std::size_t>(pipeline.blocks);
+  cost.bytes = ways * pipeline.bytes;
+  cost.communication_seconds =
+      machine.message_seconds(cost.bytes, cost.messages) + fill * machine.message_seconds(pipeline.block_bytes);
+  return cost;
+}
+
+/// The same where each rank adds the vector once, all but a block of it while blocks travel.
+inline Cost adding_pipeline_cost(const DenseProblem& problem, const Machine& machine, double block_kib,
+                                 std::size_t ways, int fill) {
+  if (problem.ranks == 1) return {};
+  Cost cost = pipeline_cost(problem, machine, block_kib, ways, fill);
+  cost.flops = static_cast<double>(problem.elements);
+  cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
+  cost.hide(1 - 1.0 / Pipeline(problem, block_kib).blocks, cost.arithmetic_seconds, machine);
+  return cost;
+}
+
 /// Workspace for the blocks that are received and not yet added.
 inline std::size_t pipeline_rooms(const DenseProblem& problem, double block_kib) {
   return blocks_ahead * Pipeline(problem, block_kib).block_elements;

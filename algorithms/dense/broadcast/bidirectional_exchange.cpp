@@ -15,7 +15,6 @@
 namespace dsop::dense {
 namespace {
 
-using patterns::BinomialTree;
 using patterns::Blocks;
 using patterns::Hypercube;
 

@@ -8,12 +8,9 @@
 // Cost at a power of two: log2 P + 1 messages, up to (3/2 - 1/P) N words (the root's partner in the last step of the
 // gather sends half of the vector). Time as for 2 (P-1)/P N words, (P-1)/P N additions; otherwise N words and N
 // additions more.
-#include <algorithm>
-
-#include <dsop/counting.hpp>
-
 #include "dense/algorithm.hpp"
 #include "dense/from_root.hpp"
+#include "dense/halving_cost.hpp"
 #include "patterns/binomial_tree.hpp"
 #include "patterns/hypercube.hpp"
 
@@ -40,32 +37,25 @@ void run(DenseCall<T>& call) {
   patterns::tree_gather(transport, cube.corners, blocks, x);
 }
 
-Traffic sent(const DenseProblem& problem, int corner) {
-  const int corners = Hypercube(0, problem.ranks).corners;
-  const Blocks blocks(problem.elements, corners);
-  const BinomialTree tree(corner, corners);
-  Traffic sent;
-  for (int distance = 1; distance < corners; distance *= 2) {
-    const int partner = corner ^ distance;
-    sent = sent + Traffic{1, blocks.size(partner & ~(distance - 1), distance) * bytes_of(problem.type)};
-  }
-  if (tree.is_root()) return sent;
-  return sent + Traffic{1, blocks.size(corner, tree.reach) * bytes_of(problem.type)};
+// By a corner, in both steps.
+Traffic sent(const HalvingCost& halving, int corner) {
+  const BinomialTree tree(corner, halving.corners);
+  if (tree.is_root()) return halving.sent(corner);
+  return halving.sent(corner) + Traffic{1, halving.blocks.size(corner, tree.reach) * halving.element_bytes};
 }
 
 Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const Hypercube root(0, problem.ranks);
   const Blocks blocks(problem.elements, root.corners);
+  const HalvingCost halving{blocks, root.corners, bytes_of(problem.type)};
   const std::size_t bytes = problem.elements * bytes_of(problem.type);
   const int folds = root.has_extra() ? 1 : 0;
   Cost cost;
-  for (int corner = 0; corner < root.corners; ++corner) cost.raise_to(sent(problem, corner));
+  for (int corner = 0; corner < root.corners; ++corner) cost.raise_to(sent(halving, corner));
   if (root.has_extra()) cost.raise_to({1, bytes});
-  for (int distance = 1; distance < root.corners; distance *= 2) {
-    const std::size_t largest_bytes = blocks.size(0, distance) * bytes_of(problem.type);
-    cost.communication_seconds += machine.exchange_seconds(largest_bytes) + machine.message_seconds(largest_bytes);
-  }
-  cost.communication_seconds += folds * machine.message_seconds(bytes);
+  cost.communication_seconds = halving.communication_seconds(machine) + folds * machine.message_seconds(bytes);
+  for (int distance = 1; distance < root.corners; distance *= 2)
+    cost.communication_seconds += machine.message_seconds(blocks.size(0, distance) * bytes_of(problem.type));
   cost.flops = static_cast<double>(problem.elements) * ((root.corners - 1.0) / root.corners + folds);
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   return cost;

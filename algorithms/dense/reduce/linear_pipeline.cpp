@@ -41,17 +41,7 @@ void run(DenseCall<T>& call) {
 }
 
 Cost cost(const DenseProblem& problem, const Machine& machine, double block_kib) {
-  if (problem.ranks == 1) return {};
-  const Pipeline pipeline(problem, block_kib);
-  Cost cost;
-  cost.messages = static_cast<std::size_t>(pipeline.blocks);
-  cost.bytes = pipeline.bytes;
-  cost.flops = static_cast<double>(problem.elements);
-  cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
-  cost.communication_seconds = machine.message_seconds(cost.bytes, cost.messages) +
-                               (problem.ranks - 2) * machine.message_seconds(pipeline.block_bytes);
-  cost.hide(1 - 1.0 / pipeline.blocks, cost.arithmetic_seconds, machine);
-  return cost;
+  return adding_pipeline_cost(problem, machine, block_kib, 1, problem.ranks - 2);
 }
 
 }  // namespace
