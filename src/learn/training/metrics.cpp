@@ -35,20 +35,7 @@ void Metrics::step(const StepReport& report, std::size_t last_step) {
   double seconds = 0;
   for (std::size_t r = 0; r < report.arithmetic_seconds.size(); ++r)
     seconds = std::max(seconds, report.arithmetic_seconds[r] + report.communication_seconds[r]);
-  nlohmann::ordered_json line{{"kind", "step"},
-                              {"step", report.step},
-                              {"epoch", report.epoch},
-                              {"loss", report.loss},
-                              {"samples", report.samples},
-                              {"seconds", seconds},
-                              {"arithmetic_seconds", report.arithmetic_seconds},
-                              {"communication_seconds", report.communication_seconds}};
-  if (report.selected.target > 0) {
-    line["target"] = report.selected.target;
-    line["chosen"] = report.selected.chosen;
-    line["in_sum"] = report.selected.in_sum;
-  }
-  write(line);
+  if (out_.is_open()) write_step(report, seconds);
 
   shown_seconds_ += seconds;
   shown_communication_ += report.communication_seconds[0];
@@ -64,6 +51,23 @@ void Metrics::step(const StepReport& report, std::size_t last_step) {
   progress_.show(text.str());
   shown_seconds_ = shown_communication_ = 0;
   shown_samples_ = 0;
+}
+
+void Metrics::write_step(const StepReport& report, double seconds) {
+  nlohmann::ordered_json line{{"kind", "step"},
+                              {"step", report.step},
+                              {"epoch", report.epoch},
+                              {"loss", report.loss},
+                              {"samples", report.samples},
+                              {"seconds", seconds},
+                              {"arithmetic_seconds", report.arithmetic_seconds},
+                              {"communication_seconds", report.communication_seconds}};
+  if (report.selected.target > 0) {
+    line["target"] = report.selected.target;
+    line["chosen"] = report.selected.chosen;
+    line["in_sum"] = report.selected.in_sum;
+  }
+  write(line);
 }
 
 void Metrics::epoch(std::size_t epoch, std::size_t step, double mean_loss, double seconds, const Figures& figures,

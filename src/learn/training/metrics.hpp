@@ -41,6 +41,7 @@ class Metrics {
 
  private:
   void write(const nlohmann::ordered_json& line);
+  void write_step(const StepReport& report, double seconds);
 
   bool speaks_;
   std::string path_;
