@@ -96,7 +96,7 @@ std::vector<Row> measure_sizes(Transport& transport, std::size_t size, const std
   Workspace<T> memory;
   launch::on_all_ranks(transport, [&] { memory.resize(size * sizeof(T)); });
   const std::span<T> data = memory.elements();
-  const bool is_real = simulation_facts().is_null() || !simulation_facts().at("folded");
+  const bool is_real = !data_is_folded();
 
   CountingTransport counted(transport);
   std::vector<Row> rows;
@@ -149,18 +149,14 @@ void print_head(const Transport& transport, const CollectiveBenchOptions& option
 }
 
 void print_rows(const std::vector<Row>& rows, const std::string& base) {
-  const auto base_row = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.algorithm == base; });
   for (const Row& row : rows) {
     const double middle = median(row.samples.observations());
     std::cout << std::setw(10) << row.problem.elements << std::setw(7) << row.problem.ranks << "  " << std::left
               << std::setw(26) << row.algorithm << std::right << std::fixed << std::setprecision(1) << std::setw(12)
               << middle * 1e6 << std::setw(15) << row.plan.cost.seconds() * 1e6 << std::setw(14)
               << (row.busiest ? std::to_string(row.busiest->bytes) : "-") << std::setw(7)
-              << (row.busiest ? std::to_string(row.busiest->messages) : "-") << std::setprecision(2) << std::setw(9);
-    if (base_row != rows.end())
-      std::cout << median(base_row->samples.observations()) / middle;
-    else
-      std::cout << '-';
+              << (row.busiest ? std::to_string(row.busiest->messages) : "-") << std::setw(9)
+              << times_faster(row, rows, base);
     std::cout << std::setw(9) << (row.wrong ? std::to_string(*row.wrong) : "-") << '\n';
   }
   for (const Row& row : rows)
@@ -172,26 +168,16 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const Collectiv
                 const Transport& transport, const nlohmann::ordered_json& host) {
   for (const Row& row : rows)
     for (std::size_t repetition = 0; repetition < row.samples.seconds.size(); ++repetition) {
-      const Interval interval = row.samples.interval(repetition);
       nlohmann::ordered_json json{
-          {"family", name(options.operation)},
-          {"algorithm", row.algorithm},
-          {"size", row.problem.elements},
-          {"root", row.problem.root},
-          {"ranks", row.problem.ranks},
-          {"dtype", name(row.problem.type)},
-          {"transport", transport.name()},
-          {"bytes_sent", nullptr},
-          {"messages_sent", nullptr},
-          {"wrong", nullptr},
-          {"used", row.plan.algorithm_text()},
-          {"predicted_seconds", row.plan.cost.seconds()},
-          {"repetition", static_cast<std::size_t>(row.samples.first_repetition) + repetition},
-          {"seconds", row.samples.seconds[repetition]},
-          {"median_interval",
-           {{"low", interval.low}, {"high", interval.high}, {"look_confidence", row.samples.look_confidence}}},
-          {"host", host},
+          {"family", name(options.operation)}, {"algorithm", row.algorithm},
+          {"size", row.problem.elements},      {"root", row.problem.root},
+          {"ranks", row.problem.ranks},        {"dtype", name(row.problem.type)},
+          {"transport", transport.name()},     {"bytes_sent", nullptr},
+          {"messages_sent", nullptr},          {"wrong", nullptr},
+          {"used", row.plan.algorithm_text()}, {"predicted_seconds", row.plan.cost.seconds()},
       };
+      add_samples(json, row.samples, repetition);
+      json["host"] = host;
       if (row.busiest) json["bytes_sent"] = row.busiest->bytes;
       if (row.busiest) json["messages_sent"] = row.busiest->messages;
       if (row.wrong) json["wrong"] = *row.wrong;

@@ -64,6 +64,10 @@ nlohmann::ordered_json host_facts() {
   return facts;
 }
 
+bool data_is_folded() {
+  return is_simulated() && simulation_facts().at("folded");
+}
+
 std::string ranks_and_cores(const Transport& transport) {
   const std::string ranks = std::to_string(transport.size()) + " ranks (" + transport.name() + "), ";
   if (const nlohmann::ordered_json simulated = simulation_facts(); !simulated.is_null())

@@ -25,6 +25,9 @@ std::string host_name();
 /// Whether simulated time passes.
 bool is_simulated();
 
+/// Whether simulated messages carry no data.
+bool data_is_folded();
+
 /// What is simulated and how; null where nothing is.
 nlohmann::ordered_json simulation_facts();
 

@@ -36,8 +36,7 @@ std::vector<Point> points(const OuterProductOptions& options) {
 
 void benchmark_outer_product(Transport& transport, const OuterProductOptions& options) {
   const bool speaks = transport.rank() == 0;
-  const nlohmann::ordered_json simulation = simulation_facts();
-  if (!simulation.is_null() && simulation.at("folded") && options.encodings != std::vector{Encoding::dense})
+  if (data_is_folded() && options.encodings != std::vector{Encoding::dense})
     throw ArgumentError("--encoding: what sparse factors send depends on data, which is there with --real alone");
   RowsFile file;
   launch::on_all_ranks(transport, [&] {

@@ -4,6 +4,7 @@
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <sstream>
 
 #include <dsop/errors.hpp>
 
@@ -107,12 +108,25 @@ void print_table_rows(std::ostream& out, const std::vector<Measurement>& measure
   out << std::flush;
 }
 
+std::string with_two_decimals(double number) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(2) << number;
+  return text.str();
+}
+
+void add_samples(nlohmann::ordered_json& row, const Samples& samples, std::size_t repetition) {
+  const Interval interval = samples.interval(repetition);
+  row["repetition"] = static_cast<std::size_t>(samples.first_repetition) + repetition;
+  row["seconds"] = samples.seconds[repetition];
+  row["median_interval"] = {
+      {"low", interval.low}, {"high", interval.high}, {"look_confidence", samples.look_confidence}};
+}
+
 void write_json_lines(std::ostream& out, const std::vector<Measurement>& measurements, const Transport& transport,
                       const nlohmann::ordered_json& host) {
   for (const Measurement& row : measurements)
     for (std::size_t repetition = 0; repetition < row.samples.seconds.size(); ++repetition) {
       const Problem& problem = row.problem;
-      const Interval interval = row.samples.interval(repetition);
       nlohmann::ordered_json json{
           {"family", "outer-product"},
           {"algorithm", row.algorithm},
@@ -135,13 +149,10 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
           {"external", !row.plan},
           {"auto_choice", nullptr},
           {"predicted_seconds", nullptr},
-          {"repetition", static_cast<std::size_t>(row.samples.first_repetition) + repetition},
-          {"seconds", row.samples.seconds[repetition]},
-          {"median_interval",
-           {{"low", interval.low}, {"high", interval.high}, {"look_confidence", row.samples.look_confidence}}},
-          {"machine", nullptr},
-          {"host", host},
       };
+      add_samples(json, row.samples, repetition);
+      json["machine"] = nullptr;
+      json["host"] = host;
       if (const std::optional<std::string> job = batch_job()) json["job"] = *job;
       if (row.plan) {
         json["auto_choice"] = without_parameter(row.plan->auto_choice);

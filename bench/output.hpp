@@ -11,6 +11,8 @@
 
 namespace dsop::bench {
 
+std::string with_two_decimals(double number);
+
 /// A file that rows are appended to; none if the path is empty.
 class RowsFile {
  public:
@@ -30,6 +32,19 @@ class RowsFile {
   std::string path_;
   std::ofstream out_;
 };
+
+/// Puts into a row what was timed in a repetition: its number, the seconds by iteration and rank, the median's
+/// interval.
+void add_samples(nlohmann::ordered_json& row, const Samples& samples, std::size_t repetition);
+
+/// How many times faster than the row of the algorithm `base` a row is, with two decimals, or "-" if there is none.
+template <class Row>
+std::string times_faster(const Row& row, const std::vector<Row>& rows, const std::string& base) {
+  for (const Row& other : rows)
+    if (other.algorithm == base)
+      return with_two_decimals(median(other.samples.observations()) / median(row.samples.observations()));
+  return "-";
+}
 
 /// The `#` lines above the rows. `base` is the algorithm whose time the last column but one is a ratio to.
 void print_table_head(std::ostream& out, const Transport& transport, DataType type, const std::string& base);

@@ -16,8 +16,8 @@
 #include "launch/launch.hpp"
 #include "memory.hpp"
 #include "output.hpp"
-#include "progress.hpp"
 #include "sparse/algorithm.hpp"
+#include "sparse_problems.hpp"
 #include "version.hpp"
 
 namespace dsop::bench {
@@ -37,22 +37,6 @@ struct Row {
   std::optional<std::size_t> wrong;       // elements, over all ranks
   Samples samples;
 };
-
-std::vector<std::string> expand_all(Transport& transport, const std::vector<std::string>& names) {
-  SparseProblem any{.elements = 1, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
-  any.native_collectives = transport.has_native_collectives();
-  std::vector<std::string> expanded;
-  for (const std::string& name : names) {
-    if (name != "all") {
-      make_sparse_plan(any, transport.default_machine(), name);  // refuses what is unknown or can't run here
-      expanded.push_back(name);
-      continue;
-    }
-    for (const SparseAlgorithm& algorithm : sparse_algorithms())
-      if (algorithm.unsupported(algorithm, any).empty()) expanded.push_back(algorithm.name);
-  }
-  return expanded;
-}
 
 // Elements that differ from a plain sum over all ranks' vectors, whole numbers, with ==.
 template <class T>
@@ -138,7 +122,6 @@ std::string text_of(const std::optional<Number>& number) {
 }
 
 void print_rows(const std::vector<Row>& rows) {
-  const auto base_row = std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.algorithm == base; });
   for (const Row& row : rows) {
     const double middle = median(row.samples.observations());
     std::cout << std::setw(10) << row.plan.problem.elements << std::setw(9) << row.plan.problem.largest_nonzeros()
@@ -147,11 +130,8 @@ void print_rows(const std::vector<Row>& rows) {
               << row.plan.cost().seconds() * 1e6 << std::setw(11) << row.result_elements
               << (row.result_dense ? 'd' : 's') << std::setw(13)
               << (row.busiest ? std::to_string(row.busiest->bytes) : "-") << std::setw(7)
-              << (row.busiest ? std::to_string(row.busiest->messages) : "-") << std::setprecision(2) << std::setw(9);
-    if (base_row != rows.end())
-      std::cout << median(base_row->samples.observations()) / middle;
-    else
-      std::cout << '-';
+              << (row.busiest ? std::to_string(row.busiest->messages) : "-") << std::setw(9)
+              << times_faster(row, rows, base);
     std::cout << std::setw(9) << text_of(row.wrong) << '\n';
   }
   for (const Row& row : rows)
@@ -163,7 +143,6 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBen
                 const Transport& transport, const nlohmann::ordered_json& host) {
   for (const Row& row : rows)
     for (std::size_t repetition = 0; repetition < row.samples.seconds.size(); ++repetition) {
-      const Interval interval = row.samples.interval(repetition);
       nlohmann::ordered_json json{
           {"family", "sparse-allreduce"},
           {"algorithm", row.algorithm},
@@ -183,12 +162,9 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBen
           {"wrong", nullptr},
           {"used", row.used},
           {"predicted_seconds", row.plan.cost().seconds()},
-          {"repetition", static_cast<std::size_t>(row.samples.first_repetition) + repetition},
-          {"seconds", row.samples.seconds[repetition]},
-          {"median_interval",
-           {{"low", interval.low}, {"high", interval.high}, {"look_confidence", row.samples.look_confidence}}},
-          {"host", host},
       };
+      add_samples(json, row.samples, repetition);
+      json["host"] = host;
       if (row.busiest) json["bytes_sent"] = row.busiest->bytes;
       if (row.busiest) json["messages_sent"] = row.busiest->messages;
       if (row.path_bytes) json["path_bytes"] = *row.path_bytes;
@@ -202,32 +178,28 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBen
 
 void benchmark_sparse_allreduce(Transport& transport, const SparseBenchOptions& options) {
   const bool speaks = transport.rank() == 0;
-  const nlohmann::ordered_json simulation = simulation_facts();
-  if (!simulation.is_null() && simulation.at("folded"))
-    throw ArgumentError("sparse-allreduce: what is sent depends on data, which is there with --real alone");
+  check_has_data();
   RowsFile file;
   std::vector<std::string> algorithms;
   launch::on_all_ranks(transport, [&] {
     if (speaks) file.open(options.out);
-    algorithms = expand_all(transport, options.algorithms);
+    algorithms = expand_all(transport, options.algorithms, false);
   });
   const nlohmann::ordered_json host = host_facts();
   if (speaks) print_head(transport, options);
   std::size_t wrong = 0;
-  ProgressLine progress(speaks);
-  for (const std::size_t size : options.sizes)
-    for (const double density : options.densities) {
-      const auto show = [&](const std::string& what) {
-        progress.show(std::to_string(size) + " elements, density " + std::to_string(density) + ": " + what);
-      };
-      const auto measure_type = options.type == DataType::f32 ? measure_sums<float> : measure_sums<double>;
-      const std::vector<Row> rows = measure_type(transport, size, density, algorithms, options, show);
-      for (const Row& row : rows) wrong += row.wrong.value_or(0);
-      if (!speaks) continue;
-      progress.clear();
-      print_rows(rows);
-      file.append([&](std::ostream& out) { write_rows(out, rows, options, transport, host); });
-    }
+  for_each_problem(
+      transport, options, file,
+      [&](std::size_t size, double density, const auto& show) {
+        const auto measure_type = options.type == DataType::f32 ? measure_sums<float> : measure_sums<double>;
+        std::vector<Row> rows = measure_type(transport, size, density, algorithms, options, show);
+        for (const Row& row : rows) wrong += row.wrong.value_or(0);
+        return rows;
+      },
+      [](const std::vector<Row>& rows, std::size_t) { print_rows(rows); },
+      [&](std::ostream& out, const std::vector<Row>& rows, std::size_t, double) {
+        write_rows(out, rows, options, transport, host);
+      });
   launch::on_all_ranks(transport, [&] {
     if (wrong > 0) throw Error(std::to_string(wrong) + " elements are wrong");
   });

@@ -17,8 +17,8 @@
 #include "launch/launch.hpp"
 #include "memory.hpp"
 #include "output.hpp"
-#include "progress.hpp"
 #include "sparse/algorithm.hpp"
+#include "sparse_problems.hpp"
 #include "topk_contenders.hpp"
 #include "version.hpp"
 
@@ -37,30 +37,6 @@ struct Row {
   double predicted_seconds;  // without the selection
   Samples samples;
 };
-
-bool selects(const std::string& algorithm) {
-  return topk_algorithms().find(algorithm.substr(0, algorithm.find('('))) != nullptr;
-}
-
-std::vector<std::string> expand_all(Transport& transport, const std::vector<std::string>& names) {
-  SparseProblem any{.elements = 1, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
-  any.native_collectives = transport.has_native_collectives();
-  std::vector<std::string> expanded;
-  for (const std::string& name : names) {
-    if (name != "all") {
-      if (selects(name))
-        parse_topk(name);
-      else
-        make_sparse_plan(any, transport.default_machine(), name);  // refuses what is unknown or can't run here
-      expanded.push_back(name);
-      continue;
-    }
-    for (const SparseAlgorithm& algorithm : sparse_algorithms())
-      if (algorithm.unsupported(algorithm, any).empty()) expanded.push_back(algorithm.name);
-    for (const TopKAlgorithm& algorithm : topk_algorithms()) expanded.push_back(algorithm.name);
-  }
-  return expanded;
-}
 
 double predicted_seconds(const Transport& transport, const std::string& algorithm, DataType type, std::size_t size,
                          std::size_t k, std::size_t chosen, const SparseBenchOptions& options) {
@@ -147,7 +123,6 @@ void print_head(const Transport& transport, const SparseBenchOptions& options) {
 }
 
 void print_rows(const std::vector<Row>& rows, std::size_t size, int ranks) {
-  const auto base_row = std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.algorithm == base; });
   for (const Row& row : rows) {
     const double middle = median(row.samples.observations());
     const auto counted = [&](std::size_t number) { return row.counts ? std::to_string(number) : "-"; };
@@ -156,11 +131,7 @@ void print_rows(const std::vector<Row>& rows, std::size_t size, int ranks) {
               << middle * 1e6 << std::setw(15) << row.predicted_seconds * 1e6 << std::setw(11)
               << row.sum.result_elements << (row.sum.result_dense ? 'd' : 's') << std::setw(13)
               << counted(row.later.bytes) << std::setw(7) << counted(row.later.messages) << std::setw(14)
-              << counted(row.first.bytes) << std::setprecision(2) << std::setw(9);
-    if (base_row != rows.end())
-      std::cout << median(base_row->samples.observations()) / middle << '\n';
-    else
-      std::cout << "-\n";
+              << counted(row.first.bytes) << std::setw(9) << times_faster(row, rows, base) << '\n';
   }
   for (const Row& row : rows)
     if (row.sum.used != row.algorithm) std::cout << "# " << row.algorithm << " used " << row.sum.used << '\n';
@@ -171,7 +142,6 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, std::size_t siz
                 const SparseBenchOptions& options, const Transport& transport, const nlohmann::ordered_json& host) {
   for (const Row& row : rows)
     for (std::size_t repetition = 0; repetition < row.samples.seconds.size(); ++repetition) {
-      const Interval interval = row.samples.interval(repetition);
       nlohmann::ordered_json json{
           {"family", "topk-allreduce"},
           {"algorithm", row.algorithm},
@@ -192,12 +162,9 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, std::size_t siz
           {"path_bytes", nullptr},
           {"used", row.sum.used},
           {"predicted_seconds", row.predicted_seconds},
-          {"repetition", static_cast<std::size_t>(row.samples.first_repetition) + repetition},
-          {"seconds", row.samples.seconds[repetition]},
-          {"median_interval",
-           {{"low", interval.low}, {"high", interval.high}, {"look_confidence", row.samples.look_confidence}}},
-          {"host", host},
       };
+      add_samples(json, row.samples, repetition);
+      json["host"] = host;
       if (row.counts) {
         json["bytes_sent"] = row.later.bytes;
         json["messages_sent"] = row.later.messages;
@@ -213,31 +180,26 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, std::size_t siz
 
 void benchmark_topk_allreduce(Transport& transport, const SparseBenchOptions& options) {
   const bool speaks = transport.rank() == 0;
-  const nlohmann::ordered_json simulation = simulation_facts();
-  if (!simulation.is_null() && simulation.at("folded"))
-    throw ArgumentError("sparse-allreduce: what is sent depends on data, which is there with --real alone");
+  check_has_data();
   RowsFile file;
   std::vector<std::string> algorithms;
   launch::on_all_ranks(transport, [&] {
     if (speaks) file.open(options.out);
-    algorithms = expand_all(transport, options.algorithms);
+    algorithms = expand_all(transport, options.algorithms, true);
     static_cast<void>(Selector<float>(options.selection));  // refuses what is unknown
   });
   const nlohmann::ordered_json host = host_facts();
   if (speaks) print_head(transport, options);
-  ProgressLine progress(speaks);
-  for (const std::size_t size : options.sizes)
-    for (const double density : options.densities) {
-      const auto show = [&](const std::string& what) {
-        progress.show(std::to_string(size) + " elements, density " + std::to_string(density) + ": " + what);
-      };
-      const auto measure_type = options.type == DataType::f32 ? measure_sums<float> : measure_sums<double>;
-      const std::vector<Row> rows = measure_type(transport, size, density, algorithms, options, show);
-      if (!speaks) continue;
-      progress.clear();
-      print_rows(rows, size, transport.size());
-      file.append([&](std::ostream& out) { write_rows(out, rows, size, density, options, transport, host); });
-    }
+  for_each_problem(
+      transport, options, file,
+      [&](std::size_t size, double density, const auto& show) {
+        const auto measure_type = options.type == DataType::f32 ? measure_sums<float> : measure_sums<double>;
+        return measure_type(transport, size, density, algorithms, options, show);
+      },
+      [&](const std::vector<Row>& rows, std::size_t size) { print_rows(rows, size, transport.size()); },
+      [&](std::ostream& out, const std::vector<Row>& rows, std::size_t size, double density) {
+        write_rows(out, rows, size, density, options, transport, host);
+      });
 }
 
 }  // namespace dsop::bench
