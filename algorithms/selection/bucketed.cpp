@@ -82,10 +82,7 @@ SelectionAlgorithm bucketed() {
           .source = "Renggli et al. 2019 (SparCML), experiments",
           .parameter = {.name = "elements a bucket",
                         .values = [] { return std::vector<double>{512}; },
-                        .expected =
-                            [](double b) {
-                              return b >= 1 && b == std::floor(b) ? "" : std::string("a whole number, 1 or more");
-                            }},
+                        .expected = whole_number},
           .run = {run<float>, run<double>}};
 }
 

@@ -33,12 +33,7 @@ SelectionAlgorithm threshold_reuse() {
           .source = "Li and Hoefler 2022 (Ok-Topk), section 3.1.3",
           .parameter = {.name = "steps between two evaluations",
                         .values = [] { return std::vector<double>{32}; },
-                        .expected =
-                            [](double steps) {
-                              return steps >= 1 && steps == std::floor(steps)
-                                         ? ""
-                                         : std::string("a whole number, 1 or more");
-                            }},
+                        .expected = whole_number},
           .run = {run<float>, run<double>}};
 }
 

@@ -41,7 +41,7 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
 }
 
 std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
-  return region_sum_bytes(problem) + std::max(split_bytes(problem, problem.ranks()), gather_regions_bytes(problem));
+  return split_and_gather_bytes(problem);
 }
 
 }  // namespace

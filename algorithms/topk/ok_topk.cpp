@@ -69,10 +69,6 @@ void run(TopKCall<T>& call) {
   leave_out_common(call.values, call.own.indices, u);
 }
 
-std::string whole_steps(double steps) {
-  return steps >= 1 && steps == std::floor(steps) ? "" : "a whole number, 1 or more";
-}
-
 template <Variant variant>
 TopKAlgorithm named(std::string name, std::string summary) {
   return {.name = std::move(name),
@@ -81,7 +77,7 @@ TopKAlgorithm named(std::string name, std::string summary) {
           .selection = "threshold-reuse",
           .parameter = {.name = "steps between two evaluations of thresholds",
                         .values = [] { return std::vector<double>{32}; },
-                        .expected = whole_steps},
+                        .expected = whole_number},
           .cost = ok_topk_cost,
           .blocks = ok_topk_blocks,
           .workspace_bytes = ok_topk_workspace_bytes,

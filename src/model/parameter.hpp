@@ -1,6 +1,7 @@
 // The one number that an algorithm may leave open: segments, a fraction, a group's size.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,12 @@ struct Parameter {
   /// Empty if the number can be used, else what was expected.
   std::string (*expected)(double, const Subject&...) = [](double, const Subject&...) { return std::string(); };
 };
+
+/// Parameter::expected of numbers that count something.
+template <class... Subject>
+std::string whole_number(double number, const Subject&...) {
+  return number >= 1 && number == std::floor(number) ? "" : "a whole number, 1 or more";
+}
 
 /// The number of an algorithm named in `text` as "name(number)", if there is one. Throws ArgumentError naming
 /// `argument` where it is no number, or the algorithm's `parameter` has no name: it leaves nothing open.

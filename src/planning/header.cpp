@@ -8,6 +8,7 @@
 
 #include <dsop/errors.hpp>
 
+#include "model/fnv.hpp"
 #include "patterns/bruck_allgather.hpp"
 #include "planning/agreed_error.hpp"
 #include "planning/call_state.hpp"
@@ -121,7 +122,7 @@ void describe_machine(const Machine& machine, CommonTerms& terms) {
       std::copy(machine.ring_step_seconds.begin(), machine.ring_step_seconds.end(), terms.machine.begin() + 8);
   std::copy(machine.exchange_step_seconds.begin(), machine.exchange_step_seconds.end(), steps);
   terms.winners = 0;
-  const auto take_in = [&](std::uint64_t number) { terms.winners = (terms.winners ^ number) * 0x100000001b3; };  // FNV
+  const auto take_in = [&](std::uint64_t number) { terms.winners = fnv(terms.winners, number); };
   for (const Winner& winner : machine.winners) {
     take_in(winner.rows);
     take_in(winner.columns);

@@ -9,6 +9,7 @@
 
 #include <dsop/errors.hpp>
 
+#include "model/fnv.hpp"
 #include "patterns/bruck_allgather.hpp"
 #include "planning/rank_list.hpp"
 
@@ -26,9 +27,9 @@ std::string hexadecimal(std::uint64_t number) {
 template <class T>
 std::uint64_t hash_of_bits(MatrixView<const T> G) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  std::uint64_t hash = 0xcbf29ce484222325;
+  std::uint64_t hash = fnv_start;
   for (std::size_t i = 0; i < G.rows; ++i)
-    for (const T element : std::span(G.row(i), G.columns)) hash = (hash ^ std::bit_cast<Bits>(element)) * 0x100000001b3;
+    for (const T element : std::span(G.row(i), G.columns)) hash = fnv(hash, std::bit_cast<Bits>(element));
   return hash;
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "model/fnv.hpp"
 #include "planning/refuse.hpp"
 
 namespace dsop::synchronizer {
@@ -16,12 +17,12 @@ namespace dsop::synchronizer {
 class Hash {
  public:
   void take_in(std::span<const std::byte> bytes) {
-    for (const std::byte byte : bytes) value_ = (value_ ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3;
+    for (const std::byte byte : bytes) value_ = fnv(value_, static_cast<std::uint64_t>(byte));
   }
   std::uint64_t value() const { return value_; }
 
  private:
-  std::uint64_t value_ = 0xcbf29ce484222325;
+  std::uint64_t value_ = fnv_start;
 };
 
 /// Numbers, arrays of them, and texts; what is wrong with the stream is left there.

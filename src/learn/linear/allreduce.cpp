@@ -1,6 +1,7 @@
 #include <dsop/sparse_allreduce.hpp>
 
 #include "launch/launch.hpp"
+#include "learn/layers/finite.hpp"
 #include "learn/linear/training.hpp"
 #include "patterns/bruck_allgather.hpp"
 
@@ -46,7 +47,7 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
       const SparseSum<float> total_gradient = sparse_allreduce<float>(
           transport, {.dimension = data.features, .indices = batch.columns, .values = gradient}, options);
       watch.stop(part.communication_seconds);
-      if (!all_finite(total_gradient.sum.values))  // so on every rank
+      if (!all_finite<float>(total_gradient.sum.values))  // so on every rank
         launch::on_all_ranks(transport, [&] { throw Error(loss_not_finite(epoch, step, settings)); });
       update(weights, total_gradient.sum, factor, rate * settings.l2);
       watch.stop(part.arithmetic_seconds);

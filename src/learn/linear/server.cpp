@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "launch/launch.hpp"
+#include "learn/layers/finite.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -44,7 +45,7 @@ void work(Transport& transport, const LinearSettings& settings, const LinearData
 
 void ServerModel::step(const ServerCall& call, std::span<const std::uint32_t> columns, std::span<const float> gradient,
                        double decay_share) {
-  if (!all_finite(gradient)) throw Error(loss_not_finite(call.epoch, call.step, settings_));
+  if (!all_finite<float>(gradient)) throw Error(loss_not_finite(call.epoch, call.step, settings_));
   const double rate = settings_.rate(call.epoch, (call.epoch - 1) * data_.batches.size() + call.step);
   update(weights_, {weights_.size(), columns, gradient}, rate / static_cast<double>(call.all_samples),
          decay_share * rate * settings_.l2);

@@ -33,10 +33,6 @@ void update(std::span<float> weights, const SparseVectorView<float>& gradient, d
   sparse::add_scaled(weights, static_cast<float>(-factor), gradient);
 }
 
-bool all_finite(std::span<const float> elements) {
-  return std::all_of(elements.begin(), elements.end(), [](float element) { return std::isfinite(element); });
-}
-
 std::string loss_not_finite(std::size_t epoch, std::size_t step, const LinearSettings& settings) {
   std::ostringstream text;
   text << "the loss is not finite any more at epoch " << epoch << ", step " << step << "; --learning-rate is "

@@ -35,8 +35,6 @@ void train_by_server(Transport& transport, const LinearSettings& settings, const
 /// weights = (1 - decay) weights - factor gradient.
 void update(std::span<float> weights, const SparseVectorView<float>& gradient, double factor, double decay);
 
-bool all_finite(std::span<const float> elements);
-
 /// For messages.
 std::string loss_not_finite(std::size_t epoch, std::size_t step, const LinearSettings& settings);
 

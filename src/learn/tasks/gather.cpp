@@ -4,10 +4,14 @@
 
 #include <dsop/dsop.hpp>
 
+#include "learn/layers/matrix.hpp"
 #include "learn/tasks/task.hpp"
 
 namespace dsop::learn {
 
+namespace {
+
+// Row r are rank r's numbers.
 Matrix<double> numbers_of_all(Transport& transport, std::span<const double> own) {
   // The outer product of a 1 in the rank's place and the numbers has them in the rank's row.
   const auto ranks = static_cast<std::size_t>(transport.size());
@@ -17,6 +21,8 @@ Matrix<double> numbers_of_all(Transport& transport, std::span<const double> own)
   dsop(transport, Factors<double>{{place.data(), 1, ranks}, {own.data(), 1, own.size()}}, all.view());
   return all;
 }
+
+}  // namespace
 
 std::vector<double> sums_over_ranks(Transport& transport, std::span<const double> own) {
   const Matrix<double> all = numbers_of_all(transport, own);

@@ -1,4 +1,4 @@
-// A few numbers of every rank, on every rank.
+// What tasks ask of all ranks.
 #pragma once
 
 #include <span>
@@ -6,15 +6,11 @@
 
 #include <dsop/transport.hpp>
 
-#include "learn/layers/matrix.hpp"
 #include "learn/tasks/task.hpp"
 
 namespace dsop::learn {
 
-/// Row r of the result are rank r's numbers, as many on each. All ranks must call it.
-Matrix<double> numbers_of_all(Transport& transport, std::span<const double> own);
-
-/// Their sums, in the order of ranks.
+/// Sums of all ranks' numbers, as many on each, in the order of ranks. All ranks must call it.
 std::vector<double> sums_over_ranks(Transport& transport, std::span<const double> own);
 
 /// Throws ArgumentError on every rank if the training set has fewer samples than a step of all ranks takes.

@@ -11,6 +11,8 @@
 
 #include <dsop/errors.hpp>
 
+#include "model/fnv.hpp"
+
 namespace dsop::learn {
 
 template <class T>
@@ -43,11 +45,11 @@ inline std::string_view take_array(std::string_view& bytes, std::size_t element_
 
 /// FNV-1a over words of 8 bytes, the last one filled with zeros.
 inline std::uint64_t checksum(std::string_view bytes) {
-  std::uint64_t sum = 0xcbf29ce484222325;
+  std::uint64_t sum = fnv_start;
   for (std::size_t i = 0; i < bytes.size(); i += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes.data() + i, std::min<std::size_t>(8, bytes.size() - i));
-    sum = (sum ^ word) * 0x100000001b3;
+    sum = fnv(sum, word);
     sum ^= sum >> 32;  // or a word's highest bits would touch no other bit
   }
   return sum;
