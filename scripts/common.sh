@@ -53,6 +53,12 @@ build() {
   ninja -C "$folder" --quiet >&2
 }
 
+# build_simulation: dsop-bench on ranks that SimGrid simulates, into build-simulate/. Of two started at once one waits.
+build_simulation() (
+  flock 9
+  build build-simulate -Dsimgrid=enabled -Dopenmp=disabled -Doptimization=1 # arithmetic is charged, not measured
+) 9<scripts/simulate
+
 # Open MPI refuses root and more ranks than cores unless told; a waiting rank should yield a shared core.
 ranks_share_this_machine() {
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

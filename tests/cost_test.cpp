@@ -83,9 +83,12 @@ TEST_CASE("the formulas hold for bf16 on the wire") {
   const int P = GENERATE(1, 2, 3, 4, 5, 8, 13);
   Problem problem{.rows = 64, .columns = 64, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), 1)};
   problem.wire = Wire::bf16;
+  const std::vector<std::string> algorithms = usable_algorithms(problem);
+  const std::vector<Case> cases = all_cases(P);
   std::vector<Job> jobs;
-  for (const std::string& algorithm : usable_algorithms(problem))
-    for (const Case& c : all_cases(P)) jobs.push_back({algorithm, c, Wire::bf16});
+  for (std::size_t a = 0; a < algorithms.size(); ++a)
+    for (std::size_t c = 0; c < cases.size(); ++c)
+      if (has_turn(algorithms[a], a, c, P)) jobs.push_back({algorithms[a], cases[c], Wire::bf16});
   check_formulas(P, jobs);
 }
 

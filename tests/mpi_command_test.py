@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""dsop-bench under mpirun: wrong options, killed and stopped ranks, Ctrl-C."""
+
+import json
+import os
+import signal
+import tempfile
+import time
+import unittest
+import unittest.mock
+from pathlib import Path
+
+from command_line import MPIRUN, LongRun, Refusing, main, run
+
+
+@unittest.skipUnless(MPIRUN, "built without MPI")
+class UnderMpirun(Refusing):
+    def test_uses_mpi_by_itself(self) -> None:
+        result = run("outer-product", "--ranks", "3", "--rows", "40", "--verify", ranks=3)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("3 ranks (mpi)", result.stdout)
+        self.assertIn("allreduce-mpi", result.stdout)
+
+    def test_base_is_what_can_send_bf16(self) -> None:
+        for wire, base in (("full", "allreduce-mpi"), ("bf16", "allreduce-ring")):
+            result = run("outer-product", "--rows", "40", "--wire", wire, "--algorithm", f"{base},auto", ranks=2)
+            self.assertEqual(result.returncode, 0, result)
+            self.assertIn(f"how many times faster than {base} ", result.stdout)
+            table = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
+            self.assertEqual(table[0][12], "1.00", result.stdout)
+
+    def test_info_plans_for_ranks_that_share_a_node(self) -> None:
+        result = run("info", ranks=4)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("on 4 ranks of 1 node (led by 0)", result.stdout)
+        candidates = [line for line in result.stdout.splitlines() if line.startswith("  hierarchical ")]
+        self.assertEqual(len(candidates), 6, result.stdout)
+        self.assertFalse([line for line in candidates if "not possible" in line])
+
+    def test_tuned_machine_is_planned_for(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            machine, tuned = f"{folder}/machine.json", f"{folder}/tuned.json"
+            old = {"rows": 40, "columns": 40, "pairs": 2, "ranks": 3, "dtype": "f32", "algorithm": "allreduce-butterfly"}
+            other = old | {"ranks": 8}
+            Path(machine).write_text(json.dumps({"winners": [old, other]}))
+            result = run("tune", "--machine", machine, "--rows", "40,300", "--pairs", "2", "--iterations", "5", "--out", tuned,
+                         ranks=3)
+            self.assertEqual(result.returncode, 0, result)
+            winners = json.loads(Path(tuned).read_text())["winners"]
+            self.assertEqual(winners[0], other, "what was known of other shapes is kept")
+            table = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
+            self.assertEqual([(w["rows"], w["columns"], w["pairs"], w["ranks"], w["dtype"], w["algorithm"]) for w in winners[1:]],
+                             [(int(row[0]), int(row[1]), int(row[2]), int(row[3]), "f32", row[4]) for row in table])
+            self.assertEqual([w["rows"] for w in winners[1:]], [40, 300])
+            self.assertTrue(all(float(row[5]) <= float(row[7]) for row in table), "a winner is slower than the predicted choice")
+            result = run("outer-product", "--machine", tuned, "--rows", "40,300", "--pairs", "2", "--iterations", "1",
+                         "--algorithm", "auto", ranks=3)
+        for winner in winners[1:]:
+            self.assertIn(f"# auto used {winner['algorithm']}: measured to be the fastest on this machine\n", result.stdout)
+
+    def test_other_number_of_ranks(self) -> None:
+        self.assert_refused(run("outer-product", "--ranks", "4", ranks=2), "--ranks is 4, expected the 2")
+
+    def test_errors_are_told_once(self) -> None:
+        result = run("outer-product", "--algorithm", "rign", ranks=3)
+        self.assert_refused(result, "algorithm is rign")
+        self.assertEqual(result.stderr.count("algorithm is rign"), 1, result.stderr)
+        result = run("outer-product", "--rows", "12x", ranks=3)
+        self.assertEqual(result.stderr.count('--rows is "12x"'), 1, result.stderr)
+        result = run("outer-product", "--dtype", "f16", ranks=3)
+        self.assertEqual(result.stderr.count("f16"), 1, result.stderr)
+
+    def test_interrupt(self) -> None:
+        job = LongRun(ranks=3)
+        os.kill(job.process.pid, signal.SIGINT)
+        self.assertNotIn(job.end(), [0, -999])
+        self.assertEqual(job.orphans, [])
+
+    def test_killed_rank_ends_the_job(self) -> None:
+        for options in ([], ["--overlap"]):
+            job = LongRun(*options, ranks=3)
+            os.kill(job.rank_processes()[1], signal.SIGKILL)
+            self.assertNotIn(job.end(), [0, -999])
+            self.assertEqual(job.orphans, [])
+
+    def test_rank_that_does_not_come_is_named(self) -> None:
+        with unittest.mock.patch.dict(os.environ, DSOP_STALL_SECONDS="1"):
+            job = LongRun(ranks=3)
+        stopped = job.rank_processes()[1]
+        rank = next(entry.split(b"=")[1].decode() for entry in Path(f"/proc/{stopped}/environ").read_bytes().split(b"\0")
+                    if entry.startswith((b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK=")))
+        os.kill(stopped, signal.SIGSTOP)
+        time.sleep(5)
+        os.kill(stopped, signal.SIGCONT)
+        os.kill(job.process.pid, signal.SIGINT)
+        self.assertNotIn(job.end(), [0, -999])
+        # One that waits too, but answers late where the cores are crowded, may be named beside it.
+        self.assertRegex(job.stderr, r"warning: (outer product 1500 x 1500 f32|messages between calls), after \d+ calls: "
+                                     rf"rank \d has waited \d+\.\d s; missing: ranks? [^\n]*\b{rank}\b")
+
+    def test_limit_of_waits_that_makes_no_sense(self) -> None:
+        with unittest.mock.patch.dict(os.environ, DSOP_STALL_SECONDS="soon"):
+            self.assert_refused(run("info", ranks=2), 'DSOP_STALL_SECONDS is "soon", expected seconds, 0 or more')
+
+
+if __name__ == "__main__":
+    main()
