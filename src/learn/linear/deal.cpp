@@ -34,7 +34,7 @@ void unpack(const std::uint64_t* words, SparseSamples& samples) {
 }
 
 /// What every rank has for this one.
-std::vector<Words> exchange(Transport& transport, const std::vector<Words>& to) {
+std::vector<Words> exchange_samples(Transport& transport, const std::vector<Words>& to) {
   const auto ranks = static_cast<std::size_t>(transport.size());
   const auto own = static_cast<std::size_t>(transport.rank());
   std::vector<std::uint64_t> sizes_to(ranks);
@@ -70,7 +70,7 @@ SparseSamples deal(Transport& transport, const SparseSamples& own, Workers worke
     const std::size_t worker = place % static_cast<std::size_t>(workers.count);
     pack(own, i, place, to[static_cast<std::size_t>(workers.first) + worker]);
   }
-  const std::vector<Words> from = exchange(transport, to);
+  const std::vector<Words> from = exchange_samples(transport, to);
 
   std::vector<const std::uint64_t*> hand;
   for (const Words& words : from)
