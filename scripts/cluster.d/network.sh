@@ -60,6 +60,15 @@ make_host() {
   ip -n "$switches" link set "$1" master "$3" up
   ip -n "$netns" address add "$2/24" dev eth0
   ip -n "$netns" link set eth0 up
+  choose_congestion_control "$netns" "$2"
+}
+
+# choose_congestion_control NAMESPACE ADDRESS: TCP as Linux ships it, whatever this machine is set to. What a namespace may not
+# set for all it may for a route. Reno is in every kernel.
+choose_congestion_control() {
+  local algorithm=reno
+  if grep -qw cubic /proc/sys/net/ipv4/tcp_available_congestion_control; then algorithm=cubic; fi
+  ip -n "$1" route replace "${2%.*}.0/24" dev eth0 proto kernel scope link src "$2" congctl "$algorithm"
 }
 
 # make_rack NUMBER: a bridge for its hosts, and the uplink between it and the core.
