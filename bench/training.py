@@ -123,17 +123,47 @@ def schedules(out: Path) -> list[str]:
 
 
 def scaling(out: Path) -> list[str]:
-    points = {folder.name: {int(path.stem): Runs() for path in folder.glob("*.jsonl")}
-              for folder in sorted((out / "scaling").glob("*"))}
-    for name, of_ranks in points.items():
-        for ranks, runs in of_ranks.items():
-            add(runs, out / "scaling" / name / f"{ranks}.jsonl")
+    points = {policy.name: {int(folder.name): rounds_of(folder).median() for folder in policy.glob("*") if folder.is_dir()}
+              for policy in sorted((out / "scaling").glob("*"))}
+    pictures.scaling(points, "a step", out / "scaling.png")
+    return ["**Seconds a step**", ""] + over_ranks("`--sync`", points)
+
+
+def over_ranks(head: str, points: dict[str, dict[int, float]]) -> list[str]:
+    """A table of seconds by name and number of ranks."""
     ranks = sorted({count for of_ranks in points.values() for count in of_ranks})
-    pictures.scaling({name: {count: runs.median() for count, runs in of_ranks.items()} for name, of_ranks in points.items()},
-                     out / "scaling.png")
-    rows = [[f"`{name}`", *(f"{of_ranks[count].median():.4f}" if count in of_ranks else "-" for count in ranks)]
-            for name, of_ranks in points.items()]
-    return ["**Seconds a step**", ""] + table(["`--sync`", *(f"P = {count}" for count in ranks)], rows)
+    return table([head, *(f"P = {count}" for count in ranks)],
+                 [[f"`{name}`", *(f"{of_ranks[count]:.4f}" if count in of_ranks else "-" for count in ranks)]
+                  for name, of_ranks in points.items()])
+
+
+def policy_of(row: dict[str, Any]) -> str:
+    """The `--sync` of dsop-train that does what a row of dsop-bench timed."""
+    if "density" in row:
+        return f"{row['algorithm']}:{row['density']:g}"
+    return "dsop" if row["algorithm"] == "auto" else "dense:" + row["algorithm"].removeprefix("allreduce-")
+
+
+def simulated(out: Path) -> list[str]:
+    """A folder a model, in it one a parameter, in it files P-*.jsonl; a step's calls run one after the other."""
+    lines = []
+    for model in sorted((out / "simulated").iterdir()):
+        parameters = sorted(folder for folder in model.iterdir() if folder.is_dir())
+        parts: dict[str, dict[int, list[float]]] = {}
+        chosen: dict[int, list[str]] = {}
+        for parameter in parameters:
+            for path in sorted(parameter.glob("*.jsonl")):
+                for row in read_rows(path):
+                    parts.setdefault(policy_of(row), {}).setdefault(row["ranks"], []).append(max(row["seconds"][0]))
+                    if row["algorithm"] == "auto":
+                        chosen.setdefault(row["ranks"], []).append(f"{parameter.name} `{row['used']}`")
+        points = {name: {ranks: sum(seconds) for ranks, seconds in of_ranks.items() if len(seconds) == len(parameters)}
+                  for name, of_ranks in sorted(parts.items())}
+        points = {name: of_ranks for name, of_ranks in points.items() if of_ranks}
+        pictures.scaling(points, "one step's collectives, simulated", out / f"simulated-{model.name}.png")
+        lines += [f"**{model.name}, simulated seconds of one step's collectives**", ""] + over_ranks("`--sync`", points)
+        lines += ["What `dsop` took:", ""] + [f"- P = {ranks}: {', '.join(chosen[ranks])}" for ranks in sorted(chosen)] + [""]
+    return lines
 
 
 def curves(out: Path) -> list[str]:
@@ -169,7 +199,7 @@ def main(arguments: list[str]) -> int:
     out = parser.parse_args(arguments).folder
     try:
         lines = []
-        for part in (speed, linear, schedules, scaling, curves, accuracy):
+        for part in (speed, linear, schedules, scaling, simulated, curves, accuracy):
             if (out / part.__name__).is_dir():
                 lines += [f"## {part.__name__.capitalize()}", ""] + part(out)
         if not lines:
