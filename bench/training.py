@@ -118,7 +118,7 @@ def schedules(out: Path) -> list[str]:
     for folder in sorted((out / "schedules").glob("*")):
         cells = [rounds_of(folder / name) for name in names]
         rows.append([folder.name] + [
-            f"{runs.median('communication_seconds'):.3f} / {runs.median('arithmetic_seconds'):.3f}" for runs in cells])
+            f"{runs.median('communication_seconds'):.4f} / {runs.median('arithmetic_seconds'):.4f}" for runs in cells])
     return ["**Communication / arithmetic, seconds a step**", ""] + table(["collective", *names], rows)
 
 
