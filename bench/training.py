@@ -162,7 +162,8 @@ def simulated(out: Path) -> list[str]:
         points = {name: of_ranks for name, of_ranks in points.items() if of_ranks}
         pictures.scaling(points, "one step's collectives, simulated", out / f"simulated-{model.name}.png")
         lines += [f"**{model.name}, simulated seconds of one step's collectives**", ""] + over_ranks("`--sync`", points)
-        lines += ["What `dsop` took:", ""] + [f"- P = {ranks}: {', '.join(chosen[ranks])}" for ranks in sorted(chosen)] + [""]
+        lines += ["What `dsop` took:", ""] + [
+            f"- P = {ranks}: {', '.join(chosen[ranks])}" for ranks in sorted(points.get("dsop", {}))] + [""]
     return lines
 
 
