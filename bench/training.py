@@ -145,20 +145,22 @@ def policy_of(row: dict[str, Any]) -> str:
 
 
 def simulated(out: Path) -> list[str]:
-    """A folder a model, in it one a parameter, in it files P-*.jsonl; a step's calls run one after the other."""
+    """A folder a model, in it one a parameter or bucket, in it files P-*.jsonl; a step's calls run one after the other."""
     lines = []
     for model in sorted((out / "simulated").iterdir()):
-        parameters = sorted(folder for folder in model.iterdir() if folder.is_dir())
-        parts: dict[str, dict[int, list[float]]] = {}
+        parts: dict[str, dict[int, list[tuple[int, float]]]] = {}  # elements and seconds
         chosen: dict[int, list[str]] = {}
-        for parameter in parameters:
-            for path in sorted(parameter.glob("*.jsonl")):
-                for row in read_rows(path):
-                    parts.setdefault(policy_of(row), {}).setdefault(row["ranks"], []).append(max(row["seconds"][0]))
-                    if row["algorithm"] == "auto":
-                        chosen.setdefault(row["ranks"], []).append(f"{parameter.name} `{row['used']}`")
-        points = {name: {ranks: sum(seconds) for ranks, seconds in of_ranks.items() if len(seconds) == len(parameters)}
-                  for name, of_ranks in sorted(parts.items())}
+        for path in sorted(model.glob("*/*.jsonl")):
+            for row in read_rows(path):
+                elements = row["size"] if "size" in row else row["rows"] * row["columns"]
+                parts.setdefault(policy_of(row), {}).setdefault(row["ranks"], []).append((elements, max(row["seconds"][0])))
+                if row["algorithm"] == "auto":
+                    chosen.setdefault(row["ranks"], []).append(f"{path.parent.name} `{row['used']}`")
+        sums = {name: {ranks: [sum(column) for column in zip(*pairs)] for ranks, pairs in of_ranks.items()}
+                for name, of_ranks in sorted(parts.items())}
+        whole = max(elements for of_ranks in sums.values() for elements, _ in of_ranks.values())
+        points = {name: {ranks: seconds for ranks, (elements, seconds) in of_ranks.items() if elements == whole}
+                  for name, of_ranks in sums.items()}
         points = {name: of_ranks for name, of_ranks in points.items() if of_ranks}
         pictures.scaling(points, "one step's collectives, simulated", out / f"simulated-{model.name}.png")
         lines += [f"**{model.name}, simulated seconds of one step's collectives**", ""] + over_ranks("`--sync`", points)

@@ -68,7 +68,8 @@ class Training(unittest.TestCase):
 
     def test_simulated_steps_add_up_their_parameters_where_all_are_there(self) -> None:
         def row(algorithm: str, ranks: int, seconds: list[float], **more: object) -> dict[str, object]:
-            return {"algorithm": algorithm, "used": algorithm, "ranks": ranks, "seconds": [seconds], **more}
+            shape = {"size": 6} if "density" in more else {"rows": 2, "columns": 3}
+            return {"algorithm": algorithm, "used": algorithm, "ranks": ranks, "seconds": [seconds], **shape, **more}
 
         for layer in ("layer1", "layer2"):
             for ranks in (8, 16):
