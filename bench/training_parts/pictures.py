@@ -25,7 +25,7 @@ def ratios(steps: list[dict[str, Any]], of: str) -> list[float]:
 
 
 def save(axes: Axes, path: Path) -> None:
-    axes.legend(fontsize=7.5)
+    axes.legend(fontsize=7.5, loc="upper left", bbox_to_anchor=(1.01, 1))
     axes.figure.tight_layout()
     axes.figure.savefig(path)
     pyplot.close(axes.figure)
