@@ -118,22 +118,55 @@ def schedules(out: Path) -> list[str]:
     for folder in sorted((out / "schedules").glob("*")):
         cells = [rounds_of(folder / name) for name in names]
         rows.append([folder.name] + [
-            f"{runs.median('communication_seconds'):.3f} / {runs.median('arithmetic_seconds'):.3f}" for runs in cells])
+            f"{runs.median('communication_seconds'):.4f} / {runs.median('arithmetic_seconds'):.4f}" for runs in cells])
     return ["**Communication / arithmetic, seconds a step**", ""] + table(["collective", *names], rows)
 
 
 def scaling(out: Path) -> list[str]:
-    points = {folder.name: {int(path.stem): Runs() for path in folder.glob("*.jsonl")}
-              for folder in sorted((out / "scaling").glob("*"))}
-    for name, of_ranks in points.items():
-        for ranks, runs in of_ranks.items():
-            add(runs, out / "scaling" / name / f"{ranks}.jsonl")
+    points = {policy.name: {int(folder.name): rounds_of(folder).median() for folder in policy.glob("*") if folder.is_dir()}
+              for policy in sorted((out / "scaling").glob("*"))}
+    pictures.scaling(points, "a step", out / "scaling.png")
+    return ["**Seconds a step**", ""] + over_ranks("`--sync`", points)
+
+
+def over_ranks(head: str, points: dict[str, dict[int, float]]) -> list[str]:
+    """A table of seconds by name and number of ranks."""
     ranks = sorted({count for of_ranks in points.values() for count in of_ranks})
-    pictures.scaling({name: {count: runs.median() for count, runs in of_ranks.items()} for name, of_ranks in points.items()},
-                     out / "scaling.png")
-    rows = [[f"`{name}`", *(f"{of_ranks[count].median():.4f}" if count in of_ranks else "-" for count in ranks)]
-            for name, of_ranks in points.items()]
-    return ["**Seconds a step**", ""] + table(["`--sync`", *(f"P = {count}" for count in ranks)], rows)
+    return table([head, *(f"P = {count}" for count in ranks)],
+                 [[f"`{name}`", *(f"{of_ranks[count]:.4f}" if count in of_ranks else "-" for count in ranks)]
+                  for name, of_ranks in points.items()])
+
+
+def policy_of(row: dict[str, Any]) -> str:
+    """The `--sync` of dsop-train that does what a row of dsop-bench timed."""
+    if "density" in row:
+        return f"{row['algorithm']}:{row['density']:g}"
+    return "dsop" if row["algorithm"] == "auto" else "dense:" + row["algorithm"].removeprefix("allreduce-")
+
+
+def simulated(out: Path) -> list[str]:
+    """A folder a model, in it one a parameter or bucket, in it files P-*.jsonl; a step's calls run one after the other."""
+    lines = []
+    for model in sorted((out / "simulated").iterdir()):
+        parts: dict[str, dict[int, list[tuple[int, float]]]] = {}  # elements and seconds
+        chosen: dict[int, list[str]] = {}
+        for path in sorted(model.glob("*/*.jsonl")):
+            for row in read_rows(path):
+                elements = row["size"] if "size" in row else row["rows"] * row["columns"]
+                parts.setdefault(policy_of(row), {}).setdefault(row["ranks"], []).append((elements, max(row["seconds"][0])))
+                if row["algorithm"] == "auto":
+                    chosen.setdefault(row["ranks"], []).append(f"{path.parent.name} `{row['used']}`")
+        sums = {name: {ranks: [sum(column) for column in zip(*pairs)] for ranks, pairs in of_ranks.items()}
+                for name, of_ranks in sorted(parts.items())}
+        whole = max(elements for of_ranks in sums.values() for elements, _ in of_ranks.values())
+        points = {name: {ranks: seconds for ranks, (elements, seconds) in of_ranks.items() if elements == whole}
+                  for name, of_ranks in sums.items()}
+        points = {name: of_ranks for name, of_ranks in points.items() if of_ranks}
+        pictures.scaling(points, "one step's collectives, simulated", out / f"simulated-{model.name}.png")
+        lines += [f"**{model.name}, simulated seconds of one step's collectives**", ""] + over_ranks("`--sync`", points)
+        lines += ["What `dsop` took:", ""] + [
+            f"- P = {ranks}: {', '.join(chosen[ranks])}" for ranks in sorted(points.get("dsop", {}))] + [""]
+    return lines
 
 
 def curves(out: Path) -> list[str]:
@@ -169,7 +202,7 @@ def main(arguments: list[str]) -> int:
     out = parser.parse_args(arguments).folder
     try:
         lines = []
-        for part in (speed, linear, schedules, scaling, curves, accuracy):
+        for part in (speed, linear, schedules, scaling, simulated, curves, accuracy):
             if (out / part.__name__).is_dir():
                 lines += [f"## {part.__name__.capitalize()}", ""] + part(out)
         if not lines:

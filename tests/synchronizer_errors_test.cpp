@@ -45,7 +45,7 @@ std::string failures_when(const std::string& expected, const std::function<void(
   std::vector<std::string> errors(P);
   std::string failures;
   for (const bool overlap : {true, false})
-    for (const char* const policy : {"dsop", "dense", "sparse", "topk:1"}) {
+    for (const char* const policy : {"dsop", "dense", "dense-overlapped", "sparse", "topk:1"}) {
       failures += failures_on_threads(P, [&](Transport& transport, Failures& failed) {
         Synchronizer<float> synchronizer(transport, {.bucket_bytes = 100, .overlap = overlap});
         synchronizer.add("weight", {.rows = 6, .columns = 4, .max_pairs = 1}, policy);
@@ -217,9 +217,10 @@ TEST_CASE("ranks that register differently, or wrongly, get errors") {
   const auto wrong_policy = [&](const char* policy, const std::string& expected) {
     return registering("ranks 0-2: parameter late: " + expected, named, square, [=](int) { return policy; });
   };
-  CHECK(wrong_policy("densest",
-                     "policy is densest, expected dsop, dense or sparse, perhaps with :ALGORITHM; none; or, "
-                     "with :DENSITY, one of ") == "");
+  CHECK(wrong_policy(
+            "densest",
+            "policy is densest, expected dsop, dense, dense-overlapped or sparse, perhaps with :ALGORITHM; none; or, "
+            "with :DENSITY, one of ") == "");
   CHECK(wrong_policy("topk", "policy is topk, expected topk:DENSITY, a number above 0 and up to 1") == "");
   CHECK(wrong_policy("topk:1.5", "policy is topk:1.5, expected topk:DENSITY, a number above 0 and up to 1") == "");
   CHECK(wrong_policy("topk:1%", "policy is topk:1%, expected topk:DENSITY, a number above 0 and up to 1") == "");

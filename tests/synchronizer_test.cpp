@@ -112,6 +112,31 @@ TEST_CASE("gradients are summed while nobody waits") {
         }) == "");
 }
 
+TEST_CASE("without overlap dense-overlapped starts before finish() and dense does not, and their bits are the same") {
+  const auto sums = [](const std::string& policy, bool starts_early) {
+    std::vector<std::vector<float>> G(3, std::vector<float>(1000));
+    CHECK(failures_on_threads(3, [&](Transport& transport, Failures& failures) {
+            Synchronizer<float> synchronizer(transport, {.bucket_bytes = 4, .overlap = false});
+            synchronizer.add("one", {.rows = 1, .columns = 1, .max_pairs = 0}, policy);
+            synchronizer.add("many", {.rows = 1, .columns = 1000, .max_pairs = 0}, policy);
+            const auto rank = static_cast<std::size_t>(transport.rank());
+            for (std::size_t i = 0; i < 1000; ++i) G[rank][i] = 1 / static_cast<float>(3 * i + rank + 1);
+            std::atomic<float> one = 1;  // read while the thread may write it
+            synchronizer.begin();
+            synchronizer.give("one", {reinterpret_cast<float*>(&one), 1, 1});
+            const auto limit = starts_early ? std::chrono::seconds(20) : std::chrono::milliseconds(50);
+            const auto end = std::chrono::steady_clock::now() + limit;
+            while (one.load() != 3 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+            failures.check((one.load() == 3) == starts_early, policy + (starts_early ? " waits" : " does not wait"));
+            synchronizer.give("many", {G[rank].data(), 1, 1000});
+            synchronizer.finish();
+            failures.check(one.load() == 3, policy + " gives another sum");
+          }) == "");
+    return G;
+  };
+  CHECK(sums("dense:ring", false) == sums("dense-overlapped:ring", true));
+}
+
 TEST_CASE("a synchronizer that ends within a step waits for what it has started") {
   const int P = GENERATE(1, 3);
   CHECK(failures_on_threads(P, [](Transport& transport, Failures& failures) {

@@ -54,6 +54,38 @@ class Training(unittest.TestCase):
         for picture in ("curves.png", "chosen.png"):
             self.assertTrue((self.folder / picture).read_bytes().startswith(b"\x89PNG"))
 
+    def test_a_step_over_ranks_is_the_median_of_its_rounds(self) -> None:
+        for ranks, seconds in ((2, 1.0), (8, 3.0)):
+            for number in (1, 2):
+                write(self.folder / f"scaling/dsop/{ranks}/{number}.jsonl", [step(1, 100.0), step(2, number * seconds)])
+        write(self.folder / "scaling/none/8/1.jsonl", [step(1, 100.0), step(2, 0.25)])
+        result = run(self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("| `--sync` | P = 2 | P = 8 |", result.stdout)
+        self.assertIn("| `dsop` | 1.5000 | 4.5000 |", result.stdout)
+        self.assertIn("| `none` | - | 0.2500 |", result.stdout)
+        self.assertTrue((self.folder / "scaling.png").read_bytes().startswith(b"\x89PNG"))
+
+    def test_simulated_steps_add_up_their_parameters_where_all_are_there(self) -> None:
+        def row(algorithm: str, ranks: int, seconds: list[float], **more: object) -> dict[str, object]:
+            shape = {"size": 6} if "density" in more else {"rows": 2, "columns": 3}
+            return {"algorithm": algorithm, "used": algorithm, "ranks": ranks, "seconds": [seconds], **shape, **more}
+
+        for layer in ("layer1", "layer2"):
+            for ranks in (8, 16):
+                write(self.folder / f"simulated/mlp/{layer}/{ranks}-exact.jsonl",
+                      [row("allreduce-ring", ranks, [1.0, ranks / 4]), row("auto", ranks, [0.5, 0.25], used="allgather")])
+        write(self.folder / "simulated/mlp/layer1/8-selected.jsonl", [row("topk", 8, [0.125], density=0.01)])
+        write(self.folder / "simulated/mlp/layer2/8-selected.jsonl", [row("topk", 8, [0.25], density=0.01)])
+        write(self.folder / "simulated/mlp/layer2/16-selected.jsonl", [row("topk", 16, [0.25], density=0.01)])
+        result = run(self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("| `dense:ring` | 4.0000 | 8.0000 |", result.stdout)
+        self.assertIn("| `dsop` | 1.0000 | 1.0000 |", result.stdout)
+        self.assertIn("| `topk:0.01` | 0.3750 | - |", result.stdout)
+        self.assertIn("- P = 8: layer1 `allgather`, layer2 `allgather`", result.stdout)
+        self.assertTrue((self.folder / "simulated-mlp.png").read_bytes().startswith(b"\x89PNG"))
+
     def test_what_can_not_be_used_is_refused(self) -> None:
         result = run(self.folder)
         self.assertEqual((result.returncode, result.stdout), (2, ""))

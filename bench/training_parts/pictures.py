@@ -25,7 +25,7 @@ def ratios(steps: list[dict[str, Any]], of: str) -> list[float]:
 
 
 def save(axes: Axes, path: Path) -> None:
-    axes.legend(fontsize=7.5)
+    axes.legend(fontsize=7.5, loc="upper left", bbox_to_anchor=(1.01, 1))
     axes.figure.tight_layout()
     axes.figure.savefig(path)
     pyplot.close(axes.figure)
@@ -51,7 +51,7 @@ def chosen(lines: dict[str, list[float]], path: Path) -> None:
         draw(lines, "elements / k", path)
 
 
-def scaling(seconds: dict[str, dict[int, float]], path: Path) -> None:
+def scaling(seconds: dict[str, dict[int, float]], label: str, path: Path) -> None:
     axes = pyplot.subplots(figsize=(7, 3.6))[1]
     looks = make_looks(list(seconds))
     for name, points in seconds.items():
@@ -63,5 +63,5 @@ def scaling(seconds: dict[str, dict[int, float]], path: Path) -> None:
     size_ticks(axes.xaxis, [float(count) for count in sorted({count for points in seconds.values() for count in points})])
     log_ticks(axes.yaxis, min(every), max(every), SECONDS)
     axes.set_xlabel("ranks")
-    axes.set_ylabel("a step")
+    axes.set_ylabel(label)
     save(axes, path)

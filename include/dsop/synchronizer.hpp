@@ -21,7 +21,7 @@ struct SynchronizerOptions {
   /// thesis; what finish() leaves are gradients. true: inside, as in Ok-Topk; what finish() leaves, of every parameter,
   /// are gradients times the learning rate of the step in which they came.
   bool residual_holds_step = false;
-  /// false: everything starts in finish().
+  /// false: everything but what is dense-overlapped starts in finish().
   bool overlap = true;
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
 };
@@ -47,6 +47,10 @@ struct ParameterStep {
 ///   dsop[:ALGORITHM]    exact. Given as factors: their outer products, as OuterProduct does; as a gradient: as dense;
 ///                       as a sparse vector: as sparse
 ///   dense[:ALGORITHM]   exact. An allreduce of the family "dense"; small ones are fused into buckets
+///   dense-overlapped[:ALGORITHM]
+///                       the same, bit by bit, but each bucket starts when it is full, during backpropagation, even if
+///                       SynchronizerOptions::overlap is false: DenseOvlp of Ok-Topk's paper, whose Dense is `dense`
+///                       without overlap
 ///   sparse[:ALGORITHM]  exact. An allreduce of the family "sparse", of what is not zero
 ///   topk:DENSITY        about so large a share of the elements travels, by an algorithm of the family "topk" (for topk
 ///                       any name of it, perhaps with its number: gaussian-k:0.01); the rest stays behind in this

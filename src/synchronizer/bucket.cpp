@@ -7,8 +7,8 @@
 namespace dsop::synchronizer {
 
 template <class T>
-void Bucket<T>::open(const std::string& algorithm) {
-  algorithm_ = algorithm;
+void Bucket<T>::open(const Parameter<T>& first) {
+  algorithm_ = first.dense_algorithm();
   parts_.clear();
   names_.clear();
   elements_ = 0;

@@ -14,10 +14,12 @@ namespace dsop::synchronizer {
 template <class T>
 class Bucket {
  public:
-  void open(const std::string& algorithm);
+  /// For dense gradients in the company of this one.
+  void open(const Parameter<T>& first);
   void add(Parameter<T>& parameter);
   /// Sums what is in it and leaves the sums in the gradients. Of the options, scale and machine play a part.
   void run(Transport& transport, const Options& options);
+  bool starts_at_once() const { return parts_[0]->policy.at_once; }
 
  private:
   std::span<T> take_memory();

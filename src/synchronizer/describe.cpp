@@ -78,7 +78,7 @@ std::vector<Sum<T>> dense_sums(const std::vector<const synchronizer::Parameter<T
   Packing packing(bucket_bytes);
   for (const auto* const parameter : order) {
     if (parameter->route() != Route::dense) continue;
-    const auto place = packing.place(parameter->elements() * sizeof(T), parameter->dense_algorithm());
+    const auto place = packing.place(parameter->elements() * sizeof(T), parameter->company());
     if (place.is_first) sums.push_back({parameter->dense_algorithm()});
     sums[place.bucket].parts.push_back(parameter);
   }
@@ -160,7 +160,7 @@ std::string Synchronizer<T>::State::describe() const {
   if (runs_at_finish)
     text << "everything runs in finish(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n";
   else if (!options.overlap)
-    text << "everything starts in finish(), as the options say\n";
+    text << "everything but what is dense-overlapped starts in finish(), as the options say\n";
   return text.str() + table.text();
 }
 

@@ -1,4 +1,4 @@
-// Which dense gradients share a bucket: a function of the order in which they come, their sizes and algorithms.
+// Which dense gradients share a bucket: a function of the order in which they come, their sizes and company.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ class Packing {
 
   explicit Packing(std::size_t bucket_bytes) : bucket_bytes_(bucket_bytes) {}
 
-  Place place(std::size_t bytes, const std::string& algorithm) {
+  Place place(std::size_t bytes, const std::string& company) {
     if (bytes >= bucket_bytes_) return {buckets_++, true, true, {}};
-    const auto same = [&](const Open& open) { return open.algorithm == algorithm; };
+    const auto same = [&](const Open& open) { return open.company == company; };
     const auto open = std::find_if(open_.begin(), open_.end(), same);
     if (open == open_.end()) {
-      open_.push_back({buckets_, bytes, algorithm});
+      open_.push_back({buckets_, bytes, company});
       return {buckets_++, true, false, {}};
     }
     if (open->bytes + bytes <= bucket_bytes_) {
@@ -38,7 +38,7 @@ class Packing {
     return {buckets_++, true, false, closed};
   }
 
-  /// Those that are not complete, in the order of their first gradients' algorithms; complete from now on.
+  /// Those that are not complete, in the order in which their company first came; complete from now on.
   std::vector<std::size_t> close_all() {
     std::vector<std::size_t> buckets;
     for (const Open& open : open_) buckets.push_back(open.bucket);
@@ -51,12 +51,12 @@ class Packing {
   struct Open {
     std::size_t bucket;
     std::size_t bytes;
-    std::string algorithm;
+    std::string company;
   };
 
   std::size_t bucket_bytes_;
   std::size_t buckets_ = 0;  // so far
-  std::vector<Open> open_;   // one for each algorithm
+  std::vector<Open> open_;   // one for each company
 };
 
 }  // namespace dsop::synchronizer

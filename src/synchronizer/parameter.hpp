@@ -32,6 +32,8 @@ class Parameter {
 
   std::size_t elements() const { return shape.rows * shape.columns; }
   Route route() const;
+  /// Only what has this in common shares a bucket.
+  std::string company() const { return (policy.at_once ? "overlapped " : "") + dense_algorithm(); }
   std::string dense_algorithm() const { return policy.kind == Kind::dense ? policy.algorithm : "auto"; }
 
   /// to = factor times what was given, and what was left behind so far. Needs no memory beyond reserve().

@@ -43,7 +43,10 @@ Policy parse_policy(const std::string& text) {
     policy.kind = Kind::outer_product;
     return check_algorithm(outer_product_algorithms());
   }
-  if (family == "dense") return check_algorithm(dense_algorithms());
+  if (family == "dense" || family == "dense-overlapped") {
+    policy.at_once = family == "dense-overlapped";
+    return check_algorithm(dense_algorithms());
+  }
   if (family == "sparse") {
     policy.kind = Kind::sparse;
     return check_algorithm(sparse_algorithms());
@@ -53,9 +56,9 @@ Policy parse_policy(const std::string& text) {
     return policy;
   }
   if (topk_algorithms().find(family.substr(0, family.find('('))) == nullptr)
-    refuse(
-        "policy", text,
-        "dsop, dense or sparse, perhaps with :ALGORITHM; none; or, with :DENSITY, one of " + topk_algorithms().names());
+    refuse("policy", text,
+           "dsop, dense, dense-overlapped or sparse, perhaps with :ALGORITHM; none; or, with :DENSITY, one of " +
+               topk_algorithms().names());
   parse_topk(family);
   policy.kind = Kind::top_k;
   policy.algorithm = family;

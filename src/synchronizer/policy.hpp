@@ -15,6 +15,8 @@ struct Policy {
 
   double density = 1;  ///< of what is selected
 
+  bool at_once = false;  ///< travels during backpropagation, whatever SynchronizerOptions::overlap says
+
   /// Whether a part of the gradient stays behind.
   bool selects() const { return kind == Kind::top_k; }
   /// k, of so many elements: at least one.

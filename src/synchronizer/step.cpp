@@ -32,13 +32,14 @@ void Synchronizer<T>::State::begin(const Step& step) {
   if (!error.empty()) fail("", error);
 }
 
-// In place of a call, so that the other ranks hear it in their next one.
+// In place of a call, so that the other ranks hear it in their next one, which perhaps has started.
 template <class T>
 void Synchronizer<T>::State::fail(const std::string& subject, const std::string& error) {
-  calls_.start([this, subject, error] {
+  const auto tell = [this, subject, error] {
     const synchronizer::OnBehalf on_behalf(transport, subject);
     synchronizer::fail_on_all<T>(transport, error);
-  });
+  };
+  calls_.start(tell, true);
 }
 
 template <class T>
@@ -91,18 +92,18 @@ void Synchronizer<T>::State::start(Parameter& parameter) {
 
 template <class T>
 void Synchronizer<T>::State::start_dense(Parameter& parameter) {
-  const std::string algorithm = parameter.dense_algorithm();
-  const auto place = packing_.place(parameter.elements() * sizeof(T), algorithm);
+  const auto place = packing_.place(parameter.elements() * sizeof(T), parameter.company());
   if (place.closed) start_bucket(*place.closed);
   if (place.bucket == buckets_.size()) buckets_.push_back(std::make_unique<synchronizer::Bucket<T>>());
-  if (place.is_first) buckets_[place.bucket]->open(algorithm);
+  if (place.is_first) buckets_[place.bucket]->open(parameter);
   buckets_[place.bucket]->add(parameter);
   if (place.is_alone) start_bucket(place.bucket);
 }
 
 template <class T>
 void Synchronizer<T>::State::start_bucket(std::size_t b) {
-  calls_.start([this, bucket = buckets_[b].get()] { bucket->run(transport, terms_); });
+  synchronizer::Bucket<T>* const bucket = buckets_[b].get();
+  calls_.start([this, bucket] { bucket->run(transport, terms_); }, bucket->starts_at_once());
 }
 
 template <class T>

@@ -19,10 +19,10 @@ class StepCalls {
   StepCalls(const StepCalls&) = delete;
   ~StepCalls() { wait_quietly(); }
 
-  /// `call()` runs in its turn, or is held back until start_all() if nothing is to start at once.
+  /// `call()` runs in its turn, or is held back until start_all() if neither this nor everything is to start at once.
   template <class Call>
-  void start(Call call) {
-    if (at_once_)
+  void start(Call call, bool at_once = false) {
+    if (at_once_ || at_once)
       enqueue(std::move(call));
     else
       held_back_.push_back(std::move(call));

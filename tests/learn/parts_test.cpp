@@ -8,10 +8,15 @@
 #include <string>
 #include <vector>
 
+#include <dsop/threads.hpp>
+
 #include "learn/layers/packing.hpp"
 #include "learn/layers/parameter.hpp"
 #include "learn/layers/softmax_cross_entropy.hpp"
 #include "learn/optimizers/optimizer.hpp"
+#include "learn/stopwatch.hpp"
+#include "learn/strategies/schedules.hpp"
+#include "learn/strategies/timed.hpp"
 #include "learn/tasks/chunks.hpp"
 #include "learn/tasks/order.hpp"
 
@@ -124,6 +129,25 @@ TEST_CASE("clipping scales all gradients alike", "[learn]") {
   CHECK(clip_gradients<float>({&a, &b}, 3.5) == Approx(7));
   CHECK(a.gradient.elements() == std::vector<float>{1, 1.5F});
   CHECK(b.gradient.elements()[0] == 3);
+}
+
+TEST_CASE("a schedule's products of factors are no communication", "[learn]") {
+  constexpr std::size_t n = 1000, pairs = 100;
+  const std::string name = GENERATE("overlap", "reduce-broadcast", "allreduce");
+  run_on_threads(1, [&](Transport& transport) {
+    Parameter<float> layer("layer", n, n, pairs);
+    const auto schedule = make_schedule(name, transport, {&layer}, {});
+    TimedStrategy<float> timed(*schedule);
+    Matrix<float> a(pairs, n), b(pairs, n);
+    double seconds = 0;
+    Stopwatch watch;
+    timed.give(layer, Factors<float>{a.view(), b.view()});
+    watch.stop(seconds);
+    INFO(name << ": " << timed.seconds() << " of " << seconds << " seconds");
+    CHECK(timed.seconds() < seconds / 2);
+    timed.finish({.all = [] {}});
+    timed.settle();
+  });
 }
 
 }  // namespace dsop::learn

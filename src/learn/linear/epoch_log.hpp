@@ -1,7 +1,6 @@
 // What an epoch has brought and where its time went.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <fstream>
 #include <iosfwd>
@@ -12,6 +11,7 @@
 
 #include "launch/progress_line.hpp"
 #include "learn/linear/data.hpp"
+#include "learn/stopwatch.hpp"
 
 namespace dsop::learn {
 
@@ -24,19 +24,6 @@ struct EpochPart {
   double arithmetic_seconds = 0;
   double communication_seconds = 0;  ///< with waiting for other ranks
   double data_seconds = 0;           ///< in the first epoch with the reading of the files
-};
-
-/// Adds the seconds from one call of stop() to the next, or from the construction, to what is given.
-class Stopwatch {
- public:
-  void stop(double& seconds) {
-    const auto now = std::chrono::steady_clock::now();
-    seconds += std::chrono::duration<double>(now - last_).count();
-    last_ = now;
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
 /// One row an epoch: of a table, and a JSON line in LinearSettings::out. For rank 0; others construct it and call

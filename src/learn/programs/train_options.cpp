@@ -57,15 +57,16 @@ void TrainOptions::add_to(CLI::App* command) {
   option("--weight-decay", optimizer.weight_decay, "Times a weight is added to its gradient")->check(any);
   option("--clip", optimizer.clip_norm, "Largest norm of all gradients together; 0: any")->check(any);
 
-  CLI::Option* const sync = command->add_option(
-      "--sync", synchronized.policies,
-      "How gradients are summed: dsop, dense, sparse (each also with :ALGORITHM), none, or a policy that drops a part, "
-      "as topk:DENSITY; NAME=POLICY for one parameter");
+  CLI::Option* const sync = command->add_option("--sync", synchronized.policies,
+                                                "How gradients are summed: dsop, dense, dense-overlapped, sparse (each "
+                                                "also with :ALGORITHM), none, or a policy that drops a part, "
+                                                "as topk:DENSITY; NAME=POLICY for one parameter");
   sync->capture_default_str()->allow_extra_args(false);
   option("--sparsify-from", synchronized.sparsify_from, "Weights from which a policy that drops a part is used")
       ->needs(sync);
   option("--bucket-bytes", synchronized.bucket_bytes, "Smaller dense gradients travel together; 0: none");
-  command->add_flag("!--no-overlap", synchronized.overlap, "Gradients travel after backpropagation, not during it");
+  command->add_flag("!--no-overlap", synchronized.overlap,
+                    "Gradients travel after backpropagation, not during it, but those that are dense-overlapped");
   CLI::Option* const holds_step = command->add_flag(
       "--residual-holds-step", synchronized.residual_holds_step,
       "What a policy drops is kept times the learning rate, as Ok-Topk does it; for sgd without --weight-decay");

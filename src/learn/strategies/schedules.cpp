@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "learn/stopwatch.hpp"
 #include "learn/strategies/local_product.hpp"
 
 namespace dsop::learn {
@@ -20,9 +21,12 @@ class Schedule : public Strategy<float> {
   void begin(double) override {}
   void need(Parameter<float>&) override {}
   void give(Parameter<float>& parameter, const SparseFactors<float>& factors) override {
+    Stopwatch watch;
     local_product<float>(factors, parameter.gradient.view());
+    watch.stop(product_seconds_);
   }
   void settle() override {}
+  double product_seconds() const override { return product_seconds_; }
   std::string describe() const override {
     return "schedule " + name_ + ", collectives " + collective_.algorithm + "\n";
   }
@@ -36,6 +40,7 @@ class Schedule : public Strategy<float> {
 
  private:
   std::string name_;
+  double product_seconds_ = 0;
 };
 
 // Algorithm 3.

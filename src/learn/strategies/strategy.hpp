@@ -49,6 +49,8 @@ class Strategy {
   virtual bool gradients_hold_rate() const { return false; }
   /// In the last step.
   virtual Selected selected() const { return {}; }
+  /// What its calls have spent so far on products of factors alone, while they had nothing to wait for.
+  virtual double product_seconds() const { return 0; }
   virtual std::string describe() const = 0;
   /// What this rank must keep to go on bit by bit, between steps.
   virtual void save(std::ostream&) const {}

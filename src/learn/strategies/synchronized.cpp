@@ -8,7 +8,7 @@ namespace {
 
 bool drops_a_part(const std::string& policy) {
   const std::string name = policy.substr(0, policy.find(':'));
-  return name != "dsop" && name != "dense" && name != "sparse" && name != "none";
+  return name != "dsop" && name != "dense" && name != "dense-overlapped" && name != "sparse" && name != "none";
 }
 
 std::vector<std::string> policies_of(const std::vector<Parameter<float>*>& parameters,

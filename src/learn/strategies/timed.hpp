@@ -9,13 +9,14 @@
 namespace dsop::learn {
 
 /// Hands everything on to another strategy, which must outlive it, and adds up the seconds that its calls take without
-/// what the optimiser does in them: all the communication that a step waits for, and the products made for it.
+/// what the optimiser does in them, and without its product_seconds(): all the communication that a step waits for, and
+/// the products that can't be told from it.
 template <class T>
 class TimedStrategy final : public Strategy<T> {
  public:
   explicit TimedStrategy(Strategy<T>& inner) : inner_(inner) {}
 
-  double seconds() const { return seconds_; }
+  double seconds() const { return seconds_ - inner_.product_seconds(); }
 
   void begin(double learning_rate) override {
     time([&] { inner_.begin(learning_rate); });
@@ -37,6 +38,7 @@ class TimedStrategy final : public Strategy<T> {
   bool keeps_ranks_equal() const override { return inner_.keeps_ranks_equal(); }
   bool gradients_hold_rate() const override { return inner_.gradients_hold_rate(); }
   Selected selected() const override { return inner_.selected(); }
+  double product_seconds() const override { return inner_.product_seconds(); }
   std::string describe() const override { return inner_.describe(); }
   void save(std::ostream& out) const override { inner_.save(out); }
   void load(std::istream& in) override { inner_.load(in); }
