@@ -179,9 +179,22 @@ def curves(out: Path) -> list[str]:
     lines = {f"{name}, rank 0": values for name, values in chosen.items() if values}
     lines |= {f"{name}, sum": in_sum[name] for name in ("ok-topk:0.01", "gtopk:0.01") if in_sum.get(name)}
     pictures.chosen(lines, out / "chosen.png")
+    lines_of_xi = [line for name, one in runs.items() for line in xi(name, one, out / "xi.png")]
     rows = [[f"`{name}`", f"{one.epochs[-1]['loss']:.4f}", f"{one.epochs[-1].get('accuracy', float('nan')):.4f}",
              *(f"{np.mean(of[name]) - 1:+.1%}" if of[name] else "-" for of in (chosen, in_sum))] for name, one in runs.items()]
-    return ["**After the last epoch**", ""] + table(["`--sync`", "mean loss", "accuracy", "rank 0 chose beside k, mean", "the sum has beside k, mean"], rows)
+    return ["**After the last epoch**", ""] + table(["`--sync`", "mean loss", "accuracy", "rank 0 chose beside k, mean", "the sum has beside k, mean"], rows) + lines_of_xi
+
+
+def xi(name: str, runs: Runs, picture: Path) -> list[str]:
+    """Of a run in which it was measured: beside the chosen elements as a picture, and in words."""
+    values = {row["step"]: row["xi"] for row in runs.steps if "xi" in row}
+    if not values:
+        return []
+    pictures.xi({f"{words}, beside k": pictures.ratios(runs.steps, of) for words, of in (("rank 0 chose", "chosen"), ("the sum has", "in_sum"))},
+                values, picture)
+    far = [float(np.mean(np.abs(np.array(pictures.ratios(runs.steps, of)) - 1))) for of in ("chosen", "in_sum")]
+    return [f"`{name}`: xi in {len(values)} steps has the median {np.median(list(values.values())):.2f}, the mean {np.mean(list(values.values())):.2f}, "
+            f"at most {max(values.values()):.2f}. Steps are off k by {far[0]:.1%} (rank 0) and {far[1]:.1%} (sum), up or down.", ""]
 
 
 def accuracy(out: Path) -> list[str]:

@@ -187,7 +187,7 @@ TEMPLATE_TEST_CASE("a threshold is kept for tau' steps, and after a checkpoint",
   for (std::uint64_t step = 0; step < 8; ++step) {
     INFO("step " << step);
     std::vector<TestType> values = selection_inputs<TestType>(N)[0].second;
-    for (TestType& x : values) x *= static_cast<TestType>(1 + 0.05 * static_cast<double>(step));
+    for (TestType& x : values) x *= static_cast<TestType>(1 + 0.01 * static_cast<double>(step));
     const Chosen<TestType> chosen = select<TestType>(*selector, values, k, N);
     if (step % 3 == 0) {
       CHECK(chosen.indices == k_largest<TestType>(values, k));

@@ -11,6 +11,7 @@
 
 #include "failures.hpp"
 #include "patterns/bruck_allgather.hpp"
+#include "selection/cut.hpp"
 #include "sparse_allreduce_cases.hpp"
 #include "sparse_inputs.hpp"
 #include "topk/algorithm.hpp"

@@ -46,12 +46,14 @@ class Training(unittest.TestCase):
         epoch = {"kind": "epoch", "epoch": 1, "step": 2, "loss": 0.5, "seconds": 1.0, "accuracy": 0.75}
         write(self.folder / "curves/dense.jsonl", [step(1, 1.0), step(2, 1.0), epoch])
         write(self.folder / "curves/ok-topk:0.01.jsonl",
-              [step(n, 1.0, target=100, chosen=110, in_sum=50) for n in (1, 2)] + [epoch])
+              [step(n, 1.0, target=100, chosen=110, in_sum=50, **({"xi": 1.5} if n == 2 else {})) for n in (1, 2)] + [epoch])
         result = run(self.folder)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("| `ok-topk:0.01` | 0.5000 | 0.7500 | +10.0% | -50.0% |", result.stdout)
         self.assertIn("| `dense` | 0.5000 | 0.7500 | - | - |", result.stdout)
-        for picture in ("curves.png", "chosen.png"):
+        self.assertIn("`ok-topk:0.01`: xi in 1 steps has the median 1.50, the mean 1.50, at most 1.50. Steps are off k by "
+                      "10.0% (rank 0) and 50.0% (sum)", result.stdout)
+        for picture in ("curves.png", "chosen.png", "xi.png"):
             self.assertTrue((self.folder / picture).read_bytes().startswith(b"\x89PNG"))
 
     def test_a_step_over_ranks_is_the_median_of_its_rounds(self) -> None:

@@ -17,6 +17,11 @@ struct Cut {
   sparse::Index last = std::numeric_limits<sparse::Index>::max();
 };
 
+/// Whether a threshold that chooses `count` may be kept where about k are wanted: within a fifth of it.
+inline bool is_about(std::size_t count, std::size_t k) {
+  return 5 * count >= 4 * k && 5 * count <= 6 * k;
+}
+
 /// The cut that chooses exactly k (1 .. values.size()), of equals those of lower index.
 /// Cost: as a rule a pass that gathers what is near the k-th by a sample of N / 256; where that is not so or more than
 /// N / 32, for vectors of many alike, passes that settle 12 bits of it each; one up to the last equal where some are

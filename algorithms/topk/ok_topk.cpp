@@ -9,10 +9,14 @@
 //
 // The local threshold, every tau' steps too, is the selection's ("threshold-reuse"); tau = 2 tau', as in the paper,
 // where they are 64 and 32. Unlike there, of values that are as large as the threshold in 3. those of lower index are
-// taken, so that it gives k; and where 4. would give more than 2 k + 100, 3. is made at once. Zeros are never sent.
+// taken, so that it gives k; zeros are never sent; and where 4. would not give within a fifth of k, its threshold is
+// moved first, to that of 128 beside it whose count, over all ranks, is nearest to k; where that is not enough, 3. is
+// made at once. The paper keeps thresholds for tau' steps whatever they choose, which serves where gradients change
+// more slowly. All of it is decided by counts that all ranks have.
 // Cost, k elements of each rank, alike: 2 k (P-1)/P words each in 2. and 4., as many where 4. balances, and O(P): a
 // header and a length each in 2., a count each in 4. On steps with 3. all sums' values more, up to k (P-1); on those
-// with 1. an allreduce of P - 1 numbers. 2 (P-1) messages in 2., half of them lengths, log2 P and the allgather's in 4.
+// with 1. an allreduce of P - 1 numbers, where 4. moves its threshold one of 128, and counts again. 2 (P-1) messages
+// in 2., half of them lengths, log2 P and the allgather's in 4.
 #include <cmath>
 
 #include "topk/global_threshold.hpp"
@@ -22,8 +26,6 @@
 
 namespace dsop::topk {
 namespace {
-
-using selection::Cut;
 
 struct Variant {
   bool equal_regions = false;
@@ -57,10 +59,15 @@ void run(TopKCall<T>& call) {
     count = select(reduced, region, cut, first, own);
     number(call.transport, count, bounds);
   };
+  const auto gives_about_k = [&] {
+    const bool no_more = call.state.global_threshold == 0 && bounds.back() < call.plan.problem.k;
+    return no_more || selection::is_about(bounds.back(), call.plan.problem.k);
+  };
   const auto th = kernels::key_of(static_cast<T>(call.state.global_threshold));
   const bool reuses = !every(tau_prime, call.state);
-  if (reuses) select_beyond({.key = std::max<kernels::Key<T>>(th, 1)}, 0);
-  if (!reuses || bounds.back() > all.size()) {
+  if (reuses) select_beyond({.key = std::max<Key<T>>(th, 1)}, 0);
+  if (reuses && !gives_about_k()) select_beyond(th_adjust(call, reduced, room), 0);
+  if (!reuses || !gives_about_k()) {
     const Cut<T> cut = th_re_evaluate(call, reduced, bounds, room);
     select_beyond(cut, bounds[static_cast<std::size_t>(r)]);
   }

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "dense/algorithm.hpp"
 #include "patterns/blocks.hpp"
 #include "sparse/room.hpp"
 #include "sparse/wire.hpp"
 #include "topk/algorithm.hpp"
+#include "topk/sum_of_numbers.hpp"
 
 namespace dsop::topk {
 
@@ -25,20 +25,9 @@ void equal_regions(TopKCall<T>& call) {
   for (std::size_t b = 0; b < call.state.bounds.size(); ++b) call.state.bounds[b] = equal.offset(static_cast<int>(b));
 }
 
-/// How the sum of all ranks' bounds is made.
-struct BoundsSum {
-  const DenseAlgorithm& algorithm = *dense_algorithms().find("butterfly");
-  DenseProblem problem;
-  std::size_t workspace_elements;
-
-  explicit BoundsSum(int ranks)
-      : problem{static_cast<std::size_t>(ranks - 1), ranks, DataType::f64},
-        workspace_elements(algorithm.workspace_elements(problem, 0)) {}
-};
-
 inline std::size_t repartition_bytes(int ranks) {
-  const BoundsSum sum(ranks);
-  return sparse::Room::bytes<double>(sum.problem.elements) + sparse::Room::bytes<double>(sum.workspace_elements);
+  const auto bounds = static_cast<std::size_t>(ranks - 1);
+  return sparse::Room::bytes<double>(bounds) + SumOfNumbers(bounds, ranks).bytes();
 }
 
 /// Every rank bounds regions in which it has chosen equally many elements; the means of all ranks' bounds are agreed
@@ -46,15 +35,13 @@ inline std::size_t repartition_bytes(int ranks) {
 template <class T>
 void space_repartition(TopKCall<T>& call, sparse::Room room) {
   const int P = call.transport.size();
-  const BoundsSum sum(P);
-  const std::span<double> bounds = room.take<double>(sum.problem.elements);
+  const std::span<double> bounds = room.take<double>(static_cast<std::size_t>(P - 1));
   equal_regions(call);
   const std::size_t k = call.own.indices.size();
   for (std::size_t b = 1; b <= bounds.size(); ++b)
     bounds[b - 1] =
         static_cast<double>(k == 0 ? call.state.bounds[b] : call.own.indices[b * k / call.plan.chosen.size()]);
-  DenseCall<double> all{call.transport, bounds, room.take<double>(sum.workspace_elements), 0};
-  sum.algorithm.run(all);
+  SumOfNumbers(bounds.size(), P).run(call.transport, bounds, room);
   for (std::size_t b = 1; b <= bounds.size(); ++b) call.state.bounds[b] = static_cast<std::uint64_t>(bounds[b - 1] / P);
 }
 

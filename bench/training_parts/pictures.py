@@ -51,6 +51,23 @@ def chosen(lines: dict[str, list[float]], path: Path) -> None:
         draw(lines, "elements / k", path)
 
 
+def xi(counts: dict[str, list[float]], values: dict[int, float], path: Path) -> None:
+    """Above: elements beside k in each step; below: xi where it was measured."""
+    above, below = pyplot.subplots(2, 1, figsize=(7, 5), sharex=True)[1]
+    looks = make_looks([*counts, "xi"])
+    for name, ratios_of in counts.items():
+        above.plot(range(1, len(ratios_of) + 1), ratios_of, color=looks[name].colour, linewidth=0.5, alpha=0.4)
+        above.plot(range(1, len(ratios_of) + 1), smooth(ratios_of), color=looks[name].colour, label=name)
+    above.set_ylim(0.7, 1.3)
+    above.set_ylabel("elements / k")
+    above.legend(fontsize=7.5)
+    below.plot(list(values), list(values.values()), color=looks["xi"].colour, label="xi", marker=".", markersize=3, linewidth=0.5)
+    below.set_ylim(bottom=0)
+    below.set_xlabel("step (thick above: mean of the last 25)")
+    below.set_ylabel("xi")
+    save(below, path)
+
+
 def scaling(seconds: dict[str, dict[int, float]], label: str, path: Path) -> None:
     axes = pyplot.subplots(figsize=(7, 3.6))[1]
     looks = make_looks(list(seconds))

@@ -64,6 +64,9 @@ void TrainOptions::add_to(CLI::App* command) {
   sync->capture_default_str()->allow_extra_args(false);
   option("--sparsify-from", synchronized.sparsify_from, "Weights from which a policy that drops a part is used")
       ->needs(sync);
+  command->add_option("--xi-every", synchronized.xi_every, "Measure xi in every so many steps; needs --sync ok-topk:..")
+      ->check(positive)
+      ->needs(sync);
   option("--bucket-bytes", synchronized.bucket_bytes, "Smaller dense gradients travel together; 0: none");
   command->add_flag("!--no-overlap", synchronized.overlap,
                     "Gradients travel after backpropagation, not during it, but those that are dense-overlapped");

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <iosfwd>
+#include <optional>
 #include <string>
 
 #include <dsop/sparse.hpp>
@@ -25,6 +26,8 @@ struct Selected {
   std::size_t target = 0;  ///< k; 0: nothing is selected
   std::size_t chosen = 0;  ///< by this rank
   std::size_t in_sum = 0;  ///< of the sums
+  /// What Ok-Topk's sums miss, in steps in which it was asked for: see strategies/xi.hpp.
+  std::optional<double> xi = std::nullopt;
 };
 
 /// In each step a model calls need() for a parameter before it computes with its value, forward, and give() for each as

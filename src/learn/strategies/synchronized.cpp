@@ -1,7 +1,11 @@
 #include "learn/strategies/synchronized.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
+
+#include "learn/strategies/local_product.hpp"
+#include "learn/strategies/xi.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -41,10 +45,12 @@ class Synchronized final : public Strategy<float> {
  public:
   Synchronized(Transport& transport, const std::vector<Parameter<float>*>& parameters,
                const SynchronizedOptions& options)
-      : synchronizer_(transport, {.bucket_bytes = options.bucket_bytes,
+      : transport_(transport),
+        synchronizer_(transport, {.bucket_bytes = options.bucket_bytes,
                                   .residual_holds_step = options.residual_holds_step,
                                   .overlap = options.overlap,
                                   .machine = options.machine}),
+        xi_every_(options.xi_every),
         gradients_hold_rate_(options.residual_holds_step) {
     const std::vector<std::string> policies = policies_of(parameters, options);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -56,15 +62,25 @@ class Synchronized final : public Strategy<float> {
                          .max_pairs = parameters[i]->max_pairs,
                          .expected_pairs = parameters[i]->expected_pairs},
                         policies[i]);
+      if (xi_every_ > 0 && policies[i].starts_with("ok-topk"))
+        xi_parts_[names_.back()].gradient.resize(value.elements().size());
     }
+    if (xi_every_ > 0 && xi_parts_.empty())
+      throw ArgumentError("--xi-every " + std::to_string(xi_every_) + ": no parameter is under ok-topk");
     keeps_ranks_equal_ = transport.size() == 1 ||
                          std::none_of(policies.begin(), policies.end(), [](const auto& p) { return p == "none"; });
   }
 
-  void begin(double learning_rate) override { synchronizer_.begin({.scale = 1, .learning_rate = learning_rate}); }
+  void begin(double learning_rate) override {
+    measures_xi_ = xi_every_ > 0 && ++steps_ % xi_every_ == 0;
+    if (measures_xi_) keep_residuals();
+    rate_ = gradients_hold_rate_ ? static_cast<float>(learning_rate) : 1;
+    synchronizer_.begin({.scale = 1, .learning_rate = learning_rate});
+  }
   void need(Parameter<float>&) override {}
 
   void give(Parameter<float>& parameter, const SparseFactors<float>& factors) override {
+    if (measures_xi_) accumulate(parameter, factors);
     const auto* const a = std::get_if<MatrixView<const float>>(&factors.a);
     const auto* const b = std::get_if<MatrixView<const float>>(&factors.b);
     if (a != nullptr && b != nullptr)
@@ -75,12 +91,13 @@ class Synchronized final : public Strategy<float> {
 
   void finish(const Renewal& renewal) override {
     synchronizer_.finish();
+    if (measures_xi_) measure_xi();
     renewal.all();
   }
 
   void settle() override {}
   Selected selected() const override {
-    Selected all;
+    Selected all{.xi = measures_xi_ ? std::optional(xi_) : std::nullopt};
     for (const std::string& name : names_) {
       const ParameterStep last = synchronizer_.last_step(name);
       if (last.target == 0) continue;
@@ -97,8 +114,35 @@ class Synchronized final : public Strategy<float> {
   void load(std::istream& in) override { synchronizer_.load(in); }
 
  private:
+  void keep_residuals() {
+    for (auto& [name, part] : xi_parts_) {
+      const std::span<const float> residual = synchronizer_.residual(name);
+      part.accumulated.assign(part.gradient.size(), 0.0F);
+      std::copy(residual.begin(), residual.end(), part.accumulated.begin());
+    }
+  }
+  void accumulate(Parameter<float>& parameter, const SparseFactors<float>& factors) {
+    const auto found = xi_parts_.find(parameter.name);
+    if (found == xi_parts_.end()) return;
+    XiPart& part = found->second;
+    local_product<float>(factors, {part.gradient.data(), parameter.value.rows(), parameter.value.columns()});
+    for (std::size_t i = 0; i < part.gradient.size(); ++i) part.accumulated[i] += part.gradient[i] *= rate_;
+    part.sum = parameter.gradient.elements();
+  }
+  void measure_xi() {
+    for (auto& [name, part] : xi_parts_) part.k = synchronizer_.last_step(name).target;
+    xi_ = xi(transport_, xi_parts_);
+  }
+
+  Transport& transport_;
   Synchronizer<float> synchronizer_;
   std::vector<std::string> names_;
+  std::size_t xi_every_;
+  std::size_t steps_ = 0;
+  bool measures_xi_ = false;                     // in this step, or the last
+  std::map<std::string, XiPart> xi_parts_ = {};  // of parameters under ok-topk, by name
+  double xi_ = 0;
+  float rate_ = 1;
   bool gradients_hold_rate_;
   bool keeps_ranks_equal_ = true;
 };

@@ -20,11 +20,15 @@ struct SynchronizedOptions {
   bool overlap = true;
   /// What is dropped is kept times the learning rate of its step, as in Ok-Topk, instead of as it is.
   bool residual_holds_step = false;
+  /// Every so many steps of a run the xi of all parameters under ok-topk is measured, which takes dense allreduces; 0:
+  /// never.
+  std::size_t xi_every = 0;
   std::size_t bucket_bytes = std::size_t{1} << 20;
   std::optional<Machine> machine = std::nullopt;
 };
 
-/// Communicates; all ranks. Throws ArgumentError on every rank if a policy or a name is unknown.
+/// Communicates; all ranks. Throws ArgumentError on every rank if a policy or a name is unknown, or
+/// xi is asked for and no parameter is under ok-topk.
 std::unique_ptr<Strategy<float>> make_synchronized(Transport& transport, std::vector<Parameter<float>*> parameters,
                                                    const SynchronizedOptions& options);
 

@@ -66,6 +66,7 @@ void Metrics::write_step(const StepReport& report, double seconds) {
     line["target"] = report.selected.target;
     line["chosen"] = report.selected.chosen;
     line["in_sum"] = report.selected.in_sum;
+    if (report.selected.xi) line["xi"] = *report.selected.xi;
   }
   write(line);
 }
