@@ -12,9 +12,11 @@ namespace dsop::learn {
 enum class RateSchedule : unsigned char { constant, inverse };
 
 struct LinearSettings {
-  std::string train = {};  ///< libsvm files
-  std::string test = {};   ///< may be empty
-  std::string out = {};    ///< may be empty
+  std::string train = {};   ///< libsvm files
+  std::string test = {};    ///< may be empty
+  std::string out = {};     ///< may be empty
+  std::string save = {};    ///< checkpoint written after each epoch: no file, or that of `resume`; may be empty
+  std::string resume = {};  ///< checkpoint to go on from; may be empty
   const LinearLoss* loss = nullptr;
   std::string sync = "auto";
   std::size_t batch = 10;  ///< samples a rank and step

@@ -77,6 +77,12 @@ void add_linear(CLI::App& app, int& status) {
           "to run")
       ->check(CLI::Range(1, 1024));
   command->add_option("--out", settings.out, "Append one JSON object an epoch to this file");
+  command->add_option("--save", settings.save,
+                      "Write a checkpoint to this file after each epoch; a file that is there must be that of "
+                      "--resume. Not with --sync async-ps");
+  command->add_option("--resume", settings.resume,
+                      "Go on from this checkpoint, bit by bit as if the run had not been interrupted; with --threads "
+                      "above 1 as near as two runs are");
   command->callback([line, &status] { status = run(*line); });
 }
 
