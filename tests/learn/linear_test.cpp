@@ -423,6 +423,24 @@ TEST_CASE("linear: bad data are told on all ranks") {
   expect(2, {"mixed: has labels -1 and 0, expected -1 and 1, or 0 and 1"});
   settings.train = training.folder().write("bare", "1\n-1\n").string();
   expect(2, {"bare: has no features"});
+  settings.train =
+      training.folder().write("wide", "1 1:1\n0 3:1 9:1\n0\n1 2:1 4000000000:1\n0 4000000000:1\n").string();
+  settings.host_memory_bytes = 16'000'000'000;
+  for (const auto& [sync, needed] :
+       {std::pair("auto", "48.0 GB where 3"), std::pair("dense:ring", "144.0 GB where 3")}) {
+    settings.sync = sync;
+    expect(3, {"wide, line 4: index 4000000000 makes as many weights: ", needed, "has 16.0 GB available"});
+  }
+  settings.host_memory_bytes = 15'999'999'999;
+  settings.sync = "ps";  // the server alone keeps them
+  expect(3, {"wide, line 4: index 4000000000 makes as many weights: 16.0 GB where 1"});
+  settings.sync = "auto";
+  settings.train = training.folder().write("less-wide", "1 1:1\n0 100000:1\n").string();
+  settings.host_memory_bytes = 800'000;
+  CHECK(training.error(2).empty());
+  settings.host_memory_bytes = 799'999;
+  expect(2, {"less-wide, line 2: index 100000 makes as many weights"});
+  settings.host_memory_bytes.reset();
   settings.train = training.folder().write("three", "1 1:1\n2 2:1\n").string();
   expect(2, {"three, line 2: the label is \"2\""});
   settings.train = training.folder().write("good", "1 1:1\n0 2:1\n").string();

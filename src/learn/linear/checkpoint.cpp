@@ -29,6 +29,7 @@ void write_checkpoint(Transport& transport, const LinearSettings& settings, cons
       throw Error("epoch " + std::to_string(epoch) + ": weights are not finite any more. " +
                   what_is_left(settings.save));
     std::string body;
+    body.reserve(weights.size_bytes() + 1024);
     append_array<char>(body, identity_of(settings, data));
     append(body, std::uint64_t{epoch});
     append_array<float>(body, weights);

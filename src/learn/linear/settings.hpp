@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "learn/linear/loss.hpp"
@@ -27,6 +28,8 @@ struct LinearSettings {
   double l2 = 0;
   std::uint64_t seed = 1;
   int threads = 1;  ///< of a rank, that share its model
+
+  std::optional<std::size_t> host_memory_bytes = std::nullopt;  ///< tests lower it; else what is available
 
   bool has_server() const { return sync == "ps" || sync == "async-ps"; }
 
