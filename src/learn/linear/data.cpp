@@ -8,6 +8,7 @@
 
 #include "launch/launch.hpp"
 #include "launch/memory.hpp"
+#include "launch/mpi_world.hpp"
 #include "learn/data/input_file.hpp"
 #include "model/mix.hpp"
 #include "patterns/bruck_allgather.hpp"
@@ -48,9 +49,10 @@ Summary summary_of(Transport& transport, const SparseSamples& own) {
 /// This rank's part of a file, and what all have.
 SparseSamples read_together(Transport& transport, const std::string& path, Labels labels, int part, int parts,
                             Summary& summary) {
+  const OpenFile open = launch::under_mpi_launcher() ? launch::open_by_mpi : open_plain;
   SparseSamples own;
   launch::on_all_ranks(transport, [&] {
-    if (part < parts) own = read_libsvm(path, part, parts, labels);
+    if (part < parts) own = read_libsvm(path, part, parts, labels, open);
   });
   summary = summary_of(transport, own);
   launch::on_all_ranks(transport, [&] {
