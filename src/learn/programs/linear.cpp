@@ -44,7 +44,9 @@ void add_linear(CLI::App& app, int& status) {
   std::vector<std::string> losses;
   for (const LinearLoss& loss : linear_losses()) losses.emplace_back(loss.name);
   CLI::App* const command =
-      app.add_subcommand("linear", "Least squares, logistic regression or a support vector machine, on libsvm files");
+      app.add_subcommand("linear",
+                         "Least squares, logistic regression or a support vector machine, on libsvm files, by plain "
+                         "stochastic gradient descent");
   command->option_defaults()->always_capture_default();
   command->add_option("TRAIN", settings.train, "libsvm file to train on; a constant feature in it serves as bias")
       ->required();
