@@ -1,6 +1,5 @@
 #include "memory.hpp"
 
-#include <fstream>
 #include <string>
 
 #include <dsop/errors.hpp>
@@ -8,6 +7,7 @@
 #include "collect.hpp"
 #include "host.hpp"
 #include "launch/launch.hpp"
+#include "launch/memory.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -17,18 +17,8 @@ struct Need {
   std::size_t bytes;
 };
 
-// Bytes, or 0 where the system does not tell.
-std::size_t available_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  std::size_t kilobytes = 0;
-  for (std::string unit; file >> name >> kilobytes; std::getline(file, unit))
-    if (name == "MemAvailable:") return kilobytes * 1024;
-  return 0;
-}
-
 void check_available(const std::string& who_needs, std::size_t needed_bytes) {
-  const std::size_t available = available_bytes();
+  const std::size_t available = launch::available_memory_bytes();
   if (available > 0 && needed_bytes > available)
     throw Error("out of memory: " + who_needs + " " + std::to_string(needed_bytes) + " bytes and " +
                 std::to_string(available) + " are available");

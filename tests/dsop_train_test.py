@@ -186,6 +186,7 @@ class Checkpoints(unittest.TestCase):
         for (name, model), way in itertools.product(MODELS.items(), ways):
             common = [*model, *at(2), *way]
             whole = Rows(*common, "--steps", "30")
+            self.path.unlink(missing_ok=True)
             Rows(*common, "--steps", "13", "--save", str(self.path))
             rest = Rows(*common, "--steps", "30", "--resume", str(self.path))
             self.assertEqual(rest.losses(), whole.losses()[13:], f"{name} {way}")
@@ -229,6 +230,12 @@ class Checkpoints(unittest.TestCase):
             ("--schedule", "allreduce"): ["synchronizer", "schedule allreduce"],
         }.items():
             self.assert_refused(resume(whole, *options), str(self.path), *words)
+        self.path.write_bytes(whole)
+        other = FOLDER / "other"
+        other.write_bytes(whole)
+        for resume_options in ([], ["--resume", str(other)]):
+            self.assert_refused(run(*MLP, *at(2), *resume_options, "--save", str(self.path)), str(self.path), "there already")
+        self.assertEqual(self.path.read_bytes(), whole)
         self.assert_refused(run(*MLP, "--resume", "absent"), "absent", "can't be opened")
         self.assert_refused(run(*MLP, *at(2), "--steps", "3", "--save", "nowhere/checkpoint"), "nowhere/checkpoint")
 

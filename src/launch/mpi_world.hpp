@@ -1,17 +1,24 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include <dsop/transport.hpp>
 
 #include "launch/launch.hpp"
+#include "launch/readable_file.hpp"
 
 namespace dsop::launch {
 
 /// run() over MPI_COMM_WORLD, from MPI_Init to MPI_Finalize. In a build without MPI: an error message and 1.
 int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transport&)>& body, ThreadLevel level);
+
+/// For this rank to read through MPI-IO, between MPI_Init and MPI_Finalize. Throws Error naming the file if it can't be
+/// opened, and in a build without MPI.
+std::unique_ptr<ReadableFile> open_by_mpi(const std::filesystem::path& path);
 
 /// One line, or "none" in a build without MPI.
 std::string mpi_library();

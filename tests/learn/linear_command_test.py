@@ -114,6 +114,28 @@ class Linear(unittest.TestCase):
             self.assertGreater(row["total_seconds"], 0)
         self.assertGreaterEqual(rows[-1]["test_accuracy"], 0.9)
 
+    def test_goes_on_from_a_checkpoint(self) -> None:
+        for processes in (0, 2) if MPIRUN else (0,):
+            whole, parts = (self.folder / f"{name}-{processes}" for name in ("whole", "parts"))
+
+            def epochs(count: int, *options: str) -> subprocess.CompletedProcess:
+                return train(self.folder, "--epochs", str(count), *options, processes=processes)
+
+            one = epochs(4, "--save", str(whole))
+            self.assertEqual(epochs(2, "--save", str(parts)).returncode, 0)
+            two = epochs(4, "--save", str(parts), "--resume", str(parts))
+            self.assertEqual(losses(two), losses(one)[2:], two.stderr)
+            self.assertIn("after epoch 2", two.stdout)
+            self.assertEqual(parts.read_bytes(), whole.read_bytes())
+
+            cut = parts.read_bytes()[:-9]
+            parts.write_bytes(cut)
+            refused = epochs(5, "--save", str(parts), "--resume", str(parts))
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertEqual(refused.stderr.count("error: "), 1, refused.stderr)
+            self.assertIn(f"{parts}: is cut off", refused.stderr)
+            self.assertEqual(parts.read_bytes(), cut)
+
     def test_errors(self) -> None:
         bad = self.folder / "bad.libsvm"
         bad.write_text("1 1:1\n-1 0:2\n")
@@ -121,7 +143,8 @@ class Linear(unittest.TestCase):
             for options, words in {
                 ("--sync", "rnig"): ['"rnig"', "async-ps", "ssar-split-allgather"],
                 ("--test", str(bad)): [str(bad), "line 2", 'the index is "0"', "expected 1 to 4294967296"],
-                ("--test", "absent"): ["absent: can't be opened"],
+                ("--test", "absent"): ["absent: can't be opened", "o such file"],
+                ("--test", str(self.folder)): [f"{self.folder}: "],
                 ("--out", "/absent/rows"): ["/absent/rows: can't be opened for writing"],
                 ("--loss", "least-squares", "--learning-rate", "1e9", "--batch", "1"): ["not finite any more at epoch 1"],
                 ("--batch", "0"): ["--batch", "0"],

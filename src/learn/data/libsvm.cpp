@@ -77,8 +77,9 @@ void append_sample(std::string_view line, bool carriage_returns, Labels labels, 
 
 }  // namespace
 
-SparseSamples read_libsvm(const std::filesystem::path& path, int part, int parts, Labels labels) {
-  const ByteRange range = read_byte_range(path, part, parts);
+SparseSamples read_libsvm(const std::filesystem::path& path, int part, int parts, Labels labels, const OpenFile& open) {
+  const std::unique_ptr<launch::ReadableFile> file = open(path);
+  const ByteRange range = read_byte_range(*file, path, part, parts);
   const std::string_view lines = range.lines;
   SparseSamples samples;
   for (std::size_t start = 0; start < lines.size();) {
@@ -86,7 +87,7 @@ SparseSamples read_libsvm(const std::filesystem::path& path, int part, int parts
     try {
       append_sample(lines.substr(start, end - start), range.carriage_returns, labels, samples);
     } catch (const BadLine& bad) {
-      fail_at(path, line_of_byte(path, range.first_byte + start), bad.what);
+      fail_at(path, line_of_byte(*file, range.first_byte + start), bad.what);
     }
     start = end + 1;
   }

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "learn/data/byte_range.hpp"
 #include "learn/data/trigrams.hpp"
 
 namespace dsop::learn {
@@ -32,7 +33,8 @@ enum class Labels : unsigned char { numbers, two_classes };
 /// Error naming file, line, what was found and what was expected: an index of 0, above 2^32 or not above the one
 /// before, numbers that are malformed or not finite, other labels, empty lines, mixed line ends, a last line without
 /// end, a file that is empty or gzip'd (which can't be read in parts). Memory: about three times the part's bytes.
-SparseSamples read_libsvm(const std::filesystem::path& path, int part, int parts, Labels labels);
+SparseSamples read_libsvm(const std::filesystem::path& path, int part, int parts, Labels labels,
+                          const OpenFile& open = open_plain);
 
 /// Writes one line; values in as few digits as give them back.
 void write_libsvm(std::ostream& out, int label, std::span<const Feature> features);

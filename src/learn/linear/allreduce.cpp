@@ -2,8 +2,10 @@
 
 #include "launch/launch.hpp"
 #include "learn/layers/finite.hpp"
+#include "learn/linear/checkpoint.hpp"
 #include "learn/linear/training.hpp"
 #include "patterns/bruck_allgather.hpp"
+#include "planning/call_state.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -30,9 +32,13 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
   launch::on_all_ranks(transport, [&] { weights.resize(data.features); });
   std::vector<float> own_weights;
   std::vector<float> gradient;
-  std::size_t all_steps = 0;
-  for (std::size_t epoch = 1; epoch <= settings.epochs; ++epoch) {
-    EpochPart part{.total_seconds = epoch == 1 ? reading_seconds : 0, .data_seconds = epoch == 1 ? reading_seconds : 0};
+  const std::size_t done = read_checkpoint(transport, settings, data, weights);
+  std::size_t all_steps = done * data.batches.size();
+  for (std::size_t epoch = done + 1; epoch <= settings.epochs; ++epoch) {
+    // What `auto` learns from a sum is in no checkpoint: an epoch begins without, interrupted or not.
+    transport.calls().sparse_f32 = SparseExecutor<float>();
+    const double reads = epoch == done + 1 ? reading_seconds : 0;
+    EpochPart part{.total_seconds = reads, .data_seconds = reads};
     Stopwatch total;
     Stopwatch watch;
     const std::vector<std::size_t> order = step_order(data, settings, epoch);
@@ -63,6 +69,7 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
     launch::on_all_ranks(transport, [&] {
       if (transport.rank() == 0) log.row(data, epoch, parts, settings.l2 == 0 ? 0 : sum_of_squares(weights));
     });
+    write_checkpoint(transport, settings, data, epoch, weights);
   }
 }
 

@@ -1,10 +1,14 @@
 #include "learn/linear/data.hpp"
 
 #include <algorithm>
+#include <iomanip>
 #include <numeric>
 #include <random>
+#include <sstream>
 
 #include "launch/launch.hpp"
+#include "launch/memory.hpp"
+#include "launch/mpi_world.hpp"
 #include "learn/data/input_file.hpp"
 #include "model/mix.hpp"
 #include "patterns/bruck_allgather.hpp"
@@ -16,6 +20,7 @@ namespace {
 struct Summary {
   std::uint64_t samples = 0;
   std::uint64_t features = 0;
+  std::uint64_t widest_line = 0;  ///< the first, from 1, that has the last of the features
   bool has_zero = false;
   bool has_minus_one = false;
 };
@@ -24,13 +29,19 @@ Summary summary_of(Transport& transport, const SparseSamples& own) {
   const auto has = [&](float label) {
     return std::find(own.labels.begin(), own.labels.end(), label) != own.labels.end();
   };
-  Summary mine{own.count(), 0, has(0), has(-1)};
-  for (const std::uint32_t index : own.indices) mine.features = std::max(mine.features, std::uint64_t{index} + 1);
+  Summary mine{own.count(), 0, 0, has(0), has(-1)};
+  for (std::size_t i = 0; i < own.count(); ++i) {
+    const std::size_t end = own.row_offsets[i + 1];
+    if (end == own.row_offsets[i] || own.indices[end - 1] < mine.features) continue;
+    mine.features = std::uint64_t{own.indices[end - 1]} + 1;
+    mine.widest_line = i + 1;  // every line is a sample
+  }
   std::vector<Summary> all(static_cast<std::size_t>(transport.size()));
   all[static_cast<std::size_t>(transport.rank())] = mine;
   patterns::bruck_allgather<Summary>(transport, all, Tag::agreement);
   return std::accumulate(all.begin(), all.end(), Summary{}, [](const Summary& a, const Summary& b) {
-    return Summary{a.samples + b.samples, std::max(a.features, b.features), a.has_zero || b.has_zero,
+    return Summary{a.samples + b.samples, std::max(a.features, b.features),
+                   b.features > a.features ? a.samples + b.widest_line : a.widest_line, a.has_zero || b.has_zero,
                    a.has_minus_one || b.has_minus_one};
   });
 }
@@ -38,9 +49,10 @@ Summary summary_of(Transport& transport, const SparseSamples& own) {
 /// This rank's part of a file, and what all have.
 SparseSamples read_together(Transport& transport, const std::string& path, Labels labels, int part, int parts,
                             Summary& summary) {
+  const OpenFile open = launch::under_mpi_launcher() ? launch::open_by_mpi : open_plain;
   SparseSamples own;
   launch::on_all_ranks(transport, [&] {
-    if (part < parts) own = read_libsvm(path, part, parts, labels);
+    if (part < parts) own = read_libsvm(path, part, parts, labels, open);
   });
   summary = summary_of(transport, own);
   launch::on_all_ranks(transport, [&] {
@@ -49,6 +61,25 @@ SparseSamples read_together(Transport& transport, const std::string& path, Label
   });
   if (labels == Labels::two_classes) std::replace(own.labels.begin(), own.labels.end(), 0.0F, -1.0F);
   return own;
+}
+
+/// Throws on all ranks if a host has too little memory for what its ranks have an element of for each feature.
+void check_memory(Transport& transport, const LinearSettings& settings, const Summary& train) {
+  const std::vector<int> ranks = launch::ranks_on_this_host(transport);
+  const std::size_t holders = !settings.has_server() ? ranks.size() : ranks.front() == 0 ? 1 : 0;
+  const std::size_t vectors = settings.sync.starts_with("dense") ? 3 : 1;  // weights, and then a gradient and its sum
+  launch::on_all_ranks(transport, [&] {
+    const std::size_t needed = train.features * sizeof(float) * vectors * holders;
+    const std::size_t available = settings.host_memory_bytes.value_or(launch::available_memory_bytes());
+    if (available == 0 || needed <= available || transport.rank() != ranks.front()) return;
+    std::ostringstream text;
+    text << std::fixed << std::setprecision(1) << "index " << train.features
+         << " makes as many weights: " << static_cast<double>(needed) / 1e9 << " GB where " << holders
+         << " of a host's ranks keep them (--sync " << settings.sync << "), and the host has "
+         << static_cast<double>(available) / 1e9
+         << " GB available. Number the features from 1 without gaps, hash them to fewer, or use fewer ranks a host";
+    fail_at(settings.train, train.widest_line, text.str());
+  });
 }
 
 }  // namespace
@@ -69,6 +100,7 @@ LinearData read_linear_data(Transport& transport, const LinearSettings& settings
                                " ranks that compute");
     if (summary.features == 0) fail(settings.train, "has no features, expected index:value behind some label");
   });
+  check_memory(transport, settings, summary);
   data.samples = summary.samples;
   data.features = summary.features;
   const SparseSamples own = deal(transport, read, data.workers, settings.seed);

@@ -22,7 +22,7 @@ struct LinearData {
 
 /// Reads both files, each rank a part of each; where there is a server (rank 0), it keeps no training data but the
 /// whole of the test. All ranks call it. Throws on all ranks if a file is bad, has fewer samples than ranks that
-/// compute, or mixes labels -1 and 0.
+/// compute, mixes labels -1 and 0, or has an index for whose weights a host's memory is too small.
 LinearData read_linear_data(Transport& transport, const LinearSettings& settings);
 
 /// The order of the steps in an epoch, the same on every rank.

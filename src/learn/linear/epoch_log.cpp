@@ -20,11 +20,13 @@ EpochLog::EpochLog(const LinearSettings& settings, const Transport& transport, s
   if (!out_) fail(settings.out, "can't be opened for writing");
 }
 
-void EpochLog::print_head(const LinearData& data) {
+void EpochLog::print_head(const LinearData& data, std::size_t epoch) {
   table_ << "# " << settings_.loss->name << " on " << data.samples << " samples of " << data.features
          << " features, --sync " << settings_.sync << ", ranks " << ranks_ << " (" << transport_ << "), batch "
-         << settings_.batch << " a rank, " << data.batches.size() << " steps an epoch\n"
-         << "#epoch      loss  test_loss  test_accuracy    total  arithmetic  communication     data (seconds)\n";
+         << settings_.batch << " a rank, " << data.batches.size() << " steps an epoch\n";
+  if (!settings_.resume.empty())
+    table_ << "# goes on from " << settings_.resume << ", after epoch " << epoch - 1 << '\n';
+  table_ << "#epoch      loss  test_loss  test_accuracy    total  arithmetic  communication     data (seconds)\n";
   has_head_ = true;
 }
 
@@ -69,7 +71,7 @@ void EpochLog::row(const LinearData& data, std::size_t epoch, std::span<const Ep
   row["data_seconds"] = all.data_seconds;
 
   progress_.clear();
-  if (!has_head_) print_head(data);
+  if (!has_head_) print_head(data, epoch);
   table_ << std::setw(6) << epoch;
   const auto column = [&](const char* name, int width, int decimals) {
     std::ostringstream number;

@@ -39,7 +39,7 @@ class EpochLog {
   void show(const LinearData& data, std::size_t epoch, std::size_t steps, const EpochPart& part);
 
  private:
-  void print_head(const LinearData& data);
+  void print_head(const LinearData& data, std::size_t epoch);
 
   const LinearSettings& settings_;
   std::ostream& table_;

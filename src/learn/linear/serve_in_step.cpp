@@ -2,6 +2,7 @@
 //
 //   1. All workers say what they need, and get it.
 //   2. The server adds their gradients to the weights, in the order of ranks.
+#include "learn/linear/checkpoint.hpp"
 #include "learn/linear/server.hpp"
 
 namespace dsop::learn {
@@ -49,11 +50,12 @@ class StepServer {
 
 }  // namespace
 
-void serve_in_step(Transport& transport, ServerModel& model, const LinearData& data, std::size_t epochs) {
+void serve_in_step(Transport& transport, ServerModel& model, const LinearSettings& settings, const LinearData& data,
+                   std::size_t done) {
   StepServer server(transport, data);
   const auto call_of = [](Worker& worker) { return std::span(&worker.call, 1); };
   const auto elements_of = [](Worker& worker) { return std::span(worker.elements); };
-  for (std::size_t epoch = 1; epoch <= epochs; ++epoch) {
+  for (std::size_t epoch = done + 1; epoch <= settings.epochs; ++epoch) {
     for (std::size_t step = 1; step <= data.batches.size(); ++step) {
       server.receive(call_of);
       for (Worker& worker : server.workers()) worker.columns.resize(worker.call.columns);
@@ -73,6 +75,7 @@ void serve_in_step(Transport& transport, ServerModel& model, const LinearData& d
     std::vector<EpochPart> parts;
     for (const Worker& worker : server.workers()) parts.push_back(worker.part);
     model.end_epoch(epoch, parts);
+    write_checkpoint(transport, settings, data, epoch, model.weights());
   }
 }
 

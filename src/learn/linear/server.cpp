@@ -4,20 +4,23 @@
 
 #include "launch/launch.hpp"
 #include "learn/layers/finite.hpp"
+#include "learn/linear/checkpoint.hpp"
 
 namespace dsop::learn {
 namespace {
 
 constexpr int server = 0;
 
-void work(Transport& transport, const LinearSettings& settings, const LinearData& data, double reading_seconds) {
+void work(Transport& transport, const LinearSettings& settings, const LinearData& data, double reading_seconds,
+          std::size_t done) {
   const LinearLoss& loss = *settings.loss;
   std::vector<float> own_weights;
   std::vector<float> gradient;
   const auto call_server = [&](ServerCall call) { transport.send(std::span(&call, 1), server); };
-  std::size_t all_steps = 0;
-  for (std::size_t epoch = 1; epoch <= settings.epochs; ++epoch) {
-    EpochPart part{.total_seconds = epoch == 1 ? reading_seconds : 0, .data_seconds = epoch == 1 ? reading_seconds : 0};
+  std::size_t all_steps = done * data.batches.size();
+  for (std::size_t epoch = done + 1; epoch <= settings.epochs; ++epoch) {
+    const double reads = epoch == done + 1 ? reading_seconds : 0;
+    EpochPart part{.total_seconds = reads, .data_seconds = reads};
     Stopwatch total;
     Stopwatch watch;
     const std::vector<std::size_t> order = step_order(data, settings, epoch);
@@ -38,6 +41,7 @@ void work(Transport& transport, const LinearSettings& settings, const LinearData
     total.stop(part.total_seconds);
     call_server({.epoch = epoch});
     transport.send(std::span(&part, 1), server);
+    write_checkpoint(transport, settings, data, epoch, {});
   }
 }
 
@@ -66,10 +70,14 @@ void train_by_server(Transport& transport, const LinearSettings& settings, const
   launch::on_all_ranks(transport, [&] {
     if (transport.rank() == server) model = std::make_unique<ServerModel>(settings, data, log);
   });
+  const std::size_t done =
+      read_checkpoint(transport, settings, data, model ? std::span(model->weights()) : std::span<float>());
   if (transport.rank() != server)
-    work(transport, settings, data, reading_seconds);
+    work(transport, settings, data, reading_seconds, done);
+  else if (waits_for_all)
+    serve_in_step(transport, *model, settings, data, done);
   else
-    (waits_for_all ? serve_in_step : serve_as_they_come)(transport, *model, data, settings.epochs);
+    serve_as_they_come(transport, *model, data, settings.epochs);
 }
 
 }  // namespace dsop::learn

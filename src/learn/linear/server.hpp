@@ -40,8 +40,9 @@ class ServerModel {
   std::vector<float> weights_;
 };
 
-/// Return when all workers have ended their last epoch.
-void serve_in_step(Transport& transport, ServerModel& model, const LinearData& data, std::size_t epochs);
+/// Return when all workers have ended their last epoch. `done`: epochs before the first one.
+void serve_in_step(Transport& transport, ServerModel& model, const LinearSettings& settings, const LinearData& data,
+                   std::size_t done);
 void serve_as_they_come(Transport& transport, ServerModel& model, const LinearData& data, std::size_t epochs);
 
 }  // namespace dsop::learn

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "learn/linear/loss.hpp"
@@ -12,9 +13,11 @@ namespace dsop::learn {
 enum class RateSchedule : unsigned char { constant, inverse };
 
 struct LinearSettings {
-  std::string train = {};  ///< libsvm files
-  std::string test = {};   ///< may be empty
-  std::string out = {};    ///< may be empty
+  std::string train = {};   ///< libsvm files
+  std::string test = {};    ///< may be empty
+  std::string out = {};     ///< may be empty
+  std::string save = {};    ///< checkpoint written after each epoch: no file, or that of `resume`; may be empty
+  std::string resume = {};  ///< checkpoint to go on from; may be empty
   const LinearLoss* loss = nullptr;
   std::string sync = "auto";
   std::size_t batch = 10;  ///< samples a rank and step
@@ -25,6 +28,8 @@ struct LinearSettings {
   double l2 = 0;
   std::uint64_t seed = 1;
   int threads = 1;  ///< of a rank, that share its model
+
+  std::optional<std::size_t> host_memory_bytes = std::nullopt;  ///< tests lower it; else what is available
 
   bool has_server() const { return sync == "ps" || sync == "async-ps"; }
 

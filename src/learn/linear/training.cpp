@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "launch/launch.hpp"
+#include "learn/training/checkpoint_file.hpp"
 #include "sparse/stream.hpp"
 
 namespace dsop::learn {
@@ -17,6 +18,11 @@ void train_linear(Transport& transport, const LinearSettings& settings, std::ost
   launch::on_all_ranks(transport, [&] {
     if (settings.has_server() && transport.size() < 2)
       throw Error("--sync " + settings.sync + " has 1 rank, expected 2 or more: a server and those that compute");
+    if (settings.sync == "async-ps" && !(settings.save.empty() && settings.resume.empty()))
+      throw Error(
+          "--save and --resume need workers that end an epoch together, expected another --sync than async-ps: its "
+          "weights hold a part of the next epoch by then");
+    if (transport.rank() == 0) check_save(settings.save, settings.resume);
     log = std::make_unique<EpochLog>(settings, transport, table);
   });
   const LinearData data = read_linear_data(transport, settings);
@@ -36,7 +42,7 @@ void update(std::span<float> weights, const SparseVectorView<float>& gradient, d
 std::string loss_not_finite(std::size_t epoch, std::size_t step, const LinearSettings& settings) {
   std::ostringstream text;
   text << "the loss is not finite any more at epoch " << epoch << ", step " << step << "; --learning-rate is "
-       << settings.learning_rate << ", expected a smaller one";
+       << settings.learning_rate << ", expected a smaller one. " << what_is_left(settings.save);
   return text.str();
 }
 

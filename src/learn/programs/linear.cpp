@@ -44,7 +44,9 @@ void add_linear(CLI::App& app, int& status) {
   std::vector<std::string> losses;
   for (const LinearLoss& loss : linear_losses()) losses.emplace_back(loss.name);
   CLI::App* const command =
-      app.add_subcommand("linear", "Least squares, logistic regression or a support vector machine, on libsvm files");
+      app.add_subcommand("linear",
+                         "Least squares, logistic regression or a support vector machine, on libsvm files, by plain "
+                         "stochastic gradient descent");
   command->option_defaults()->always_capture_default();
   command->add_option("TRAIN", settings.train, "libsvm file to train on; a constant feature in it serves as bias")
       ->required();
@@ -77,6 +79,12 @@ void add_linear(CLI::App& app, int& status) {
           "to run")
       ->check(CLI::Range(1, 1024));
   command->add_option("--out", settings.out, "Append one JSON object an epoch to this file");
+  command->add_option("--save", settings.save,
+                      "Write a checkpoint to this file after each epoch; a file that is there must be that of "
+                      "--resume. Not with --sync async-ps");
+  command->add_option("--resume", settings.resume,
+                      "Go on from this checkpoint, bit by bit as if the run had not been interrupted; with --threads "
+                      "above 1 as near as two runs are");
   command->callback([line, &status] { status = run(*line); });
 }
 

@@ -86,7 +86,9 @@ void TrainOptions::add_to(CLI::App* command) {
 
   command->add_option("--out", training.out, "Append JSON lines to this file: the run, each step, each epoch");
   CLI::Option* const save =
-      command->add_option("--save", training.save, "Write a checkpoint to this file after each epoch and at the end");
+      command->add_option("--save", training.save,
+                          "Write a checkpoint to this file after each epoch and at the end; a file that is there "
+                          "must be that of --resume");
   command->add_option("--save-every", training.save_every, "And after so many steps")->check(positive)->needs(save);
   command->add_option("--resume", training.resume, "Go on from this checkpoint");
 }

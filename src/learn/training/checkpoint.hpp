@@ -1,9 +1,6 @@
-// A run's state in a file, from which another run goes on as if it had not been interrupted.
-//
-//   "dsop-train checkpoint\n", version, bytes that follow, their checksum, and in these: what the run is, how far it
-//   is, the values of all parameters, the optimiser's memory, and what the strategy of each rank keeps.
-//
-// Numbers are as in memory (little-endian on all machines that dsop knows).
+// The state of a run of the training loop in a checkpoint's file, from which another run goes on as if it had not been
+// interrupted: how far it is, the values of all parameters, the optimiser's memory, and what the strategy of each rank
+// keeps.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +26,12 @@ struct Saved {
   Strategy<float>& strategy;
 };
 
-/// Rank 0 writes the file, under another name that becomes `path` when all is on the disk, so that `path` always is a
-/// whole checkpoint. All ranks must call it, between steps; an error is thrown on every rank and leaves `path` as it
-/// was.
+/// Rank 0 writes the file as write_checkpoint_file() does. All ranks must call it, between steps; an error is thrown on
+/// every rank and leaves `path` as it was.
 void write_checkpoint(Transport& transport, const std::string& path, const Progress& progress, const Saved& run);
 
-/// Reads the file on every rank and sets parameters, optimiser and strategy. Throws ArgumentError on every rank, naming
-/// the file, if it can't be read, is none, is cut off or damaged, or has another version or identity.
+/// Reads the file on every rank and sets parameters, optimiser and strategy. Throws ArgumentError on every rank where
+/// CheckpointReader does.
 Progress read_checkpoint(Transport& transport, const std::string& path, const Saved& run);
 
 }  // namespace dsop::learn

@@ -13,6 +13,7 @@
 #include "learn/layers/finite.hpp"
 #include "learn/strategies/timed.hpp"
 #include "learn/training/checkpoint.hpp"
+#include "learn/training/checkpoint_file.hpp"
 #include "learn/training/metrics.hpp"
 #include "learn/training/reports.hpp"
 #include "model/mix.hpp"
@@ -47,7 +48,10 @@ class Training {
     if (!(options.save.empty() && options.resume.empty()) && !strategy.keeps_ranks_equal())
       throw ArgumentError(
           "--save and --resume need weights that are equal on all ranks; --sync none lets them drift apart");
-    launch::on_all_ranks(transport, [&] { metrics_ = std::make_unique<Metrics>(transport.rank() == 0, options.out); });
+    launch::on_all_ranks(transport, [&] {
+      if (transport.rank() == 0) check_save(options.save, options.resume);
+      metrics_ = std::make_unique<Metrics>(transport.rank() == 0, options.out);
+    });
   }
 
   void run() {
@@ -125,8 +129,7 @@ class Training {
     std::ostringstream text;
     text << "step " << own.step << ": the loss is " << own.loss;
     if (!own.broken_layer.empty()) text << ", and the first layer whose result is not finite is " << own.broken_layer;
-    text << "; a smaller --learning-rate, or --clip, may help. "
-         << (options_.save.empty() ? "Nothing was saved" : "The last checkpoint stays as it was");
+    text << "; a smaller --learning-rate, or --clip, may help. " << what_is_left(options_.save);
     launch::on_all_ranks(transport_, [&] {
       if (transport_.rank() == first) throw Error(text.str());
     });
@@ -166,7 +169,7 @@ class Training {
       for (const Parameter<float>* const p : optimizer_->parameters())
         if (!all_finite<float>(p->value.view()))
           throw Error("step " + std::to_string(progress_.step) + ": weights of " + p->name +
-                      " are not finite any more. The last checkpoint stays as it was");
+                      " are not finite any more. " + what_is_left(options_.save));
     });
     write_checkpoint(transport_, options_.save, progress_, saved_);
   }

@@ -20,7 +20,7 @@ struct TrainingOptions {
   double decay = 1;  ///< what the learning rate is multiplied by after each epoch
   OptimizerOptions optimizer = {};
   std::string out = {};        ///< JSON lines are appended to it
-  std::string save = {};       ///< checkpoint written after each epoch, and at the end
+  std::string save = {};       ///< checkpoint written after each epoch, and at the end; no file, or that of `resume`
   std::size_t save_every = 0;  ///< and after so many steps; 0: no
   std::string resume = {};     ///< checkpoint to go on from
 };

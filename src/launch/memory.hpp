@@ -1,0 +1,18 @@
+// The memory of the hosts that ranks run on.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <dsop/transport.hpp>
+
+namespace dsop::launch {
+
+/// Bytes that this host can still give (Linux's MemAvailable): it would grant more, and end the process when they are
+/// touched. 0 where the system does not tell.
+std::size_t available_memory_bytes();
+
+/// The ranks on this rank's host, rising. All ranks call it; one message of 8 bytes to each.
+std::vector<int> ranks_on_this_host(Transport& transport);
+
+}  // namespace dsop::launch

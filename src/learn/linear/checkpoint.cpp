@@ -1,0 +1,52 @@
+#include "learn/linear/checkpoint.hpp"
+
+#include <sstream>
+
+#include "launch/launch.hpp"
+#include "learn/layers/finite.hpp"
+#include "learn/training/checkpoint_file.hpp"
+
+namespace dsop::learn {
+namespace {
+
+/// What the run that goes on must have in common with the run that is saved.
+std::string identity_of(const LinearSettings& settings, const LinearData& data) {
+  std::ostringstream text;
+  text << "linear " << settings.loss->name << ", " << data.samples << " samples of " << data.features << " features\n"
+       << "seed " << settings.seed << '\n'
+       << "batch " << settings.batch << " on each of " << data.workers.count << " ranks that compute\n";
+  return text.str();
+}
+
+}  // namespace
+
+void write_checkpoint(Transport& transport, const LinearSettings& settings, const LinearData& data, std::size_t epoch,
+                      std::span<const float> weights) {
+  if (settings.save.empty()) return;
+  launch::on_all_ranks(transport, [&] {
+    if (transport.rank() != 0) return;
+    if (!all_finite<float>(weights))
+      throw Error("epoch " + std::to_string(epoch) + ": weights are not finite any more. " +
+                  what_is_left(settings.save));
+    std::string body;
+    body.reserve(weights.size_bytes() + 1024);
+    append_array<char>(body, identity_of(settings, data));
+    append(body, std::uint64_t{epoch});
+    append_array<float>(body, weights);
+    write_checkpoint_file(settings.save, body);
+  });
+}
+
+std::size_t read_checkpoint(Transport& transport, const LinearSettings& settings, const LinearData& data,
+                            std::span<float> weights) {
+  std::uint64_t epochs = 0;
+  if (settings.resume.empty()) return epochs;
+  launch::on_all_ranks(transport, [&] {
+    CheckpointReader file(settings.resume, identity_of(settings, data));
+    epochs = file.number<std::uint64_t>();
+    if (!weights.empty()) file.elements(weights);
+  });
+  return epochs;
+}
+
+}  // namespace dsop::learn

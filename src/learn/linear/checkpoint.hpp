@@ -1,0 +1,25 @@
+// The state of a linear model's training in a checkpoint's file, between two epochs: how many are done, and the
+// weights. All else that the next epoch needs is a function of their number and of the settings.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <dsop/transport.hpp>
+
+#include "learn/linear/data.hpp"
+#include "learn/linear/settings.hpp"
+
+namespace dsop::learn {
+
+/// Rank 0 writes `weights` to settings.save, if that is not empty. All ranks call it when they have ended `epoch`.
+/// Throws on all ranks, and leaves the file as it was, if it can't be written or a weight is not finite.
+void write_checkpoint(Transport& transport, const LinearSettings& settings, const LinearData& data, std::size_t epoch,
+                      std::span<const float> weights);
+
+/// Sets `weights`, unless there are none, from settings.resume, if that is not empty, and returns how many epochs are
+/// done. All ranks call it. Throws on all ranks where CheckpointReader does.
+std::size_t read_checkpoint(Transport& transport, const LinearSettings& settings, const LinearData& data,
+                            std::span<float> weights);
+
+}  // namespace dsop::learn

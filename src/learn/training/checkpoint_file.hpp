@@ -1,0 +1,53 @@
+// The file that a checkpoint is, whatever the model:
+//
+//   "dsop-train checkpoint\n", version, bytes that follow, their checksum, and in these: what the run is, lines of text
+//   (append_array), and what the model keeps
+//
+// Numbers are as in memory (little-endian on all machines that dsop knows).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "learn/training/bytes.hpp"
+
+namespace dsop::learn {
+
+/// Throws Error naming `save` if a file is there, unless it is the one that the run goes on from: other runs' are not
+/// written over. Both may be empty.
+void check_save(const std::string& save, const std::string& resume);
+
+/// Writes the file under another name that becomes `path` when all is on the disk, so that `path` always is a whole
+/// checkpoint. `body` is what follows the checksum. Throws Error and leaves `path` as it was.
+void write_checkpoint_file(const std::string& path, const std::string& body);
+
+/// What stands in a file, from its identity on, one thing after the other.
+class CheckpointReader {
+ public:
+  /// Reads the file whole. Throws Error naming it if it can't be read, is none, is cut off or damaged, or has another
+  /// version or identity; of that the first line that differs.
+  CheckpointReader(const std::string& path, const std::string& identity);
+  CheckpointReader(const CheckpointReader&) = delete;
+  CheckpointReader& operator=(const CheckpointReader&) = delete;
+
+  template <class T>
+  T number() {
+    return take<T>(rest_);
+  }
+  std::string_view bytes() { return take_array(rest_, 1); }
+  /// Throws Error unless the array has as many.
+  void elements(std::span<float> elements);
+
+ private:
+  std::string path_;
+  std::string body_;
+  std::string_view rest_;  // of body_
+};
+
+/// What becomes of checkpoints when a run fails, for its message.
+inline std::string what_is_left(const std::string& save) {
+  return save.empty() ? "Nothing was saved" : "The last checkpoint stays as it was";
+}
+
+}  // namespace dsop::learn
