@@ -65,8 +65,9 @@ struct ParameterStep {
 ///
 /// Errors: what is wrong on some rank, or differs between ranks, in a step comes out of finish(), on every rank with
 /// the same text, as an ArgumentError; the step's gradients then hold anything, residuals perhaps a part of the step,
-/// and the next step may begin. All other calls but save(), describe(), residual() and last_step() communicate, so all
-/// ranks must make them in the same order, between steps; they throw on every rank too. Move-only (a moved-from one can
+/// and the next step may begin. A give() that stands outside a step is an error of the next step, or of the next call
+/// that communicates. All other calls but save(), describe(), residual() and last_step() do, so all ranks must make
+/// them in the same order, between steps; they throw on every rank too. Move-only (a moved-from one can
 /// only be assigned to or destroyed); the communicator must outlive it. Its end waits for what it has started.
 template <class T>
 class Synchronizer {
