@@ -66,7 +66,56 @@ void check_resumed(Transport& transport, Failures& failures) {
     }
 }
 
+// One rank's mistake, before the layer of that number is given, counted in the order of giving; or its scale, if there
+// are no so many layers.
+template <class T>
+std::string run_failing_step(Model<T>& model, std::size_t step, const Transport& transport, std::size_t mistake) {
+  Synchronizer<T>& synchronizer = model.synchronizer();
+  const std::vector<LayerCase>& layers = model.layers();
+  const bool is_wrong = transport.rank() == static_cast<int>(mistake) % transport.size();
+  std::vector<std::unique_ptr<GivenLayer<T>>> given;
+  synchronizer.begin({.scale = is_wrong && mistake > layers.size() ? 2.0 : 1.0});
+  for (std::size_t l = 0; l <= layers.size(); ++l) {
+    if (is_wrong && mistake == l) synchronizer.give("no layer", MatrixView<T>());
+    if (l == layers.size()) break;
+    given.push_back(std::make_unique<GivenLayer<T>>(layers[layers.size() - 1 - l], transport.rank(), step));
+    given.back()->give(synchronizer);
+  }
+  return argument_error_of([&] { synchronizer.finish(); });
+}
+
+// Layers that select, and some that are to sum what they have left behind.
+template <class T>
+void run_two_steps(Model<T>& model) {
+  run_steps(model, 1, 2);
+  for (const char* const name : {"first.weight", "last.bias"}) model.synchronizer().set_policy(name, "dense");
+  model.synchronizer().set_policy("embedding", "sparse");
+}
+
+template <class T>
+void check_dropped_steps(Transport& transport, Failures& failures) {
+  for (const std::string& policy : selecting_policies()) {
+    Model<T> model(transport, policy);
+    run_two_steps(model);
+    const std::string before = saved(model.synchronizer());
+    const std::size_t no_mistake = model.layers().size() + (transport.size() == 1 ? 1 : 2);
+    for (std::size_t mistake = 0; mistake < no_mistake; ++mistake) {
+      const std::string what = policy + ", mistake " + std::to_string(mistake);
+      failures.check(!run_failing_step(model, 3 + mistake, transport, mistake).empty(), what + ": no error");
+      failures.check(saved(model.synchronizer()) == before, what + ": the state differs");
+    }
+    Model<T> without_mistakes(transport, policy);
+    run_two_steps(without_mistakes);
+    failures.check(run_steps(model, 3, 3) == run_steps(without_mistakes, 3, 3), policy + ": the next steps differ");
+  }
+}
+
 }  // namespace
+
+TEST_CASE("a step that ends in an error is dropped whole, and leaves what there was bit by bit") {
+  const int P = GENERATE(1, 2, 3);
+  CHECK(failures_on_threads(P, check_dropped_steps<float>) == "");
+}
 
 TEST_CASE("a run that goes on from a saved state is bit by bit the run not interrupted") {
   const int P = GENERATE(1, 2, 3, 5);

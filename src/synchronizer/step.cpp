@@ -116,7 +116,16 @@ void Synchronizer<T>::State::finish() {
   for (const std::size_t b : packing_.close_all()) start_bucket(b);
   has_begun_ = false;
   calls_.start([this] { end_step(); });
-  calls_.finish();
+  const auto end_parameters = [&](bool well) {
+    for (const auto& parameter : parameters) parameter->end_step(well);
+  };
+  try {
+    calls_.finish();
+  } catch (...) {
+    end_parameters(false);
+    throw;
+  }
+  end_parameters(true);
   ++steps;
 }
 
