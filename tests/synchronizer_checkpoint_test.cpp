@@ -66,6 +66,52 @@ void check_resumed(Transport& transport, Failures& failures) {
     }
 }
 
+// A table of 200 x 100 of which a rank has from one to four in a hundred elements, others in each step; where they
+// stand is nearly the same on all ranks, which an allreduce could learn from step to step.
+template <class T>
+std::string run_sparse_steps(Synchronizer<T>& synchronizer, const Transport& transport, std::size_t first,
+                             std::size_t count) {
+  std::string bytes;
+  std::vector<T> G(200 * 100);
+  for (std::size_t step = first; step < first + count; ++step) {
+    std::vector<std::uint32_t> indices;
+    std::vector<T> values;
+    for (std::uint32_t i = 0; i < G.size(); ++i) {
+      const std::uint64_t common = bench::mix(1000003 * step + i) % 1000;
+      const std::uint64_t own = bench::mix(common + 7919 * i + static_cast<std::uint64_t>(transport.rank()));
+      if (common >= 10 + step * 7 % 31 || own % 20 == 0) continue;
+      indices.push_back(i);
+      values.push_back(static_cast<T>(own % 1000) / 7);
+    }
+    synchronizer.begin({.scale = 1.0 / 3});
+    synchronizer.give("table", SparseVectorView<T>{G.size(), indices, values}, {G.data(), 200, 100});
+    synchronizer.finish();
+    bytes.append(reinterpret_cast<const char*>(G.data()), G.size() * sizeof(T));
+  }
+  return bytes;
+}
+
+template <class T>
+void check_resumed_sparse(Transport& transport, Failures& failures) {
+  Machine slow;  // so that what an allreduce could learn would change its choice
+  slow.gap_per_byte_seconds = 1e-6;
+  for (const char* const policy : {"sparse", "dsop"}) {
+    const auto make = [&] {
+      Synchronizer<T> synchronizer(transport, {.machine = slow});
+      synchronizer.add("table", {.rows = 200, .columns = 100, .max_pairs = 0}, policy);
+      return synchronizer;
+    };
+    Synchronizer<T> synchronizer = make();
+    run_sparse_steps(synchronizer, transport, 1, 4);
+    const std::string state = saved(synchronizer);
+    const std::string uninterrupted = run_sparse_steps(synchronizer, transport, 5, 8);
+    Synchronizer<T> resumed = make();
+    failures.check(error_of_loading(resumed, state).empty(), std::string(policy) + ": a good state is refused");
+    failures.check(run_sparse_steps(resumed, transport, 5, 8) == uninterrupted,
+                   std::string(policy) + " with sparse vectors: bits differ");
+  }
+}
+
 // One rank's mistake, before the layer of that number is given, counted in the order of giving; or its scale, if there
 // are no so many layers.
 template <class T>
@@ -121,6 +167,8 @@ TEST_CASE("a run that goes on from a saved state is bit by bit the run not inter
   const int P = GENERATE(1, 2, 3, 5);
   CHECK(failures_on_threads(P, check_resumed<float>) == "");
   CHECK(failures_on_threads(P, check_resumed<double>) == "");
+  CHECK(failures_on_threads(P, check_resumed_sparse<float>) == "");
+  CHECK(failures_on_threads(P, check_resumed_sparse<double>) == "");
 }
 
 TEST_CASE("saved states that are cut off, damaged or others' are refused on all ranks") {
