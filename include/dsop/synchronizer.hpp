@@ -32,7 +32,7 @@ struct Step {
   double learning_rate = 1;  ///< plays a part only where SynchronizerOptions::residual_holds_step
 };
 
-/// What the last step did to a parameter.
+/// What the last step did to a parameter; all empty where that step ended in an error.
 struct ParameterStep {
   std::string algorithm = {};  ///< with its number; empty: nothing travelled, or it was not given
   std::size_t target = 0;      ///< k, under a policy that selects
@@ -111,6 +111,7 @@ class Synchronizer {
   /// What this rank has dropped of a parameter so far, by rows; empty under policies that drop nothing. Between steps,
   /// valid until the next call. Denormal numbers are kept: to flush them would lose some of the gradients' sum.
   std::span<const T> residual(const std::string& name) const;
+  /// Between steps; of this rank. Throws ArgumentError, as residual() does, if there is no such parameter.
   ParameterStep last_step(const std::string& name) const;
 
   /// Writes this rank's residuals and the algorithms' states, by parameter name, between steps: binary, with a version
