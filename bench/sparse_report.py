@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws the sweeps of scripts/sparse-report: its folder of rows in, pictures (PNG, SVG) and tables (CSV) in FOLDER/report out.
+"""Draws the sweeps of scripts/sparse-report: its folder of rows in, pictures (PNG) and tables (CSV) in FOLDER/report out.
 
 With --page, a page of Markdown gets the tables and findings in the places marked for them, and its folder PAGE without .md
 the pictures and tables. Exit status: 0, or 2 if an argument or a file can't be used.

@@ -99,7 +99,10 @@ class SparseReportTest(unittest.TestCase):
         page = shutil.copy(ROOT / "docs/sparse.md", self.folder)
         done = self.report("--page", page)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("](sparse/lower-bounds.png)", Path(page).read_text(encoding="utf-8"))
+        text = Path(page).read_text(encoding="utf-8")
+        written = sorted(file.name for file in (self.folder / "sparse").iterdir())
+        self.assertIn("lower-bounds.png", written)
+        self.assertEqual([name for name in written if f"](sparse/{name})" not in text], [])  # nothing that no page shows
 
     def test_allreduces_that_select(self) -> None:
         self.write("selected", [selecting("ok-topk"), selecting("ok-topk", distribution="clustered"), selecting("gtopk")])

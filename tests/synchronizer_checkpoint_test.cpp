@@ -66,12 +66,109 @@ void check_resumed(Transport& transport, Failures& failures) {
     }
 }
 
+// A table of 200 x 100 of which a rank has from one to four in a hundred elements, others in each step; where they
+// stand is nearly the same on all ranks, which an allreduce could learn from step to step.
+template <class T>
+std::string run_sparse_steps(Synchronizer<T>& synchronizer, const Transport& transport, std::size_t first,
+                             std::size_t count) {
+  std::string bytes;
+  std::vector<T> G(200 * 100);
+  for (std::size_t step = first; step < first + count; ++step) {
+    std::vector<std::uint32_t> indices;
+    std::vector<T> values;
+    for (std::uint32_t i = 0; i < G.size(); ++i) {
+      const std::uint64_t common = bench::mix(1000003 * step + i) % 1000;
+      const std::uint64_t own = bench::mix(common + 7919 * i + static_cast<std::uint64_t>(transport.rank()));
+      if (common >= 10 + step * 7 % 31 || own % 20 == 0) continue;
+      indices.push_back(i);
+      values.push_back(static_cast<T>(own % 1000) / 7);
+    }
+    synchronizer.begin({.scale = 1.0 / 3});
+    synchronizer.give("table", SparseVectorView<T>{G.size(), indices, values}, {G.data(), 200, 100});
+    synchronizer.finish();
+    bytes.append(reinterpret_cast<const char*>(G.data()), G.size() * sizeof(T));
+  }
+  return bytes;
+}
+
+template <class T>
+void check_resumed_sparse(Transport& transport, Failures& failures) {
+  Machine slow;  // so that what an allreduce could learn would change its choice
+  slow.gap_per_byte_seconds = 1e-6;
+  for (const char* const policy : {"sparse", "dsop"}) {
+    const auto make = [&] {
+      Synchronizer<T> synchronizer(transport, {.machine = slow});
+      synchronizer.add("table", {.rows = 200, .columns = 100, .max_pairs = 0}, policy);
+      return synchronizer;
+    };
+    Synchronizer<T> synchronizer = make();
+    run_sparse_steps(synchronizer, transport, 1, 4);
+    const std::string state = saved(synchronizer);
+    const std::string uninterrupted = run_sparse_steps(synchronizer, transport, 5, 8);
+    Synchronizer<T> resumed = make();
+    failures.check(error_of_loading(resumed, state).empty(), std::string(policy) + ": a good state is refused");
+    failures.check(run_sparse_steps(resumed, transport, 5, 8) == uninterrupted,
+                   std::string(policy) + " with sparse vectors: bits differ");
+  }
+}
+
+// One rank's mistake, before the layer of that number is given, counted in the order of giving; or its scale, if there
+// are no so many layers.
+template <class T>
+std::string run_failing_step(Model<T>& model, std::size_t step, const Transport& transport, std::size_t mistake) {
+  Synchronizer<T>& synchronizer = model.synchronizer();
+  const std::vector<LayerCase>& layers = model.layers();
+  const bool is_wrong = transport.rank() == static_cast<int>(mistake) % transport.size();
+  std::vector<std::unique_ptr<GivenLayer<T>>> given;
+  synchronizer.begin({.scale = is_wrong && mistake > layers.size() ? 2.0 : 1.0});
+  for (std::size_t l = 0; l <= layers.size(); ++l) {
+    if (is_wrong && mistake == l) synchronizer.give("no layer", MatrixView<T>());
+    if (l == layers.size()) break;
+    given.push_back(std::make_unique<GivenLayer<T>>(layers[layers.size() - 1 - l], transport.rank(), step));
+    given.back()->give(synchronizer);
+  }
+  return argument_error_of([&] { synchronizer.finish(); });
+}
+
+// Layers that select, and some that are to sum what they have left behind.
+template <class T>
+void run_two_steps(Model<T>& model) {
+  run_steps(model, 1, 2);
+  for (const char* const name : {"first.weight", "last.bias"}) model.synchronizer().set_policy(name, "dense");
+  model.synchronizer().set_policy("embedding", "sparse");
+}
+
+template <class T>
+void check_dropped_steps(Transport& transport, Failures& failures) {
+  for (const std::string& policy : selecting_policies()) {
+    Model<T> model(transport, policy);
+    run_two_steps(model);
+    const std::string before = saved(model.synchronizer());
+    const std::size_t no_mistake = model.layers().size() + (transport.size() == 1 ? 1 : 2);
+    for (std::size_t mistake = 0; mistake < no_mistake; ++mistake) {
+      const std::string what = policy + ", mistake " + std::to_string(mistake);
+      failures.check(!run_failing_step(model, 3 + mistake, transport, mistake).empty(), what + ": no error");
+      failures.check(saved(model.synchronizer()) == before, what + ": the state differs");
+    }
+    Model<T> without_mistakes(transport, policy);
+    run_two_steps(without_mistakes);
+    failures.check(run_steps(model, 3, 3) == run_steps(without_mistakes, 3, 3), policy + ": the next steps differ");
+  }
+}
+
 }  // namespace
+
+TEST_CASE("a step that ends in an error is dropped whole, and leaves what there was bit by bit") {
+  const int P = GENERATE(1, 2, 3);
+  CHECK(failures_on_threads(P, check_dropped_steps<float>) == "");
+}
 
 TEST_CASE("a run that goes on from a saved state is bit by bit the run not interrupted") {
   const int P = GENERATE(1, 2, 3, 5);
   CHECK(failures_on_threads(P, check_resumed<float>) == "");
   CHECK(failures_on_threads(P, check_resumed<double>) == "");
+  CHECK(failures_on_threads(P, check_resumed_sparse<float>) == "");
+  CHECK(failures_on_threads(P, check_resumed_sparse<double>) == "");
 }
 
 TEST_CASE("saved states that are cut off, damaged or others' are refused on all ranks") {

@@ -25,7 +25,7 @@ SMALL_PRINT_CHARACTERS_AN_INCH = 19
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that was written as NAME.png and NAME.svg."""
+    """A picture that was written as NAME.png, and perhaps as NAME.svg."""
 
     name: str
     title: str
@@ -58,8 +58,12 @@ class Sheet:
     figure: Figure
     panels: list[Axes]
 
-    def save(self, folder: Path, picture: Picture) -> Picture:
+    def save_png(self, folder: Path, picture: Picture) -> Picture:
         self.figure.savefig(folder / f"{picture.name}.png", metadata={"Software": None})
+        return picture
+
+    def save(self, folder: Path, picture: Picture) -> Picture:
+        self.save_png(folder, picture)
         self.figure.savefig(folder / f"{picture.name}.svg", metadata={"Date": None, "Creator": None})
         return picture
 

@@ -94,4 +94,4 @@ def draw_curves(panels: list[Panel], picture: Picture, x_label: str, y_axis: Axi
         axes.set_xlabel(x_label)
         if axes.get_subplotspec().is_first_col():
             axes.set_ylabel(y_axis.label)
-    return sheet.save(folder, picture)
+    return sheet.save_png(folder, picture)

@@ -43,8 +43,8 @@ def markdown(part: Part, pictures_at: str) -> str:
         blocks += [[f"![{picture.title}]({pictures_at}/{picture.name}.png)"], [picture.caption]]
     if part.table is not None and part.table.rows:
         blocks.append(_table(part.table, part.shown))
-        if part.shown is not None:
-            blocks.append([f"For every P: [{part.table.name}.csv]({pictures_at}/{part.table.name}.csv)."])
+        what = "As a file" if part.shown is None else "For every P"
+        blocks.append([f"{what}: [{part.table.name}.csv]({pictures_at}/{part.table.name}.csv)."])
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 

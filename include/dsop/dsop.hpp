@@ -94,10 +94,10 @@ struct Shape {
 };
 
 /// dsop() for one layer: the algorithm is chosen and the buffers are made once, for planned_pairs() on every rank; a
-/// call with more makes larger ones. Construction communicates: all ranks, same order. Move-only (a moved-from one can
-/// only be assigned to or destroyed); owns its buffers; the communicator must outlive it. Its end waits for what it has
-/// started. A gradient with gaps, unlike one without, or one to add to, makes an algorithm that sends parts of G take
-/// room for a second G, on its first run.
+/// call with more makes larger ones. Construction communicates (all ranks, same order), and throws as dsop(). Move-only
+/// (a moved-from one can only be assigned to or destroyed); owns its buffers; the communicator must outlive it. Its end
+/// waits for what it has started. A gradient with gaps, unlike one without, or one to add to, makes an algorithm that
+/// sends parts of G take room for a second G, on its first run.
 template <class T>
 class OuterProduct {
  public:
@@ -128,7 +128,7 @@ class OuterProduct {
   /// As run(), but leaves this rank, r, only its rows of G, plan().row_bounds[r] .. plan().row_bounds[r + 1] of the
   /// whole, in `own_rows`: for optimisers whose state is sharded. Sends factors and no gradient, in whichever way is
   /// cheapest; Options::algorithm, wire and find_zeros play no part. Row bounds depend on shape and ranks only, and
-  /// rows may be none. Turning from run() to run_sharded(), or back, takes a new plan.
+  /// rows may be none. Errors as of run(). Turning from run() to run_sharded(), or back, takes a new plan.
   void run_sharded(const Factors<T>& factors, MatrixView<T> own_rows);
 
   /// The plan of the last run (before any: of the shape). Waits for this layer's started calls.

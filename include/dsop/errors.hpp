@@ -11,7 +11,8 @@ class Error : public std::runtime_error {
 };
 
 /// A call that makes no sense: an argument is wrong on some rank, or the ranks disagree. Every rank of the
-/// communicator throws it with the same text, so nobody is left waiting and the communicator can be used again.
+/// communicator throws it with the same text, so nobody is left waiting and the communicator can be used again. What
+/// does not communicate (plans, selections, machine descriptions, a state's text) throws it by itself.
 class ArgumentError : public Error {
   using Error::Error;
 };

@@ -18,7 +18,8 @@ constexpr std::string_view name(DataType type) {
   return type == DataType::f32 ? "f32" : "f64";
 }
 
-/// How the parts of G that travel are written: as they are, or as bf16, the upper half of a float.
+/// How the parts of G, or the values of a sparse vector, that travel are written: as they are, or as bf16, the upper
+/// half of a float.
 enum class Wire : unsigned char { full, bf16 };
 
 constexpr std::string_view name(Wire wire) {
@@ -44,7 +45,7 @@ struct Problem {
   std::vector<std::size_t> pairs = {};  ///< k of each rank
   DataType type = DataType::f32;
   bool staged_result = false;       ///< some rank adds to its gradient or has gaps in it: G is made aside, then added
-  bool native_collectives = false;  ///< the transport has the MPI library's own MPI_Allreduce
+  bool native_collectives = false;  ///< the transport has the MPI library's own collectives
   Wire wire = Wire::full;           ///< of the parts of G that travel
   bool sharded = false;             ///< each rank keeps only its own rows of G
   std::vector<int> nodes = {};      ///< the lowest rank of each rank's node; empty: no two ranks share one
@@ -68,11 +69,12 @@ struct DenseProblem {
   std::size_t elements = 0;
   int ranks = 1;
   DataType type = DataType::f32;
-  bool native_collectives = false;
-  Wire wire = Wire::full;
-  int root = 0;
+  bool native_collectives = false;  ///< as in Problem
+  Wire wire = Wire::full;           ///< of what travels
+  int root = 0;                     ///< of a broadcast or a reduce
 };
 
+/// Of an element, on its way.
 template <class AnyProblem>
 std::size_t bytes_on_wire(const AnyProblem& problem) {
   return problem.wire == Wire::bf16 ? 2 : bytes_of(problem.type);

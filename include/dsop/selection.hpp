@@ -48,6 +48,7 @@ class Selector {
   /// then the state is what it was. The cost of each is stated in its file.
   Selection select(std::span<const T> values, std::size_t k, std::span<std::uint32_t> indices, std::span<T> chosen);
 
+  /// After the last call.
   const SelectionState& state() const;
 
  private:

@@ -26,7 +26,7 @@ struct SparseProblem {
   std::size_t elements = 0;                ///< N
   std::vector<std::size_t> nonzeros = {};  ///< k of each rank; Sparsity::dense: all, without indices
   DataType type = DataType::f32;
-  bool native_collectives = false;
+  bool native_collectives = false;  ///< as in Problem
   Overlap overlap = Overlap::uniform;
   Wire wire = Wire::full;  ///< of values that travel
   /// Elements with an index that two vectors may have together, as a share of N, for their sum to be sparse; and no

@@ -13,11 +13,13 @@ namespace dsop {
 
 /// A call that has waited longer than it should, as one of the waiting ranks sees it.
 struct Stall {
-  /// "outer product", "sharded outer product", "outer product's rows", "preparing an outer product", or "messages
-  /// between calls".
+  /// "outer product", "sharded outer product", "outer product's rows", "preparing an outer product"; "allreduce",
+  /// "broadcast", "reduce"; "sparse allreduce", "top-k allreduce"; "making a synchronizer", "registering a parameter",
+  /// "changing a parameter's policy", "the end of a synchronizer's step", "loading a synchronizer's state"; or
+  /// "messages between calls".
   std::string operation;
-  std::size_t rows = 0;  ///< of the gradient; 0 between calls
-  std::size_t columns = 0;
+  std::size_t rows = 0;     ///< of the gradient, elements of a vector, bucket_bytes of a synchronizer; 0: none of these
+  std::size_t columns = 0;  ///< of the gradient; 1 for a vector, k for a top-k allreduce
   DataType type = DataType::f32;
   std::uint64_t call = 0;  ///< how many calls the communicator has seen before this one
   int rank = 0;            ///< that waits
@@ -31,8 +33,8 @@ struct Stall {
 };
 
 /// What is done about calls that wait. Time counts from the start of each wait for a message, so a long call whose
-/// messages keep coming is no stall. Inside the MPI library's own collectives (`allreduce-mpi`, `allgather-mpi`) a rank
-/// waits in MPI and is not watched.
+/// messages keep coming is no stall. Inside the MPI library's own collectives (`mpi` of any family, `allreduce-mpi`,
+/// `allgather-mpi`, `dense-mpi`) a rank waits in MPI and is not watched.
 struct StallWatch {
   double limit_seconds = 60;  ///< 0: never
   /// Called once a wait, by the thread that waits (the library's own for a call that was started), so as ranks as

@@ -32,7 +32,7 @@ struct Step {
   double learning_rate = 1;  ///< plays a part only where SynchronizerOptions::residual_holds_step
 };
 
-/// What the last step did to a parameter.
+/// What the last step did to a parameter; all empty where that step ended in an error.
 struct ParameterStep {
   std::string algorithm = {};  ///< with its number; empty: nothing travelled, or it was not given
   std::size_t target = 0;      ///< k, under a policy that selects
@@ -54,7 +54,7 @@ struct ParameterStep {
 ///   sparse[:ALGORITHM]  exact. An allreduce of the family "sparse", of what is not zero
 ///   topk:DENSITY        about so large a share of the elements travels, by an algorithm of the family "topk" (for topk
 ///                       any name of it, perhaps with its number: gaussian-k:0.01); the rest stays behind in this
-///                       rank's residual and is added to its next gradient
+///                       rank's residual and is added to its next gradient. Keeps two vectors of the gradient's size
 ///   none                the gradient stays this rank's own, times the scale
 ///
 /// What finish() leaves and the residuals, added over ranks, are the gradients and the residuals before: exactly where
@@ -68,10 +68,12 @@ struct ParameterStep {
 /// (but for `none`).
 ///
 /// Errors: what is wrong on some rank, or differs between ranks, in a step comes out of finish(), on every rank with
-/// the same text, as an ArgumentError; the step's gradients then hold anything, residuals perhaps a part of the step,
-/// and the next step may begin. All other calls but save(), describe(), residual() and last_step() communicate, so all
-/// ranks must make them in the same order, between steps; they throw on every rank too. Move-only (a moved-from one can
-/// only be assigned to or destroyed); the communicator must outlive it. Its end waits for what it has started.
+/// the same text, as an ArgumentError. The step is then dropped whole: its gradients hold anything, residuals and all
+/// else that save() writes are bit by bit what they were, on all ranks, and the next step may begin. A give() that
+/// stands outside a step is an error of the next step, or of the next call that communicates. All other calls but
+/// save(), describe(), residual() and last_step() do, so all ranks must make them in the same order, between steps;
+/// they throw on every rank too. Move-only (a moved-from one can only be assigned to or destroyed); the communicator
+/// must outlive it. Its end waits for what it has started.
 template <class T>
 class Synchronizer {
  public:
@@ -113,6 +115,7 @@ class Synchronizer {
   /// What this rank has dropped of a parameter so far, by rows; empty under policies that drop nothing. Between steps,
   /// valid until the next call. Denormal numbers are kept: to flush them would lose some of the gradients' sum.
   std::span<const T> residual(const std::string& name) const;
+  /// Between steps; of this rank. Throws ArgumentError, as residual() does, if there is no such parameter.
   ParameterStep last_step(const std::string& name) const;
 
   /// Writes this rank's residuals and the algorithms' states, by parameter name, between steps: binary, with a version

@@ -52,8 +52,8 @@ struct TopKSum {
 };
 
 /// Sums about k elements of each rank's vector, over and over; one object a parameter. `topk`, `gaussian-k` and
-/// `expected-k` give the whole sum of what the ranks selected; `ok-topk` about the k largest of that sum; `gtopk` the k
-/// that are left by a tree of ranks each of which keeps the k largest of two, which may be others.
+/// `expected-k` give the whole sum of what the ranks selected; `ok-topk`, in all its forms, about the k largest of that
+/// sum; `gtopk` the k that are left by a tree of ranks each of which keeps the k largest of two, which may be others.
 template <class T>
 class TopKAllreduce {
  public:
@@ -88,7 +88,7 @@ struct TopKProblem {
   std::size_t k = 0;
   int ranks = 1;
   DataType type = DataType::f32;
-  bool native_collectives = false;
+  bool native_collectives = false;  ///< as in Problem
 };
 
 /// What a call costs with an algorithm as TopKOptions names it, beside the selection, if every rank selects k; of

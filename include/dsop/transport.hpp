@@ -39,8 +39,8 @@ class Request {
 };
 
 /// One rank's end of a communicator. Calls may come from one thread at a time, and none of them while a call that was
-/// started (OuterProduct::start) is not complete. Messages of any length, also empty;
-/// a receive must be given exactly the length that was sent. Failures throw TransportError.
+/// started (what returns a Pending, or a synchronizer's step) is not complete. Messages of any length, also empty; a
+/// receive must be given exactly the length that was sent. Failures throw TransportError.
 class Transport {
  public:
   Transport();

@@ -32,6 +32,11 @@ class TopKExecutor {
   TopKSum<T> sum(Transport& transport, std::span<T> values);
 
   const TopKState& state() const { return state_; }
+  /// As if no call had been made since the state was this.
+  void go_back_to(const TopKState& state) {
+    state_ = state;
+    selector_.reset();
+  }
 
  private:
   struct Choice {

@@ -49,7 +49,7 @@ void Bucket<T>::run(Transport& transport, const Options& options) {
   };
   for_each_part([&](Parameter<T>& part, MatrixView<T> place) {
     part.make_gradient(static_cast<T>(options.scale), place);
-    part.clear_residual();
+    part.forget_residual();
   });
   executor_.run_agreed(transport, data, 0);
   for_each_part([&](Parameter<T>& part, MatrixView<T> place) {

@@ -23,8 +23,12 @@ std::size_t stored(const FactorView<T>& factor) {
 }
 
 template <class T>
-void fill_zeros(MatrixView<T> to) {
-  for (std::size_t i = 0; i < to.rows; ++i) std::fill_n(to.row(i), to.columns, T{0});
+void fill(std::span<const T> values, MatrixView<T> to) {
+  for (std::size_t i = 0; i < to.rows; ++i)
+    if (values.empty())
+      std::fill_n(to.row(i), to.columns, T{0});
+    else
+      std::copy_n(values.data() + i * to.columns, to.columns, to.row(i));
 }
 
 template <class T>
@@ -39,15 +43,17 @@ void add_vector(const SparseVectorView<T>& own, T factor, MatrixView<T> to) {
 }
 
 template <class T>
-void add_scaled(MatrixView<const T> from, T factor, bool accumulate, MatrixView<T> to) {
-  if (factor == T{1} && !accumulate && from.data == to.data) return;
+void scale_and_add(MatrixView<const T> from, T factor, std::span<const T> added, MatrixView<T> to) {
+  if (factor == T{1} && added.empty() && from.data == to.data) return;
   for (std::size_t i = 0; i < to.rows; ++i) {
     const T* const source = from.row(i);
     T* const target = to.row(i);
-    if (accumulate)
-      for (std::size_t j = 0; j < to.columns; ++j) target[j] += factor * source[j];
-    else
+    if (added.empty()) {
       for (std::size_t j = 0; j < to.columns; ++j) target[j] = factor * source[j];
+    } else {
+      const T* const other = added.data() + i * to.columns;
+      for (std::size_t j = 0; j < to.columns; ++j) target[j] = other[j] + factor * source[j];
+    }
   }
 }
 
@@ -83,15 +89,17 @@ void OwnGradient<T>::make_product(const SparseFactors<T>& factors, T factor, boo
 }
 
 template <class T>
-void OwnGradient<T>::make(const Given<T>& given, T factor, bool accumulate, MatrixView<T> to) {
+void OwnGradient<T>::make(const Given<T>& given, T factor, std::span<const T> added, MatrixView<T> to) {
   if (to.rows == 0 || to.columns == 0) return;
-  if (const auto* const factors = std::get_if<SparseFactors<T>>(&given.own))
-    return make_product(*factors, factor, accumulate, to);
+  if (const auto* const factors = std::get_if<SparseFactors<T>>(&given.own)) {
+    if (!added.empty()) fill(added, to);
+    return make_product(*factors, factor, !added.empty(), to);
+  }
   if (const auto* const own = std::get_if<SparseVectorView<T>>(&given.own)) {
-    if (!accumulate) fill_zeros(to);
+    fill(added, to);
     return add_vector(*own, factor, to);
   }
-  add_scaled<T>(given.gradient, factor, accumulate, to);
+  scale_and_add<T>(given.gradient, factor, added, to);
 }
 
 template class OwnGradient<float>;

@@ -1,6 +1,7 @@
 // What backpropagation hands over for a parameter, and this rank's own gradient made of it.
 #pragma once
 
+#include <span>
 #include <variant>
 
 #include <dsop/sparse.hpp>
@@ -26,8 +27,9 @@ class OwnGradient {
  public:
   /// Takes all memory that make() will need for what is given. Throws std::bad_alloc.
   void reserve(const Given<T>& given);
-  /// to = factor times the gradient (+ to, if `accumulate`). `to` may be the gradient itself, unless accumulating.
-  void make(const Given<T>& given, T factor, bool accumulate, MatrixView<T> to);
+  /// to = factor times the gradient + `added`, which stands row by row; empty: nothing is. `to` may be the gradient
+  /// itself, but not `added`.
+  void make(const Given<T>& given, T factor, std::span<const T> added, MatrixView<T> to);
 
  private:
   void make_product(const SparseFactors<T>& factors, T factor, bool accumulate, MatrixView<T> to);

@@ -4,7 +4,6 @@
 #include <functional>
 #include <utility>
 
-#include "kernels/add.hpp"
 #include "planning/error_of.hpp"
 #include "synchronizer/agree.hpp"
 
@@ -23,12 +22,16 @@ Route Parameter<T>::route() const {
 }
 
 template <class T>
-void Parameter<T>::make_gradient(T factor, MatrixView<T> to) {
-  own_gradient_.make(given, factor, false, to);
-  if (residual.empty()) return;
-  for (std::size_t i = 0; i < to.rows; ++i) {
-    const std::span<T> row(to.row(i), to.columns);
-    kernels::add<T>(row, row, std::span<const T>(residual).subspan(i * to.columns, to.columns));
+void Parameter<T>::end_step(bool well) {
+  const LeftBehind left_behind = std::exchange(left_behind_, LeftBehind::the_same);
+  if (!well) {
+    if (left_behind == LeftBehind::next) selecting->go_back_to(state_before_);
+    last_step = {};
+  } else if (left_behind == LeftBehind::next) {
+    residual.swap(next_residual_);
+  } else if (left_behind == LeftBehind::nothing) {
+    residual = std::vector<T>();
+    next_residual_ = std::vector<T>();
   }
 }
 
@@ -74,8 +77,8 @@ void Parameter<T>::sum_sparse(Transport& transport, const Options& options) {
   const bool is_family = policy.kind == Kind::sparse;
   const SparseSum<T> result = sparse_.run(
       transport, values, {.algorithm = is_family ? policy.algorithm : "auto", .machine = options.machine}, 1);
-  clear_residual();
-  own_gradient_.make({result.sum, given.gradient}, T{1}, false, given.gradient);
+  forget_residual();
+  own_gradient_.make({result.sum, given.gradient}, T{1}, {}, given.gradient);
   last_step = {.algorithm = result.algorithm, .in_sum = result.sum.values.size()};
 }
 
@@ -86,14 +89,19 @@ std::unique_ptr<TopKExecutor<T>> Parameter<T>::make_selecting(const Policy& of, 
   return std::make_unique<TopKExecutor<T>>(elements(), TopKOptions{of.algorithm, machine}, std::move(state));
 }
 
-// The residual takes in the gradient, and keeps what the sum does not have.
+// The next residual is the last and the gradient, but for what the sum has.
 template <class T>
 void Parameter<T>::sum_selected(Transport& transport, const Options& options) {
   const OnBehalf on_behalf(transport, name);
-  fail_on_all<T>(transport, error_of([&] { reserve(); }));
-  own_gradient_.make(given, static_cast<T>(options.scale), true, {residual.data(), shape.rows, shape.columns});
-  const TopKSum<T> result = selecting->run(transport, residual, policy.k(elements()));
-  own_gradient_.make({result.sum, given.gradient}, T{1}, false, given.gradient);
+  fail_on_all<T>(transport, error_of([&] {
+                   reserve();
+                   next_residual_.resize(elements());
+                   state_before_ = selecting->state();
+                 }));
+  make_gradient(static_cast<T>(options.scale), {next_residual_.data(), shape.rows, shape.columns});
+  left_behind_ = LeftBehind::next;
+  const TopKSum<T> result = selecting->run(transport, next_residual_, policy.k(elements()));
+  own_gradient_.make({result.sum, given.gradient}, T{1}, {}, given.gradient);
   last_step = {.algorithm = result.algorithm,
                .target = policy.k(elements()),
                .chosen = result.chosen,
@@ -106,7 +114,7 @@ template <class T>
 void Parameter<T>::keep_own(Transport& transport, const Options& options) {
   const OnBehalf on_behalf(transport, name);
   fail_on_all<T>(transport, error_of([&] { reserve(); }));
-  own_gradient_.make(given, static_cast<T>(options.scale), false, given.gradient);
+  own_gradient_.make(given, static_cast<T>(options.scale), {}, given.gradient);
   last_step = {};
 }
 

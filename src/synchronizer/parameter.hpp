@@ -37,11 +37,14 @@ class Parameter {
   std::string dense_algorithm() const { return policy.kind == Kind::dense ? policy.algorithm : "auto"; }
 
   /// to = factor times what was given, and what was left behind so far. Needs no memory beyond reserve().
-  void make_gradient(T factor, MatrixView<T> to);
+  void make_gradient(T factor, MatrixView<T> to) { own_gradient_.make(given, factor, residual, to); }
   /// Takes what make_gradient() needs. Throws std::bad_alloc.
   void reserve() { own_gradient_.reserve(given); }
-  /// What was left behind has been summed.
-  void clear_residual() { residual = std::vector<T>(); }
+  /// What was left behind is within the gradient that is summed, so is to be forgotten when the step ends well.
+  void forget_residual() { left_behind_ = LeftBehind::nothing; }
+  /// The step has ended well on all ranks, or not: then it leaves nothing, and the residual and what belongs to it are
+  /// as before.
+  void end_step(bool well);
 
   // Of the options, scale and machine play a part.
   void sum_outer_product(Transport& transport, const Options& options);
@@ -61,14 +64,22 @@ class Parameter {
   std::string name;
   Shape shape;
   Policy policy = {};
-  Given<T> given = {};           ///< in the last step in which it was; before any, of the form that is expected
-  bool is_given = false;         ///< in this step
-  std::vector<T> residual = {};  ///< what was left behind: as many elements as the gradient has, or none
+  Given<T> given = {};    ///< in the last step in which it was; before any, of the form that is expected
+  bool is_given = false;  ///< in this step
+  /// What was left behind up to the last step that ended well: as many elements as the gradient has, or none.
+  std::vector<T> residual = {};
   std::unique_ptr<TopKExecutor<T>> selecting = {};  ///< under a policy that selects, and with a residual
   ParameterStep last_step = {};
 
  private:
+  /// What is the residual after this step, if it ends well.
+  enum class LeftBehind : unsigned char { the_same, nothing, next };
+
   SparseVectorView<T> sparse_values(T factor);
+
+  LeftBehind left_behind_ = LeftBehind::the_same;
+  std::vector<T> next_residual_;  // as large, so that a step costs no copy; what the one before last left
+  TopKState state_before_;        // of `selecting`
 
   OwnGradient<T> own_gradient_;
   Executor<T> outer_product_;

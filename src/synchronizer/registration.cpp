@@ -28,11 +28,20 @@ Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& 
   for (const Header& header : headers_) runs_at_finish |= !header.own.allows_progress_thread;
 }
 
+// give() outside a step may send nothing: ranks that have not made it would take that for another call of their own.
+template <class T>
+void Synchronizer<T>::State::tell_early_error(std::string& subject, std::string& error) {
+  if (!early_) return;
+  subject = std::move(early_->subject);
+  error = std::move(early_->error);
+  early_.reset();
+}
+
 // Of `own`, what is special to the operation is there: shape, policy and so on. An error within a step ends it: the
 // other ranks have heard it in place of the step's next call.
 template <class T>
-void Synchronizer<T>::State::agree(Operation operation, const std::string& subject, const Header& own,
-                                   const std::string& error) {
+void Synchronizer<T>::State::agree(Operation operation, std::string subject, const Header& own, std::string error) {
+  tell_early_error(subject, error);
   const OnBehalf on_behalf(transport, subject);
   const WithinCall within_call(transport, operation, own.common.rows, own.common.columns, data_type<T>);
   Options terms = terms_;
@@ -121,8 +130,10 @@ void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& pol
 
 template Synchronizer<float>::State::State(Transport&, const SynchronizerOptions&);
 template Synchronizer<double>::State::State(Transport&, const SynchronizerOptions&);
-template void Synchronizer<float>::State::agree(Operation, const std::string&, const Header&, const std::string&);
-template void Synchronizer<double>::State::agree(Operation, const std::string&, const Header&, const std::string&);
+template void Synchronizer<float>::State::agree(Operation, std::string, const Header&, std::string);
+template void Synchronizer<double>::State::agree(Operation, std::string, const Header&, std::string);
+template void Synchronizer<float>::State::tell_early_error(std::string&, std::string&);
+template void Synchronizer<double>::State::tell_early_error(std::string&, std::string&);
 template void Synchronizer<float>::State::add(const std::string&, const Shape&, const std::string&);
 template void Synchronizer<double>::State::add(const std::string&, const Shape&, const std::string&);
 template void Synchronizer<float>::State::set_policy(const std::string&, const std::string&);

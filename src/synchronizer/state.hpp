@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,17 +59,25 @@ struct Synchronizer<T>::State {
   std::uint64_t steps = 0;                                  ///< that have ended well
 
  private:
-  void agree(Operation operation, const std::string& subject, const Header& own, const std::string& error);
+  void agree(Operation operation, std::string subject, const Header& own, std::string error);
+  void tell_early_error(std::string& subject, std::string& error);
   void take_policy(Parameter& parameter, const synchronizer::Policy& policy);
   void check_given(const Parameter& parameter, const Given& given) const;
-  void fail(const std::string& subject, const std::string& error);
+  void fail(std::string subject, std::string error);
   void start(Parameter& parameter);
   void start_dense(Parameter& parameter);
   void start_bucket(std::size_t b);
   void end_step();
 
+  /// What was wrong with a call outside a step, for the ranks' next agreement.
+  struct Early {
+    std::string subject;
+    std::string error;
+  };
+
   std::map<std::string, Parameter*> by_name_;
   bool has_begun_ = false;
+  std::optional<Early> early_;
   Options terms_;  // of this step's calls: its factor and the machine
   synchronizer::Packing packing_;
   std::vector<std::unique_ptr<synchronizer::Bucket<T>>> buckets_;

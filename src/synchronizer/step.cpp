@@ -14,7 +14,7 @@ using synchronizer::Route;
 
 template <class T>
 void Synchronizer<T>::State::begin(const Step& step) {
-  const std::string error = error_of([&] {
+  std::string error = error_of([&] {
     check_between_steps("begin()");
     for (const auto& [name, value] : {std::pair("scale", step.scale), std::pair("learning_rate", step.learning_rate)})
       if (!std::isfinite(static_cast<T>(value)))
@@ -29,13 +29,14 @@ void Synchronizer<T>::State::begin(const Step& step) {
     }
     terms_.scale = step.scale * (options.residual_holds_step ? step.learning_rate : 1);
   }
-  if (!error.empty()) fail("", error);
+  if (early_ || !error.empty()) fail("", std::move(error));
 }
 
 // In place of a call, so that the other ranks hear it in their next one, which perhaps has started.
 template <class T>
-void Synchronizer<T>::State::fail(const std::string& subject, const std::string& error) {
-  const auto tell = [this, subject, error] {
+void Synchronizer<T>::State::fail(std::string subject, std::string error) {
+  tell_early_error(subject, error);
+  const auto tell = [this, subject = std::move(subject), error = std::move(error)] {
     const synchronizer::OnBehalf on_behalf(transport, subject);
     synchronizer::fail_on_all<T>(transport, error);
   };
@@ -59,11 +60,15 @@ void Synchronizer<T>::State::check_given(const Parameter& parameter, const Given
 template <class T>
 void Synchronizer<T>::State::give(const std::string& name, Given given) {
   Parameter* parameter = nullptr;
-  const std::string error = error_of([&] {
+  std::string error = error_of([&] {
     parameter = &find(name);
     check_given(*parameter, given);
   });
-  if (!error.empty()) return fail(name, error);
+  if (!error.empty() && !has_begun_) {
+    if (!early_) early_ = {name, std::move(error)};
+    return;
+  }
+  if (!error.empty()) return fail(name, std::move(error));
   if (given.gradient.rows <= 1) given.gradient.stride = given.gradient.columns;
   parameter->given = given;
   parameter->is_given = true;
@@ -112,7 +117,16 @@ void Synchronizer<T>::State::finish() {
   for (const std::size_t b : packing_.close_all()) start_bucket(b);
   has_begun_ = false;
   calls_.start([this] { end_step(); });
-  calls_.finish();
+  const auto end_parameters = [&](bool well) {
+    for (const auto& parameter : parameters) parameter->end_step(well);
+  };
+  try {
+    calls_.finish();
+  } catch (...) {
+    end_parameters(false);
+    throw;
+  }
+  end_parameters(true);
   ++steps;
 }
 
