@@ -2,9 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
-#include <thread>
+#include <numeric>
 
 #include "selection/algorithm.hpp"
 #include "selection/cut.hpp"
@@ -15,56 +14,51 @@ namespace dsop::selection {
 /// Whether all that were chosen found room; else the room holds those of the lowest indices.
 enum class Collected : unsigned char { all, as_many_as_fit };
 
-/// What a thread takes at a time: in its cache, and enough that threads seldom wait for each other.
-inline constexpr std::size_t chunk_elements = 16 * kernels::compact_block;
-
 /// `choose` writes what it chooses of a block to a Picked, and gives their number: choose(block, index of its first
-/// element, picked). Threads take one chunk after the other. What a chunk gives waits beside the result until the
-/// chunks before it have been counted, and goes straight there where they have been, as they always have with one
-/// thread. Cost: one read of all values.
+/// element, picked). The first thread writes to the result, the others beside it, from where all move their pieces up.
+/// Cost: one read of all values; what the other threads chose is copied once.
 template <class T, class Choose>
 Collected collect(SelectionCall<T>& call, const Choose& choose) {
   const std::size_t N = call.values.size();
   const std::size_t threads = threads_for(N);
-  const std::size_t chunks = (N + chunk_elements - 1) / chunk_elements;
-  const std::size_t beside = threads == 1 ? 0 : threads * chunk_elements;
-  const std::span<sparse::Index> indices = call.memory.chunk_indices.at_least(beside);
-  const std::span<T> values = call.memory.chunk_values.at_least(beside);
-  std::atomic<std::size_t> taken = 0;
-  std::atomic<std::size_t> counted = 0;  // chunks
-  std::size_t total = 0;                 // in those, also more than there is room for
+  const auto piece_room = [&](std::size_t team) { return std::min(call.room(), (N + team - 1) / team); };
+  const std::span<std::size_t> counts = call.memory.counts.at_least(threads);
+  const std::size_t beside = threads == 1 ? 0 : std::min(threads * call.room(), N + threads);
+  const std::span<sparse::Index> indices = call.memory.piece_indices.at_least(beside);
+  const std::span<T> values = call.memory.piece_values.at_least(beside);
+  std::size_t pieces = 1;
 
-  kernels::on_threads(threads, [&](std::size_t t, std::size_t) {
+  kernels::on_threads(threads, [&](std::size_t t, std::size_t team) {
+    const std::size_t room = t == 0 ? call.room() : piece_room(team);
+    sparse::Index* const own_indices = t == 0 ? call.indices.data() : indices.data() + t * room;
+    T* const own_values = t == 0 ? call.chosen.data() : values.data() + t * room;
     kernels::Picked<T> picked;
-    for (std::size_t c = taken++; c < chunks; c = taken++) {
-      const bool straight = counted.load(std::memory_order_acquire) == c;
-      const std::size_t begin = straight ? std::min(total, call.room()) : t * chunk_elements;
-      const std::size_t room = straight ? call.room() - begin : chunk_elements;
-      sparse::Index* const to_indices = (straight ? call.indices : indices).data() + begin;
-      T* const to_values = (straight ? call.chosen : values).data() + begin;
-      std::size_t count = 0;
-      const std::size_t last = std::min(N, (c + 1) * chunk_elements);
-      for_blocks(call.values, c * chunk_elements, last, [&](std::span<const T> block, std::size_t first) {
-        const std::size_t found = choose(block, static_cast<sparse::Index>(first), picked);
-        const std::size_t fits = std::min(found, room - count);
-        std::copy_n(picked.indices, fits, to_indices + count);
-        std::copy_n(picked.values, fits, to_values + count);
-        count += found;
-        return found == fits;
-      });
-      while (counted.load(std::memory_order_acquire) != c) std::this_thread::yield();
-      const std::size_t before = std::min(total, call.room());
-      total += count;
-      const bool full = total > call.room();
-      counted.store(c + 1, std::memory_order_release);
-      if (!straight) {
-        const std::size_t fits = std::min(count, call.room() - before);
-        std::copy_n(to_indices, fits, call.indices.data() + before);
-        std::copy_n(to_values, fits, call.chosen.data() + before);
-      }
-      if (full) return;
+    std::size_t count = 0;
+    for_blocks(call.values, N * t / team, N * (t + 1) / team, [&](std::span<const T> block, std::size_t first) {
+      const std::size_t found = choose(block, static_cast<sparse::Index>(first), picked);
+      const std::size_t fits = std::min(found, room - count);
+      std::copy_n(picked.indices, fits, own_indices + count);
+      std::copy_n(picked.values, fits, own_values + count);
+      count += found;
+      return found == fits;
+    });
+    counts[t] = count;
+    if (t == 0) pieces = team;
+  });
+
+  kernels::on_threads(pieces, [&](std::size_t u, std::size_t team) {
+    std::size_t there = std::min(counts[0], call.room());
+    for (std::size_t t = 1; t < pieces; ++t) {
+      const std::size_t fits = std::min(counts[t], call.room() - there);
+      const std::size_t first = fits * u / team;
+      const std::size_t share = fits * (u + 1) / team - first;
+      std::copy_n(indices.data() + t * piece_room(pieces) + first, share, call.indices.data() + there + first);
+      std::copy_n(values.data() + t * piece_room(pieces) + first, share, call.chosen.data() + there + first);
+      there += fits;
     }
   });
+  const std::size_t total =
+      std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(pieces), std::size_t{0});
   call.count = std::min(total, call.room());
   return total == call.count ? Collected::all : Collected::as_many_as_fit;
 }

@@ -33,8 +33,8 @@ template <class T>
 struct Memory {
   Kept<kernels::Key<T>> keys;         ///< of candidates for the k-th largest
   Kept<std::size_t> counts;           ///< by thread
-  Kept<sparse::Index> chunk_indices;  ///< by thread: what it has chosen of a chunk
-  Kept<T> chunk_values;
+  Kept<sparse::Index> piece_indices;  ///< what all threads but the first have chosen
+  Kept<T> piece_values;
 };
 
 }  // namespace dsop::selection
