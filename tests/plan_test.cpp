@@ -4,8 +4,10 @@
 
 #include <dsop/errors.hpp>
 #include <dsop/plan.hpp>
+#include <dsop/sparse_allreduce.hpp>
 
 #include "outer_product/algorithm.hpp"
+#include "sparse/algorithm.hpp"
 
 using namespace dsop;
 
@@ -146,4 +148,30 @@ TEST_CASE("what runs inside the MPI library is taken where it was measured to wi
   CHECK(make_plan(gradient, machine).algorithm_name() == "allreduce-mpi");
   gradient.native_collectives = false;  // as threads there is none
   CHECK(make_plan(gradient, machine).algorithm_name() != "allreduce-mpi");
+}
+
+TEST_CASE("auto sends sparse vectors in fewer bytes than a dense allreduce or makes dense sums, and packing counts") {
+  const Machine network{.gap_per_byte_seconds = 8e-9, .memory_bytes_per_second = 14e9, .indexed_addition_factor = 1};
+  Machine cores = network;
+  cores.memory_bytes_per_second = 1e9;
+  for (const Machine& machine : {network, cores})
+    for (const std::size_t P : {2UL, 4UL, 8UL})
+      for (const double density : {0.05, 0.1, 0.2, 0.4, 0.5, 0.6, 0.75, 0.9}) {
+        constexpr std::size_t N = 1 << 20;
+        const auto k = static_cast<std::size_t>(density * N);
+        const SparsePlan plan = make_sparse_plan({.elements = N, .nonzeros = std::vector(P, k)}, machine);
+        std::size_t dense_bytes = SIZE_MAX;
+        for (const Candidate& candidate : plan.candidates) {
+          if (!candidate.unsupported.empty()) continue;
+          INFO("P = " << P << ", density " << density << ": " << candidate.algorithm);
+          if (candidate.algorithm.starts_with("dense-"))
+            dense_bytes = std::min(dense_bytes, candidate.cost.bytes);
+          else  // what a rank holds is read and written at least once
+            CHECK(candidate.cost.arithmetic_seconds >=
+                  machine.addition_seconds(static_cast<double>(k), DataType::f32) +
+                      machine.memory_seconds(2 * static_cast<double>(std::min(8 * k, 4 * N))));
+        }
+        INFO("P = " << P << ", density " << density << ": takes " << plan.algorithm_text());
+        CHECK((plan.algorithm->makes_dense || plan.cost().bytes < dense_bytes));
+      }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 
 #include "selection/algorithm.hpp"
 #include "selection/cut.hpp"
@@ -14,7 +15,7 @@ namespace dsop::selection {
 enum class Collected : unsigned char { all, as_many_as_fit };
 
 /// `choose` writes what it chooses of a block to a Picked, and gives their number: choose(block, index of its first
-/// element, picked). The first thread writes to the result, the others beside it, from where their pieces are moved up.
+/// element, picked). The first thread writes to the result, the others beside it, from where all move their pieces up.
 /// Cost: one read of all values; what the other threads chose is copied once.
 template <class T, class Choose>
 Collected collect(SelectionCall<T>& call, const Choose& choose) {
@@ -45,14 +46,19 @@ Collected collect(SelectionCall<T>& call, const Choose& choose) {
     if (t == 0) pieces = team;
   });
 
-  std::size_t total = counts[0];
-  for (std::size_t t = 1; t < pieces; ++t) {
-    const std::size_t there = std::min(total, call.room());
-    const std::size_t fits = std::min(counts[t], call.room() - there);
-    std::copy_n(indices.data() + t * piece_room(pieces), fits, call.indices.data() + there);
-    std::copy_n(values.data() + t * piece_room(pieces), fits, call.chosen.data() + there);
-    total += counts[t];
-  }
+  kernels::on_threads(pieces, [&](std::size_t u, std::size_t team) {
+    std::size_t there = std::min(counts[0], call.room());
+    for (std::size_t t = 1; t < pieces; ++t) {
+      const std::size_t fits = std::min(counts[t], call.room() - there);
+      const std::size_t first = fits * u / team;
+      const std::size_t share = fits * (u + 1) / team - first;
+      std::copy_n(indices.data() + t * piece_room(pieces) + first, share, call.indices.data() + there + first);
+      std::copy_n(values.data() + t * piece_room(pieces) + first, share, call.chosen.data() + there + first);
+      there += fits;
+    }
+  });
+  const std::size_t total =
+      std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(pieces), std::size_t{0});
   call.count = std::min(total, call.room());
   return total == call.count ? Collected::all : Collected::as_many_as_fit;
 }

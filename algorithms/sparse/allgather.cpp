@@ -48,7 +48,10 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
   for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(exchange.sent(blocks, r));
   cost.flops = static_cast<double>(problem.total_nonzeros());
   cost.communication_seconds = exchange.seconds(blocks, machine);
-  cost.arithmetic_seconds = summing_seconds(machine, cost.flops, problem.type);
+  for (const std::size_t k : problem.nonzeros)
+    cost.arithmetic_seconds += adding_seconds(problem, machine, problem.elements, k);
+  cost.arithmetic_seconds +=
+      packing_seconds(machine, blocks.total_bytes() / problem.nonzeros.size(), blocks.total_bytes());
   cost.arithmetic_seconds += conversion_seconds(problem, machine, cost.flops / problem.ranks(), cost.flops);
   if (dense)
     cost.arithmetic_seconds += machine.memory_seconds(static_cast<double>(problem.elements * bytes_of(problem.type)));

@@ -67,6 +67,19 @@ inline double summing_seconds(const Machine& machine, double elements, DataType 
   return machine.addition_seconds(machine.indexed_addition_factor * elements, type);
 }
 
+/// Seconds to add a vector of `size` elements that travels with so many of them, or Sparsity::dense.
+inline double adding_seconds(const SparseProblem& problem, const Machine& machine, std::size_t size,
+                             std::size_t elements) {
+  if (elements == Sparsity::dense || elements > most_indices(size, problem.type, problem.wire))
+    return machine.addition_seconds(static_cast<double>(size), problem.type);
+  return summing_seconds(machine, static_cast<double>(elements), problem.type);
+}
+
+/// Seconds to write so many bytes of messages, and to look through the indices of so many that came.
+inline double packing_seconds(const Machine& machine, std::size_t packed_bytes, std::size_t unpacked_bytes) {
+  return machine.memory_seconds(2 * static_cast<double>(packed_bytes) + static_cast<double>(unpacked_bytes) / 2);
+}
+
 inline Cost one_after_the_other(const Cost& left, const Cost& right) {
   return {.messages = left.messages + right.messages,
           .bytes = left.bytes + right.bytes,

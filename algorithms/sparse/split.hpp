@@ -133,15 +133,19 @@ inline std::size_t expected_in_region(const SparseProblem& problem) {
 inline Cost split_cost(const SparseProblem& problem, const Machine& machine, int P) {
   if (P == 1) return {};
   const auto others = static_cast<std::size_t>(P - 1);
-  const std::size_t bytes = others * packed_bytes(problem, largest_region(problem, P), expected_part(problem, P));
+  const std::size_t region = largest_region(problem, P);
+  const std::size_t part = expected_part(problem, P);
+  const std::size_t part_bytes = packed_bytes(problem, region, part);
+  const std::size_t bytes = others * part_bytes;
   Cost cost;
   cost.messages = 2 * others;
   cost.bytes = others * length_bytes + bytes;
-  cost.flops = P * static_cast<double>(expected_part(problem, P));
+  cost.flops = P * static_cast<double>(part);
   cost.communication_seconds =
       machine.message_seconds(others * length_bytes, others) + machine.message_seconds(bytes, others);
-  cost.arithmetic_seconds =
-      summing_seconds(machine, cost.flops, problem.type) + conversion_seconds(problem, machine, cost.flops, cost.flops);
+  cost.arithmetic_seconds = P * adding_seconds(problem, machine, region, part) +
+                            packing_seconds(machine, bytes + part_bytes, bytes + part_bytes) +
+                            conversion_seconds(problem, machine, cost.flops, cost.flops);
   return cost;
 }
 

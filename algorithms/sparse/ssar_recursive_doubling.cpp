@@ -37,27 +37,26 @@ void run(SparseCall<T>& call) {
   const std::span<std::byte> received = room.take<std::byte>(bytes);
   const std::span<std::byte> x = room.take<std::byte>(bytes);
 
-  std::span<const std::byte> packed = pack(call.own, all, x);
   if (cube.is_extra()) {
-    transport.send(packed, cube.proxy());
+    transport.send(pack(call.own, all, x), cube.proxy());
     call.sum = copy(unpack<T>(receive_with_length(transport, received, cube.proxy()), all), call.result);
     return;
   }
+  call.sum = call.own;
   if (cube.has_extra()) {
     const std::size_t k = call.plan.problem.nonzeros[static_cast<std::size_t>(cube.extra())];
     const std::span<std::byte> y = received.first(packed_bytes<T>(all.size, k));
     transport.recv(y, cube.extra());
     call.sum = sum(call.own, unpack<T>(y, all), call.result, most);
-    packed = pack(call.sum, all, x);
   }
   for (int distance = 1; distance < cube.corners; distance *= 2) {
     const int partner = cube.rank ^ distance;
+    const std::span<const std::byte> packed = pack(call.sum, all, x);
     const Stream<T> mine = unpack<T>(packed, all);
     const Stream<T> theirs = unpack<T>(swap_with_length(transport, packed, received, partner), all);
     call.sum = cube.rank < partner ? sum(mine, theirs, call.result, most) : sum(theirs, mine, call.result, most);
-    packed = pack(call.sum, all, x);
   }
-  if (cube.has_extra()) send_with_length(transport, packed, cube.extra());
+  if (cube.has_extra()) send_with_length(transport, pack(call.sum, all, x), cube.extra());
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
@@ -70,6 +69,10 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
   const auto add = [&](std::size_t left, std::size_t right, std::size_t ranks) {
     return elements_of_sum(problem, left, right, problem.expected_union(static_cast<int>(ranks)));
   };
+  const auto swapped_seconds = [&](std::size_t message_bytes) {
+    if (message_bytes < asked_for_bytes) return machine.exchange_seconds(length_bytes + message_bytes, 2);
+    return machine.exchange_seconds(length_bytes) + machine.exchange_seconds(message_bytes);
+  };
 
   Cost cost;
   std::vector<std::size_t> sums(corners, k);  // of groups of corners with their extras
@@ -78,11 +81,15 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
     std::fill_n(sums.begin(), extras, add(k, k, 2));
     cost.flops += static_cast<double>(k);
     cost.communication_seconds += machine.message_seconds(bytes(k));
+    cost.arithmetic_seconds +=
+        2 * adding_seconds(problem, machine, N, k) + packing_seconds(machine, bytes(k), bytes(k));
   }
   for (std::size_t distance = 1; distance < corners; distance *= 2) {
     for (std::size_t r = 0; r < corners; ++r) sent[r] = sent[r] + Traffic{2, length_bytes + bytes(sums[r / distance])};
-    cost.communication_seconds += machine.exchange_seconds(length_bytes + bytes(sums[0]), 2);
+    cost.communication_seconds += swapped_seconds(bytes(sums[0]));
     cost.flops += 2 * stored(sums[0], N);
+    cost.arithmetic_seconds +=
+        2 * adding_seconds(problem, machine, N, sums[0]) + packing_seconds(machine, bytes(sums[0]), 2 * bytes(sums[0]));
     for (std::size_t group = 0; group < corners / (2 * distance); ++group) {
       const std::size_t first = 2 * distance * group;
       const std::size_t with_extra = std::clamp(extras, first, first + 2 * distance) - first;
@@ -91,8 +98,9 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
   }
   for (std::size_t r = 0; r < corners; ++r)
     cost.raise_to(r < extras ? sent[r] + Traffic{2, length_bytes + bytes(sums[0])} : sent[r]);
+  if (sums[0] == Sparsity::dense)
+    cost.arithmetic_seconds += machine.memory_seconds(static_cast<double>(N * bytes_of(problem.type)));
   if (extras > 0) cost.communication_seconds += machine.message_seconds(length_bytes + bytes(sums[0]), 2);
-  cost.arithmetic_seconds = summing_seconds(machine, cost.flops, problem.type);
   return cost;
 }
 

@@ -37,6 +37,13 @@ std::size_t compact_baseline(std::span<const T> values, Index first, KeyRange<T>
 
 #if defined(__x86_64__)
 
+// The processor's own prefetching ends with each page, and what it does ahead with each block whose end it guesses
+// wrong: without this, a thread reads at three quarters of what memory gives.
+template <class T>
+[[gnu::always_inline]] inline void prefetch_ahead(const T* value) {
+  _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(value) + prefetch_bytes), _MM_HINT_T0);
+}
+
 // Row `mask` lists the set bits of `mask`, a byte each.
 constexpr std::array<std::uint64_t, 256> set_bits = [] {
   std::array<std::uint64_t, 256> table{};
@@ -63,6 +70,7 @@ constexpr std::array<std::uint64_t, 256> set_bits = [] {
   std::size_t count = 0;
   std::size_t i = 0;
   for (; i + 8 <= values.size(); i += 8) {
+    prefetch_ahead(values.data() + i);
     const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values.data() + i));
     const __m256i key = _mm256_and_si256(x, no_sign);
     const __m256i in = _mm256_andnot_si256(_mm256_cmpgt_epi32(key, top), _mm256_cmpgt_epi32(key, below));
@@ -86,6 +94,7 @@ constexpr std::array<std::uint64_t, 256> set_bits = [] {
   std::size_t count = 0;
   std::size_t i = 0;
   for (; i + 4 <= values.size(); i += 4) {
+    prefetch_ahead(values.data() + i);
     const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values.data() + i));
     const __m256i key = _mm256_and_si256(x, no_sign);
     const __m256i in = _mm256_andnot_si256(_mm256_cmpgt_epi64(key, top), _mm256_cmpgt_epi64(key, below));
@@ -110,6 +119,7 @@ constexpr std::array<std::uint64_t, 256> set_bits = [] {
   std::size_t count = 0;
   std::size_t i = 0;
   for (; i + 16 <= values.size(); i += 16) {
+    prefetch_ahead(values.data() + i);
     const __m512i x = _mm512_loadu_si512(values.data() + i);
     const __m512i key = _mm512_and_si512(x, no_sign);
     const __mmask16 in = _mm512_mask_cmple_epi32_mask(_mm512_cmpge_epi32_mask(key, bottom), key, top);
@@ -130,6 +140,7 @@ constexpr std::array<std::uint64_t, 256> set_bits = [] {
   std::size_t count = 0;
   std::size_t i = 0;
   for (; i + 8 <= values.size(); i += 8) {
+    prefetch_ahead(values.data() + i);
     const __m512i x = _mm512_loadu_si512(values.data() + i);
     const __m512i key = _mm512_and_si512(x, no_sign);
     const __mmask8 in = _mm512_mask_cmple_epi64_mask(_mm512_cmpge_epi64_mask(key, bottom), key, top);

@@ -14,6 +14,9 @@ namespace dsop::kernels {
 /// What is picked at a time, which stays in the first-level cache.
 inline constexpr std::size_t compact_block = 1024;
 
+/// How far ahead of the element that is looked at memory is asked for, beyond the block, as blocks follow each other.
+inline constexpr std::size_t prefetch_bytes = 2048;
+
 /// Room for what a block gives; the vectors that are written reach beyond it by a little.
 template <class T>
 struct Picked {
