@@ -11,17 +11,15 @@
 
 #include "calibrate.hpp"
 #include "collectives_command.hpp"
-#include "command_options.hpp"
 #include "compare/openmpi.hpp"
 #include "info.hpp"
-#include "kernel.hpp"
+#include "kernel_command.hpp"
 #include "launch/launch.hpp"
 #include "lists.hpp"
-#include "outer_product.hpp"
+#include "outer_product_command.hpp"
 #include "overlap.hpp"
 #include "select_command.hpp"
 #include "sparse_allreduce_command.hpp"
-#include "sums.hpp"
 #include "tune.hpp"
 #include "version.hpp"
 
@@ -34,24 +32,11 @@ struct CommandLine {
   std::optional<int> ranks;
   std::string machine;
   bool markdown = false;
-  bool overlap = false;
   std::string calibrate_out = "machine.json";
   std::string tune_out = "tuned.json";
-  std::string rows = "1000,2000,4000";
-  std::string columns = "same";
-  std::string pairs = "1";
-  std::string algorithms = "all,auto";
-  std::string type = "f32";
-  std::string density = "1";
-  std::string encoding;
-  std::string wire = "full";
-  bench::OuterProductOptions outer_product;
+  bench::OuterProductCommand outer_product;
   bench::SparseAllreduceCommand sparse_allreduce;
   bench::CollectivesCommand collectives;
-  bench::KernelOptions kernel;
-  std::string inner = "1,2,4,8,16,32,64,128,256,512";
-  std::string kernel_out;
-  std::size_t sums = 0;
 };
 
 constexpr int default_ranks = 4;
@@ -64,25 +49,10 @@ std::optional<dsop::Machine> described_machine(Transport& transport, const Comma
   return machine;
 }
 
-// Before the ranks are there, so that a mistake is told once.
-void read_lists(CommandLine& line) {
-  bench::OuterProductOptions& options = line.outer_product;
-  options.rows = bench::parse_numbers("--rows", line.rows);
-  if (line.columns != "same") options.columns = bench::parse_numbers("--cols", line.columns);
-  options.pairs = bench::parse_numbers("--pairs", line.pairs);
-  options.algorithms = bench::split(line.algorithms, ',');
-  options.densities = bench::parse_densities(line.density);
-  options.encodings = bench::parse_encodings(line.encoding, options.densities);
-  options.type = line.type == "f64" ? dsop::DataType::f64 : dsop::DataType::f32;
-  options.wire = line.wire == "bf16" ? dsop::Wire::bf16 : dsop::Wire::full;
-  if (options.wire == dsop::Wire::bf16 && options.verify)
-    throw dsop::ArgumentError("--verify compares with ==, expected --wire full");
-}
-
-void run_outer_product(Transport& transport, const CommandLine& line) {
-  bench::OuterProductOptions options = line.outer_product;
+void run_outer_product(Transport& transport, const CommandLine& line, bench::OuterProductOptions options) {
   options.machine = described_machine(transport, line);
-  line.overlap ? bench::benchmark_overlap(transport, options) : bench::benchmark_outer_product(transport, options);
+  line.outer_product.overlap() ? bench::benchmark_overlap(transport, options)
+                               : bench::benchmark_outer_product(transport, options);
 }
 
 void run_sparse_allreduce(Transport& transport, const CommandLine& line, bench::SparseBenchOptions options) {
@@ -91,23 +61,9 @@ void run_sparse_allreduce(Transport& transport, const CommandLine& line, bench::
                             : bench::benchmark_topk_allreduce(transport, options);
 }
 
-void run_tune(Transport& transport, const CommandLine& line) {
-  const bench::OuterProductOptions& options = line.outer_product;
+void run_tune(Transport& transport, const CommandLine& line, const bench::OuterProductOptions& options) {
   bench::tune(transport, {bench::points(options), options.type, options.protocol, described_machine(transport, line),
                           line.tune_out});
-}
-
-void run_kernel(CommandLine& line) {
-  line.kernel.inner = bench::parse_numbers("--inner", line.inner);
-  std::ofstream out;
-  if (!line.kernel_out.empty()) {
-    out.open(line.kernel_out, std::ios::app);
-    if (!out) throw dsop::Error("--out " + line.kernel_out + ": can't be opened for writing");
-  }
-  std::ostream* const json_lines = out.is_open() ? &out : nullptr;
-  if (line.sums > 0)
-    return bench::sum_benchmark({line.sums, line.kernel.dtype, line.kernel.iterations}, std::cout, json_lines);
-  bench::kernel_benchmark(line.kernel, std::cout, json_lines);
 }
 
 void run_calibrate(Transport& transport, const CommandLine& line) {
@@ -137,13 +93,6 @@ int main(int argc, char** argv) {
   const auto add_machine = [&](CLI::App* command) {
     command->add_option("--machine", line.machine, "Machine description to plan for, as calibrate writes it");
   };
-  bench::OuterProductOptions& options = line.outer_product;
-  const auto add_shapes = [&](CLI::App* command) {
-    command->add_option("--rows", line.rows, "Rows n: a list, or first:last:step")->capture_default_str();
-    command->add_option("--cols", line.columns, "Columns m: same, or a list")->capture_default_str();
-    command->add_option("--pairs", line.pairs, "Pairs a rank: a list")->capture_default_str();
-    bench::add_type(command, line.type, options.protocol);
-  };
 
   CLI::App* list = app.add_subcommand("list", "The algorithms: family, name, what it does, source");
   list->add_flag("--markdown", line.markdown, "As a table for a README");
@@ -152,20 +101,7 @@ int main(int argc, char** argv) {
   add_ranks(info);
   add_machine(info);
 
-  CLI::App* kernel = app.add_subcommand("kernel", "The local product beside OpenBLAS's and beside writing alone");
-  kernel->add_option("--rows", line.kernel.rows, "Rows of C")->capture_default_str();
-  kernel->add_option("--cols", line.kernel.columns, "Columns of C")->capture_default_str();
-  kernel->add_option("--inner", line.inner, "Inner dimensions K")->capture_default_str();
-  kernel->add_option("--dtype", line.kernel.dtype, "f32, f64 or both")
-      ->check(CLI::IsMember({"f32", "f64", "both"}))
-      ->capture_default_str();
-  kernel->add_option("--iterations", line.kernel.iterations, "Samples of each")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  kernel->add_option("--sums", line.sums, "Instead: sums of two vectors of so many elements, sparse beside dense")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 32));
-  kernel->add_option("--out", line.kernel_out, "Append JSON lines to this file");
-
+  bench::add_kernel(app);
   bench::add_select(app);
 
   CLI::App* calibrate = app.add_subcommand("calibrate", "Measure the machine description that auto plans for");
@@ -175,33 +111,14 @@ int main(int argc, char** argv) {
   CLI::App* tune = app.add_subcommand("tune", "Measure which algorithms are the fastest, for auto to take");
   add_ranks(tune);
   tune->add_option("--machine", line.machine, "Machine description to start from; without it, calibrates first");
-  add_shapes(tune);
+  line.outer_product.add_shapes_to(tune);
   tune->add_option("--out", line.tune_out, "File to write: the machine description and the winners")
       ->capture_default_str();
 
   CLI::App* outer_product = app.add_subcommand("outer-product", "Every algorithm on the same factors, in one run");
   add_ranks(outer_product);
   add_machine(outer_product);
-  add_shapes(outer_product);
-  outer_product
-      ->add_option("--algorithm", line.algorithms,
-                   "all, near (within 2.5 times the least predicted time), auto, sharded, external, or a list of names")
-      ->capture_default_str();
-  outer_product
-      ->add_option("--density", line.density, "Share of the factors' elements that are not zero: a and b, or A,B")
-      ->capture_default_str();
-  outer_product->add_option("--encoding", line.encoding,
-                            "How factors are handed over, some of dense, find-zeros, sparse; default dense, and sparse "
-                            "too where --density is below 1");
-  outer_product->add_option("--wire", line.wire, "full, or bf16: parts of G travel in 16 bits")
-      ->check(CLI::IsMember({"full", "bf16"}))
-      ->capture_default_str();
-  bench::add_protocol(outer_product, options.protocol, options.verify, options.out);
-  CLI::Option* const overlap = outer_product->add_flag(
-      "--overlap", line.overlap, "Measure the share of a started call that is hidden behind arithmetic");
-  for (const char* const other :
-       {"--density", "--encoding", "--repetitions", "--first-repetition", "--precision", "--verify", "--wire"})
-    overlap->excludes(outer_product->get_option(other));
+  line.outer_product.add_to(outer_product);
 
   CLI::App* sparse_allreduce =
       app.add_subcommand("sparse-allreduce", "Every sparse allreduce on the same vectors, in one run");
@@ -219,29 +136,29 @@ int main(int argc, char** argv) {
     const auto ranks = [&](const std::function<void(Transport&)>& body) {
       return dsop::launch::run(line.ranks, default_ranks, body);
     };
+    // Lists are read before the ranks are there, so that a mistake is told once.
     int status = 0;
     if (list->parsed() && dsop::launch::speaks()) bench::print_list(line.markdown);
     if (info->parsed()) status = ranks([&](Transport& t) { bench::print_info(t, described_machine(t, line)); });
-    if (kernel->parsed()) run_kernel(line);
     if (calibrate->parsed()) status = ranks([&](Transport& t) { run_calibrate(t, line); });
     if (tune->parsed()) {
-      read_lists(line);
-      status = ranks([&](Transport& t) { run_tune(t, line); });
+      const bench::OuterProductOptions shapes = line.outer_product.options();
+      status = ranks([&](Transport& t) { run_tune(t, line, shapes); });
     }
     if (outer_product->parsed()) {
-      read_lists(line);
+      const bench::OuterProductOptions options = line.outer_product.options();
       bench::compare::let_openmpi_be_forced();
       status = dsop::launch::run(
-          line.ranks, default_ranks, [&](Transport& t) { run_outer_product(t, line); },
-          line.overlap ? dsop::launch::ThreadLevel::multiple : dsop::launch::ThreadLevel::funneled);
+          line.ranks, default_ranks, [&](Transport& t) { run_outer_product(t, line, options); },
+          line.outer_product.overlap() ? dsop::launch::ThreadLevel::multiple : dsop::launch::ThreadLevel::funneled);
     }
     if (sparse_allreduce->parsed()) {
-      const bench::SparseBenchOptions sparse = line.sparse_allreduce.options();  // a mistake is told once
-      status = ranks([&](Transport& t) { run_sparse_allreduce(t, line, sparse); });
+      const bench::SparseBenchOptions options = line.sparse_allreduce.options();
+      status = ranks([&](Transport& t) { run_sparse_allreduce(t, line, options); });
     }
     if (line.collectives.parsed()) {
-      const bench::CollectiveBenchOptions collective = line.collectives.options();
-      status = ranks([&](Transport& t) { bench::benchmark_collective(t, collective, described_machine(t, line)); });
+      const bench::CollectiveBenchOptions options = line.collectives.options();
+      status = ranks([&](Transport& t) { bench::benchmark_collective(t, options, described_machine(t, line)); });
     }
     if (!std::cout.flush()) throw dsop::Error("standard output can't be written");
     return status;

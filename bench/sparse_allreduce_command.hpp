@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include <dsop/selection.hpp>
+
 #include "command_options.hpp"
 #include "sparse_allreduce.hpp"
 #include "topk_allreduce.hpp"
@@ -36,6 +38,7 @@ class SparseAllreduceCommand {
         static_cast<Distribution>(std::ranges::find(distribution_names, distribution_) - distribution_names.begin());
     options.algorithms = split(algorithms_, ',');
     options.type = type_ == "f64" ? DataType::f64 : DataType::f32;
+    if (!options.selection.empty()) check_selection(options.selection);
     if (options.communication_alone && options.selection.empty())
       throw ArgumentError("--communication-alone says nothing without --select, expected both");
     if (options.verify && !options.selection.empty())
@@ -44,6 +47,14 @@ class SparseAllreduceCommand {
   }
 
  private:
+  static void check_selection(const std::string& name) {
+    try {
+      static_cast<void>(Selector<float>(name));
+    } catch (const ArgumentError& error) {
+      throw ArgumentError(std::string("--select: ") + error.what());
+    }
+  }
+
   std::string sizes_ = "1000000";
   std::string densities_ = "0.001,0.01,0.1";
   std::string distribution_ = "uniform";

@@ -27,7 +27,10 @@ struct Line {
 /// Appears under its name when all of it has been written.
 class OutputFile {
  public:
-  explicit OutputFile(const std::string& path) : path_(path), stream_(unfinished()) {
+  explicit OutputFile(const std::string& path) : path_(path) {
+    if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
+      fail(path, "is no regular file, expected one, or a name that is free");
+    stream_.open(unfinished());
     if (!stream_) fail(path_, "can't be opened for writing");
   }
   std::ostream& stream() { return stream_; }

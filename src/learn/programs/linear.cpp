@@ -7,6 +7,7 @@
 
 #include "launch/launch.hpp"
 #include "learn/linear/training.hpp"
+#include "learn/programs/number_range.hpp"
 #include "sparse/algorithm.hpp"
 
 namespace dsop::learn {
@@ -62,16 +63,16 @@ void add_linear(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 1024));
   command->add_option("--batch", settings.batch, "Samples a rank and step")->check(CLI::Range(1, 1000000000));
   command->add_option("--epochs", settings.epochs, "Passes over the samples")->check(CLI::Range(1, 1000000));
-  command->add_option("--learning-rate", settings.learning_rate, "Length of a step")->check(CLI::Range(1e-9, 1e9));
+  command->add_option("--learning-rate", settings.learning_rate, "Length of a step")->check(number_range(1e-9, 1e9));
   command
       ->add_option("--rate-schedule", line->rate_schedule,
                    "constant in an epoch (see --decay), or 1/t: --learning-rate divided by the step's number")
       ->check(CLI::IsMember({"constant", "1/t"}));
   command->add_option("--decay", settings.decay, "Multiplies a constant learning rate after each epoch")
-      ->check(CLI::Range(1e-6, 1.0));
+      ->check(number_range(1e-6, 1));
   command->add_option("--l2", settings.l2, "Adds this times half the weights' squares to the loss")
-      ->check(CLI::Range(0.0, 1e6));
-  command->add_option("--seed", settings.seed, "Of the samples' order");
+      ->check(number_range(0, 1e6));
+  command->add_option("--seed", settings.seed, "Of the samples' order")->check(not_negative());
   command
       ->add_option(
           "--threads", settings.threads,

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "launch/launch.hpp"
+#include "learn/programs/number_range.hpp"
 #include "learn/strategies/schedules.hpp"
 
 namespace dsop::learn {
@@ -37,8 +38,8 @@ void run_rank(const TrainOptions& options, const MakeTask& make_task, Transport&
 void TrainOptions::add_to(CLI::App* command) {
   constexpr std::size_t many = std::numeric_limits<std::uint32_t>::max();
   const CLI::Range positive(std::size_t{1}, many);
-  const CLI::Range up_to_one(0.0, 1.0);
-  const CLI::Range any(0.0, 1e9);
+  const CLI::Validator up_to_one = number_range(0, 1);
+  const CLI::Validator any = number_range(0, 1e9);
   OptimizerOptions& optimizer = training.optimizer;
   const auto option = [&](const char* name, auto& value, const char* help) {
     return command->add_option(name, value, help)->capture_default_str();
@@ -48,10 +49,10 @@ void TrainOptions::add_to(CLI::App* command) {
   option("--batch", batch, "Samples of each rank in a step")->check(positive);
   CLI::Option* const epochs = option("--epochs", training.epochs, "Passes over the training data")->check(positive);
   command->add_option("--steps", training.steps, "Steps in all")->check(positive)->excludes(epochs);
-  option("--seed", seed, "Of the first weights and the order of samples");
+  option("--seed", seed, "Of the first weights and the order of samples")->check(not_negative());
 
   option("--optimizer", optimizer.name, "sgd or adam")->check(CLI::IsMember({"sgd", "adam"}));
-  option("--learning-rate", training.learning_rate, "Length of a step")->check(CLI::Range(1e-9, 1e9));
+  option("--learning-rate", training.learning_rate, "Length of a step")->check(number_range(1e-9, 1e9));
   option("--decay", training.decay, "Multiplies the learning rate after each epoch")->check(up_to_one);
   option("--momentum", optimizer.momentum, "Of sgd")->check(up_to_one);
   option("--weight-decay", optimizer.weight_decay, "Times a weight is added to its gradient")->check(any);
@@ -63,11 +64,13 @@ void TrainOptions::add_to(CLI::App* command) {
                                                 "as topk:DENSITY; NAME=POLICY for one parameter");
   sync->capture_default_str()->allow_extra_args(false);
   option("--sparsify-from", synchronized.sparsify_from, "Weights from which a policy that drops a part is used")
+      ->check(not_negative())
       ->needs(sync);
   command->add_option("--xi-every", synchronized.xi_every, "Measure xi in every so many steps; needs --sync ok-topk:..")
       ->check(positive)
       ->needs(sync);
-  option("--bucket-bytes", synchronized.bucket_bytes, "Smaller dense gradients travel together; 0: none");
+  option("--bucket-bytes", synchronized.bucket_bytes, "Smaller dense gradients travel together; 0: none")
+      ->check(not_negative());
   command->add_flag("!--no-overlap", synchronized.overlap,
                     "Gradients travel after backpropagation, not during it, but those that are dense-overlapped");
   CLI::Option* const holds_step = command->add_flag(

@@ -1,0 +1,76 @@
+// The command lines of dsop-bench outer-product, and of tune, which has its shapes.
+#pragma once
+
+#include <string>
+
+#include <dsop/errors.hpp>
+
+#include "command_options.hpp"
+#include "outer_product.hpp"
+
+namespace dsop::bench {
+
+class OuterProductCommand {
+ public:
+  void add_shapes_to(CLI::App* command) {
+    command->add_option("--rows", rows_, "Rows n: a list, or first:last:step")->capture_default_str();
+    command->add_option("--cols", columns_, "Columns m: same, or a list")->capture_default_str();
+    command->add_option("--pairs", pairs_, "Pairs a rank: a list")->capture_default_str();
+    add_type(command, type_, options_.protocol);
+  }
+
+  void add_to(CLI::App* command) {
+    add_shapes_to(command);
+    command
+        ->add_option(
+            "--algorithm", algorithms_,
+            "all, near (within 2.5 times the least predicted time), auto, sharded, external, or a list of names")
+        ->capture_default_str();
+    command->add_option("--density", density_, "Share of the factors' elements that are not zero: a and b, or A,B")
+        ->capture_default_str();
+    command->add_option("--encoding", encoding_,
+                        "How factors are handed over, some of dense, find-zeros, sparse; default dense, and sparse "
+                        "too where --density is below 1");
+    command->add_option("--wire", wire_, "full, or bf16: parts of G travel in 16 bits")
+        ->check(CLI::IsMember({"full", "bf16"}))
+        ->capture_default_str();
+    add_protocol(command, options_.protocol, options_.verify, options_.out);
+    CLI::Option* const overlap = command->add_flag(
+        "--overlap", overlap_, "Measure the share of a started call that is hidden behind arithmetic");
+    for (const char* const other :
+         {"--density", "--encoding", "--repetitions", "--first-repetition", "--precision", "--verify", "--wire"})
+      overlap->excludes(command->get_option(other));
+  }
+
+  bool overlap() const { return overlap_; }
+
+  /// As they stand on the command line. Throws Error naming an option that can't be read.
+  OuterProductOptions options() const {
+    OuterProductOptions options = options_;
+    options.rows = parse_numbers("--rows", rows_);
+    if (columns_ != "same") options.columns = parse_numbers("--cols", columns_);
+    options.pairs = parse_numbers("--pairs", pairs_);
+    options.algorithms = split(algorithms_, ',');
+    options.densities = parse_densities(density_);
+    options.encodings = parse_encodings(encoding_, options.densities);
+    options.type = type_ == "f64" ? DataType::f64 : DataType::f32;
+    options.wire = wire_ == "bf16" ? Wire::bf16 : Wire::full;
+    if (options.wire == Wire::bf16 && options.verify)
+      throw ArgumentError("--verify compares with ==, expected --wire full");
+    return options;
+  }
+
+ private:
+  std::string rows_ = "1000,2000,4000";
+  std::string columns_ = "same";
+  std::string pairs_ = "1";
+  std::string algorithms_ = "all,auto";
+  std::string type_ = "f32";
+  std::string density_ = "1";
+  std::string encoding_;
+  std::string wire_ = "full";
+  bool overlap_ = false;
+  OuterProductOptions options_;
+};
+
+}  // namespace dsop::bench

@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+"""Options that make no sense: one error that names the option, the value and what was expected, and nothing written.
+
+Usage: bad_options_test.py DSOP_BENCH DSOP_TRAIN DSOP_DATA
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+BENCH, TRAIN, DATA = sys.argv[1:4]
+
+
+class BadOptionsTest(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def refused(self, expected: str, *command: str) -> None:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=self.folder)
+        with self.subTest(command=command[1:]):
+            self.assertGreater(done.returncode, 0, done.stdout)
+            self.assertEqual(done.stdout, "")
+            self.assertIn(expected, done.stderr)
+            self.assertEqual(len(done.stderr.replace("Run with --help for more information.\n", "").splitlines()), 1, done.stderr)
+
+    def test_numbers_that_are_none(self) -> None:
+        for option, bounds in {"--momentum": "0 to 1", "--weight-decay": "0 to 1e+09", "--clip": "0 to 1e+09", "--decay": "0 to 1",
+                               "--learning-rate": "1e-09 to 1e+09"}.items():
+            self.refused(f'{option}: is "nan", expected a number from {bounds}', TRAIN, "mlp", ".", option, "nan")
+        for option, bounds in {"--learning-rate": "1e-09 to 1e+09", "--decay": "1e-06 to 1", "--l2": "0 to 1e+06"}.items():
+            self.refused(f'{option}: is "nan", expected a number from {bounds}', TRAIN, "linear", "x", option, "nan")
+        self.refused('--l2: is "-1", expected a number from 0', TRAIN, "linear", "x", "--l2", "-1")
+        self.refused('--learning-rate: is "0.1x", expected a number', TRAIN, "linear", "x", "--learning-rate", "0.1x")
+        self.refused('--density is "nan", expected shares', BENCH, "sparse-allreduce", "--density", "nan")
+
+    def test_negative_whole_numbers(self) -> None:
+        for command in (("mlp", ".", "--seed"), ("mlp", ".", "--bucket-bytes"), ("mlp", ".", "--sync", "dense", "--sparsify-from"),
+                        ("linear", "x", "--seed")):
+            self.refused(f"{command[-1]}: Value -1 not in range 0 to ", TRAIN, *command, "-1")
+        self.refused('--size is "-1", expected whole numbers', BENCH, "allreduce", "--size", "-1")
+        self.refused("--root is -1, expected a rank from 0 to 2", BENCH, "reduce", "--size", "9", "--root", "-1", "--ranks", "3")
+
+    def test_names_that_are_unknown(self) -> None:
+        self.refused("--select: algorithm is exactly, expected one of exact, ", BENCH, "sparse-allreduce", "--select", "exactly")
+        self.refused("--select: the number of threshold-reuse(0), ", BENCH, "sparse-allreduce", "--select", "threshold-reuse(0)")
+        self.refused("algorithm is ring, expected auto or one of ", BENCH, "broadcast", "--size", "9", "--algorithm", "ring")
+
+    def test_what_is_no_file_is_not_replaced(self) -> None:
+        (self.folder / "texts.tsv").write_text("spam\tto you\nham\tfor me\n", encoding="utf-8")
+        (self.folder / "folder").mkdir()
+        os.mkfifo(self.folder / "pipe")
+        for out in ("folder", "pipe"):
+            self.refused(f"{out}: is no regular file, expected one, or a name that is free", DATA, "hash-trigrams", "texts.tsv",
+                         "--out", out)
+        self.assertTrue((self.folder / "pipe").is_fifo())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
