@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-BENCH, TRAIN, DATA = sys.argv[1:4]
+BENCH, TRAIN, DATA = (str(Path(program).resolve()) for program in sys.argv[1:4])
 
 
 class BadOptionsTest(unittest.TestCase):

@@ -144,7 +144,8 @@ TEST_CASE("a layer works on a part of the ranks, in another order") {
 }
 
 TEST_CASE("communicators are freed with those that they were made from") {
-  // Open MPI runs out of communicators after some ten thousand.
+  // Open MPI runs out of communicators after some ten thousand. Each rank is alone with its own.
+  if (world().size() > 2) return;
   Failures failures;
   for (int i = 0; i < 20000; ++i) {
     MPI_Comm mine = MPI_COMM_NULL;
