@@ -79,7 +79,7 @@ TEST_CASE("every algorithm sends the messages and bytes that its formula states"
   check_formulas(P, jobs);
 }
 
-TEST_CASE("the formulas hold for bf16 on the wire") {
+TEST_CASE("every formula holds for bf16 on the wire") {
   const int P = GENERATE(1, 2, 3, 4, 5, 8, 13);
   Problem problem{.rows = 64, .columns = 64, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), 1)};
   problem.wire = Wire::bf16;

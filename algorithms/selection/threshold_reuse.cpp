@@ -33,7 +33,7 @@ void run(SelectionCall<T>& call) {
 
 SelectionAlgorithm threshold_reuse() {
   return {.name = "threshold-reuse",
-          .summary = "what reaches a threshold that is found exactly every tau' steps and kept in between",
+          .summary = "what reaches a threshold that is found every tau' steps, and where it does not give about k",
           .source = "Li and Hoefler 2022 (Ok-Topk), section 3.1.3",
           .parameter = {.name = "steps between two evaluations",
                         .values = [] { return std::vector<double>{32}; },

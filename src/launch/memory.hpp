@@ -12,7 +12,7 @@ namespace dsop::launch {
 /// touched. 0 where the system does not tell.
 std::size_t available_memory_bytes();
 
-/// The ranks on this rank's host, rising. All ranks call it; one message of 8 bytes to each.
+/// The ranks on this rank's host, rising. All ranks call it; log2 P messages, 8 (P-1) bytes.
 std::vector<int> ranks_on_this_host(Transport& transport);
 
 }  // namespace dsop::launch

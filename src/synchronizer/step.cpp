@@ -1,4 +1,5 @@
 // One step, from begin() to finish().
+#include <algorithm>
 #include <cmath>
 
 #include "planning/arguments.hpp"
@@ -32,7 +33,7 @@ void Synchronizer<T>::State::begin(const Step& step) {
   if (early_ || !error.empty()) fail("", std::move(error));
 }
 
-// In place of a call, so that the other ranks hear it in their next one, which perhaps has started.
+// In place of a call, so that the other ranks hear it in their next one: at once if that can have started.
 template <class T>
 void Synchronizer<T>::State::fail(std::string subject, std::string error) {
   tell_early_error(subject, error);
@@ -40,7 +41,8 @@ void Synchronizer<T>::State::fail(std::string subject, std::string error) {
     const synchronizer::OnBehalf on_behalf(transport, subject);
     synchronizer::fail_on_all<T>(transport, error);
   };
-  calls_.start(tell, true);
+  calls_.start(tell, std::any_of(parameters.begin(), parameters.end(),
+                                 [](const auto& parameter) { return parameter->policy.at_once; }));
 }
 
 template <class T>

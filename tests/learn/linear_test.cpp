@@ -12,82 +12,14 @@
 
 #include <dsop/threads.hpp>
 
+#include "linear_cases.hpp"
 #include "sparse/algorithm.hpp"
-#include "temporary_folder.hpp"
 
 namespace {
 
+using namespace dsop::learn;
 using dsop::run_on_threads;
 using dsop::Transport;
-using namespace dsop::learn;
-
-/// Samples of two classes: a feature each that tells them apart, half of the time, and others by chance.
-std::string two_classes(std::size_t samples, unsigned seed) {
-  std::mt19937 random(seed);
-  std::ostringstream file;
-  for (std::size_t i = 0; i < samples; ++i) {
-    const bool positive = random() % 3 == 0;
-    file << (positive ? "1" : "-1");
-    if (random() % 2 == 0) file << (positive ? " 1:1" : " 2:1");
-    std::size_t index = 2;
-    for (std::size_t e = 0; e < 5; ++e)
-      file << ' ' << (index += 1 + random() % 40) << ':' << static_cast<double>(random() % 7) / 8;
-    file << '\n';
-  }
-  return file.str();
-}
-
-/// Samples that all have the same fifth of the features: `auto` takes another algorithm once it has seen their sum.
-std::string overlapping(std::size_t samples) {
-  std::mt19937 random(4);
-  std::ostringstream file;
-  for (std::size_t i = 0; i < samples; ++i) {
-    file << (random() % 2 == 0 ? "1" : "-1");
-    for (std::size_t index = 1; index < 3000; index += 5) file << ' ' << index << ":0." << 1 + random() % 9;
-    file << " 3000:1\n";
-  }
-  return file.str();
-}
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-class Training {
- public:
-  explicit Training(std::size_t samples = 101)
-      : settings_{.train = folder_.write("train", two_classes(samples, 1)).string(),
-                  .test = folder_.write("test", two_classes(30, 2)).string(),
-                  .loss = &linear_losses()[1]} {}
-
-  LinearSettings& settings() { return settings_; }
-
-  /// The rows of a run.
-  std::vector<nlohmann::json> run(int ranks) {
-    settings_.out = folder_.write("out", "").string();
-    std::ostringstream table;
-    run_on_threads(ranks, [&](Transport& transport) { train_linear(transport, settings_, table); });
-    std::vector<nlohmann::json> rows;
-    std::ifstream file(settings_.out);
-    for (std::string line; std::getline(file, line);) rows.push_back(nlohmann::json::parse(line));
-    return rows;
-  }
-  /// The words of a run that must fail.
-  std::string error(int ranks) {
-    try {
-      run(ranks);
-    } catch (const dsop::Error& error) {
-      return error.what();
-    }
-    return "";
-  }
-  const TemporaryFolder& folder() const { return folder_; }
-
- private:
-  TemporaryFolder folder_;
-  LinearSettings settings_;
-};
 
 void check_same(const std::vector<nlohmann::json>& rows, const std::vector<nlohmann::json>& expected) {
   REQUIRE(rows.size() == expected.size());
@@ -323,87 +255,6 @@ TEST_CASE("linear: a loss that is no number stops all ranks, with epoch and step
     CHECK_THAT(words, Catch::Matchers::Contains("loss is not finite any more at epoch 1, step "));
     CHECK_THAT(words, Catch::Matchers::Contains("--learning-rate is 1e+09, expected a smaller one"));
   }
-}
-
-TEST_CASE("linear: a resumed run has the bits of one that was not interrupted") {
-  Training training;
-  LinearSettings& settings = training.settings();
-  settings.train = training.folder().write("overlapping", overlapping(60)).string();
-  settings.rate_schedule = GENERATE(RateSchedule::constant, RateSchedule::inverse);
-  settings.decay = 0.7;
-  settings.l2 = 0.01;
-  settings.batch = 5;
-  const std::string whole = (training.folder().path() / "whole").string();
-  const std::string parts = (training.folder().path() / "parts").string();
-  const auto run = [&](std::size_t epochs, const std::string& resume, const std::string& save) {
-    settings.epochs = epochs;
-    settings.resume = resume;
-    settings.save = save;
-    return training.run(4);
-  };
-  for (const std::string sync : {"auto", "dense:ring", "ssar-recursive-doubling", "ps"}) {
-    CAPTURE(sync);
-    settings.sync = sync;
-    const auto rows = run(5, "", whole);
-    run(2, "", parts);
-    const auto rest = run(5, parts, parts);
-    REQUIRE(rest.size() == 3);
-    for (std::size_t i = 0; i < rest.size(); ++i)
-      for (const char* const name : {"epoch", "loss", "test_loss"}) CHECK(rest[i].at(name) == rows[i + 2].at(name));
-    CHECK((bytes_of(parts) == bytes_of(whole)));
-    CHECK(run(5, parts, "").empty());  // nothing is left to do
-    std::filesystem::remove(whole);
-    std::filesystem::remove(parts);
-  }
-}
-
-TEST_CASE("linear: what can't be resumed or saved is told, and no file is written over") {
-  Training training;
-  LinearSettings& settings = training.settings();
-  settings.epochs = 2;
-  settings.save = (training.folder().path() / "saved").string();
-  training.run(2);
-  const std::string good = bytes_of(settings.save);
-  const auto expect = [&](const std::vector<std::string>& words, int ranks = 2) {
-    const std::string before = bytes_of(settings.save);
-    const std::string text = training.error(ranks);
-    for (const std::string& word : words) CHECK_THAT(text, Catch::Matchers::Contains(word));
-    CHECK((bytes_of(settings.save) == before));
-  };
-  expect({"saved: is there already", "--resume"});
-  settings.resume = training.folder().write("another", good).string();
-  expect({"saved: is there already", "--resume"});
-  settings.resume = (training.folder().path() / "." / "saved").string();
-  CHECK(training.error(2).empty());
-
-  settings.epochs = 4;
-  settings.resume = settings.save;
-  for (const std::size_t length : {std::size_t{9}, good.size() / 2, good.size() - 1}) {
-    training.folder().write("saved", good.substr(0, length));
-    expect({"saved: is cut off"});
-  }
-  training.folder().write("saved", good.substr(0, good.size() - 5) + "damag");
-  expect({"saved: is damaged"});
-  training.folder().write("saved", "1 2:3\n");
-  expect({"saved: is no checkpoint"});
-  training.folder().write("saved", good);
-  expect({"saved: is of another run", "on each of 2 ranks", "on each of 3 ranks"}, 3);
-  settings.loss = &linear_losses()[2];
-  expect({"saved: is of another run", "linear logistic, 101 samples", "linear svm, 101 samples"});
-  settings.loss = &linear_losses()[1];
-  settings.sync = "async-ps";
-  expect({"--save and --resume", "async-ps"});
-
-  for (const std::string sync : {"auto", "ps"}) {  // one that computes goes on where two did: the batches are the same
-    CAPTURE(sync);
-    settings.sync = sync;
-    settings.learning_rate = 1e30;
-    settings.l2 = 1;
-    expect({"not finite any more at epoch 3, step ", "The last checkpoint stays as it was"}, sync == "ps" ? 3 : 2);
-  }
-  settings.save.clear();
-  settings.resume.clear();
-  CHECK_THAT(training.error(2), Catch::Matchers::Contains("Nothing was saved"));
 }
 
 TEST_CASE("linear: bad data are told on all ranks") {

@@ -1,10 +1,13 @@
 #include "learn/linear/checkpoint.hpp"
 
+#include <algorithm>
 #include <sstream>
+#include <vector>
 
 #include "launch/launch.hpp"
 #include "learn/layers/finite.hpp"
 #include "learn/training/checkpoint_file.hpp"
+#include "patterns/bruck_allgather.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -39,14 +42,16 @@ void write_checkpoint(Transport& transport, const LinearSettings& settings, cons
 
 std::size_t read_checkpoint(Transport& transport, const LinearSettings& settings, const LinearData& data,
                             std::span<float> weights) {
-  std::uint64_t epochs = 0;
-  if (settings.resume.empty()) return epochs;
+  if (settings.resume.empty()) return 0;
+  std::vector<std::uint64_t> epochs(static_cast<std::size_t>(transport.size()));
   launch::on_all_ranks(transport, [&] {
+    if (weights.empty()) return;  // of a server's workers
     CheckpointReader file(settings.resume, identity_of(settings, data));
-    epochs = file.number<std::uint64_t>();
-    if (!weights.empty()) file.elements(weights);
+    epochs[static_cast<std::size_t>(transport.rank())] = file.number<std::uint64_t>();
+    file.elements(weights);
   });
-  return epochs;
+  patterns::bruck_allgather<std::uint64_t>(transport, epochs, Tag::agreement);
+  return *std::max_element(epochs.begin(), epochs.end());
 }
 
 }  // namespace dsop::learn

@@ -49,7 +49,7 @@ Summary summary_of(Transport& transport, const SparseSamples& own) {
 /// This rank's part of a file, and what all have.
 SparseSamples read_together(Transport& transport, const std::string& path, Labels labels, int part, int parts,
                             Summary& summary) {
-  const OpenFile open = launch::under_mpi_launcher() ? launch::open_by_mpi : open_plain;
+  const OpenFile open = transport.name() == "mpi" ? launch::open_by_mpi : open_plain;
   SparseSamples own;
   launch::on_all_ranks(transport, [&] {
     if (part < parts) own = read_libsvm(path, part, parts, labels, open);
@@ -68,8 +68,9 @@ void check_memory(Transport& transport, const LinearSettings& settings, const Su
   const std::vector<int> ranks = launch::ranks_on_this_host(transport);
   const std::size_t holders = !settings.has_server() ? ranks.size() : ranks.front() == 0 ? 1 : 0;
   const std::size_t vectors = settings.sync.starts_with("dense") ? 3 : 1;  // weights, and then a gradient and its sum
+  const std::size_t files = !settings.resume.empty() ? holders : !settings.save.empty() && ranks.front() == 0 ? 1 : 0;
   launch::on_all_ranks(transport, [&] {
-    const std::size_t needed = train.features * sizeof(float) * vectors * holders;
+    const std::size_t needed = train.features * sizeof(float) * (vectors * holders + files);
     const std::size_t available = settings.host_memory_bytes.value_or(launch::available_memory_bytes());
     if (available == 0 || needed <= available || transport.rank() != ranks.front()) return;
     std::ostringstream text;
