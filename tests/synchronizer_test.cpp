@@ -28,7 +28,7 @@ TEST_CASE("a synchronizer loses nothing under policies that select, nor when the
 
 TEST_CASE("buckets change neither sums nor what is left out of them") {
   const int P = GENERATE(1, 3, 4);
-  const std::size_t bucket_bytes = GENERATE(0, 1, 80, 5000, 1 << 20);
+  const std::size_t bucket_bytes = GENERATE(as<std::size_t>{}, 0, 1, 80, 5000, 1 << 20);
   CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
           Model<float> model(transport, "dense", {.bucket_bytes = bucket_bytes});
           for (std::size_t step = 1; step <= 2; ++step) {
