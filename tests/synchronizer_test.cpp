@@ -98,7 +98,7 @@ TEST_CASE("a synchronizer describes what it does") {
         }) == "");
 }
 
-TEST_CASE("gradients are summed while nobody waits") {
+TEST_CASE("gradients are summed while nobody waits", "[peeks]") {
   CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
           Synchronizer<float> synchronizer(transport, {.bucket_bytes = 0});
           synchronizer.add("one", {.rows = 1, .columns = 1, .max_pairs = 0}, "dense");
@@ -112,7 +112,8 @@ TEST_CASE("gradients are summed while nobody waits") {
         }) == "");
 }
 
-TEST_CASE("without overlap dense-overlapped starts before finish() and dense does not, and their bits are the same") {
+TEST_CASE("without overlap dense-overlapped starts before finish() and dense does not, and their bits are the same",
+          "[peeks]") {
   const auto sums = [](const std::string& policy, bool starts_early) {
     std::vector<std::vector<float>> G(3, std::vector<float>(1000));
     CHECK(failures_on_threads(3, [&](Transport& transport, Failures& failures) {
