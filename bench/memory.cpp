@@ -1,6 +1,7 @@
 #include "memory.hpp"
 
 #include <string>
+#include <vector>
 
 #include <dsop/errors.hpp>
 
@@ -12,11 +13,6 @@
 namespace dsop::bench {
 namespace {
 
-struct Need {
-  std::size_t host;  // a hash of its name
-  std::size_t bytes;
-};
-
 void check_available(const std::string& who_needs, std::size_t needed_bytes) {
   const std::size_t available = launch::available_memory_bytes();
   if (available > 0 && needed_bytes > available)
@@ -27,10 +23,9 @@ void check_available(const std::string& who_needs, std::size_t needed_bytes) {
 }  // namespace
 
 void check_memory(Transport& transport, std::size_t needed_bytes) {
-  const std::size_t host = std::hash<std::string>()(host_name());
+  const std::vector<std::size_t> needs = of_all_ranks(transport, needed_bytes);
   std::size_t needed_on_host = 0;
-  for (const Need& need : of_all_ranks(transport, Need{host, needed_bytes}))
-    if (need.host == host) needed_on_host += need.bytes;
+  for (const int rank : launch::ranks_on_this_host(transport)) needed_on_host += needs[static_cast<std::size_t>(rank)];
   launch::on_all_ranks(transport, [&] { check_available("the ranks on " + host_name() + " need", needed_on_host); });
 }
 
