@@ -4,9 +4,6 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
-#include <random>
-#include <sstream>
 #include <string>
 #include <vector>
 
