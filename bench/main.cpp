@@ -14,6 +14,7 @@
 #include "compare/openmpi.hpp"
 #include "info.hpp"
 #include "kernel_command.hpp"
+#include "launch/command_line.hpp"
 #include "launch/launch.hpp"
 #include "lists.hpp"
 #include "outer_product_command.hpp"
@@ -130,14 +131,13 @@ int main(int argc, char** argv) {
     add_machine(command);
   });
 
+  int status = 0;
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
     const auto ranks = [&](const std::function<void(Transport&)>& body) {
       return dsop::launch::run(line.ranks, default_ranks, body);
     };
-    // Lists are read before the ranks are there, so that a mistake is told once.
-    int status = 0;
     if (list->parsed() && dsop::launch::speaks()) bench::print_list(line.markdown);
     if (info->parsed()) status = ranks([&](Transport& t) { bench::print_info(t, described_machine(t, line)); });
     if (calibrate->parsed()) status = ranks([&](Transport& t) { run_calibrate(t, line); });
@@ -160,15 +160,14 @@ int main(int argc, char** argv) {
       const bench::CollectiveBenchOptions options = line.collectives.options();
       status = ranks([&](Transport& t) { bench::benchmark_collective(t, options, described_machine(t, line)); });
     }
-    if (!std::cout.flush()) throw dsop::Error("standard output can't be written");
-    return status;
   } catch (const CLI::ParseError& error) {
-    if (!dsop::launch::speaks()) return error.get_exit_code();
-    return app.exit(error);
+    return dsop::launch::end_of(app, error);
   } catch (const std::bad_alloc&) {
-    if (dsop::launch::speaks()) std::cerr << "error: out of memory\n";
+    return dsop::launch::refuse_to_run("out of memory");
   } catch (const std::exception& error) {
-    if (dsop::launch::speaks()) std::cerr << "error: " << error.what() << '\n';
+    return dsop::launch::refuse_to_run(error.what());
   }
+  if (std::cout.flush()) return status;
+  std::cerr << "error: standard output can't be written\n";
   return 1;
 }

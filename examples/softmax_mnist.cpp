@@ -19,7 +19,7 @@
 #include <dsop/dsop.hpp>
 
 #include "glyphs.hpp"
-#include "launch/launch.hpp"
+#include "launch/command_line.hpp"
 #include "learn/data/idx.hpp"
 #include "share.hpp"
 
@@ -139,7 +139,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return dsop::launch::speaks() ? app.exit(error) : error.get_exit_code();
+    return dsop::launch::end_of(app, error);
   }
   return dsop::launch::run(settings.ranks, 4, [&](dsop::Transport& transport) { train(transport, settings); });
 }

@@ -68,6 +68,7 @@ class UnderMpirun(Refusing):
         result = run("outer-product", "--rows", "12x", ranks=3)
         self.assertEqual(result.stderr.count('--rows is "12x"'), 1, result.stderr)
         result = run("outer-product", "--dtype", "f16", ranks=3)
+        self.assertEqual(result.stderr.count("error: "), 1, result.stderr)
         self.assertEqual(result.stderr.count("f16"), 1, result.stderr)
 
     def test_interrupt(self) -> None:

@@ -53,6 +53,14 @@ int run(std::optional<int> ranks, int default_ranks, const std::function<void(Tr
   return 1;
 }
 
+int refuse_to_run(const std::string& why) {
+  if (under_mpi_launcher())
+    return run_on_mpi_world(
+        std::nullopt, [&](Transport& transport) { agree_on_errors(transport, why); }, ThreadLevel::funneled);
+  std::cerr << "error: " << why << '\n';
+  return 1;
+}
+
 void on_all_ranks(Transport& transport, const std::function<void()>& body) {
   std::string own_error;
   try {

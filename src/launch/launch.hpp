@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include <dsop/transport.hpp>
 
@@ -25,6 +26,11 @@ enum class ThreadLevel { funneled, multiple };
 /// wait longer than the environment variable DSOP_STALL_SECONDS says (60; 0: never) are reported on stderr.
 int run(std::optional<int> ranks, int default_ranks, const std::function<void(Transport&)>& body,
         ThreadLevel level = ThreadLevel::funneled);
+
+/// Ends a program that can't start, say for a wrong option: prints `why` on stderr, once over all ranks, and returns
+/// the exit status, 1. Under an MPI launcher the ranks start MPI for it and meet: a launcher ends its job at the first
+/// exit with an error, which would cut off the rank that speaks. Not to be called after run().
+int refuse_to_run(const std::string& why);
 
 /// Runs something that may fail on this rank alone (reading a file, taking memory). If it throws on any rank, every
 /// rank throws ArgumentError with the failing ranks' words. All ranks must call it.

@@ -154,7 +154,7 @@ class Linear(unittest.TestCase):
                 self.assertNotEqual(result.returncode, 0, options)
                 for word in words:
                     self.assertIn(word, result.stderr)
-                self.assertEqual(result.stderr.count("error: "), 0 if options[0] in ("--sync", "--batch") else 1)
+                self.assertEqual(result.stderr.count("error: "), 1)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,7 @@
 // dsop-train: trains models over several ranks.
 #include <CLI/CLI.hpp>
 
-#include <iostream>
-
-#include "launch/launch.hpp"
+#include "launch/command_line.hpp"
 #include "learn/programs/linear.hpp"
 #include "learn/programs/lstm.hpp"
 #include "learn/programs/mlp.hpp"
@@ -23,10 +21,8 @@ int main(int argc, char** argv) {
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
     return status;
   } catch (const CLI::ParseError& error) {
-    if (!dsop::launch::speaks()) return error.get_exit_code();
-    return app.exit(error);
+    return dsop::launch::end_of(app, error);
   } catch (const std::exception& error) {
-    if (dsop::launch::speaks()) std::cerr << "error: " << error.what() << '\n';
+    return dsop::launch::refuse_to_run(error.what());
   }
-  return 1;
 }
