@@ -1,4 +1,4 @@
-// Every sparse allreduce: the sum, its bits, its messages, and what is said about bad calls.
+// Every sparse allreduce: the sum, its bits, and what is said about bad calls.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -25,33 +25,6 @@ std::vector<std::byte> bytes_of(const SparseSum<T>& result) {
   std::vector<std::byte> bytes(values.begin(), values.end());
   bytes.insert(bytes.end(), indices.begin(), indices.end());
   return bytes;
-}
-
-// The largest numbers over ranks of what an algorithm sends when its plan expects the overlap that there is.
-Cost count(int P, const SparseCase& c, const std::string& algorithm, Overlap overlap, Failures& failures,
-           Wire wire = Wire::full) {
-  const SparseProblem problem{.elements = c.dimension,
-                              .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), c.nonzeros),
-                              .overlap = overlap,
-                              .wire = wire};
-  const SparsePlan plan = make_sparse_plan(problem, Machine{}, algorithm);
-  std::vector<float> expected(c.dimension);
-  for (int q = 0; q < P; ++q) SparseInput<float>(c, q, P).add_to(expected);
-  Cost busiest;
-  std::mutex mutex;
-  run_on_threads(P, [&](Transport& threads) {
-    CountingTransport transport(threads);
-    const SparseInput<float> own(c, transport.rank(), P);
-    std::vector<float> result((plan.result_bytes + 3) / 4);
-    std::vector<std::byte> workspace(plan.workspace_bytes);
-    AllgatherProblem blocks{std::vector<std::size_t>(static_cast<std::size_t>(P) + 1)};
-    SparseCall<float> call{transport, plan, own.view(), result, workspace, blocks};
-    plan.algorithm->run(call);
-    const std::lock_guard lock(mutex);
-    busiest.raise_to(transport.payload());
-    failures.check(in_full(call.sum) == expected, algorithm + " is wrong");
-  });
-  return busiest;
 }
 
 }  // namespace
@@ -153,124 +126,6 @@ TEST_CASE("sparse allreduces that can't send bf16 refuse it", "[sparse]") {
   for (const Candidate& candidate : plan.candidates)
     if (candidate.algorithm.starts_with("dsar-early-switch"))
       CHECK(candidate.unsupported == "sends values in full only, and wire is bf16");
-}
-
-TEST_CASE("every sparse allreduce sends the messages and bytes that its formula states", "[sparse]") {
-  const int P = GENERATE(2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
-  const std::size_t k = 4 * static_cast<std::size_t>(P);
-  struct Job {
-    SparseCase c;
-    Overlap overlap;
-  };
-  for (const Job& job : {Job{{64 * k, k, Spread::same}, Overlap::full}, Job{{64 * k, k, Spread::apart}, Overlap::none},
-                         Job{{4 * k, k, Spread::same}, Overlap::full}, Job{{3 * k, k, Spread::same}, Overlap::full},
-                         Job{{20 * k, k, Spread::apart}, Overlap::none}})
-    for (const Wire wire : {Wire::full, Wire::bf16}) {
-      if (k > sparse::most_indices<float>(job.c.dimension, wire)) continue;  // would be handed over dense
-      for (const std::string& algorithm : sparse_names(P, wire)) {
-        Failures failures;
-        const Cost counted = count(P, job.c, algorithm, job.overlap, failures, wire);
-        const SparseProblem problem{.elements = job.c.dimension,
-                                    .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), k),
-                                    .overlap = job.overlap,
-                                    .wire = wire};
-        const Cost stated = make_sparse_plan(problem, Machine{}, algorithm).cost();
-        INFO(algorithm << ", P = " << P << ", wire " << name(wire) << ", " << job.c.text());
-        CHECK(failures.text() == "");
-        CHECK(counted.messages == stated.messages);
-        CHECK(counted.bytes == stated.bytes);
-      }
-    }
-}
-
-TEST_CASE("the volumes of sparse allreduces are those of the papers", "[sparse]") {
-  for (const int P : {2, 4, 8, 16}) {
-    INFO("P = " << P);
-    const auto ranks = static_cast<std::size_t>(P);
-    const std::size_t k = 64 * ranks;
-    const std::size_t N = 64 * k;
-    Failures failures;
-    // Without the 32 bytes of each header, and without lengths.
-    const auto words = [&](const std::string& algorithm, Overlap overlap, std::size_t headers, std::size_t lengths) {
-      const SparseCase c{N, k, overlap == Overlap::full ? Spread::same : Spread::apart};
-      return (count(P, c, algorithm, overlap, failures).bytes - 32 * headers - 8 * lengths) / sizeof(float);
-    };
-    const std::size_t others = ranks - 1;
-    const auto rounds = static_cast<std::size_t>(std::log2(P));
-    CHECK(words("allgather", Overlap::none, others, 0) == 2 * k * others);
-    CHECK(words("ssar-recursive-doubling", Overlap::full, rounds, rounds) == 2 * k * rounds);
-    CHECK(words("ssar-recursive-doubling", Overlap::none, rounds, rounds) == 2 * k * others);
-    CHECK(words("ssar-split-allgather", Overlap::full, 2 * others, 2 * others) == 4 * k * others / ranks);
-    CHECK(words("ssar-split-allgather", Overlap::none, 2 * others, 2 * others) ==
-          2 * k * others / ranks + 2 * k * others);
-    CHECK(words("dsar-split-allgather", Overlap::full, others, others) == 2 * k * others / ranks + N * others / ranks);
-    CHECK(failures.text() == "");
-  }
-}
-
-TEST_CASE("vectors of more than 2^32 elements are summed region by region, in memory for what is not zero",
-          "[sparse]") {
-  constexpr std::size_t large = std::size_t{1} << 32;
-  constexpr std::uint32_t last = std::numeric_limits<std::uint32_t>::max();
-  const int P = GENERATE(1, 3, 4);
-  // Region j has the indices j, 1000 + r and the last: small ones where it is small.
-  const std::vector<float> ones{1, 1, 1};
-  std::vector<std::string> names{"auto"};
-  for (const SparseAlgorithm& algorithm : sparse_algorithms())
-    if (!algorithm.makes_dense) names.push_back(algorithm.name);
-  REQUIRE(names.size() >= 5);
-  for (const std::string& name : names) {
-    const SparseProblem problem{.elements = large,
-                                .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), 3)};
-    CHECK(make_sparse_plan(problem, Machine{}, name).workspace_bytes < 100000);
-    INFO(name << ", P = " << P);
-    CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
-            const auto r = static_cast<std::uint32_t>(transport.rank());
-            const std::vector<std::uint32_t> in_first{0, 1000 + r, last};
-            const std::vector<std::uint32_t> in_second{1, 1000 + r, last};
-            const std::vector<std::uint32_t> in_third{2, 3 + r, 29};
-            const std::vector<SparseVectorView<float>> regions{
-                {large, in_first, ones, 0}, {large, in_second, ones, large}, {30, in_third, ones, 2 * large}};
-            const auto sums = sparse_allreduce_regions<float>(transport, regions, {.algorithm = name});
-            failures.check(sums.size() == regions.size(), "not a sum a region");
-            for (std::uint32_t j = 0; j < 2; ++j) {
-              const SparseVectorView<float>& sum = sums[j].sum;
-              std::vector<std::uint32_t> indices{j};
-              std::vector<float> values{static_cast<float>(P)};
-              for (int q = 0; q < P; ++q) indices.push_back(1000 + static_cast<std::uint32_t>(q));
-              for (int q = 0; q < P; ++q) values.push_back(1);
-              indices.push_back(last);
-              values.push_back(static_cast<float>(P));
-              failures.check(sum.dimension == large && sum.first == j * large, "another region");
-              failures.check(std::ranges::equal(sum.indices, indices) && std::ranges::equal(sum.values, values),
-                             "a sum is wrong");
-            }
-            const std::vector<float> small = in_full(sums[2].sum);
-            failures.check(sums[2].sum.first == 2 * large && small[2] == static_cast<float>(P) && small[3] == 1 &&
-                               small[29] == static_cast<float>(P),
-                           "the last region is wrong");
-          }) == "");
-  }
-}
-
-TEST_CASE("ranks that cut a vector into other regions all throw", "[sparse]") {
-  const std::vector<SparseVectorView<float>> regions{{.dimension = 10}, {.dimension = 10, .first = 10}};
-  CHECK(failures_on_threads(3, [&](Transport& transport, Failures& failures) {
-          const auto error_with = [&](std::size_t count, std::size_t from) {
-            return argument_error_of([&] {
-              static_cast<void>(sparse_allreduce_regions<float>(
-                  transport, transport.rank() == 1 ? std::span(regions).subspan(from, count) : std::span(regions)));
-            });
-          };
-          const std::string fewer = error_with(1, 0);
-          failures.check(fewer == "the ranks disagree: the number of regions is 1 on rank 1, 2 on ranks 0, 2", fewer);
-          const std::string none = error_with(0, 0);
-          failures.check(none.find("the number of regions is 0 on rank 1, 2 on ranks 0, 2") != std::string::npos, none);
-          const std::string other = error_with(1, 1);
-          failures.check(other.find("the region's first element is 0 on ranks 0, 2, 10 on rank 1") != std::string::npos,
-                         other);
-          failures.check(error_with(2, 0).empty(), "the next call fails");
-        }) == "");
 }
 
 TEST_CASE("a bad argument of a sparse allreduce throws on all ranks, and names what is wrong", "[sparse]") {

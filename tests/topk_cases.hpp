@@ -10,7 +10,7 @@
 #include <dsop/topk_allreduce.hpp>
 
 #include "failures.hpp"
-#include "patterns/bruck_allgather.hpp"
+#include "patterns/of_all_ranks.hpp"
 #include "selection/cut.hpp"
 #include "sparse_allreduce_cases.hpp"
 #include "sparse_inputs.hpp"
@@ -70,9 +70,7 @@ std::uint64_t hash_of(const SparseVectorView<T>& x) {
 }
 
 inline bool same_on_all_ranks(Transport& transport, std::uint64_t number) {
-  std::vector<std::uint64_t> numbers(static_cast<std::size_t>(transport.size()));
-  numbers[static_cast<std::size_t>(transport.rank())] = number;
-  patterns::bruck_allgather<std::uint64_t>(transport, numbers, Tag::payload);
+  const std::vector<std::uint64_t> numbers = patterns::of_all_ranks(transport, number);
   return std::count(numbers.begin(), numbers.end(), number) == transport.size();
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "patterns/bruck_allgather.hpp"
+#include "patterns/of_all_ranks.hpp"
 
 namespace dsop::launch {
 
@@ -25,9 +25,7 @@ std::vector<int> ranks_on_this_host(Transport& transport) {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   const std::size_t own = std::hash<std::string_view>()(name.data());
-  std::vector<std::size_t> hosts(static_cast<std::size_t>(transport.size()));
-  hosts[static_cast<std::size_t>(transport.rank())] = own;
-  patterns::bruck_allgather<std::size_t>(transport, hosts, Tag::agreement);
+  const std::vector<std::size_t> hosts = patterns::of_all_ranks(transport, own);
   std::vector<int> ranks;
   for (int r = 0; r < transport.size(); ++r)
     if (hosts[static_cast<std::size_t>(r)] == own) ranks.push_back(r);

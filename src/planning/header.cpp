@@ -10,6 +10,7 @@
 
 #include "model/fnv.hpp"
 #include "patterns/bruck_allgather.hpp"
+#include "patterns/of_all_ranks.hpp"
 #include "planning/agreed_error.hpp"
 #include "planning/call_state.hpp"
 #include "planning/rank_list.hpp"
@@ -147,9 +148,7 @@ void exchange_headers(Transport& transport, const Header& own, const std::string
 }
 
 void agree_on_errors(Transport& transport, const std::string& own_error) {
-  std::vector<char> failed(static_cast<std::size_t>(transport.size()));
-  failed[static_cast<std::size_t>(transport.rank())] = own_error.empty() ? 0 : 1;
-  patterns::bruck_allgather<char>(transport, failed, Tag::agreement);
+  const std::vector<char> failed = patterns::of_all_ranks<char>(transport, own_error.empty() ? 0 : 1);
   if (std::any_of(failed.begin(), failed.end(), [](char flag) { return flag != 0; }))
     throw_all_errors(transport, own_error);
 }

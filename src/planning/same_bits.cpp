@@ -10,7 +10,7 @@
 #include <dsop/errors.hpp>
 
 #include "model/fnv.hpp"
-#include "patterns/bruck_allgather.hpp"
+#include "patterns/of_all_ranks.hpp"
 #include "planning/rank_list.hpp"
 
 namespace dsop {
@@ -35,9 +35,7 @@ std::uint64_t hash_of_bits(MatrixView<const T> G) {
 
 template <class T>
 void check_same_bits(Transport& transport, MatrixView<const T> G) {
-  std::vector<std::uint64_t> hashes(static_cast<std::size_t>(transport.size()));
-  hashes[static_cast<std::size_t>(transport.rank())] = hash_of_bits(G);
-  patterns::bruck_allgather<std::uint64_t>(transport, hashes, Tag::agreement);
+  const std::vector<std::uint64_t> hashes = patterns::of_all_ranks(transport, hash_of_bits(G));
   const auto groups =
       ranks_by_value(transport.size(), [&](int r) { return hexadecimal(hashes[static_cast<std::size_t>(r)]); });
   if (groups.size() == 1) return;

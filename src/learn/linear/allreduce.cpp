@@ -4,7 +4,7 @@
 #include "learn/layers/finite.hpp"
 #include "learn/linear/checkpoint.hpp"
 #include "learn/linear/training.hpp"
-#include "patterns/bruck_allgather.hpp"
+#include "patterns/of_all_ranks.hpp"
 #include "planning/call_state.hpp"
 
 namespace dsop::learn {
@@ -13,13 +13,6 @@ namespace {
 /// "dense:ring" is the sparse family's "dense-ring".
 std::string algorithm_of(const std::string& sync) {
   return sync.starts_with("dense:") ? "dense-" + sync.substr(6) : sync;
-}
-
-std::vector<EpochPart> of_all_ranks(Transport& transport, const EpochPart& own) {
-  std::vector<EpochPart> parts(static_cast<std::size_t>(transport.size()));
-  parts[static_cast<std::size_t>(transport.rank())] = own;
-  patterns::bruck_allgather<EpochPart>(transport, parts, Tag::agreement);
-  return parts;
 }
 
 }  // namespace
@@ -65,7 +58,7 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
     const Evaluation test = evaluate(data.test, loss, own_weights);
     part.test_loss = test.loss;
     part.test_correct = test.correct;
-    const std::vector<EpochPart> parts = of_all_ranks(transport, part);
+    const std::vector<EpochPart> parts = patterns::of_all_ranks(transport, part);
     launch::on_all_ranks(transport, [&] {
       if (transport.rank() == 0) log.row(data, epoch, parts, settings.l2 == 0 ? 0 : sum_of_squares(weights));
     });

@@ -1,13 +1,11 @@
 #include "learn/linear/checkpoint.hpp"
 
-#include <algorithm>
 #include <sstream>
-#include <vector>
 
 #include "launch/launch.hpp"
 #include "learn/layers/finite.hpp"
 #include "learn/training/checkpoint_file.hpp"
-#include "patterns/bruck_allgather.hpp"
+#include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -43,15 +41,14 @@ void write_checkpoint(Transport& transport, const LinearSettings& settings, cons
 std::size_t read_checkpoint(Transport& transport, const LinearSettings& settings, const LinearData& data,
                             std::span<float> weights) {
   if (settings.resume.empty()) return 0;
-  std::vector<std::uint64_t> epochs(static_cast<std::size_t>(transport.size()));
+  std::uint64_t epoch = 0;
   launch::on_all_ranks(transport, [&] {
     if (weights.empty()) return;  // of a server's workers
     CheckpointReader file(settings.resume, identity_of(settings, data));
-    epochs[static_cast<std::size_t>(transport.rank())] = file.number<std::uint64_t>();
+    epoch = file.number<std::uint64_t>();
     file.elements(weights);
   });
-  patterns::bruck_allgather<std::uint64_t>(transport, epochs, Tag::agreement);
-  return *std::max_element(epochs.begin(), epochs.end());
+  return patterns::largest_of_all_ranks(transport, epoch);
 }
 
 }  // namespace dsop::learn

@@ -11,7 +11,7 @@
 #include "launch/mpi_world.hpp"
 #include "learn/data/input_file.hpp"
 #include "model/mix.hpp"
-#include "patterns/bruck_allgather.hpp"
+#include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -36,9 +36,7 @@ Summary summary_of(Transport& transport, const SparseSamples& own) {
     mine.features = std::uint64_t{own.indices[end - 1]} + 1;
     mine.widest_line = i + 1;  // every line is a sample
   }
-  std::vector<Summary> all(static_cast<std::size_t>(transport.size()));
-  all[static_cast<std::size_t>(transport.rank())] = mine;
-  patterns::bruck_allgather<Summary>(transport, all, Tag::agreement);
+  const std::vector<Summary> all = patterns::of_all_ranks(transport, mine);
   return std::accumulate(all.begin(), all.end(), Summary{}, [](const Summary& a, const Summary& b) {
     return Summary{a.samples + b.samples, std::max(a.features, b.features),
                    b.features > a.features ? a.samples + b.widest_line : a.widest_line, a.has_zero || b.has_zero,

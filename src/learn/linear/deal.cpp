@@ -7,7 +7,7 @@
 #include <span>
 
 #include "patterns/all_to_all.hpp"
-#include "patterns/bruck_allgather.hpp"
+#include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -56,9 +56,7 @@ std::vector<Words> exchange_samples(Transport& transport, const std::vector<Word
 }  // namespace
 
 SparseSamples deal(Transport& transport, const SparseSamples& own, Workers workers, std::uint64_t seed) {
-  std::vector<std::uint64_t> counts(static_cast<std::size_t>(transport.size()));
-  counts[static_cast<std::size_t>(transport.rank())] = own.count();
-  patterns::bruck_allgather<std::uint64_t>(transport, counts, Tag::agreement);
+  const std::vector<std::size_t> counts = patterns::of_all_ranks(transport, own.count());
   const std::size_t first = std::accumulate(counts.begin(), counts.begin() + transport.rank(), std::size_t{0});
   std::vector<std::size_t> places(std::accumulate(counts.begin(), counts.end(), std::size_t{0}));
   std::iota(places.begin(), places.end(), std::size_t{0});

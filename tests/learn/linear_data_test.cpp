@@ -1,0 +1,130 @@
+// A linear model's samples: who has which, and what is said about bad ones.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include <dsop/threads.hpp>
+
+#include "learn/linear/training.hpp"
+#include "linear_cases.hpp"
+
+using namespace dsop::learn;
+using dsop::run_on_threads;
+using dsop::Transport;
+
+TEST_CASE("linear: samples are dealt out in one order for any number of ranks, a server none") {
+  constexpr std::size_t total = 23;
+  const auto dealt = [](int ranks, Workers workers) {
+    std::vector<SparseSamples> hands(static_cast<std::size_t>(ranks));
+    run_on_threads(ranks, [&](Transport& transport) {
+      SparseSamples own;  // rank r begins with those from total r / P on: sample i has i elements of value i
+      const auto first = total * static_cast<std::size_t>(transport.rank()) / static_cast<std::size_t>(ranks);
+      const auto last = total * static_cast<std::size_t>(transport.rank() + 1) / static_cast<std::size_t>(ranks);
+      for (std::size_t i = first; i < last; ++i) {
+        own.labels.push_back(static_cast<float>(i));
+        for (std::size_t e = 0; e < i; ++e) {
+          own.indices.push_back(static_cast<std::uint32_t>(4294967295U - i + e));
+          own.values.push_back(static_cast<float>(i));
+        }
+        own.row_offsets.push_back(own.indices.size());
+      }
+      hands[static_cast<std::size_t>(transport.rank())] = deal(transport, own, workers, 5);
+    });
+    std::vector<float> labels;
+    for (std::size_t place = 0; place < total; ++place) {
+      const auto W = static_cast<std::size_t>(workers.count);
+      const SparseSamples& hand = hands[static_cast<std::size_t>(workers.first) + place % W];
+      const std::size_t row = place / W;
+      const auto label = static_cast<std::size_t>(hand.labels.at(row));
+      REQUIRE(hand.row_offsets[row + 1] - hand.row_offsets[row] == label);
+      if (label > 0) CHECK(hand.indices[hand.row_offsets[row]] == 4294967295U - label);
+      if (label > 0) CHECK(hand.values[hand.row_offsets[row + 1] - 1] == static_cast<float>(label));
+      labels.push_back(hand.labels[row]);
+    }
+    if (workers.first == 1) CHECK(hands[0].count() == 0);
+    return labels;
+  };
+  const std::vector<float> one = dealt(1, {0, 1});
+  std::vector<float> sorted = one;
+  std::sort(sorted.begin(), sorted.end());
+  CHECK(one != sorted);
+  for (std::size_t i = 0; i < total; ++i) CHECK(sorted[i] == static_cast<float>(i));
+  for (const int ranks : {2, 3, 4, 9, 23}) CHECK(dealt(ranks, {0, ranks}) == one);
+  for (const int ranks : {2, 3, 5}) CHECK(dealt(ranks, {1, ranks - 1}) == one);
+}
+
+TEST_CASE("linear: each rank has its part of each mini-batch, and the last may be smaller") {
+  const TemporaryFolder folder;
+  const LinearSettings settings{.train = folder.write("train", two_classes(23, 1)).string(),
+                                .test = folder.write("test", two_classes(7, 2)).string(),
+                                .loss = &linear_losses()[1],
+                                .batch = 3};
+  std::vector<LinearData> data(3);
+  run_on_threads(3, [&](Transport& transport) {
+    data[static_cast<std::size_t>(transport.rank())] = read_linear_data(transport, settings);
+  });
+  std::size_t test_samples = 0;
+  for (std::size_t r = 0; r < 3; ++r) {
+    REQUIRE(data[r].batches.size() == 3);
+    CHECK(data[r].samples == 23);
+    CHECK(data[r].test_samples == 7);
+    test_samples += data[r].test.rows.count();
+    for (std::size_t step = 0; step < 3; ++step) {
+      const std::size_t rows = step < 2 ? 3 : r < 2 ? 2 : 1;
+      CHECK(data[r].batches[step].rows.count() == rows);
+      CHECK(data[r].batches[step].all_samples == (step < 2 ? 9 : 5));
+    }
+    for (const std::size_t epoch : {1U, 2U, 9U})
+      CHECK(step_order(data[r], settings, epoch) == step_order(data[0], settings, epoch));
+  }
+  CHECK(test_samples == 7);
+}
+
+TEST_CASE("linear: bad data are told on all ranks") {
+  Training training(5);
+  LinearSettings& settings = training.settings();
+  const auto expect = [&](int ranks, const std::vector<std::string>& words) {
+    const std::string text = training.error(ranks);
+    for (const std::string& word : words) CHECK_THAT(text, Catch::Matchers::Contains(word));
+  };
+  expect(6, {"train: has 5 samples", "each of the 6 ranks that compute"});
+  settings.sync = "ps";
+  expect(7, {"train: has 5 samples", "each of the 6 ranks that compute"});
+  CHECK(training.error(6).empty());
+  expect(1, {"--sync ps has 1 rank, expected 2 or more"});
+  settings.sync = "auto";
+  settings.train = training.folder().write("mixed", "1 1:1\n0 2:1\n-1 3:1\n").string();
+  expect(2, {"mixed: has labels -1 and 0, expected -1 and 1, or 0 and 1"});
+  settings.train = training.folder().write("bare", "1\n-1\n").string();
+  expect(2, {"bare: has no features"});
+  settings.train =
+      training.folder().write("wide", "1 1:1\n0 3:1 9:1\n0\n1 2:1 4000000000:1\n0 4000000000:1\n").string();
+  settings.host_memory_bytes = 16'000'000'000;
+  for (const auto& [sync, needed] :
+       {std::pair("auto", "48.0 GB where 3"), std::pair("dense:ring", "144.0 GB where 3")}) {
+    settings.sync = sync;
+    expect(3, {"wide, line 4: index 4000000000 makes as many weights: ", needed, "has 16.0 GB available"});
+  }
+  settings.host_memory_bytes = 15'999'999'999;
+  settings.sync = "ps";  // the server alone keeps them
+  expect(3, {"wide, line 4: index 4000000000 makes as many weights: 16.0 GB where 1"});
+  settings.sync = "auto";
+  settings.train = training.folder().write("less-wide", "1 1:1\n0 100000:1\n").string();
+  settings.host_memory_bytes = 800'000;
+  CHECK(training.error(2).empty());
+  settings.host_memory_bytes = 799'999;
+  expect(2, {"less-wide, line 2: index 100000 makes as many weights"});
+  settings.host_memory_bytes.reset();
+  settings.train = training.folder().write("three", "1 1:1\n2 2:1\n").string();
+  expect(2, {"three, line 2: the label is \"2\""});
+  settings.train = training.folder().write("good", "1 1:1\n0 2:1\n").string();
+  settings.test = training.folder().write("bad", "1 1:1\n0 0:1\n").string();
+  expect(2, {"bad, line 2: the index is \"0\""});
+  settings.test = training.folder().write("zero-one", "1 1:1\n-1 2:1\n").string();
+  CHECK(training.error(2).empty());
+  settings.test.clear();
+  Training absent;
+  absent.settings().train = (absent.folder().path() / "absent").string();
+  CHECK_THAT(absent.error(2), Catch::Matchers::Contains("absent: can't be opened"));
+}

@@ -1,0 +1,98 @@
+// What the sparse allreduces send, counted, beside their formulas and the papers'.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <mutex>
+
+#include <dsop/counting.hpp>
+
+#include "planning/call_state.hpp"
+#include "sparse/wire.hpp"
+#include "sparse_allreduce_cases.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+// The largest numbers over ranks of what an algorithm sends when its plan expects the overlap that there is.
+Cost count(int P, const SparseCase& c, const std::string& algorithm, Overlap overlap, Failures& failures,
+           Wire wire = Wire::full) {
+  const SparseProblem problem{.elements = c.dimension,
+                              .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), c.nonzeros),
+                              .overlap = overlap,
+                              .wire = wire};
+  const SparsePlan plan = make_sparse_plan(problem, Machine{}, algorithm);
+  std::vector<float> expected(c.dimension);
+  for (int q = 0; q < P; ++q) SparseInput<float>(c, q, P).add_to(expected);
+  Cost busiest;
+  std::mutex mutex;
+  run_on_threads(P, [&](Transport& threads) {
+    CountingTransport transport(threads);
+    const SparseInput<float> own(c, transport.rank(), P);
+    std::vector<float> result((plan.result_bytes + 3) / 4);
+    std::vector<std::byte> workspace(plan.workspace_bytes);
+    AllgatherProblem blocks{std::vector<std::size_t>(static_cast<std::size_t>(P) + 1)};
+    SparseCall<float> call{transport, plan, own.view(), result, workspace, blocks};
+    plan.algorithm->run(call);
+    const std::lock_guard lock(mutex);
+    busiest.raise_to(transport.payload());
+    failures.check(in_full(call.sum) == expected, algorithm + " is wrong");
+  });
+  return busiest;
+}
+
+}  // namespace
+
+TEST_CASE("every sparse allreduce sends the messages and bytes that its formula states", "[sparse]") {
+  const int P = GENERATE(2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
+  const std::size_t k = 4 * static_cast<std::size_t>(P);
+  struct Job {
+    SparseCase c;
+    Overlap overlap;
+  };
+  for (const Job& job : {Job{{64 * k, k, Spread::same}, Overlap::full}, Job{{64 * k, k, Spread::apart}, Overlap::none},
+                         Job{{4 * k, k, Spread::same}, Overlap::full}, Job{{3 * k, k, Spread::same}, Overlap::full},
+                         Job{{20 * k, k, Spread::apart}, Overlap::none}})
+    for (const Wire wire : {Wire::full, Wire::bf16}) {
+      if (k > sparse::most_indices<float>(job.c.dimension, wire)) continue;  // would be handed over dense
+      for (const std::string& algorithm : sparse_names(P, wire)) {
+        Failures failures;
+        const Cost counted = count(P, job.c, algorithm, job.overlap, failures, wire);
+        const SparseProblem problem{.elements = job.c.dimension,
+                                    .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), k),
+                                    .overlap = job.overlap,
+                                    .wire = wire};
+        const Cost stated = make_sparse_plan(problem, Machine{}, algorithm).cost();
+        INFO(algorithm << ", P = " << P << ", wire " << name(wire) << ", " << job.c.text());
+        CHECK(failures.text() == "");
+        CHECK(counted.messages == stated.messages);
+        CHECK(counted.bytes == stated.bytes);
+      }
+    }
+}
+
+TEST_CASE("the volumes of sparse allreduces are those of the papers", "[sparse]") {
+  for (const int P : {2, 4, 8, 16}) {
+    INFO("P = " << P);
+    const auto ranks = static_cast<std::size_t>(P);
+    const std::size_t k = 64 * ranks;
+    const std::size_t N = 64 * k;
+    Failures failures;
+    // Without the 32 bytes of each header, and without lengths.
+    const auto words = [&](const std::string& algorithm, Overlap overlap, std::size_t headers, std::size_t lengths) {
+      const SparseCase c{N, k, overlap == Overlap::full ? Spread::same : Spread::apart};
+      return (count(P, c, algorithm, overlap, failures).bytes - 32 * headers - 8 * lengths) / sizeof(float);
+    };
+    const std::size_t others = ranks - 1;
+    const auto rounds = static_cast<std::size_t>(std::log2(P));
+    CHECK(words("allgather", Overlap::none, others, 0) == 2 * k * others);
+    CHECK(words("ssar-recursive-doubling", Overlap::full, rounds, rounds) == 2 * k * rounds);
+    CHECK(words("ssar-recursive-doubling", Overlap::none, rounds, rounds) == 2 * k * others);
+    CHECK(words("ssar-split-allgather", Overlap::full, 2 * others, 2 * others) == 4 * k * others / ranks);
+    CHECK(words("ssar-split-allgather", Overlap::none, 2 * others, 2 * others) ==
+          2 * k * others / ranks + 2 * k * others);
+    CHECK(words("dsar-split-allgather", Overlap::full, others, others) == 2 * k * others / ranks + N * others / ranks);
+    CHECK(failures.text() == "");
+  }
+}

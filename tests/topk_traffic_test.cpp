@@ -1,0 +1,93 @@
+// What the selecting allreduces send, counted.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <mutex>
+
+#include <dsop/counting.hpp>
+
+#include "topk_cases.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+std::vector<float> normal(std::size_t N, std::uint64_t seed) {
+  std::vector<float> values(N);
+  for (std::size_t i = 0; i < N; ++i) {
+    const std::uint64_t bits = bench::mix(bench::mix(seed + 1) + i);
+    for (int part = 0; part < 64; part += 8) values[i] += static_cast<float>(bits >> part & 255) / 128.0F - 1.0F;
+  }
+  return values;
+}
+
+// What the busiest rank sends in the second of two calls with the same gradient, and the most that anybody chose.
+struct Counted {
+  Traffic first, second;
+  std::size_t chosen = 0;
+  std::size_t in_sum = 0;
+};
+
+template <class GradientOf>
+Counted count(int P, const std::string& algorithm, std::size_t k, GradientOf gradient_of) {
+  Counted counted;
+  std::mutex mutex;
+  run_on_threads(P, [&](Transport& threads) {
+    CountingTransport transport(threads);
+    std::vector<float> values = gradient_of(threads.rank(), 0);
+    TopKAllreduce<float> allreduce(transport, values.size(), {.algorithm = algorithm, .machine = Machine{}});
+    static_cast<void>(allreduce.run(values, k));
+    const Traffic first = transport.payload();
+    const std::vector<float> gradient = gradient_of(threads.rank(), 1);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += gradient[i];
+    const TopKSum<float> result = allreduce.run(values, k);
+    const std::lock_guard lock(mutex);
+    counted.first.raise_to(first);
+    counted.second.raise_to({transport.payload().messages - first.messages, transport.payload().bytes - first.bytes});
+    counted.chosen = std::max(counted.chosen, result.chosen);
+    counted.in_sum = result.sum.indices.size();
+  });
+  return counted;
+}
+
+}  // namespace
+
+TEST_CASE("every selecting allreduce sends the messages and bytes that its formula states", "[topk]") {
+  const int P = GENERATE(2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
+  const std::size_t k = 4 * static_cast<std::size_t>(P);
+  const auto same_places = [&](int, int) {
+    std::vector<float> gradient(64 * k);
+    for (std::size_t j = 0; j < k; ++j) gradient[64 * j + 31] = 5;
+    return gradient;
+  };
+  for (const TopKAlgorithm& algorithm : topk_algorithms()) {
+    if (algorithm.exact_sum == "auto") continue;  // as the sparse algorithm that it takes
+    INFO(algorithm.name << ", P = " << P);
+    const Counted counted = count(P, algorithm.name, k, same_places);
+    const Cost stated = topk_cost({.elements = 64 * k, .k = k, .ranks = P}, Machine{}, algorithm.name);
+    CHECK(counted.chosen == k);
+    CHECK(counted.second.messages == stated.messages);
+    CHECK(counted.second.bytes == stated.bytes);
+  }
+}
+
+TEST_CASE("ok-topk sends at most 6 k (P-1)/P words and O(P) where ranks are alike, gtopk 2 k log2 P", "[topk]") {
+  const int P = GENERATE(2, 3, 4, 6, 8, 11, 16);
+  const auto ranks = static_cast<std::size_t>(P);
+  const std::size_t k = 500 * ranks;
+  const std::size_t N = 40 * k;
+  const auto mixture = [&](int rank, int step) {
+    std::vector<float> gradient = normal(N, static_cast<std::uint64_t>(2 * rank + step));
+    for (std::size_t i = 0; i < N; ++i) gradient[i] *= bench::mix(i) % 20 == 0 ? 50.0F : 1.0F;
+    return gradient;
+  };
+  INFO("P = " << P);
+  const Counted ok = count(P, "ok-topk", k, mixture);
+  const std::size_t most = std::max(ok.chosen, ok.in_sum);
+  INFO("chosen " << ok.chosen << " of " << k << ", in the sum " << ok.in_sum << ", words " << ok.second.bytes / 4);
+  CHECK(ok.second.bytes / 4 <= 6 * most * (ranks - 1) / ranks + 14 * ranks);
+  CHECK(ok.first.bytes / 4 <= 6 * k * (ranks - 1) / ranks + k * ranks + 30 * ranks);
+  const auto levels = static_cast<std::size_t>(std::ceil(std::log2(P)));
+  CHECK(count(P, "gtopk", k, mixture).second.bytes / 4 == levels * (2 * k + 8));
+}
