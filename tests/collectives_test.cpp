@@ -184,3 +184,9 @@ TEST_CASE("a wrong argument of a collective on one rank is an error on all") {
   CHECK(text([](Transport& t, Data data, bool wrong) { dsop::start_broadcast(t, data, wrong ? 7 : 0).wait(); }) ==
         "rank 1: root is 7, expected a rank from 0 to 2");
 }
+
+TEST_CASE("bidirectional exchange names an algorithm of every collective") {
+  for (const Family& family : families())
+    CHECK(make_collective_plan(family.algorithms, {.elements = 100, .ranks = 4}, Machine{}, "bidirectional-exchange")
+              .algorithm != nullptr);
+}

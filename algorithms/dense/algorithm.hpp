@@ -34,6 +34,7 @@ struct DenseAlgorithm {
   std::string name;
   std::string summary;
   std::string source;
+  std::string other_name = {};     ///< what a paper calls it; found by it too
   bool native = false;             ///< runs inside the MPI library: its messages can't be counted, its cost is a guess
   bool asks_for_elements = false;  ///< calls make() once for each part before it first uses it; else all must be there
   bool asks_for_sums = false;      ///< if add is given: calls make() for what it sends first, add() for all else

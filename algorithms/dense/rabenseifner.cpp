@@ -59,6 +59,7 @@ DenseAlgorithm rabenseifner() {
   return {.name = "rabenseifner",
           .summary = "recursive halving, then recursive doubling; least volume at powers of two",
           .source = "Rabenseifner 2004, section 4",
+          .other_name = "bidirectional-exchange",  // Wang et al. 2016, table 1 (BE)
           .cost = cost,
           .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
           .run = {run<float>, run<double>}};

@@ -50,7 +50,7 @@ OuterProductAlgorithm allgather() {
 OuterProductAlgorithm allgather_over(const AllgatherAlgorithm& exchange) {
   OuterProductAlgorithm algorithm = allgather();
   algorithm.name.append("-").append(exchange.name);
-  algorithm.summary = "the same, factors " + exchange.summary;
+  algorithm.summary = "as allgather, factors " + exchange.summary;
   algorithm.source = exchange.source;
   algorithm.exchange = &exchange;
   algorithm.unsupported = [](const OuterProductAlgorithm& self, const Problem& problem) {

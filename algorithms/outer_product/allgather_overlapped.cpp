@@ -111,7 +111,7 @@ OuterProductAlgorithm bruck_overlapped() {
   OuterProductAlgorithm algorithm = allgather_overlapped();
   algorithm.name = "bruck-overlapped";
   algorithm.exchange = allgather_algorithms().find("bruck");
-  algorithm.summary = "the same, factors " + algorithm.exchange->summary;
+  algorithm.summary = "as allgather-overlapped, factors " + algorithm.exchange->summary;
   return algorithm;
 }
 

@@ -61,11 +61,11 @@ struct Options {
 
 /// Sets `gradient` (n x m) on every rank to scale times the sum over all ranks of a^T b, the same bits on each (with
 /// `accumulate`: adds that to each rank's own). a is k x n and b is k x m; k may differ between ranks and be zero.
-/// All ranks of `communicator` must call it, in the same order as its other calls. The views stay the caller's; the
-/// range of memory from the gradient's first element to its last must not meet those of a and b. Plan and buffers are
-/// kept with the communicator for the next call with the same shape. Throws ArgumentError on every rank if any rank's
-/// arguments are wrong or the ranks disagree, TransportError if a rank is lost. Cost: see the table of algorithms, plus
-/// one exchange of fixed-size headers (log2 P messages).
+/// All ranks of `communicator` must call it, in the same order as its other calls, one thread at a time. The views stay
+/// the caller's; the range of memory from the gradient's first element to its last must not meet those of a and b. Plan
+/// and buffers are kept with the communicator for the next call with the same shape. Throws ArgumentError on every rank
+/// if any rank's arguments are wrong or the ranks disagree, TransportError if a rank is lost. Cost: see the table of
+/// algorithms, plus one exchange of fixed-size headers (log2 P messages).
 template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& factors, MatrixView<T> gradient,
           const Options& options = {});

@@ -15,10 +15,13 @@ class Registry {
   auto begin() const { return algorithms_.begin(); }
   auto end() const { return algorithms_.end(); }
 
-  /// Null when there is none of that name.
+  /// Null when there is none of that name, nor one that is also called so.
   const Algorithm* find(std::string_view name) const {
-    for (const Algorithm& algorithm : algorithms_)
+    for (const Algorithm& algorithm : algorithms_) {
       if (algorithm.name == name) return &algorithm;
+      if constexpr (requires { algorithm.other_name; })
+        if (!name.empty() && algorithm.other_name == name) return &algorithm;
+    }
     return nullptr;
   }
 
