@@ -123,9 +123,9 @@ def schedules(out: Path) -> list[str]:
 
 
 def scaling(out: Path) -> list[str]:
-    points = {policy.name: {int(folder.name): rounds_of(folder).median() for folder in policy.glob("*") if folder.is_dir()}
+    points = {policy.name.replace("--", " --"): {int(folder.name): rounds_of(folder).median() for folder in policy.glob("*") if folder.is_dir()}
               for policy in sorted((out / "scaling").glob("*"))}
-    pictures.scaling(points, "a step", out / "scaling.png")
+    pictures.scaling(points, "seconds a step", out / "scaling.png")
     return ["**Seconds a step**", ""] + over_ranks("`--sync`", points)
 
 
@@ -162,7 +162,7 @@ def simulated(out: Path) -> list[str]:
         points = {name: {ranks: seconds for ranks, (elements, seconds) in of_ranks.items() if elements == whole}
                   for name, of_ranks in sums.items()}
         points = {name: of_ranks for name, of_ranks in points.items() if of_ranks}
-        pictures.scaling(points, "one step's collectives, simulated", out / f"simulated-{model.name}.png")
+        pictures.scaling(points, "seconds of one step's collectives, simulated", out / f"simulated-{model.name}.png")
         lines += [f"**{model.name}, simulated seconds of one step's collectives**", ""] + over_ranks("`--sync`", points)
         lines += ["What `dsop` took:", ""] + [
             f"- P = {ranks}: {', '.join(chosen[ranks])}" for ranks in sorted(points.get("dsop", {}))] + [""]

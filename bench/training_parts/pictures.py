@@ -9,7 +9,24 @@ import numpy as np
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
-from report_parts.style import SECONDS, log_ticks, make_looks, size_ticks
+from report_parts.style import SECONDS, Look, log_ticks, size_ticks
+
+# The same in every picture. What sends alike shares a colour.
+LOOKS = {
+    "dense": Look("#000000", "s"), "dense:mpi": Look("#000000", "s"), "dense-overlapped:mpi": Look("#000000", "d"),
+    "dense:ring": Look("#009E73", "D"), "dense-overlapped:ring": Look("#009E73", "X"),
+    "dense:ring --no-overlap": Look("#009E73", "<"), "dense:rabenseifner": Look("#D55E00", "v"),
+    "dense:linear-pipeline": Look("#66331A", "p"), "dense:minimum-spanning-tree": Look("#E6CC80", "h"),
+    "dsop": Look("#E69F00", "^"), "ok-topk": Look("#0072B2", "o"), "topk": Look("#56B4E9", ">"),
+    "gtopk": Look("#8000E6", "*"), "gaussian-k": Look("#CC79A7", "P"), "expected-k": Look("#990066", "X"),
+    "none": Look("#9A9A9A", "."), "xi": Look("#000000", "."),
+}
+
+
+def look_of(name: str) -> Look:
+    """Of a policy, with or without its density, or of what a line shows of one: "ok-topk:0.01, sum"."""
+    policy = name.split(",")[0]
+    return LOOKS.get(policy, LOOKS.get(policy.split(":")[0], Look("#001A80", "2")))
 
 
 def smooth(values: list[float], window: int = 25) -> np.ndarray:
@@ -34,9 +51,9 @@ def save(axes: Axes, path: Path) -> None:
 def draw(lines: dict[str, list[float]], label: str, path: Path) -> None:
     """A line each over the number of steps, smoothed."""
     axes = pyplot.subplots(figsize=(7, 3.6))[1]
-    looks = make_looks(list(lines))
     for name, values in lines.items():
-        axes.plot(range(1, len(values) + 1), smooth(values), color=looks[name].colour, label=name)
+        axes.plot(range(1, len(values) + 1), smooth(values), color=look_of(name).colour,
+                  linestyle="--" if name.endswith(", sum") else "-", label=name)
     axes.set_xlabel("step (each point: mean of the last 25)")
     axes.set_ylabel(label)
     save(axes, path)
@@ -54,14 +71,13 @@ def chosen(lines: dict[str, list[float]], path: Path) -> None:
 def xi(counts: dict[str, list[float]], values: dict[int, float], path: Path) -> None:
     """Above: elements beside k in each step; below: xi where it was measured."""
     above, below = pyplot.subplots(2, 1, figsize=(7, 5), sharex=True)[1]
-    looks = make_looks([*counts, "xi"])
-    for name, ratios_of in counts.items():
-        above.plot(range(1, len(ratios_of) + 1), ratios_of, color=looks[name].colour, linewidth=0.5, alpha=0.4)
-        above.plot(range(1, len(ratios_of) + 1), smooth(ratios_of), color=looks[name].colour, label=name)
+    for (name, ratios_of), policy in zip(counts.items(), ("ok-topk", "dsop")):
+        above.plot(range(1, len(ratios_of) + 1), ratios_of, color=LOOKS[policy].colour, linewidth=0.5, alpha=0.4)
+        above.plot(range(1, len(ratios_of) + 1), smooth(ratios_of), color=LOOKS[policy].colour, label=name)
     above.set_ylim(0.7, 1.3)
     above.set_ylabel("elements / k")
     above.legend(fontsize=7.5)
-    below.plot(list(values), list(values.values()), color=looks["xi"].colour, label="xi", marker=".", markersize=3, linewidth=0.5)
+    below.plot(list(values), list(values.values()), color=LOOKS["xi"].colour, label="xi", marker=".", markersize=3, linewidth=0.5)
     below.set_ylim(bottom=0)
     below.set_xlabel("step (thick above: mean of the last 25)")
     below.set_ylabel("xi")
@@ -70,10 +86,9 @@ def xi(counts: dict[str, list[float]], values: dict[int, float], path: Path) -> 
 
 def scaling(seconds: dict[str, dict[int, float]], label: str, path: Path) -> None:
     axes = pyplot.subplots(figsize=(7, 3.6))[1]
-    looks = make_looks(list(seconds))
     for name, points in seconds.items():
         ranks = sorted(points)
-        axes.plot(ranks, [points[count] for count in ranks], color=looks[name].colour, marker=looks[name].marker, label=name)
+        axes.plot(ranks, [points[count] for count in ranks], color=look_of(name).colour, marker=look_of(name).marker, label=name)
     axes.set_xscale("log")
     axes.set_yscale("log")
     every = [value for points in seconds.values() for value in points.values()]
