@@ -134,9 +134,8 @@ TEST_CASE("auto is predicted to be no slower than 1.1 times the best dense allre
         for (const DenseAlgorithm& dense : dense_algorithms()) {
           const DenseProblem vector{N, P, DataType::f32, false};
           if (!dense.unsupported(vector).empty()) continue;
-          const double well_ahead = dense.works_while_waiting ? 1.5 : 1;
           for (const double value : dense.parameter.values(vector))
-            dense_seconds = std::min(dense_seconds, well_ahead * dense.cost(vector, Machine{}, value).seconds());
+            dense_seconds = std::min(dense_seconds, dense.needed_lead * dense.cost(vector, Machine{}, value).seconds());
         }
         INFO("P = " << P << ", N = " << N << ", density " << density << ": " << plan.algorithm_name());
         CHECK(plan.cost().seconds() <= 1.1 * dense_seconds);
@@ -152,6 +151,6 @@ TEST_CASE("a dense allreduce that adds while it waits is taken only where it is 
     return candidate.algorithm.starts_with("dense-ring-pipelined");
   });
   REQUIRE(pipelined->cost.seconds() < plan.cost().seconds());
-  CHECK(!plan.algorithm->works_while_waiting);
+  CHECK(plan.algorithm->needed_lead == 1);
   CHECK(plan.reason == "least predicted time but for " + pipelined->algorithm + ", which is not far enough ahead");
 }

@@ -103,7 +103,7 @@ DenseAlgorithm butterfly_pipelined() {
           .summary = "the butterfly in segments: one is added while others travel",
           .source = "after Thakur, Rabenseifner and Gropp 2005, section 4.5",
           .asks_for_elements = true,
-          .works_while_waiting = true,
+          .needed_lead = 1.5,
           .parameter = {.name = "number of segments of the vector",
                         .values = values,
                         .expected = expected_segments<most_segments>},

@@ -99,7 +99,7 @@ DenseAlgorithm ring_pipelined() {
           .summary = "the ring in segments: one is added while others travel",
           .source = "after Patarasuk and Yuan 2009, section 3",
           .asks_for_elements = true,
-          .works_while_waiting = true,
+          .needed_lead = 1.5,
           .parameter = {.name = "number of segments of a block",
                         .values = values,
                         .expected = expected_segments<most_segments>},

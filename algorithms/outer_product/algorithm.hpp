@@ -37,10 +37,10 @@ struct OuterProductAlgorithm {
   std::string source;
   const DenseAlgorithm* dense = nullptr;         ///< of the allreduce-* family: how G is summed
   const AllgatherAlgorithm* exchange = nullptr;  ///< how factors are gathered; null: the cheapest way
-  bool sends_gradient = true;        ///< parts of G travel, so a G with gaps, or to be added to, is made aside
-  bool takes_sparse = false;         ///< otherwise sees a problem without sparsity, and is given `own` in full
-  bool sends_bf16 = false;           ///< and can travel as bf16, if the problem's wire says so
-  bool works_while_waiting = false;  ///< for messages, in pieces: the ranks wait for each other's
+  bool sends_gradient = true;  ///< parts of G travel, so a G with gaps, or to be added to, is made aside
+  bool takes_sparse = false;   ///< otherwise sees a problem without sparsity, and is given `own` in full
+  bool sends_bf16 = false;     ///< and can travel as bf16, if the problem's wire says so
+  double needed_lead = 1;      ///< `auto` takes it where it is predicted to be so many times as fast
   std::string (*unsupported)(const OuterProductAlgorithm&, const Problem&) =
       [](const OuterProductAlgorithm&, const Problem&) { return std::string(); };
   Parameter<OuterProductAlgorithm, Problem> parameter = {};

@@ -22,7 +22,7 @@
 namespace dsop::outer_product {
 namespace {
 
-constexpr int most_factor_segments = 16;
+constexpr int most_factor_segments = 8;
 
 // Block number q of G, so numbered that the first s * s are those of the first s segments.
 std::pair<int, int> block_number(int q) {
@@ -54,12 +54,14 @@ void run(OuterProductCall<T>& call) {
   }
 }
 
-// Blocks of G are too small to be written past the caches, so all of G is read too; each packs its factors anew.
+// Blocks of G are too small to be written past the caches, so all of G is read too; each packs its factors anew, from
+// the caches: measured a third of what memory would take. With more than most_factor_segments, 16 say, blocks are so
+// narrow that G takes two to five times as long as this, which no saved waiting made up for.
 double blocks_seconds(const Problem& problem, const Machine& machine, double S) {
   const auto n = static_cast<double>(problem.rows);
   const auto m = static_cast<double>(problem.columns);
   const auto K = static_cast<double>(problem.total_pairs());
-  const double more_elements = n * m + 2 * (S - 1) * K * (n + m);
+  const double more_elements = n * m + 2.0 / 3 * (S - 1) * K * (n + m);
   return machine.product_seconds(n, m, K, problem.type) +
          more_elements * static_cast<double>(bytes_of(problem.type)) / machine.memory_bytes_per_second;
 }
@@ -96,7 +98,7 @@ OuterProductAlgorithm allgather_overlapped() {
           .summary = "the same, in segments: blocks of G are made while later factors travel",
           .source = "after Enderlin et al. 2021 (DSOP), with the same bits on all ranks",
           .sends_gradient = false,
-          .works_while_waiting = true,
+          .needed_lead = 1.05,
           .parameter = {.name = "number of segments of the factors",
                         .values = values,
                         .expected = expected_segments<most_factor_segments>},

@@ -90,7 +90,7 @@ OuterProductAlgorithm generalized_rabenseifner_pipelined() {
   return {.name = "generalized-rabenseifner-pipelined",
           .summary = "the same, in segments of rows: the next are made while finished ones travel",
           .source = "Enderlin et al. 2021 (DSOP), pipelined variant",
-          .works_while_waiting = true,
+          .needed_lead = 1.5,
           .parameter = {.name = "number of segments of the rows",
                         .values = values,
                         .expected = expected_segments<most_segments>},

@@ -114,7 +114,7 @@ OuterProductAlgorithm replicated_rabenseifner() {
       .summary = "everybody makes a fraction of the rows of G while the owners' rows of the rest travel",
       .source = "between Enderlin et al. 2021 (DSOP)'s contribution and its allgather",
       .sends_bf16 = true,
-      .works_while_waiting = true,
+      .needed_lead = 1.5,
       .parameter = {.name = "fraction of the rows that everybody makes", .values = sixteenths, .expected = expected},
       .cost = cost,
       .gradient_blocks = gradient_blocks,

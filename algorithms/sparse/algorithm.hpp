@@ -34,7 +34,7 @@ struct SparseAlgorithm {
   std::string source;
   const DenseAlgorithm* dense = nullptr;  ///< of the dense-* family: how the vectors are summed
   bool makes_dense = false;               ///< the sum is dense, whatever it holds
-  bool works_while_waiting = false;       ///< for messages, in pieces: the ranks wait for each other's
+  double needed_lead = 1;                 ///< `auto` takes it where it is predicted to be so many times as fast
   bool sends_bf16 = false;                ///< values can travel as bf16, if the problem's wire says so
   std::string (*unsupported)(const SparseAlgorithm&, const SparseProblem&) =
       [](const SparseAlgorithm&, const SparseProblem&) { return std::string(); };

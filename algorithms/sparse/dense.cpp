@@ -70,7 +70,7 @@ SparseAlgorithm dense_over(const DenseAlgorithm& dense) {
           .source = dense.source,
           .dense = &dense,
           .makes_dense = true,
-          .works_while_waiting = dense.works_while_waiting,
+          .needed_lead = dense.needed_lead,
           .sends_bf16 = dense.run_bf16 != nullptr,
           .unsupported = [](const SparseAlgorithm& self,
                             const SparseProblem& problem) { return self.dense->unsupported(vector_of(problem)); },

@@ -35,13 +35,11 @@ Candidate evaluate_best(const Algorithm& algorithm, const Named<Algorithm>& name
   return *best;
 }
 
-/// By this time `auto` compares. What works while it waits must be well ahead: its messages wait for the pieces of
-/// other ranks' work, which no formula sees. Without this `auto` took up to 1.5 times the best time, with it up to 1.33
-/// times (docs/regret.md).
+/// By this time `auto` compares. What works in pieces while it waits for messages must be ahead of the rest: its
+/// messages wait for the pieces of other ranks' work, which no formula sees (docs/regret.md has what that costs).
 template <class Algorithm>
 double compared_seconds(const Ranked<Algorithm>& ranked) {
-  constexpr double well_ahead = 1.5;
-  return ranked.candidate.cost.seconds() * (ranked.algorithm->works_while_waiting ? well_ahead : 1);
+  return ranked.candidate.cost.seconds() * ranked.algorithm->needed_lead;
 }
 
 /// By compared_seconds(); then what runs inside the MPI library, since its time is a guess; last what can't serve.
