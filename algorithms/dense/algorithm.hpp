@@ -38,7 +38,7 @@ struct DenseAlgorithm {
   bool native = false;             ///< runs inside the MPI library: its messages can't be counted, its cost is a guess
   bool asks_for_elements = false;  ///< calls make() once for each part before it first uses it; else all must be there
   bool asks_for_sums = false;      ///< if add is given: calls make() for what it sends first, add() for all else
-  double needed_lead = 1;  ///< of sparse sums, `auto` takes it where it is predicted to be so many times as fast
+  double needed_lead = 1;  ///< for sparse sums `auto` takes it where it is predicted to be so many times as fast
   std::string (*unsupported)(const DenseProblem&) = [](const DenseProblem&) { return std::string(); };
   Parameter<DenseProblem> parameter = {};
   Cost (*cost)(const DenseProblem&, const Machine&, double parameter);

@@ -12,6 +12,7 @@
 
 #include "dense/algorithm.hpp"
 #include "kernels/add.hpp"
+#include "model/needed_lead.hpp"
 #include "model/segments.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/hypercube.hpp"
@@ -103,7 +104,7 @@ DenseAlgorithm butterfly_pipelined() {
           .summary = "the butterfly in segments: one is added while others travel",
           .source = "after Thakur, Rabenseifner and Gropp 2005, section 4.5",
           .asks_for_elements = true,
-          .needed_lead = 1.5,
+          .needed_lead = lead_of_pieces,
           .parameter = {.name = "number of segments of the vector",
                         .values = values,
                         .expected = expected_segments<most_segments>},

@@ -12,6 +12,7 @@
 
 #include "dense/algorithm.hpp"
 #include "kernels/add.hpp"
+#include "model/needed_lead.hpp"
 #include "model/segments.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/ring.hpp"
@@ -99,7 +100,7 @@ DenseAlgorithm ring_pipelined() {
           .summary = "the ring in segments: one is added while others travel",
           .source = "after Patarasuk and Yuan 2009, section 3",
           .asks_for_elements = true,
-          .needed_lead = 1.5,
+          .needed_lead = lead_of_pieces,
           .parameter = {.name = "number of segments of a block",
                         .values = values,
                         .expected = expected_segments<most_segments>},

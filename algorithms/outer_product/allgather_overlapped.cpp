@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "kernels/outer_product.hpp"
+#include "model/needed_lead.hpp"
 #include "model/segments.hpp"
 #include "outer_product/factor_segments.hpp"
 #include "transport/working.hpp"
@@ -22,7 +23,7 @@
 namespace dsop::outer_product {
 namespace {
 
-constexpr int most_factor_segments = 8;
+constexpr int most_factor_segments = 16;
 
 // Block number q of G, so numbered that the first s * s are those of the first s segments.
 std::pair<int, int> block_number(int q) {
@@ -54,14 +55,12 @@ void run(OuterProductCall<T>& call) {
   }
 }
 
-// Blocks of G are too small to be written past the caches, so all of G is read too; each packs its factors anew, from
-// the caches: measured a third of what memory would take. With more than most_factor_segments, 16 say, blocks are so
-// narrow that G takes two to five times as long as this, which no saved waiting made up for.
+// Blocks of G are too small to be written past the caches, so all of G is read too; each packs its factors anew.
 double blocks_seconds(const Problem& problem, const Machine& machine, double S) {
   const auto n = static_cast<double>(problem.rows);
   const auto m = static_cast<double>(problem.columns);
   const auto K = static_cast<double>(problem.total_pairs());
-  const double more_elements = n * m + 2.0 / 3 * (S - 1) * K * (n + m);
+  const double more_elements = n * m + 2 * (S - 1) * K * (n + m);
   return machine.product_seconds(n, m, K, problem.type) +
          more_elements * static_cast<double>(bytes_of(problem.type)) / machine.memory_bytes_per_second;
 }
@@ -86,6 +85,11 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   return cost;
 }
 
+// Measured (docs/regret.md): with many pairs a block is long to make and quick to write, and hides more than it delays.
+double needed_lead(const Problem& problem) {
+  return problem.total_pairs() < 100 ? lead_of_pieces : 1.2;
+}
+
 std::vector<double> values(const OuterProductAlgorithm&, const Problem& problem) {
   const std::size_t pair_bytes = (problem.rows + problem.columns) * bytes_of(problem.type);
   return segment_counts(problem.largest_pairs() * pair_bytes, most_factor_segments);
@@ -98,7 +102,7 @@ OuterProductAlgorithm allgather_overlapped() {
           .summary = "the same, in segments: blocks of G are made while later factors travel",
           .source = "after Enderlin et al. 2021 (DSOP), with the same bits on all ranks",
           .sends_gradient = false,
-          .needed_lead = 1.05,
+          .needed_lead = needed_lead,
           .parameter = {.name = "number of segments of the factors",
                         .values = values,
                         .expected = expected_segments<most_factor_segments>},

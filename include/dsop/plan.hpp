@@ -43,6 +43,7 @@ struct Candidate {
   double parameter = 0;
   Cost cost;
   std::string unsupported;  ///< empty, or the reason
+  double needed_lead = 1;   ///< `auto` takes it where it is predicted to be so many times as fast as the rest
 };
 
 /// An allgather that an algorithm makes.
@@ -70,9 +71,8 @@ struct Plan {
   std::vector<int> leaders = {};              ///< the lowest rank of each node; empty if no two ranks share one
   std::size_t workspace_bytes = 0;
   bool runs_at_wait = false;  ///< a started call runs when it is waited for: some rank's transport allows no thread
-  std::vector<Candidate> candidates = {};  ///< all known algorithms as auto prefers them: by predicted time, what
-                                           ///< works while it waits as if it were slower by the lead that it must
-                                           ///< have; then the MPI library's own, unsupported last
+  std::vector<Candidate> candidates = {};  ///< all known algorithms as auto prefers them: by predicted time
+                                           ///< times needed_lead; then the MPI library's own, unsupported last
 
   const std::string& algorithm_name() const;
   std::string algorithm_text() const;  ///< with its parameter: "ring-pipelined(8)"

@@ -16,8 +16,11 @@ namespace {
 
 Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter, const Problem& problem,
                    const Machine& machine) {
-  Candidate candidate{
-      algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, problem, machine, parameter), {}};
+  Candidate candidate{algorithm_text(algorithm, parameter),
+                      parameter,
+                      algorithm.cost(algorithm, problem, machine, parameter),
+                      {},
+                      algorithm.needed_lead(problem)};
   const double elements = static_cast<double>(problem.rows) * static_cast<double>(problem.columns);
   if (problem.staged_result && algorithm.sends_gradient)
     candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);

@@ -35,11 +35,9 @@ Candidate evaluate_best(const Algorithm& algorithm, const Named<Algorithm>& name
   return *best;
 }
 
-/// By this time `auto` compares. What works in pieces while it waits for messages must be ahead of the rest: its
-/// messages wait for the pieces of other ranks' work, which no formula sees (docs/regret.md has what that costs).
-template <class Algorithm>
-double compared_seconds(const Ranked<Algorithm>& ranked) {
-  return ranked.candidate.cost.seconds() * ranked.algorithm->needed_lead;
+/// By this time `auto` compares.
+inline double compared_seconds(const Candidate& candidate) {
+  return candidate.cost.seconds() * candidate.needed_lead;
 }
 
 /// By compared_seconds(); then what runs inside the MPI library, since its time is a guess; last what can't serve.
@@ -49,7 +47,7 @@ void rank(std::vector<Ranked<Algorithm>>& all) {
     const bool possible = l.candidate.unsupported.empty();
     if (possible != r.candidate.unsupported.empty()) return possible;
     if (l.algorithm->native() != r.algorithm->native()) return r.algorithm->native();
-    return compared_seconds(l) < compared_seconds(r);
+    return compared_seconds(l.candidate) < compared_seconds(r.candidate);
   });
 }
 

@@ -87,7 +87,11 @@ using NamedSparse = Named<SparseAlgorithm>;
 
 Candidate evaluate(const SparseAlgorithm& algorithm, double parameter, const SparseProblem& problem,
                    const Machine& machine) {
-  return {algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, problem, machine, parameter), {}};
+  return {algorithm_text(algorithm, parameter),
+          parameter,
+          algorithm.cost(algorithm, problem, machine, parameter),
+          {},
+          algorithm.needed_lead};
 }
 
 std::vector<Ranked<SparseAlgorithm>> rank_all(const NamedSparse& named, const SparseProblem& problem,
