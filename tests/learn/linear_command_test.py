@@ -136,6 +136,19 @@ class Linear(unittest.TestCase):
             self.assertIn(f"{parts}: is cut off", refused.stderr)
             self.assertEqual(parts.read_bytes(), cut)
 
+    def test_rows_go_to_no_file_that_is_another(self) -> None:
+        data, test, checkpoint, absent = (str(self.folder / name) for name in ("train", "test", "checkpoint", "absent"))
+        Path(checkpoint).write_text("kept")
+        before = [Path(path).read_bytes() for path in (data, test, checkpoint)]
+        for out, other, options in ((data, f"TRAIN {data}", []), (test, f"--test {test}", []),
+                                    (checkpoint, f"--resume {checkpoint}", ["--resume", checkpoint]),
+                                    (absent, f"--save {absent}", ["--save", absent])):
+            result = train(self.folder, "--epochs", "1", "--out", out, *options)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"--out {out} is the same file as {other}, expected another", result.stderr)
+        self.assertEqual([Path(path).read_bytes() for path in (data, test, checkpoint)], before)
+        self.assertFalse(Path(absent).exists())
+
     def test_errors(self) -> None:
         bad = self.folder / "bad.libsvm"
         bad.write_text("1 1:1\n-1 0:2\n")
