@@ -60,6 +60,7 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
     part.test_correct = test.correct;
     const std::vector<EpochPart> parts = patterns::of_all_ranks(transport, part);
     launch::on_all_ranks(transport, [&] {
+      check_epoch(epoch, parts, weights, settings);
       if (transport.rank() == 0) log.row(data, epoch, parts, settings.l2 == 0 ? 0 : sum_of_squares(weights));
     });
     write_checkpoint(transport, settings, data, epoch, weights);

@@ -61,6 +61,7 @@ void ServerModel::end_epoch(std::size_t epoch, std::vector<EpochPart> parts) {
   const Evaluation test = evaluate(data_.test, *settings_.loss, own_weights);
   parts.front().test_loss = test.loss;
   parts.front().test_correct = test.correct;
+  check_epoch(epoch, parts, weights_, settings_);
   log_.row(data_, epoch, parts, settings_.l2 == 0 ? 0 : sum_of_squares(weights_));
 }
 

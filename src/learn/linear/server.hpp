@@ -29,7 +29,7 @@ class ServerModel {
   /// Error naming epoch and step if an element is not finite.
   void step(const ServerCall& call, std::span<const std::uint32_t> columns, std::span<const float> gradient,
             double decay_share);
-  /// One row, of the workers' parts and the test with the weights as they are.
+  /// One row, of the workers' parts and the test with the weights as they are. Throws where check_epoch() does.
   void end_epoch(std::size_t epoch, std::vector<EpochPart> parts);
   void show(const ServerCall& call) { log_.show(data_, call.epoch, call.step, {}); }
 
