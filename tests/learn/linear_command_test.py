@@ -158,6 +158,7 @@ class Linear(unittest.TestCase):
                 ("--test", str(bad)): [str(bad), "line 2", 'the index is "0"', "expected 1 to 4294967296"],
                 ("--test", "absent"): ["absent: can't be opened", "o such file"],
                 ("--test", str(self.folder)): [f"{self.folder}: "],
+                ("--machine", str(bad)): [f"machine file {bad}: not JSON"],
                 ("--out", "/absent/rows"): ["/absent/rows: can't be opened for writing"],
                 ("--loss", "least-squares", "--learning-rate", "1e9", "--batch", "1"): ["not finite any more at epoch 1"],
                 ("--batch", "0"): ["--batch", "0"],

@@ -176,6 +176,12 @@ TEST_CASE("linear: a row says what made it and where its time went") {
   CHECK(training.run(2)[0].at("test_accuracy").is_null());
 }
 
+TEST_CASE("linear: sums are planned for the machine that is given") {
+  Training training;
+  training.settings().machine = dsop::Machine{.latency_seconds = -1};
+  CHECK_THAT(training.error(2), Catch::Matchers::Contains("machine.latency_seconds is -1"));
+}
+
 TEST_CASE("linear: a loss that is no number stops all ranks, with epoch and step") {
   Training training;
   training.settings().loss = &linear_losses()[0];

@@ -19,7 +19,7 @@ std::string algorithm_of(const std::string& sync) {
 
 void train_by_allreduce(Transport& transport, const LinearSettings& settings, const LinearData& data, EpochLog& log,
                         double reading_seconds) {
-  const SparseAllreduceOptions options{.algorithm = algorithm_of(settings.sync)};
+  const SparseAllreduceOptions options{.algorithm = algorithm_of(settings.sync), .machine = settings.machine};
   const LinearLoss& loss = *settings.loss;
   std::vector<float> weights;
   launch::on_all_ranks(transport, [&] { weights.resize(data.features); });

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include <dsop/machine.hpp>
+
 #include "learn/linear/loss.hpp"
 
 namespace dsop::learn {
@@ -20,7 +22,8 @@ struct LinearSettings {
   std::string resume = {};  ///< checkpoint to go on from; may be empty
   const LinearLoss* loss = nullptr;
   std::string sync = "auto";
-  std::size_t batch = 10;  ///< samples a rank and step
+  std::optional<Machine> machine = std::nullopt;  ///< that `auto` plans sums for; default: the transport's
+  std::size_t batch = 10;                         ///< samples a rank and step
   std::size_t epochs = 10;
   double learning_rate = 1;
   RateSchedule rate_schedule = RateSchedule::constant;
