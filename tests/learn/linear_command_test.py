@@ -5,7 +5,10 @@ Usage: linear_command_test.py DSOP_DATA DSOP_TRAIN [MPIRUN]
 """
 
 import json
+import os
+import pty
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -100,6 +103,20 @@ class Linear(unittest.TestCase):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 for found, expected in zip(losses(result), losses(one), strict=True):
                     self.assertAlmostEqual(float(found), float(expected), delta=1.5e-5)
+
+    def test_terminal_shows_how_far_it_is(self) -> None:
+        line = rb"epoch \d+/100000, step \d+/320, loss \d\.\d{4}, \d+ samples/s a rank, \d+ % communication"
+        for sync in ("auto", "ps", "async-ps"):
+            terminal, its_end = pty.openpty()
+            command = [TRAIN, "linear", str(self.folder / "train"), "--sync", sync, "--ranks", "2" if "ps" in sync else "1",
+                       "--batch", "1", "--epochs", "100000"]
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=its_end) as process, open(terminal, "rb", 0) as screen:
+                os.close(its_end)
+                shown = b""
+                while not re.search(line, shown) and len(shown) < 4000:
+                    shown += screen.read(1000)
+                process.kill()
+            self.assertRegex(shown, line)
 
     def test_rows(self) -> None:
         out = self.folder / "rows"

@@ -42,6 +42,7 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
       const double factor = rate / static_cast<double>(batch.all_samples);
       gather(weights, batch.columns, own_weights);
       part.loss += compute_gradient(batch, loss, own_weights, factor, settings.threads, gradient);
+      part.samples += batch.rows.count();
       watch.stop(part.arithmetic_seconds);
       const SparseSum<float> total_gradient = sparse_allreduce<float>(
           transport, {.dimension = data.features, .indices = batch.columns, .values = gradient}, options);

@@ -29,18 +29,18 @@ void work(Transport& transport, const LinearSettings& settings, const LinearData
       const Batch& batch = data.batches[order[step - 1]];
       const double factor = settings.rate(epoch, ++all_steps) / static_cast<double>(batch.all_samples);
       own_weights.resize(batch.columns.size());
-      call_server({epoch, step, batch.columns.size(), batch.all_samples});
+      call_server({epoch, step, batch.columns.size(), batch.all_samples, part});
       transport.send(std::span(batch.columns), server);
       transport.recv(std::span(own_weights), server);
       watch.stop(part.communication_seconds);
       part.loss += compute_gradient(batch, loss, own_weights, factor, settings.threads, gradient);
+      part.samples += batch.rows.count();
       watch.stop(part.arithmetic_seconds);
       transport.send(std::span(gradient), server);
       watch.stop(part.communication_seconds);
     }
     total.stop(part.total_seconds);
-    call_server({.epoch = epoch});
-    transport.send(std::span(&part, 1), server);
+    call_server({.epoch = epoch, .part = part});
     write_checkpoint(transport, settings, data, epoch, {});
   }
 }
