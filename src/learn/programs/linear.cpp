@@ -85,8 +85,9 @@ void add_linear(CLI::App& app, int& status) {
   command
       ->add_option(
           "--threads", settings.threads,
-          "Threads of a rank, which share its weights without locks (Hogwild): above 1 results differ from run "
-          "to run")
+          "Threads of a rank, started in each step: they share its samples and one copy of the weights of these, "
+          "which they move without locks (Hogwild) and then throw away; the weights themselves move by the sum of "
+          "all gradients. Above 1 results differ from run to run")
       ->check(CLI::Range(1, 1024));
   command->add_option("--out", settings.out, "Append one JSON object an epoch to this file");
   command->add_option("--save", settings.save,
