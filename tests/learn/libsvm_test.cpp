@@ -73,6 +73,15 @@ TEST_CASE("libsvm: labels, indices from 1 and values of a good file") {
   CHECK(read_whole(folder.write("returns", "1 2:3\r\n0\r\n"), Labels::two_classes).labels == std::vector<float>{1, 0});
 }
 
+TEST_CASE("libsvm: numbers too small for f32 are 0, or what is next to it") {
+  const TemporaryFolder folder;
+  const std::string many_zeros(400, '0');
+  const SparseSamples samples =
+      read_whole(folder.write("small", "1e-50 1:1e-50 2:-1e-50 3:1e-40 4:-2e-45 5:1e-9999 6:0." + many_zeros + "1\n"));
+  CHECK(samples.labels == std::vector<float>{0});
+  CHECK(samples.values == std::vector<float>{0, 0, 1e-40F, -1.4e-45F, 0, 0});
+}
+
 TEST_CASE("libsvm: what is written is read again, bit by bit") {
   const std::vector<dsop::learn::Feature> features{{0, 1.0F / 3}, {7, -1e-20F}, {4294967295U, 3e38F}};
   std::ostringstream out;
@@ -141,6 +150,7 @@ TEST_CASE("libsvm: a bad line is named, with what it has and what it should have
       {"1 5:nan", {"the value of index 5 is \"nan\"", "finite"}},
       {"1 5:-inf", {"the value of index 5 is \"-inf\"", "finite"}},
       {"1 5:1e39", {"the value of index 5 is \"1e39\"", "finite"}},
+      {"1 5:-1e9999", {"the value of index 5 is \"-1e9999\"", "finite"}},
       {"1 5:++1", {"the value of index 5 is \"++1\"", "expected a number"}},
       {"1 5:+-1", {"the value of index 5 is \"+-1\"", "expected a number"}},
       {"1 5:1\r", {"ends in \\r\\n", "same as the first line"}},

@@ -5,7 +5,10 @@ Usage: linear_command_test.py DSOP_DATA DSOP_TRAIN [MPIRUN]
 """
 
 import json
+import os
+import pty
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -101,6 +104,20 @@ class Linear(unittest.TestCase):
                 for found, expected in zip(losses(result), losses(one), strict=True):
                     self.assertAlmostEqual(float(found), float(expected), delta=1.5e-5)
 
+    def test_terminal_shows_how_far_it_is(self) -> None:
+        line = rb"epoch \d+/100000, step \d+/320, loss \d\.\d{4}, \d+ samples/s a rank, \d+ % communication"
+        for sync in ("auto", "ps", "async-ps"):
+            terminal, its_end = pty.openpty()
+            command = [TRAIN, "linear", str(self.folder / "train"), "--sync", sync, "--ranks", "2" if "ps" in sync else "1",
+                       "--batch", "1", "--epochs", "100000"]
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=its_end) as process, open(terminal, "rb", 0) as screen:
+                os.close(its_end)
+                shown = b""
+                while not re.search(line, shown) and len(shown) < 4000:
+                    shown += screen.read(1000)
+                process.kill()
+            self.assertRegex(shown, line)
+
     def test_rows(self) -> None:
         out = self.folder / "rows"
         for processes in (0, 3) if MPIRUN else (0,):
@@ -136,6 +153,19 @@ class Linear(unittest.TestCase):
             self.assertIn(f"{parts}: is cut off", refused.stderr)
             self.assertEqual(parts.read_bytes(), cut)
 
+    def test_rows_go_to_no_file_that_is_another(self) -> None:
+        data, test, checkpoint, absent = (str(self.folder / name) for name in ("train", "test", "checkpoint", "absent"))
+        Path(checkpoint).write_text("kept")
+        before = [Path(path).read_bytes() for path in (data, test, checkpoint)]
+        for out, other, options in ((data, f"TRAIN {data}", []), (test, f"--test {test}", []),
+                                    (checkpoint, f"--resume {checkpoint}", ["--resume", checkpoint]),
+                                    (absent, f"--save {absent}", ["--save", absent])):
+            result = train(self.folder, "--epochs", "1", "--out", out, *options)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"--out {out} is the same file as {other}, expected another", result.stderr)
+        self.assertEqual([Path(path).read_bytes() for path in (data, test, checkpoint)], before)
+        self.assertFalse(Path(absent).exists())
+
     def test_errors(self) -> None:
         bad = self.folder / "bad.libsvm"
         bad.write_text("1 1:1\n-1 0:2\n")
@@ -145,6 +175,7 @@ class Linear(unittest.TestCase):
                 ("--test", str(bad)): [str(bad), "line 2", 'the index is "0"', "expected 1 to 4294967296"],
                 ("--test", "absent"): ["absent: can't be opened", "o such file"],
                 ("--test", str(self.folder)): [f"{self.folder}: "],
+                ("--machine", str(bad)): [f"machine file {bad}: not JSON"],
                 ("--out", "/absent/rows"): ["/absent/rows: can't be opened for writing"],
                 ("--loss", "least-squares", "--learning-rate", "1e9", "--batch", "1"): ["not finite any more at epoch 1"],
                 ("--batch", "0"): ["--batch", "0"],

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -41,6 +42,9 @@ TEST_CASE("linear: slopes agree with finite differences") {
     CHECK_FALSE(std::isfinite(loss.value(std::nan(""), 1)));
     CHECK_FALSE(std::isfinite(loss.value(-INFINITY, 1)));
     CHECK(std::isfinite(loss.value(-1e6, 1)));
+    if (loss.labels != Labels::two_classes) continue;
+    CHECK(loss.value(INFINITY, 1) == 0);
+    for (const double z : {-INFINITY, INFINITY}) CHECK(std::isfinite(loss.slope(z, 1)));
   }
 }
 
@@ -172,6 +176,12 @@ TEST_CASE("linear: a row says what made it and where its time went") {
   CHECK(training.run(2)[0].at("test_accuracy").is_null());
 }
 
+TEST_CASE("linear: sums are planned for the machine that is given") {
+  Training training;
+  training.settings().machine = dsop::Machine{.latency_seconds = -1};
+  CHECK_THAT(training.error(2), Catch::Matchers::Contains("machine.latency_seconds is -1"));
+}
+
 TEST_CASE("linear: a loss that is no number stops all ranks, with epoch and step") {
   Training training;
   training.settings().loss = &linear_losses()[0];
@@ -184,4 +194,28 @@ TEST_CASE("linear: a loss that is no number stops all ranks, with epoch and step
     CHECK_THAT(words, Catch::Matchers::Contains("loss is not finite any more at epoch 1, step "));
     CHECK_THAT(words, Catch::Matchers::Contains("--learning-rate is 1e+09, expected a smaller one"));
   }
+}
+
+TEST_CASE("linear: what only weights or losses show to be infinite stops all ranks at the epoch's end") {
+  Training training;
+  LinearSettings& settings = training.settings();
+  settings.epochs = 1;
+  settings.batch = 1;
+  settings.learning_rate = 1e9;
+  const auto expect = [&](const std::string& words, const std::string& train, const std::string& test) {
+    settings.train = training.folder().write("train", train).string();
+    settings.test = training.folder().write("test", test).string();
+    for (const auto& [sync, ranks] : {std::pair("auto", 1), std::pair("ps", 2), std::pair("async-ps", 2)}) {
+      CAPTURE(words, sync);
+      settings.sync = sync;
+      CHECK_THAT(training.error(ranks),
+                 Catch::Matchers::Contains(words + " not finite any more at the end of epoch 1"));
+      CHECK(std::filesystem::file_size(settings.out) == 0);
+    }
+  };
+  expect("weights are", "1 1:1e30\n-1 2:1e30\n", "1 1:1\n");
+  // Whichever sample comes second has an infinite score, and another label than that says.
+  expect("the loss is", "1 1:1e20\n-1 1:1e20\n", "1 2:1\n");
+  settings.learning_rate = 10;
+  expect("the loss on --test is", "1 1:1\n-1 2:1\n", "-1 1:3e38\n");
 }

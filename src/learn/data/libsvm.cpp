@@ -3,7 +3,9 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <ostream>
+#include <string>
 #include <string_view>
 
 #include "learn/data/byte_range.hpp"
@@ -27,7 +29,9 @@ float number(std::string_view word, const std::string& name) {
   const auto [last, error] = std::from_chars(start, end, value);
   if (error == std::errc::invalid_argument || last != end)
     throw BadLine{name + " is " + in_quotes(word) + ", expected a number"};
-  if (error != std::errc() || !std::isfinite(value))
+  if (error != std::errc())  // out of range: strtof gives 0 or what is next to it, or infinity
+    value = std::strtof(std::string(start, end).c_str(), nullptr);
+  if (!std::isfinite(value))
     throw BadLine{name + " is " + in_quotes(word) + ", expected a finite number that f32 can hold"};
   return value;
 }

@@ -19,7 +19,7 @@ std::string algorithm_of(const std::string& sync) {
 
 void train_by_allreduce(Transport& transport, const LinearSettings& settings, const LinearData& data, EpochLog& log,
                         double reading_seconds) {
-  const SparseAllreduceOptions options{.algorithm = algorithm_of(settings.sync)};
+  const SparseAllreduceOptions options{.algorithm = algorithm_of(settings.sync), .machine = settings.machine};
   const LinearLoss& loss = *settings.loss;
   std::vector<float> weights;
   launch::on_all_ranks(transport, [&] { weights.resize(data.features); });
@@ -42,6 +42,7 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
       const double factor = rate / static_cast<double>(batch.all_samples);
       gather(weights, batch.columns, own_weights);
       part.loss += compute_gradient(batch, loss, own_weights, factor, settings.threads, gradient);
+      part.samples += batch.rows.count();
       watch.stop(part.arithmetic_seconds);
       const SparseSum<float> total_gradient = sparse_allreduce<float>(
           transport, {.dimension = data.features, .indices = batch.columns, .values = gradient}, options);
@@ -60,6 +61,7 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
     part.test_correct = test.correct;
     const std::vector<EpochPart> parts = patterns::of_all_ranks(transport, part);
     launch::on_all_ranks(transport, [&] {
+      check_epoch(epoch, parts, weights, settings);
       if (transport.rank() == 0) log.row(data, epoch, parts, settings.l2 == 0 ? 0 : sum_of_squares(weights));
     });
     write_checkpoint(transport, settings, data, epoch, weights);

@@ -3,7 +3,6 @@
 #include <sstream>
 
 #include "launch/launch.hpp"
-#include "learn/layers/finite.hpp"
 #include "learn/training/checkpoint_file.hpp"
 #include "patterns/of_all_ranks.hpp"
 
@@ -26,9 +25,6 @@ void write_checkpoint(Transport& transport, const LinearSettings& settings, cons
   if (settings.save.empty()) return;
   launch::on_all_ranks(transport, [&] {
     if (transport.rank() != 0) return;
-    if (!all_finite<float>(weights))
-      throw Error("epoch " + std::to_string(epoch) + ": weights are not finite any more. " +
-                  what_is_left(settings.save));
     std::string body;
     body.reserve(weights.size_bytes() + 1024);
     append_array<char>(body, identity_of(settings, data));

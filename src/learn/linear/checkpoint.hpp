@@ -13,7 +13,7 @@
 namespace dsop::learn {
 
 /// Rank 0 writes `weights` to settings.save, if that is not empty. All ranks call it when they have ended `epoch`.
-/// Throws on all ranks, and leaves the file as it was, if it can't be written or a weight is not finite.
+/// Throws on all ranks, and leaves the file as it was, if it can't be written.
 void write_checkpoint(Transport& transport, const LinearSettings& settings, const LinearData& data, std::size_t epoch,
                       std::span<const float> weights);
 

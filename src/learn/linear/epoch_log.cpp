@@ -92,16 +92,18 @@ void EpochLog::row(const LinearData& data, std::size_t epoch, std::span<const Ep
   if (out_.is_open() && !(out_ << row.dump() << std::endl)) fail(settings_.out, "can't be written");
 }
 
-void EpochLog::show(const LinearData& data, std::size_t epoch, std::size_t steps, const EpochPart& part) {
+void EpochLog::show(const LinearData& data, std::size_t epoch, std::size_t step, const EpochPart& part) {
   const auto now = std::chrono::steady_clock::now();
   if (now - shown_ < std::chrono::milliseconds(100)) return;
   shown_ = now;
+  const auto samples = static_cast<double>(part.samples);
   const double seconds = part.arithmetic_seconds + part.communication_seconds;
   std::ostringstream text;
-  text << "epoch " << epoch << '/' << settings_.epochs << ", step " << steps << '/' << data.batches.size();
-  if (seconds > 0)
-    text << ", " << static_cast<int>(static_cast<double>(steps * settings_.batch) / seconds) << " samples/s a rank, "
-         << static_cast<int>(100 * part.communication_seconds / seconds) << " % communication";
+  text << std::fixed << "epoch " << epoch << '/' << settings_.epochs << ", step " << step << '/' << data.batches.size();
+  if (part.samples > 0)
+    text << ", loss " << std::setprecision(4) << part.loss / samples << ", " << std::setprecision(0)
+         << samples / seconds << " samples/s a rank, " << 100 * part.communication_seconds / seconds
+         << " % communication";
   progress_.show(text.str());
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <iosfwd>
 #include <span>
@@ -17,7 +18,8 @@ namespace dsop::learn {
 
 /// One rank's part of an epoch. Also travels, as it lies in memory.
 struct EpochPart {
-  double loss = 0;  ///< sum over this rank's samples, each with the weights of its step
+  double loss = 0;  ///< sum over `samples`, each with the weights of its step
+  std::uint64_t samples = 0;
   double test_loss = 0;
   double test_correct = 0;
   double total_seconds = 0;
@@ -35,8 +37,8 @@ class EpochLog {
 
   /// Of all ranks' parts: sums of losses, the longest times. `weights_squared`: their squares' sum, for l2.
   void row(const LinearData& data, std::size_t epoch, std::span<const EpochPart> parts, double weights_squared);
-  /// How far this rank is, on a terminal.
-  void show(const LinearData& data, std::size_t epoch, std::size_t steps, const EpochPart& part);
+  /// How far a rank that computes is, on a terminal; `part`: of the epoch so far.
+  void show(const LinearData& data, std::size_t epoch, std::size_t step, const EpochPart& part);
 
  private:
   void print_head(const LinearData& data, std::size_t epoch);

@@ -14,8 +14,8 @@ struct LinearLoss {
   double (*slope)(double z, double y);  ///< derivative by z
 };
 
-/// Least squares, logistic regression, the support vector machine's hinge. A score that is not finite has a value that
-/// is not, and all slopes of a score that is no number are none.
+/// Least squares, logistic regression, the support vector machine's hinge. A score that is no number has a value and a
+/// slope that are none. An infinite one has, with two classes, a finite slope, and the value 0 on its label's side.
 const std::array<LinearLoss, 3>& linear_losses();
 
 }  // namespace dsop::learn

@@ -7,12 +7,11 @@ namespace dsop::learn {
 namespace {
 
 /// What the server waits for from one worker.
-enum class Wait : unsigned char { call, columns, gradient, part, nothing };
+enum class Wait : unsigned char { call, columns, gradient, nothing };
 
 struct Worker {
   Wait wait = Wait::call;
   ServerCall call = {};
-  EpochPart part = {};
   std::vector<std::uint32_t> columns = {};
   std::vector<float> weights = {};
   std::vector<float> gradient = {};
@@ -57,7 +56,7 @@ class ComingServer {
     Worker& worker = workers_[v];
     switch (worker.wait) {
       case Wait::call:
-        if (worker.call.step == 0) return expect(v, Wait::part, std::span(&worker.part, 1));
+        if (worker.call.step == 0) return end_epoch(v);
         worker.columns.resize(worker.call.columns);
         return expect(v, Wait::columns, std::span(worker.columns));
       case Wait::columns:
@@ -70,8 +69,6 @@ class ComingServer {
         model_.step(worker.call, worker.columns, worker.gradient, 1 / static_cast<double>(workers_.size()));
         model_.show(worker.call);
         return expect(v, Wait::call, std::span(&worker.call, 1));
-      case Wait::part:
-        return end_epoch(v);
       case Wait::nothing:
         return;
     }
@@ -81,7 +78,7 @@ class ComingServer {
   void end_epoch(std::size_t v) {
     Worker& worker = workers_[v];
     std::vector<EpochPart>& parts = parts_[worker.call.epoch - 1];
-    parts.push_back(worker.part);
+    parts.push_back(worker.call.part);
     if (parts.size() == workers_.size()) {
       model_.end_epoch(worker.call.epoch, parts);
       ++rows_;

@@ -12,7 +12,6 @@ struct Worker {
   ServerCall call = {};
   std::vector<std::uint32_t> columns = {};
   std::vector<float> elements = {};  ///< weights, then the gradient
-  EpochPart part = {};
   Request request = {};
 };
 
@@ -71,9 +70,8 @@ void serve_in_step(Transport& transport, ServerModel& model, const LinearSetting
       model.show(server.workers().front().call);
     }
     server.receive(call_of);
-    server.receive([](Worker& worker) { return std::span(&worker.part, 1); });
     std::vector<EpochPart> parts;
-    for (const Worker& worker : server.workers()) parts.push_back(worker.part);
+    for (const Worker& worker : server.workers()) parts.push_back(worker.call.part);
     model.end_epoch(epoch, parts);
     write_checkpoint(transport, settings, data, epoch, model.weights());
   }

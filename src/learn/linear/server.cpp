@@ -29,18 +29,18 @@ void work(Transport& transport, const LinearSettings& settings, const LinearData
       const Batch& batch = data.batches[order[step - 1]];
       const double factor = settings.rate(epoch, ++all_steps) / static_cast<double>(batch.all_samples);
       own_weights.resize(batch.columns.size());
-      call_server({epoch, step, batch.columns.size(), batch.all_samples});
+      call_server({epoch, step, batch.columns.size(), batch.all_samples, part});
       transport.send(std::span(batch.columns), server);
       transport.recv(std::span(own_weights), server);
       watch.stop(part.communication_seconds);
       part.loss += compute_gradient(batch, loss, own_weights, factor, settings.threads, gradient);
+      part.samples += batch.rows.count();
       watch.stop(part.arithmetic_seconds);
       transport.send(std::span(gradient), server);
       watch.stop(part.communication_seconds);
     }
     total.stop(part.total_seconds);
-    call_server({.epoch = epoch});
-    transport.send(std::span(&part, 1), server);
+    call_server({.epoch = epoch, .part = part});
     write_checkpoint(transport, settings, data, epoch, {});
   }
 }
@@ -61,6 +61,7 @@ void ServerModel::end_epoch(std::size_t epoch, std::vector<EpochPart> parts) {
   const Evaluation test = evaluate(data_.test, *settings_.loss, own_weights);
   parts.front().test_loss = test.loss;
   parts.front().test_correct = test.correct;
+  check_epoch(epoch, parts, weights_, settings_);
   log_.row(data_, epoch, parts, settings_.l2 == 0 ? 0 : sum_of_squares(weights_));
 }
 

@@ -8,13 +8,14 @@
 
 namespace dsop::learn {
 
-/// Opens what a worker has to say. After it travel: a step's columns to the server, their weights back, and the
-/// gradient's elements there; at an epoch's end an EpochPart.
+/// Opens what a worker has to say. In a step travel after it: the columns to the server, their weights back, and the
+/// gradient's elements there.
 struct ServerCall {
   std::uint64_t epoch = 0;
   std::uint64_t step = 0;         ///< from 1; 0: the epoch has ended
   std::uint64_t columns = 0;      ///< that the step's batch has
   std::uint64_t all_samples = 0;  ///< of the whole mini-batch
+  EpochPart part = {};            ///< the worker's, so far
 };
 
 /// A server's weights, and what it does with a gradient.
@@ -29,9 +30,9 @@ class ServerModel {
   /// Error naming epoch and step if an element is not finite.
   void step(const ServerCall& call, std::span<const std::uint32_t> columns, std::span<const float> gradient,
             double decay_share);
-  /// One row, of the workers' parts and the test with the weights as they are.
+  /// One row, of the workers' parts and the test with the weights as they are. Throws where check_epoch() does.
   void end_epoch(std::size_t epoch, std::vector<EpochPart> parts);
-  void show(const ServerCall& call) { log_.show(data_, call.epoch, call.step, {}); }
+  void show(const ServerCall& call) { log_.show(data_, call.epoch, call.step, call.part); }
 
  private:
   const LinearSettings& settings_;

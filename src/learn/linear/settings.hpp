@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include <dsop/machine.hpp>
+
 #include "learn/linear/loss.hpp"
 
 namespace dsop::learn {
@@ -20,14 +22,15 @@ struct LinearSettings {
   std::string resume = {};  ///< checkpoint to go on from; may be empty
   const LinearLoss* loss = nullptr;
   std::string sync = "auto";
-  std::size_t batch = 10;  ///< samples a rank and step
+  std::optional<Machine> machine = std::nullopt;  ///< that `auto` plans sums for; default: the transport's
+  std::size_t batch = 10;                         ///< samples a rank and step
   std::size_t epochs = 10;
   double learning_rate = 1;
   RateSchedule rate_schedule = RateSchedule::constant;
   double decay = 1;
   double l2 = 0;
   std::uint64_t seed = 1;
-  int threads = 1;  ///< of a rank, that share its model
+  int threads = 1;  ///< of a rank, that share its batch: see compute_gradient()
 
   std::optional<std::size_t> host_memory_bytes = std::nullopt;  ///< tests lower it; else what is available
 

@@ -6,10 +6,22 @@
 #include <sstream>
 
 #include "launch/launch.hpp"
+#include "learn/data/output_file.hpp"
+#include "learn/layers/finite.hpp"
 #include "learn/training/checkpoint_file.hpp"
 #include "sparse/stream.hpp"
 
 namespace dsop::learn {
+namespace {
+
+std::string not_finite(const std::string& what, const std::string& where, const LinearSettings& settings) {
+  std::ostringstream text;
+  text << what << " not finite any more at " << where << "; --learning-rate is " << settings.learning_rate
+       << ", expected a smaller one. " << what_is_left(settings.save);
+  return text.str();
+}
+
+}  // namespace
 
 void train_linear(Transport& transport, const LinearSettings& settings, std::ostream& table) {
   Stopwatch watch;
@@ -22,7 +34,13 @@ void train_linear(Transport& transport, const LinearSettings& settings, std::ost
       throw Error(
           "--save and --resume need workers that end an epoch together, expected another --sync than async-ps: its "
           "weights hold a part of the next epoch by then");
-    if (transport.rank() == 0) check_save(settings.save, settings.resume);
+    if (transport.rank() == 0) {
+      refuse_same_file({"--out", settings.out}, {{"TRAIN", settings.train},
+                                                 {"--test", settings.test},
+                                                 {"--save", settings.save},
+                                                 {"--resume", settings.resume}});
+      check_save(settings.save, settings.resume);
+    }
     log = std::make_unique<EpochLog>(settings, transport, table);
   });
   const LinearData data = read_linear_data(transport, settings);
@@ -40,10 +58,23 @@ void update(std::span<float> weights, const SparseVectorView<float>& gradient, d
 }
 
 std::string loss_not_finite(std::size_t epoch, std::size_t step, const LinearSettings& settings) {
-  std::ostringstream text;
-  text << "the loss is not finite any more at epoch " << epoch << ", step " << step << "; --learning-rate is "
-       << settings.learning_rate << ", expected a smaller one. " << what_is_left(settings.save);
-  return text.str();
+  return not_finite("the loss is", "epoch " + std::to_string(epoch) + ", step " + std::to_string(step), settings);
+}
+
+void check_epoch(std::size_t epoch, std::span<const EpochPart> parts, std::span<const float> weights,
+                 const LinearSettings& settings) {
+  double loss = 0;
+  double test_loss = 0;
+  for (const EpochPart& part : parts) {
+    loss += part.loss;
+    test_loss += part.test_loss;
+  }
+  const auto expect = [&](bool finite, const char* what) {
+    if (!finite) throw Error(not_finite(what, "the end of epoch " + std::to_string(epoch), settings));
+  };
+  expect(all_finite<float>(weights), "weights are");
+  expect(std::isfinite(loss), "the loss is");
+  expect(std::isfinite(test_loss), "the loss on --test is");
 }
 
 double sum_of_squares(std::span<const float> weights) {

@@ -15,8 +15,8 @@
 namespace dsop::learn {
 
 /// Reads the data and trains; all ranks call it. Rank 0 writes rows to `table` and settings.out. Throws where
-/// read_linear_data() does, and if a loss is no longer finite, naming epoch and step: on all ranks, or with a server on
-/// that alone.
+/// read_linear_data() does, and if a gradient, or at an epoch's end a loss or weights, are no longer finite, naming
+/// where: on all ranks, or with a server on that alone.
 void train_linear(Transport& transport, const LinearSettings& settings, std::ostream& table);
 
 /// Every rank has the weights, gradients are summed by a sparse allreduce, and every rank makes the same step. The
@@ -37,6 +37,11 @@ void update(std::span<float> weights, const SparseVectorView<float>& gradient, d
 
 /// For messages.
 std::string loss_not_finite(std::size_t epoch, std::size_t step, const LinearSettings& settings);
+
+/// Throws Error naming the epoch unless its weights and all ranks' losses are finite: a score that is infinite may have
+/// a finite slope, so that gradients do not show all.
+void check_epoch(std::size_t epoch, std::span<const EpochPart> parts, std::span<const float> weights,
+                 const LinearSettings& settings);
 
 double sum_of_squares(std::span<const float> weights);
 

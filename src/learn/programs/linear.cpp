@@ -18,6 +18,7 @@ struct Line {
   std::optional<int> ranks;
   std::string loss = "logistic";
   std::string rate_schedule = "constant";
+  std::string machine;
 };
 
 /// "dense:NAME" is an algorithm's of the family "dense", anything else one of the family "sparse", perhaps with its
@@ -34,7 +35,13 @@ int run(Line& line) {
   line.settings.loss =
       &*std::find_if(losses.begin(), losses.end(), [&](const LinearLoss& loss) { return loss.name == line.loss; });
   if (line.rate_schedule == "1/t") line.settings.rate_schedule = RateSchedule::inverse;
-  return launch::run(line.ranks, 4, [&](Transport& transport) { train_linear(transport, line.settings, std::cout); });
+  return launch::run(line.ranks, 4, [&](Transport& transport) {
+    LinearSettings settings = line.settings;
+    launch::on_all_ranks(transport, [&] {
+      if (!line.machine.empty()) settings.machine = read_machine(line.machine);
+    });
+    train_linear(transport, settings, std::cout);
+  });
 }
 
 }  // namespace
@@ -59,6 +66,8 @@ void add_linear(CLI::App& app, int& status) {
           "auto, dense:NAME (an allreduce of all weights), a sparse allreduce's name, or rank 0 as a parameter "
           "server: ps, async-ps (never waits for a worker; results differ from run to run)")
       ->check(CLI::Validator([](const std::string& sync) { return check_sync(sync); }, ""));
+  command->add_option("--machine", line->machine,
+                      "Machine description that --sync auto plans for, as dsop-bench calibrate writes it");
   command->add_option("--ranks", line->ranks, "Ranks as threads (default 4); under mpirun, MPI's own number")
       ->check(CLI::Range(1, 1024));
   command->add_option("--batch", settings.batch, "Samples a rank and step")->check(CLI::Range(1, 1000000000));
@@ -76,8 +85,9 @@ void add_linear(CLI::App& app, int& status) {
   command
       ->add_option(
           "--threads", settings.threads,
-          "Threads of a rank, which share its weights without locks (Hogwild): above 1 results differ from run "
-          "to run")
+          "Threads of a rank, started in each step: they share its samples and one copy of the weights of these, "
+          "which they move without locks (Hogwild) and then throw away; the weights themselves move by the sum of "
+          "all gradients. Above 1 results differ from run to run")
       ->check(CLI::Range(1, 1024));
   command->add_option("--out", settings.out, "Append one JSON object an epoch to this file");
   command->add_option("--save", settings.save,
