@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Checkpoints of dsop-train's perceptron and LSTMs, and what is left of a run that breaks."""
+
+import itertools
+import subprocess
+import unittest
+
+from dsop_train import FOLDER, MLP, MODELS, MPIRUN, Refusing, Rows, at, changed, main, run
+
+
+class Checkpoints(Refusing):
+    def setUp(self) -> None:
+        self.path = FOLDER / "checkpoint"
+        self.path.unlink(missing_ok=True)
+
+    def test_resumed_run_has_the_same_bits(self) -> None:
+        ways = [[], ["--optimizer", "adam", "--sync", "dense"], ["--optimizer", "sgd", "--weight-decay", "0.01"],
+                ["--optimizer", "adam", "--schedule", "overlap"], ["--sync", "topk:0.1"]]
+        for (name, model), way in itertools.product(MODELS.items(), ways):
+            common = [*model, *at(2), *way]
+            whole = Rows(*common, "--steps", "30")
+            self.path.unlink(missing_ok=True)
+            Rows(*common, "--steps", "13", "--save", str(self.path))
+            rest = Rows(*common, "--steps", "30", "--resume", str(self.path))
+            self.assertEqual(rest.losses(), whole.losses()[13:], f"{name} {way}")
+            for row in (rest.last(), whole.last()):
+                row.pop("seconds")
+            self.assertEqual(rest.last(), whole.last(), f"{name} {way}")  # the hash of all weights is in it
+
+    def test_saved_while_it_runs(self) -> None:
+        Rows(*MLP, *at(2), "--steps", "7", "--save", str(self.path), "--save-every", "5")
+        self.assertFalse(self.path.with_suffix(".unfinished").exists())
+        rows = Rows(*MLP, *at(2), "--steps", "9", "--resume", str(self.path))
+        self.assertEqual(rows.rows[0]["resumed_after_step"], 7)
+
+    def test_what_can_not_be_resumed(self) -> None:
+        Rows(*MLP, *at(2), "--steps", "3", "--save", str(self.path))
+        whole = self.path.read_bytes()
+
+        def resume(data: bytes, *options: str) -> subprocess.CompletedProcess:
+            self.path.write_bytes(data)
+            result = run(*changed([*MLP, *at(2)], *options), "--resume", str(self.path), "--save", str(self.path))
+            self.assertEqual(self.path.read_bytes(), data, "the file was overwritten")
+            return result
+
+        for length in (1, 10, 30, 60, len(whole) // 2, len(whole) - 1):
+            self.assert_refused(resume(whole[:length]), str(self.path), "cut off")
+        self.assert_refused(resume(b""), str(self.path), "no checkpoint")
+        self.assert_refused(resume(b"seven, two, one, and so on, for a while"), str(self.path), "no checkpoint")
+        damaged = bytearray(whole)
+        damaged[-20] ^= 1
+        self.assert_refused(resume(bytes(damaged)), str(self.path), "damaged")
+        newer = bytearray(whole)
+        newer[len("dsop-train checkpoint\n")] = 2
+        self.assert_refused(resume(bytes(newer)), str(self.path), "version 2, expected 1")
+        for options, words in {
+            ("--hidden", "12"): ["50-12-9-10", "50-12-10"],
+            ("--activation", "tanh"): ["relu", "tanh"],
+            ("--seed", "2"): ["seed 1", "seed 2"],
+            ("--optimizer", "adam"): ["optimizer sgd", "optimizer adam"],
+            ("--batch", "2"): ["batch 4", "batch 2"],
+            ("--ranks", "1"): ["2 ranks", "1 ranks"],
+            ("--schedule", "allreduce"): ["synchronizer", "schedule allreduce"],
+        }.items():
+            self.assert_refused(resume(whole, *options), str(self.path), *words)
+        self.path.write_bytes(whole)
+        other = FOLDER / "other"
+        other.write_bytes(whole)
+        for resume_options in ([], ["--resume", str(other)]):
+            self.assert_refused(run(*MLP, *at(2), *resume_options, "--save", str(self.path)), str(self.path), "there already")
+        self.assertEqual(self.path.read_bytes(), whole)
+        self.assert_refused(run(*MLP, "--resume", "absent"), "absent", "can't be opened")
+        self.assert_refused(run(*MLP, *at(2), "--steps", "3", "--save", "nowhere/checkpoint"), "nowhere/checkpoint")
+
+    def test_loss_that_is_no_number(self) -> None:
+        Rows(*MLP, *at(2), "--steps", "3", "--save", str(self.path))
+        before = self.path.read_bytes()
+        for processes in (0, 2) if MPIRUN else (0,):
+            ranks = ["--batch", "4"] if processes else at(2)
+            result = run(*changed(MLP, "--learning-rate", "1e8"), *ranks, "--resume", str(self.path),
+                         "--save", str(self.path), processes=processes)
+            self.assert_refused(result)
+            self.assertRegex(result.stderr, r"step \d+: the loss is -?(nan|inf), .* not finite is layer\d")
+            self.assertEqual(self.path.read_bytes(), before)
+
+
+if __name__ == "__main__":
+    main()
