@@ -102,6 +102,17 @@ class BadInput(Refusing):
             for word in words:
                 self.assertIn(word, result.stderr)
 
+    @unittest.skipUnless(MPIRUN, "built without MPI")
+    def test_ranks_agree_on_what_is_wrong(self) -> None:
+        for options, words in {
+            ("--sync", "layer9=dsop"): "ranks 0-1: --sync layer9=dsop: no parameter is named layer9",
+            ("--sync", "topk:0.1", "--xi-every", "2"): "ranks 0-1: --xi-every 2: no parameter is under ok-topk",
+            ("--sync", "none", "--save", "unsaved"): "ranks 0-1: --save and --resume need weights that are equal",
+        }.items():
+            result = run(*MLP, *options, processes=2)
+            self.assert_refused(result, words)
+            self.assertNotIn("MPI_ABORT", result.stderr)
+
 
 if __name__ == "__main__":
     main()

@@ -45,10 +45,10 @@ class Training {
                strategy_},
         last_step_(options.steps.value_or(options.epochs * task.steps_per_epoch())),
         reports_(transport) {
-    if (!(options.save.empty() && options.resume.empty()) && !strategy.keeps_ranks_equal())
-      throw ArgumentError(
-          "--save and --resume need weights that are equal on all ranks; --sync none lets them drift apart");
     launch::on_all_ranks(transport, [&] {
+      if (!(options.save.empty() && options.resume.empty()) && !strategy.keeps_ranks_equal())
+        throw ArgumentError(
+            "--save and --resume need weights that are equal on all ranks; --sync none lets them drift apart");
       if (transport.rank() == 0) check_save(options.save, options.resume);
       metrics_ = std::make_unique<Metrics>(transport.rank() == 0, options.out);
     });
