@@ -8,6 +8,10 @@ import unittest
 from dsop_train import FOLDER, MLP, MODELS, MPIRUN, Refusing, Rows, at, changed, main, run
 
 
+# Weights that grow a thousand thousand times a step: in the seventh they are larger than a float can be.
+GROWING = changed(MLP, "--activation", "tanh", "--momentum", "0", "--weight-decay", "1e3", "--learning-rate", "1e3")
+
+
 class Checkpoints(Refusing):
     def setUp(self) -> None:
         self.path = FOLDER / "checkpoint"
@@ -82,6 +86,13 @@ class Checkpoints(Refusing):
             self.assert_refused(result)
             self.assertRegex(result.stderr, r"step \d+: the loss is -?(nan|inf), .* not finite is layer\d")
             self.assertEqual(self.path.read_bytes(), before)
+
+    def test_what_is_no_number_after_the_last_step(self) -> None:
+        self.assert_refused(run(*GROWING, *at(2), "--steps", "7"), "step 7: weights of layer1 are not finite",
+                            "Nothing was saved")
+        # Weights that are finite yet, but not what they make of the pictures that are held out.
+        large = changed(MLP, "--weight-decay", "1e9", "--learning-rate", "1e9")
+        self.assert_refused(run(*large, *at(2), "--steps", "1"), "step 1: held_out_loss is ", "Nothing was saved")
 
 
 if __name__ == "__main__":
