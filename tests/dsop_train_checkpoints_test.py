@@ -68,6 +68,8 @@ class Checkpoints(Refusing):
         }.items():
             self.assert_refused(resume(whole, *options), str(self.path), *words)
         self.path.write_bytes(whole)
+        self.assert_refused(run(*MLP, *at(2), "--residual-holds-step", "--resume", str(self.path)), str(self.path),
+                            '"strategy synchronizer", expected "strategy synchronizer with --residual-holds-step"')
         other = FOLDER / "other"
         other.write_bytes(whole)
         for resume_options in ([], ["--resume", str(other)]):

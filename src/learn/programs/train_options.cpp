@@ -21,6 +21,12 @@ std::unique_ptr<Strategy<float>> make_strategy(const TrainOptions& options, Tran
                        {.algorithm = options.collective, .machine = synchronized.machine});
 }
 
+/// For a checkpoint's identity.
+std::string words_for_strategy(const TrainOptions& options) {
+  if (!options.schedule.empty()) return "schedule " + options.schedule;
+  return options.synchronized.residual_holds_step ? "synchronizer with --residual-holds-step" : "synchronizer";
+}
+
 void run_rank(const TrainOptions& options, const MakeTask& make_task, Transport& transport) {
   const Share share{static_cast<std::size_t>(transport.rank()), static_cast<std::size_t>(transport.size()),
                     options.batch};
@@ -29,7 +35,7 @@ void run_rank(const TrainOptions& options, const MakeTask& make_task, Transport&
   const std::unique_ptr<Strategy<float>> strategy = make_strategy(options, transport, *task);
   const std::string identity = "seed " + std::to_string(options.seed) + "\nbatch " + std::to_string(options.batch) +
                                " on each of " + std::to_string(transport.size()) + " ranks\nstrategy " +
-                               (options.schedule.empty() ? "synchronizer" : "schedule " + options.schedule) + '\n';
+                               words_for_strategy(options) + '\n';
   train(transport, *task, *strategy, options.training, identity);
 }
 
