@@ -89,6 +89,8 @@ class BadInput(Refusing):
             self.assert_refused(run(*arguments), *words)
         for arguments, words in {
             (*MLP, "--sync", "dsop", "--schedule", "overlap"): ["excludes", "--schedule", "--sync"],
+            (*MLP, "--no-overlap", "--schedule", "overlap"): ["excludes", "--schedule", "--no-overlap"],
+            (*MLP, "--bucket-bytes", "0", "--schedule", "overlap"): ["excludes", "--schedule", "--bucket-bytes"],
             (*MLP, "--collective", "ring"): ["--collective requires --schedule"],
             (*MLP, "--hidden", "0"): ["--hidden"],
             (*MLP, "--batch", "0"): ["--batch"],

@@ -53,7 +53,10 @@ void TrainOptions::add_to(CLI::App* command) {
   command->add_option("--ranks", ranks, "Ranks as threads (default 4); under mpirun, MPI's own number")
       ->check(CLI::Range(1, 1024));
   option("--batch", batch, "Samples of each rank in a step")->check(positive);
-  CLI::Option* const epochs = option("--epochs", training.epochs, "Passes over the training data")->check(positive);
+  CLI::Option* const epochs =
+      option("--epochs", training.epochs,
+             "Passes over the training data, each without its last samples if they are too few for a step of all ranks")
+          ->check(positive);
   command->add_option("--steps", training.steps, "Steps in all")->check(positive)->excludes(epochs);
   option("--seed", seed, "Of the first weights and the order of samples")->check(not_negative());
 
@@ -75,10 +78,12 @@ void TrainOptions::add_to(CLI::App* command) {
   command->add_option("--xi-every", synchronized.xi_every, "Measure xi in every so many steps; needs --sync ok-topk:..")
       ->check(positive)
       ->needs(sync);
-  option("--bucket-bytes", synchronized.bucket_bytes, "Smaller dense gradients travel together; 0: none")
-      ->check(not_negative());
-  command->add_flag("!--no-overlap", synchronized.overlap,
-                    "Gradients travel after backpropagation, not during it, but those that are dense-overlapped");
+  CLI::Option* const bucket_bytes =
+      option("--bucket-bytes", synchronized.bucket_bytes, "Smaller dense gradients travel together; 0: none")
+          ->check(not_negative());
+  CLI::Option* const no_overlap =
+      command->add_flag("!--no-overlap", synchronized.overlap,
+                        "Gradients travel after backpropagation, not during it, but those that are dense-overlapped");
   CLI::Option* const holds_step = command->add_flag(
       "--residual-holds-step", synchronized.residual_holds_step,
       "What a policy drops is kept times the learning rate, as Ok-Topk does it; for sgd without --weight-decay");
@@ -88,6 +93,8 @@ void TrainOptions::add_to(CLI::App* command) {
                        "Instead of --sync: overlap, reduce-broadcast or allreduce, Wang et al.'s algorithms 1, 2, 3")
           ->check(CLI::IsMember({"overlap", "reduce-broadcast", "allreduce"}))
           ->excludes(sync)
+          ->excludes(bucket_bytes)
+          ->excludes(no_overlap)
           ->excludes(holds_step);
   option("--collective", collective, "Algorithm of the schedule's reduces, broadcasts and allreduces")
       ->needs(with_schedule);
