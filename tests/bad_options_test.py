@@ -52,6 +52,14 @@ class BadOptionsTest(unittest.TestCase):
         self.refused("--select: the number of threshold-reuse(0), ", BENCH, "sparse-allreduce", "--select", "threshold-reuse(0)")
         self.refused("algorithm is ring, expected auto or one of ", BENCH, "broadcast", "--size", "9", "--algorithm", "ring")
 
+    def test_a_file_that_is_read_is_not_written(self) -> None:
+        (self.folder / "texts.tsv").write_text("spam\tto you\nham\tfor me\n", encoding="utf-8")
+        for written, read, options in (("--out texts.tsv", "IN.tsv texts.tsv", ["--out", "texts.tsv"]),
+                                       ("--held-out ./texts.tsv", "IN.tsv", ["--out", "out", "--held-out", "./texts.tsv"]),
+                                       ("--out out", "--held-out", ["--out", "out", "--held-out", "./out"])):
+            self.refused(f"{written} is the same file as {read}", DATA, "hash-trigrams", "texts.tsv", *options)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["texts.tsv"])
+
     def test_what_is_no_file_is_not_replaced(self) -> None:
         (self.folder / "texts.tsv").write_text("spam\tto you\nham\tfor me\n", encoding="utf-8")
         (self.folder / "folder").mkdir()

@@ -110,7 +110,10 @@ TEST_CASE("linear: what can't be resumed or saved is told, and no file is writte
     settings.l2 = 1;
     expect({"not finite any more at epoch 3, step ", "The last checkpoint stays as it was"}, sync == "ps" ? 3 : 2);
   }
-  settings.save.clear();
   settings.resume.clear();
+  settings.save = (training.folder().path() / "nowhere" / "saved").string();
+  expect({"nowhere/saved", "can't be written: No such file"});
+  CHECK(bytes_of(settings.out).empty());  // no epoch has been made
+  settings.save.clear();
   CHECK_THAT(training.error(2), Catch::Matchers::Contains("Nothing was saved"));
 }

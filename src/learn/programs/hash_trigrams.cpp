@@ -1,7 +1,5 @@
 #include "learn/programs/hash_trigrams.hpp"
 
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -11,6 +9,7 @@
 #include "learn/data/input_file.hpp"
 #include "learn/data/labelled_text.hpp"
 #include "learn/data/libsvm.hpp"
+#include "learn/data/output_file.hpp"
 #include "learn/data/trigrams.hpp"
 
 namespace dsop::learn {
@@ -24,29 +23,6 @@ struct Line {
   std::size_t every = 5;
 };
 
-/// Appears under its name when all of it has been written.
-class OutputFile {
- public:
-  explicit OutputFile(const std::string& path) : path_(path) {
-    if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
-      fail(path, "is no regular file, expected one, or a name that is free");
-    stream_.open(unfinished());
-    if (!stream_) fail(path_, "can't be opened for writing");
-  }
-  std::ostream& stream() { return stream_; }
-  void finish() {
-    stream_.close();
-    if (!stream_) fail(path_, "can't be written");
-    std::filesystem::rename(unfinished(), path_);
-  }
-
- private:
-  std::string unfinished() const { return path_ + ".unfinished"; }
-
-  std::string path_;
-  std::ofstream stream_;
-};
-
 void run(const Line& line) {
   const std::vector<LabelledText> texts = read_labelled_text(line.in);
   std::set<std::string> labels;
@@ -55,9 +31,9 @@ void run(const Line& line) {
     fail(line.in, "has " + std::to_string(labels.size()) + " different labels, expected 2; the first is " +
                       in_quotes(*labels.begin()) + ", the last " + in_quotes(*labels.rbegin()));
 
-  const auto path = [](const std::string& file) { return std::filesystem::weakly_canonical(file); };
-  if (path(line.out) == path(line.in) || path(line.held_out) == path(line.in) || path(line.out) == path(line.held_out))
-    fail(line.out, "is written to, so it can be neither what is read nor what is held out");
+  const NamedFile in{"IN.tsv", line.in};
+  refuse_same_file({"--out", line.out}, {in, {"--held-out", line.held_out}});
+  refuse_same_file({"--held-out", line.held_out}, {in});
   OutputFile out(line.out);
   std::unique_ptr<OutputFile> held_out;
   if (!line.held_out.empty()) held_out = std::make_unique<OutputFile>(line.held_out);

@@ -1,20 +1,17 @@
 #include "learn/training/checkpoint_file.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <sstream>
 #include <system_error>
 
 #include <dsop/errors.hpp>
 
 #include "learn/data/input_file.hpp"
+#include "learn/data/output_file.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -67,10 +64,11 @@ void compare_identity(const std::string& path, std::string_view found, const std
 }  // namespace
 
 void check_save(const std::string& save, const std::string& resume) {
-  if (save.empty() || !std::filesystem::exists(save)) return;
+  if (save.empty()) return;
   std::error_code not_there;
-  if (resume.empty() || !std::filesystem::equivalent(save, resume, not_there))
+  if (std::filesystem::exists(save) && (resume.empty() || !std::filesystem::equivalent(save, resume, not_there)))
     fail(save, "is there already, and --save writes over no file but that of --resume; expected another name, or none");
+  const OutputFile can_be_written(save);
 }
 
 void write_checkpoint_file(const std::string& path, const std::string& body) {
@@ -79,18 +77,9 @@ void write_checkpoint_file(const std::string& path, const std::string& body) {
   append(header, std::uint64_t{body.size()});
   append(header, checksum(body));
 
-  const std::string unfinished = path + ".unfinished";
-  const auto check = [&](bool good) {
-    if (!good) fail(unfinished, std::string("can't be written: ") + std::strerror(errno));
-  };
-  const auto close = [](std::FILE* file) { std::fclose(file); };
-  std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(unfinished.c_str(), "wb"), close);
-  check(file != nullptr);
-  check(std::fwrite(header.data(), 1, header.size(), file.get()) == header.size());
-  check(std::fwrite(body.data(), 1, body.size(), file.get()) == body.size());
-  check(std::fflush(file.get()) == 0 && fsync(fileno(file.get())) == 0);
-  file.reset();
-  std::filesystem::rename(unfinished, path);
+  OutputFile file(path);
+  file.stream() << header << body;
+  file.finish();
 }
 
 CheckpointReader::CheckpointReader(const std::string& path, const std::string& identity)

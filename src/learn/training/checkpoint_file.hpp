@@ -14,12 +14,12 @@
 
 namespace dsop::learn {
 
-/// Throws Error naming `save` if a file is there, unless it is the one that the run goes on from: other runs' are not
-/// written over. Both may be empty.
+/// Throws Error naming `save` if a checkpoint can't be written there, or if a file is there, unless it is the one that
+/// the run goes on from: other runs' are not written over. Both may be empty.
 void check_save(const std::string& save, const std::string& resume);
 
-/// Writes the file under another name that becomes `path` when all is on the disk, so that `path` always is a whole
-/// checkpoint. `body` is what follows the checksum. Throws Error and leaves `path` as it was.
+/// Writes the file as an OutputFile, so that `path` always is a whole checkpoint. `body` is what follows the checksum.
+/// Throws Error and leaves `path` as it was.
 void write_checkpoint_file(const std::string& path, const std::string& body);
 
 /// What stands in a file, from its identity on, one thing after the other.
