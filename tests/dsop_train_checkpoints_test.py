@@ -4,8 +4,9 @@
 import itertools
 import subprocess
 import unittest
+from pathlib import Path
 
-from dsop_train import FOLDER, MLP, MODELS, MPIRUN, Refusing, Rows, at, changed, main, run
+from dsop_train import ATIS, CHARACTERS, FOLDER, MLP, MODELS, MPIRUN, Refusing, Rows, at, changed, main, run
 
 
 # Weights that grow a thousand thousand times a step: in the seventh they are larger than a float can be.
@@ -77,7 +78,19 @@ class Checkpoints(Refusing):
             self.assert_refused(run(*MLP, *at(2), *resume_options, "--save", str(self.path)), str(self.path), "there already")
         self.assertEqual(self.path.read_bytes(), whole)
         self.assert_refused(run(*MLP, "--resume", "absent"), "absent", "can't be opened")
-        self.assert_refused(run(*MLP, *at(2), "--steps", "3", "--save", "nowhere/checkpoint"), "nowhere/checkpoint")
+        unsaved = run(*MLP, *at(2), "--steps", "3", "--save", "nowhere/checkpoint")
+        self.assert_refused(unsaved, "nowhere/checkpoint", "can't be written")
+        self.assertEqual(unsaved.stdout, "", "it trained first")
+
+    def test_rows_go_to_no_file_that_is_another(self) -> None:
+        Rows(*MLP, *at(2), "--steps", "1", "--save", str(self.path))
+        folder = {path: path.read_bytes() for path in FOLDER.iterdir() if path.is_file()}
+        for model, option, path in ((MLP, "--resume", str(self.path)), (MLP, "--save", "new"), (MLP, "--machine", "text.txt"),
+                                    (ATIS, "--test", "test.iob"), (CHARACTERS, "DATA", "text.txt"), (MLP, "DATA", "digits")):
+            arguments = changed(model, option, path) if option.startswith("--") else model
+            self.assert_refused(run(*arguments, *at(2), "--out", f"{FOLDER}/./{Path(path).name}"),
+                                f"is the same file as {option} {path}, expected another")
+        self.assertEqual({path: path.read_bytes() for path in FOLDER.iterdir() if path.is_file()}, folder)
 
     def test_loss_that_is_no_number(self) -> None:
         for way in ([], ["--sync", "ok-topk:0.1"], ["--schedule", "overlap"]):

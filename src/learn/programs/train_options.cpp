@@ -21,6 +21,14 @@ std::unique_ptr<Strategy<float>> make_strategy(const TrainOptions& options, Tran
                        {.algorithm = options.collective, .machine = synchronized.machine});
 }
 
+/// Throws Error if --out is a file that is read, or the checkpoint that is written.
+void check_out(const TrainOptions& options) {
+  const NamedFile out{"--out", options.training.out};
+  for (const NamedFile& read : options.data) refuse_same_file(out, {read});
+  refuse_same_file(
+      out, {{"--machine", options.machine}, {"--save", options.training.save}, {"--resume", options.training.resume}});
+}
+
 /// For a checkpoint's identity.
 std::string words_for_strategy(const TrainOptions& options) {
   if (!options.schedule.empty()) return "schedule " + options.schedule;
@@ -31,7 +39,10 @@ void run_rank(const TrainOptions& options, const MakeTask& make_task, Transport&
   const Share share{static_cast<std::size_t>(transport.rank()), static_cast<std::size_t>(transport.size()),
                     options.batch};
   std::unique_ptr<Task> task;
-  launch::on_all_ranks(transport, [&] { task = make_task(share); });
+  launch::on_all_ranks(transport, [&] {
+    if (transport.rank() == 0) check_out(options);
+    task = make_task(share);
+  });
   const std::unique_ptr<Strategy<float>> strategy = make_strategy(options, transport, *task);
   const std::string identity = "seed " + std::to_string(options.seed) + "\nbatch " + std::to_string(options.batch) +
                                " on each of " + std::to_string(transport.size()) + " ranks\nstrategy " +
