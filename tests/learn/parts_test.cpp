@@ -150,4 +150,10 @@ TEST_CASE("a schedule's products of factors are no communication", "[learn]") {
   });
 }
 
+TEST_CASE("ranks agree that a schedule is unknown", "[learn]") {
+  const auto make = [](Transport& transport) { make_schedule("none", transport, {}, {}); };
+  CHECK_THROWS_WITH(run_on_threads(3, make),
+                    "ranks 0-2: --schedule is none, expected overlap, reduce-broadcast or allreduce");
+}
+
 }  // namespace dsop::learn

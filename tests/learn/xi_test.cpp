@@ -108,11 +108,11 @@ TEST_CASE("xi is what the largest of sums of largest miss, beside the gradient",
 }
 
 TEST_CASE("xi is refused where nothing is under ok-topk", "[learn]") {
-  run_on_threads(1, [&](Transport& transport) {
+  const auto make = [](Transport& transport) {
     Parameter<float> parameter("w", rows, columns, pairs);
-    CHECK_THROWS_WITH(make_synchronized(transport, {&parameter}, {.policies = {"topk:0.1"}, .xi_every = 2}),
-                      "--xi-every 2: no parameter is under ok-topk");
-  });
+    make_synchronized(transport, {&parameter}, {.policies = {"topk:0.1"}, .xi_every = 2});
+  };
+  CHECK_THROWS_WITH(run_on_threads(3, make), "ranks 0-2: --xi-every 2: no parameter is under ok-topk");
 }
 
 }  // namespace dsop::learn

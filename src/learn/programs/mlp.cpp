@@ -22,6 +22,7 @@ struct Line {
 int run(Line& line) {
   line.model.activation = line.activation == "relu" ? Activation::relu : Activation::tanh;
   line.model.seed = line.train.seed;
+  line.train.data = {{"DATA", line.data}, {"--test", line.test}};
   return run_training(line.train, [&](const Share& share) {
     std::optional<Digits> test;
     if (!line.test.empty()) test = read_digits(line.test);

@@ -21,15 +21,32 @@ std::unique_ptr<Strategy<float>> make_strategy(const TrainOptions& options, Tran
                        {.algorithm = options.collective, .machine = synchronized.machine});
 }
 
+/// Throws Error if --out is a file that is read, or the checkpoint that is written.
+void check_out(const TrainOptions& options) {
+  const NamedFile out{"--out", options.training.out};
+  for (const NamedFile& read : options.data) refuse_same_file(out, {read});
+  refuse_same_file(
+      out, {{"--machine", options.machine}, {"--save", options.training.save}, {"--resume", options.training.resume}});
+}
+
+/// For a checkpoint's identity.
+std::string words_for_strategy(const TrainOptions& options) {
+  if (!options.schedule.empty()) return "schedule " + options.schedule;
+  return options.synchronized.residual_holds_step ? "synchronizer with --residual-holds-step" : "synchronizer";
+}
+
 void run_rank(const TrainOptions& options, const MakeTask& make_task, Transport& transport) {
   const Share share{static_cast<std::size_t>(transport.rank()), static_cast<std::size_t>(transport.size()),
                     options.batch};
   std::unique_ptr<Task> task;
-  launch::on_all_ranks(transport, [&] { task = make_task(share); });
+  launch::on_all_ranks(transport, [&] {
+    if (transport.rank() == 0) check_out(options);
+    task = make_task(share);
+  });
   const std::unique_ptr<Strategy<float>> strategy = make_strategy(options, transport, *task);
   const std::string identity = "seed " + std::to_string(options.seed) + "\nbatch " + std::to_string(options.batch) +
                                " on each of " + std::to_string(transport.size()) + " ranks\nstrategy " +
-                               (options.schedule.empty() ? "synchronizer" : "schedule " + options.schedule) + '\n';
+                               words_for_strategy(options) + '\n';
   train(transport, *task, *strategy, options.training, identity);
 }
 
@@ -47,7 +64,10 @@ void TrainOptions::add_to(CLI::App* command) {
   command->add_option("--ranks", ranks, "Ranks as threads (default 4); under mpirun, MPI's own number")
       ->check(CLI::Range(1, 1024));
   option("--batch", batch, "Samples of each rank in a step")->check(positive);
-  CLI::Option* const epochs = option("--epochs", training.epochs, "Passes over the training data")->check(positive);
+  CLI::Option* const epochs =
+      option("--epochs", training.epochs,
+             "Passes over the training data, each without its last samples if they are too few for a step of all ranks")
+          ->check(positive);
   command->add_option("--steps", training.steps, "Steps in all")->check(positive)->excludes(epochs);
   option("--seed", seed, "Of the first weights and the order of samples")->check(not_negative());
 
@@ -69,10 +89,12 @@ void TrainOptions::add_to(CLI::App* command) {
   command->add_option("--xi-every", synchronized.xi_every, "Measure xi in every so many steps; needs --sync ok-topk:..")
       ->check(positive)
       ->needs(sync);
-  option("--bucket-bytes", synchronized.bucket_bytes, "Smaller dense gradients travel together; 0: none")
-      ->check(not_negative());
-  command->add_flag("!--no-overlap", synchronized.overlap,
-                    "Gradients travel after backpropagation, not during it, but those that are dense-overlapped");
+  CLI::Option* const bucket_bytes =
+      option("--bucket-bytes", synchronized.bucket_bytes, "Smaller dense gradients travel together; 0: none")
+          ->check(not_negative());
+  CLI::Option* const no_overlap =
+      command->add_flag("!--no-overlap", synchronized.overlap,
+                        "Gradients travel after backpropagation, not during it, but those that are dense-overlapped");
   CLI::Option* const holds_step = command->add_flag(
       "--residual-holds-step", synchronized.residual_holds_step,
       "What a policy drops is kept times the learning rate, as Ok-Topk does it; for sgd without --weight-decay");
@@ -82,6 +104,8 @@ void TrainOptions::add_to(CLI::App* command) {
                        "Instead of --sync: overlap, reduce-broadcast or allreduce, Wang et al.'s algorithms 1, 2, 3")
           ->check(CLI::IsMember({"overlap", "reduce-broadcast", "allreduce"}))
           ->excludes(sync)
+          ->excludes(bucket_bytes)
+          ->excludes(no_overlap)
           ->excludes(holds_step);
   option("--collective", collective, "Algorithm of the schedule's reduces, broadcasts and allreduces")
       ->needs(with_schedule);

@@ -9,7 +9,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "learn/data/output_file.hpp"
 #include "learn/strategies/synchronized.hpp"
 #include "learn/tasks/task.hpp"
 #include "learn/training/loop.hpp"
@@ -25,6 +27,7 @@ struct TrainOptions {
   std::string schedule = {};  ///< instead of a synchronizer
   std::string collective = "auto";
   std::string machine = {};
+  std::vector<NamedFile> data = {};  ///< what make_task reads
 
   /// What stands in the options so far are the defaults.
   void add_to(CLI::App* command);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "launch/launch.hpp"
 #include "learn/stopwatch.hpp"
 #include "learn/strategies/local_product.hpp"
 
@@ -113,11 +114,18 @@ class Overlap final : public Schedule {
 std::unique_ptr<Strategy<float>> make_schedule(const std::string& name, Transport& transport,
                                                std::vector<Parameter<float>*> parameters,
                                                const CollectiveOptions& collective) {
-  if (name == "overlap") return std::make_unique<Overlap>(name, transport, std::move(parameters), collective);
-  if (name == "reduce-broadcast")
-    return std::make_unique<ReduceBroadcast>(name, transport, std::move(parameters), collective);
-  if (name == "allreduce") return std::make_unique<Allreduce>(name, transport, std::move(parameters), collective);
-  throw ArgumentError("--schedule is " + name + ", expected overlap, reduce-broadcast or allreduce");
+  std::unique_ptr<Strategy<float>> schedule;
+  launch::on_all_ranks(transport, [&] {
+    if (name == "overlap")
+      schedule = std::make_unique<Overlap>(name, transport, std::move(parameters), collective);
+    else if (name == "reduce-broadcast")
+      schedule = std::make_unique<ReduceBroadcast>(name, transport, std::move(parameters), collective);
+    else if (name == "allreduce")
+      schedule = std::make_unique<Allreduce>(name, transport, std::move(parameters), collective);
+    else
+      throw ArgumentError("--schedule is " + name + ", expected overlap, reduce-broadcast or allreduce");
+  });
+  return schedule;
 }
 
 }  // namespace dsop::learn

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "launch/launch.hpp"
 #include "learn/strategies/local_product.hpp"
 #include "learn/strategies/xi.hpp"
 
@@ -13,6 +14,10 @@ namespace {
 bool drops_a_part(const std::string& policy) {
   const std::string name = policy.substr(0, policy.find(':'));
   return name != "dsop" && name != "dense" && name != "dense-overlapped" && name != "sparse" && name != "none";
+}
+
+bool has_xi(const std::string& policy) {
+  return policy.starts_with("ok-topk");
 }
 
 std::vector<std::string> policies_of(const std::vector<Parameter<float>*>& parameters,
@@ -38,6 +43,8 @@ std::vector<std::string> policies_of(const std::vector<Parameter<float>*>& param
     }
     policies[static_cast<std::size_t>(found - parameters.begin())] = text.substr(equals + 1);
   }
+  if (options.xi_every > 0 && std::none_of(policies.begin(), policies.end(), has_xi))
+    throw ArgumentError("--xi-every " + std::to_string(options.xi_every) + ": no parameter is under ok-topk");
   return policies;
 }
 
@@ -52,7 +59,8 @@ class Synchronized final : public Strategy<float> {
                                   .machine = options.machine}),
         xi_every_(options.xi_every),
         gradients_hold_rate_(options.residual_holds_step) {
-    const std::vector<std::string> policies = policies_of(parameters, options);
+    std::vector<std::string> policies;
+    launch::on_all_ranks(transport, [&] { policies = policies_of(parameters, options); });
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const Matrix<float>& value = parameters[i]->value;
       names_.push_back(parameters[i]->name);
@@ -62,11 +70,8 @@ class Synchronized final : public Strategy<float> {
                          .max_pairs = parameters[i]->max_pairs,
                          .expected_pairs = parameters[i]->expected_pairs},
                         policies[i]);
-      if (xi_every_ > 0 && policies[i].starts_with("ok-topk"))
-        xi_parts_[names_.back()].gradient.resize(value.elements().size());
+      if (xi_every_ > 0 && has_xi(policies[i])) xi_parts_[names_.back()].gradient.resize(value.elements().size());
     }
-    if (xi_every_ > 0 && xi_parts_.empty())
-      throw ArgumentError("--xi-every " + std::to_string(xi_every_) + ": no parameter is under ok-topk");
     keeps_ranks_equal_ = transport.size() == 1 ||
                          std::none_of(policies.begin(), policies.end(), [](const auto& p) { return p == "none"; });
   }

@@ -45,10 +45,10 @@ class Training {
                strategy_},
         last_step_(options.steps.value_or(options.epochs * task.steps_per_epoch())),
         reports_(transport) {
-    if (!(options.save.empty() && options.resume.empty()) && !strategy.keeps_ranks_equal())
-      throw ArgumentError(
-          "--save and --resume need weights that are equal on all ranks; --sync none lets them drift apart");
     launch::on_all_ranks(transport, [&] {
+      if (!(options.save.empty() && options.resume.empty()) && !strategy.keeps_ranks_equal())
+        throw ArgumentError(
+            "--save and --resume need weights that are equal on all ranks; --sync none lets them drift apart");
       if (transport.rank() == 0) check_save(options.save, options.resume);
       metrics_ = std::make_unique<Metrics>(transport.rank() == 0, options.out);
     });
@@ -64,9 +64,12 @@ class Training {
       reports_.start(own);
       const std::size_t done = ++progress_.step;
       const bool ends_epoch = done % task_.steps_per_epoch() == 0;
-      const bool ends = done == last_step_;
-      if (ends_epoch || ends) end_epoch(ends_epoch);
-      if (ends_epoch || ends || (options_.save_every > 0 && done % options_.save_every == 0)) save();
+      const bool ends = ends_epoch || done == last_step_;
+      const bool saves =
+          !options_.save.empty() && (ends || (options_.save_every > 0 && done % options_.save_every == 0));
+      if (ends || saves) settle();
+      if (ends) end_epoch(ends_epoch);
+      if (saves) write_checkpoint(transport_, options_.save, progress_, saved_);
     }
   }
 
@@ -126,21 +129,39 @@ class Training {
     int first = 0;  // rank whose part is not finite; 0 where only the sum is not
     for (int r = transport_.size() - 1; r >= 0; --r)
       if (all.row(static_cast<std::size_t>(r))[3] > 0) first = r;
-    std::ostringstream text;
-    text << "step " << own.step << ": the loss is " << own.loss;
-    if (!own.broken_layer.empty()) text << ", and the first layer whose result is not finite is " << own.broken_layer;
-    text << "; a smaller --learning-rate, or --clip, may help. " << what_is_left(options_.save);
+    std::ostringstream what;
+    what << "the loss is " << own.loss;
+    if (!own.broken_layer.empty()) what << ", and the first layer whose result is not finite is " << own.broken_layer;
+    const Error error(words_for_stop(own.step, what.str()));
     launch::on_all_ranks(transport_, [&] {
-      if (transport_.rank() == first) throw Error(text.str());
+      if (transport_.rank() == first) throw error;
     });
-    throw Error(text.str());  // not reached: all ranks have thrown
+    throw error;  // not reached: all ranks have thrown
+  }
+
+  std::string words_for_stop(std::size_t step, const std::string& what) const {
+    return "step " + std::to_string(step) + ": " + what + "; a smaller --learning-rate, or --clip, may help. " +
+           what_is_left(options_.save);
+  }
+
+  /// Waits for all values, which must be finite, and for what the ranks say about the step.
+  void settle() {
+    collect();
+    strategy_.settle();
+    launch::on_all_ranks(transport_, [&] {
+      for (const Parameter<float>* const p : optimizer_->parameters())
+        if (!all_finite<float>(p->value.view()))
+          throw Error(words_for_stop(progress_.step, "weights of " + p->name + " are not finite any more"));
+    });
   }
 
   void end_epoch(bool ends_epoch) {
-    collect();
-    strategy_.settle();
     const std::string hash = common_hash();
     const Figures figures = task_.evaluate(transport_, strategy_);
+    launch::on_all_ranks(transport_, [&] {
+      for (const auto& [name, value] : figures)
+        if (!std::isfinite(value)) throw Error(words_for_stop(progress_.step, name + " is " + std::to_string(value)));
+    });
     const std::size_t steps = (progress_.step - 1) % task_.steps_per_epoch() + 1;
     const double mean_loss = progress_.epoch_loss / static_cast<double>(steps);
     metrics_->epoch((progress_.step - 1) / task_.steps_per_epoch() + 1, progress_.step, mean_loss,
@@ -159,19 +180,6 @@ class Training {
     std::ostringstream text;
     text << std::hex << hash;
     return text.str();
-  }
-
-  void save() {
-    if (options_.save.empty()) return;
-    if (reports_.pending()) collect();
-    strategy_.settle();
-    launch::on_all_ranks(transport_, [&] {
-      for (const Parameter<float>* const p : optimizer_->parameters())
-        if (!all_finite<float>(p->value.view()))
-          throw Error("step " + std::to_string(progress_.step) + ": weights of " + p->name +
-                      " are not finite any more. " + what_is_left(options_.save));
-    });
-    write_checkpoint(transport_, options_.save, progress_, saved_);
   }
 
   void say_what_runs() {

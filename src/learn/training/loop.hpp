@@ -27,8 +27,8 @@ struct TrainingOptions {
 
 /// Trains until all steps are done; rank 0 says how it goes. `identity` is what a checkpoint's run must have in common
 /// with this one, beside the task: lines of text. Throws ArgumentError on every rank for a checkpoint that can't be
-/// resumed, one that can't be written, a loss or weights that are not finite (the last checkpoint then stays), or ranks
-/// whose weights differ.
+/// resumed, one that can't be written, a loss, weights, or figures of what is held out that are not finite (the last
+/// checkpoint then stays), or ranks whose weights differ.
 void train(Transport& transport, Task& task, Strategy<float>& strategy, const TrainingOptions& options,
            const std::string& identity);
 

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Checkpoints of dsop-train's perceptron and LSTMs, and what is left of a run that breaks."""
+
+import itertools
+import subprocess
+import unittest
+from pathlib import Path
+
+from dsop_train import ATIS, CHARACTERS, FOLDER, MLP, MODELS, MPIRUN, Refusing, Rows, at, changed, main, run
+
+
+# Weights that grow a thousand thousand times a step: in the seventh they are larger than a float can be.
+GROWING = changed(MLP, "--activation", "tanh", "--momentum", "0", "--weight-decay", "1e3", "--learning-rate", "1e3")
+
+
+class Checkpoints(Refusing):
+    def setUp(self) -> None:
+        self.path = FOLDER / "checkpoint"
+        self.path.unlink(missing_ok=True)
+
+    def test_resumed_run_has_the_same_bits(self) -> None:
+        ways = [[], ["--optimizer", "adam", "--sync", "dense"], ["--optimizer", "sgd", "--weight-decay", "0.01"],
+                ["--optimizer", "adam", "--schedule", "overlap"], ["--sync", "topk:0.1"]]
+        for name, way in [*itertools.product(MODELS, ways), ("mlp", ["--sync", "ok-topk:0.1", "--residual-holds-step"])]:
+            common = [*MODELS[name], *at(2), *way]
+            whole = Rows(*common, "--steps", "30")
+            self.path.unlink(missing_ok=True)
+            Rows(*common, "--steps", "13", "--save", str(self.path))
+            rest = Rows(*common, "--steps", "30", "--resume", str(self.path))
+            self.assertEqual(rest.losses(), whole.losses()[13:], f"{name} {way}")
+            for row in (rest.last(), whole.last()):
+                row.pop("seconds")
+            self.assertEqual(rest.last(), whole.last(), f"{name} {way}")  # the hash of all weights is in it
+
+    def test_saved_while_it_runs(self) -> None:
+        result = run(*GROWING, *at(2), "--save", str(self.path), "--save-every", "5")
+        self.assert_refused(result, "The last checkpoint stays as it was")
+        self.assertFalse(self.path.with_suffix(".unfinished").exists())
+        rows = Rows(*GROWING, *at(2), "--steps", "5", "--resume", str(self.path))
+        self.assertEqual(rows.rows[0]["resumed_after_step"], 5)
+
+    def test_what_can_not_be_resumed(self) -> None:
+        Rows(*MLP, *at(2), "--steps", "3", "--save", str(self.path))
+        whole = self.path.read_bytes()
+
+        def resume(data: bytes, *options: str) -> subprocess.CompletedProcess:
+            self.path.write_bytes(data)
+            result = run(*changed([*MLP, *at(2)], *options), "--resume", str(self.path), "--save", str(self.path))
+            self.assertEqual(self.path.read_bytes(), data, "the file was overwritten")
+            return result
+
+        for length in (1, 10, 30, 60, len(whole) // 2, len(whole) - 1):
+            self.assert_refused(resume(whole[:length]), str(self.path), "cut off")
+        self.assert_refused(resume(b""), str(self.path), "no checkpoint")
+        self.assert_refused(resume(b"seven, two, one, and so on, for a while"), str(self.path), "no checkpoint")
+        damaged = bytearray(whole)
+        damaged[-20] ^= 1
+        self.assert_refused(resume(bytes(damaged)), str(self.path), "damaged")
+        newer = bytearray(whole)
+        newer[len("dsop-train checkpoint\n")] = 2
+        self.assert_refused(resume(bytes(newer)), str(self.path), "version 2, expected 1")
+        for options, words in {
+            ("--hidden", "12"): ["50-12-9-10", "50-12-10"],
+            ("--activation", "tanh"): ["relu", "tanh"],
+            ("--seed", "2"): ["seed 1", "seed 2"],
+            ("--optimizer", "adam"): ["optimizer sgd", "optimizer adam"],
+            ("--batch", "2"): ["batch 4", "batch 2"],
+            ("--ranks", "1"): ["2 ranks", "1 ranks"],
+            ("--schedule", "allreduce"): ["synchronizer", "schedule allreduce"],
+        }.items():
+            self.assert_refused(resume(whole, *options), str(self.path), *words)
+        self.path.write_bytes(whole)
+        self.assert_refused(run(*MLP, *at(2), "--residual-holds-step", "--resume", str(self.path)), str(self.path),
+                            '"strategy synchronizer", expected "strategy synchronizer with --residual-holds-step"')
+        other = FOLDER / "other"
+        other.write_bytes(whole)
+        for resume_options in ([], ["--resume", str(other)]):
+            self.assert_refused(run(*MLP, *at(2), *resume_options, "--save", str(self.path)), str(self.path), "there already")
+        self.assertEqual(self.path.read_bytes(), whole)
+        self.assert_refused(run(*MLP, "--resume", "absent"), "absent", "can't be opened")
+        unsaved = run(*MLP, *at(2), "--steps", "3", "--save", "nowhere/checkpoint")
+        self.assert_refused(unsaved, "nowhere/checkpoint", "can't be written")
+        self.assertEqual(unsaved.stdout, "", "it trained first")
+
+    def test_rows_go_to_no_file_that_is_another(self) -> None:
+        Rows(*MLP, *at(2), "--steps", "1", "--save", str(self.path))
+        folder = {path: path.read_bytes() for path in FOLDER.iterdir() if path.is_file()}
+        for model, option, path in ((MLP, "--resume", str(self.path)), (MLP, "--save", "new"), (MLP, "--machine", "text.txt"),
+                                    (ATIS, "--test", "test.iob"), (CHARACTERS, "DATA", "text.txt"), (MLP, "DATA", "digits")):
+            arguments = changed(model, option, path) if option.startswith("--") else model
+            self.assert_refused(run(*arguments, *at(2), "--out", f"{FOLDER}/./{Path(path).name}"),
+                                f"is the same file as {option} {path}, expected another")
+        self.assertEqual({path: path.read_bytes() for path in FOLDER.iterdir() if path.is_file()}, folder)
+
+    def test_loss_that_is_no_number(self) -> None:
+        for way in ([], ["--sync", "ok-topk:0.1"], ["--schedule", "overlap"]):
+            self.path.unlink(missing_ok=True)
+            Rows(*GROWING, *at(2), *way, "--steps", "3", "--save", str(self.path))
+            before = self.path.read_bytes()
+            for processes in (0, 2) if MPIRUN else (0,):
+                ranks = ["--batch", "4"] if processes else at(2)
+                result = run(*GROWING, *ranks, *way, "--resume", str(self.path), "--save", str(self.path),
+                             processes=processes)
+                self.assert_refused(result, "The last checkpoint stays as it was")
+                self.assertRegex(result.stderr, r"step 8: the loss is -?(nan|inf), .* not finite is layer\d")
+                self.assertEqual(self.path.read_bytes(), before)
+
+    def test_what_is_no_number_after_the_last_step(self) -> None:
+        self.assert_refused(run(*GROWING, *at(2), "--steps", "7"), "step 7: weights of layer1 are not finite",
+                            "Nothing was saved")
+        # Weights that are finite yet, but not what they make of the pictures that are held out.
+        large = changed(MLP, "--weight-decay", "1e9", "--learning-rate", "1e9")
+        self.assert_refused(run(*large, *at(2), "--steps", "1"), "step 1: held_out_loss is ", "Nothing was saved")
+
+
+if __name__ == "__main__":
+    main()
