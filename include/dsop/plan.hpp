@@ -71,8 +71,9 @@ struct Plan {
   std::size_t workspace_bytes = 0;
   bool runs_at_wait = false;  ///< a started call runs when it is waited for: some rank's transport allows no thread
   std::vector<Candidate> candidates = {};  ///< all known algorithms as auto prefers them: by predicted time, those
-                                           ///< that work while they wait as if 1.5 times as slow; then the MPI
-                                           ///< library's own, unsupported last
+                                           ///< that make products while they wait (overlapped, replicated,
+                                           ///< generalized-rabenseifner-pipelined; no allreduce) as if 1.5 times as
+                                           ///< slow; then the MPI library's own, unsupported last
 
   const std::string& algorithm_name() const;
   std::string algorithm_text() const;  ///< with its parameter: "ring-pipelined(8)"
@@ -84,7 +85,7 @@ std::ostream& operator<<(std::ostream& out, const Plan& plan);
 
 /// The plan for a problem, without communicating. `algorithm` is a name, perhaps with its parameter, or "auto"; for a
 /// sharded problem a name of the family "sharded". Throws ArgumentError when the name is unknown (the text lists the
-/// known ones), when it can't serve, or when sizes overflow.
+/// known ones), when it can't serve, when the problem's parts do not fit its ranks, or when sizes overflow.
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm = "auto",
                ProductMethod shared_method = {});
 

@@ -36,8 +36,9 @@ Candidate evaluate_best(const Algorithm& algorithm, const Named<Algorithm>& name
 }
 
 /// By this time `auto` compares. What works while it waits must be well ahead: its messages wait for the pieces of
-/// other ranks' work, which no formula sees. Without this `auto` took up to 1.5 times the best time, with it up to 1.33
-/// times (docs/regret.md).
+/// other ranks' work, which no formula sees. Without this `auto` took up to 1.5 times the best time of an outer
+/// product, with it up to 1.33 times (docs/regret.md); there the pipelined allreduces do not count as working while
+/// they wait, since `auto` took them where they were the best or nearly.
 template <class Algorithm>
 double compared_seconds(const Ranked<Algorithm>& ranked) {
   constexpr double well_ahead = 1.5;
