@@ -19,9 +19,7 @@ Executor<T>& free_function_executor(CallState& calls) {
 template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& factors, MatrixView<T> gradient,
           const Options& options) {
-  Transport& transport = communicator.transport();
-  transport.calls().queue->wait_for_all();
-  free_function_executor<T>(transport.calls()).run(transport, factors, gradient, options, nullptr);
+  dsop<T>(communicator, SparseFactors<T>(factors), gradient, options);
 }
 
 template <class T>
@@ -63,8 +61,7 @@ OuterProduct<T>::~OuterProduct() = default;
 
 template <class T>
 void OuterProduct<T>::run(const Factors<T>& factors, MatrixView<T> gradient) {
-  state_->transport.calls().queue->wait_for_all();
-  state_->executor.run(state_->transport, factors, gradient, state_->options, &state_->shape);
+  run(SparseFactors<T>(factors), gradient);
 }
 
 template <class T>

@@ -2,14 +2,19 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <mutex>
 #include <sstream>
 
 #include <dsop/counting.hpp>
 
+#include "collectives_cases.hpp"
 #include "failures.hpp"
 #include "outer_product_cases.hpp"
+#include "sharded/algorithm.hpp"
+#include "sparse/algorithm.hpp"
+#include "topk/algorithm.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -175,6 +180,83 @@ TEST_CASE("the volumes are those of the papers") {
           k * (ranks - 1) * (n + ranks * m) + (ranks - 1) * n * m);
     const bool power_of_two = (ranks & (ranks - 1)) == 0;
     if (power_of_two) CHECK(words("allreduce-rabenseifner") == words("allreduce-ring"));
+  }
+}
+
+TEST_CASE("the flops are those of the products and sums that an algorithm makes") {
+  constexpr std::size_t n = 480;  // in two segments of rows still a multiple of all P
+  constexpr std::size_t m = 48;
+  constexpr std::size_t k = 2;
+  for (const int P : {2, 3, 4, 5, 6, 8, 12, 16}) {
+    Problem problem{.rows = n, .columns = m, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), k)};
+    problem.nodes.assign(static_cast<std::size_t>(P), 0);
+    const double product = 2.0 * n * m * k;  // of one rank's pairs, or of all pairs and one rank's rows
+    const double add = n * m;                // a gradient to another
+    const double add_blocks = add * (P - 1) / P;
+    const auto ranks = static_cast<unsigned>(P);
+    const double corners = std::bit_floor(ranks);
+    const double doublings = std::bit_width(ranks - 1);
+    const std::string all = "(" + std::to_string(P) + ")";
+    const std::map<std::string, double> expected{
+        {"allgather", P * product},
+        {"allgather-bruck", P * product},
+        {"allgather-overlapped(2)", P * product},
+        {"bruck-overlapped(2)", P * product},
+        {"hierarchical", P * product},
+        {"generalized-rabenseifner", product},
+        {"generalized-rabenseifner-scattered" + all, product},
+        {"generalized-rabenseifner-pipelined(2)", product},
+        {"generalized-rabenseifner-subgroup" + all, product},
+        {"generalized-rabenseifner-subgroup(1)", P * product},
+        {"replicated-rabenseifner(0)", product},
+        {"replicated-rabenseifner(0.5)", (1 + P) * product / 2},
+        {"rabenseifner-gather", product + add_blocks},
+        {"allreduce-ring", product + add_blocks},
+        {"allreduce-ring-pipelined(2)", product + add_blocks},
+        {"allreduce-butterfly", product + doublings * add},
+        {"allreduce-butterfly-pipelined(2)", product + doublings * add},
+        {"allreduce-rabenseifner", product + add * (corners - 1) / corners + (corners < P ? add : 0)},
+        {"allreduce-linear-pipeline", product + add},
+        {"allreduce-minimum-spanning-tree", product + doublings * add},
+    };
+    for (const auto& [algorithm, flops] : expected) {
+      INFO("P = " << P << ", " << algorithm);
+      CHECK(make_plan(problem, Machine{}, algorithm).cost().flops == Approx(flops));
+    }
+  }
+}
+
+TEST_CASE("by no formula does a single rank send anything") {
+  const auto check = [](const std::string& name, const Cost& cost) {
+    INFO(name);
+    CHECK(cost.messages == 0);
+    CHECK(cost.bytes == 0);
+    CHECK(cost.communication_seconds == 0);
+  };
+  const auto check_all = [&](const auto& algorithms, const auto& problem) {
+    for (const auto& algorithm : algorithms) {
+      if (!why_unsupported(algorithm, problem).empty()) continue;
+      for (const double value : algorithm.parameter.values(algorithm, problem))
+        check(algorithm_text(algorithm, value), algorithm.cost(algorithm, problem, Machine{.hidden_share = 1}, value));
+    }
+  };
+  check_all(outer_product_algorithms(), Problem{.rows = 40, .columns = 30, .pairs = {3}, .nodes = {0}});
+  check_all(sharded_algorithms(), Problem{.rows = 40, .columns = 30, .pairs = {3}, .sharded = true});
+  check_all(sparse_algorithms(), SparseProblem{.elements = 1000, .nonzeros = {100}});
+  for (const Family& family : families())
+    for (const DenseProblem& problem : {DenseProblem{.elements = 1000}, DenseProblem{.elements = 100000}})
+      for (const DenseAlgorithm& algorithm : family.algorithms)
+        for (const double value : algorithm.parameter.values(problem))
+          check(std::string(family.name) + ' ' + algorithm_text(algorithm, value),
+                algorithm.cost(problem, Machine{.hidden_share = 1}, value));
+  for (const TopKAlgorithm& algorithm : topk_algorithms())
+    check(algorithm.name, topk_cost({.elements = 1000, .k = 10, .ranks = 1}, Machine{}, algorithm.name));
+  for (const AllgatherAlgorithm& algorithm : allgather_algorithms()) {
+    INFO(algorithm.name);
+    const AllgatherProblem problem{{0, 1000}};
+    CHECK(algorithm.sent(problem, 0).messages == 0);
+    CHECK(algorithm.sent(problem, 0).bytes == 0);
+    CHECK(algorithm.seconds(problem, Machine{}) == 0);
   }
 }
 

@@ -138,6 +138,28 @@ TEST_CASE("a watch that throws ends the call over MPI", "[waits]") {
   MPI_Comm_free(&mine);
 }
 
+// Each ends the program on rank 0, with status 7, while the others wait for a message from it; mpirun must end them.
+void exit_on_rank_0_alone(void (*exit_on)(Job<float>& job)) {
+  Job<float> job(world(), 5, 6, 1, "auto");
+  if (world().rank() == 0) exit_on(job);
+  int number = 0;
+  MPI_Recv(&number, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+TEST_CASE("exit with a call that was started", "[.exits]") {
+  exit_on_rank_0_alone([](Job<float>& job) {
+    const Pending pending = job.start(1);
+    std::exit(7);
+  });
+}
+
+TEST_CASE("exit from within a call that was started", "[.exits]") {
+  exit_on_rank_0_alone([](Job<float>& job) {
+    set_stall_watch(world(), {.limit_seconds = 0.1, .on_stall = [](const Stall&) { std::exit(7); }});
+    job.start(1).wait();
+  });
+}
+
 int main(int argc, char** argv) {
   const char* const name = std::getenv("DSOP_TEST_THREAD_LEVEL");
   const bool funneled = name != nullptr && std::string(name) == "funneled";

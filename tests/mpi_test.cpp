@@ -193,15 +193,23 @@ TEST_CASE("a message of another length is an error that names both") {
   Failures failures;
   std::vector<char> memory(8);
   MpiTransport transport(MPI_COMM_WORLD);
-  if (transport.rank() == 0) transport.send(std::span(memory).first(5), 1);
+  for (const std::size_t bytes : {5UL, 8UL, 3UL})
+    if (transport.rank() == 0) transport.send(std::span(memory).first(bytes), 1);
   if (transport.rank() == 1) {
-    std::string error;
-    try {
-      transport.recv(std::span(memory), 0);
-    } catch (const TransportError& failure) {
-      error = failure.what();
-    }
-    failures.check(error == "receiving 8 bytes on rank 1 from rank 0: 5 bytes came", error);
+    const auto error_of_receiving = [&](std::size_t bytes) -> std::string {
+      try {
+        transport.recv(std::span(memory).first(bytes), 0);
+      } catch (const TransportError& failure) {
+        return failure.what();
+      }
+      return "";
+    };
+    const std::string too_short = error_of_receiving(8);
+    failures.check(too_short == "receiving 8 bytes on rank 1 from rank 0: 5 bytes came", too_short);
+    const std::string too_long = error_of_receiving(5);
+    failures.check(too_long.starts_with("receiving 5 bytes on rank 1 from rank 0 failed: "), too_long);
+    const std::string after_it = error_of_receiving(3);
+    failures.check(after_it.empty(), after_it);
   }
   CHECK(failures_of_all(failures) == "");
 }

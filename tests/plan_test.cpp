@@ -6,10 +6,12 @@
 #include <dsop/plan.hpp>
 #include <dsop/sparse_allreduce.hpp>
 
+#include "failures.hpp"
 #include "outer_product/algorithm.hpp"
 #include "sparse/algorithm.hpp"
 
 using namespace dsop;
+using namespace dsop::tests;
 
 namespace {
 
@@ -88,6 +90,29 @@ TEST_CASE("sizes that overflow are refused") {
   CHECK_THROWS_AS(make_plan(problem(std::size_t{1} << 40, std::size_t{1} << 40, 2, 1), Machine{}), ArgumentError);
   CHECK_THROWS_AS(make_plan(problem(1000, 1000, 2, std::size_t{1} << 60), Machine{}), ArgumentError);
   CHECK_THROWS_AS(make_plan(problem(SIZE_MAX, 0, 2, 1), Machine{}), ArgumentError);
+}
+
+TEST_CASE("a problem whose parts do not fit its ranks is refused") {
+  const auto error = [](auto spoil) {
+    Problem spoilt = problem(4, 5, 3, 1);
+    spoil(spoilt);
+    return argument_error_of([&] { make_plan(spoilt, Machine{}); });
+  };
+  CHECK(error([](Problem&) {}) == "");
+  CHECK(error([](Problem& p) { p.pairs.clear(); }) == "problem.pairs is empty, expected one number of pairs a rank");
+  CHECK(error([](Problem& p) { p.sparsity.resize(3); }) == "");
+  CHECK(error([](Problem& p) { p.sparsity.resize(2); }) ==
+        "problem.sparsity.size() is 2, expected one for each of 3 ranks");
+  CHECK(error([](Problem& p) { p.sparsity.resize(4); }) ==
+        "problem.sparsity.size() is 4, expected one for each of 3 ranks");
+  CHECK(error([](Problem& p) { p.nodes = {0, 0}; }) == "problem.nodes.size() is 2, expected one for each of 3 ranks");
+  for (const std::vector<int>& good : std::vector<std::vector<int>>{{0, 0, 0}, {0, 1, 0}, {0, 1, 2}})
+    CHECK(error([&](Problem& p) { p.nodes = good; }) == "");
+  const auto bad_node = [&](std::vector<int> nodes) { return error([&](Problem& p) { p.nodes = nodes; }); };
+  CHECK(bad_node({5, 5, 5}) == "problem.nodes[0] is 5, expected the lowest rank of that rank's node");
+  CHECK(bad_node({-1, -1, 2}) == "problem.nodes[0] is -1, expected the lowest rank of that rank's node");
+  CHECK(bad_node({0, 2, 2}) == "problem.nodes[1] is 2, expected the lowest rank of that rank's node");
+  CHECK(bad_node({0, 0, 1}) == "problem.nodes[2] is 1, expected the lowest rank of that rank's node");
 }
 
 TEST_CASE("a plan's workspace and bounds fit its problem") {

@@ -114,6 +114,20 @@ TEMPLATE_TEST_CASE("the bits of a sparse product do not depend on forms, rows or
   kernels::set_thread_count(static_cast<int>(before));
 }
 
+TEMPLATE_TEST_CASE("zeros that are stored make no row of a sparse product", "[kernels]", float, double) {
+  const std::vector<Index> indices{1, 4};
+  const std::vector<TestType> values{0, 3};
+  const std::vector<TestType> ones{1, 1};
+  const std::vector<Stream<TestType>> a{{6, indices, values}};
+  const std::vector<Stream<TestType>> b{{2, {}, ones}};
+  std::vector<std::uint32_t> rows(6);
+  std::vector<TestType> elements(6 * 2);
+  std::vector<std::byte> memory(kernels::sparse_product_bytes<TestType>(6, 2));
+  REQUIRE(kernels::sparse_product_rows<TestType>({a, b}, rows, {elements.data(), 6, 2}, TestType{1}, memory) == 1);
+  CHECK(rows[0] == 4);
+  CHECK(elements[0] == 3);
+}
+
 TEMPLATE_TEST_CASE("the rows of a sparse product that have a term", "[kernels]", float, double) {
   for (const unsigned percent : {0U, 2U, 100U}) {
     const Streams<TestType> a(5, 60, percent, 1);

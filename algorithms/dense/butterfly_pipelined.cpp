@@ -79,6 +79,7 @@ void run(DenseCall<T>& call) {
 
 // As for the ring in segments, a dimension lasts as long as the link carries the vector, or a segment and its way.
 Cost cost(const DenseProblem& problem, const Machine& machine, double segments) {
+  if (problem.ranks == 1) return {};
   const Hypercube cube(0, problem.ranks);
   const std::size_t bytes = problem.elements * bytes_of(problem.type);
   const auto S = static_cast<std::size_t>(segments);

@@ -7,9 +7,10 @@ namespace dsop {
 
 struct StartedCall;
 
-/// What OuterProduct::start, start_allreduce, start_broadcast and start_reduce return. Move-only; handles may be waited
-/// for in any order. Destroying one, or assigning to it, waits too, and loses the call's error. The handle may outlive
-/// the layer and the communicator, which both complete what was started when they end.
+/// What OuterProduct::start, start_allreduce, start_broadcast and start_reduce return. Move-only; handles of one
+/// communicator may be waited for in any order; of several, without a progress thread, in the same order on all ranks.
+/// Destroying one, or assigning to it, waits too, and loses the call's error. The handle may outlive the layer and the
+/// communicator, which both complete what was started when they end.
 class Pending {
  public:
   Pending() = default;  ///< of no call: done

@@ -84,7 +84,7 @@ std::ostream& operator<<(std::ostream& out, const Plan& plan);
 
 /// The plan for a problem, without communicating. `algorithm` is a name, perhaps with its parameter, or "auto"; for a
 /// sharded problem a name of the family "sharded". Throws ArgumentError when the name is unknown (the text lists the
-/// known ones), when it can't serve, or when sizes overflow.
+/// known ones), when it can't serve, when the problem's parts do not fit its ranks, or when sizes overflow.
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm = "auto",
                ProductMethod shared_method = {});
 

@@ -34,8 +34,10 @@ void for_nonzeros(const Stream<T>& a, std::size_t first, std::size_t count, Visi
     return;
   }
   auto index = std::lower_bound(a.indices.begin(), a.indices.end(), first);
-  for (; index != a.indices.end() && *index < first + count; ++index)
-    visit(*index - first, a.values[static_cast<std::size_t>(index - a.indices.begin())]);
+  for (; index != a.indices.end() && *index < first + count; ++index) {
+    const T value = a.values[static_cast<std::size_t>(index - a.indices.begin())];
+    if (value != T{0}) visit(*index - first, value);
+  }
 }
 
 template <class T>

@@ -9,6 +9,7 @@
 #include "outer_product/pairs.hpp"
 #include "patterns/blocks.hpp"
 #include "planning/ranking.hpp"
+#include "planning/refuse.hpp"
 #include "sharded/algorithm.hpp"
 
 namespace dsop {
@@ -91,6 +92,28 @@ const Winner* measured_winner(const Machine& machine, const Problem& problem) {
   return nearest;
 }
 
+void check_problem(const Problem& problem) {
+  const std::size_t ranks = problem.pairs.size();
+  if (ranks == 0) throw ArgumentError("problem.pairs is empty, expected one number of pairs a rank");
+  if (problem.wire == Wire::bf16 && problem.type != DataType::f32)
+    throw ArgumentError("problem.wire is bf16, expected full for gradients in " + std::string(name(problem.type)));
+  if (!problem.sparsity.empty() && problem.sparsity.size() != ranks)
+    refuse("problem.sparsity.size()", problem.sparsity.size(), "one for each of " + std::to_string(ranks) + " ranks");
+  if (!problem.nodes.empty() && problem.nodes.size() != ranks)
+    refuse("problem.nodes.size()", problem.nodes.size(), "one for each of " + std::to_string(ranks) + " ranks");
+  for (std::size_t r = 0; r < problem.nodes.size(); ++r) {
+    const int leader = problem.nodes[r];
+    if (leader < 0 || leader > static_cast<int>(r) || problem.nodes[static_cast<std::size_t>(leader)] != leader)
+      refuse("problem.nodes[" + std::to_string(r) + "]", leader, "the lowest rank of that rank's node");
+  }
+  const std::size_t element_bytes = bytes_of(problem.type);
+  checked_bytes("rows", {problem.rows, element_bytes});
+  checked_bytes("columns", {problem.columns, element_bytes});
+  checked_bytes("the gradient", {problem.rows, problem.columns, element_bytes});
+  checked_bytes("all ranks' factors",
+                {problem.pairs.size(), problem.largest_pairs(), problem.rows + problem.columns, element_bytes});
+}
+
 std::size_t workspace_bytes(const Plan& plan) {
   const OuterProductAlgorithm& algorithm = *plan.algorithm;
   const Problem& problem = plan.problem;
@@ -125,19 +148,8 @@ std::string why_unsupported(const OuterProductAlgorithm& algorithm, const Proble
 
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
                ProductMethod shared_method) {
-  if (problem.pairs.empty()) throw ArgumentError("problem.pairs is empty, expected one number of pairs a rank");
+  check_problem(problem);
   check_machine(machine);
-  if (problem.wire == Wire::bf16 && problem.type != DataType::f32)
-    throw ArgumentError("problem.wire is bf16, expected full for gradients in " + std::string(name(problem.type)));
-  if (!problem.nodes.empty() && problem.nodes.size() != problem.pairs.size())
-    throw ArgumentError("problem.nodes has " + std::to_string(problem.nodes.size()) + " numbers, expected one a rank");
-  const std::size_t element_bytes = bytes_of(problem.type);
-  checked_bytes("rows", {problem.rows, element_bytes});
-  checked_bytes("columns", {problem.columns, element_bytes});
-  checked_bytes("the gradient", {problem.rows, problem.columns, element_bytes});
-  checked_bytes("all ranks' factors",
-                {problem.pairs.size(), problem.largest_pairs(), problem.rows + problem.columns, element_bytes});
-
   Plan plan{.problem = problem, .machine = machine, .shared_method = shared_method};
   const Winner* const winner = measured_winner(machine, problem);
   const std::string& choice = algorithm == "auto" && winner != nullptr ? winner->algorithm : algorithm;

@@ -35,7 +35,8 @@ Candidate evaluate_best(const Algorithm& algorithm, const Named<Algorithm>& name
   return *best;
 }
 
-/// By this time `auto` compares.
+/// By this time `auto` compares. For outer products the pipelined allreduces need no lead: `auto` took them where they
+/// were the best or nearly (docs/regret.md).
 inline double compared_seconds(const Candidate& candidate) {
   return candidate.cost.seconds() * candidate.needed_lead;
 }

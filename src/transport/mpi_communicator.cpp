@@ -2,6 +2,7 @@
 #include <dsop/mpi.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -13,12 +14,14 @@ namespace dsop {
 namespace {
 
 // MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while MPI still works, and those of other communicators
-// too late to free a duplicate. So all transports are listed here, and what is left goes with MPI_COMM_SELF.
+// too late to free a duplicate. So all transports are listed here, and what is left goes with MPI_COMM_SELF. A program
+// that ends without MPI_Finalize, perhaps from within a started call, must not wait here for calls of ranks that will
+// not come: the list outlives the program's statics, and mpirun ends the other ranks.
 class Attributes {
  public:
   static Attributes& instance() {
-    static Attributes attributes;
-    return attributes;
+    static Attributes& never_destroyed = *std::make_unique<Attributes>().release();
+    return never_destroyed;
   }
 
   Transport& get(MPI_Comm communicator) {

@@ -1,8 +1,10 @@
 #include "transport/mpi_roll_call.hpp"
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "transport/mpi_transport.hpp"
 
@@ -27,9 +29,17 @@ RollCall::RollCall(MPI_Comm communicator) : communicator_(communicator) {
 }
 
 RollCall::~RollCall() {
+  bool is_under_way = false;
   for (Peer& peer : peers_)
-    for (MPI_Request* const message : {&peer.question, &peer.answer})
-      if (*message != MPI_REQUEST_NULL) MPI_Request_free(message);
+    for (MPI_Request* const message : {&peer.question, &peer.answer}) {
+      int done = 0;
+      MPI_Test(message, &done, MPI_STATUS_IGNORE);
+      if (done != 0) continue;
+      MPI_Request_free(message);
+      is_under_way = true;
+    }
+  // To wait for such a message might be for ever, and until it has gone MPI may read it: its memory is given up.
+  if (is_under_way) std::make_unique<std::vector<Peer>>(std::move(peers_)).release();
 }
 
 void RollCall::answer(std::uint64_t position) {

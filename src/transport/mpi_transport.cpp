@@ -96,7 +96,10 @@ void MpiTransport::finish(std::size_t slot) {
     withdraw(slot);
     throw;
   }
-  slots_.give_back(slot);
+  if (code == MPI_SUCCESS)
+    slots_.give_back(slot);
+  else
+    withdraw(slot);  // where one piece has failed, others may be under way
   if (code == MPI_ERR_IN_STATUS)
     for (const MPI_Status& status : operation.statuses)
       if (status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING)

@@ -5,18 +5,13 @@
 //
 // Cost: P - 1 messages; all bytes but the right neighbour's.
 #include "patterns/ring.hpp"
-#include "dense/allgather/runs.hpp"
+#include "dense/allgather.hpp"
 
 namespace dsop::dense {
 namespace {
 
-using patterns::Ring;
-
 void run(AllgatherCall& call) {
-  const Ring ring(call.transport);
-  for (int s = 0; s < ring.size - 1; ++s)
-    exchange(call, {Run{ring.wrap(ring.rank - s), 1}}, ring.right(), {Run{ring.wrap(ring.rank - s - 1), 1}},
-             ring.left());
+  patterns::ring_allgather(call.transport, call.transport.rank(), [&](int b) { return call.blocks(b); });
 }
 
 Traffic sent(const AllgatherProblem& problem, int rank) {
