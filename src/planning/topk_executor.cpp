@@ -132,8 +132,8 @@ void TopKExecutor<T>::take_memory(TopKSum<T>& result) {
   blocks_.bounds_bytes.assign(plan_.chosen.size() + 1, 0);
   state_.bounds.reserve(plan_.chosen.size() + 1);
   if (plan_.algorithm->exact_sum.empty()) {
-    // A dense region counts its zeros too.
-    selection::reserve_cut(std::min(2 * plan_.total_chosen(), elements_), memory_);
+    // A dense region counts its zeros too, and so does one of a single element.
+    selection::reserve_cut(std::min(2 * plan_.total_chosen() + plan_.chosen.size(), elements_), memory_);
   }
   result.memory = std::make_unique_for_overwrite<T[]>((plan_.result_bytes + sizeof(T) - 1) / sizeof(T));
   result.algorithm = algorithm_text(plan_);
