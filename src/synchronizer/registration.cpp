@@ -122,7 +122,7 @@ void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& pol
                           terms.machine.value_or(transport.default_machine()), terms.algorithm);
                     if (!policy.selects()) return;
                     selecting = parameter.make_selecting(policy, {}, terms.machine);
-                    parameter.residual.resize(parameter.elements());
+                    parameter.residual.reserve(parameter.elements());
                   }));
   parameter.selecting = std::move(selecting);
   parameter.policy = policy;
@@ -138,5 +138,6 @@ template void Synchronizer<float>::State::add(const std::string&, const Shape&, 
 template void Synchronizer<double>::State::add(const std::string&, const Shape&, const std::string&);
 template void Synchronizer<float>::State::set_policy(const std::string&, const std::string&);
 template void Synchronizer<double>::State::set_policy(const std::string&, const std::string&);
+  if (policy.selects()) parameter.residual.resize(parameter.elements());
 
 }  // namespace dsop
