@@ -125,7 +125,8 @@ class Synchronizer {
   /// Takes back what save() wrote on the same rank of as many ranks, with the same parameters registered: a run then
   /// goes on as if it had not been interrupted, bit by bit. Where a parameter has another policy now, its residual is
   /// taken over as by set_policy(). Throws ArgumentError on every rank, and changes nothing on any, if on one the data
-  /// is cut off, damaged, of another kind, version, type, rank or model, or if the ranks' are of different steps.
+  /// is cut off, damaged, of another kind, version, type, rank, model or residual_holds_step, or if the ranks' are of
+  /// different steps.
   void load(std::istream& in);
 
  private:
