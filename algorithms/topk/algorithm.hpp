@@ -30,7 +30,7 @@ struct TopKPlan {
   SparsePlan exact = {};                         ///< of those that sum exactly
   const AllgatherAlgorithm* exchange = nullptr;  ///< null: the algorithm makes no allgather of its own
   std::size_t workspace_bytes = 0;
-  std::size_t result_bytes = 0;  ///< the most that the sum can take
+  std::size_t result_bytes = 0;  ///< the most that the sum can take, in whole values
 
   std::size_t total_chosen() const;
 };

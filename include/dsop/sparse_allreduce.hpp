@@ -53,7 +53,7 @@ struct SparsePlan {
   SparseProblem problem = {};
   const AllgatherAlgorithm* exchange = nullptr;  ///< null: the algorithm makes no allgather
   std::size_t workspace_bytes = 0;
-  std::size_t result_bytes = 0;            ///< the most that the sum can take
+  std::size_t result_bytes = 0;            ///< the most that the sum can take, in whole values
   std::vector<Candidate> candidates = {};  ///< as in Plan
 
   const std::string& algorithm_name() const;

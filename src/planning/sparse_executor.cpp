@@ -142,7 +142,7 @@ SparseSum<T> SparseExecutor<T>::take_memory(const SparseVectorView<T>& own) {
   if (!own.dense() && !is_smaller_sparse(own, plan_.problem.wire)) expanded_.at_least(own.dimension * sizeof(T));
   blocks_.bounds_bytes.assign(plan_.problem.nonzeros.size() + 1, 0);
   return {{.dimension = own.dimension, .first = own.first},
-          std::make_unique_for_overwrite<T[]>((plan_.result_bytes + sizeof(T) - 1) / sizeof(T)),
+          std::make_unique_for_overwrite<T[]>(plan_.result_bytes / sizeof(T)),
           plan_.algorithm_text()};
 }
 

@@ -135,7 +135,7 @@ void TopKExecutor<T>::take_memory(TopKSum<T>& result) {
     // A dense region counts its zeros too, and so does one of a single element.
     selection::reserve_cut(std::min(2 * plan_.total_chosen() + plan_.chosen.size(), elements_), memory_);
   }
-  result.memory = std::make_unique_for_overwrite<T[]>((plan_.result_bytes + sizeof(T) - 1) / sizeof(T));
+  result.memory = std::make_unique_for_overwrite<T[]>(plan_.result_bytes / sizeof(T));
   result.algorithm = algorithm_text(plan_);
 }
 

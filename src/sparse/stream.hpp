@@ -31,6 +31,10 @@ constexpr std::size_t bytes_of(const Stream<T>& x) {
 /// sum += factor x. An element's product is rounded before it is added, whether x is sparse or dense, so that both give
 /// the same bits (where a sum is not -0, and no value infinite or NaN).
 template <class T>
+/// Throws TransportError where a sum of so many bytes has no room: the vectors that came hold more than their senders
+/// had announced. What makes sums here calls it before it writes.
+void check_room(std::size_t bytes, std::size_t room_bytes);
+
 inline void add_scaled(std::span<T> sum, T factor, const Stream<T>& x) {
   const T* const values = x.values.data();
   if (x.dense()) {
