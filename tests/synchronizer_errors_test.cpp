@@ -283,6 +283,15 @@ TEST_CASE("ranks that register differently, or wrongly, get errors") {
   CHECK(wrong_policy("dense:rong", "the algorithm of policy dense:rong is rong, expected auto or one of mpi, ring,") ==
         "");
   CHECK(wrong_policy("dense:mpi", "algorithm mpi can't be used: it ") == "");
+  const auto huge = [](int) { return Shape{1 << 20, 1 << 13, 0}; };
+  for (const std::string policy : {"sparse", "topk:0.1"})
+    CHECK(registering("ranks 0-2: parameter late: the number of elements under policy " + policy +
+                          " is 8589934592, expected at most 4294967296",
+                      named, huge, [=](int) { return policy; }) == "");
+  CHECK(failures_when("the number of elements under policy sparse is 8589934592", [&](Rank& rank) {
+          rank.synchronizer.add("late", huge(0), "none");
+          rank.synchronizer.set_policy("late", "sparse");
+        }) == "");
 }
 
 TEST_CASE("ranks that make different synchronizers, or change policies differently, get errors") {

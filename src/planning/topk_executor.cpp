@@ -1,7 +1,6 @@
 #include "planning/topk_executor.hpp"
 
 #include <bit>
-#include <limits>
 #include <sstream>
 
 #include "model/checked.hpp"
@@ -68,8 +67,8 @@ TopKSum<T> TopKExecutor<T>::sum(Transport& transport, std::span<T> values) {
 
 template <class T>
 void TopKExecutor<T>::check(std::span<const T> values, std::size_t k) const {
-  constexpr std::size_t most_elements = std::size_t{std::numeric_limits<sparse::Index>::max()} + 1;
-  if (elements_ > most_elements) refuse("elements", elements_, "at most " + std::to_string(most_elements));
+  if (elements_ > sparse::most_elements)
+    refuse("elements", elements_, "at most " + std::to_string(sparse::most_elements));
   if (values.size() != elements_) refuse("values.size()", values.size(), "the elements, " + std::to_string(elements_));
   if (k > elements_) refuse("k", k, "at most values.size() = " + std::to_string(elements_));
   if (options_.machine) check_machine(*options_.machine);

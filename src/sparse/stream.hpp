@@ -13,6 +13,9 @@ namespace dsop::sparse {
 
 using Index = std::uint32_t;
 
+/// Of a vector: no index is larger.
+inline constexpr std::size_t most_elements = std::size_t{1} << 32;
+
 template <class T>
 using Stream = SparseVectorView<T>;
 
