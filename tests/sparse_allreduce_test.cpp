@@ -40,7 +40,8 @@ TEST_CASE("every sparse allreduce is exact", "[sparse]") {
 TEST_CASE("every sparse allreduce gives the same bits on all ranks and in the next run", "[sparse][bits]") {
   const int P = GENERATE(2, 3, 5, 8, 13);
   for (const SparseCase& c : {SparseCase{1000, 30, Spread::uniform}, SparseCase{1000, 300, Spread::uniform},
-                              SparseCase{700, 60, Spread::clustered}, SparseCase{601, 20, Spread::unequal}})
+                              SparseCase{700, 60, Spread::clustered}, SparseCase{601, 20, Spread::unequal},
+                              SparseCase{900, 50, Spread::power_law}})
     for (const std::string& algorithm : sparse_names(P)) {
       std::vector<std::vector<std::byte>> results(2 * static_cast<std::size_t>(P));
       run_on_threads(P, [&](Transport& transport) {
@@ -129,7 +130,6 @@ TEST_CASE("sparse allreduces that can't send bf16 refuse it", "[sparse]") {
       CHECK(candidate.unsupported == "sends values in full only, and wire is bf16");
 }
 
-TEST_CASE("a bad argument of a sparse allreduce throws on all ranks, and names what is wrong", "[sparse]") {
 namespace {
 
 // What rank 0 throws when rank r has announced announced[r] elements, the first ones, but rank 1 has so many.
@@ -166,6 +166,7 @@ TEST_CASE("what comes beyond what a rank has announced is refused, not written",
         "sparse vectors that were received take 128 bytes to sum, expected at most 32 of what their senders announced");
 }
 
+TEST_CASE("a bad argument of a sparse allreduce throws on all ranks, and names what is wrong", "[sparse]") {
   const std::vector<std::uint32_t> good_indices{1, 4};
   const std::vector<float> two_values{5, 6};
   const SparseVectorView<float> good{10, good_indices, two_values};

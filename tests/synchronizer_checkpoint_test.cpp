@@ -163,7 +163,7 @@ TEST_CASE("a step that ends in an error is dropped whole, and leaves what there 
   CHECK(failures_on_threads(P, check_dropped_steps<float>) == "");
 }
 
-TEST_CASE("a run that goes on from a saved state is bit by bit the run not interrupted") {
+TEST_CASE("every selecting policy goes on from a saved state bit by bit as if not interrupted") {
   const int P = GENERATE(1, 2, 3, 5);
   CHECK(failures_on_threads(P, check_resumed<float>) == "");
   CHECK(failures_on_threads(P, check_resumed<double>) == "");
