@@ -25,6 +25,7 @@
 #include "selection/algorithm.hpp"
 #include "selection/ranges.hpp"
 #include "statistics.hpp"
+#include "topk/algorithm.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -37,10 +38,6 @@ struct Pair {
 
 std::size_t chosen_of(double density, std::size_t size) {
   return std::max(std::size_t{1}, static_cast<std::size_t>(std::llround(density * static_cast<double>(size))));
-}
-
-std::size_t room_for(std::size_t k, std::size_t size) {
-  return std::min(size, 2 * k + 100);
 }
 
 template <class T>

@@ -44,11 +44,8 @@ SparseSum<T> SparseExecutor<T>::run(Transport& transport, const SparseVectorView
   planned_ = true;
   if (given.dimension == 0) return result;
 
-  SparseVectorView<T> own = given;
-  if (!given.dense() && !is_smaller_sparse(given, options.wire)) {
-    own = {given.dimension, {}, expanded_.elements().first(given.dimension)};
-    sparse::expand<T>(given, expanded_.elements());
-  }
+  const bool larger_sparse = !given.dense() && !is_smaller_sparse(given, options.wire);
+  const SparseVectorView<T> own = larger_sparse ? sparse::expand<T>(given, expanded_.elements()) : given;
   const std::span<T> memory(result.memory.get(), plan_.result_bytes / sizeof(T));
   if (transport.size() == 1) {
     result.sum = sparse::copy<T>(own, memory);

@@ -1,13 +1,13 @@
 #include "sparse/stream.hpp"
 
 #include <algorithm>
+#include <string>
+
+#include <dsop/errors.hpp>
 
 #include "sparse/merge.hpp"
 
 namespace dsop::sparse {
-
-template <class T>
-Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::span<T> memory, std::size_t most) {
 namespace {
 
 template <class T>
@@ -29,6 +29,9 @@ void check_room(std::size_t bytes, std::size_t room_bytes) {
                          " bytes to sum, expected at most " + std::to_string(room_bytes) +
                          " of what their senders announced");
 }
+
+template <class T>
+Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::span<T> memory, std::size_t most) {
   const std::size_t total = left.indices.size() + right.indices.size();
   if (!left.dense() && !right.dense() && total <= std::min(most, most_indices<T>(left.dimension))) {
     check_room_for_pairs(total, memory);
@@ -70,11 +73,11 @@ Stream<T> concatenate(std::span<const Stream<T>> parts, std::span<T> memory) {
   T* const values = memory.data();
   Index* const indices = reinterpret_cast<Index*>(values + total);
   const bool sparse = total <= most_indices<T>(dimension);
+  if (sparse) check_room_for_pairs(total, memory);
+  const std::span<T> dense = sparse ? std::span<T>() : dense_in(memory, dimension);
   std::size_t offset = 0;
   std::size_t count = 0;
   for (const Stream<T>& x : parts) {
-  if (sparse) check_room_for_pairs(total, memory);
-  const std::span<T> dense = sparse ? std::span<T>() : dense_in(memory, dimension);
     if (!sparse) {
       expand(x, dense.subspan(offset, x.dimension));
     } else {
@@ -93,21 +96,21 @@ Stream<T> concatenate(std::span<const Stream<T>> parts, std::span<T> memory) {
 
 template <class T>
 Stream<T> copy(const Stream<T>& x, std::span<T> memory) {
+  check_room(bytes_of(x), memory.size_bytes());
   std::copy(x.values.begin(), x.values.end(), memory.begin());
   Index* const indices = reinterpret_cast<Index*>(memory.data() + x.values.size());
   std::copy(x.indices.begin(), x.indices.end(), indices);
-  check_room(bytes_of(x), memory.size_bytes());
   return {x.dimension, {indices, x.indices.size()}, {memory.data(), x.values.size()}};
 }
 
 template <class T>
-void expand(const Stream<T>& x, std::span<T> dense) {
-  if (x.dense()) {
+Stream<T> expand(const Stream<T>& x, std::span<T> dense) {
+  if (x.dense())
     std::copy(x.values.begin(), x.values.end(), dense.begin());
-    return;
-  }
-  std::fill_n(dense.begin(), x.dimension, T{0});
+  else
+    std::fill_n(dense.begin(), x.dimension, T{0});
   for (std::size_t e = 0; e < x.indices.size(); ++e) dense[x.indices[e]] = x.values[e];
+  return {x.dimension, {}, dense.first(x.dimension)};
 }
 
 template <class T>
@@ -136,8 +139,8 @@ template Stream<float> concatenate(std::span<const Stream<float>>, std::span<flo
 template Stream<double> concatenate(std::span<const Stream<double>>, std::span<double>);
 template Stream<float> copy(const Stream<float>&, std::span<float>);
 template Stream<double> copy(const Stream<double>&, std::span<double>);
-template void expand(const Stream<float>&, std::span<float>);
-template void expand(const Stream<double>&, std::span<double>);
+template Stream<float> expand(const Stream<float>&, std::span<float>);
+template Stream<double> expand(const Stream<double>&, std::span<double>);
 template std::size_t count_nonzeros(std::span<const float>);
 template std::size_t count_nonzeros(std::span<const double>);
 template Stream<float> compress(std::span<const float>, Index*, float*);
