@@ -166,6 +166,25 @@ TEST_CASE("selecting allreduces sum the little that is left in regions of one el
   CHECK(failures_on_threads(P, check_vanishing<double>) == "");
 }
 
+TEST_CASE("where fewer than k elements are not zero, no others are sent", "[topk]") {
+  const int P = GENERATE(1, 3);
+  CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+          for (const std::string& name : topk_names()) {
+            TopKAllreduce<float> allreduce(transport, 1000, {.algorithm = name});
+            for (std::size_t step = 0; step < 3; ++step) {
+              std::vector<float> values(1000), expected(1000);
+              for (std::size_t i = step; i < 1000; i += 100) {
+                values[i] = 2;
+                expected[i] = 2 * static_cast<float>(transport.size());
+              }
+              const TopKSum<float> result = allreduce.run(values, 50);
+              failures.check(in_full(result.sum) == expected, name + ": another sum");
+              failures.check(result.chosen == (name == "gtopk" ? 50 : 10), name + " sends zeros, or too little");
+            }
+          }
+        }) == "");
+}
+
 TEST_CASE("gtopk's sum is that of a tree in which each rank keeps the k largest of two", "[topk]") {
   const int P = GENERATE(1, 2, 3, 5, 6, 8, 11);
   for (const TopKCase& c :

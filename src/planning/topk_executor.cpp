@@ -34,6 +34,22 @@ void check_bounds(const std::vector<std::uint64_t>& bounds, std::size_t elements
 
 }  // namespace
 
+namespace {
+
+/// How many of the chosen elements are not zero; they stand first then.
+template <class T>
+std::size_t without_zeros(std::span<sparse::Index> indices, std::span<T> chosen) {
+  std::size_t count = 0;
+  for (std::size_t e = 0; e < chosen.size(); ++e)
+    if (chosen[e] != T{0}) {
+      indices[count] = indices[e];
+      chosen[count++] = chosen[e];
+    }
+  return count;
+}
+
+}  // namespace
+
 template <class T>
 void TopKExecutor<T>::select(const Transport& transport, std::span<const T> values, std::size_t k) {
   if (state_.bounds.size() != static_cast<std::size_t>(transport.size()) + 1) state_.bounds.clear();
@@ -76,11 +92,12 @@ void TopKExecutor<T>::check(std::span<const T> values, std::size_t k) const {
   check_bounds(state_.bounds, elements_);
 }
 
-// Ranks draw different numbers from equal seeds.
+// Ranks draw different numbers from equal seeds. Of fewer than k that are not zero a selection fills up with zeros,
+// which nobody needs.
 template <class T>
 void TopKExecutor<T>::choose(const Transport& transport, std::span<const T> values) {
+  const auto [algorithm, number] = parse_topk(options_.algorithm);
   if (!selector_) {
-    const auto [algorithm, number] = parse_topk(options_.algorithm);
     std::ostringstream name;
     name << algorithm->selection;
     if (!algorithm->parameter.name.empty()) name << '(' << *number << ')';
@@ -92,7 +109,9 @@ void TopKExecutor<T>::choose(const Transport& transport, std::span<const T> valu
   const std::span<sparse::Index> indices = indices_.at_least(room);
   const std::span<T> chosen = chosen_.at_least(room);
   if (elements_ > 0) choice_.selection = selector_->select(values, choice_.k, indices, chosen);
-  const std::size_t count = choice_.selection.chosen;
+  std::size_t& count = choice_.selection.chosen;
+  const bool may_have_zeros = choice_.selection.threshold == 0 && !algorithm->sends_k;
+  if (may_have_zeros) count = without_zeros<T>(indices.first(count), chosen.first(count));
   choice_.own = {elements_, indices.first(count), chosen.first(count)};
 }
 
