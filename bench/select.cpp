@@ -25,11 +25,10 @@
 #include "selection/algorithm.hpp"
 #include "selection/ranges.hpp"
 #include "statistics.hpp"
+#include "topk/algorithm.hpp"
 
 namespace dsop::bench {
 namespace {
-
-constexpr std::size_t most_elements = std::size_t{1} << 32;
 
 template <class T>
 struct Pair {
@@ -39,10 +38,6 @@ struct Pair {
 
 std::size_t chosen_of(double density, std::size_t size) {
   return std::max(std::size_t{1}, static_cast<std::size_t>(std::llround(density * static_cast<double>(size))));
-}
-
-std::size_t room_for(std::size_t k, std::size_t size) {
-  return std::min(size, 2 * k + 100);
 }
 
 template <class T>
@@ -157,7 +152,8 @@ SelectOptions with_all_names(SelectOptions options) {
 void check(const SelectOptions& options) {
   for (const std::string& algorithm : options.algorithms) const Selector<float> named(algorithm);
   for (const std::size_t size : options.sizes) {
-    if (size == 0 || size > most_elements) throw Error("--size is " + std::to_string(size) + ", expected 1 to 2^32");
+    if (size == 0 || size > sparse::most_elements)
+      throw Error("--size is " + std::to_string(size) + ", expected 1 to 2^32");
     const std::size_t element = options.type == "f32" ? sizeof(float) : sizeof(double);
     const std::size_t pair = options.type == "f32" ? sizeof(Pair<float>) : sizeof(Pair<double>);
     const double densest = *std::max_element(options.densities.begin(), options.densities.end());

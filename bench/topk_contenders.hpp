@@ -10,6 +10,7 @@
 
 #include "planning/topk_executor.hpp"
 #include "sparse_allreduce.hpp"
+#include "sparse_problems.hpp"
 
 namespace dsop::bench {
 
@@ -104,8 +105,7 @@ class SelectedTopK final : public SelectedAllreduce {
 template <class T>
 std::unique_ptr<SelectedAllreduce> make_selected(Transport& transport, const std::vector<T>& gradient, std::size_t k,
                                                  const std::string& algorithm, const SparseBenchOptions& options) {
-  if (topk_algorithms().find(algorithm.substr(0, algorithm.find('('))) != nullptr)
-    return std::make_unique<SelectedTopK<T>>(transport, gradient, k, algorithm, options);
+  if (selects(algorithm)) return std::make_unique<SelectedTopK<T>>(transport, gradient, k, algorithm, options);
   return std::make_unique<SelectedSparse<T>>(transport, gradient, k, algorithm, options);
 }
 

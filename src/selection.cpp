@@ -12,8 +12,6 @@
 namespace dsop {
 namespace {
 
-constexpr std::size_t most_elements = std::size_t{std::numeric_limits<sparse::Index>::max()} + 1;
-
 template <class T>
 bool apart(std::span<const T> left, std::span<const std::byte> right) {
   const std::span<const std::byte> bytes = std::as_bytes(left);
@@ -23,7 +21,7 @@ bool apart(std::span<const T> left, std::span<const std::byte> right) {
 
 template <class T>
 void check(std::span<const T> values, std::size_t k, std::span<sparse::Index> indices, std::span<T> chosen) {
-  if (values.empty() || values.size() > most_elements) refuse("values.size()", values.size(), "1 to 2^32");
+  if (values.empty() || values.size() > sparse::most_elements) refuse("values.size()", values.size(), "1 to 2^32");
   if (k > values.size()) refuse("k", k, "at most values.size() = " + std::to_string(values.size()));
   if (chosen.size() < k) refuse("chosen.size()", chosen.size(), "room for at least k = " + std::to_string(k));
   if (indices.size() != chosen.size())

@@ -85,5 +85,7 @@ TEMPLATE_TEST_CASE("sums leave out what is not finite, or not below", "[compact]
             std::vector{expected.count, expected.sum, expected.squares});
       const kernels::Below found = kernels::sum_below<TestType>(whole, 2);
       CHECK(std::vector{found.count, found.sum} == std::vector{below.count, below.sum});
+      const kernels::Below scaled = kernels::sum_below<TestType>(whole, 0.5, 0.25);
+      CHECK(std::vector{scaled.count, 4 * scaled.sum} == std::vector{below.count, below.sum});
     }
 }

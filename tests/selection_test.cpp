@@ -163,6 +163,22 @@ TEMPLATE_TEST_CASE("expected-k chooses k on average, and each element as often a
     }
 }
 
+TEST_CASE("expected-k chooses k on average of values whose sum is beyond all doubles", "[selection]") {
+  std::vector<double> values(2000, 1);
+  std::fill_n(values.begin(), 100, 1e308);
+  constexpr int seeds = 100;
+  for (const std::size_t k : {20UL, 200UL}) {  // of the huge ones, or those and others
+    std::size_t chosen = 0;
+    for (int seed = 0; seed < seeds; ++seed) {
+      const auto one = select_once<double>("expected-k", values, k, 2000, {.seed = static_cast<std::uint64_t>(seed)});
+      chosen += one.indices.size();
+      if (k == 200) CHECK(one.selection.threshold == Approx(19));
+      if (k == 200) CHECK(one.indices[99] == 99);
+    }
+    CHECK(std::abs(static_cast<double>(chosen) / seeds / static_cast<double>(k) - 1) < 0.1);
+  }
+}
+
 TEMPLATE_TEST_CASE("a random choice is that of its seed and step", "[selection]", float, double) {
   const std::vector<TestType> values = selection_inputs<TestType>(5000)[0].second;
   for (const std::string algorithm : {"expected-k", "expected-k-uniform"}) {

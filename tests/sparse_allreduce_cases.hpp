@@ -10,11 +10,13 @@
 #include "failures.hpp"
 #include "inputs.hpp"
 #include "sparse/algorithm.hpp"
+#include "sparse_inputs.hpp"
 
 namespace dsop::tests {
 
 enum class Spread {
   uniform,     ///< by chance
+  power_law,   ///< by chance, a few the same on all ranks and ever fewer of the others, as words of a language are
   clustered,   ///< by chance, most of them in a tenth of the vector, another on each rank
   one_region,  ///< all at the end of the vector
   same,        ///< the same on all ranks, evenly spread
@@ -47,6 +49,12 @@ inline std::vector<bool> elements_of(const SparseCase& c, int r, int P) {
     case Spread::uniform:
       by_chance(0, N, c.nonzeros);
       break;
+    case Spread::power_law: {
+      const bench::Chances chances(N, static_cast<double>(c.nonzeros) / static_cast<double>(N),
+                                   bench::Distribution::power_law);
+      for (std::size_t i = 0; i < N; ++i) has[i] = bench::Chances::uniform(bench::mix(rank + 1) + i) < chances.of(r, i);
+      break;
+    }
     case Spread::clustered:
       by_chance((N - N / 10) / static_cast<std::size_t>(P) * rank, N / 10, c.nonzeros - c.nonzeros / 4);
       by_chance(0, N, c.nonzeros / 4);
@@ -107,11 +115,12 @@ std::vector<T> in_full(const SparseVectorView<T>& x) {
 inline std::vector<SparseCase> sparse_allreduce_cases(int P) {
   const auto ranks = static_cast<std::size_t>(P);
   return {
-      {0, 0, Spread::uniform},        {1, 1, Spread::uniform},      {5, 2, Spread::uniform},
-      {ranks + 2, 1, Spread::apart},  {1000, 0, Spread::uniform},   {1000, 3, Spread::uniform},
-      {1003, 40, Spread::uniform},    {1000, 300, Spread::uniform}, {1009, 60, Spread::clustered},
-      {1500, 70, Spread::one_region}, {1024, 16, Spread::same},     {997, 200, Spread::same},
-      {2048, 16, Spread::apart},      {1009, 25, Spread::apart},    {601, 20, Spread::unequal},
+      {0, 0, Spread::uniform},        {1, 1, Spread::uniform},        {5, 2, Spread::uniform},
+      {ranks + 2, 1, Spread::apart},  {1000, 0, Spread::uniform},     {1000, 3, Spread::uniform},
+      {1003, 40, Spread::uniform},    {1000, 300, Spread::uniform},   {1009, 60, Spread::clustered},
+      {1500, 70, Spread::one_region}, {1024, 16, Spread::same},       {997, 200, Spread::same},
+      {2048, 16, Spread::apart},      {1009, 25, Spread::apart},      {601, 20, Spread::unequal},
+      {1000, 30, Spread::power_law},  {1009, 250, Spread::power_law},
   };
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <sstream>
 
 #include <dsop/counting.hpp>
@@ -39,7 +40,8 @@ TEST_CASE("every sparse allreduce is exact", "[sparse]") {
 TEST_CASE("every sparse allreduce gives the same bits on all ranks and in the next run", "[sparse][bits]") {
   const int P = GENERATE(2, 3, 5, 8, 13);
   for (const SparseCase& c : {SparseCase{1000, 30, Spread::uniform}, SparseCase{1000, 300, Spread::uniform},
-                              SparseCase{700, 60, Spread::clustered}, SparseCase{601, 20, Spread::unequal}})
+                              SparseCase{700, 60, Spread::clustered}, SparseCase{601, 20, Spread::unequal},
+                              SparseCase{900, 50, Spread::power_law}})
     for (const std::string& algorithm : sparse_names(P)) {
       std::vector<std::vector<std::byte>> results(2 * static_cast<std::size_t>(P));
       run_on_threads(P, [&](Transport& transport) {
@@ -126,6 +128,42 @@ TEST_CASE("sparse allreduces that can't send bf16 refuse it", "[sparse]") {
   for (const Candidate& candidate : plan.candidates)
     if (candidate.algorithm.starts_with("dsar-early-switch"))
       CHECK(candidate.unsupported == "sends values in full only, and wire is bf16");
+}
+
+namespace {
+
+// What rank 0 throws when rank r has announced announced[r] elements, the first ones, but rank 1 has so many.
+std::string error_when_rank_1_has(std::size_t count, const std::vector<std::size_t>& announced,
+                                  const std::string& algorithm) {
+  const SparsePlan plan = make_sparse_plan({.elements = 4000, .nonzeros = announced}, Machine{}, algorithm);
+  std::string error;
+  run_on_threads(static_cast<int>(announced.size()), [&](Transport& transport) {
+    const auto rank = static_cast<std::size_t>(transport.rank());
+    std::vector<std::uint32_t> indices(rank == 1 ? count : announced[rank]);
+    std::iota(indices.begin(), indices.end(), 0U);
+    const std::vector<float> values(indices.size(), 1);
+    std::vector<float> result(4000);
+    std::vector<std::byte> workspace(plan.workspace_bytes);
+    AllgatherProblem blocks{std::vector<std::size_t>(announced.size() + 1)};
+    SparseCall<float> call{transport, plan,  {4000, indices, values}, std::span(result).first(plan.result_bytes / 4),
+                           workspace, blocks};
+    try {
+      plan.algorithm->run(call);
+    } catch (const TransportError& caught) {
+      if (rank == 0) error = caught.what();
+    }
+  });
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("what comes beyond what a rank has announced is refused, not written", "[sparse]") {
+  CHECK(error_when_rank_1_has(1, {3, 1}, "ssar-recursive-doubling") == "");
+  CHECK(error_when_rank_1_has(4, {3, 1}, "ssar-recursive-doubling") ==
+        "sparse vectors that were received take 56 bytes to sum, expected at most 32 of what their senders announced");
+  CHECK(error_when_rank_1_has(12, {4, 0, 0, 0}, "ssar-split-allgather") ==
+        "sparse vectors that were received take 128 bytes to sum, expected at most 32 of what their senders announced");
 }
 
 TEST_CASE("a bad argument of a sparse allreduce throws on all ranks, and names what is wrong", "[sparse]") {

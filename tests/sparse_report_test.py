@@ -65,6 +65,8 @@ class SparseReportTest(unittest.TestCase):
                                row("dsar-split-allgather", distribution="same"), row("dense-ring")])
         done = self.report()
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([line["formula"] for line in self.table("volumes") if line["P"] == "3"],
+                         ["2K(P) + sum of 2K(2^j + min(2^j, e)), j < log2(P - e), for the e ranks beyond a power of two"])
         columns = ("formula_words", "sent_over_formula", "path_formula_words", "path_over_formula")
         found = {line["algorithm"]: tuple(float(line[column]) for column in columns) for line in self.table("volumes")}
         self.assertEqual(found, {
@@ -85,6 +87,7 @@ class SparseReportTest(unittest.TestCase):
         self.assertEqual((fastest["fastest"], fastest["ms"], fastest["dense_over_fastest"], fastest["auto_used"]),
                          ("allgather", "2.0", "5.0", "dsar-split-allgather"))
         self.assertAlmostEqual(float(fastest["used_over_fastest"]), 1.5)
+        self.assertAlmostEqual(float(fastest["auto_over_best_dense"]), 0.25)
         self.assertAlmostEqual(float(self.table("static-dynamic")[0]["dynamic_over_best_static"]), 1.2)
         bounds = self.table("lower-bounds")[0]
         self.assertAlmostEqual(float(bounds["latency_ms"]), 1.2)  # two messages of 0.4 + 0.2
@@ -93,6 +96,7 @@ class SparseReportTest(unittest.TestCase):
         self.assertAlmostEqual(float(self.table("early-switching")[0]["one_group_over_fastest"]), 1.5)
         text = (self.folder / "report/report.md").read_text(encoding="utf-8")
         self.assertIn("P = 4, N = 1000: `allgather` from 0.1.", text)
+        self.assertIn("`auto` takes at most 0.25 times as long as the best dense one (P = 4, N = 1000, density 0.2: ", text)
         self.assertIn("f32, N = 1000: a sum of sparse vectors takes as long as one of dense ones at a density of 2.00%", text)
         self.assertEqual([line["plain_over_sparse"] for line in self.table("summation")], ["6.0", "1.5"])
         self.assertTrue((self.folder / "report/switching.png").exists())
@@ -119,6 +123,7 @@ class SparseReportTest(unittest.TestCase):
         ablation = self.table("ablations")[0]
         self.assertAlmostEqual(float(ablation["equal_regions_over_it"]), 1.5)
         self.assertAlmostEqual(float(ablation["naive_over_it"]), 2.5)
+        self.assertAlmostEqual(float(ablation["naive_over_equal_regions"]), 5 / 3)
 
     def test_page(self) -> None:
         page = self.folder / "page.md"

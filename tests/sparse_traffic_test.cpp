@@ -30,7 +30,7 @@ Cost count(int P, const SparseCase& c, const std::string& algorithm, Overlap ove
   run_on_threads(P, [&](Transport& threads) {
     CountingTransport transport(threads);
     const SparseInput<float> own(c, transport.rank(), P);
-    std::vector<float> result((plan.result_bytes + 3) / 4);
+    std::vector<float> result(plan.result_bytes / sizeof(float));
     std::vector<std::byte> workspace(plan.workspace_bytes);
     AllgatherProblem blocks{std::vector<std::size_t>(static_cast<std::size_t>(P) + 1)};
     SparseCall<float> call{transport, plan, own.view(), result, workspace, blocks};

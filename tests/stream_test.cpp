@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include <dsop/errors.hpp>
+
 #include "inputs.hpp"
 #include "sparse/running_sum.hpp"
 #include "sparse/stream.hpp"
@@ -183,6 +185,48 @@ TEMPLATE_TEST_CASE("vectors that lie apart are put together, whatever their form
           CHECK(sparse::bytes_of(whole) <= 101 * sizeof(TestType));
         }
     }
+}
+
+TEST_CASE("a sum for which there is no room, as more has come than was announced, is refused before it is written",
+          "[stream]") {
+  const Vector<float> left(101, 10, 7);
+  const Vector<float> right(101, 10, 8);
+  const std::size_t pairs = left.indices.size() + right.indices.size();
+  const auto refused = [](std::size_t elements, const auto& make) {
+    std::vector<float> memory(200, -77.0F);  // so that what is not refused does no harm
+    std::vector<float> other(memory);
+    try {
+      make(std::span(memory).first(elements), std::span(other).first(elements));
+    } catch (const TransportError&) {
+      return memory == std::vector<float>(200, -77.0F);
+    }
+    return false;
+  };
+  const auto check = [&](std::size_t needs, const auto& make) {
+    CHECK(refused(needs - 1, make));
+    CHECK_FALSE(refused(needs, make));
+  };
+  using Memory = std::span<float>;
+  const std::vector<Stream<float>> both{left.stream, right.stream};
+  check(2 * pairs, [&](Memory memory, Memory) { sparse::sum<float>(both[0], both[1], memory); });
+  check(101, [&](Memory memory, Memory) { sparse::sum<float>(both[0], right.dense(), memory); });
+  check(2 * pairs, [&](Memory memory, Memory) {
+    std::vector<Stream<float>> streams(both);
+    sparse::sum_all<float>(streams, memory);
+  });
+  check(2 * pairs, [&](Memory memory, Memory) { sparse::concatenate<float>(both, memory); });
+  check(2 * left.indices.size(), [&](Memory memory, Memory) { sparse::copy<float>(both[0], memory); });
+  for (const bool one_by_one : {false, true})
+    check(2 * pairs, [&](Memory memory, Memory other) {
+      std::vector<Stream<float>> streams(both);
+      sparse::RunningSum<float> sum(101, 50, one_by_one ? other : memory, one_by_one ? memory : other);
+      for (std::size_t v = 0; v < 2; v += one_by_one ? 1 : 2)
+        sum.add(std::span(streams).subspan(v, one_by_one ? 1 : 2));
+    });
+  check(101, [&](Memory memory, Memory) {
+    std::vector<Stream<float>> dense{left.dense()};
+    sparse::RunningSum<float>(101, 50, memory, {}).add(dense);
+  });
 }
 
 TEST_CASE("a copy is the same in either form", "[stream]") {

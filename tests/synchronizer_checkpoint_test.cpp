@@ -163,7 +163,7 @@ TEST_CASE("a step that ends in an error is dropped whole, and leaves what there 
   CHECK(failures_on_threads(P, check_dropped_steps<float>) == "");
 }
 
-TEST_CASE("a run that goes on from a saved state is bit by bit the run not interrupted") {
+TEST_CASE("every selecting policy goes on from a saved state bit by bit as if not interrupted") {
   const int P = GENERATE(1, 2, 3, 5);
   CHECK(failures_on_threads(P, check_resumed<float>) == "");
   CHECK(failures_on_threads(P, check_resumed<double>) == "");
@@ -197,13 +197,15 @@ TEST_CASE("saved states that are cut off, damaged or others' are refused on all 
           refused(std::string(1000, 'x'), "rank 1: the data are no saved state of a synchronizer");
           std::string later = good;
           later[17] = 9;
-          refused(later, "rank 1: the version in the saved state is 9, expected 1");
+          refused(later, "rank 1: the version in the saved state is 9, expected 2");
           refused(earlier, "the ranks disagree: the state's step is 1 on rank 1, 2 on ranks 0, 2");
 
           std::vector<std::string> all(3);
           Model<double> doubles(transport, "topk:0.1");
           refused(saved(doubles.synchronizer()),
                   "rank 1: the number of bytes of an element in the saved state is 8, expected 4");
+          Model<float> inside(transport, "topk:0.1", {.residual_holds_step = true});
+          refused(saved(inside.synchronizer()), "rank 1: residual_holds_step in the saved state is 1, expected 0");
           Synchronizer<float> other(transport);
           other.add("embedding", {.rows = 50, .columns = 7, .max_pairs = 0}, "dense");
           refused(saved(other), "rank 1: the number of parameters in the saved state is 1, expected 10");

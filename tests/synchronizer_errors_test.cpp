@@ -125,6 +125,19 @@ TEST_CASE("a wrong argument of a synchronizer's step is an error on all ranks") 
         }) == "");
 }
 
+TEST_CASE("a scale and a learning rate that are too much together are an error where residuals hold both") {
+  for (const bool inside : {false, true})
+    CHECK(failures_on_threads(2, [&](Transport& transport, Failures& failures) {
+            Synchronizer<float> synchronizer(transport, {.residual_holds_step = inside});
+            synchronizer.begin({.scale = 1e30, .learning_rate = 1e30});
+            const std::string error = argument_error_of([&] { synchronizer.finish(); });
+            failures.check(
+                error ==
+                    (inside ? "ranks 0-1: scale times learning_rate is 1e+60, expected a finite number in f32" : ""),
+                error);
+          }) == "");
+}
+
 TEST_CASE("ranks whose steps differ get errors that name the parameters") {
   CHECK(failures_when("the ranks disagree: the parameter is none on rank 1, kernel on ranks 0, 2", [](Rank& rank) {
           rank.synchronizer.begin();
@@ -270,6 +283,15 @@ TEST_CASE("ranks that register differently, or wrongly, get errors") {
   CHECK(wrong_policy("dense:rong", "the algorithm of policy dense:rong is rong, expected auto or one of mpi, ring,") ==
         "");
   CHECK(wrong_policy("dense:mpi", "algorithm mpi can't be used: it ") == "");
+  const auto huge = [](int) { return Shape{1 << 20, 1 << 13, 0}; };
+  for (const std::string policy : {"sparse", "topk:0.1"})
+    CHECK(registering("ranks 0-2: parameter late: the number of elements under policy " + policy +
+                          " is 8589934592, expected at most 4294967296",
+                      named, huge, [=](int) { return policy; }) == "");
+  CHECK(failures_when("the number of elements under policy sparse is 8589934592", [&](Rank& rank) {
+          rank.synchronizer.add("late", huge(0), "none");
+          rank.synchronizer.set_policy("late", "sparse");
+        }) == "");
 }
 
 TEST_CASE("ranks that make different synchronizers, or change policies differently, get errors") {

@@ -19,7 +19,7 @@ TEST_CASE("a synchronizer's exact policies give the sum of all forms of gradient
   CHECK(failures_on_threads(P, check_exact_policies<double>) == "");
 }
 
-TEST_CASE("a synchronizer loses nothing under policies that select, nor when they change") {
+TEST_CASE("every selecting policy of a synchronizer loses nothing, nor when it changes") {
   const int P = GENERATE(1, 2, 3, 4, 5, 8);
   INFO("P = " << P);
   CHECK(failures_on_threads(P, check_conservation<float>) == "");

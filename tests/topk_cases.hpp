@@ -93,7 +93,6 @@ void check_topk_steps(Transport& transport, const TopKCase& c, const std::string
     failures.check(same_on_all_ranks(transport, hash_of(result.sum)), what + ": the bits differ");
     failures.check(result.sum.values.size_bytes() + result.sum.indices.size_bytes() <= c.elements * sizeof(T),
                    what + ": larger than dense");
-    failures.check(result.chosen <= room_for(c.k, c.elements), what + ": too many were chosen");
     failures.check(c.k < 16 || !result.sum.values.empty(), what + ": nothing was sent");
     failures.check(allreduce.state().selection.step == (c.elements == 0 ? 0 : step + 1), what + ": miscounted");
   }

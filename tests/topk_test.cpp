@@ -137,6 +137,54 @@ TEST_CASE("ok-topk sums the k largest of the sum where it evaluates, and about k
           }) == "");
 }
 
+namespace {
+
+// First every rank has one element, which so becomes its region, then hardly anything is left.
+template <class T>
+void check_vanishing(Transport& transport, Failures& failures) {
+  const auto P = static_cast<std::size_t>(transport.size());
+  for (const std::string& name : topk_names()) {
+    TopKAllreduce<T> allreduce(transport, P, {.algorithm = name});
+    std::vector<T> values(P);
+    values[static_cast<std::size_t>(transport.rank())] = 1;
+    failures.check(in_full(allreduce.run(values, P).sum) == std::vector<T>(P, 1), name + ": another first sum");
+    for (const T left : {T{0.5}, T{0.25}, T{0}}) {
+      std::vector<T> expected(P);
+      expected[P / 2] = left;
+      values.assign(P, 0);
+      if (transport.rank() == 0) values = expected;
+      failures.check(in_full(allreduce.run(values, P).sum) == expected, name + ": another sum where little is left");
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("selecting allreduces sum the little that is left in regions of one element", "[topk]") {
+  const int P = GENERATE(2, 5, 8);
+  CHECK(failures_on_threads(P, check_vanishing<float>) == "");
+  CHECK(failures_on_threads(P, check_vanishing<double>) == "");
+}
+
+TEST_CASE("where fewer than k elements are not zero, no others are sent", "[topk]") {
+  const int P = GENERATE(1, 3);
+  CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+          for (const std::string& name : topk_names()) {
+            TopKAllreduce<float> allreduce(transport, 1000, {.algorithm = name});
+            for (std::size_t step = 0; step < 3; ++step) {
+              std::vector<float> values(1000), expected(1000);
+              for (std::size_t i = step; i < 1000; i += 100) {
+                values[i] = 2;
+                expected[i] = 2 * static_cast<float>(transport.size());
+              }
+              const TopKSum<float> result = allreduce.run(values, 50);
+              failures.check(in_full(result.sum) == expected, name + ": another sum");
+              failures.check(result.chosen == (name == "gtopk" ? 50 : 10), name + " sends zeros, or too little");
+            }
+          }
+        }) == "");
+}
+
 TEST_CASE("gtopk's sum is that of a tree in which each rank keeps the k largest of two", "[topk]") {
   const int P = GENERATE(1, 2, 3, 5, 6, 8, 11);
   for (const TopKCase& c :

@@ -6,8 +6,8 @@
 //
 // What is not finite is chosen in any case, and counts among the k. Dividing what was chosen by its p_i gives a sparse
 // vector whose expectation is all of x: th is reported as the threshold (infinity if all that is chosen is not finite,
-// 0 for the uniform choice). Of fewer than k that are not zero, expected-k takes all. Element i's draw is a function of
-// the seed, the step and i. More than there is room for: those of the lowest indices.
+// or th is beyond all doubles; 0 for the uniform choice). Of fewer than k that are not zero, expected-k takes all.
+// Element i's draw is a function of the seed, the step and i. More than there is room for: those of the lowest indices.
 // Cost: expected-k two reads of all N, and one more each time that some |x_i| turns out to be above th, so that th
 // falls; expected-k-uniform two.
 #include <algorithm>
@@ -23,21 +23,32 @@ namespace {
 
 using sparse::Index;
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
 template <class T>
-kernels::Below sum_below(std::span<const T> x, double th) {
-  return sum_over(x, [th](std::span<const T> part) { return kernels::sum_below(part, th); });
+kernels::Below sum_below(std::span<const T> x, double th, double scale = 1) {
+  return sum_over(x, [th, scale](std::span<const T> part) { return kernels::sum_below(part, th, scale); });
 }
 
+/// What `scale` times a magnitude is compared with.
+struct Threshold {
+  double th = infinity;
+  double scale = 1;
+};
+
 // All that are not below th are certain. Each round adds to them what lies above the next th, until nothing more does.
+// Where a sum is beyond all doubles, it is made of smaller numbers; the smallest, which then are zero, don't matter.
 template <class T>
-double find_th(std::span<const T> x, std::size_t k) {
-  double th = std::numeric_limits<double>::infinity();
+Threshold find_th(std::span<const T> x, std::size_t k) {
+  Threshold threshold;
+  auto& [th, scale] = threshold;
   for (;;) {
-    const kernels::Below below = sum_below(x, th);
+    kernels::Below below = sum_below(x, th, scale);
+    if (below.sum == infinity) below = sum_below(x, th, scale = 0x1p-64);
     const double certain = static_cast<double>(x.size()) - below.count;
-    if (certain >= static_cast<double>(k) || below.sum == 0) return th;
+    if (certain >= static_cast<double>(k) || below.sum == 0) return threshold;
     const double next = below.sum / (static_cast<double>(k) - certain);
-    if (next >= th) return th;
+    if (next >= th) return threshold;
     th = next;
   }
 }
@@ -62,13 +73,14 @@ void draw(SelectionCall<T>& call, const Probability& probability) {
 
 template <class T>
 void run(SelectionCall<T>& call) {
-  const double th = call.threshold = find_th(call.values, call.k);
-  draw(call, [th](T x_i) { return std::abs(static_cast<double>(x_i)) / th; });
+  const auto [th, scale] = find_th(call.values, call.k);
+  call.threshold = th / scale;
+  draw(call, [th = th, scale = scale](T x_i) { return std::abs(static_cast<double>(x_i)) * scale / th; });
 }
 
 template <class T>
 void run_uniform(SelectionCall<T>& call) {
-  const double finite = sum_below(call.values, std::numeric_limits<double>::infinity()).count;
+  const double finite = sum_below(call.values, infinity).count;
   const double certain = static_cast<double>(call.values.size()) - finite;
   const double p = std::max(static_cast<double>(call.k) - certain, 0.0) / std::max(finite, 1.0);
   draw(call, [p](T x_i) { return std::isfinite(x_i) ? p : 1; });

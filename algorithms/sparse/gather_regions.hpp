@@ -32,8 +32,7 @@ inline std::size_t gather_regions_bytes(const SparseProblem& problem) {
 /// Memory for the sum of a region, in elements: for all of it, or for all pairs where it stays sparse.
 inline std::size_t region_sum_elements(const SparseProblem& problem) {
   if (!stays_sparse(problem)) return largest_region(problem, problem.ranks());
-  const std::size_t pairs = problem.total_nonzeros();
-  return pairs + (pairs * sizeof(Index) + bytes_of(problem.type) - 1) / bytes_of(problem.type);
+  return values_for_pairs(problem.total_nonzeros(), problem.type);
 }
 
 inline std::size_t region_sum_bytes(const SparseProblem& problem) {

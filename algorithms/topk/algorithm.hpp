@@ -30,7 +30,7 @@ struct TopKPlan {
   SparsePlan exact = {};                         ///< of those that sum exactly
   const AllgatherAlgorithm* exchange = nullptr;  ///< null: the algorithm makes no allgather of its own
   std::size_t workspace_bytes = 0;
-  std::size_t result_bytes = 0;  ///< the most that the sum can take
+  std::size_t result_bytes = 0;  ///< the most that the sum can take, in whole values
 
   std::size_t total_chosen() const;
 };
@@ -62,6 +62,7 @@ struct TopKAlgorithm {
   std::string selection;       ///< a name of that family: how a rank chooses what it sends; given the same number
   std::string exact_sum = {};  ///< a name of the family "sparse", or "auto": what is chosen is summed exactly by it
   Parameter<> parameter = {};
+  bool sends_k = false;  ///< a rank's choice is always of k elements, zeros too where others are fewer
   /// Beside the selection, where all ranks choose k evenly spread elements, the same ones where they sum them
   /// themselves: exact for messages and bytes.
   Cost (*cost)(const TopKPlan&, const Machine&);

@@ -28,7 +28,7 @@ void run(TopKCall<T>& call) {
   Room room(call.workspace);
   const std::span<std::byte> workspace = room.take<std::byte>(exact.workspace_bytes);
   const bool larger_sparse = call.own.indices.size() > sparse::most_indices<T>(call.own.dimension);
-  const Stream<T> own = larger_sparse ? copy_smaller_form(call.own, room.take<T>(call.own.dimension)) : call.own;
+  const Stream<T> own = larger_sparse ? sparse::expand(call.own, room.take<T>(call.own.dimension)) : call.own;
   SparseCall<T> sum{call.transport, exact, own, call.result, workspace, call.blocks};
   exact.algorithm->run(sum);
   call.sum = sum.sum;

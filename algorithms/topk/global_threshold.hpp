@@ -63,7 +63,7 @@ Cut<T> th_adjust(TopKCall<T>& call, const Stream<T>& reduced, Room room) {
   return cut;
 }
 
-/// A sum's values are fewer bytes than the elements that it is made of.
+/// The values of all sums are no more bytes than those have room for.
 inline std::size_t threshold_bytes(const TopKPlan& plan) {
   return Room::bytes<std::byte>(reduced_bytes(plan));
 }

@@ -110,6 +110,7 @@ TopKAlgorithm gtopk() {
           .summary = "up and down a tree of ranks each of which keeps the k largest of two sums",
           .source = "Shi et al. 2019 (gTop-k), algorithm 3",
           .selection = "exact",
+          .sends_k = true,
           .cost = cost,
           .workspace_bytes = workspace_bytes,
           .run = {run<float>, run<double>}};

@@ -28,9 +28,7 @@ void leave_out_common(std::span<T> values, std::span<const sparse::Index> select
 /// A copy in `memory`, in the form that is smaller.
 template <class T>
 sparse::Stream<T> copy_smaller_form(const sparse::Stream<T>& x, std::span<T> memory) {
-  if (x.indices.size() <= sparse::most_indices<T>(x.dimension)) return sparse::copy(x, memory);
-  sparse::expand(x, memory);
-  return {x.dimension, {}, memory.first(x.dimension)};
+  return x.indices.size() <= sparse::most_indices<T>(x.dimension) ? sparse::copy(x, memory) : sparse::expand(x, memory);
 }
 
 }  // namespace dsop::topk

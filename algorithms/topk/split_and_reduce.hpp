@@ -11,12 +11,13 @@ using sparse::Region;
 using sparse::Room;
 using sparse::Stream;
 
-/// Of the two memories in which a region's sum is made by turns: all pairs, or all elements where these are fewer
-/// bytes.
+/// Of the two memories in which a region's sum is made by turns, and of the values of all sums: all pairs, or all
+/// elements where these are fewer bytes. The sum of a region of one element has a value even where nobody has chosen
+/// it.
 inline std::size_t reduced_bytes(const TopKPlan& plan) {
   const std::size_t value_bytes = bytes_of(plan.problem.type);
   return std::min(plan.total_chosen() * (value_bytes + sizeof(sparse::Index)), plan.problem.elements * value_bytes) +
-         value_bytes;
+         plan.chosen.size() * value_bytes;
 }
 
 /// Messages with `chosen` elements, in one region or in many.

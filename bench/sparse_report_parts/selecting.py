@@ -93,6 +93,7 @@ def ablations(rows: list[SelectingRow], folder: Path) -> Part:
     panels: dict[str, Panel] = {}
     lines: list[list[Value]] = []
     gains: dict[str, list[float]] = {EQUAL_REGIONS: [], DIRECT: [], NAIVE: []}
+    sharing_out: list[tuple[float, str, float]] = []  # where regions are not balanced, so that it has something to do
     for (distribution, density), by_name in sorted(cells.items()):
         panel = panels.setdefault(distribution, Panel(f"{distribution}, P = {by_name[WHOLE].ranks}", {}))
         for name, row in by_name.items():
@@ -100,10 +101,16 @@ def ablations(rows: list[SelectingRow], folder: Path) -> Part:
         whole = by_name[WHOLE].seconds.median
         for name, gain in gains.items():
             gain.append(by_name[name].seconds.median / whole)
-        lines.append([distribution, density, by_name[WHOLE].k, whole * 1e3] + [gain[-1] for gain in gains.values()])
+        sharing_out.append((by_name[NAIVE].seconds.median / by_name[EQUAL_REGIONS].seconds.median, distribution, density))
+        lines.append([distribution, density, by_name[WHOLE].k, whole * 1e3] + [gain[-1] for gain in gains.values()]
+                     + [sharing_out[-1][0]])
     picture = draw_curves(list(panels.values()), Picture("ablations", "Ok-Topk without its parts", "Time of the sum without the "
                                                         "selection, in calls that reuse thresholds."),
                           SHARE, TIME, place_text(rows[0].host), folder)
-    columns = ["large_elements_are", "density", "k", "ok_topk_ms", "equal_regions_over_it", "direct_over_it", "naive_over_it"]
+    columns = ["large_elements_are", "density", "k", "ok_topk_ms", "equal_regions_over_it", "direct_over_it", "naive_over_it",
+               "naive_over_equal_regions"]
     findings = [f"`{name}` takes {min(gain):.2f} to {max(gain):.2f} times as long as `{WHOLE}`." for name, gain in gains.items()]
+    least, most = min(sharing_out), max(sharing_out)
+    findings.append(f"Sharing out, in regions of equal size: `{NAIVE}` takes {least[0]:.2f} to {most[0]:.2f} times as long as "
+                    f"`{EQUAL_REGIONS}` (most: {most[1]}, density {most[2]:g}).")
     return Part("ablations", findings, [picture], Table("ablations", columns, lines))

@@ -61,27 +61,33 @@ def _milliseconds(row: Row) -> float:
 def switching(rows: list[Row], folder: Path) -> Part:
     cells = cells_of(rows)
     lines: list[list[Any]] = []
-    worst = (0.0, "")
+    worst = worst_beside_dense = (0.0, "")
     regions: dict[tuple[int, int], list[tuple[str, float]]] = {}
     for vectors, by_name in cells.items():
         best = _fastest(by_name, [name for name in by_name if name != AUTO])
         dense = _fastest(by_name, _dense(by_name))
         used = by_name[AUTO].used
         loss = by_name.get(used, by_name[AUTO]).seconds.median / best.seconds.median
-        worst = max(worst, (loss, f"P = {vectors.ranks}, N = {vectors.size}, density {vectors.density:g}: `{used}`"))
+        over_dense = by_name[AUTO].seconds.median / dense.seconds.median
+        where = f"P = {vectors.ranks}, N = {vectors.size}, density {vectors.density:g}: `{used}`"
+        worst = max(worst, (loss, where))
+        worst_beside_dense = max(worst_beside_dense, (over_dense, where))
         regions.setdefault((vectors.size, vectors.ranks), []).append((best.algorithm, vectors.density))
         lines.append([vectors.size, vectors.ranks, vectors.density, best.algorithm, _milliseconds(best), _milliseconds(dense),
-                      dense.seconds.median / best.seconds.median, used, loss])
+                      dense.seconds.median / best.seconds.median, used, loss, over_dense])
     findings = []
     for (size, ranks), fastest in sorted(regions.items()):
         changes = [(name, density) for i, (name, density) in enumerate(fastest) if i == 0 or fastest[i - 1][0] != name]
         findings.append(f"P = {ranks}, N = {size}: " + ", ".join(f"`{name}` from {density:g}" for name, density in changes) + ".")
     findings.append(f"What `auto` uses takes at most {worst[0]:.2f} times as long as the fastest ({worst[1]}).")
+    findings.append(f"`auto` takes at most {worst_beside_dense[0]:.2f} times as long as the best dense one "
+                    f"({worst_beside_dense[1]}).")
     picture = draw_curves(
         _panels(cells), Picture("switching", "Which sparse allreduce is the fastest", "Time over the density, both in "
                                 "logarithms; a bar is the 95 % interval of the median, or the range of fewer than six times."),
         SHARE, TIME, place_text(rows[0].host), folder)
-    columns = ["N", "P", "density", "fastest", "ms", "best_dense_ms", "dense_over_fastest", "auto_used", "used_over_fastest"]
+    columns = ["N", "P", "density", "fastest", "ms", "best_dense_ms", "dense_over_fastest", "auto_used", "used_over_fastest",
+               "auto_over_best_dense"]
     return Part("switching", findings, [picture], Table("switching", columns, lines))
 
 

@@ -48,11 +48,17 @@ class Formula:
     text: str
     sent: Callable[[Vectors], float]
     path: Callable[[Vectors], float]
+    folded_text: str = ""  # where P is no power of two; empty: the same
+
+    def text_for(self, ranks: int) -> str:
+        return self.folded_text if self.folded_text and ranks & (ranks - 1) else self.text
 
 
 FORMULAS = {
     "allgather": Formula("2k(P-1)", _allgather, _allgather),
-    "ssar-recursive-doubling": Formula("sum of 2K(2^j), j < log2 P", _recursive_doubling, _recursive_doubling_path),
+    "ssar-recursive-doubling": Formula(
+        "sum of 2K(2^j), j < log2 P", _recursive_doubling, _recursive_doubling_path,
+        "2K(P) + sum of 2K(2^j + min(2^j, e)), j < log2(P - e), for the e ranks beyond a power of two"),
     "ssar-split-allgather": Formula("2(k + K(P))(P-1)/P", _split_allgather, _split_allgather),
     "dsar-split-allgather": Formula("(2k + N)(P-1)/P", _dense_allgather, _dense_allgather),
     "topk-dsa": Formula("2(k + K(P))(P-1)/P", _split_allgather, _split_allgather),
@@ -70,8 +76,9 @@ def volume_table(rows: list[Row]) -> Table:
                                               row.vectors.ranks)):
         formula = FORMULAS[row.algorithm]
         sent, path = formula.sent(row.vectors), formula.path(row.vectors)
-        lines.append([OVERLAPS[row.vectors.distribution], row.algorithm, formula.text, row.vectors.ranks, round(sent),
-                      round(row.sent_words), row.sent_words / sent, round(path), round(row.path_words), row.path_words / path])
+        lines.append([OVERLAPS[row.vectors.distribution], row.algorithm, formula.text_for(row.vectors.ranks), row.vectors.ranks,
+                      round(sent), round(row.sent_words), row.sent_words / sent, round(path), round(row.path_words),
+                      row.path_words / path])
     return Table("volumes", COLUMNS, lines)
 
 

@@ -53,7 +53,7 @@ struct SparsePlan {
   SparseProblem problem = {};
   const AllgatherAlgorithm* exchange = nullptr;  ///< null: the algorithm makes no allgather
   std::size_t workspace_bytes = 0;
-  std::size_t result_bytes = 0;            ///< the most that the sum can take
+  std::size_t result_bytes = 0;            ///< the most that the sum can take, in whole values
   std::vector<Candidate> candidates = {};  ///< as in Plan
 
   const std::string& algorithm_name() const;
@@ -86,8 +86,11 @@ struct SparseAllreduceOptions {
   Wire wire = Wire::full;
 };
 
-/// The sum and its memory. All ranks have the same, of the same form: sparse where that is no larger, unless the
-/// algorithm makes it dense. Elements that cancel may stand in it as zeros.
+/// The sum and its memory. All ranks have the same, of the same form, which is never larger than dense.
+/// `ssar-split-allgather` and `topk-dsa` make it sparse where that is no larger; `allgather` and
+/// `ssar-recursive-doubling` where all ranks' elements together, be they at the same places or not, would be no larger
+/// and no slower to add and send so (SparseProblem::sparse_share); all others dense. Elements that cancel may stand in
+/// it as zeros.
 template <class T>
 struct SparseSum {
   SparseVectorView<T> sum = {};      ///< lies in `memory`

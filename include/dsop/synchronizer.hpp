@@ -54,7 +54,9 @@ struct ParameterStep {
 ///   sparse[:ALGORITHM]  exact. An allreduce of the family "sparse", of what is not zero
 ///   topk:DENSITY        about so large a share of the elements travels, by an algorithm of the family "topk" (for topk
 ///                       any name of it, perhaps with its number: gaussian-k:0.01); the rest stays behind in this
-///                       rank's residual and is added to its next gradient. Keeps two vectors of the gradient's size
+///                       rank's residual and is added to its next gradient. Keeps two vectors of the gradient's size,
+///                       and what its algorithm works in: of ok-topk on P ranks of which each selects k elements, up to
+///                       two such vectors more and room for P k pairs of value and index that may come at once
 ///   none                the gradient stays this rank's own, times the scale
 ///
 /// What finish() leaves and the residuals, added over ranks, are the gradients and the residuals before: exactly where
@@ -125,7 +127,8 @@ class Synchronizer {
   /// Takes back what save() wrote on the same rank of as many ranks, with the same parameters registered: a run then
   /// goes on as if it had not been interrupted, bit by bit. Where a parameter has another policy now, its residual is
   /// taken over as by set_policy(). Throws ArgumentError on every rank, and changes nothing on any, if on one the data
-  /// is cut off, damaged, of another kind, version, type, rank or model, or if the ranks' are of different steps.
+  /// is cut off, damaged, of another kind, version, type, rank, model or residual_holds_step, or if the ranks' are of
+  /// different steps.
   void load(std::istream& in);
 
  private:

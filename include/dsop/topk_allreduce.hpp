@@ -39,8 +39,8 @@ struct TopKOptions {
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
 };
 
-/// The sum and its memory, the same bits on all ranks, sparse where that is no larger, unless an exact algorithm
-/// beneath makes it dense; and what this rank selected.
+/// The sum and its memory, the same bits on all ranks, and what this rank selected. With `ok-topk` and `gtopk` sparse
+/// where that is no larger, else in the form that the exact sum beneath gives it (see SparseSum).
 template <class T>
 struct TopKSum {
   SparseVectorView<T> sum = {};      ///< lies in `memory`

@@ -73,11 +73,11 @@ template <class T>
 }
 
 template <class T>
-[[gnu::always_inline]] inline Below below_of(std::span<const T> values, double threshold) {
+[[gnu::always_inline]] inline Below below_of(std::span<const T> values, double threshold, double scale) {
   double totals[2];
   sum(
-      values, totals, [threshold](const Doubles& x, Doubles(&terms)[2]) __attribute__((always_inline)) {
-        terms[1] = reinterpret_cast<Doubles>(reinterpret_cast<Bits>(x) & no_sign);
+      values, totals, [ threshold, scale ](const Doubles& x, Doubles(&terms)[2]) __attribute__((always_inline)) {
+        terms[1] = reinterpret_cast<Doubles>(reinterpret_cast<Bits>(x) & no_sign) * scale;
         const Bits below = terms[1] < Doubles{} + threshold;
         keep(terms[1], below);
         terms[0] = ones;
@@ -93,8 +93,8 @@ template <class T>
 }
 
 template <class T>
-[[gnu::target("avx2")]] Below below_avx2(std::span<const T> values, double threshold) {
-  return below_of(values, threshold);
+[[gnu::target("avx2")]] Below below_avx2(std::span<const T> values, double threshold, double scale) {
+  return below_of(values, threshold, scale);
 }
 #endif
 
@@ -122,16 +122,16 @@ Moments moments(std::span<const T> values) {
 }
 
 template <class T>
-Below sum_below(std::span<const T> values, double threshold) {
+Below sum_below(std::span<const T> values, double threshold, double scale) {
 #if defined(__x86_64__)
-  if (best_instruction_set() >= InstructionSet::avx2) return below_avx2(values, threshold);
+  if (best_instruction_set() >= InstructionSet::avx2) return below_avx2(values, threshold, scale);
 #endif
-  return below_of(values, threshold);
+  return below_of(values, threshold, scale);
 }
 
 template Moments moments(std::span<const float>);
 template Moments moments(std::span<const double>);
-template Below sum_below(std::span<const float>, double);
-template Below sum_below(std::span<const double>, double);
+template Below sum_below(std::span<const float>, double, double);
+template Below sum_below(std::span<const double>, double, double);
 
 }  // namespace dsop::kernels

@@ -18,7 +18,7 @@ struct Moments {
 template <class T>
 Moments moments(std::span<const T> values);
 
-/// Of the magnitudes below a threshold, which NaN is not.
+/// Of the magnitudes, times a scale, that are below a threshold, which NaN is not.
 struct Below {
   double count = 0;
   double sum = 0;
@@ -26,6 +26,6 @@ struct Below {
   Below& operator+=(const Below& other);
 };
 template <class T>
-Below sum_below(std::span<const T> values, double threshold);
+Below sum_below(std::span<const T> values, double threshold, double scale = 1);
 
 }  // namespace dsop::kernels

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <string>
 
 #include <dsop/sparse.hpp>
 
 #include "model/checked.hpp"
 #include "planning/refuse.hpp"
+#include "sparse/stream.hpp"
 
 namespace dsop {
 
@@ -51,9 +51,8 @@ void check_view(const std::string& argument, const SparseMatrixView<T>& view) {
 template <class T>
 void check_vector(const std::string& argument, const SparseVectorView<T>& x) {
   checked_bytes(argument, {x.dimension, sizeof(T)});
-  constexpr std::size_t most_elements = std::size_t{std::numeric_limits<std::uint32_t>::max()} + 1;
-  if (x.dimension > most_elements)
-    refuse(argument + ".dimension", x.dimension, "at most " + std::to_string(most_elements));
+  if (x.dimension > sparse::most_elements)
+    refuse(argument + ".dimension", x.dimension, "at most " + std::to_string(sparse::most_elements));
   if (x.dense()) return;
   if (x.indices.size() != x.values.size())
     refuse(argument + ".values.size()", x.values.size(),

@@ -44,11 +44,8 @@ SparseSum<T> SparseExecutor<T>::run(Transport& transport, const SparseVectorView
   planned_ = true;
   if (given.dimension == 0) return result;
 
-  SparseVectorView<T> own = given;
-  if (!given.dense() && !is_smaller_sparse(given, options.wire)) {
-    own = {given.dimension, {}, expanded_.elements().first(given.dimension)};
-    sparse::expand<T>(given, expanded_.elements());
-  }
+  const bool larger_sparse = !given.dense() && !is_smaller_sparse(given, options.wire);
+  const SparseVectorView<T> own = larger_sparse ? sparse::expand<T>(given, expanded_.elements()) : given;
   const std::span<T> memory(result.memory.get(), plan_.result_bytes / sizeof(T));
   if (transport.size() == 1) {
     result.sum = sparse::copy<T>(own, memory);
@@ -142,7 +139,7 @@ SparseSum<T> SparseExecutor<T>::take_memory(const SparseVectorView<T>& own) {
   if (!own.dense() && !is_smaller_sparse(own, plan_.problem.wire)) expanded_.at_least(own.dimension * sizeof(T));
   blocks_.bounds_bytes.assign(plan_.problem.nonzeros.size() + 1, 0);
   return {{.dimension = own.dimension, .first = own.first},
-          std::make_unique_for_overwrite<T[]>((plan_.result_bytes + sizeof(T) - 1) / sizeof(T)),
+          std::make_unique_for_overwrite<T[]>(plan_.result_bytes / sizeof(T)),
           plan_.algorithm_text()};
 }
 

@@ -117,7 +117,7 @@ double sparse_share(const SparseProblem& problem, const Machine& machine) {
 std::size_t most_result_bytes(const SparseProblem& problem, bool dense) {
   const std::size_t total = problem.total_nonzeros();
   if (dense || total > sparse::most_summed(problem, problem.elements)) return problem.elements * bytes_of(problem.type);
-  return total * (bytes_of(problem.type) + sizeof(sparse::Index));
+  return sparse::values_for_pairs(total, problem.type) * bytes_of(problem.type);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "planning/topk_executor.hpp"
 
 #include <bit>
-#include <limits>
 #include <sstream>
 
 #include "model/checked.hpp"
@@ -31,6 +30,22 @@ void check_bounds(const std::vector<std::uint64_t>& bounds, std::size_t elements
       refuse("state.bounds[" + std::to_string(b) + "]", bounds[b], "at least " + std::to_string(bounds[b - 1]));
   if (bounds.back() != elements)
     refuse("the last of state.bounds", bounds.back(), "the elements, " + std::to_string(elements));
+}
+
+}  // namespace
+
+namespace {
+
+/// How many of the chosen elements are not zero; they stand first then.
+template <class T>
+std::size_t without_zeros(std::span<sparse::Index> indices, std::span<T> chosen) {
+  std::size_t count = 0;
+  for (std::size_t e = 0; e < chosen.size(); ++e)
+    if (chosen[e] != T{0}) {
+      indices[count] = indices[e];
+      chosen[count++] = chosen[e];
+    }
+  return count;
 }
 
 }  // namespace
@@ -68,8 +83,8 @@ TopKSum<T> TopKExecutor<T>::sum(Transport& transport, std::span<T> values) {
 
 template <class T>
 void TopKExecutor<T>::check(std::span<const T> values, std::size_t k) const {
-  constexpr std::size_t most_elements = std::size_t{std::numeric_limits<sparse::Index>::max()} + 1;
-  if (elements_ > most_elements) refuse("elements", elements_, "at most " + std::to_string(most_elements));
+  if (elements_ > sparse::most_elements)
+    refuse("elements", elements_, "at most " + std::to_string(sparse::most_elements));
   if (values.size() != elements_) refuse("values.size()", values.size(), "the elements, " + std::to_string(elements_));
   if (k > elements_) refuse("k", k, "at most values.size() = " + std::to_string(elements_));
   if (options_.machine) check_machine(*options_.machine);
@@ -77,11 +92,12 @@ void TopKExecutor<T>::check(std::span<const T> values, std::size_t k) const {
   check_bounds(state_.bounds, elements_);
 }
 
-// Ranks draw different numbers from equal seeds.
+// Ranks draw different numbers from equal seeds. Of fewer than k that are not zero a selection fills up with zeros,
+// which nobody needs.
 template <class T>
 void TopKExecutor<T>::choose(const Transport& transport, std::span<const T> values) {
+  const auto [algorithm, number] = parse_topk(options_.algorithm);
   if (!selector_) {
-    const auto [algorithm, number] = parse_topk(options_.algorithm);
     std::ostringstream name;
     name << algorithm->selection;
     if (!algorithm->parameter.name.empty()) name << '(' << *number << ')';
@@ -93,7 +109,9 @@ void TopKExecutor<T>::choose(const Transport& transport, std::span<const T> valu
   const std::span<sparse::Index> indices = indices_.at_least(room);
   const std::span<T> chosen = chosen_.at_least(room);
   if (elements_ > 0) choice_.selection = selector_->select(values, choice_.k, indices, chosen);
-  const std::size_t count = choice_.selection.chosen;
+  std::size_t& count = choice_.selection.chosen;
+  const bool may_have_zeros = choice_.selection.threshold == 0 && !algorithm->sends_k;
+  if (may_have_zeros) count = without_zeros<T>(indices.first(count), chosen.first(count));
   choice_.own = {elements_, indices.first(count), chosen.first(count)};
 }
 
@@ -132,10 +150,10 @@ void TopKExecutor<T>::take_memory(TopKSum<T>& result) {
   blocks_.bounds_bytes.assign(plan_.chosen.size() + 1, 0);
   state_.bounds.reserve(plan_.chosen.size() + 1);
   if (plan_.algorithm->exact_sum.empty()) {
-    // A dense region counts its zeros too.
-    selection::reserve_cut(std::min(2 * plan_.total_chosen(), elements_), memory_);
+    // A dense region counts its zeros too, and so does one of a single element.
+    selection::reserve_cut(std::min(2 * plan_.total_chosen() + plan_.chosen.size(), elements_), memory_);
   }
-  result.memory = std::make_unique_for_overwrite<T[]>((plan_.result_bytes + sizeof(T) - 1) / sizeof(T));
+  result.memory = std::make_unique_for_overwrite<T[]>(plan_.result_bytes / sizeof(T));
   result.algorithm = algorithm_text(plan_);
 }
 

@@ -41,8 +41,8 @@ TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, cons
   const std::size_t value_bytes = bytes_of(problem.type);
   if (algorithm.exact_sum.empty()) {
     checked_bytes("all ranks' vectors", {plan.chosen.size(), problem.elements, value_bytes});
-    plan.result_bytes = std::min(room_for(problem.k, problem.elements) * (value_bytes + sizeof(sparse::Index)),
-                                 problem.elements * value_bytes);
+    const std::size_t most_pairs = room_for(problem.k, problem.elements);
+    plan.result_bytes = std::min(sparse::values_for_pairs(most_pairs, problem.type), problem.elements) * value_bytes;
   } else {
     plan.exact = make_sparse_plan(exact_problem(problem, plan.chosen), machine, algorithm.exact_sum);
     plan.result_bytes = plan.exact.result_bytes;

@@ -37,10 +37,14 @@ class RunningSum {
     return sparse_;
   }
   void merge(std::span<Stream<T>> streams) {
+    std::size_t pairs = sum_.indices.size();
+    for (const Stream<T>& x : streams) pairs += x.indices.size();
+    check_room(pairs * (sizeof(T) + sizeof(Index)), memory_.size_bytes());
     sum_ = streams.size() == 1 ? sparse::merge(sum_, streams[0], memory_) : merge_all(sum_, streams, memory_);
     std::swap(memory_, other_);
   }
   void add_to_dense(const Stream<T>& x) {
+    check_room(sum_.dimension * sizeof(T), memory_.size_bytes());
     const std::span<T> dense = memory_.first(sum_.dimension);
     if (sum_.values.data() == dense.data() && sum_.dense()) return add_scaled(dense, T{1}, x);
     const bool is_first = sum_.values.empty();

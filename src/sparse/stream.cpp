@@ -1,17 +1,43 @@
 #include "sparse/stream.hpp"
 
 #include <algorithm>
+#include <string>
+
+#include <dsop/errors.hpp>
 
 #include "sparse/merge.hpp"
 
 namespace dsop::sparse {
+namespace {
+
+template <class T>
+void check_room_for_pairs(std::size_t pairs, std::span<T> memory) {
+  check_room(pairs * (sizeof(T) + sizeof(Index)), memory.size_bytes());
+}
+
+template <class T>
+std::span<T> dense_in(std::span<T> memory, std::size_t dimension) {
+  check_room(dimension * sizeof(T), memory.size_bytes());
+  return memory.first(dimension);
+}
+
+}  // namespace
+
+void check_room(std::size_t bytes, std::size_t room_bytes) {
+  if (bytes > room_bytes)
+    throw TransportError("sparse vectors that were received take " + std::to_string(bytes) +
+                         " bytes to sum, expected at most " + std::to_string(room_bytes) +
+                         " of what their senders announced");
+}
 
 template <class T>
 Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::span<T> memory, std::size_t most) {
-  if (!left.dense() && !right.dense() &&
-      left.indices.size() + right.indices.size() <= std::min(most, most_indices<T>(left.dimension)))
+  const std::size_t total = left.indices.size() + right.indices.size();
+  if (!left.dense() && !right.dense() && total <= std::min(most, most_indices<T>(left.dimension))) {
+    check_room_for_pairs(total, memory);
     return merge(left, right, memory);
-  const std::span<T> dense = memory.first(left.dimension);
+  }
+  const std::span<T> dense = dense_in(memory, left.dimension);
   expand(left, dense);
   add_scaled(dense, T{1}, right);
   return {left.dimension, {}, dense};
@@ -26,9 +52,11 @@ Stream<T> sum_all(std::span<Stream<T>> streams, std::span<T> memory, std::size_t
     sparse = sparse && !x.dense();
   }
   const std::size_t dimension = streams.front().dimension;
-  if (sparse && total <= std::min(most, most_indices<T>(dimension)))
+  if (sparse && total <= std::min(most, most_indices<T>(dimension))) {
+    check_room_for_pairs(total, memory);
     return merge_all(streams.front(), streams.subspan(1), memory);
-  const std::span<T> dense = memory.first(dimension);
+  }
+  const std::span<T> dense = dense_in(memory, dimension);
   expand(streams.front(), dense);
   for (const Stream<T>& x : streams.subspan(1)) add_scaled(dense, T{1}, x);
   return {dimension, {}, dense};
@@ -45,11 +73,13 @@ Stream<T> concatenate(std::span<const Stream<T>> parts, std::span<T> memory) {
   T* const values = memory.data();
   Index* const indices = reinterpret_cast<Index*>(values + total);
   const bool sparse = total <= most_indices<T>(dimension);
+  if (sparse) check_room_for_pairs(total, memory);
+  const std::span<T> dense = sparse ? std::span<T>() : dense_in(memory, dimension);
   std::size_t offset = 0;
   std::size_t count = 0;
   for (const Stream<T>& x : parts) {
     if (!sparse) {
-      expand(x, memory.subspan(offset, x.dimension));
+      expand(x, dense.subspan(offset, x.dimension));
     } else {
       const Stream<T> added = x.dense() ? compress(x.values, indices + count, values + count) : x;
       for (std::size_t e = 0; e < added.indices.size(); ++e) {
@@ -60,12 +90,13 @@ Stream<T> concatenate(std::span<const Stream<T>> parts, std::span<T> memory) {
     }
     offset += x.dimension;
   }
-  if (!sparse) return {dimension, {}, memory.first(dimension)};
+  if (!sparse) return {dimension, {}, dense};
   return {dimension, {indices, count}, {values, count}};
 }
 
 template <class T>
 Stream<T> copy(const Stream<T>& x, std::span<T> memory) {
+  check_room(bytes_of(x), memory.size_bytes());
   std::copy(x.values.begin(), x.values.end(), memory.begin());
   Index* const indices = reinterpret_cast<Index*>(memory.data() + x.values.size());
   std::copy(x.indices.begin(), x.indices.end(), indices);
@@ -73,13 +104,13 @@ Stream<T> copy(const Stream<T>& x, std::span<T> memory) {
 }
 
 template <class T>
-void expand(const Stream<T>& x, std::span<T> dense) {
-  if (x.dense()) {
+Stream<T> expand(const Stream<T>& x, std::span<T> dense) {
+  if (x.dense())
     std::copy(x.values.begin(), x.values.end(), dense.begin());
-    return;
-  }
-  std::fill_n(dense.begin(), x.dimension, T{0});
+  else
+    std::fill_n(dense.begin(), x.dimension, T{0});
   for (std::size_t e = 0; e < x.indices.size(); ++e) dense[x.indices[e]] = x.values[e];
+  return {x.dimension, {}, dense.first(x.dimension)};
 }
 
 template <class T>
@@ -108,8 +139,8 @@ template Stream<float> concatenate(std::span<const Stream<float>>, std::span<flo
 template Stream<double> concatenate(std::span<const Stream<double>>, std::span<double>);
 template Stream<float> copy(const Stream<float>&, std::span<float>);
 template Stream<double> copy(const Stream<double>&, std::span<double>);
-template void expand(const Stream<float>&, std::span<float>);
-template void expand(const Stream<double>&, std::span<double>);
+template Stream<float> expand(const Stream<float>&, std::span<float>);
+template Stream<double> expand(const Stream<double>&, std::span<double>);
 template std::size_t count_nonzeros(std::span<const float>);
 template std::size_t count_nonzeros(std::span<const double>);
 template Stream<float> compress(std::span<const float>, Index*, float*);

@@ -13,6 +13,9 @@ namespace dsop::sparse {
 
 using Index = std::uint32_t;
 
+/// Of a vector: no index is larger.
+inline constexpr std::size_t most_elements = std::size_t{1} << 32;
+
 template <class T>
 using Stream = SparseVectorView<T>;
 
@@ -27,6 +30,10 @@ template <class T>
 constexpr std::size_t bytes_of(const Stream<T>& x) {
   return x.values.size_bytes() + x.indices.size_bytes();
 }
+
+/// Throws TransportError where a sum of so many bytes has no room: the vectors that came hold more than their senders
+/// had announced. What makes sums here calls it before it writes.
+void check_room(std::size_t bytes, std::size_t room_bytes);
 
 /// sum += factor x. An element's product is rounded before it is added, whether x is sparse or dense, so that both give
 /// the same bits (where a sum is not -0, and no value infinite or NaN).
@@ -64,9 +71,9 @@ Stream<T> concatenate(std::span<const Stream<T>> parts, std::span<T> memory);
 template <class T>
 Stream<T> copy(const Stream<T>& x, std::span<T> memory);
 
-/// All elements, zeros too, written to `dense`.
+/// All elements, zeros too, written to `dense`; that as a vector.
 template <class T>
-void expand(const Stream<T>& x, std::span<T> dense);
+Stream<T> expand(const Stream<T>& x, std::span<T> dense);
 
 /// Elements that are not zero; NaN is not.
 template <class T>

@@ -77,6 +77,7 @@ template <class T>
 std::span<const T> read_values(const std::byte* from, std::size_t count, Wire wire, std::span<T>& widened) {
   if constexpr (std::is_same_v<T, float>)
     if (wire == Wire::bf16) {
+      if (count > widened.size()) refuse("the count of values", count, "as many as its sender announced");
       const std::span<T> values = widened.first(count);
       kernels::widen(values, {reinterpret_cast<const kernels::Bf16*>(from), count});
       widened = widened.subspan(count);

@@ -13,6 +13,18 @@ using synchronizer::Kind;
 using synchronizer::OnBehalf;
 using synchronizer::Policy;
 
+namespace {
+
+// What travels with indices must not have too many elements for them.
+void check_size(const Shape& shape, const Policy& policy) {
+  const std::size_t elements = shape.rows * shape.columns;
+  if ((policy.kind == Kind::sparse || policy.selects()) && elements > sparse::most_elements)
+    refuse("the number of elements under policy " + policy.text, elements,
+           "at most " + std::to_string(sparse::most_elements));
+}
+
+}  // namespace
+
 template <class T>
 Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& options_)
     : transport(transport_), options(options_), packing_(options_.bucket_bytes), calls_(transport_, options_.overlap) {
@@ -72,6 +84,7 @@ void Synchronizer<T>::State::add(const std::string& name, const Shape& shape, co
     if (by_name_.contains(name)) refuse("name", name, "one that add() has not registered before");
     check_shape<T>(shape, terms_);
     policy = synchronizer::parse_policy(text);
+    check_size(shape, policy);
   });
   Header own;
   own.common.rows = shape.rows;
@@ -99,6 +112,7 @@ void Synchronizer<T>::State::set_policy(const std::string& name, const std::stri
     own.common.columns = shape.columns;
     own.own.pairs = shape.max_pairs;
     policy = synchronizer::parse_policy(text);
+    check_size(shape, policy);
   });
   agree(Operation::change_policy, name, own, error);
   take_policy(find(name), policy);
@@ -122,8 +136,9 @@ void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& pol
                           terms.machine.value_or(transport.default_machine()), terms.algorithm);
                     if (!policy.selects()) return;
                     selecting = parameter.make_selecting(policy, {}, terms.machine);
-                    parameter.residual.resize(parameter.elements());
+                    parameter.residual.reserve(parameter.elements());
                   }));
+  if (policy.selects()) parameter.residual.resize(parameter.elements());
   parameter.selecting = std::move(selecting);
   parameter.policy = policy;
 }

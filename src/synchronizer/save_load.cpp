@@ -1,6 +1,6 @@
 // What a synchronizer keeps from step to step, to a stream and back:
 //
-//   "dsop synchronizer", version, bytes of an element, rank, ranks, steps, number of parameters;
+//   "dsop synchronizer", version, bytes of an element, ranks, rank, residual_holds_step, steps, number of parameters;
 //   of each parameter: name, rows, columns, policy, elements of the residual, the residual, the algorithm's state
 //   a hash of all that
 #include <map>
@@ -17,7 +17,7 @@ using synchronizer::Reader;
 using synchronizer::Writer;
 
 constexpr std::string_view kind = "dsop synchronizer";
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 
 template <class Number>
 void expect(Reader& reader, const std::string& what, Number expected) {
@@ -26,7 +26,7 @@ void expect(Reader& reader, const std::string& what, Number expected) {
 }
 
 template <class T>
-void read_heading(Reader& reader, const Transport& transport) {
+void read_heading(Reader& reader, const Transport& transport, bool residual_holds_step) {
   std::string found(kind.size(), ' ');
   reader.numbers("its heading", std::span<char>(found));
   if (found != kind) throw ArgumentError("the data are no saved state of a synchronizer");
@@ -34,6 +34,7 @@ void read_heading(Reader& reader, const Transport& transport) {
   expect<std::uint32_t>(reader, "the number of bytes of an element", sizeof(T));
   expect<std::int32_t>(reader, "the number of ranks", transport.size());
   expect<std::int32_t>(reader, "the rank", transport.rank());
+  expect<std::uint32_t>(reader, "residual_holds_step", residual_holds_step);
 }
 
 template <class T>
@@ -74,6 +75,7 @@ void Synchronizer<T>::State::save(std::ostream& out) const {
   writer.number(static_cast<std::uint32_t>(sizeof(T)));
   writer.number(static_cast<std::int32_t>(transport.size()));
   writer.number(static_cast<std::int32_t>(transport.rank()));
+  writer.number<std::uint32_t>(options.residual_holds_step);
   writer.number(steps);
   writer.number<std::uint64_t>(parameters.size());
   for (const auto& parameter : parameters) {
@@ -99,7 +101,7 @@ void Synchronizer<T>::State::load(std::istream& in) {
   const std::string error = error_of([&] {
     check_between_steps("load()");
     Reader reader(in);
-    read_heading<T>(reader, transport);
+    read_heading<T>(reader, transport, options.residual_holds_step);
     saved_steps = reader.number<std::uint64_t>("the number of steps");
     expect<std::uint64_t>(reader, "the number of parameters", parameters.size());
     while (loaded.size() < parameters.size()) {

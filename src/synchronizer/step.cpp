@@ -15,9 +15,11 @@ using synchronizer::Route;
 
 template <class T>
 void Synchronizer<T>::State::begin(const Step& step) {
+  const double factor = step.scale * (options.residual_holds_step ? step.learning_rate : 1);
   std::string error = error_of([&] {
     check_between_steps("begin()");
-    for (const auto& [name, value] : {std::pair("scale", step.scale), std::pair("learning_rate", step.learning_rate)})
+    for (const auto& [name, value] : {std::pair("scale", step.scale), std::pair("learning_rate", step.learning_rate),
+                                      std::pair("scale times learning_rate", factor)})
       if (!std::isfinite(static_cast<T>(value)))
         refuse(name, value, "a finite number in " + std::string(dsop::name(data_type<T>)));
   });
@@ -28,7 +30,7 @@ void Synchronizer<T>::State::begin(const Step& step) {
       parameter->is_given = false;
       parameter->last_step = {};
     }
-    terms_.scale = step.scale * (options.residual_holds_step ? step.learning_rate : 1);
+    terms_.scale = factor;
   }
   if (early_ || !error.empty()) fail("", std::move(error));
 }
