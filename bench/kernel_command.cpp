@@ -7,6 +7,7 @@
 #include <dsop/errors.hpp>
 
 #include "kernel.hpp"
+#include "launch/launch.hpp"
 #include "lists.hpp"
 #include "sums.hpp"
 
@@ -35,7 +36,7 @@ void run(Line& line) {
 
 }  // namespace
 
-void add_kernel(CLI::App& app) {
+void add_kernel(CLI::App& app, int& status) {
   const auto line = std::make_shared<Line>();
   CLI::App* const kernel = app.add_subcommand("kernel", "The local product beside OpenBLAS's and beside writing alone");
   kernel->add_option("--rows", line->options.rows, "Rows of C")->capture_default_str();
@@ -50,7 +51,7 @@ void add_kernel(CLI::App& app) {
   kernel->add_option("--sums", line->sums, "Instead: sums of two vectors of so many elements, sparse beside dense")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 32));
   kernel->add_option("--out", line->out, "Append JSON lines to this file");
-  kernel->callback([line] { run(*line); });
+  kernel->callback([line, &status] { status = launch::run_alone([&] { run(*line); }); });
 }
 
 }  // namespace dsop::bench

@@ -5,7 +5,8 @@
 
 namespace dsop::bench {
 
-/// Adds the subcommand to `app`, which runs it when it has parsed its options.
-void add_kernel(CLI::App& app);
+/// Adds the subcommand to `app`, which runs it when it has parsed its options and sets the exit status. Under mpirun
+/// the rank that speaks measures, alone.
+void add_kernel(CLI::App& app, int& status);
 
 }  // namespace dsop::bench

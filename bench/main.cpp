@@ -80,6 +80,7 @@ void run_calibrate(Transport& transport, const CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  int status = 0;
   CommandLine line;
   CLI::App app{
       "Measures dsop on this machine. Under mpirun the ranks are MPI's, otherwise threads of this process.\n"
@@ -102,8 +103,8 @@ int main(int argc, char** argv) {
   add_ranks(info);
   add_machine(info);
 
-  bench::add_kernel(app);
-  bench::add_select(app);
+  bench::add_kernel(app, status);
+  bench::add_select(app, status);
 
   CLI::App* calibrate = app.add_subcommand("calibrate", "Measure the machine description that auto plans for");
   add_ranks(calibrate);
@@ -131,7 +132,6 @@ int main(int argc, char** argv) {
     add_machine(command);
   });
 
-  int status = 0;
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");

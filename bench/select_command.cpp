@@ -33,7 +33,7 @@ void run(Line& line) {
 
 }  // namespace
 
-void add_select(CLI::App& app) {
+void add_select(CLI::App& app, int& status) {
   const auto line = std::make_shared<Line>();
   CLI::App* const select =
       app.add_subcommand("select", "Selections of k elements beside nth_element and reading alone");
@@ -47,9 +47,7 @@ void add_select(CLI::App& app) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   select->add_option("--out", line->out, "Append one JSON object a row to this file");
-  select->callback([line] {
-    if (launch::speaks()) run(*line);
-  });
+  select->callback([line, &status] { status = launch::run_alone([&] { run(*line); }); });
 }
 
 }  // namespace dsop::bench

@@ -84,13 +84,14 @@ class Checkpoints(Refusing):
 
     def test_rows_go_to_no_file_that_is_another(self) -> None:
         Rows(*MLP, *at(2), "--steps", "1", "--save", str(self.path))
-        folder = {path: path.read_bytes() for path in FOLDER.iterdir() if path.is_file()}
+        folder = {path: path.read_bytes() for path in FOLDER.rglob("*") if path.is_file()}
+        digits = "digits/" + min(path.name for path in (FOLDER / "digits").iterdir())
         for model, option, path in ((MLP, "--resume", str(self.path)), (MLP, "--save", "new"), (MLP, "--machine", "text.txt"),
-                                    (ATIS, "--test", "test.iob"), (CHARACTERS, "DATA", "text.txt"), (MLP, "DATA", "digits")):
+                                    (ATIS, "--test", "test.iob"), (CHARACTERS, "DATA", "text.txt"), (MLP, "DATA", digits)):
             arguments = changed(model, option, path) if option.startswith("--") else model
-            self.assert_refused(run(*arguments, *at(2), "--out", f"{FOLDER}/./{Path(path).name}"),
+            self.assert_refused(run(*arguments, *at(2), "--out", f"{FOLDER}/./{Path(path).relative_to(FOLDER) if Path(path).is_absolute() else path}"),
                                 f"is the same file as {option} {path}, expected another")
-        self.assertEqual({path: path.read_bytes() for path in FOLDER.iterdir() if path.is_file()}, folder)
+        self.assertEqual({path: path.read_bytes() for path in FOLDER.rglob("*") if path.is_file()}, folder)
 
     def test_loss_that_is_no_number(self) -> None:
         for way in ([], ["--sync", "ok-topk:0.1"], ["--schedule", "overlap"]):

@@ -67,6 +67,10 @@ class UnderMpirun(Refusing):
         self.assertEqual(result.stderr.count("algorithm is rign"), 1, result.stderr)
         result = run("outer-product", "--rows", "12x", ranks=3)
         self.assertEqual(result.stderr.count('--rows is "12x"'), 1, result.stderr)
+        for alone in ("select", "--size"), ("kernel", "--inner"):
+            result = run(*alone, "12x", ranks=3)
+            self.assert_refused(result, '"12x"')
+            self.assertEqual(result.stderr.count("error: "), 1, result.stderr)
         result = run("outer-product", "--dtype", "f16", ranks=3)
         self.assertEqual(result.stderr.count("error: "), 1, result.stderr)
         self.assertEqual(result.stderr.count("f16"), 1, result.stderr)

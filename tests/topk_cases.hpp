@@ -74,7 +74,7 @@ inline bool same_on_all_ranks(Transport& transport, std::uint64_t number) {
   return std::count(numbers.begin(), numbers.end(), number) == transport.size();
 }
 
-/// A few steps with residuals: nothing is lost, the bits are the same, no more is chosen than there is room for.
+/// A few steps with residuals: nothing is lost, and the bits are the same.
 template <class T>
 void check_topk_steps(Transport& transport, const TopKCase& c, const std::string& algorithm, std::size_t steps,
                       Failures& failures) {

@@ -139,21 +139,25 @@ TEST_CASE("ok-topk sums the k largest of the sum where it evaluates, and about k
 
 namespace {
 
-// First every rank has one element, which so becomes its region, then hardly anything is left.
+// First every rank has one element, which so becomes its region, or nothing; then hardly anything is left.
 template <class T>
-void check_vanishing(Transport& transport, Failures& failures) {
+void check_vanishing(Transport& transport, T first, Failures& failures) {
   const auto P = static_cast<std::size_t>(transport.size());
   for (const std::string& name : topk_names()) {
     TopKAllreduce<T> allreduce(transport, P, {.algorithm = name});
     std::vector<T> values(P);
-    values[static_cast<std::size_t>(transport.rank())] = 1;
-    failures.check(in_full(allreduce.run(values, P).sum) == std::vector<T>(P, 1), name + ": another first sum");
-    for (const T left : {T{0.5}, T{0.25}, T{0}}) {
+    values[static_cast<std::size_t>(transport.rank())] = first;
+    failures.check(in_full(allreduce.run(values, P).sum) == std::vector<T>(P, first), name + ": another first sum");
+    std::size_t steps = 1;
+    for (const T left : {T{0.5}, T{0.25}, T{0}, T{0}, T{0.5}, T{0.25}}) {
       std::vector<T> expected(P);
       expected[P / 2] = left;
       values.assign(P, 0);
       if (transport.rank() == 0) values = expected;
       failures.check(in_full(allreduce.run(values, P).sum) == expected, name + ": another sum where little is left");
+      failures.check(allreduce.state().selection.step == ++steps, name + ": miscounted");
+      failures.check(same_on_all_ranks(transport, std::bit_cast<std::uint64_t>(allreduce.state().global_threshold)),
+                     name + ": another threshold");
     }
   }
 }
@@ -162,8 +166,11 @@ void check_vanishing(Transport& transport, Failures& failures) {
 
 TEST_CASE("selecting allreduces sum the little that is left in regions of one element", "[topk]") {
   const int P = GENERATE(2, 5, 8);
-  CHECK(failures_on_threads(P, check_vanishing<float>) == "");
-  CHECK(failures_on_threads(P, check_vanishing<double>) == "");
+  const int first = GENERATE(0, 1);
+  CHECK(failures_on_threads(P, [first](Transport& transport, Failures& failures) {
+          check_vanishing<float>(transport, static_cast<float>(first), failures);
+          check_vanishing<double>(transport, first, failures);
+        }) == "");
 }
 
 TEST_CASE("where fewer than k elements are not zero, no others are sent", "[topk]") {

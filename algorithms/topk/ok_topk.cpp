@@ -12,7 +12,8 @@
 // taken, so that it gives k; zeros are never sent; and where 4. would not give within a fifth of k, its threshold is
 // moved first, to that of 128 beside it whose count, over all ranks, is nearest to k; where that is not enough, 3. is
 // made at once. The paper keeps thresholds for tau' steps whatever they choose, which serves where gradients change
-// more slowly. All of it is decided by counts that all ranks have.
+// more slowly. All of it is decided by counts that all ranks have. A step at which nobody has anything but zeros sends
+// nothing, and finds neither thresholds nor regions.
 // Cost, k elements of each rank, alike: 2 k (P-1)/P words each in 2. and 4., as many where 4. balances, and O(P): a
 // header and a length each in 2., a count each in 4. On steps with 3. all sums' values more, up to k (P-1); on those
 // with 1. an allreduce of P - 1 numbers, where 4. moves its threshold one of 128, and counts again. 2 (P-1) messages

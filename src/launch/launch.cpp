@@ -28,6 +28,18 @@ double stall_seconds() {
   return seconds;
 }
 
+int status_of(const std::function<void()>& body) {
+  try {
+    body();
+    return 0;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "error: out of memory\n";
+  } catch (const std::exception& error) {
+    std::cerr << "error: " << error.what() << '\n';
+  }
+  return 1;
+}
+
 void print_stall(const Stall& stall) {  // one write, so that the ranks' lines do not mix
   std::cerr << (std::ostringstream() << "warning: " << stall.text() << '\n').str() << std::flush;
 }
@@ -42,15 +54,11 @@ int run(std::optional<int> ranks, int default_ranks, const std::function<void(Tr
     body(transport);
   };
   if (under_mpi_launcher()) return run_on_mpi_world(ranks, watched_body, level);
-  try {
-    run_on_threads(ranks.value_or(default_ranks), watched_body);
-    return 0;
-  } catch (const std::bad_alloc&) {
-    std::cerr << "error: out of memory\n";
-  } catch (const std::exception& error) {
-    std::cerr << "error: " << error.what() << '\n';
-  }
-  return 1;
+  return status_of([&] { run_on_threads(ranks.value_or(default_ranks), watched_body); });
+}
+
+int run_alone(const std::function<void()>& body) {
+  return speaks() ? status_of(body) : 0;
 }
 
 int refuse_to_run(const std::string& why) {

@@ -27,6 +27,10 @@ enum class ThreadLevel { funneled, multiple };
 int run(std::optional<int> ranks, int default_ranks, const std::function<void(Transport&)>& body,
         ThreadLevel level = ThreadLevel::funneled);
 
+/// Runs body in the process that speaks, without ranks, and returns the program's exit status; an exception is printed
+/// on stderr and gives 1. In all others: nothing, and 0.
+int run_alone(const std::function<void()>& body);
+
 /// Ends a program that can't start, say for a wrong option: prints `why` on stderr, once over all ranks, and returns
 /// the exit status, 1. Under an MPI launcher the ranks start MPI for it and meet: a launcher ends its job at the first
 /// exit with an error, which would cut off the rank that speaks. Not to be called after run().

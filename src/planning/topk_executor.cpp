@@ -32,10 +32,6 @@ void check_bounds(const std::vector<std::uint64_t>& bounds, std::size_t elements
     refuse("the last of state.bounds", bounds.back(), "the elements, " + std::to_string(elements));
 }
 
-}  // namespace
-
-namespace {
-
 /// How many of the chosen elements are not zero; they stand first then.
 template <class T>
 std::size_t without_zeros(std::span<sparse::Index> indices, std::span<T> chosen) {

@@ -159,7 +159,8 @@ class Linear(unittest.TestCase):
         before = [Path(path).read_bytes() for path in (data, test, checkpoint)]
         for out, other, options in ((data, f"TRAIN {data}", []), (test, f"--test {test}", []),
                                     (checkpoint, f"--resume {checkpoint}", ["--resume", checkpoint]),
-                                    (absent, f"--save {absent}", ["--save", absent])):
+                                    (absent, f"--save {absent}", ["--save", absent]),
+                                    (checkpoint, f"--machine {checkpoint}", ["--machine", checkpoint])):
             result = train(self.folder, "--epochs", "1", "--out", out, *options)
             self.assertEqual(result.returncode, 1)
             self.assertIn(f"--out {out} is the same file as {other}, expected another", result.stderr)

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "launch/launch.hpp"
+#include "learn/data/output_file.hpp"
 #include "learn/linear/training.hpp"
 #include "learn/programs/number_range.hpp"
 #include "sparse/algorithm.hpp"
@@ -38,6 +39,7 @@ int run(Line& line) {
   return launch::run(line.ranks, 4, [&](Transport& transport) {
     LinearSettings settings = line.settings;
     launch::on_all_ranks(transport, [&] {
+      refuse_same_file({"--out", settings.out}, {{"--machine", line.machine}});
       if (!line.machine.empty()) settings.machine = read_machine(line.machine);
     });
     train_linear(transport, settings, std::cout);
