@@ -97,7 +97,7 @@ TEST_CASE("libsvm: what is written is read again, bit by bit") {
 TEST_CASE("libsvm: the parts of a file together are the file, more parts than lines or bytes too") {
   const TemporaryFolder folder;
   const std::string end = GENERATE(as<std::string>(), "\n", "\r\n");
-  const std::size_t lines = GENERATE(1, 3, 200);
+  const std::size_t lines = GENERATE(as<std::size_t>(), 1, 3, 200);
   const auto path = folder.write("file", random_file(lines, end));
   const SparseSamples whole = read_whole(path);
   CHECK(whole.count() == lines);
