@@ -1,8 +1,5 @@
 #include <catch2/catch.hpp>
 
-#include <sys/resource.h>
-
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +8,8 @@
 #include <dsop/errors.hpp>
 #include <dsop/machine.hpp>
 #include <dsop/problem.hpp>
+
+#include "full_disk.hpp"
 
 using namespace dsop;
 
@@ -54,22 +53,8 @@ TEST_CASE("a machine file that can't be written whole stays as it was") {
   write_machine(machine, path);
   CHECK(!std::filesystem::exists(unfinished));
 
-  // As on a full disk: no file may grow above so many bytes.
-  rlimit limit{};
-  getrlimit(RLIMIT_FSIZE, &limit);
-  const rlimit full{100, limit.rlim_max};
-  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  setrlimit(RLIMIT_FSIZE, &full);
-  std::string error;
-  try {
-    write_machine(Machine{}, path);
-  } catch (const Error& failure) {
-    error = failure.what();
-  }
-  setrlimit(RLIMIT_FSIZE, &limit);
-  std::signal(SIGXFSZ, old_handler);
-
-  CHECK(error == "machine file machine_to_keep.json: can't be written");
+  CHECK(tests::error_on_full_disk([&] { write_machine(Machine{}, path); }) ==
+        "machine file machine_to_keep.json: can't be written");
   CHECK(!std::filesystem::exists(unfinished));
   CHECK(read_machine(path) == machine);
   std::filesystem::remove(path);

@@ -13,6 +13,7 @@
 
 #include "launch/mpi_world.hpp"
 #include "planning/call_state.hpp"
+#include "planning/error_of.hpp"
 
 namespace dsop::launch {
 namespace {
@@ -70,14 +71,7 @@ int refuse_to_run(const std::string& why) {
 }
 
 void on_all_ranks(Transport& transport, const std::function<void()>& body) {
-  std::string own_error;
-  try {
-    body();
-  } catch (const std::bad_alloc&) {
-    own_error = "out of memory";
-  } catch (const std::exception& error) {
-    own_error = error.what();
-  }
+  const std::string own_error = error_of(body);
   transport.calls().queue->wait_for_all();
   agree_on_errors(transport, own_error);
 }

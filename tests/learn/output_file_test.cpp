@@ -1,16 +1,14 @@
 // Files that are written whole or not at all, and never over one that is read.
 #include "learn/data/output_file.hpp"
 
-#include <sys/resource.h>
-
 #include <catch2/catch.hpp>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
 #include "expect_error.hpp"
+#include "full_disk.hpp"
 #include "temporary_folder.hpp"
 
 using dsop::learn::expect_error;
@@ -85,22 +83,11 @@ TEST_CASE("output: what can't be written is told, and the old file stays") {
   expect_error([&] { OutputFile file(folder.path()); }, folder.path(), {"is no regular file"});
 
   const fs::path path = folder.write("file", "old");
-  // As on a full disk: no file may grow above so many bytes.
-  rlimit limit{};
-  getrlimit(RLIMIT_FSIZE, &limit);
-  const rlimit full{100, limit.rlim_max};
-  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  setrlimit(RLIMIT_FSIZE, &full);
-  std::string error;
-  try {
+  const std::string error = dsop::tests::error_on_full_disk([&] {
     OutputFile file(path);
     file.stream() << std::string(100000, 'x');
     file.finish();
-  } catch (const dsop::Error& failure) {
-    error = failure.what();
-  }
-  setrlimit(RLIMIT_FSIZE, &limit);
-  std::signal(SIGXFSZ, old_handler);
+  });
   CHECK_THAT(error, Catch::Matchers::Contains("file.unfinished: can't be written: File too large"));
   CHECK(text_of(path) == "old");
   CHECK_FALSE(fs::exists(path.string() + ".unfinished"));

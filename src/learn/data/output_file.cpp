@@ -55,13 +55,10 @@ OutputFile::~OutputFile() {
 
 void OutputFile::finish() {
   if (!stream_.flush() || !is_on_disk(unfinished_)) fail_to_write();
-  stream_.close();
   std::error_code error;
   std::filesystem::rename(unfinished_, path_, error);
-  if (!error) return;
-  std::error_code not_there;
-  std::filesystem::remove(unfinished_, not_there);
-  fail(path_, "can't be written: " + error.message());
+  if (error) fail(path_, "can't be written: " + error.message());
+  stream_.close();
 }
 
 void OutputFile::fail_to_write() const {
