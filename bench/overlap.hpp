@@ -7,11 +7,16 @@
 
 namespace dsop::bench {
 
-/// For every combination, in the manner of OSU's tests of non-blocking collectives (osu_iallreduce): a call that is
-/// started and waited for at once takes t_pure; arithmetic of about that length, on every rank, takes t_compute alone;
-/// a call that is started before that arithmetic and waited for after it takes t. Hidden is the share
-/// 1 - max(0, t - t_compute) / t_pure. All times are medians over iterations of the slowest rank's; the three take
-/// turns. The local products of a call are arithmetic too, and where the cores are busy they can't be hidden.
+/// For every combination, two shares of a started call's time t_pure (started and waited for at once):
+///
+/// - hidden, in the manner of OSU's tests of non-blocking collectives (osu_iallreduce): every rank starts the call,
+///   does arithmetic until t_pure has gone by on the clock, and waits; with t_compute as that arithmetic's time and t
+///   as that of all three, 1 - max(0, t - t_compute) / t_pure. What is not hidden is time spent in the wait.
+/// - saved: the same formula for a given amount of arithmetic, which takes t_compute, about t_pure, when nothing else
+///   runs. It also counts what the call takes of the arithmetic's cores, so where they are all busy it is smaller.
+///
+/// All times are medians over iterations of the slowest rank's; the four take turns. The local products of a call are
+/// arithmetic too.
 /// Prints a table on stdout, as rank 0.
 void benchmark_overlap(Transport& transport, const OuterProductOptions& options);
 

@@ -70,9 +70,12 @@ class OnThreads(Refusing):
             rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
         self.assertEqual([row["algorithm"] for row in rows], ["allgather", "auto"])
         for row in rows:
-            medians = {name: sorted(map(max, row[f"{name}_seconds"]))[1] for name in ("call", "arithmetic", "both")}
-            hidden = 1 - max(0, medians["both"] - medians["arithmetic"]) / medians["call"]
-            self.assertAlmostEqual(row["hidden"], hidden)
+            medians = {name: sorted(map(max, row[f"{name}_seconds"]))[1]
+                       for name in ("call", "arithmetic", "both", "timed_arithmetic", "timed_both")}
+            for share, given in (("saved", ""), ("hidden", "timed_")):
+                waited = max(0, medians[given + "both"] - medians[given + "arithmetic"])
+                self.assertAlmostEqual(row[share], 1 - waited / medians["call"])
+            self.assertGreater(min(map(min, row["timed_arithmetic_seconds"])), 0)
             self.assertIs(row["runs_at_wait"], False)
         for option in (["--verify"], ["--repetitions", "2"], ["--density", "0.1"]):
             self.assert_refused(run("outer-product", "--overlap", *option), "excludes", "--overlap", option[0])
