@@ -31,7 +31,6 @@ simulated_lstm() {
   simulated_factors "$1" lstm embedding 637 64 "$pairs" auto
   simulated_factors "$1" lstm symbol-classes "$((hidden + 1))" 121 "$pairs" auto
   simulated_factors "$1" lstm sequence-classes "$((hidden + 1))" 22 2 auto
-  (($1 <= 32)) || return 0
   simulated_selection "$1" lstm lstm1 "$(((hidden + 65) * 4 * hidden))"
   simulated_selection "$1" lstm embedding "$symbols"
   simulated_selection "$1" lstm symbol-classes "$tags"
@@ -44,7 +43,7 @@ simulated_mlp() { # RANKS
   simulated_factors "$1" mlp layer1 785 "$width" "$pairs" "$algorithms"
   simulated_factors "$1" mlp layer2 "$((width + 1))" "$width" "$pairs" "$algorithms"
   simulated_factors "$1" mlp layer3 "$((width + 1))" 10 "$pairs" "$algorithms"
-  (($1 <= 8)) || return 0
+  (($1 <= 32)) || return 0 # 16.8 million weights a rank, and what a sum needs beside them
   simulated_selection "$1" mlp layer1 "$((785 * width))"
   simulated_selection "$1" mlp layer2 "$(((width + 1) * width))"
   simulated_selection "$1" mlp layer3 "$(((width + 1) * 10))"
