@@ -10,6 +10,7 @@
 #include <dsop/topk_allreduce.hpp>
 
 #include "failures.hpp"
+#include "model/mix.hpp"
 #include "patterns/of_all_ranks.hpp"
 #include "selection/cut.hpp"
 #include "sparse_allreduce_cases.hpp"
@@ -74,11 +75,47 @@ inline bool same_on_all_ranks(Transport& transport, std::uint64_t number) {
   return std::count(numbers.begin(), numbers.end(), number) == transport.size();
 }
 
-/// A few steps with residuals: nothing is lost, and the bits are the same.
+/// Whether the sum has element i: where it is dense, as one that is not zero.
+template <class T>
+bool has(const SparseVectorView<T>& sum, std::uint32_t i) {
+  if (sum.dense()) return sum.values[i] != 0;
+  return std::binary_search(sum.indices.begin(), sum.indices.end(), i);
+}
+
+/// What a rank chooses of its values, step after step: the same as the selecting allreduce in a test.
+template <class T>
+class SameChoice {
+ public:
+  SameChoice(const std::string& text, int rank)
+      : algorithm_(*parse_topk(text).algorithm),
+        selector_(algorithm_.selection + text.substr(std::min(text.find('('), text.size())),
+                  {.seed = mix(SelectionState{}.seed) + static_cast<std::uint64_t>(rank)}) {}
+
+  /// In the order of indices; zeros are sent by those alone that send k in any case.
+  std::vector<std::uint32_t> of(const std::vector<T>& values, std::size_t k) {
+    std::vector<std::uint32_t> indices(room_for(k, values.size()));
+    std::vector<T> chosen(indices.size());
+    if (!values.empty()) indices.resize(selector_.select(values, k, indices, chosen).chosen);
+    if (!algorithm_.sends_k) std::erase_if(indices, [&](std::uint32_t i) { return values[i] == 0; });
+    return indices;
+  }
+  /// Which of them must have taken part.
+  std::vector<std::uint32_t> that_took_part(std::vector<std::uint32_t> chosen, const SparseVectorView<T>& sum) const {
+    if (algorithm_.exact_sum.empty()) std::erase_if(chosen, [&](std::uint32_t i) { return !has(sum, i); });
+    return chosen;
+  }
+
+ private:
+  const TopKAlgorithm& algorithm_;
+  Selector<T> selector_;
+};
+
+/// A few steps with residuals: nothing is lost, the bits are the same, and what took part is named.
 template <class T>
 void check_topk_steps(Transport& transport, const TopKCase& c, const std::string& algorithm, std::size_t steps,
                       Failures& failures) {
   TopKAllreduce<T> allreduce(transport, c.elements, {.algorithm = algorithm});
+  SameChoice<T> choice(algorithm, transport.rank());
   std::vector<T> values(c.elements);
   for (std::size_t step = 0; step < steps; ++step) {
     const std::string what =
@@ -86,7 +123,15 @@ void check_topk_steps(Transport& transport, const TopKCase& c, const std::string
     const std::vector<T> gradient = whole_gradient<T>(c, transport.rank(), step);
     std::vector<T> gone(c.elements);
     for (std::size_t i = 0; i < c.elements; ++i) gone[i] = values[i] += gradient[i];
+    const std::vector<std::uint32_t> chosen = choice.of(values, c.k);
     const TopKSum<T> result = allreduce.run(values, c.k);
+    failures.check(result.chosen == chosen.size(), what + ": another choice");
+    failures.check(std::ranges::equal(result.took_part, choice.that_took_part(chosen, result.sum)),
+                   what + ": other indices than took part");
+    const bool drops = algorithm == "gtopk";  // on the way up its tree, where half of the ranks only send
+    std::vector<T> left = gone;
+    for (const std::uint32_t i : drops ? std::span<const std::uint32_t>(chosen) : result.took_part) left[i] = 0;
+    failures.check(values == left || (drops && transport.rank() % 2 == 0), what + ": another residual");
     for (std::size_t i = 0; i < c.elements; ++i) gone[i] -= values[i];
     const std::vector<T> all_gone = in_full(sparse_allreduce<T>(transport, {c.elements, {}, gone}).sum);
     failures.check(in_full(result.sum) == all_gone, what + ": sum and residuals are not what was given");

@@ -32,7 +32,7 @@ void run(TopKCall<T>& call) {
   SparseCall<T> sum{call.transport, exact, own, call.result, workspace, call.blocks};
   exact.algorithm->run(sum);
   call.sum = sum.sum;
-  leave_out(call.values, call.own.indices);
+  leave_out(call.values, call.took_part);
 }
 
 TopKAlgorithm named(std::string name, std::string summary, std::string source) {

@@ -14,6 +14,7 @@
 #include "sparse/expected.hpp"
 #include "sparse/room.hpp"
 #include "topk/algorithm.hpp"
+#include "topk/pairs.hpp"
 #include "topk/residual.hpp"
 
 namespace dsop::topk {
@@ -83,15 +84,13 @@ void run(TopKCall<T>& call) {
   for (distance /= 2; distance >= 1; distance /= 2)
     if (r + distance < P) transport.send(message, r + distance);
   call.sum = sparse::copy(sparse::unpack<T>(message, all), call.result);
+  call.took_part = those_in(call.sum, call.took_part);
 }
 
 Cost cost(const TopKPlan& plan, const Machine& machine) {
   const auto levels = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(plan.problem.ranks - 1)));
   const std::size_t bytes = message_bytes(plan.problem);
-  Cost cost;
-  cost.messages = levels;
-  cost.bytes = levels * bytes;
-  cost.flops = static_cast<double>(levels * plan.problem.k);
+  Cost cost{.messages = levels, .bytes = levels * bytes, .flops = static_cast<double>(levels * plan.problem.k)};
   cost.communication_seconds = 2 * static_cast<double>(levels) * machine.message_seconds(bytes);
   cost.arithmetic_seconds = sparse::summing_seconds(machine, 4 * cost.flops, plan.problem.type);  // two each, gone
   return cost;                                                                                    // through twice

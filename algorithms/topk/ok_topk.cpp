@@ -74,7 +74,8 @@ void run(TopKCall<T>& call) {
   }
   const auto u = balance_and_allgatherv<T>(call, own.first(count), variant.balancing, bounds, all);
   call.sum = vector_of(u, call.values.size(), call.result);
-  leave_out_common(call.values, call.own.indices, u);
+  call.took_part = those_in(call.sum, call.took_part);
+  leave_out(call.values, call.took_part);
 }
 
 template <Variant variant>

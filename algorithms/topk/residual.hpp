@@ -1,28 +1,32 @@
 // What a call leaves of the values that it was given.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "sparse/stream.hpp"
-#include "topk/pairs.hpp"
 
 namespace dsop::topk {
 
-/// All that was selected is in the sum.
+/// What is in the sum.
 template <class T>
-void leave_out(std::span<T> values, std::span<const sparse::Index> selected) {
-  for (const sparse::Index i : selected) values[i] = T{0};
+void leave_out(std::span<T> values, std::span<const sparse::Index> took_part) {
+  for (const sparse::Index i : took_part) values[i] = T{0};
 }
 
-/// What was selected of `in_sum` alone is in the sum. Indices of both rise.
+/// Those of `selected`, which rise, that the sum has, of a dense sum those that are not zero in it; moved to the front.
 template <class T>
-void leave_out_common(std::span<T> values, std::span<const sparse::Index> selected, std::span<const Pair<T>> in_sum) {
-  auto pair = in_sum.begin();
-  for (const sparse::Index i : selected) {
-    while (pair != in_sum.end() && pair->index < i) ++pair;
-    if (pair == in_sum.end()) return;
-    if (pair->index == i) values[i] = T{0};
-  }
+std::span<sparse::Index> those_in(const sparse::Stream<T>& sum, std::span<sparse::Index> selected) {
+  std::size_t next = 0;
+  const auto has = [&](sparse::Index i) {
+    if (sum.dense()) return sum.values[i] != T{0};
+    while (next < sum.indices.size() && sum.indices[next] < i) ++next;
+    return next < sum.indices.size() && sum.indices[next] == i;
+  };
+  std::size_t count = 0;
+  for (const sparse::Index i : selected)
+    if (has(i)) selected[count++] = i;
+  return selected.first(count);
 }
 
 /// A copy in `memory`, in the form that is smaller.

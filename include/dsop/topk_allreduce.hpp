@@ -49,6 +49,11 @@ struct TopKSum {
   std::size_t nans = 0;              ///< in this rank's values before the call
   std::size_t infinities = 0;        ///< the same
   std::string algorithm = {};        ///< that made it, with its number and that of the exact algorithm beneath
+  /// The indices, rising, of the chosen that took part: with `topk`, `gaussian-k` and `expected-k` of all; with the
+  /// others of those that the sum has, where it is dense of those that are not zero in it. This rank's residual is 0
+  /// there; with `gtopk` it is what this rank dropped of them on the way up the tree. They lie in the TopKAllreduce,
+  /// also when that is moved, until its next run() or its end.
+  std::span<const std::uint32_t> took_part = {};
 };
 
 /// Sums about k elements of each rank's vector, over and over; one object a parameter. `topk`, `gaussian-k` and

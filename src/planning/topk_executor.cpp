@@ -108,7 +108,8 @@ void TopKExecutor<T>::choose(const Transport& transport, std::span<const T> valu
   std::size_t& count = choice_.selection.chosen;
   const bool may_have_zeros = choice_.selection.threshold == 0 && !algorithm->sends_k;
   if (may_have_zeros) count = without_zeros<T>(indices.first(count), chosen.first(count));
-  choice_.own = {elements_, indices.first(count), chosen.first(count)};
+  choice_.indices = indices.first(count);
+  choice_.own = {elements_, choice_.indices, chosen.first(count)};
 }
 
 template <class T>
@@ -160,14 +161,16 @@ void TopKExecutor<T>::run_algorithm(Transport& transport, std::span<T> values, T
   const std::span<T> memory(result.memory.get(), plan_.result_bytes / sizeof(T));
   if (transport.size() == 1) {
     result.sum = topk::copy_smaller_form(choice_.own, memory);
-    topk::leave_out<T>(values, choice_.own.indices);
+    result.took_part = topk::those_in(result.sum, choice_.indices);
+    topk::leave_out(values, result.took_part);
     return;
   }
-  TopKCall<T> call{
-      transport, plan_,  values, choice_.own, state_, memory, workspace_.elements().first(plan_.workspace_bytes),
-      blocks_,   memory_};
+  TopKCall<T> call{transport,       plan_,  values, choice_.own,
+                   choice_.indices, state_, memory, workspace_.elements().first(plan_.workspace_bytes),
+                   blocks_,         memory_};
   plan_.algorithm->run(call);
   result.sum = call.sum;
+  result.took_part = call.took_part;
 }
 
 template class TopKExecutor<float>;
