@@ -244,12 +244,13 @@ TEST_CASE("ranks draw different elements from equal seeds", "[topk]") {
 
 TEST_CASE("what is not finite is sent, or stays", "[topk]") {
   const int P = GENERATE(1, 2, 3, 8);
+  const Wire wire = GENERATE(Wire::full, Wire::bf16);
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   constexpr float infinity = std::numeric_limits<float>::infinity();
   CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
           for (const std::string& algorithm : topk_names())
             for (const std::size_t k : {2UL, 20UL}) {
-              TopKAllreduce<float> allreduce(transport, 100, {.algorithm = algorithm});
+              TopKAllreduce<float> allreduce(transport, 100, {.algorithm = algorithm, .wire = wire});
               std::vector<float> values(100, 1);
               for (const std::size_t i : {3UL, 50UL, 99UL}) values[i] = nan;
               if (transport.rank() == 0) values[60] = infinity;

@@ -117,6 +117,7 @@ void TopKExecutor<T>::agree(Transport& transport) {
   Options terms;
   terms.algorithm = options_.algorithm;
   terms.machine = options_.machine;
+  terms.wire = options_.wire;
   Header header = make_header(transport, 0, Operation::topk_allreduce, terms);
   header.common.type = data_type<T>;
   header.common.rows = elements_;
@@ -131,7 +132,8 @@ void TopKExecutor<T>::agree(Transport& transport) {
 template <class T>
 void TopKExecutor<T>::plan(const Transport& transport) {
   const std::size_t k = choice_.k;
-  const TopKProblem problem{elements_, k, transport.size(), data_type<T>, transport.has_native_collectives()};
+  const TopKProblem problem{elements_,    k, transport.size(), data_type<T>, transport.has_native_collectives(),
+                            options_.wire};
   std::vector<std::size_t> chosen;
   for (const Header& header : headers_) chosen.push_back(header.own.sparsity.a);
   if (plan_.algorithm != nullptr && plan_.problem.k == k && plan_.chosen == chosen) return;
@@ -162,7 +164,7 @@ void TopKExecutor<T>::run_algorithm(Transport& transport, std::span<T> values, T
   if (transport.size() == 1) {
     result.sum = topk::copy_smaller_form(choice_.own, memory);
     result.took_part = topk::those_in(result.sum, choice_.indices);
-    topk::leave_out(values, result.took_part);
+    topk::leave_out(values, result.took_part, Wire::full);
     return;
   }
   TopKCall<T> call{transport,       plan_,  values, choice_.own,
