@@ -95,6 +95,8 @@ TEST_CASE("a bad argument of a selecting allreduce throws on all ranks, and name
         "number, 1 or more");
   CHECK(error_when_rank_1_makes({.options = {.algorithm = "gtopk"}}) ==
         "the ranks disagree: algorithm is gtopk on rank 1, ok-topk on ranks 0, 2");
+  CHECK(error_when_rank_1_makes({.options = {.wire = Wire::bf16}}) ==
+        "the ranks disagree: wire is bf16 on rank 1, full on ranks 0, 2");
   CHECK(error_when_rank_1_makes({.options = {.machine = Machine{.gap_seconds = 0}}}) ==
         "rank 1: machine.gap_seconds is 0, expected a finite number above 0");
   CHECK(error_when_rank_1_makes({.state = {.selection = {.step = 4}}}) ==
@@ -105,4 +107,16 @@ TEST_CASE("a bad argument of a selecting allreduce throws on all ranks, and name
         "rank 1: state.bounds[2] is 4, expected at least 5");
   CHECK(error_when_rank_1_makes({.state = {.bounds = {0, 5, 7, 9}}}) ==
         "rank 1: the last of state.bounds is 9, expected the elements, 10");
+}
+
+TEST_CASE("values in f64 do not travel as bf16", "[topk]") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          for (const std::string& name : topk_names()) {
+            std::vector<double> values(10, 5);
+            TopKAllreduce<double> allreduce(transport, 10, {.algorithm = name, .wire = Wire::bf16});
+            const std::string error = argument_error_of([&] { static_cast<void>(allreduce.run(values, 2)); });
+            failures.check(error == "ranks 0-1: wire is bf16, expected full for values in f64", name + ": " + error);
+            failures.check(values == std::vector<double>(10, 5), name + ": the values have changed");
+          }
+        }) == "");
 }

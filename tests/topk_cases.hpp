@@ -10,11 +10,13 @@
 #include <dsop/topk_allreduce.hpp>
 
 #include "failures.hpp"
+#include "model/mix.hpp"
 #include "patterns/of_all_ranks.hpp"
 #include "selection/cut.hpp"
 #include "sparse_allreduce_cases.hpp"
 #include "sparse_inputs.hpp"
 #include "topk/algorithm.hpp"
+#include "topk/residual.hpp"
 #include "turns.hpp"
 
 namespace dsop::tests {
@@ -45,9 +47,9 @@ inline std::vector<std::string> topk_names() {
   return names;
 }
 
-/// A rank's gradient of a step: whole numbers, -1 to 1, and about k up to 40; another seed gives others.
+/// A rank's gradient of a step: whole numbers, -1 to 1, and about k up to 40, all times `unit`.
 template <class T>
-std::vector<T> whole_gradient(const TopKCase& c, int rank, std::size_t step) {
+std::vector<T> whole_gradient(const TopKCase& c, int rank, std::size_t step, int unit = 1) {
   std::vector<T> gradient(c.elements);
   if (c.elements == 0) return gradient;
   const double density = static_cast<double>(c.k) / static_cast<double>(c.elements);
@@ -56,7 +58,7 @@ std::vector<T> whole_gradient(const TopKCase& c, int rank, std::size_t step) {
   for (std::size_t i = 0; i < c.elements; ++i) {
     const bool large = bench::Chances::uniform(seed + i) < chances.of(rank, i);
     const auto bits = static_cast<int>(bench::mix(seed ^ bench::mix(i)) % 81) - 40;
-    gradient[i] = static_cast<T>(large ? bits : bits / 30);
+    gradient[i] = static_cast<T>(unit * (large ? bits : bits / 30));
   }
   return gradient;
 }
@@ -74,19 +76,71 @@ inline bool same_on_all_ranks(Transport& transport, std::uint64_t number) {
   return std::count(numbers.begin(), numbers.end(), number) == transport.size();
 }
 
-/// A few steps with residuals: nothing is lost, and the bits are the same.
+/// Whether the sum has element i: where it is dense, as one that is not zero.
+template <class T>
+bool has(const SparseVectorView<T>& sum, std::uint32_t i) {
+  if (sum.dense()) return sum.values[i] != 0;
+  return std::binary_search(sum.indices.begin(), sum.indices.end(), i);
+}
+
+/// What a rank chooses of its values, step after step: the same as the selecting allreduce in a test.
+template <class T>
+class SameChoice {
+ public:
+  SameChoice(const std::string& text, int rank)
+      : algorithm_(*parse_topk(text).algorithm),
+        selector_(algorithm_.selection + text.substr(std::min(text.find('('), text.size())),
+                  {.seed = mix(SelectionState{}.seed) + static_cast<std::uint64_t>(rank)}) {}
+
+  /// In the order of indices; zeros are sent by those alone that send k in any case.
+  std::vector<std::uint32_t> of(const std::vector<T>& values, std::size_t k) {
+    std::vector<std::uint32_t> indices(room_for(k, values.size()));
+    std::vector<T> chosen(indices.size());
+    if (!values.empty()) indices.resize(selector_.select(values, k, indices, chosen).chosen);
+    if (!algorithm_.sends_k) std::erase_if(indices, [&](std::uint32_t i) { return values[i] == 0; });
+    return indices;
+  }
+  /// Which of them must have taken part.
+  std::vector<std::uint32_t> that_took_part(std::vector<std::uint32_t> chosen, const SparseVectorView<T>& sum) const {
+    if (!sums_exactly()) std::erase_if(chosen, [&](std::uint32_t i) { return !has(sum, i); });
+    return chosen;
+  }
+  bool sums_exactly() const { return !algorithm_.exact_sum.empty(); }
+
+ private:
+  const TopKAlgorithm& algorithm_;
+  Selector<T> selector_;
+};
+
+/// A few steps with residuals: nothing is lost, the bits are the same, and what took part is named. For bf16 values of
+/// more bits than that has.
 template <class T>
 void check_topk_steps(Transport& transport, const TopKCase& c, const std::string& algorithm, std::size_t steps,
-                      Failures& failures) {
-  TopKAllreduce<T> allreduce(transport, c.elements, {.algorithm = algorithm});
+                      Failures& failures, Wire wire = Wire::full) {
+  const bool rounds = wire == Wire::bf16 && transport.size() > 1;
+  TopKAllreduce<T> allreduce(transport, c.elements, {.algorithm = algorithm, .wire = wire});
+  SameChoice<T> choice(algorithm, transport.rank());
   std::vector<T> values(c.elements);
   for (std::size_t step = 0; step < steps; ++step) {
-    const std::string what =
-        algorithm + ", P = " + std::to_string(transport.size()) + ", " + c.text() + ", step " + std::to_string(step);
-    const std::vector<T> gradient = whole_gradient<T>(c, transport.rank(), step);
+    const std::string what = algorithm + (rounds ? " by bf16" : "") + ", P = " + std::to_string(transport.size()) +
+                             ", " + c.text() + ", step " + std::to_string(step);
+    const std::vector<T> gradient = whole_gradient<T>(c, transport.rank(), step, rounds ? 37 : 1);
     std::vector<T> gone(c.elements);
     for (std::size_t i = 0; i < c.elements; ++i) gone[i] = values[i] += gradient[i];
+    const std::vector<std::uint32_t> chosen = choice.of(values, c.k);
     const TopKSum<T> result = allreduce.run(values, c.k);
+    failures.check(result.chosen == chosen.size(), what + ": another choice");
+    failures.check(std::ranges::equal(result.took_part, choice.that_took_part(chosen, result.sum)),
+                   what + ": other indices than took part");
+    const bool drops = algorithm == "gtopk";  // on the way up its tree, where half of the ranks only send
+    std::vector<T> left = gone;
+    for (const std::uint32_t i : drops ? std::span<const std::uint32_t>(chosen) : result.took_part)
+      left[i] = rounds ? topk::rounded_off(left[i], wire) : 0;
+    const bool more_is_left = drops ? transport.rank() % 2 == 0 : rounds && !choice.sums_exactly();
+    failures.check(values == left || more_is_left, what + ": another residual");
+    for (const T value : result.sum.values)
+      if (rounds && !choice.sums_exactly())
+        failures.check(topk::rounded_off(value, wire) == 0, what + ": a sum that was not rounded");
     for (std::size_t i = 0; i < c.elements; ++i) gone[i] -= values[i];
     const std::vector<T> all_gone = in_full(sparse_allreduce<T>(transport, {c.elements, {}, gone}).sum);
     failures.check(in_full(result.sum) == all_gone, what + ": sum and residuals are not what was given");
@@ -106,7 +160,10 @@ void check_topk(Transport& transport, Failures& failures) {
   const std::vector<std::string> names = topk_names();
   for (std::size_t c = 0; c < cases.size(); ++c)
     for (std::size_t a = 0; a < names.size(); ++a)
-      if (takes_turn(c + a + P, P > 4 ? 5 : 2)) check_topk_steps<T>(transport, cases[c], names[a], 6, failures);
+      for (const Wire wire : {Wire::full, Wire::bf16})
+        if (takes_turn(c + a + P + (wire == Wire::bf16 ? 1 : 0), P > 4 ? 5 : 2) &&
+            (wire == Wire::full || data_type<T> == DataType::f32))
+          check_topk_steps<T>(transport, cases[c], names[a], wire == Wire::full ? 6 : 3, failures, wire);
 }
 
 }  // namespace dsop::tests

@@ -17,6 +17,22 @@ TEST_CASE("every selecting allreduce loses nothing, whatever is large, over seve
   if (P % 3 == 2) CHECK(failures_on_threads(P, check_topk<double>) == "");
 }
 
+TEST_CASE("selecting allreduces of so many ranks that slots for messages are used again lose nothing", "[topk]") {
+  CHECK(failures_on_threads(36, [](Transport& transport, Failures& failures) {
+          for (const std::string& name : topk_names())
+            check_topk_steps<float>(transport, {2000, 40, bench::Distribution::one_region}, name, 3, failures);
+        }) == "");
+}
+
+TEST_CASE("ok-topk's memory does not grow with ranks once all pairs are more than the vector", "[topk]") {
+  const auto workspace_bytes = [](std::size_t ranks) {
+    const TopKProblem problem{.elements = 1000000, .k = 20000, .ranks = static_cast<int>(ranks)};
+    const std::vector<std::size_t> chosen(ranks, problem.k);
+    return make_topk_plan(problem, Machine{}, parse_topk("ok-topk"), chosen).workspace_bytes;
+  };
+  CHECK(workspace_bytes(1000) < workspace_bytes(50) + 1000 * 100);
+}
+
 namespace {
 
 // What it chooses, in the memory of the last two.
@@ -228,12 +244,13 @@ TEST_CASE("ranks draw different elements from equal seeds", "[topk]") {
 
 TEST_CASE("what is not finite is sent, or stays", "[topk]") {
   const int P = GENERATE(1, 2, 3, 8);
+  const Wire wire = GENERATE(Wire::full, Wire::bf16);
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   constexpr float infinity = std::numeric_limits<float>::infinity();
   CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
           for (const std::string& algorithm : topk_names())
             for (const std::size_t k : {2UL, 20UL}) {
-              TopKAllreduce<float> allreduce(transport, 100, {.algorithm = algorithm});
+              TopKAllreduce<float> allreduce(transport, 100, {.algorithm = algorithm, .wire = wire});
               std::vector<float> values(100, 1);
               for (const std::size_t i : {3UL, 50UL, 99UL}) values[i] = nan;
               if (transport.rank() == 0) values[60] = infinity;

@@ -175,26 +175,32 @@ TEST_CASE("Bruck's allgather brings every item to its place") {
 
 TEST_CASE("everybody has something for everybody, and what comes first is there before what comes last") {
   std::atomic<bool> first_has_come = false;
-  const int P = GENERATE(2, 3, 5, 11, 20);
+  const int P = GENERATE(2, 3, 5, 11, 20, 40);
   CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
           const int r = transport.rank();
           const auto ranks = static_cast<std::size_t>(P);
           std::vector<int> sent = numbers(100 * r, ranks);
-          std::vector<int> received(ranks, -1);
+          std::vector<int> received(static_cast<std::size_t>(patterns::most_received_at_once(P)), -1);
           const auto of = [](std::vector<int>& all, int q) {
-            return std::span(all).subspan(static_cast<std::size_t>(q), 1);
+            return std::span(all).subspan(static_cast<std::size_t>(q) % all.size(), 1);
           };
           int come = 1;
+          const auto slot = [&](int q) {
+            const int s = (q - r + P) % P;
+            failures.check(s < come + patterns::most_received_at_once(P), "is further ahead than it says");
+            return of(received, s);
+          };
           // The last rank sends nothing until rank 0 has what rank 1 sent.
           for (int tenths = 0; P > 2 && r == P - 1 && !first_has_come && tenths < 100; ++tenths)
             std::this_thread::sleep_for(std::chrono::milliseconds(100));
           failures.check(P == 2 || r < P - 1 || first_has_come, "waits for all before it hands on the first");
           patterns::staggered_all_to_all(
-              transport, [&](int q) { return of(sent, q); }, [&](int q) { return of(received, q); },
+              transport, [&](int q) { return of(sent, q); }, slot,
               [&](int first, int last) {
                 failures.check(first == come && first < last && last <= P, "steps are left out");
+                failures.check(last - first <= patterns::steps_ahead, "more have come than were under way");
                 for (int s = first; s < last; ++s)
-                  failures.check(of(received, (r + s) % P)[0] == 100 * ((r + s) % P) + r, "is not there");
+                  failures.check(of(received, s)[0] == 100 * ((r + s) % P) + r, "is not there");
                 come = last;
                 if (r == 0) first_has_come = true;
               });

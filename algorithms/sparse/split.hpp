@@ -14,15 +14,16 @@ inline Region region_of(const Blocks& blocks, int rank) {
   return {blocks.offset(rank), blocks.size(rank)};
 }
 
-/// What a split works in: room for a part, and one bound more, of each rank, and for all that is sent and received.
+/// What a split works in.
 template <class T>
 struct SplitMemory {
-  std::span<Stream<T>> parts;
-  std::span<std::size_t> sent_bounds;
-  std::span<std::size_t> received_bounds;
-  std::span<std::byte> sent;
-  std::span<std::byte> received;
-  std::span<T> widened = {};  ///< for values that travel as bf16
+  std::span<Stream<T>> parts;               ///< those that are added at a time: most_added_at_once()
+  std::span<std::size_t> sent_bounds;       ///< one of each rank, and one more
+  std::span<std::size_t> received_lengths;  ///< one of each rank
+  std::span<std::byte> sent;                ///< all parts
+  std::span<std::byte> received;            ///< patterns::most_received_at_once() parts
+  std::size_t most_part_bytes = 0;          ///< of those, each; a multiple of 8
+  std::span<T> widened = {};                ///< for values that travel as bf16, of those that are added at a time
 };
 
 /// Adds what all ranks of `transport` hold of this rank's region, region(rank), to `sum`: in the order of ranks from
@@ -33,35 +34,34 @@ void split(Transport& transport, const RegionOfRank& region, Wire wire, const St
   const int P = transport.size();
   const int r = transport.rank();
   const std::span<std::size_t> sent_bounds = memory.sent_bounds;
-  const std::span<std::size_t> received_bounds = memory.received_bounds;
+  const std::span<std::size_t> lengths = memory.received_lengths;
 
-  sent_bounds[0] = received_bounds[0] = 0;
-  const auto length = [](std::span<std::size_t> bounds, int q) {
-    return bounds.subspan(static_cast<std::size_t>(q) + 1, 1);
-  };
-  for (int q = 0; q < P; ++q) length(sent_bounds, q)[0] = packed_bytes(own, region(q), wire);
-  length(received_bounds, r)[0] = length(sent_bounds, r)[0];
+  sent_bounds[0] = lengths[static_cast<std::size_t>(r)] = 0;
+  const auto at = [](std::span<std::size_t> sizes, int q) { return sizes.subspan(static_cast<std::size_t>(q), 1); };
+  for (int q = 0; q < P; ++q) at(sent_bounds, q + 1)[0] = packed_bytes(own, region(q), wire);
   patterns::staggered_all_to_all(
-      transport, [&](int q) { return length(sent_bounds, q); }, [&](int q) { return length(received_bounds, q); });
+      transport, [&](int q) { return at(sent_bounds, q + 1); }, [&](int q) { return at(lengths, q); });
   std::partial_sum(sent_bounds.begin(), sent_bounds.end(), sent_bounds.begin());
-  std::partial_sum(received_bounds.begin(), received_bounds.end(), received_bounds.begin());
-  if (received_bounds.back() > memory.received.size()) refuse_length(received_bounds.back(), memory.received.size());
+  const std::size_t largest = *std::max_element(lengths.begin(), lengths.end());
+  if (largest > memory.most_part_bytes) refuse_length(largest, memory.most_part_bytes);
 
-  const auto message = [](std::span<std::byte> all, std::span<const std::size_t> bounds, int q) {
-    const std::size_t first = bounds[static_cast<std::size_t>(q)];
-    return all.subspan(first, bounds[static_cast<std::size_t>(q) + 1] - first);
+  const auto packed = [&](int q) { return pack(own, region(q), memory.sent.subspan(at(sent_bounds, q)[0]), wire); };
+  const auto slot = [&](int q) {
+    const int s = (q - r + P) % P;
+    const auto number = static_cast<std::size_t>(s % patterns::most_received_at_once(P));
+    return memory.received.subspan(number * memory.most_part_bytes, at(lengths, q)[0]);
   };
   const auto add = [&](int first, int last) {  // of ranks first .. last - 1 places up the line
-    for (int s = first; s < last; ++s)
-      memory.parts[static_cast<std::size_t>(s)] =
-          unpack<T>(message(memory.received, received_bounds, (r + s) % P), region(r), wire, memory.widened);
-    sum.add(memory.parts.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));
+    std::span<T> widened = memory.widened;
+    const std::span<Stream<T>> parts = memory.parts.first(static_cast<std::size_t>(last - first));
+    for (int s = first; s < last; ++s) {
+      const int q = (r + s) % P;
+      parts[static_cast<std::size_t>(s - first)] = unpack<T>(q == r ? packed(q) : slot(q), region(r), wire, widened);
+    }
+    sum.add(parts);
   };
-  pack(own, region(r), message(memory.received, received_bounds, r), wire);
-  patterns::staggered_all_to_all(
-      transport, [&](int q) { return pack(own, region(q), message(memory.sent, sent_bounds, q), wire); },
-      [&](int q) { return message(memory.received, received_bounds, q); },
-      [&](int first, int last) { add(first == 1 ? 0 : first, last); });
+  patterns::staggered_all_to_all(transport, packed, slot,
+                                 [&](int first, int last) { add(first == 1 ? 0 : first, last); });
 }
 
 /// The same with regions of N/P elements; `transport` has some or all of the problem's ranks. Takes split_bytes() of
@@ -72,11 +72,12 @@ void split(Transport& transport, const SparseProblem& problem, const Stream<T>& 
   const Blocks blocks(problem.elements, P);
   const auto ranks = static_cast<std::size_t>(P);
   SplitMemory<T> memory;
-  memory.parts = room.take<Stream<T>>(ranks);
+  memory.parts = room.take<Stream<T>>(most_added_at_once(P));
   memory.sent_bounds = room.take<std::size_t>(ranks + 1);
-  memory.received_bounds = room.take<std::size_t>(ranks + 1);
+  memory.received_lengths = room.take<std::size_t>(ranks);
   memory.sent = room.take<std::byte>(most_sent_bytes(problem, P));
-  memory.received = room.take<std::byte>(most_received_bytes(problem, P));
+  memory.most_part_bytes = most_part_bytes(problem, P);
+  memory.received = room.take<std::byte>(slots_bytes(memory.most_part_bytes, P));
   memory.widened = room.take<T>(most_widened(problem, P));
   split(
       transport, [&](int q) { return region_of(blocks, q); }, problem.wire, own, memory, sum);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "patterns/all_to_all.hpp"
 #include "patterns/blocks.hpp"
 #include "sparse/expected.hpp"
 #include "sparse/room.hpp"
@@ -25,22 +26,32 @@ inline std::size_t most_sent_bytes(const SparseProblem& problem, int parts) {
   return packed_parts_bytes(problem, problem.largest_nonzeros(), parts);
 }
 
-inline std::size_t most_received_bytes(const SparseProblem& problem, int parts) {
-  return static_cast<std::size_t>(parts) *
-         packed_bytes(problem, largest_region(problem, parts), problem.largest_nonzeros());
+inline std::size_t most_part_bytes(const SparseProblem& problem, int parts) {
+  return packed_bytes(problem, largest_region(problem, parts), problem.largest_nonzeros());
+}
+
+/// Room for the parts of others, of so many bytes each at most, that come before the first is added.
+inline std::size_t slots_bytes(std::size_t most_part_bytes, int parts) {
+  return static_cast<std::size_t>(patterns::most_received_at_once(parts)) * most_part_bytes;
+}
+
+/// Parts, with the own.
+inline std::size_t most_added_at_once(int parts) {
+  return static_cast<std::size_t>(std::min(parts, patterns::steps_ahead + 1));
 }
 
 inline std::size_t most_widened(const SparseProblem& problem, int parts) {
   const std::size_t most =
       std::min(largest_region(problem, parts), 3 * std::min(problem.largest_nonzeros(), problem.elements));
-  return widened_elements(problem, static_cast<std::size_t>(parts) * most);
+  return widened_elements(problem, most_added_at_once(parts) * most);
 }
 
 inline std::size_t split_bytes(const SparseProblem& problem, int parts) {
   const auto ranks = static_cast<std::size_t>(parts);
-  return Room::bytes<Stream<double>>(ranks) + 2 * Room::bytes<std::size_t>(ranks + 1) +
+  return Room::bytes<Stream<double>>(most_added_at_once(parts)) + 2 * Room::bytes<std::size_t>(ranks + 1) +
          Room::bytes<std::byte>(most_sent_bytes(problem, parts)) +
-         Room::bytes<std::byte>(most_received_bytes(problem, parts)) + Room::bytes<float>(most_widened(problem, parts));
+         Room::bytes<std::byte>(slots_bytes(most_part_bytes(problem, parts), parts)) +
+         Room::bytes<float>(most_widened(problem, parts));
 }
 
 /// What a rank holds of a region, as expected.

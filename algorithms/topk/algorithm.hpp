@@ -45,14 +45,15 @@ template <class T>
 struct TopKCall {
   Transport& transport;
   const TopKPlan& plan;
-  std::span<T> values;             ///< this rank's, to become its residual
-  sparse::Stream<T> own;           ///< what it has selected of them: sparse, whatever is smaller
-  TopKState& state;                ///< its step is still that of this call
-  std::span<T> result;             ///< the plan's result_bytes
-  std::span<std::byte> workspace;  ///< the plan's workspace_bytes
-  AllgatherProblem& blocks;        ///< with a bound for each rank and one more, to be filled
-  selection::Memory<T>& memory;    ///< for selections of sums
-  sparse::Stream<T> sum = {};      ///< is to become the sum, in `result`
+  std::span<T> values;                 ///< this rank's, to become its residual
+  sparse::Stream<T> own;               ///< what it has selected of them: sparse, whatever is smaller
+  std::span<sparse::Index> took_part;  ///< its indices, to become those that took part, in the same memory
+  TopKState& state;                    ///< its step is still that of this call
+  std::span<T> result;                 ///< the plan's result_bytes
+  std::span<std::byte> workspace;      ///< the plan's workspace_bytes
+  AllgatherProblem& blocks;            ///< with a bound for each rank and one more, to be filled
+  selection::Memory<T>& memory;        ///< for selections of sums
+  sparse::Stream<T> sum = {};          ///< is to become the sum, in `result`
 };
 
 struct TopKAlgorithm {

@@ -16,6 +16,8 @@
 
 namespace dsop::topk {
 
+using sparse::Room;
+
 /// Gives bounds[q] .. bounds[q + 1] to the `count` things of each rank q.
 inline void number(Transport& transport, std::size_t count, std::span<std::size_t> bounds) {
   bounds[0] = 0;
@@ -26,8 +28,8 @@ inline void number(Transport& transport, std::size_t count, std::span<std::size_
 
 /// Rank q holds the pairs bounds[q] .. bounds[q + 1] of `all`. Those that hold more than their share of N/P give it to
 /// those that hold less, without changing the order; `bounds` become those of the shares.
-template <class T>
-void balance(Transport& transport, std::span<Pair<T>> all, std::span<std::size_t> bounds) {
+template <class Value>
+void balance(Transport& transport, std::span<Pair<Value>> all, std::span<std::size_t> bounds) {
   const int r = transport.rank();
   const patterns::Blocks shares(all.size(), transport.size());
   const auto held_by_due_to = [&](int holder, int owner) {
@@ -42,30 +44,10 @@ void balance(Transport& transport, std::span<Pair<T>> all, std::span<std::size_t
   for (std::size_t b = 0; b < bounds.size(); ++b) bounds[b] = shares.offset(static_cast<int>(b));
 }
 
-/// Balances first if some rank holds more than four times the mean.
-enum class Balancing : unsigned char { where_uneven, never };
-
-/// All ranks' pairs, in the order of ranks, in `all`, which has room for them.
-template <class T>
-std::span<const Pair<T>> balance_and_allgatherv(TopKCall<T>& call, std::span<const Pair<T>> own, Balancing balancing,
-                                                std::span<std::size_t> bounds, std::span<Pair<T>> all) {
-  const std::size_t P = call.plan.chosen.size();
-  if (bounds.back() > all.size()) sparse::refuse_length(bounds.back() * sizeof(Pair<T>), all.size_bytes());
-  const std::span<Pair<T>> pairs = all.first(bounds.back());
-  std::copy(own.begin(), own.end(), pairs.subspan(bounds[static_cast<std::size_t>(call.transport.rank())]).begin());
-  std::size_t largest = 0;
-  for (std::size_t q = 0; q < P; ++q) largest = std::max(largest, bounds[q + 1] - bounds[q]);
-  if (balancing == Balancing::where_uneven && largest * P > 4 * pairs.size()) balance<T>(call.transport, pairs, bounds);
-  for (std::size_t b = 0; b <= P; ++b) call.blocks.bounds_bytes[b] = bounds[b] * sizeof(Pair<T>);
-  AllgatherCall exchange{call.transport, std::as_writable_bytes(pairs), call.blocks};
-  call.plan.exchange->run(exchange);
-  return pairs;
-}
-
 /// The vector that has these elements, in the form that is smaller, in `memory`. Throws TransportError if their indices
 /// do not rise or lie outside.
-template <class T>
-sparse::Stream<T> vector_of(std::span<const Pair<T>> pairs, std::size_t dimension, std::span<T> memory) {
+template <class Value, class T>
+sparse::Stream<T> vector_of(std::span<const Pair<Value>> pairs, std::size_t dimension, std::span<T> memory) {
   for (std::size_t e = 0; e < pairs.size(); ++e)
     if (pairs[e].index >= dimension || (e > 0 && pairs[e].index <= pairs[e - 1].index))
       throw TransportError("elements of a sum that were received are malformed: index " + std::to_string(e) + " is " +
@@ -74,15 +56,45 @@ sparse::Stream<T> vector_of(std::span<const Pair<T>> pairs, std::size_t dimensio
   if (pairs.size() > sparse::most_indices<T>(dimension)) {
     const std::span<T> dense = memory.first(dimension);
     std::fill(dense.begin(), dense.end(), T{0});
-    for (const Pair<T>& pair : pairs) dense[pair.index] = pair.value;
+    for (const Pair<Value>& pair : pairs) dense[pair.index] = value_as<T>(pair.value);
     return {dimension, {}, dense};
   }
   sparse::Index* const indices = reinterpret_cast<sparse::Index*>(memory.data() + pairs.size());
   for (std::size_t e = 0; e < pairs.size(); ++e) {
-    memory[e] = pairs[e].value;
+    memory[e] = value_as<T>(pairs[e].value);
     indices[e] = pairs[e].index;
   }
   return {dimension, {indices, pairs.size()}, memory.first(pairs.size())};
+}
+
+/// Balances first if some rank holds more than four times the mean.
+enum class Balancing : unsigned char { where_uneven, never };
+
+/// Of a sum's pairs, room for as many as may travel.
+inline std::size_t gathered_bytes(const TopKPlan& plan) {
+  const std::size_t most = room_for(plan.problem.k, plan.problem.elements);
+  return Room::bytes<std::byte>(most * pair_bytes(plan.problem.type, plan.problem.wire));
+}
+
+/// The sum that has all ranks' pairs, in the order of ranks; their values travel as `Value`. Takes gathered_bytes() of
+/// `room`.
+template <class Value, class T>
+sparse::Stream<T> balance_and_allgatherv(TopKCall<T>& call, std::span<const Pair<T>> own, Balancing balancing,
+                                         std::span<std::size_t> bounds, Room room) {
+  const std::size_t P = call.plan.chosen.size();
+  const auto all = room.take<Pair<Value>>(room_for(call.plan.problem.k, call.values.size()));
+  if (bounds.back() > all.size()) sparse::refuse_length(bounds.back() * sizeof(Pair<Value>), all.size_bytes());
+  const std::span<Pair<Value>> pairs = all.first(bounds.back());
+  const std::size_t first = bounds[static_cast<std::size_t>(call.transport.rank())];
+  for (std::size_t e = 0; e < own.size(); ++e) pairs[first + e] = {value_as<Value>(own[e].value), own[e].index};
+  std::size_t largest = 0;
+  for (std::size_t q = 0; q < P; ++q) largest = std::max(largest, bounds[q + 1] - bounds[q]);
+  if (balancing == Balancing::where_uneven && largest * P > 4 * pairs.size())
+    balance<Value>(call.transport, pairs, bounds);
+  for (std::size_t b = 0; b <= P; ++b) call.blocks.bounds_bytes[b] = bounds[b] * sizeof(Pair<Value>);
+  AllgatherCall exchange{call.transport, std::as_writable_bytes(pairs), call.blocks};
+  call.plan.exchange->run(exchange);
+  return vector_of<Value>(pairs, call.values.size(), call.result);
 }
 
 }  // namespace dsop::topk

@@ -8,7 +8,7 @@
 //                Allreduce for Distributed Deep Learning" (2022), section 5
 //   expected-k   a random choice; the allreduce that is cheapest for so many
 //
-// The residual is what was not selected. Cost: the selection's and the allreduce's.
+// The residual is what was not selected, or was rounded off. Cost: the selection's and the allreduce's.
 #include <algorithm>
 
 #include "sparse/algorithm.hpp"
@@ -27,12 +27,13 @@ void run(TopKCall<T>& call) {
   const SparsePlan& exact = call.plan.exact;
   Room room(call.workspace);
   const std::span<std::byte> workspace = room.take<std::byte>(exact.workspace_bytes);
-  const bool larger_sparse = call.own.indices.size() > sparse::most_indices<T>(call.own.dimension);
+  const Wire wire = exact.problem.wire;
+  const bool larger_sparse = call.own.indices.size() > sparse::most_indices<T>(call.own.dimension, wire);
   const Stream<T> own = larger_sparse ? sparse::expand(call.own, room.take<T>(call.own.dimension)) : call.own;
   SparseCall<T> sum{call.transport, exact, own, call.result, workspace, call.blocks};
   exact.algorithm->run(sum);
   call.sum = sum.sum;
-  leave_out(call.values, call.own.indices);
+  leave_out(call.values, call.took_part, wire);
 }
 
 TopKAlgorithm named(std::string name, std::string summary, std::string source) {

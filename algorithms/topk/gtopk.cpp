@@ -5,15 +5,16 @@
 //   2. What rank 0 has kept goes down the same tree.
 //
 // The result is the tree's: an element may be dropped half-way that would be among the k largest of the whole sum. The
-// rank that drops a part of a sum keeps it in its own residual, so nothing is lost. Of equals those of lower index are
-// kept. Any P: who has no partner waits for the next distance. Cost: each of the messages has k elements; rank 0 sends
-// ceil(log2 P), 2 k log2 P words, and on the longest path, up and down, twice as many travel one after the other.
+// rank that drops or rounds off a part of a sum keeps it in its own residual, so nothing is lost. Of equals those of
+// lower index are kept. Any P: who has no partner waits for the next distance. Cost: each message has k elements; rank
+// 0 sends ceil(log2 P), 2 k log2 P words, and on the longest path, up and down, twice as many travel in turn.
 #include <bit>
 
 #include "selection/cut.hpp"
 #include "sparse/expected.hpp"
 #include "sparse/room.hpp"
 #include "topk/algorithm.hpp"
+#include "topk/pairs.hpp"
 #include "topk/residual.hpp"
 
 namespace dsop::topk {
@@ -25,7 +26,7 @@ using sparse::Room;
 using sparse::Stream;
 
 std::size_t message_bytes(const TopKProblem& problem) {
-  return sparse::packed_bytes(problem.elements, problem.k, problem.type);
+  return sparse::packed_bytes(problem.elements, problem.k, problem.type, problem.wire);
 }
 
 // Of two ranks' elements, whichever form it takes.
@@ -38,8 +39,7 @@ std::size_t sum_bytes(const TopKProblem& problem) {
 template <class T>
 Stream<T> keep_largest(TopKCall<T>& call, const Stream<T>& x, std::span<Index> indices, std::span<T> values) {
   const Region all{0, x.dimension};
-  std::size_t kept = 0;
-  std::size_t next = 0;
+  std::size_t kept = 0, next = 0;
   const auto drop_to = [&](std::size_t end) {
     for (; next < end; ++next) call.values[index_of(x, all, next)] += x.values[next];
   };
@@ -65,33 +65,35 @@ void run(TopKCall<T>& call) {
   const std::span<T> both = room.take<T>(sum_bytes(problem) / sizeof(T));
   const std::span<Index> indices = room.take<Index>(problem.k);
   const std::span<T> values = room.take<T>(problem.k);
+  const std::span<T> widened = room.take<T>(most_widened(problem, problem.k));
+  const auto unpacked = [&](std::span<T> memory) { return sparse::unpack<T>(message, all, problem.wire, memory); };
 
   Stream<T> x = call.own;
-  leave_out(call.values, call.own.indices);
+  leave_out(call.values, call.own.indices, Wire::full);
   int distance = 1;
   for (; distance < P && r % (2 * distance) == 0; distance *= 2) {
     const int partner = r + distance;
     if (partner >= P) continue;
     transport.recv(message, partner);
-    x = keep_largest(call, sparse::sum(x, sparse::unpack<T>(message, all), both), indices, values);
+    x = keep_largest(call, sparse::sum(x, unpacked(widened), both), indices, values);
   }
-  sparse::pack(x, all, message);
+  for (std::size_t e = 0; e < x.indices.size() && problem.wire == Wire::bf16; ++e)
+    call.values[x.indices[e]] += rounded_off(x.values[e], problem.wire);
+  sparse::pack(x, all, message, problem.wire);
   if (r > 0) {
     transport.send(message, r - distance);
     transport.recv(message, r - distance);
   }
   for (distance /= 2; distance >= 1; distance /= 2)
     if (r + distance < P) transport.send(message, r + distance);
-  call.sum = sparse::copy(sparse::unpack<T>(message, all), call.result);
+  call.sum = sparse::copy(unpacked(widened), call.result);
+  call.took_part = those_in(call.sum, call.took_part);
 }
 
 Cost cost(const TopKPlan& plan, const Machine& machine) {
   const auto levels = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(plan.problem.ranks - 1)));
   const std::size_t bytes = message_bytes(plan.problem);
-  Cost cost;
-  cost.messages = levels;
-  cost.bytes = levels * bytes;
-  cost.flops = static_cast<double>(levels * plan.problem.k);
+  Cost cost{.messages = levels, .bytes = levels * bytes, .flops = static_cast<double>(levels * plan.problem.k)};
   cost.communication_seconds = 2 * static_cast<double>(levels) * machine.message_seconds(bytes);
   cost.arithmetic_seconds = sparse::summing_seconds(machine, 4 * cost.flops, plan.problem.type);  // two each, gone
   return cost;                                                                                    // through twice
@@ -100,7 +102,8 @@ Cost cost(const TopKPlan& plan, const Machine& machine) {
 std::size_t workspace_bytes(const TopKPlan& plan) {
   const TopKProblem& problem = plan.problem;
   return Room::bytes<std::byte>(message_bytes(problem)) + Room::bytes<std::byte>(sum_bytes(problem)) +
-         Room::bytes<Index>(problem.k) + Room::bytes<double>(problem.k);
+         Room::bytes<Index>(problem.k) + Room::bytes<double>(problem.k) +
+         Room::bytes<float>(most_widened(problem, problem.k));
 }
 
 }  // namespace

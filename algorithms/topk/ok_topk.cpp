@@ -46,7 +46,7 @@ void run(TopKCall<T>& call) {
   const std::span<T> other_memory = room.take<T>(reduced_bytes(call.plan) / sizeof(T));
   const std::span<std::size_t> bounds = room.take<std::size_t>(call.plan.chosen.size() + 1);
   const std::span<Pair<T>> own = room.take<Pair<T>>(room_for(call.plan.problem.k, call.values.size()));
-  const std::span<Pair<T>> all = room.take<Pair<T>>(own.size());
+  const Wire wire = call.plan.problem.wire;
 
   if (variant.equal_regions)
     equal_regions(call);
@@ -72,9 +72,12 @@ void run(TopKCall<T>& call) {
     const Cut<T> cut = th_re_evaluate(call, reduced, bounds, room);
     select_beyond(cut, bounds[static_cast<std::size_t>(r)]);
   }
-  const auto u = balance_and_allgatherv<T>(call, own.first(count), variant.balancing, bounds, all);
-  call.sum = vector_of(u, call.values.size(), call.result);
-  leave_out_common(call.values, call.own.indices, u);
+  const auto gather = wire == Wire::full ? balance_and_allgatherv<T, T> : balance_and_allgatherv<kernels::Bf16, T>;
+  call.sum = gather(call, own.first(count), variant.balancing, bounds, room);
+  call.took_part = those_in(call.sum, call.took_part);
+  leave_out(call.values, call.took_part, wire);
+  if (wire == Wire::bf16)
+    for (const Pair<T>& pair : own.first(count)) call.values[pair.index] += rounded_off<T>(pair.value, wire);
 }
 
 template <Variant variant>

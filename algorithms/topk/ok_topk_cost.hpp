@@ -12,16 +12,17 @@ namespace dsop::topk {
 inline AllgatherProblem ok_topk_blocks(const TopKProblem& problem) {
   AllgatherProblem blocks{{0}, problem.native_collectives};
   const patterns::Blocks shares(problem.k, problem.ranks);
-  for (int q = 1; q <= problem.ranks; ++q) blocks.bounds_bytes.push_back(shares.offset(q) * pair_bytes(problem.type));
+  for (int q = 1; q <= problem.ranks; ++q)
+    blocks.bounds_bytes.push_back(shares.offset(q) * pair_bytes(problem.type, problem.wire));
   return blocks;
 }
 
 /// Of a call that reuses thresholds and regions, where all ranks have chosen the same k elements, evenly spread.
 inline Cost ok_topk_cost(const TopKPlan& plan, const Machine& machine) {
-  const auto [N, k, P, type, native] = plan.problem;
+  const auto [N, k, P, type, native, wire] = plan.problem;
   const auto others = static_cast<std::size_t>(P - 1);
   const patterns::Blocks shares(k, P);
-  const std::size_t sent = others * sparse::packed_bytes(N / static_cast<std::size_t>(P), shares.largest(), type);
+  const std::size_t sent = others * sparse::packed_bytes(N / static_cast<std::size_t>(P), shares.largest(), type, wire);
   const auto rounds = static_cast<std::size_t>(std::bit_width(others));
   const AllgatherProblem gathered = ok_topk_blocks(plan.problem);
   Cost cost;
@@ -40,9 +41,9 @@ inline Cost ok_topk_cost(const TopKPlan& plan, const Machine& machine) {
 inline std::size_t ok_topk_workspace_bytes(const TopKPlan& plan) {
   const std::size_t own = room_for(plan.problem.k, plan.problem.elements);
   return 2 * Room::bytes<std::byte>(reduced_bytes(plan)) + Room::bytes<std::size_t>(plan.chosen.size() + 1) +
-         2 * Room::bytes<std::byte>(own * pair_bytes(plan.problem.type)) +
+         Room::bytes<std::byte>(own * pair_bytes(plan.problem.type, Wire::full)) +
          std::max({repartition_bytes(plan.problem.ranks), split_bytes(plan), threshold_bytes(plan),
-                   adjustment_bytes(plan.problem.ranks)});
+                   adjustment_bytes(plan.problem.ranks), gathered_bytes(plan)});
 }
 
 }  // namespace dsop::topk

@@ -4,22 +4,36 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <type_traits>
 
+#include "kernels/bf16.hpp"
 #include "selection/cut.hpp"
 #include "selection/ranges.hpp"
 #include "sparse/wire.hpp"
 
 namespace dsop::topk {
 
-/// An element of the vector, in 8 bytes (f32) or 12 (f64).
-template <class T>
+/// An element of the vector, in 8 bytes (f32), 12 (f64) or 6 (Bf16).
+template <class Value>
 struct [[gnu::packed]] Pair {
-  T value;
+  Value value;
   sparse::Index index;
 };
 
-inline std::size_t pair_bytes(DataType type) {
+inline std::size_t pair_bytes(DataType type, Wire wire) {
+  if (wire == Wire::bf16) return sizeof(Pair<kernels::Bf16>);
   return type == DataType::f32 ? sizeof(Pair<float>) : sizeof(Pair<double>);
+}
+
+/// The value as another type, of which one may be Bf16.
+template <class To, class From>
+To value_as(From value) {
+  if constexpr (std::is_same_v<To, kernels::Bf16>)
+    return kernels::rounded(static_cast<float>(value));
+  else if constexpr (std::is_same_v<From, kernels::Bf16>)
+    return kernels::widened(value);
+  else
+    return value;
 }
 
 /// Calls visit(e) for those of x's values, counted from 0, that lie beyond the cut; the cut counts them from `first`.

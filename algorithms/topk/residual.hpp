@@ -1,28 +1,49 @@
 // What a call leaves of the values that it was given.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <span>
 
-#include "sparse/stream.hpp"
-#include "topk/pairs.hpp"
+#include "kernels/bf16.hpp"
+#include "sparse/wire.hpp"
+#include "topk/algorithm.hpp"
 
 namespace dsop::topk {
 
-/// All that was selected is in the sum.
+/// What a value loses on its way; one that becomes infinite nothing.
 template <class T>
-void leave_out(std::span<T> values, std::span<const sparse::Index> selected) {
-  for (const sparse::Index i : selected) values[i] = T{0};
+T rounded_off(T value, Wire wire) {
+  if (wire == Wire::full) return T{0};
+  const T error = value - kernels::widened(kernels::rounded(static_cast<float>(value)));
+  return std::isfinite(error) ? error : T{0};
 }
 
-/// What was selected of `in_sum` alone is in the sum. Indices of both rise.
+/// Room for the values of a message with so many elements, which may be dense, if they travel in 16 bits.
+inline std::size_t most_widened(const TopKProblem& problem, std::size_t elements) {
+  return problem.wire == Wire::full ? 0 : std::min(problem.elements, 3 * elements);
+}
+
+/// What is in the sum, but for what was rounded off on its way there.
 template <class T>
-void leave_out_common(std::span<T> values, std::span<const sparse::Index> selected, std::span<const Pair<T>> in_sum) {
-  auto pair = in_sum.begin();
-  for (const sparse::Index i : selected) {
-    while (pair != in_sum.end() && pair->index < i) ++pair;
-    if (pair == in_sum.end()) return;
-    if (pair->index == i) values[i] = T{0};
-  }
+void leave_out(std::span<T> values, std::span<const sparse::Index> took_part, Wire wire) {
+  for (const sparse::Index i : took_part) values[i] = rounded_off(values[i], wire);
+}
+
+/// Those of `selected`, which rise, that the sum has, of a dense sum those that are not zero in it; moved to the front.
+template <class T>
+std::span<sparse::Index> those_in(const sparse::Stream<T>& sum, std::span<sparse::Index> selected) {
+  std::size_t next = 0;
+  const auto has = [&](sparse::Index i) {
+    if (sum.dense()) return sum.values[i] != T{0};
+    while (next < sum.indices.size() && sum.indices[next] < i) ++next;
+    return next < sum.indices.size() && sum.indices[next] == i;
+  };
+  std::size_t count = 0;
+  for (const sparse::Index i : selected)
+    if (has(i)) selected[count++] = i;
+  return selected.first(count);
 }
 
 /// A copy in `memory`, in the form that is smaller.

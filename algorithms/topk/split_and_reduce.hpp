@@ -4,6 +4,7 @@
 
 #include "sparse/split.hpp"
 #include "topk/regions.hpp"
+#include "topk/residual.hpp"
 
 namespace dsop::topk {
 
@@ -20,20 +21,32 @@ inline std::size_t reduced_bytes(const TopKPlan& plan) {
          plan.chosen.size() * value_bytes;
 }
 
-/// Messages with `chosen` elements, in one region or in many.
-inline std::size_t split_messages_bytes(const TopKPlan& plan, std::size_t chosen) {
-  constexpr std::size_t header_and_padding_bytes = 40;
-  return chosen * (bytes_of(plan.problem.type) + sizeof(sparse::Index)) + plan.chosen.size() * header_and_padding_bytes;
-}
-
 inline std::size_t most_chosen(const TopKPlan& plan) {
   return *std::max_element(plan.chosen.begin(), plan.chosen.end());
 }
 
+/// A message to each rank, with all that one has chosen.
+inline std::size_t split_messages_bytes(const TopKPlan& plan) {
+  constexpr std::size_t header_and_padding_bytes = 48;
+  return most_chosen(plan) * (bytes_of(plan.problem.type) + sizeof(sparse::Index)) +
+         plan.chosen.size() * header_and_padding_bytes;
+}
+
+/// All that a rank has chosen may lie in one region.
+inline std::size_t most_part_bytes(const TopKPlan& plan) {
+  return sparse::packed_bytes(plan.problem.elements, most_chosen(plan), plan.problem.type, plan.problem.wire);
+}
+
+inline std::size_t split_widened(const TopKPlan& plan) {
+  return sparse::most_added_at_once(plan.problem.ranks) * most_widened(plan.problem, most_chosen(plan));
+}
+
 inline std::size_t split_bytes(const TopKPlan& plan) {
-  return Room::bytes<Stream<double>>(plan.chosen.size()) + 2 * Room::bytes<std::size_t>(plan.chosen.size() + 1) +
-         Room::bytes<std::byte>(split_messages_bytes(plan, most_chosen(plan))) +
-         Room::bytes<std::byte>(split_messages_bytes(plan, plan.total_chosen()));
+  const int P = plan.problem.ranks;
+  return Room::bytes<Stream<double>>(sparse::most_added_at_once(P)) +
+         2 * Room::bytes<std::size_t>(plan.chosen.size() + 1) + Room::bytes<std::byte>(split_messages_bytes(plan)) +
+         Room::bytes<std::byte>(sparse::slots_bytes(most_part_bytes(plan), P)) +
+         Room::bytes<float>(split_widened(plan));
 }
 
 /// The sum of this rank's region, in one of two memories of reduced_bytes(): its own part, then that of the rank above,
@@ -42,17 +55,20 @@ inline std::size_t split_bytes(const TopKPlan& plan) {
 /// buckets, whose size is what the network gives. Takes split_bytes() of `room`.
 template <class T>
 Stream<T> split_and_reduce(TopKCall<T>& call, std::span<T> memory, std::span<T> other_memory, Room room) {
-  const std::size_t ranks = call.plan.chosen.size();
+  const int P = call.transport.size();
+  const auto ranks = static_cast<std::size_t>(P);
   const auto region = [&](int q) { return region_of(call.state, q); };
   const std::size_t size = region(call.transport.rank()).size;
   sparse::SplitMemory<T> messages;
-  messages.parts = room.take<Stream<T>>(ranks);
+  messages.parts = room.take<Stream<T>>(sparse::most_added_at_once(P));
   messages.sent_bounds = room.take<std::size_t>(ranks + 1);
-  messages.received_bounds = room.take<std::size_t>(ranks + 1);
-  messages.sent = room.take<std::byte>(split_messages_bytes(call.plan, most_chosen(call.plan)));
-  messages.received = room.take<std::byte>(split_messages_bytes(call.plan, call.plan.total_chosen()));
+  messages.received_lengths = room.take<std::size_t>(ranks);
+  messages.sent = room.take<std::byte>(split_messages_bytes(call.plan));
+  messages.most_part_bytes = most_part_bytes(call.plan);
+  messages.received = room.take<std::byte>(sparse::slots_bytes(messages.most_part_bytes, P));
+  messages.widened = room.take<T>(split_widened(call.plan));
   sparse::RunningSum<T> sum(size, sparse::most_indices<T>(size), memory, other_memory);
-  sparse::split(call.transport, region, Wire::full, call.own, messages, sum);
+  sparse::split(call.transport, region, call.plan.problem.wire, call.own, messages, sum);
   return sum.sum();
 }
 

@@ -37,6 +37,11 @@ struct TopKState {
 struct TopKOptions {
   std::string algorithm = "ok-topk";              ///< a name of the family "topk", perhaps with its number
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
+  /// bf16: values travel in 16 bits, beside indices of 32 (ok-topk's search for thresholds in full), and are added in
+  /// f32. Only for f32. What is rounded off a value stays in the residual of the rank that sends it, so nothing is
+  /// lost. `topk` and `expected-k` sum by `allgather`, which rounds nothing twice. Beyond 3.39e38 a value becomes
+  /// infinite.
+  Wire wire = Wire::full;
 };
 
 /// The sum and its memory, the same bits on all ranks, and what this rank selected. With `ok-topk` and `gtopk` sparse
@@ -49,6 +54,11 @@ struct TopKSum {
   std::size_t nans = 0;              ///< in this rank's values before the call
   std::size_t infinities = 0;        ///< the same
   std::string algorithm = {};        ///< that made it, with its number and that of the exact algorithm beneath
+  /// The indices, rising, of the chosen that took part: with `topk`, `gaussian-k` and `expected-k` of all; with the
+  /// others of those that the sum has, where it is dense of those that are not zero in it. This rank's residual is 0
+  /// there, or what was rounded off; with `gtopk` also what this rank dropped of them on the way up the tree. They lie
+  /// in the TopKAllreduce, also when that is moved, until its next run() or its end.
+  std::span<const std::uint32_t> took_part = {};
 };
 
 /// Sums about k elements of each rank's vector, over and over; one object a parameter. `topk`, `gaussian-k` and
@@ -89,11 +99,12 @@ struct TopKProblem {
   int ranks = 1;
   DataType type = DataType::f32;
   bool native_collectives = false;  ///< as in Problem
+  Wire wire = Wire::full;           ///< of values that travel
 };
 
 /// What a call costs with an algorithm as TopKOptions names it, beside the selection, if every rank selects k; of
 /// ok-topk a call that reuses thresholds and bounds, where ranks select alike. Throws ArgumentError when the name is
-/// unknown.
+/// unknown, or wire is bf16 and type is not f32.
 Cost topk_cost(const TopKProblem& problem, const Machine& machine, const std::string& algorithm);
 
 }  // namespace dsop

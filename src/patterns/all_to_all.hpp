@@ -1,6 +1,7 @@
 // Every rank has something of its own for every other.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include <dsop/transport.hpp>
@@ -9,15 +10,23 @@ namespace dsop::patterns {
 
 enum class EmptyMessages : unsigned char { travel, are_left_out };
 
-/// Sends `to(q)` to every other rank q and receives `from(q)`, spans which must stay as they are until the end. In step
-/// s every rank sends s places down the line of ranks and receives from s places up, so that nobody is sent two
-/// messages at once; a rank is at most eight steps ahead of its messages. Calls arrived(s, t) when the messages of
-/// steps s .. t - 1 have come, one span of steps after the other, while those of later steps travel. Messages P - 1, or
-/// those that are not empty alone, where both ends know it.
+/// How far a rank of staggered_all_to_all() is ahead of its messages at most.
+inline constexpr int steps_ahead = 8;
+
+/// Messages that it may receive before arrived() has returned for the first of them: those that have come and those
+/// under way. So many slots serve steps 1, 2, ... by turns.
+inline int most_received_at_once(int ranks) {
+  return std::min(ranks - 1, 2 * steps_ahead);
+}
+
+/// Sends `to(q)` to every other rank q and receives `from(q)`, spans which must stay as they are, those sent until the
+/// end, those received until arrived() returns. In step s every rank sends s places down the line of ranks and receives
+/// from s places up, so that nobody is sent two messages at once. Calls arrived(s, t) when the messages of steps s .. t
+/// - 1 have come, steps_ahead at most, one span of steps after the other, while those of later steps travel. Messages
+/// P - 1, or those that are not empty alone, where both ends know it.
 template <class To, class From, class Arrived>
 void staggered_all_to_all(Transport& transport, To to, From from, Arrived arrived,
                           EmptyMessages empty = EmptyMessages::travel) {
-  constexpr int steps_ahead = 8;
   std::array<Request, steps_ahead> sends;
   std::array<Request, steps_ahead> receives;
   const auto of_step = [](auto& requests, int s) -> Request& {

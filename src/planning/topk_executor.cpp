@@ -108,7 +108,8 @@ void TopKExecutor<T>::choose(const Transport& transport, std::span<const T> valu
   std::size_t& count = choice_.selection.chosen;
   const bool may_have_zeros = choice_.selection.threshold == 0 && !algorithm->sends_k;
   if (may_have_zeros) count = without_zeros<T>(indices.first(count), chosen.first(count));
-  choice_.own = {elements_, indices.first(count), chosen.first(count)};
+  choice_.indices = indices.first(count);
+  choice_.own = {elements_, choice_.indices, chosen.first(count)};
 }
 
 template <class T>
@@ -116,6 +117,7 @@ void TopKExecutor<T>::agree(Transport& transport) {
   Options terms;
   terms.algorithm = options_.algorithm;
   terms.machine = options_.machine;
+  terms.wire = options_.wire;
   Header header = make_header(transport, 0, Operation::topk_allreduce, terms);
   header.common.type = data_type<T>;
   header.common.rows = elements_;
@@ -130,7 +132,8 @@ void TopKExecutor<T>::agree(Transport& transport) {
 template <class T>
 void TopKExecutor<T>::plan(const Transport& transport) {
   const std::size_t k = choice_.k;
-  const TopKProblem problem{elements_, k, transport.size(), data_type<T>, transport.has_native_collectives()};
+  const TopKProblem problem{elements_,    k, transport.size(), data_type<T>, transport.has_native_collectives(),
+                            options_.wire};
   std::vector<std::size_t> chosen;
   for (const Header& header : headers_) chosen.push_back(header.own.sparsity.a);
   if (plan_.algorithm != nullptr && plan_.problem.k == k && plan_.chosen == chosen) return;
@@ -160,14 +163,16 @@ void TopKExecutor<T>::run_algorithm(Transport& transport, std::span<T> values, T
   const std::span<T> memory(result.memory.get(), plan_.result_bytes / sizeof(T));
   if (transport.size() == 1) {
     result.sum = topk::copy_smaller_form(choice_.own, memory);
-    topk::leave_out<T>(values, choice_.own.indices);
+    result.took_part = topk::those_in(result.sum, choice_.indices);
+    topk::leave_out(values, result.took_part, Wire::full);
     return;
   }
-  TopKCall<T> call{
-      transport, plan_,  values, choice_.own, state_, memory, workspace_.elements().first(plan_.workspace_bytes),
-      blocks_,   memory_};
+  TopKCall<T> call{transport,       plan_,  values, choice_.own,
+                   choice_.indices, state_, memory, workspace_.elements().first(plan_.workspace_bytes),
+                   blocks_,         memory_};
   plan_.algorithm->run(call);
   result.sum = call.sum;
+  result.took_part = call.took_part;
 }
 
 template class TopKExecutor<float>;

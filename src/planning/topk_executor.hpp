@@ -44,6 +44,7 @@ class TopKExecutor {
     std::string error = {};
     Selection selection = {};
     sparse::Stream<T> own = {};
+    std::span<sparse::Index> indices = {};  ///< own's
   };
 
   void check(std::span<const T> values, std::size_t k) const;

@@ -13,7 +13,8 @@ namespace {
 SparseProblem exact_problem(const TopKProblem& problem, const std::vector<std::size_t>& chosen) {
   SparseProblem exact{.elements = problem.elements, .type = problem.type};
   exact.native_collectives = problem.native_collectives;
-  const std::size_t most = sparse::most_indices(problem.elements, problem.type);
+  exact.wire = problem.wire;
+  const std::size_t most = sparse::most_indices(problem.elements, problem.type, problem.wire);
   for (const std::size_t count : chosen) exact.nonzeros.push_back(count <= most ? count : Sparsity::dense);
   return exact;
 }
@@ -37,6 +38,8 @@ Named<TopKAlgorithm> parse_topk(const std::string& text) {
 TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, const Named<TopKAlgorithm>& named,
                         std::vector<std::size_t> chosen) {
   const TopKAlgorithm& algorithm = *named.algorithm;
+  if (problem.wire == Wire::bf16 && problem.type != DataType::f32)
+    throw ArgumentError("wire is bf16, expected full for values in " + std::string(name(problem.type)));
   TopKPlan plan{&algorithm, *named.parameter, problem, std::move(chosen)};
   const std::size_t value_bytes = bytes_of(problem.type);
   if (algorithm.exact_sum.empty()) {
@@ -44,7 +47,8 @@ TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, cons
     const std::size_t most_pairs = room_for(problem.k, problem.elements);
     plan.result_bytes = std::min(sparse::values_for_pairs(most_pairs, problem.type), problem.elements) * value_bytes;
   } else {
-    plan.exact = make_sparse_plan(exact_problem(problem, plan.chosen), machine, algorithm.exact_sum);
+    const std::string exact_sum = problem.wire == Wire::full ? algorithm.exact_sum : "allgather";  // sends no sums
+    plan.exact = make_sparse_plan(exact_problem(problem, plan.chosen), machine, exact_sum);
     plan.result_bytes = plan.exact.result_bytes;
   }
   if (algorithm.blocks != nullptr) plan.exchange = &cheapest_allgather(algorithm.blocks(problem), machine);
