@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "patterns/hypercube.hpp"
-#include "sparse/expected.hpp"
-#include "sparse/room.hpp"
+#include "sparse/fold.hpp"
 #include "sparse/unknown_length.hpp"
 
 namespace dsop::sparse {
@@ -37,17 +35,10 @@ void run(SparseCall<T>& call) {
   const std::span<std::byte> received = room.take<std::byte>(bytes);
   const std::span<std::byte> x = room.take<std::byte>(bytes);
 
+  call.sum = fold(call, cube, Room(call.workspace), call.result);
   if (cube.is_extra()) {
-    transport.send(pack(call.own, all, x), cube.proxy());
     call.sum = copy(unpack<T>(receive_with_length(transport, received, cube.proxy()), all), call.result);
     return;
-  }
-  call.sum = call.own;
-  if (cube.has_extra()) {
-    const std::size_t k = call.plan.problem.nonzeros[static_cast<std::size_t>(cube.extra())];
-    const std::span<std::byte> y = received.first(packed_bytes<T>(all.size, k));
-    transport.recv(y, cube.extra());
-    call.sum = sum(call.own, unpack<T>(y, all), call.result, most);
   }
   for (int distance = 1; distance < cube.corners; distance *= 2) {
     const int partner = cube.rank ^ distance;
@@ -78,11 +69,8 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
   std::vector<std::size_t> sums(corners, k);  // of groups of corners with their extras
   std::vector<Traffic> sent(corners);
   if (extras > 0) {
-    std::fill_n(sums.begin(), extras, add(k, k, 2));
-    cost.flops += static_cast<double>(k);
-    cost.communication_seconds += machine.message_seconds(bytes(k));
-    cost.arithmetic_seconds +=
-        2 * adding_seconds(problem, machine, N, k) + packing_seconds(machine, bytes(k), bytes(k));
+    cost = fold_cost(problem, machine);
+    std::fill_n(sums.begin(), extras, expected_folded(problem));
   }
   for (std::size_t distance = 1; distance < corners; distance *= 2) {
     for (std::size_t r = 0; r < corners; ++r) sent[r] = sent[r] + Traffic{2, length_bytes + bytes(sums[r / distance])};
@@ -105,7 +93,7 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
 }
 
 std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
-  return 2 * Room::bytes<std::byte>(longest_bytes(problem));
+  return std::max(2 * Room::bytes<std::byte>(longest_bytes(problem)), fold_bytes(problem));
 }
 
 }  // namespace
