@@ -11,6 +11,8 @@
 // Fewer messages than a split among all ranks, which is g = P. Cost, k elements of each rank: 2 (g-1) messages, half of
 // them lengths, log2 C and the allgather's; 2 k (g-1)/g words in step 1, N/g (1 - 1/C) in step 2, N (P-1)/gC in step 3.
 // Where there are ranks beyond, a wait for 2 k words before, and up to twice as many in step 1.
+//
+// As bf16 an element is rounded in step 1, up to log2 C times in step 2, and in step 3; from a rank beyond once more.
 #include "patterns/recursive_halving.hpp"
 #include "sparse/early_switch_cost.hpp"
 #include "sparse/split.hpp"
@@ -34,7 +36,11 @@ void sum_own_block(SparseCall<T>& call, const Groups& groups, const Stream<T>& o
     split(members, problem, most_held(problem, groups), own, room, own_region);
 
   Subset peers(call.transport, group, groups.C, [&](int i) { return position * groups.C + i; });
-  patterns::recursive_halving(peers, groups.C, groups.blocks(position), x, room.take<T>(x.size()));
+  const Blocks blocks = groups.blocks(position);
+  if constexpr (std::is_same_v<T, float>)
+    if (problem.wire == Wire::bf16)
+      return patterns::recursive_halving_bf16(peers, groups.C, blocks, x, room.take<kernels::Bf16>(x.size()));
+  patterns::recursive_halving(peers, groups.C, blocks, x, room.take<T>(x.size()));
 }
 
 template <class T>
@@ -72,6 +78,7 @@ SparseAlgorithm dsar_early_switch() {
           .summary = "the same within groups, then recursive halving between them; fewer messages",
           .source = "Renggli 2017 (SparCML), section 3.3.4",
           .makes_dense = true,
+          .sends_bf16 = true,
           .parameter = {.name = "ranks a group", .values = values, .expected = whole_number},
           .cost = cost,
           .blocks = blocks,

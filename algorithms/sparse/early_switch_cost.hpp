@@ -32,7 +32,7 @@ inline Cost early_switch_cost(const SparseProblem& problem, const Machine& machi
   const Cost without_extra = split_of(k);
   const bool folds = groups.extras() > 0;
   const Cost with_extra = folds ? split_of(expected_folded(problem)) : without_extra;
-  const dense::HalvingCost halving{groups.blocks(0), groups.C, bytes_of(problem.type)};
+  const dense::HalvingCost halving{groups.blocks(0), groups.C, bytes_on_wire(problem)};
   const AllgatherAlgorithm& exchange = cheapest_allgather(blocks, machine);
 
   Cost cost = folds ? fold_cost(problem, machine) : Cost();
@@ -52,7 +52,9 @@ inline Cost early_switch_cost(const SparseProblem& problem, const Machine& machi
   cost.arithmetic_seconds +=
       std::lerp(without_extra.arithmetic_seconds, with_extra.arithmetic_seconds, share) +
       machine.addition_seconds(halving.additions(), problem.type) +
-      machine.memory_seconds(static_cast<double>(groups.regions.largest() * bytes_of(problem.type)));
+      machine.memory_seconds(static_cast<double>(groups.regions.largest() * bytes_of(problem.type))) +
+      conversion_seconds(problem, machine, halving.additions(),
+                         halving.additions() + static_cast<double>(problem.elements));
   return cost;
 }
 

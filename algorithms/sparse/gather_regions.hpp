@@ -11,7 +11,7 @@ namespace dsop::sparse {
 /// Whether all pairs of index and value together are so few that no region becomes dense.
 inline bool stays_sparse(const SparseProblem& problem) {
   const std::size_t smallest = problem.elements / problem.nonzeros.size();
-  const std::size_t most = std::min(most_summed(problem, smallest), most_indices(smallest, problem.type, problem.wire));
+  const std::size_t most = most_summed(problem, smallest);
   return most > 0 && problem.total_nonzeros() <= most;
 }
 

@@ -17,8 +17,7 @@ namespace {
 std::size_t expected_elements(const SparseProblem& problem) {
   const std::size_t region = largest_region(problem, problem.ranks());
   const std::size_t part = expected_part(problem, problem.ranks());
-  const bool sparse = problem.nonzeros.size() * part <= most_summed(problem, region) &&
-                      part <= most_indices(region, problem.type, problem.wire);
+  const bool sparse = problem.nonzeros.size() * part <= most_summed(problem, region);
   return sparse ? expected_in_region(problem) : Sparsity::dense;
 }
 

@@ -13,7 +13,7 @@ namespace {
 SparseProblem exact_problem(const TopKProblem& problem, const std::vector<std::size_t>& chosen) {
   SparseProblem exact{.elements = problem.elements, .type = problem.type};
   exact.native_collectives = problem.native_collectives;
-  const std::size_t most = sparse::most_indices(problem.elements, problem.type);
+  const std::size_t most = sparse::most_indices(problem.elements, problem.type, Wire::full);
   for (const std::size_t count : chosen) exact.nonzeros.push_back(count <= most ? count : Sparsity::dense);
   return exact;
 }
