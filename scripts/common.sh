@@ -67,11 +67,12 @@ ranks_share_this_machine() {
 }
 
 # on_emulated_hosts NAME RATE RANKS MACHINE COMMAND ARGUMENT...: dsop-bench COMMAND (outer-product or sparse-allreduce) on RANKS
-# of the eight hosts of a cluster NAME, planned for the machine file MACHINE, which is calibrated if it is not there.
+# hosts of a cluster NAME of eight or, where that is more, RANKS, planned for the machine file MACHINE, which is calibrated if it
+# is not there.
 on_emulated_hosts() {
   local cluster=(scripts/cluster --name "$1") rate=$2 ranks=$3 machine=$4 command=$5 bench=$PWD/build/bench/dsop-bench
   shift 5
-  "${cluster[@]}" up --hosts 8 --rate "$rate" &&
+  "${cluster[@]}" up --hosts $((ranks > 8 ? ranks : 8)) --rate "$rate" &&
     { [ -e "$machine" ] || "${cluster[@]}" run -n "$ranks" -- "$bench" calibrate --out "$machine"; } &&
     "${cluster[@]}" run -n "$ranks" -- "$bench" "$command" --machine "$machine" "$@" &&
     "${cluster[@]}" status && "${cluster[@]}" down

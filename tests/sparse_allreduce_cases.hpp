@@ -124,7 +124,8 @@ inline std::vector<SparseCase> sparse_allreduce_cases(int P) {
   };
 }
 
-/// Those whose messages can be counted, and so can run on threads; with each number that a sparse one may leave open.
+/// Those whose messages can be counted, and so can run on threads; of a sparse one that leaves a number open, with each
+/// that the planner tries, and with some that it does not: one, three, and more than there are ranks.
 inline std::vector<std::string> sparse_names(int P, Wire wire = Wire::full) {
   const SparseProblem problem{
       .elements = 1000, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), 1), .wire = wire};
@@ -135,8 +136,11 @@ inline std::vector<std::string> sparse_names(int P, Wire wire = Wire::full) {
       names.push_back(algorithm.name);
       continue;
     }
-    for (const double value : algorithm.parameter.values(algorithm, problem))
-      names.push_back(algorithm_text(algorithm, value));
+    std::vector<double> numbers = algorithm.parameter.values(algorithm, problem);
+    if (!algorithm.parameter.name.empty())
+      for (const double other : {1.0, 3.0, P + 1.0})
+        if (std::find(numbers.begin(), numbers.end(), other) == numbers.end()) numbers.push_back(other);
+    for (const double number : numbers) names.push_back(algorithm_text(algorithm, number));
   }
   return names;
 }

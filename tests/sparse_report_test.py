@@ -76,7 +76,9 @@ class SparseReportTest(unittest.TestCase):
 
     def test_sweeps(self) -> None:
         self.write("switching", sweep() + sweep(density=0.2))
-        self.write("groups", [row("dsar-early-switch(4)", 3), row("dsar-early-switch(2)", 2)])
+        self.write("groups", [row("dsar-early-switch(4)", 3), row("dsar-early-switch(2)", 2)]
+                   + [row(f"dsar-early-switch({group})", time, ranks=16) for group, time in ((16, 6), (8, 4), (4, 5), (2, 8))]
+                   + [row("dsar-split-allgather", 7, ranks=16)])
         self.write("sums", [{"benchmark": "sums", "type": "f32", "size": 1000, "density": density, "contender": name,
                              "seconds": [milliseconds / 1e3] * 6}
                             for density, sparse in ((0.01, 1), (0.04, 4))
@@ -93,9 +95,14 @@ class SparseReportTest(unittest.TestCase):
         self.assertAlmostEqual(float(bounds["latency_ms"]), 1.2)  # two messages of 0.4 + 0.2
         self.assertAlmostEqual(float(bounds["bandwidth_ms"]), 271 * 4e-5)  # 1000 (1 - 0.9^3)
         self.assertAlmostEqual(float(bounds["over_the_larger_bound"]), 2 / 1.2)
-        self.assertAlmostEqual(float(self.table("early-switching")[0]["one_group_over_fastest"]), 1.5)
+        four, sixteen = self.table("early-switching")
+        self.assertAlmostEqual(float(four["one_group_over_fastest"]), 1.5)
+        self.assertEqual((four["groups_of_16_ms"], four["groups_of_4_ms"], four["split_allgather_ms"]), ("", "3.0", ""))
+        self.assertEqual((sixteen["fastest"], sixteen["groups_of_16_ms"], sixteen["groups_of_8_ms"], sixteen["split_allgather_ms"]),
+                         ("dsar-early-switch(8)", "6.0", "4.0", "7.0"))
         text = (self.folder / "report/report.md").read_text(encoding="utf-8")
         self.assertIn("P = 4, N = 1000: `allgather` from 0.1.", text)
+        self.assertIn("P = 16, density 0.1: the fastest groups have 8 ranks at N = 1000.", text)
         self.assertIn("`auto` takes at most 0.25 times as long as the best dense one (P = 4, N = 1000, density 0.2: ", text)
         self.assertIn("f32, N = 1000: a sum of sparse vectors takes as long as one of dense ones at a density of 2.00%", text)
         self.assertEqual([line["plain_over_sparse"] for line in self.table("summation")], ["6.0", "1.5"])

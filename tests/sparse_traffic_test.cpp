@@ -1,8 +1,10 @@
 // What the sparse allreduces send, counted, beside their formulas and the papers'.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 
 #include <dsop/counting.hpp>
 
@@ -42,11 +44,21 @@ Cost count(int P, const SparseCase& c, const std::string& algorithm, Overlap ove
   return busiest;
 }
 
+// By 4 P, and by the ranks of each group that is tried.
+std::size_t least_divisible(int P) {
+  const auto ranks = static_cast<std::size_t>(P);
+  std::size_t multiple = 4 * ranks;
+  for (const std::string& name : sparse_names(P))
+    if (const std::size_t bracket = name.find('('); bracket != std::string::npos)
+      multiple = std::lcm(multiple, std::min(std::stoul(name.substr(bracket + 1)), ranks));
+  return multiple;
+}
+
 }  // namespace
 
 TEST_CASE("every sparse allreduce sends the messages and bytes that its formula states", "[sparse]") {
   const int P = GENERATE(2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
-  const std::size_t k = 4 * static_cast<std::size_t>(P);
+  const std::size_t k = least_divisible(P);
   struct Job {
     SparseCase c;
     Overlap overlap;
@@ -68,6 +80,41 @@ TEST_CASE("every sparse allreduce sends the messages and bytes that its formula 
         CHECK(failures.text() == "");
         CHECK(counted.messages == stated.messages);
         CHECK(counted.bytes == stated.bytes);
+      }
+    }
+}
+
+TEST_CASE("every sparse allreduce keeps to the memory that its plan states", "[sparse]") {
+  const int P = GENERATE(2, 3, 5, 8, 13);
+  constexpr std::size_t behind = 1024;
+  for (const SparseCase& c : sparse_allreduce_cases(P))
+    for (const Wire wire : {Wire::full, Wire::bf16}) {
+      SparseProblem problem{.elements = c.dimension, .wire = wire};
+      for (int q = 0; q < P; ++q) {
+        const std::size_t k = SparseInput<float>(c, q, P).view().indices.size();
+        problem.nonzeros.push_back(k <= sparse::most_indices<float>(c.dimension, wire) ? k : Sparsity::dense);
+      }
+      for (const std::string& algorithm : sparse_names(P, wire)) {
+        const SparsePlan plan = make_sparse_plan(problem, Machine{}, algorithm);
+        INFO(algorithm << ", P = " << P << ", wire " << name(wire) << ", " << c.text());
+        CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+                const SparseInput<float> own(c, transport.rank(), P);
+                const std::vector<float> in_full_own = in_full(own.view());
+                const bool dense = problem.nonzeros[static_cast<std::size_t>(transport.rank())] == Sparsity::dense;
+                std::vector<float> result(plan.result_bytes / sizeof(float) + behind, 0.5F);
+                std::vector<std::byte> workspace(plan.workspace_bytes + behind, std::byte{77});
+                AllgatherProblem blocks{std::vector<std::size_t>(static_cast<std::size_t>(P) + 1)};
+                SparseCall<float> call{transport,
+                                       plan,
+                                       dense ? SparseVectorView<float>{c.dimension, {}, in_full_own} : own.view(),
+                                       std::span(result).first(result.size() - behind),
+                                       std::span(workspace).first(plan.workspace_bytes),
+                                       blocks};
+                plan.algorithm->run(call);
+                failures.check(std::count(result.end() - behind, result.end(), 0.5F) == behind &&
+                                   std::count(workspace.end() - behind, workspace.end(), std::byte{77}) == behind,
+                               "wrote more");
+              }) == "");
       }
     }
 }

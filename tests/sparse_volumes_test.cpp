@@ -55,8 +55,15 @@ struct Papers {
   }
   Words split_allgather() const { return both(split(P) + of_others(2 * in_union(P))); }
   Words dense_allgather() const { return both(split(P) + of_others(N)); }
+  // C groups of g ranks; ranks beyond hand their vectors to others, and have empty blocks when all are gathered.
   Words early_switch() const {
-    return both(split(group) + static_cast<double>(N) / group - static_cast<double>(N) / P + of_others(N));
+    const int g = std::min(group, P);
+    const int owners = g * static_cast<int>(std::bit_floor(static_cast<unsigned>(P / g)));
+    const auto words_of_all = static_cast<double>(N);
+    Words words = both(split(g) + words_of_all / g - words_of_all / owners + words_of_all * (P - 1) / owners);
+    if (owners < P) words.sent += (in_union(2) / k - 1) * split(g);
+    words.path = words.sent + (owners < P ? 2 * k : 0);
+    return words;
   }
 };
 

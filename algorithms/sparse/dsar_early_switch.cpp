@@ -1,97 +1,74 @@
 // Split within groups, dense from there: Renggli, "SparCML: High-Performance Sparse Communication for Machine Learning"
 // (2017), section 3.3.4 (early switching).
 //
-//   1. Split within groups of g ranks: each gets what the group holds of its region of N/g elements, and adds it as
-//      dsar-split-allgather does.
-//   2. Reduce-scatter by recursive halving among the P/g ranks, one a group, that have the same region: partners at
-//      distance P/2g, ..., 1 swap the halves of what they still hold and add.
-//   3. Dense allgather of all blocks of N/P elements, each at its place in the result.
+//   1. Split within C groups of g ranks, C a power of two: each rank gets what the group holds of its region of N/g
+//      elements, and adds it as dsar-split-allgather does. Each of the P - gC ranks beyond has handed its vector to one
+//      of theirs before, which has added it to its own.
+//   2. Reduce-scatter by recursive halving among the C ranks, one a group, that have the same region: partners at
+//      distance C/2, ..., 1 swap the halves of what they still hold and add.
+//   3. Dense allgather of all blocks of N/gC elements, each at its place in the result, among all P.
 //
-// Fewer messages than a split among all ranks; any P of which g leaves a power of two, so g = P always. Ranks of the
-// same region stand next to each other, so that blocks lie in the order of ranks. Cost, k elements of each rank: 2
-// (g-1) messages, half of them lengths, log2 P/g and the allgather's; 2 k (g-1)/g words in step 1, N/g (1 - g/P) in
-// step 2, N (P-1)/P in step 3.
-#include "dense/halving_cost.hpp"
+// Fewer messages than a split among all ranks, which is g = P. Cost, k elements of each rank: 2 (g-1) messages, half of
+// them lengths, log2 C and the allgather's; 2 k (g-1)/g words in step 1, N/g (1 - 1/C) in step 2, N (P-1)/gC in step 3.
+// Where there are ranks beyond, a wait for 2 k words before, and up to twice as many in step 1.
+//
+// As bf16 an element is rounded in step 1, up to log2 C times in step 2, and in step 3; from a rank beyond once more.
 #include "patterns/recursive_halving.hpp"
+#include "sparse/early_switch_cost.hpp"
 #include "sparse/split.hpp"
 #include "transport/subset.hpp"
 
 namespace dsop::sparse {
 namespace {
 
-// Rank r has region r / groups, and of that block r % groups, the number of its group.
-struct Shares {
-  Shares(std::size_t elements, int ranks, double group)
-      : groups(ranks / static_cast<int>(group)), regions(elements, static_cast<int>(group)) {}
+template <class T>
+void sum_own_block(SparseCall<T>& call, const Groups& groups, const Stream<T>& own, Room room) {
+  const SparseProblem& problem = call.plan.problem;
+  const int position = groups.position(call.transport.rank());
+  const int group = groups.group(call.transport.rank());
+  const std::span<T> x = groups.regions.of(call.result.first(problem.elements), position);
 
-  Blocks blocks(int region) const { return {regions.size(region), groups}; }
-  std::size_t offset(int rank) const {
-    return regions.offset(rank / groups) + blocks(rank / groups).offset(rank % groups);
-  }
+  Subset members(call.transport, position, groups.g, [&](int i) { return i * groups.C + group; });
+  RunningSum<T> own_region(x.size(), 0, x, {});
+  if (groups.g == 1)
+    expand(own, x);
+  else
+    split(members, problem, most_held(problem, groups), own, room, own_region);
 
-  int groups;
-  Blocks regions;
-};
+  Subset peers(call.transport, group, groups.C, [&](int i) { return position * groups.C + i; });
+  const Blocks blocks = groups.blocks(position);
+  if constexpr (std::is_same_v<T, float>)
+    if (problem.wire == Wire::bf16)
+      return patterns::recursive_halving_bf16(peers, groups.C, blocks, x, room.take<kernels::Bf16>(x.size()));
+  patterns::recursive_halving(peers, groups.C, blocks, x, room.take<T>(x.size()));
+}
 
 template <class T>
 void run(SparseCall<T>& call) {
   const SparseProblem& problem = call.plan.problem;
-  const int P = call.transport.size();
-  const auto g = static_cast<int>(call.plan.parameter);
-  const Shares shares(problem.elements, P, g);
-  const int position = call.transport.rank() / shares.groups;
-  const int group = call.transport.rank() % shares.groups;
-  const std::span<T> result = call.result.first(problem.elements);
-  const std::span<T> x = shares.regions.of(result, position);
-
-  Subset members(call.transport, position, g, [&](int i) { return i * shares.groups + group; });
-  RunningSum<T> own_region(x.size(), 0, x, {});
-  split(members, problem, call.own, Room(call.workspace), own_region);
-
-  Subset peers(call.transport, group, shares.groups, [&](int i) { return position * shares.groups + i; });
-  patterns::recursive_halving(peers, shares.groups, shares.blocks(position), x, Room(call.workspace).take<T>(x.size()));
-
-  for (int q = 0; q < P; ++q) call.blocks.bounds_bytes[static_cast<std::size_t>(q)] = shares.offset(q) * sizeof(T);
-  call.blocks.bounds_bytes.back() = result.size_bytes();
-  AllgatherCall exchange{call.transport, std::as_writable_bytes(result), call.blocks};
-  call.plan.exchange->run(exchange);
-  call.sum = {result.size(), {}, result};
+  const Groups groups(problem, call.plan.parameter);
+  const patterns::Corners rank = groups.corners(call.transport.rank());
+  Room room(call.workspace);
+  const std::span<T> folded = room.take<T>(rank.has_extra() ? folded_elements(problem) : 0);
+  const Stream<T> own = fold(call, rank, room, folded);
+  if (!rank.is_extra()) sum_own_block(call, groups, own, room);
+  gather_dense(call, [&](int q) { return groups.offset(q); });
 }
 
-AllgatherProblem blocks(const SparseProblem& problem, double group) {
-  const Shares shares(problem.elements, problem.ranks(), group);
-  AllgatherProblem blocks{{}, problem.native_collectives};
-  for (int q = 0; q < problem.ranks(); ++q) blocks.bounds_bytes.push_back(shares.offset(q) * bytes_of(problem.type));
-  blocks.bounds_bytes.push_back(problem.elements * bytes_of(problem.type));
-  return blocks;
+AllgatherProblem blocks(const SparseProblem& problem, double ranks_a_group) {
+  const Groups groups(problem, ranks_a_group);
+  return dense_blocks(problem, [&](int q) { return groups.offset(q); });
 }
 
-Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double group) {
-  const Shares shares(problem.elements, problem.ranks(), group);
-  const AllgatherProblem all = blocks(problem, group);
-  const AllgatherAlgorithm& exchange = cheapest_allgather(all, machine);
-  const dense::HalvingCost halving{shares.blocks(0), shares.groups, bytes_of(problem.type)};
-  Cost after;
-  for (int r = 0; r < problem.ranks(); ++r) after.raise_to(exchange.sent(all, r) + halving.sent(r % shares.groups));
-  after.communication_seconds = exchange.seconds(all, machine) + halving.communication_seconds(machine);
-  after.flops = halving.additions();
-  after.arithmetic_seconds =
-      machine.addition_seconds(after.flops, problem.type) +
-      machine.memory_seconds(static_cast<double>(shares.regions.largest() * bytes_of(problem.type)));
-  return one_after_the_other(split_cost(problem, machine, static_cast<int>(group)), after);
+Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double ranks_a_group) {
+  return early_switch_cost(problem, machine, Groups(problem, ranks_a_group), blocks(problem, ranks_a_group));
 }
 
+// The largest for each number of groups.
 std::vector<double> values(const SparseAlgorithm&, const SparseProblem& problem) {
-  std::vector<double> groups{static_cast<double>(problem.ranks())};
-  for (int g = problem.ranks(); g % 2 == 0 && g > 2; g /= 2) groups.push_back(g / 2);
-  return groups;
-}
-
-std::string expected(double group, const SparseAlgorithm& self, const SparseProblem& problem) {
-  for (const double g : values(self, problem))
-    if (group == g) return "";
-  return "two or more ranks a group that make the number of groups a power of two, of " +
-         std::to_string(problem.ranks()) + " ranks";
+  std::vector<double> sizes{static_cast<double>(problem.ranks())};
+  for (int C = 2; problem.ranks() / C > 1; C *= 2) sizes.push_back(problem.ranks() / C);
+  return sizes;
 }
 
 }  // namespace
@@ -101,13 +78,13 @@ SparseAlgorithm dsar_early_switch() {
           .summary = "the same within groups, then recursive halving between them; fewer messages",
           .source = "Renggli 2017 (SparCML), section 3.3.4",
           .makes_dense = true,
-          .parameter = {.name = "ranks a group", .values = values, .expected = expected},
+          .sends_bf16 = true,
+          .parameter = {.name = "ranks a group", .values = values, .expected = whole_number},
           .cost = cost,
           .blocks = blocks,
           .workspace_bytes =
-              [](const SparseAlgorithm&, const SparseProblem& problem, double group) {
-                const auto g = static_cast<int>(group);
-                return std::max(split_bytes(problem, g), region_bytes(problem, g));
+              [](const SparseAlgorithm&, const SparseProblem& problem, double ranks_a_group) {
+                return early_switch_bytes(problem, Groups(problem, ranks_a_group));
               },
           .run = {run<float>, run<double>}};
 }

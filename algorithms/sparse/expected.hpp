@@ -8,24 +8,20 @@
 
 namespace dsop::sparse {
 
-inline std::size_t most_indices(std::size_t size, DataType type) {
-  return type == DataType::f32 ? most_indices<float>(size) : most_indices<double>(size);
-}
-
 /// In room for how many values so many pairs of index and value fit.
 inline std::size_t values_for_pairs(std::size_t pairs, DataType type) {
   return pairs + (pairs * sizeof(Index) + bytes_of(type) - 1) / bytes_of(type);
 }
 
-/// The most pairs of index and value of vectors whose sum is sparse: it is no larger so, and no slower to make and
-/// send.
-inline std::size_t most_summed(const SparseProblem& problem, std::size_t size) {
-  return std::min(most_indices(size, problem.type),
-                  static_cast<std::size_t>(problem.sparse_share * static_cast<double>(size)));
-}
-
 inline std::size_t most_indices(std::size_t size, DataType type, Wire wire) {
   return type == DataType::f32 ? most_indices<float>(size, wire) : most_indices<double>(size, wire);
+}
+
+/// The most pairs of index and value of vectors whose sum is sparse: it is no larger so, in memory and on its way, and
+/// no slower to make and send.
+inline std::size_t most_summed(const SparseProblem& problem, std::size_t size) {
+  return std::min(most_indices(size, problem.type, problem.wire),
+                  static_cast<std::size_t>(problem.sparse_share * static_cast<double>(size)));
 }
 
 inline std::size_t packed_bytes(std::size_t size, std::size_t elements, DataType type, Wire wire = Wire::full) {

@@ -11,7 +11,7 @@ namespace dsop::sparse {
 /// Whether all pairs of index and value together are so few that no region becomes dense.
 inline bool stays_sparse(const SparseProblem& problem) {
   const std::size_t smallest = problem.elements / problem.nonzeros.size();
-  const std::size_t most = std::min(most_summed(problem, smallest), most_indices(smallest, problem.type, problem.wire));
+  const std::size_t most = most_summed(problem, smallest);
   return most > 0 && problem.total_nonzeros() <= most;
 }
 
@@ -52,7 +52,8 @@ RunningSum<T> sum_of_own_region(const SparseCall<T>& call, Room& room) {
 
 /// What split() and gather_regions() take between them, with the sum of the own region.
 inline std::size_t split_and_gather_bytes(const SparseProblem& problem) {
-  return region_sum_bytes(problem) + std::max(split_bytes(problem, problem.ranks()), gather_regions_bytes(problem));
+  return region_sum_bytes(problem) +
+         std::max(split_bytes(problem, problem.ranks(), problem.largest_nonzeros()), gather_regions_bytes(problem));
 }
 
 /// Makes the call's sum of all ranks' regions, each in whichever form it has. Takes gather_regions_bytes() of `room`.

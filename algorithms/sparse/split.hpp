@@ -64,10 +64,11 @@ void split(Transport& transport, const RegionOfRank& region, Wire wire, const St
                                  [&](int first, int last) { add(first == 1 ? 0 : first, last); });
 }
 
-/// The same with regions of N/P elements; `transport` has some or all of the problem's ranks. Takes split_bytes() of
-/// `room`.
+/// The same with regions of N/P elements; `transport` has some or all of the problem's ranks, and none holds more than
+/// `most_held` elements. Takes split_bytes() of `room`.
 template <class T>
-void split(Transport& transport, const SparseProblem& problem, const Stream<T>& own, Room room, RunningSum<T>& sum) {
+void split(Transport& transport, const SparseProblem& problem, std::size_t most_held, const Stream<T>& own, Room room,
+           RunningSum<T>& sum) {
   const int P = transport.size();
   const Blocks blocks(problem.elements, P);
   const auto ranks = static_cast<std::size_t>(P);
@@ -75,10 +76,10 @@ void split(Transport& transport, const SparseProblem& problem, const Stream<T>& 
   memory.parts = room.take<Stream<T>>(most_added_at_once(P));
   memory.sent_bounds = room.take<std::size_t>(ranks + 1);
   memory.received_lengths = room.take<std::size_t>(ranks);
-  memory.sent = room.take<std::byte>(most_sent_bytes(problem, P));
-  memory.most_part_bytes = most_part_bytes(problem, P);
+  memory.sent = room.take<std::byte>(most_sent_bytes(problem, P, most_held));
+  memory.most_part_bytes = most_part_bytes(problem, P, most_held);
   memory.received = room.take<std::byte>(slots_bytes(memory.most_part_bytes, P));
-  memory.widened = room.take<T>(most_widened(problem, P));
+  memory.widened = room.take<T>(most_widened(problem, P, most_held));
   split(
       transport, [&](int q) { return region_of(blocks, q); }, problem.wire, own, memory, sum);
 }

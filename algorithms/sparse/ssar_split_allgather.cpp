@@ -17,8 +17,7 @@ namespace {
 std::size_t expected_elements(const SparseProblem& problem) {
   const std::size_t region = largest_region(problem, problem.ranks());
   const std::size_t part = expected_part(problem, problem.ranks());
-  const bool sparse = problem.nonzeros.size() * part <= most_summed(problem, region) &&
-                      part <= most_indices(region, problem.type, problem.wire);
+  const bool sparse = problem.nonzeros.size() * part <= most_summed(problem, region);
   return sparse ? expected_in_region(problem) : Sparsity::dense;
 }
 
@@ -31,12 +30,12 @@ void run(SparseCall<T>& call) {
   const SparseProblem& problem = call.plan.problem;
   Room room(call.workspace);
   RunningSum<T> own_region = sum_of_own_region(call, room);
-  split(call.transport, problem, call.own, room, own_region);
+  split(call.transport, problem, problem.largest_nonzeros(), call.own, room, own_region);
   gather_regions(call, own_region.sum(), room);
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
-  return one_after_the_other(split_cost(problem, machine, problem.ranks()),
+  return one_after_the_other(split_cost(problem, machine, problem.ranks(), expected_part(problem, problem.ranks())),
                              gather_regions_cost(problem, machine, expected_elements(problem)));
 }
 

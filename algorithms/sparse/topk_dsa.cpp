@@ -29,12 +29,12 @@ void run(SparseCall<T>& call) {
   const SparseProblem& problem = call.plan.problem;
   Room room(call.workspace);
   RunningSum<T> own_region = sum_of_own_region(call, room);
-  split(call.transport, problem, call.own, room, own_region);
+  split(call.transport, problem, problem.largest_nonzeros(), call.own, room, own_region);
   gather_regions(call, smaller_form(own_region.sum(), own_region.other()), room);
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
-  return one_after_the_other(split_cost(problem, machine, problem.ranks()),
+  return one_after_the_other(split_cost(problem, machine, problem.ranks(), expected_part(problem, problem.ranks())),
                              gather_regions_cost(problem, machine, expected_in_region(problem)));
 }
 

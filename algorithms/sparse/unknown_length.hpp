@@ -6,6 +6,7 @@
 #include <string>
 
 #include <dsop/errors.hpp>
+#include <dsop/machine.hpp>
 #include <dsop/transport.hpp>
 
 namespace dsop::sparse {
@@ -58,6 +59,11 @@ inline std::span<const std::byte> swap_with_length(Transport& transport, std::sp
   transport.wait(send_length);
   transport.wait(send);
   return theirs;
+}
+
+inline double swap_seconds(const Machine& machine, std::size_t message_bytes) {
+  if (message_bytes < asked_for_bytes) return machine.exchange_seconds(length_bytes + message_bytes, 2);
+  return machine.exchange_seconds(length_bytes) + machine.exchange_seconds(message_bytes);
 }
 
 }  // namespace dsop::sparse

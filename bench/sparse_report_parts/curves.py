@@ -35,7 +35,7 @@ class Axis:
     formatter: Formatter
 
 
-# Okabe and Ito's colours and greys; no two share a marker.
+# Okabe and Ito's colours and greys; no two of one picture share a marker.
 LOOKS = {
     "auto": Look("#000000", "*"),
     "allgather": Look("#E69F00", "^"),
@@ -47,7 +47,8 @@ LOOKS = {
     "dense-rabenseifner": Look("#66331A", "P"),
     "dsar-early-switch(2)": Look("#CC79A7", "<"),
     "dsar-early-switch(4)": Look("#8000E6", ">"),
-    "dsar-early-switch(8)": Look("#D55E00", "v"),
+    "dsar-early-switch(8)": Look("#0072B2", "o"),
+    "dsar-early-switch(16)": Look("#009E73", "D"),
     "ok-topk": Look("#000000", "*"),
     "ok-topk-equal-regions": Look("#0072B2", "o"),
     "ok-topk-direct": Look("#E69F00", "^"),

@@ -119,29 +119,39 @@ def static_and_dynamic(rows: list[Row], folder: Path) -> Part:
 
 
 def early_switching(rows: list[Row], folder: Path) -> Part:
+    cells = cells_of(rows)
+    sizes = sorted({_group(name) for by_name in cells.values() for name in by_name if name.startswith(GROUPS)}, reverse=True)
     panels: dict[tuple[int, float], Panel] = {}
     lines: list[list[Any]] = []
     findings: dict[tuple[int, float], list[str]] = {}
-    for vectors, by_name in cells_of(rows).items():
+    for vectors, by_name in cells.items():
         names = [name for name in by_name if name.startswith(GROUPS)]
         title = f"P = {vectors.ranks}, density {vectors.density:g}"
         panel = panels.setdefault((vectors.ranks, vectors.density), Panel(title, {}))
-        for name in names:
-            panel.curves.setdefault(name, []).append(_point(vectors.size, by_name[name]))
+        for name, row in by_name.items():
+            panel.curves.setdefault(name, []).append(_point(vectors.size, row))
         best = _fastest(by_name, names)
         whole = by_name[f"{GROUPS}({vectors.ranks})"]
-        findings.setdefault((vectors.ranks, vectors.density), []).append(f"{best.algorithm[len(GROUPS):]} at {vectors.size}")
-        lines.append([vectors.ranks, vectors.density, vectors.size, best.algorithm, _milliseconds(best), _milliseconds(whole),
-                      whole.seconds.median / best.seconds.median])
+        findings.setdefault((vectors.ranks, vectors.density), []).append(
+            f"{_group(best.algorithm)} ranks at N = {vectors.size}")
+        others = [f"{GROUPS}({size})" for size in sizes] + [STATIC_DENSE]
+        lines.append([vectors.ranks, vectors.density, vectors.size, best.algorithm, whole.seconds.median / best.seconds.median]
+                     + [_milliseconds(by_name[name]) if name in by_name else None for name in others])
     picture = draw_curves(
         [panel for _, panel in sorted(panels.items())],
         Picture("early-switching", "Groups of ranks that make dense sums early", "Time over N. In brackets the ranks a group; "
                 "all of them in one group is a split among all ranks."),
         "N: elements of the vector", TIME, place_text(rows[0].host), folder)
-    columns = ["P", "density", "N", "fastest", "ms", "one_group_ms", "one_group_over_fastest"]
-    return Part("early-switching", [f"P = {ranks}, density {density:g}: the fastest groups are of {', '.join(texts)} elements."
+    columns = ["P", "density", "N", "fastest", "one_group_over_fastest"]
+    columns += [f"groups_of_{size}_ms" for size in sizes] + ["split_allgather_ms"]
+    return Part("early-switching", [f"P = {ranks}, density {density:g}: the fastest groups have {', '.join(texts)}."
                                     for (ranks, density), texts in sorted(findings.items())],
                 [picture], Table("early-switching", columns, lines))
+
+
+def _group(algorithm: str) -> int:
+    """The number in brackets."""
+    return int(algorithm[len(GROUPS) + 1:-1])
 
 
 def lower_bounds(rows: list[Row], machines: dict[int, dict[str, Any]], folder: Path) -> Part:

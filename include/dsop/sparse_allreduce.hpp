@@ -79,10 +79,12 @@ struct SparseAllreduceOptions {
   std::string algorithm = "auto";                 ///< a name of the family "sparse", perhaps with its number, or "auto"
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
   /// bf16: values travel in 16 bits, beside indices of 32, and are added in f32. Only for f32, and with the algorithms
-  /// that can. Every rank has the same, rounded bits. Error of an element, beside that of f32, x_r being rank r's: 2^-8
-  /// sum |x_r| with `allgather`, whose values are rounded once; (2^-7 + 2^-16) sum |x_r| with `ssar-` and
-  /// `dsar-split-allgather` and `topk-dsa`, whose sums are rounded too; P 2^-8 (1 + 2^-8)^(P-1) sum |x_r| with
-  /// `dense-ring`, whose partial sums are. Beyond 3.39e38 a value becomes infinite.
+  /// that can. Every rank has the same, rounded bits. Error of an element, beside that of f32, x_r being rank r's:
+  /// ((1 + 2^-8)^s - 1) sum |x_r|, about s 2^-8, for values that are rounded s times: once with `allgather`; twice with
+  /// `ssar-` and `dsar-split-allgather` and `topk-dsa`, which round sums too; log2 P times with
+  /// `ssar-recursive-doubling`, or floor(log2 P) + 2 times where P is no power of two; log2 C + 2 times with
+  /// `dsar-early-switch(g)`, C being the largest power of two with g C <= P, and once more where g C < P. P 2^-8 (1 +
+  /// 2^-8)^(P-1) sum |x_r| with `dense-ring`, whose partial sums are rounded. Beyond 3.39e38 a value becomes infinite.
   Wire wire = Wire::full;
 };
 

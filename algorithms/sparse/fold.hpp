@@ -1,0 +1,65 @@
+// How ranks that take no part in a sum have their vectors in it.
+#pragma once
+
+#include "patterns/hypercube.hpp"
+#include "sparse/split_cost.hpp"
+
+namespace dsop::sparse {
+
+/// The most elements of a corner's vector with its extra's, or Sparsity::dense.
+inline std::size_t most_folded(const SparseProblem& problem) {
+  const std::size_t pairs = 2 * std::min(problem.largest_nonzeros(), problem.elements);
+  return pairs <= most_summed(problem, problem.elements) ? pairs : Sparsity::dense;
+}
+
+/// Memory for that sum, in elements.
+inline std::size_t folded_elements(const SparseProblem& problem) {
+  const std::size_t most = most_folded(problem);
+  return most == Sparsity::dense ? problem.elements : values_for_pairs(most, problem.type);
+}
+
+inline std::size_t fold_bytes(const SparseProblem& problem) {
+  const std::size_t k = problem.largest_nonzeros();
+  return Room::bytes<std::byte>(packed_bytes(problem, problem.elements, k)) +
+         Room::bytes<float>(most_widened(problem, 1, k));
+}
+
+/// Extras hand their vectors to their corners. What this rank then holds: its own vector or, as a corner that has an
+/// extra, the sum of both, made in `memory` of folded_elements(). Takes fold_bytes() of `room`.
+template <class T>
+Stream<T> fold(const SparseCall<T>& call, const patterns::Corners& rank, Room room, std::span<T> memory) {
+  const SparseProblem& problem = call.plan.problem;
+  const Region all{0, call.own.dimension};
+  const std::size_t most_k = problem.largest_nonzeros();
+  const std::span<std::byte> message = room.take<std::byte>(packed_bytes<T>(all.size, most_k, problem.wire));
+  std::span<T> widened = room.take<T>(most_widened(problem, 1, most_k));
+
+  if (rank.is_extra()) call.transport.send(pack(call.own, all, message, problem.wire), rank.proxy());
+  if (!rank.has_extra()) return call.own;
+  const std::size_t k = problem.nonzeros[static_cast<std::size_t>(rank.extra())];
+  const std::span<std::byte> received = message.first(packed_bytes<T>(all.size, k, problem.wire));
+  call.transport.recv(received, rank.extra());
+  return sum(call.own, unpack<T>(received, all, problem.wire, widened), memory, most_summed(problem, all.size));
+}
+
+/// What a corner and its extra have together, as expected.
+inline std::size_t expected_folded(const SparseProblem& problem) {
+  const std::size_t k = whole(problem.expected_union(1));
+  return elements_of_sum(problem, k, k, problem.expected_union(2));
+}
+
+/// Of a corner with an extra, which sends nothing.
+inline Cost fold_cost(const SparseProblem& problem, const Machine& machine) {
+  const std::size_t N = problem.elements;
+  const std::size_t k = whole(problem.expected_union(1));
+  const std::size_t bytes = packed_bytes(problem, N, k);
+  const double values = stored(k, N);
+  Cost cost;
+  cost.flops = values;
+  cost.communication_seconds = machine.message_seconds(bytes);
+  cost.arithmetic_seconds = 2 * adding_seconds(problem, machine, N, k) + packing_seconds(machine, bytes, bytes) +
+                            conversion_seconds(problem, machine, values, values);
+  return cost;
+}
+
+}  // namespace dsop::sparse

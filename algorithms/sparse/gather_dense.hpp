@@ -1,0 +1,49 @@
+// The step with which several algorithms end: every rank has summed its block, and everybody gets all of them, dense.
+#pragma once
+
+#include "kernels/bf16.hpp"
+#include "sparse/expected.hpp"
+#include "sparse/room.hpp"
+
+namespace dsop::sparse {
+
+/// Rank r has elements offset(r) .. offset(r + 1) - 1; offset(P) is N.
+template <class Offset>
+AllgatherProblem dense_blocks(const SparseProblem& problem, Offset offset) {
+  AllgatherProblem blocks{{}, problem.native_collectives};
+  for (int q = 0; q <= problem.ranks(); ++q) blocks.bounds_bytes.push_back(offset(q) * bytes_on_wire(problem));
+  return blocks;
+}
+
+inline std::size_t gather_dense_bytes(const SparseProblem& problem) {
+  return Room::bytes<kernels::Bf16>(widened_elements(problem, problem.elements));
+}
+
+template <class T>
+void gather_blocks(const SparseCall<T>& call, std::span<std::byte> data) {
+  AllgatherCall exchange{call.transport, data, call.blocks};
+  call.plan.exchange->run(exchange);
+}
+
+/// Makes the call's sum of such blocks, which lie in `result`. As bf16 every rank, the block's owner too, ends with the
+/// rounded values. Takes gather_dense_bytes() of the workspace.
+template <class T, class Offset>
+void gather_dense(SparseCall<T>& call, Offset offset) {
+  const SparseProblem& problem = call.plan.problem;
+  const std::span<T> result = call.result.first(problem.elements);
+  for (int q = 0; q <= problem.ranks(); ++q)
+    call.blocks.bounds_bytes[static_cast<std::size_t>(q)] = offset(q) * bytes_on_wire(problem);
+  call.sum = {result.size(), {}, result};
+  if constexpr (std::is_same_v<T, float>)
+    if (problem.wire == Wire::bf16) {
+      const std::span<kernels::Bf16> wire = Room(call.workspace).take<kernels::Bf16>(result.size());
+      const std::size_t first = offset(call.transport.rank());
+      const std::size_t size = offset(call.transport.rank() + 1) - first;
+      kernels::round_to_bf16(wire.subspan(first, size), result.subspan(first, size));
+      gather_blocks(call, std::as_writable_bytes(wire));
+      return kernels::widen(result, wire);
+    }
+  gather_blocks(call, std::as_writable_bytes(result));
+}
+
+}  // namespace dsop::sparse
