@@ -6,6 +6,7 @@
 #include <set>
 
 #include "collectives_cases.hpp"
+#include "dense/pipeline_blocks.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -83,11 +84,33 @@ TEST_CASE("the volumes of the collectives are those of the paper's table") {
     CHECK(cost(all[0], P, "linear-pipeline(64)").bytes == (P == 2 ? 1 : 2) * bytes);
     for (const std::size_t f : {std::size_t{1}, std::size_t{2}}) {
       CHECK(cost(all[f], P, "linear-pipeline(64)").bytes == bytes);
-      CHECK(cost(all[f], P, "linear-pipeline(64)").messages == blocks);
+      CHECK(cost(all[f], P, "linear-pipeline(64)").messages == blocks + 1);
     }
     CHECK(cost(all[1], P, "bidirectional-exchange").bytes * ranks == 2 * (ranks - 1) * bytes);
     CHECK(cost(all[1], P, "minimum-spanning-tree").bytes == static_cast<std::size_t>(std::countr_zero(ranks)) * bytes);
   }
+}
+
+TEST_CASE("a pipeline's blocks are the vector, the first of them a third, none longer than was asked for") {
+  for (const std::size_t size : {0, 1, 2, 5, 6, 7, 100, 1001, 20000})
+    for (const double kib : {1.0 / 512, 1.0 / 8, 1.0, 64.0}) {
+      INFO(size << " elements, blocks of " << kib << " KiB");
+      const dense::PipelineBlocks blocks(size, DataType::f64, kib);
+      const auto most = std::max<std::size_t>(1, static_cast<std::size_t>(kib * 1024 / sizeof(double)));
+      std::vector<double> vector(size);
+      const double* end = vector.data();
+      for (int i = 0; i < blocks.count(); ++i) {
+        const std::span<double> block = blocks.of(std::span(vector), i);
+        CHECK(block.data() == end);
+        CHECK(block.size() <= std::min(most, blocks.largest()));
+        end += block.size();
+      }
+      CHECK(end == vector.data() + size);
+      if (size <= most || blocks.largest() < 3) continue;
+      CHECK(blocks.size(0) == blocks.largest() / 3);
+      CHECK(blocks.size(0) + blocks.size(1) == blocks.largest());
+      CHECK(blocks.count() == static_cast<int>((size + most - 1) / most) + 1);
+    }
 }
 
 TEST_CASE("the linear pipeline's predicted time hardly grows with the ranks, the tree's by a step each doubling") {
