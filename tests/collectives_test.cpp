@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <bit>
+#include <cmath>
 #include <mutex>
 #include <set>
 
@@ -88,6 +89,49 @@ TEST_CASE("the volumes of the collectives are those of the paper's table") {
     }
     CHECK(cost(all[1], P, "bidirectional-exchange").bytes * ranks == 2 * (ranks - 1) * bytes);
     CHECK(cost(all[1], P, "minimum-spanning-tree").bytes == static_cast<std::size_t>(std::countr_zero(ranks)) * bytes);
+  }
+}
+
+TEST_CASE("the times and additions of the collectives are those of their formulas") {
+  constexpr std::size_t N = 1 << 18;
+  constexpr double blocks = 16;
+  Machine machine{.overhead_seconds = 0, .gap_seconds = 0, .memory_bytes_per_second = 1e11};
+  machine.hidden_share = GENERATE(0.0, 1.0);
+  const double alpha = machine.latency_seconds;
+  const double beta = N * sizeof(float) * machine.gap_per_byte_seconds;  // these two for all of the vector
+  const double gamma = machine.addition_seconds(N, DataType::f32);
+  const std::vector<Family> all = families();
+  for (const int P : {2, 3, 4, 6, 32}) {
+    const double corners = std::bit_floor(static_cast<unsigned>(P));
+    const double folds = corners < P ? 1 : 0;
+    const double steps = std::bit_width(static_cast<unsigned>(P - 1));
+    const double whole = alpha + beta;
+    const double block = alpha + beta / blocks;
+    const double others = 1 - 1 / corners;
+    const double exchange = 2 * std::log2(corners) * alpha + 2 * others * beta;
+    const double shown = machine.hidden_share == 0 ? 1 : 1 / blocks;  // of the pipelines' additions
+    struct Stated {
+      const Family& family;
+      const char* algorithm;
+      double travel, additions, shown = 1;
+    };
+    for (const Stated& stated : {
+             Stated{all[0], "linear-pipeline(64)",
+                    (P == 2 ? beta : 2 * beta) + alpha + std::max(1, 2 * (P - 2)) * block, 1, shown},
+             Stated{all[1], "linear-pipeline(64)", whole + (P - 2) * block, 0},
+             Stated{all[2], "linear-pipeline(64)", whole + (P - 2) * block, 1, shown},
+             Stated{all[0], "minimum-spanning-tree", 2 * steps * whole, steps},
+             Stated{all[1], "minimum-spanning-tree", steps * whole, 0},
+             Stated{all[2], "minimum-spanning-tree", steps * whole, steps},
+             Stated{all[0], "bidirectional-exchange", exchange + 2 * folds * whole, others + folds},
+             Stated{all[1], "bidirectional-exchange", exchange + folds * whole, 0},
+             Stated{all[2], "bidirectional-exchange", exchange + folds * whole, others + folds},
+         }) {
+      INFO(stated.family.name << ' ' << stated.algorithm << ", P = " << P << ", hidden " << machine.hidden_share);
+      const Cost cost = make_collective_plan(stated.family.algorithms, {N, P}, machine, stated.algorithm).cost;
+      CHECK(cost.flops == Approx(stated.additions * N));
+      CHECK(cost.seconds() == Approx(stated.travel + stated.shown * stated.additions * gamma));
+    }
   }
 }
 
