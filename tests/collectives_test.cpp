@@ -7,6 +7,7 @@
 #include <set>
 
 #include "collectives_cases.hpp"
+#include "critical_path.hpp"
 #include "dense/pipeline_blocks.hpp"
 
 using namespace dsop;
@@ -131,6 +132,36 @@ TEST_CASE("the times and additions of the collectives are those of their formula
       const Cost cost = make_collective_plan(stated.family.algorithms, {N, P}, machine, stated.algorithm).cost;
       CHECK(cost.flops == Approx(stated.additions * N));
       CHECK(cost.seconds() == Approx(stated.travel + stated.shown * stated.additions * gamma));
+    }
+  }
+}
+
+TEST_CASE("the longest chains of messages of the collectives are those of the paper's table") {
+  constexpr std::size_t block = 1024;
+  constexpr std::size_t n = 64 * block;
+  for (const int P : {2, 4, 8}) {
+    const auto ranks = static_cast<std::size_t>(P);
+    const auto steps = static_cast<std::size_t>(std::countr_zero(ranks));
+    const auto path_of = [&](const Family& family, const char* algorithm) {
+      std::size_t bytes = 0;
+      std::mutex mutex;
+      run_on_threads(P, [&](Transport& threads) {
+        bench::CriticalPathTransport transport(threads);
+        std::vector<float> data(n / sizeof(float));
+        call<float>(family, transport, data, 0, {.algorithm = algorithm});
+        const std::lock_guard lock(mutex);
+        bytes = std::max(bytes, transport.clock_bytes());
+      });
+      return bytes;
+    };
+    INFO("P = " << P);
+    const std::size_t fill = ranks - 2;  // in blocks
+    for (const Family& family : families()) {
+      INFO(family.name);
+      CHECK(path_of(family, "minimum-spanning-tree") == (family.has_root ? 1 : 2) * steps * n);
+      CHECK(path_of(family, "bidirectional-exchange") == 2 * (ranks - 1) * n / ranks);
+      const std::size_t both_ways = P == 2 ? n + block : 2 * n + (2 * fill - 1) * block;
+      CHECK(path_of(family, "linear-pipeline(1)") == (family.has_root ? n + fill * block : both_ways));
     }
   }
 }
