@@ -167,7 +167,7 @@ TEST_CASE("the longest chains of messages of the collectives are those of the pa
 }
 
 TEST_CASE("a pipeline's blocks are the vector, the first of them a third, none longer than was asked for") {
-  for (const std::size_t size : {0, 1, 2, 5, 6, 7, 100, 1001, 20000})
+  for (const std::size_t size : {0UL, 1UL, 2UL, 5UL, 6UL, 7UL, 100UL, 1001UL, 20000UL})
     for (const double kib : {1.0 / 512, 1.0 / 8, 1.0, 64.0}) {
       INFO(size << " elements, blocks of " << kib << " KiB");
       const dense::PipelineBlocks blocks(size, DataType::f64, kib);
