@@ -2,10 +2,13 @@
 #include <catch2/catch.hpp>
 
 #include <bit>
+#include <cmath>
 #include <mutex>
 #include <set>
 
 #include "collectives_cases.hpp"
+#include "critical_path.hpp"
+#include "dense/pipeline_blocks.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -83,11 +86,106 @@ TEST_CASE("the volumes of the collectives are those of the paper's table") {
     CHECK(cost(all[0], P, "linear-pipeline(64)").bytes == (P == 2 ? 1 : 2) * bytes);
     for (const std::size_t f : {std::size_t{1}, std::size_t{2}}) {
       CHECK(cost(all[f], P, "linear-pipeline(64)").bytes == bytes);
-      CHECK(cost(all[f], P, "linear-pipeline(64)").messages == blocks);
+      CHECK(cost(all[f], P, "linear-pipeline(64)").messages == blocks + 1);
     }
     CHECK(cost(all[1], P, "bidirectional-exchange").bytes * ranks == 2 * (ranks - 1) * bytes);
     CHECK(cost(all[1], P, "minimum-spanning-tree").bytes == static_cast<std::size_t>(std::countr_zero(ranks)) * bytes);
   }
+}
+
+TEST_CASE("the times and additions of the collectives are those of their formulas") {
+  constexpr std::size_t N = 1 << 18;
+  constexpr double blocks = 16;
+  Machine machine{.overhead_seconds = 0, .gap_seconds = 0, .memory_bytes_per_second = 1e11};
+  machine.hidden_share = GENERATE(0.0, 1.0);
+  const double alpha = machine.latency_seconds;
+  const double beta = N * sizeof(float) * machine.gap_per_byte_seconds;  // these two for all of the vector
+  const double gamma = machine.addition_seconds(N, DataType::f32);
+  const std::vector<Family> all = families();
+  for (const int P : {2, 3, 4, 6, 32}) {
+    const double corners = std::bit_floor(static_cast<unsigned>(P));
+    const double folds = corners < P ? 1 : 0;
+    const double steps = std::bit_width(static_cast<unsigned>(P - 1));
+    const double whole = alpha + beta;
+    const double block = alpha + beta / blocks;
+    const double others = 1 - 1 / corners;
+    const double exchange = 2 * std::log2(corners) * alpha + 2 * others * beta;
+    const double shown = machine.hidden_share == 0 ? 1 : 1 / blocks;  // of the pipelines' additions
+    struct Stated {
+      const Family& family;
+      const char* algorithm;
+      double travel, additions, shown = 1;
+    };
+    for (const Stated& stated : {
+             Stated{all[0], "linear-pipeline(64)",
+                    (P == 2 ? beta : 2 * beta) + alpha + std::max(1, 2 * (P - 2)) * block, 1, shown},
+             Stated{all[1], "linear-pipeline(64)", whole + (P - 2) * block, 0},
+             Stated{all[2], "linear-pipeline(64)", whole + (P - 2) * block, 1, shown},
+             Stated{all[0], "minimum-spanning-tree", 2 * steps * whole, steps},
+             Stated{all[1], "minimum-spanning-tree", steps * whole, 0},
+             Stated{all[2], "minimum-spanning-tree", steps * whole, steps},
+             Stated{all[0], "bidirectional-exchange", exchange + 2 * folds * whole, others + folds},
+             Stated{all[1], "bidirectional-exchange", exchange + folds * whole, 0},
+             Stated{all[2], "bidirectional-exchange", exchange + folds * whole, others + folds},
+         }) {
+      INFO(stated.family.name << ' ' << stated.algorithm << ", P = " << P << ", hidden " << machine.hidden_share);
+      const Cost cost = make_collective_plan(stated.family.algorithms, {N, P}, machine, stated.algorithm).cost;
+      CHECK(cost.flops == Approx(stated.additions * N));
+      CHECK(cost.seconds() == Approx(stated.travel + stated.shown * stated.additions * gamma));
+    }
+  }
+}
+
+TEST_CASE("the longest chains of messages of the collectives are those of the paper's table") {
+  constexpr std::size_t block = 1024;
+  constexpr std::size_t n = 64 * block;
+  for (const int P : {2, 4, 8}) {
+    const auto ranks = static_cast<std::size_t>(P);
+    const auto steps = static_cast<std::size_t>(std::countr_zero(ranks));
+    const auto path_of = [&](const Family& family, const char* algorithm) {
+      std::size_t bytes = 0;
+      std::mutex mutex;
+      run_on_threads(P, [&](Transport& threads) {
+        bench::CriticalPathTransport transport(threads);
+        std::vector<float> data(n / sizeof(float));
+        call<float>(family, transport, data, 0, {.algorithm = algorithm});
+        const std::lock_guard lock(mutex);
+        bytes = std::max(bytes, transport.clock_bytes());
+      });
+      return bytes;
+    };
+    INFO("P = " << P);
+    const std::size_t fill = ranks - 2;  // in blocks
+    for (const Family& family : families()) {
+      INFO(family.name);
+      CHECK(path_of(family, "minimum-spanning-tree") == (family.has_root ? 1 : 2) * steps * n);
+      CHECK(path_of(family, "bidirectional-exchange") == 2 * (ranks - 1) * n / ranks);
+      const std::size_t both_ways = P == 2 ? n + block : 2 * n + (2 * fill - 1) * block;
+      CHECK(path_of(family, "linear-pipeline(1)") == (family.has_root ? n + fill * block : both_ways));
+    }
+  }
+}
+
+TEST_CASE("a pipeline's blocks are the vector, the first of them a third, none longer than was asked for") {
+  for (const std::size_t size : {0UL, 1UL, 2UL, 5UL, 6UL, 7UL, 100UL, 1001UL, 20000UL})
+    for (const double kib : {1.0 / 512, 1.0 / 8, 1.0, 64.0}) {
+      INFO(size << " elements, blocks of " << kib << " KiB");
+      const dense::PipelineBlocks blocks(size, DataType::f64, kib);
+      const auto most = std::max<std::size_t>(1, static_cast<std::size_t>(kib * 1024 / sizeof(double)));
+      std::vector<double> vector(size);
+      const double* end = vector.data();
+      for (int i = 0; i < blocks.count(); ++i) {
+        const std::span<double> block = blocks.of(std::span(vector), i);
+        CHECK(block.data() == end);
+        CHECK(block.size() <= std::min(most, blocks.largest()));
+        end += block.size();
+      }
+      CHECK(end == vector.data() + size);
+      if (size <= most || blocks.largest() < 3) continue;
+      CHECK(blocks.size(0) == blocks.largest() / 3);
+      CHECK(blocks.size(0) + blocks.size(1) == blocks.largest());
+      CHECK(blocks.count() == static_cast<int>((size + most - 1) / most) + 1);
+    }
 }
 
 TEST_CASE("the linear pipeline's predicted time hardly grows with the ranks, the tree's by a step each doubling") {

@@ -5,9 +5,9 @@
 //   block back up the chain at once, while others still come down: the pipe is filled once.
 //
 // In step i rank r passes on the sum of block i and the total of an earlier one, the earlier the farther it is from
-// rank 0: `totals_ahead` more for each rank, and as many totals are awaited at once. Ranks in the middle send both ways
-// over one link, so a message takes several steps, and nobody must wait in each step for one that was only just sent.
-// Cost: 2 n / b messages, 2 N words (half of it at the chain's ends); N additions, hidden but for a block.
+// rank 0. Ranks in the middle send both ways over one link, where three messages of each stream take turns: so each
+// rank is two times three steps further behind, and nobody waits in each step for a message that was only just sent.
+// Cost: 2 (n / b + 1) messages, 2 N words (half of it at the chain's ends); N additions, hidden but for a block.
 #include "dense/pipeline_blocks.hpp"
 #include "kernels/add.hpp"
 #include "patterns/segment_messages.hpp"
@@ -15,15 +15,12 @@
 namespace dsop::dense {
 namespace {
 
-constexpr int totals_ahead = 8;
-static_assert(totals_ahead >= blocks_ahead && totals_ahead <= most_segments);
-
 template <class T>
 void run(DenseCall<T>& call) {
   const int r = call.transport.rank();
   const bool is_last = r + 1 == call.transport.size();
-  const int m = count_blocks(call.data.size(), data_type<T>, call.parameter);
-  const patterns::Blocks blocks(call.data.size(), m);
+  const PipelineBlocks blocks(call.data.size(), data_type<T>, call.parameter);
+  const int m = blocks.count();
   const patterns::Blocks rooms(call.workspace.size(), blocks_ahead);
   const auto x = [&](int i) { return blocks.of(call.data, i); };
   const auto sum_behind = [&](int i) { return rooms.of(call.workspace, i % blocks_ahead).first(blocks.size(i)); };
@@ -40,18 +37,18 @@ void run(DenseCall<T>& call) {
     if (r > 0 && i < m) sums.send(i % blocks_ahead, x(i), r - 1);
   };
   const auto receive_total = [&](int j) {
-    if (r > 0 && j >= 0 && j < m) totals.receive(j % totals_ahead, x(j), r - 1);
+    if (r > 0 && j >= 0 && j < m) totals.receive(j % blocks_ahead, x(j), r - 1);
   };
   const auto pass_on_total = [&](int j) {
-    if (j >= 0) totals.wait_received(j % totals_ahead);
-    receive_total(j + totals_ahead);  // its sum has been sent
-    if (j >= 0) totals.wait_sent(j % totals_ahead);
-    if (!is_last && j >= 0 && j < m) totals.send(j % totals_ahead, x(j), r + 1);
+    if (j >= 0) totals.wait_received(j % blocks_ahead);
+    receive_total(j + blocks_ahead);  // its sum has been sent
+    if (j >= 0) totals.wait_sent(j % blocks_ahead);
+    if (!is_last && j >= 0 && j < m) totals.send(j % blocks_ahead, x(j), r + 1);
   };
 
-  const int steps_behind = r == 0 ? 0 : totals_ahead * (r + 1);
+  const int steps_behind = 2 * blocks_ahead * r;
   for (int i = 0; i < blocks_ahead; ++i) receive_sum(i);
-  for (int i = 0; i < m + steps_behind + totals_ahead; ++i) {
+  for (int i = 0; i < m + steps_behind + blocks_ahead; ++i) {
     pass_on_sum(i);
     pass_on_total(i - steps_behind);
   }

@@ -20,11 +20,41 @@ inline double blocks_of(std::size_t elements, DataType type, double block_kib) {
   return std::ceil(static_cast<double>(elements * bytes_of(type)) / (1024 * block_kib));
 }
 
-/// The vector in blocks of at most `block_kib` (or an element), as equal as can be.
+/// Equal blocks of about `block_kib`; none has less than an element, but for that of no elements.
 inline int count_blocks(std::size_t elements, DataType type, double block_kib) {
   const double most = static_cast<double>(elements);
   return static_cast<int>(std::max(1.0, std::min(blocks_of(elements, type, block_kib), most)));
 }
+
+/// The vector in equal blocks, of which the first is cut at a third. The first three messages of a link begin together
+/// and share it. Equal ones would end together too, as would the next three and all after them, each time with a
+/// latency between; a third, two thirds and a whole end one after the other.
+class PipelineBlocks {
+ public:
+  PipelineBlocks(std::size_t elements, DataType type, double block_kib)
+      : equal_count_(count_blocks(elements, type, block_kib)),
+        equal_(elements, equal_count_),
+        cut_(equal_count_ > 1 ? equal_.largest() / blocks_ahead : 0) {}
+
+  int count() const { return cut_ > 0 ? equal_count_ + 1 : equal_count_; }
+  std::size_t largest() const { return equal_.largest(); }
+  std::size_t size(int i) const { return offset(i + 1) - offset(i); }
+
+  template <class T>
+  std::span<T> of(std::span<T> data, int i) const {
+    return data.subspan(offset(i), size(i));
+  }
+
+ private:
+  std::size_t offset(int i) const {
+    if (cut_ == 0 || i == 0) return equal_.offset(i);
+    return i == 1 ? cut_ : equal_.offset(i - 1);
+  }
+
+  int equal_count_;
+  patterns::Blocks equal_;
+  std::size_t cut_;
+};
 
 /// The number that the linear pipelines leave open, b: powers of two until one holds all of the vector. Blocks smaller
 /// than the paper's 64 KiB only if there are few of them: a message costs the processor more than the formula knows.
@@ -48,30 +78,16 @@ inline Parameter<DenseProblem> block_size() {
           }};
 }
 
-/// The vector of a problem, so cut.
-struct Pipeline {
-  Pipeline(const DenseProblem& problem, double block_kib)
-      : bytes(problem.elements * bytes_of(problem.type)),
-        blocks(count_blocks(problem.elements, problem.type, block_kib)),
-        block_elements(patterns::Blocks(problem.elements, blocks).largest()),
-        block_bytes(block_elements * bytes_of(problem.type)) {}
-
-  std::size_t bytes;           ///< n
-  int blocks;                  ///< n / b
-  std::size_t block_elements;  ///< of the largest
-  std::size_t block_bytes;     ///< b
-};
-
 /// Of a rank that sends all blocks `ways` times, in a pipe that is full once `fill` blocks have gone by.
 inline Cost pipeline_cost(const DenseProblem& problem, const Machine& machine, double block_kib, std::size_t ways,
                           int fill) {
   if (problem.ranks == 1) return {};
-  const Pipeline pipeline(problem, block_kib);
+  const PipelineBlocks blocks(problem.elements, problem.type, block_kib);
   Cost cost;
-  cost.messages = ways * static_cast<std::size_t>(pipeline.blocks);
-  cost.bytes = ways * pipeline.bytes;
-  cost.communication_seconds =
-      machine.message_seconds(cost.bytes, cost.messages) + fill * machine.message_seconds(pipeline.block_bytes);
+  cost.messages = ways * static_cast<std::size_t>(blocks.count());
+  cost.bytes = ways * problem.elements * bytes_of(problem.type);
+  cost.communication_seconds = machine.message_seconds(cost.bytes, cost.messages) +
+                               fill * machine.message_seconds(blocks.largest() * bytes_of(problem.type));
   return cost;
 }
 
@@ -82,13 +98,14 @@ inline Cost adding_pipeline_cost(const DenseProblem& problem, const Machine& mac
   Cost cost = pipeline_cost(problem, machine, block_kib, ways, fill);
   cost.flops = static_cast<double>(problem.elements);
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
-  cost.hide(1 - 1.0 / Pipeline(problem, block_kib).blocks, cost.arithmetic_seconds, machine);
+  const int equal_blocks = count_blocks(problem.elements, problem.type, block_kib);
+  cost.hide(1 - 1.0 / equal_blocks, cost.arithmetic_seconds, machine);
   return cost;
 }
 
 /// Workspace for the blocks that are received and not yet added.
 inline std::size_t pipeline_rooms(const DenseProblem& problem, double block_kib) {
-  return blocks_ahead * Pipeline(problem, block_kib).block_elements;
+  return blocks_ahead * PipelineBlocks(problem.elements, problem.type, block_kib).largest();
 }
 
 }  // namespace dsop::dense

@@ -5,7 +5,7 @@
 //   the next.
 //
 // Time n / b + P - 2 times that of a block of b, where no rank waits for a message's latency; hardly more for more
-// ranks while n / b >> P. Cost: n / b messages, N words.
+// ranks while n / b >> P. Cost: n / b + 1 messages, N words.
 #include "dense/from_root.hpp"
 #include "dense/pipeline_blocks.hpp"
 #include "patterns/segment_messages.hpp"
@@ -18,8 +18,8 @@ void run(DenseCall<T>& call) {
   auto transport = from_root(call.transport, call.root);
   const int r = transport.rank();
   const bool is_last = r + 1 == transport.size();
-  const int m = count_blocks(call.data.size(), data_type<T>, call.parameter);
-  const patterns::Blocks blocks(call.data.size(), m);
+  const PipelineBlocks blocks(call.data.size(), data_type<T>, call.parameter);
+  const int m = blocks.count();
   patterns::SegmentMessages messages(transport);
   const auto receive = [&](int i) {
     if (r > 0 && i < m) messages.receive(i % blocks_ahead, blocks.of(call.data, i), r - 1);

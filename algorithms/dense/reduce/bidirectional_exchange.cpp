@@ -37,7 +37,7 @@ void run(DenseCall<T>& call) {
   patterns::tree_gather(transport, cube.corners, blocks, x);
 }
 
-// By a corner, in both steps.
+// By a corner, in both steps. The root's partner in the first of the halving sends no less than an extra, all of x.
 Traffic sent(const HalvingCost& halving, int corner) {
   const BinomialTree tree(corner, halving.corners);
   if (tree.is_root()) return halving.sent(corner);
@@ -52,7 +52,6 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const int folds = root.has_extra() ? 1 : 0;
   Cost cost;
   for (int corner = 0; corner < root.corners; ++corner) cost.raise_to(sent(halving, corner));
-  if (root.has_extra()) cost.raise_to({1, bytes});
   cost.communication_seconds = halving.communication_seconds(machine) + folds * machine.message_seconds(bytes);
   for (int distance = 1; distance < root.corners; distance *= 2)
     cost.communication_seconds += machine.message_seconds(blocks.size(0, distance) * bytes_of(problem.type));

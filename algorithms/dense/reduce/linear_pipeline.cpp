@@ -5,7 +5,7 @@
 //   to the sum of those behind it and passes it on, while it receives the next and sends the one before.
 //
 // Time n / b + P - 2 times that of a block of b, where no rank waits for a message's latency; hardly more for more
-// ranks while n / b >> P. Cost: n / b messages, N words; N additions, hidden but for a block.
+// ranks while n / b >> P. Cost: n / b + 1 messages, N words; N additions, hidden but for a block.
 #include "dense/from_root.hpp"
 #include "dense/pipeline_blocks.hpp"
 #include "kernels/add.hpp"
@@ -19,8 +19,8 @@ void run(DenseCall<T>& call) {
   auto transport = from_root(call.transport, call.root);
   const int r = transport.rank();
   const bool is_last = r + 1 == transport.size();
-  const int m = count_blocks(call.data.size(), data_type<T>, call.parameter);
-  const patterns::Blocks blocks(call.data.size(), m);
+  const PipelineBlocks blocks(call.data.size(), data_type<T>, call.parameter);
+  const int m = blocks.count();
   const patterns::Blocks rooms(call.workspace.size(), blocks_ahead);
   const auto sum_behind = [&](int i) { return rooms.of(call.workspace, i % blocks_ahead).first(blocks.size(i)); };
   patterns::SegmentMessages messages(transport);
