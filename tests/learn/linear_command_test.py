@@ -144,6 +144,10 @@ class Linear(unittest.TestCase):
             self.assertEqual(losses(two), losses(one)[2:], two.stderr)
             self.assertIn("after epoch 2", two.stdout)
             self.assertEqual(parts.read_bytes(), whole.read_bytes())
+            self.assertNotIn("already", two.stderr)
+            again = epochs(4, "--resume", str(whole))
+            self.assertEqual(losses(again), [], again.stderr)
+            self.assertEqual(again.stderr.count(f"{whole} already has all 4 epochs that are asked for"), 1, again.stderr)
 
             cut = parts.read_bytes()[:-9]
             parts.write_bytes(cut)
