@@ -10,8 +10,9 @@
 #include "learn/data/input_file.hpp"
 #include "learn/data/labelled_text.hpp"
 #include "learn/data/libsvm.hpp"
-#include "learn/data/output_file.hpp"
+#include "learn/data/same_file.hpp"
 #include "learn/data/trigrams.hpp"
+#include "model/output_file.hpp"
 
 namespace dsop::learn {
 namespace {

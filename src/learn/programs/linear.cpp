@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "launch/launch.hpp"
-#include "learn/data/output_file.hpp"
+#include "learn/data/same_file.hpp"
 #include "learn/linear/training.hpp"
 #include "learn/programs/number_range.hpp"
 #include "sparse/algorithm.hpp"

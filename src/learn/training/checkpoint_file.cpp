@@ -12,7 +12,7 @@
 #include <dsop/errors.hpp>
 
 #include "learn/data/input_file.hpp"
-#include "learn/data/output_file.hpp"
+#include "model/output_file.hpp"
 
 namespace dsop::learn {
 namespace {
