@@ -10,11 +10,11 @@
 #include "outer_product/gather_rows.hpp"
 #include "patterns/blocks.hpp"
 #include "planning/arguments.hpp"
-#include "planning/call_state.hpp"
 #include "planning/error_of.hpp"
 #include "planning/same_bits.hpp"
 #include "planning/terms.hpp"
 #include "sparse/factor.hpp"
+#include "transport/call_state.hpp"
 
 namespace dsop {
 namespace {

@@ -15,8 +15,8 @@
 #include <dsop/errors.hpp>
 
 #include "kernels/threads.hpp"
-#include "planning/stall.hpp"
 #include "transport/slots.hpp"
+#include "transport/stall.hpp"
 
 namespace dsop {
 namespace {
