@@ -1,7 +1,7 @@
 // The public calls.
 #include <dsop/collectives.hpp>
 
-#include "planning/call_state.hpp"
+#include "planning/executors.hpp"
 
 namespace dsop {
 namespace {
@@ -9,9 +9,9 @@ namespace {
 template <class T>
 void run(Transport& transport, Operation operation, std::span<T> data, int root, const CollectiveOptions& options) {
   if constexpr (std::is_same_v<T, float>)
-    transport.calls().collectives_f32.run(transport, operation, data, root, options);
+    executors_of(transport).collectives_f32.run(transport, operation, data, root, options);
   else
-    transport.calls().collectives_f64.run(transport, operation, data, root, options);
+    executors_of(transport).collectives_f64.run(transport, operation, data, root, options);
 }
 
 template <class T>

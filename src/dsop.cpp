@@ -1,17 +1,17 @@
 // The public calls.
 #include <dsop/dsop.hpp>
 
-#include "planning/call_state.hpp"
+#include "planning/executors.hpp"
 
 namespace dsop {
 namespace {
 
 template <class T>
-Executor<T>& free_function_executor(CallState& calls) {
+Executor<T>& free_function_executor(Transport& transport) {
   if constexpr (std::is_same_v<T, float>)
-    return calls.f32;
+    return executors_of(transport).f32;
   else
-    return calls.f64;
+    return executors_of(transport).f64;
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>
           const Options& options) {
   Transport& transport = communicator.transport();
   transport.calls().queue->wait_for_all();
-  free_function_executor<T>(transport.calls()).run(transport, factors, gradient, options, nullptr);
+  free_function_executor<T>(transport).run(transport, factors, gradient, options, nullptr);
 }
 
 template <class T>

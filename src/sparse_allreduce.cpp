@@ -1,7 +1,7 @@
 // The public call.
 #include <dsop/sparse_allreduce.hpp>
 
-#include "planning/call_state.hpp"
+#include "planning/executors.hpp"
 
 namespace dsop {
 
@@ -9,12 +9,11 @@ namespace {
 
 template <class T>
 SparseExecutor<T>& executor_of(Transport& transport) {
-  CallState& calls = transport.calls();
-  calls.queue->wait_for_all();
+  transport.calls().queue->wait_for_all();
   if constexpr (std::is_same_v<T, float>)
-    return calls.sparse_f32;
+    return executors_of(transport).sparse_f32;
   else
-    return calls.sparse_f64;
+    return executors_of(transport).sparse_f64;
 }
 
 }  // namespace

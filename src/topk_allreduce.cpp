@@ -1,8 +1,8 @@
 // The public class.
 #include <dsop/topk_allreduce.hpp>
 
-#include "planning/call_state.hpp"
 #include "planning/topk_executor.hpp"
+#include "transport/call_state.hpp"
 
 namespace dsop {
 

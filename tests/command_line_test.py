@@ -58,7 +58,7 @@ class OnThreads(Refusing):
             machine.write("{}")
             machine.flush()
             result = run("tune", "--ranks", "1", "--machine", machine.name, "--out", "/no/such/folder/x")
-        self.assert_refused(result, "/no/such/folder/x: can't be written")
+        self.assert_refused(result, "/no/such/folder/x.unfinished: can't be written")
         self.assertEqual(result.stdout, "", "measured before it knew that it could write")
 
     def test_overlap(self) -> None:

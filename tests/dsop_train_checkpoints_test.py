@@ -39,6 +39,14 @@ class Checkpoints(Refusing):
         rows = Rows(*GROWING, *at(2), "--steps", "5", "--resume", str(self.path))
         self.assertEqual(rows.rows[0]["resumed_after_step"], 5)
 
+    def test_says_that_nothing_is_left(self) -> None:
+        Rows(*MLP, *at(2), "--epochs", "1", "--save", str(self.path))
+        for option, count, words in (("--epochs", "1", "all 1 epochs"), ("--steps", "7", "all 7 steps")):
+            result = run(*MLP, *at(2), option, count, "--resume", str(self.path))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(result.stderr, f"{self.path} already has {words} that are asked for\n")
+        self.assertEqual(run(*MLP, *at(2), "--epochs", "2", "--resume", str(self.path)).stderr, "")
+
     def test_what_can_not_be_resumed(self) -> None:
         Rows(*MLP, *at(2), "--steps", "3", "--save", str(self.path))
         whole = self.path.read_bytes()

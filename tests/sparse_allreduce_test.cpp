@@ -10,7 +10,6 @@
 
 #include <dsop/counting.hpp>
 
-#include "planning/call_state.hpp"
 #include "sparse/wire.hpp"
 #include "sparse_allreduce_cases.hpp"
 

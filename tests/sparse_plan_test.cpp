@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "dense/algorithm.hpp"
-#include "planning/call_state.hpp"
+#include "planning/executors.hpp"
 #include "sparse_allreduce_cases.hpp"
 
 using namespace dsop;
@@ -97,7 +97,7 @@ TEST_CASE("auto learns the overlap from the last sum, and keeps its choice while
           failures.check(by_chance != all_alike, "the overlap makes no difference to the choice: " + by_chance);
           failures.check(call(k) == by_chance, "the first call is not chosen by chance");
           failures.check(call(k) == all_alike, "the second call is not chosen by what was measured");
-          const auto& executor = transport.calls().sparse_f32;
+          const auto& executor = executors_of(transport).sparse_f32;
           const Candidate* const evaluated = executor.plan().candidates.data();
           // Numbers change a little, and on each rank otherwise.
           for (const std::size_t fewer : {1UL, 10UL, 100UL}) {

@@ -8,7 +8,6 @@
 
 #include <dsop/counting.hpp>
 
-#include "planning/call_state.hpp"
 #include "sparse/wire.hpp"
 #include "sparse_allreduce_cases.hpp"
 

@@ -14,38 +14,14 @@
 // the second part within the node; 2 P k n m flops. The model has one network: seconds charge messages within a node as
 // it charges others, an upper bound.
 #include <algorithm>
-#include <utility>
 
 #include "kernels/outer_product.hpp"
 #include "outer_product/gather_factors.hpp"
+#include "outer_product/nodes.hpp"
 #include "transport/subset.hpp"
 
 namespace dsop::outer_product {
 namespace {
-
-int node_of(const Problem& problem, int r) {
-  return problem.nodes[static_cast<std::size_t>(r)];
-}
-
-// Calls body(q) for the ranks of r's node but r.
-template <class Body>
-void for_others_on_node(const Problem& problem, int r, Body body) {
-  for (int q = 0; q < problem.ranks(); ++q)
-    if (q != r && node_of(problem, q) == node_of(problem, r)) body(q);
-}
-
-// Where rank r's pairs begin in the order of nodes.
-std::size_t first_pair(const Problem& problem, int r) {
-  std::size_t before = 0;
-  for (int q = 0; q < problem.ranks(); ++q)
-    if (std::pair(node_of(problem, q), q) < std::pair(node_of(problem, r), r))
-      before += problem.pairs[static_cast<std::size_t>(q)];
-  return before;
-}
-
-std::size_t pair_bytes(const Problem& problem) {
-  return (problem.rows + problem.columns) * bytes_of(problem.type);
-}
 
 template <class T>
 void run(OuterProductCall<T>& call) {
@@ -75,18 +51,6 @@ void run(OuterProductCall<T>& call) {
   }
   kernels::product<T>(gathered.column_range(0, n), gathered.column_range(n, m), call.gradient, call.scale,
                       call.accumulate, call.plan.shared_method);
-}
-
-// Of the nodes, in the order of their leaders.
-AllgatherProblem node_blocks(const Problem& problem) {
-  AllgatherProblem blocks{{0}};
-  for (int leader = 0; leader < problem.ranks(); ++leader) {
-    if (node_of(problem, leader) != leader) continue;
-    std::size_t pairs = problem.pairs[static_cast<std::size_t>(leader)];
-    for_others_on_node(problem, leader, [&](int q) { pairs += problem.pairs[static_cast<std::size_t>(q)]; });
-    blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() + pairs * pair_bytes(problem));
-  }
-  return blocks;
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {

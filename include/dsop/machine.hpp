@@ -74,8 +74,8 @@ void check_machine(const Machine& machine);
 /// Reads what write_machine wrote: a JSON object with the fields' names; missing fields keep their defaults. Throws
 /// Error naming the file and the field if it is unreadable, has an unknown field or a number that makes no sense.
 Machine read_machine(const std::string& path);
-/// Replaces the file as a whole, by way of `path`.tmp, so that an interruption leaves the old one. Throws Error naming
-/// it.
+/// Replaces the file as a whole, by way of `path`.unfinished, so that an interruption leaves the old one. Throws Error
+/// naming it.
 void write_machine(const Machine& machine, const std::string& path);
 
 }  // namespace dsop

@@ -12,8 +12,9 @@
 #include <dsop/threads.hpp>
 
 #include "launch/mpi_world.hpp"
-#include "planning/call_state.hpp"
 #include "planning/error_of.hpp"
+#include "planning/header.hpp"
+#include "transport/call_state.hpp"
 
 namespace dsop::launch {
 namespace {

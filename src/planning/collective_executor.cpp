@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "planning/call_state.hpp"
 #include "planning/error_of.hpp"
 #include "planning/refuse.hpp"
 #include "planning/terms.hpp"
+#include "transport/stall.hpp"
 
 namespace dsop {
 namespace {

@@ -10,11 +10,12 @@
 #include "outer_product/gather_rows.hpp"
 #include "patterns/blocks.hpp"
 #include "planning/arguments.hpp"
-#include "planning/call_state.hpp"
 #include "planning/error_of.hpp"
 #include "planning/same_bits.hpp"
+#include "planning/sane_strides.hpp"
 #include "planning/terms.hpp"
 #include "sparse/factor.hpp"
+#include "transport/call_state.hpp"
 
 namespace dsop {
 namespace {
@@ -27,29 +28,9 @@ void ask_environment(Options& options) {
   if (options.algorithm != "auto") parse_algorithm(options.algorithm, "DSOP_ALGORITHM", outer_product_algorithms());
 }
 
-// The stride of a single row is never used, but OpenBLAS looks at it.
-template <class T>
-MatrixView<T> with_sane_stride(MatrixView<T> view) {
-  if (view.rows <= 1) view.stride = view.columns;
-  return view;
-}
-
-template <class T>
-FactorView<T> with_sane_stride(const FactorView<T>& factor) {
-  const auto* const dense = std::get_if<MatrixView<const T>>(&factor);
-  return dense == nullptr ? factor : FactorView<T>(with_sane_stride(*dense));
-}
-
 template <class T>
 bool is_sparse(const FactorView<T>& factor) {
   return std::holds_alternative<SparseMatrixView<T>>(factor);
-}
-
-template <class T>
-SparseFactors<T> with_sane_strides(SparseFactors<T> factors) {
-  factors.a = with_sane_stride<T>(factors.a);
-  factors.b = with_sane_stride<T>(factors.b);
-  return factors;
 }
 
 template <class T>

@@ -9,11 +9,11 @@
 #include <dsop/errors.hpp>
 
 #include "model/fnv.hpp"
+#include "model/rank_list.hpp"
 #include "patterns/bruck_allgather.hpp"
 #include "patterns/of_all_ranks.hpp"
 #include "planning/agreed_error.hpp"
-#include "planning/call_state.hpp"
-#include "planning/rank_list.hpp"
+#include "transport/call_state.hpp"
 
 namespace dsop {
 namespace {

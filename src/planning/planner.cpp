@@ -54,9 +54,9 @@ std::vector<RankedAlgorithm> rank_all(const NamedAlgorithm& named, const Problem
   std::vector<RankedAlgorithm> ranked;
   for (const OuterProductAlgorithm& algorithm : algorithms_for(problem)) {
     const Problem seen = seen_by(algorithm, problem);
-    ranked.push_back(
-        {&algorithm, evaluate_best(algorithm, named, seen, why_unsupported(algorithm, seen),
-                                   [&](double value) { return evaluate(algorithm, value, seen, machine); })});
+    const auto with = [&](double value) { return evaluate(algorithm, value, seen, machine); };
+    ranked.push_back({&algorithm, algorithm.native(),
+                      evaluate_best(algorithm, named, why_unsupported(algorithm, seen), with, algorithm, seen)});
   }
   rank(ranked);
   return ranked;
@@ -64,7 +64,7 @@ std::vector<RankedAlgorithm> rank_all(const NamedAlgorithm& named, const Problem
 
 // Empty if it can serve the problem.
 std::string why_not(const NamedAlgorithm& named, const Problem& problem) {
-  return dsop::why_not(named, problem, why_unsupported(*named.algorithm, problem));
+  return dsop::why_not(named, why_unsupported(*named.algorithm, problem), *named.algorithm, problem);
 }
 
 double ratio(std::size_t left, std::size_t right) {
@@ -167,7 +167,7 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   plan.reason = algorithm != "auto"     ? "named by the caller or by DSOP_ALGORITHM"
                 : plan.auto_is_measured ? "measured to be the fastest on this machine"
                                         : why_first(all);
-  for (auto& [ranked, candidate] : all) {
+  for (auto& [ranked, native, candidate] : all) {
     if (is_named ? ranked == named.algorithm : plan.candidates.empty()) {
       plan.algorithm = ranked;
       plan.parameter = candidate.parameter;

@@ -17,18 +17,19 @@ namespace dsop {
 template <class Algorithm>
 struct Ranked {
   const Algorithm* algorithm;
+  bool native;
   Candidate candidate;
 };
 
 /// With the best of the parameter's values, or with the one that the caller named: evaluate(value) gives a candidate.
-/// `unsupported` is empty, or why the algorithm can't serve.
-template <class Algorithm, class Problem, class Evaluate>
-Candidate evaluate_best(const Algorithm& algorithm, const Named<Algorithm>& named, const Problem& problem,
-                        std::string unsupported, Evaluate evaluate) {
+/// `unsupported` is empty, or why the algorithm can't serve; `subject` is what its parameter's functions are given.
+template <class Algorithm, class Evaluate, class... Subject>
+Candidate evaluate_best(const Algorithm& algorithm, const Named<Algorithm>& named, std::string unsupported,
+                        Evaluate evaluate, const Subject&... subject) {
   if (!unsupported.empty()) return {algorithm.name, 0, {}, std::move(unsupported)};
   if (named.algorithm == &algorithm && named.parameter) return evaluate(*named.parameter);
   std::optional<Candidate> best;
-  for (const double value : algorithm.parameter.values(algorithm, problem)) {
+  for (const double value : algorithm.parameter.values(subject...)) {
     Candidate candidate = evaluate(value);
     if (!best || candidate.cost.seconds() < best->cost.seconds()) best = std::move(candidate);
   }
@@ -47,7 +48,7 @@ void rank(std::vector<Ranked<Algorithm>>& all) {
   std::stable_sort(all.begin(), all.end(), [&](const Ranked<Algorithm>& l, const Ranked<Algorithm>& r) {
     const bool possible = l.candidate.unsupported.empty();
     if (possible != r.candidate.unsupported.empty()) return possible;
-    if (l.algorithm->native() != r.algorithm->native()) return r.algorithm->native();
+    if (l.native != r.native) return r.native;
     return compared_seconds(l.candidate) < compared_seconds(r.candidate);
   });
 }
@@ -60,7 +61,7 @@ std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
   if (!(first_seconds > 0)) return "nothing to do";
   const auto find = [&](auto is_it) {
     const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const Ranked<Algorithm>& r) {
-      return r.candidate.unsupported.empty() && !r.algorithm->native() && is_it(r.candidate.cost.seconds());
+      return r.candidate.unsupported.empty() && !r.native && is_it(r.candidate.cost.seconds());
     });
     return found == ranked.end() ? nullptr : &found->candidate;
   };
@@ -73,13 +74,14 @@ std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
   return std::string("least predicted time, ") + times + "x ahead of " + next->algorithm;
 }
 
-/// Empty if the algorithm can serve with the parameter that was named. `unsupported` is empty, or why it can't at all.
-template <class Algorithm, class Problem>
-std::string why_not(const Named<Algorithm>& named, const Problem& problem, const std::string& unsupported) {
+/// Empty if the algorithm can serve with the parameter that was named. `unsupported` is empty, or why it can't at all;
+/// `subject` is what its parameter's functions are given.
+template <class Algorithm, class... Subject>
+std::string why_not(const Named<Algorithm>& named, const std::string& unsupported, const Subject&... subject) {
   const Algorithm& algorithm = *named.algorithm;
   if (!unsupported.empty()) return "algorithm " + algorithm.name + " can't be used: it " + unsupported;
   if (!named.parameter) return {};
-  const std::string expected = algorithm.parameter.expected(*named.parameter, algorithm, problem);
+  const std::string expected = algorithm.parameter.expected(*named.parameter, subject...);
   if (expected.empty()) return {};
   return "algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected;
 }

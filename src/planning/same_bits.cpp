@@ -10,8 +10,8 @@
 #include <dsop/errors.hpp>
 
 #include "model/fnv.hpp"
+#include "model/rank_list.hpp"
 #include "patterns/of_all_ranks.hpp"
-#include "planning/rank_list.hpp"
 
 namespace dsop {
 namespace {

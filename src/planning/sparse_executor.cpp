@@ -5,12 +5,12 @@
 #include <limits>
 #include <utility>
 
-#include "planning/call_state.hpp"
 #include "planning/error_of.hpp"
 #include "planning/sparse_arguments.hpp"
 #include "planning/terms.hpp"
 #include "sparse/algorithm.hpp"
 #include "sparse/wire.hpp"
+#include "transport/stall.hpp"
 
 namespace dsop {
 namespace {

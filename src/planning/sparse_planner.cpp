@@ -97,10 +97,11 @@ Candidate evaluate(const SparseAlgorithm& algorithm, double parameter, const Spa
 std::vector<Ranked<SparseAlgorithm>> rank_all(const NamedSparse& named, const SparseProblem& problem,
                                               const Machine& machine) {
   std::vector<Ranked<SparseAlgorithm>> ranked;
-  for (const SparseAlgorithm& algorithm : sparse_algorithms())
-    ranked.push_back(
-        {&algorithm, evaluate_best(algorithm, named, problem, why_unsupported(algorithm, problem),
-                                   [&](double value) { return evaluate(algorithm, value, problem, machine); })});
+  for (const SparseAlgorithm& algorithm : sparse_algorithms()) {
+    const auto with = [&](double value) { return evaluate(algorithm, value, problem, machine); };
+    ranked.push_back({&algorithm, algorithm.native(),
+                      evaluate_best(algorithm, named, why_unsupported(algorithm, problem), with, algorithm, problem)});
+  }
   rank(ranked);
   return ranked;
 }
@@ -139,13 +140,13 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
   NamedSparse named;
   if (algorithm != "auto") {
     named = parse_algorithm(algorithm, "algorithm", sparse_algorithms());
-    const std::string reason = why_not(named, problem, why_unsupported(*named.algorithm, problem));
+    const std::string reason = why_not(named, why_unsupported(*named.algorithm, problem), *named.algorithm, problem);
     if (!reason.empty()) throw ArgumentError(reason);
   }
   SparsePlan plan{.problem = problem};
   std::vector<Ranked<SparseAlgorithm>> all = rank_all(named, problem, machine);
   plan.reason = algorithm == "auto" ? why_first(all) : "named by the caller";
-  for (auto& [ranked, candidate] : all) {
+  for (auto& [ranked, native, candidate] : all) {
     if (named.algorithm != nullptr ? ranked == named.algorithm : plan.candidates.empty()) {
       plan.algorithm = ranked;
       plan.parameter = candidate.parameter;

@@ -7,8 +7,8 @@
 
 #include "kernels/blas_info.hpp"
 #include "kernels/threads.hpp"
-#include "planning/call_state.hpp"
 #include "sparse/factor.hpp"
+#include "transport/call_state.hpp"
 
 namespace dsop {
 

@@ -6,12 +6,12 @@
 #include "model/checked.hpp"
 #include "model/mix.hpp"
 #include "planning/agreed_error.hpp"
-#include "planning/call_state.hpp"
 #include "planning/error_of.hpp"
 #include "planning/refuse.hpp"
 #include "planning/terms.hpp"
 #include "selection/cut.hpp"
 #include "topk/residual.hpp"
+#include "transport/stall.hpp"
 
 namespace dsop {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <dsop/transport.hpp>
 
-#include "planning/call_state.hpp"
 #include "planning/header.hpp"
 #include "planning/terms.hpp"
+#include "transport/call_state.hpp"
 
 namespace dsop::synchronizer {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "planning/call_state.hpp"
+#include "transport/call_state.hpp"
 
 namespace dsop::synchronizer {
 

@@ -3,9 +3,9 @@
 #include <chrono>
 #include <thread>
 
-#include "planning/call_state.hpp"
-#include "planning/stall.hpp"
+#include "transport/call_state.hpp"
 #include "transport/mpi_transport.hpp"
+#include "transport/stall.hpp"
 
 namespace dsop {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <dsop/errors.hpp>
 
-#include "planning/call_state.hpp"
+#include "transport/call_state.hpp"
 
 namespace dsop {
 

@@ -175,7 +175,7 @@ TEST_CASE("libsvm: a bad line is named, with what it has and what it should have
 
 TEST_CASE("libsvm: labels that are no class") {
   const TemporaryFolder folder;
-  for (const std::string label : {"2", "0.5", "-2"}) {
+  for (const std::string label : {"2", "0.5", "-2", "-1e-60", "1e-60"}) {
     const auto path = folder.write("file", "1 1:1\n-1\n" + label + " 3:1\n");
     expect_error([&] { read_whole(path, Labels::two_classes); }, path,
                  {"line 3", "the label is \"" + label + "\"", "expected -1 or 0, or 1"});

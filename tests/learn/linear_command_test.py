@@ -71,6 +71,20 @@ class Linear(unittest.TestCase):
         self.assertGreaterEqual(min(indices), 1)
         self.assertLessEqual(max(indices), 2**16)
 
+    def test_hashing_is_done_once_under_mpirun(self) -> None:
+        if not MPIRUN:
+            self.skipTest("built without MPI")
+        out = self.folder / "once"
+        launched = [MPIRUN, "-n", "3", DATA, "hash-trigrams", "--out", str(out)]
+        result = run(*launched, str(self.folder / "texts.tsv"), "--bits", "16", "--held-out", str(self.folder / "once.test"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr.count("400 texts"), 1, result.stderr)
+        self.assertEqual(out.read_bytes(), (self.folder / "train").read_bytes())
+        for bits in ("16", "33"):
+            refused = run(*launched, "absent.tsv", "--bits", bits)
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertEqual(refused.stderr.count("error: "), 1, refused.stderr)
+
     def test_bad_texts_leave_what_is_there(self) -> None:
         out = self.folder / "out"
         out.write_text("old")
@@ -144,6 +158,10 @@ class Linear(unittest.TestCase):
             self.assertEqual(losses(two), losses(one)[2:], two.stderr)
             self.assertIn("after epoch 2", two.stdout)
             self.assertEqual(parts.read_bytes(), whole.read_bytes())
+            self.assertNotIn("already", two.stderr)
+            again = epochs(4, "--resume", str(whole))
+            self.assertEqual(losses(again), [], again.stderr)
+            self.assertEqual(again.stderr.count(f"{whole} already has all 4 epochs that are asked for"), 1, again.stderr)
 
             cut = parts.read_bytes()[:-9]
             parts.write_bytes(cut)

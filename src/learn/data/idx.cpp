@@ -16,6 +16,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::array sets{"train", "t10k"};
+constexpr std::array endings{"", ".gz"};
+
+std::string images_of(const std::string& set) {
+  return set + "-images-idx3-ubyte";
+}
+
+std::string labels_of(const std::string& set) {
+  return set + "-labels-idx1-ubyte";
+}
+
 /// The header's next 4 bytes.
 std::array<std::uint8_t, 4> read_word(InputFile& file, const fs::path& path) {
   std::array<std::uint8_t, 4> word{};
@@ -47,9 +58,9 @@ std::vector<std::size_t> read_shape(InputFile& file, std::size_t dimensions, con
   return shape;
 }
 
-/// `folder`/`name` or `folder`/`name`.gz, if there is one.
+/// `folder`/`name`, with one of the endings, if there is one.
 std::optional<fs::path> find_file(const fs::path& folder, const std::string& name) {
-  for (const char* const ending : {"", ".gz"})
+  for (const char* const ending : endings)
     if (const fs::path path = folder / (name + ending); fs::exists(path)) return path;
   return std::nullopt;
 }
@@ -92,14 +103,22 @@ IdxArray read_idx(const fs::path& path, std::size_t dimensions) {
   return array;
 }
 
+std::vector<fs::path> digits_files(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  for (const char* const set : sets)
+    for (const std::string& name : {images_of(set), labels_of(set)})
+      for (const char* const ending : endings) paths.push_back(folder / (name + ending));
+  return paths;
+}
+
 Digits read_digits(const fs::path& folder) {
   if (!fs::is_directory(folder)) fail(folder, "no such folder");
-  for (const std::string set : {"train", "t10k"}) {
-    const auto images = find_file(folder, set + "-images-idx3-ubyte");
-    const auto labels = find_file(folder, set + "-labels-idx1-ubyte");
+  for (const char* const set : sets) {
+    const auto images = find_file(folder, images_of(set));
+    const auto labels = find_file(folder, labels_of(set));
     if (images && labels) return read_pair(*images, *labels);
-    if (images) fail(folder, set + "-images-idx3-ubyte is there, but no " + set + "-labels-idx1-ubyte (or .gz)");
-    if (labels) fail(folder, set + "-labels-idx1-ubyte is there, but no " + set + "-images-idx3-ubyte (or .gz)");
+    if (images) fail(folder, images_of(set) + " is there, but no " + labels_of(set) + " (or .gz)");
+    if (labels) fail(folder, labels_of(set) + " is there, but no " + images_of(set) + " (or .gz)");
   }
   fail(folder, "expected t10k-images-idx3-ubyte or train-images-idx3-ubyte (or .gz) in it, found neither");
 }

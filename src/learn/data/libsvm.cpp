@@ -22,23 +22,28 @@ struct BadLine {
   std::string what;
 };
 
-float number(std::string_view word, const std::string& name) {
+struct Number {
+  float value = 0;
+  bool too_small = false;  ///< for f32: the value is 0 or next to it
+};
+
+Number number(std::string_view word, const std::string& name) {
   const char* const end = word.data() + word.size();
   const char* const start = word.data() + (word.starts_with('+') && !word.starts_with("+-") ? 1 : 0);
-  float value = 0;
-  const auto [last, error] = std::from_chars(start, end, value);
+  Number number;
+  const auto [last, error] = std::from_chars(start, end, number.value);
   if (error == std::errc::invalid_argument || last != end)
     throw BadLine{name + " is " + in_quotes(word) + ", expected a number"};
-  if (error != std::errc())  // out of range: strtof gives 0 or what is next to it, or infinity
-    value = std::strtof(std::string(start, end).c_str(), nullptr);
-  if (!std::isfinite(value))
+  number.too_small = error != std::errc();  // or too large: strtof gives 0 or what is next to it, or infinity
+  if (number.too_small) number.value = std::strtof(std::string(start, end).c_str(), nullptr);
+  if (!std::isfinite(number.value))
     throw BadLine{name + " is " + in_quotes(word) + ", expected a finite number that f32 can hold"};
-  return value;
+  return number;
 }
 
 float label_of(std::string_view word, Labels labels) {
-  const float label = number(word, "the label");
-  if (labels == Labels::two_classes && label != -1 && label != 0 && label != 1)
+  const auto [label, too_small] = number(word, "the label");
+  if (labels == Labels::two_classes && (too_small || (label != -1 && label != 0 && label != 1)))
     throw BadLine{"the label is " + in_quotes(word) + ", expected -1 or 0, or 1"};
   return label;
 }
@@ -56,7 +61,7 @@ void append_element(std::string_view word, std::size_t row_start, SparseSamples&
   if (samples.indices.size() > row_start && index - 1 <= samples.indices.back())
     throw BadLine{"index " + std::to_string(index) + " follows " +
                   std::to_string(std::uint64_t{samples.indices.back()} + 1) + ", expected indices that rise"};
-  samples.values.push_back(number(word.substr(colon + 1), "the value of index " + std::to_string(index)));
+  samples.values.push_back(number(word.substr(colon + 1), "the value of index " + std::to_string(index)).value);
   samples.indices.push_back(static_cast<std::uint32_t>(index - 1));
 }
 

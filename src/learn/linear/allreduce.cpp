@@ -5,7 +5,7 @@
 #include "learn/linear/checkpoint.hpp"
 #include "learn/linear/training.hpp"
 #include "patterns/of_all_ranks.hpp"
-#include "planning/call_state.hpp"
+#include "planning/executors.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -29,7 +29,7 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
   std::size_t all_steps = done * data.batches.size();
   for (std::size_t epoch = done + 1; epoch <= settings.epochs; ++epoch) {
     // What `auto` learns from a sum is in no checkpoint: an epoch begins without, interrupted or not.
-    transport.calls().sparse_f32 = SparseExecutor<float>();
+    executors_of(transport).sparse_f32 = SparseExecutor<float>();
     const double reads = epoch == done + 1 ? reading_seconds : 0;
     EpochPart part{.total_seconds = reads, .data_seconds = reads};
     Stopwatch total;

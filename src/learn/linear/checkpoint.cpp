@@ -44,7 +44,10 @@ std::size_t read_checkpoint(Transport& transport, const LinearSettings& settings
     epoch = file.number<std::uint64_t>();
     file.elements(weights);
   });
-  return patterns::largest_of_all_ranks(transport, epoch);
+  epoch = patterns::largest_of_all_ranks(transport, epoch);
+  if (epoch >= settings.epochs && transport.rank() == 0)
+    say_nothing_is_left(settings.resume, std::to_string(settings.epochs) + " epochs");
+  return epoch;
 }
 
 }  // namespace dsop::learn

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <iomanip>
 #include <numeric>
-#include <random>
 #include <sstream>
 
 #include "launch/launch.hpp"
 #include "launch/memory.hpp"
 #include "launch/mpi_world.hpp"
 #include "learn/data/input_file.hpp"
-#include "model/mix.hpp"
+#include "learn/tasks/order.hpp"
 #include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {
@@ -120,10 +119,7 @@ LinearData read_linear_data(Transport& transport, const LinearSettings& settings
 }
 
 std::vector<std::size_t> step_order(const LinearData& data, const LinearSettings& settings, std::size_t epoch) {
-  std::vector<std::size_t> order(data.batches.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::shuffle(order.begin(), order.end(), std::mt19937_64(mix(settings.seed) + epoch));
-  return order;
+  return shuffled(data.batches.size(), settings.seed, epoch);
 }
 
 }  // namespace dsop::learn

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <random>
 #include <span>
 
+#include "learn/tasks/order.hpp"
 #include "patterns/all_to_all.hpp"
 #include "patterns/of_all_ranks.hpp"
 
@@ -58,9 +58,9 @@ std::vector<Words> exchange_samples(Transport& transport, const std::vector<Word
 SparseSamples deal(Transport& transport, const SparseSamples& own, Workers workers, std::uint64_t seed) {
   const std::vector<std::size_t> counts = patterns::of_all_ranks(transport, own.count());
   const std::size_t first = std::accumulate(counts.begin(), counts.begin() + transport.rank(), std::size_t{0});
-  std::vector<std::size_t> places(std::accumulate(counts.begin(), counts.end(), std::size_t{0}));
-  std::iota(places.begin(), places.end(), std::size_t{0});
-  std::shuffle(places.begin(), places.end(), std::mt19937_64(seed));
+  constexpr std::size_t before_epochs = 0;  // they are counted from 1, and have orders of their own
+  const std::vector<std::size_t> places =
+      shuffled(std::accumulate(counts.begin(), counts.end(), std::size_t{0}), seed, before_epochs);
 
   std::vector<Words> to(counts.size());
   for (std::size_t i = 0; i < own.count(); ++i) {

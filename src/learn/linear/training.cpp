@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "launch/launch.hpp"
-#include "learn/data/output_file.hpp"
 #include "learn/layers/finite.hpp"
 #include "learn/training/checkpoint_file.hpp"
 #include "sparse/stream.hpp"
@@ -34,13 +33,7 @@ void train_linear(Transport& transport, const LinearSettings& settings, std::ost
       throw Error(
           "--save and --resume need workers that end an epoch together, expected another --sync than async-ps: its "
           "weights hold a part of the next epoch by then");
-    if (transport.rank() == 0) {
-      refuse_same_file({"--out", settings.out}, {{"TRAIN", settings.train},
-                                                 {"--test", settings.test},
-                                                 {"--save", settings.save},
-                                                 {"--resume", settings.resume}});
-      check_save(settings.save, settings.resume);
-    }
+    if (transport.rank() == 0) check_save(settings.save, settings.resume);
     log = std::make_unique<EpochLog>(settings, transport, table);
   });
   const LinearData data = read_linear_data(transport, settings);

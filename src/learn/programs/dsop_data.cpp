@@ -1,22 +1,21 @@
 // dsop-data: makes data for dsop-train of other data.
 #include <CLI/CLI.hpp>
 
-#include <iostream>
-
+#include "launch/command_line.hpp"
 #include "learn/programs/hash_trigrams.hpp"
 
 int main(int argc, char** argv) {
+  int status = 0;
   CLI::App app("Makes data for dsop-train of other data.", "dsop-data");
   app.require_subcommand(0, 1);  // none at all is refused below: then a misspelt one is named
-  dsop::learn::add_hash_trigrams(app);
+  dsop::learn::add_hash_trigrams(app, status);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
-    return 0;
+    return status;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error);
+    return dsop::launch::end_of(app, error);
   } catch (const std::exception& error) {
-    std::cerr << "error: " << error.what() << '\n';
+    return dsop::launch::refuse_to_run(error.what());
   }
-  return 1;
 }

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "launch/launch.hpp"
 #include "learn/data/input_file.hpp"
 #include "learn/data/labelled_text.hpp"
 #include "learn/data/libsvm.hpp"
-#include "learn/data/output_file.hpp"
+#include "learn/data/same_file.hpp"
 #include "learn/data/trigrams.hpp"
+#include "model/output_file.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -52,7 +54,7 @@ void run(const Line& line) {
 
 }  // namespace
 
-void add_hash_trigrams(CLI::App& app) {
+void add_hash_trigrams(CLI::App& app, int& status) {
   const auto line = std::make_shared<Line>();
   CLI::App* const command = app.add_subcommand(
       "hash-trigrams", "Labelled texts (two labels; label, tab, text a line) as hashed character trigrams, for libsvm");
@@ -65,7 +67,7 @@ void add_hash_trigrams(CLI::App& app) {
       ->check(CLI::Range(2, 1000000))
       ->capture_default_str()
       ->needs(held_out);
-  command->callback([line] { run(*line); });
+  command->callback([line, &status] { status = launch::run_alone([&] { run(*line); }); });
 }
 
 }  // namespace dsop::learn

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "launch/launch.hpp"
-#include "learn/data/output_file.hpp"
+#include "learn/data/same_file.hpp"
 #include "learn/linear/training.hpp"
 #include "learn/programs/number_range.hpp"
 #include "sparse/algorithm.hpp"
@@ -39,7 +39,12 @@ int run(Line& line) {
   return launch::run(line.ranks, 4, [&](Transport& transport) {
     LinearSettings settings = line.settings;
     launch::on_all_ranks(transport, [&] {
-      refuse_same_file({"--out", settings.out}, {{"--machine", line.machine}});
+      if (transport.rank() == 0)
+        refuse_same_file({"--out", settings.out}, {{"TRAIN", settings.train},
+                                                   {"--test", settings.test},
+                                                   {"--machine", line.machine},
+                                                   {"--save", settings.save},
+                                                   {"--resume", settings.resume}});
       if (!line.machine.empty()) settings.machine = read_machine(line.machine);
     });
     train_linear(transport, settings, std::cout);

@@ -1,11 +1,8 @@
 #include "learn/programs/mlp.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "learn/data/idx.hpp"
 #include "learn/programs/train_options.hpp"
@@ -22,20 +19,12 @@ struct Line {
   std::string activation = "relu";
 };
 
-/// All names under which read_digits() finds a file.
-std::vector<NamedFile> digits_files(const std::string& option, const std::string& folder) {
-  std::vector<NamedFile> files;
-  for (const std::string name :
-       {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"})
-    for (const char* const ending : {"", ".gz"}) files.push_back({option, folder + '/' + name + ending});
-  return files;
-}
-
 int run(Line& line) {
   line.model.activation = line.activation == "relu" ? Activation::relu : Activation::tanh;
   line.model.seed = line.train.seed;
-  line.train.data = digits_files("DATA", line.data);
-  if (!line.test.empty()) std::ranges::move(digits_files("--test", line.test), std::back_inserter(line.train.data));
+  for (const auto& path : digits_files(line.data)) line.train.data.push_back({"DATA", path});
+  if (!line.test.empty())
+    for (const auto& path : digits_files(line.test)) line.train.data.push_back({"--test", path});
   return run_training(line.train, [&](const Share& share) {
     std::optional<Digits> test;
     if (!line.test.empty()) test = read_digits(line.test);

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "learn/data/output_file.hpp"
+#include "learn/data/same_file.hpp"
 #include "learn/strategies/synchronized.hpp"
 #include "learn/tasks/task.hpp"
 #include "learn/training/loop.hpp"

@@ -5,13 +5,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <system_error>
 
 #include <dsop/errors.hpp>
 
 #include "learn/data/input_file.hpp"
-#include "learn/data/output_file.hpp"
+#include "model/output_file.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -93,6 +94,10 @@ void CheckpointReader::elements(std::span<float> elements) {
     fail(path_, "has an array of " + std::to_string(values.size() / sizeof(float)) + " numbers, expected " +
                     std::to_string(elements.size()));
   std::memcpy(elements.data(), values.data(), values.size());
+}
+
+void say_nothing_is_left(const std::string& resume, const std::string& asked_for) {
+  std::cerr << resume << " already has all " << asked_for << " that are asked for\n";
 }
 
 }  // namespace dsop::learn

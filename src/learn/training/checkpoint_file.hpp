@@ -45,6 +45,9 @@ class CheckpointReader {
   std::string_view rest_;  // of body_
 };
 
+/// Says on stderr that `resume` leaves nothing to do; `asked_for` is as "4 epochs". For one rank.
+void say_nothing_is_left(const std::string& resume, const std::string& asked_for);
+
 /// What becomes of checkpoints when a run fails, for its message.
 inline std::string what_is_left(const std::string& save) {
   return save.empty() ? "Nothing was saved" : "The last checkpoint stays as it was";

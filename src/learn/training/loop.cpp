@@ -57,6 +57,7 @@ class Training {
   void run() {
     if (!options_.resume.empty()) progress_ = read_checkpoint(transport_, options_.resume, saved_);
     say_what_runs();
+    if (progress_.step >= last_step_ && transport_.rank() == 0) say_nothing_is_left(options_.resume, asked_for());
     epoch_start_ = Clock::now();
     while (progress_.step < last_step_) {
       const OwnReport own = step();
@@ -74,6 +75,10 @@ class Training {
   }
 
  private:
+  std::string asked_for() const {
+    return options_.steps ? std::to_string(*options_.steps) + " steps" : std::to_string(options_.epochs) + " epochs";
+  }
+
   std::size_t epoch() const { return progress_.step / task_.steps_per_epoch(); }
 
   OwnReport step() {

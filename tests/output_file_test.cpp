@@ -1,5 +1,5 @@
-// Files that are written whole or not at all, and never over one that is read.
-#include "learn/data/output_file.hpp"
+// Files that are written whole or not at all.
+#include "model/output_file.hpp"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -7,13 +7,12 @@
 #include <iterator>
 #include <string>
 
-#include "expect_error.hpp"
 #include "full_disk.hpp"
-#include "temporary_folder.hpp"
+#include "learn/expect_error.hpp"
+#include "learn/temporary_folder.hpp"
 
+using dsop::OutputFile;
 using dsop::learn::expect_error;
-using dsop::learn::OutputFile;
-using dsop::learn::refuse_same_file;
 using dsop::learn::TemporaryFolder;
 
 namespace {
@@ -26,36 +25,6 @@ std::string text_of(const fs::path& path) {
 }
 
 }  // namespace
-
-TEST_CASE("output: one file under two names is refused, whether it is there or not") {
-  const TemporaryFolder folder;
-  const fs::path there = folder.write("there", "1 1:1\n");
-  const fs::path absent = folder.path() / "absent";
-  fs::create_directory(folder.path() / "deeper");
-  fs::create_symlink(there, folder.path() / "link");
-  fs::create_hard_link(there, folder.path() / "hard");
-  fs::create_directory_symlink(folder.path(), folder.path() / "deeper" / "up");
-  for (const fs::path& path : {there, absent})
-    for (const fs::path& same :
-         {path, folder.path() / "." / path.filename(), folder.path() / "deeper" / ".." / path.filename(),
-          folder.path() / "deeper" / "up" / path.filename(), fs::relative(path)}) {
-      CAPTURE(path, same);
-      expect_error(
-          [&] {
-            refuse_same_file({"--out", same}, {{"--test", ""}, {"TRAIN", path}});
-          },
-          same, {"--out " + same.string() + " is the same file as TRAIN " + path.string(), "expected another"});
-    }
-  for (const char* const name : {"link", "hard"})
-    expect_error(
-        [&] {
-          refuse_same_file({"--out", folder.path() / name}, {{"TRAIN", there}});
-        },
-        there, {name, "is the same file as TRAIN"});
-  CHECK_NOTHROW(
-      refuse_same_file({"--out", absent}, {{"TRAIN", there}, {"--save", folder.path() / "deeper" / "absent"}}));
-  CHECK_NOTHROW(refuse_same_file({"--out", ""}, {{"--save", ""}}));
-}
 
 TEST_CASE("output: a file is there when it is finished, and the old one until then") {
   const TemporaryFolder folder;

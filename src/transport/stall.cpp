@@ -1,14 +1,14 @@
-#include "planning/stall.hpp"
+#include "transport/stall.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <sstream>
 
-#include <dsop/dsop.hpp>
+#include <dsop/errors.hpp>
 
-#include "planning/call_state.hpp"
-#include "planning/rank_list.hpp"
+#include "model/rank_list.hpp"
+#include "transport/call_state.hpp"
 
 namespace dsop {
 
@@ -23,17 +23,6 @@ std::string Stall::text() const {
   else
     text << "missing: " << list_ranks(missing_ranks);
   return text.str();
-}
-
-void set_stall_watch(Communicator communicator, StallWatch watch) {
-  if (!(watch.limit_seconds >= 0)) {
-    std::ostringstream text;
-    text << "limit_seconds is " << watch.limit_seconds << ", expected 0 or more";
-    throw ArgumentError(text.str());
-  }
-  CallState& calls = communicator.transport().calls();
-  calls.queue->wait_for_all();
-  calls.watched.watch = std::move(watch);
 }
 
 WithinCall::WithinCall(Transport& transport, Operation operation, std::size_t rows, std::size_t columns, DataType type)

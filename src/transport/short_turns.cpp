@@ -1,4 +1,4 @@
-#include "planning/short_turns.hpp"
+#include "transport/short_turns.hpp"
 
 #if defined(__linux__)
 #include <sched.h>

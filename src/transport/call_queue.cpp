@@ -1,4 +1,4 @@
-#include "planning/call_queue.hpp"
+#include "transport/call_queue.hpp"
 
 #include <system_error>
 #include <utility>
@@ -6,7 +6,7 @@
 #include <dsop/errors.hpp>
 
 #include "kernels/threads.hpp"
-#include "planning/short_turns.hpp"
+#include "transport/short_turns.hpp"
 
 namespace dsop {
 

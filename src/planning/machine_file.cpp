@@ -15,6 +15,7 @@
 #include <dsop/errors.hpp>
 #include <dsop/problem.hpp>
 
+#include "model/output_file.hpp"
 #include "outer_product/algorithm.hpp"
 
 namespace dsop {
@@ -125,27 +126,17 @@ void read_field(Machine& machine, const std::string& key, const nlohmann::json& 
     machine.winners.push_back(winner_of(key + '[' + std::to_string(machine.winners.size()) + ']', winner));
 }
 
-bool write_text(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  return bool(file);
-}
-
-// The new file takes the old one's place when it is whole, so an interruption leaves the old one.
-bool replace_file(const std::string& path, const std::string& text) {
-  namespace fs = std::filesystem;
+// In place of a file that is there when it is whole, so that an interruption leaves the old one.
+void write_text(const std::string& path, const std::string& text) {
   std::error_code error;
-  const fs::file_status old = fs::status(path, error);
-  if (fs::exists(old) && !fs::is_regular_file(old)) return write_text(path, text);      // /dev/stdout
-  const fs::path file = fs::exists(old) ? fs::canonical(path, error) : fs::path(path);  // not a link to it
-  const fs::path unfinished = file.string() + ".tmp";
-  if (write_text(unfinished, text)) {
-    fs::rename(unfinished, file, error);
-    if (!error) return true;
+  const std::filesystem::file_status old = std::filesystem::status(path, error);
+  if (std::filesystem::exists(old) && !std::filesystem::is_regular_file(old)) {  // /dev/stdout
+    if (!(std::ofstream(path) << text << std::flush)) throw Error(path + ": can't be written");
+    return;
   }
-  fs::remove(unfinished, error);
-  return false;
+  OutputFile file(path);
+  file.stream() << text;
+  file.finish();
 }
 
 }  // namespace
@@ -194,7 +185,11 @@ void write_machine(const Machine& machine, const std::string& path) {
     if ((machine.*field.seconds).back() > 0) json[std::string(field.name)] = machine.*field.seconds;
   for (const Winner& winner : machine.winners) json["winners"].push_back(to_json(winner));
   json["source"] = machine.source;
-  if (!replace_file(path, json.dump(2) + '\n')) throw Error("machine file " + path + ": can't be written");
+  try {
+    write_text(path, json.dump(2) + '\n');
+  } catch (const std::exception& failure) {
+    throw Error(std::string("machine file ") + failure.what());
+  }
 }
 
 }  // namespace dsop

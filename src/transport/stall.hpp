@@ -7,7 +7,7 @@
 #include <dsop/stall_watch.hpp>
 #include <dsop/transport.hpp>
 
-#include "planning/header.hpp"
+#include "model/operation.hpp"
 
 namespace dsop {
 

@@ -1,25 +1,14 @@
-// Files that programs write.
+// Files that are written whole or not at all.
 #pragma once
 
 #include <fstream>
-#include <initializer_list>
 #include <ostream>
 #include <string>
 
-namespace dsop::learn {
-
-/// A file and the option or argument that names it; without a path there is none.
-struct NamedFile {
-  std::string name;
-  std::string path;
-};
-
-/// Throws Error naming both if `written` is one of `others`, by whatever path; that neither is there yet does not
-/// matter.
-void refuse_same_file(const NamedFile& written, std::initializer_list<NamedFile> others);
+namespace dsop {
 
 /// A file that stands under its name only when all of it is on the disk: until then `path`.unfinished, which goes with
-/// this object. What `path` was before stays if the file is not finished.
+/// this object. What `path` was before stays if the file is not finished; where it is a link, that leads to the file.
 class OutputFile {
  public:
   /// Throws Error naming the file if it can't be written, or if `path` is there and is no regular file.
@@ -40,4 +29,4 @@ class OutputFile {
   std::ofstream stream_;
 };
 
-}  // namespace dsop::learn
+}  // namespace dsop

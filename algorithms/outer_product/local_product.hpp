@@ -1,0 +1,72 @@
+// What the product of pairs that may be sparse costs.
+#pragma once
+
+#include <cstddef>
+
+#include <dsop/machine.hpp>
+#include <dsop/problem.hpp>
+
+#include "kernels/sparse_product.hpp"
+#include "sparse/room.hpp"
+
+namespace dsop::outer_product {
+
+/// The product of the pairs of ranks first .. first + count - 1. Where non-zeros lie in a and b counts as independent.
+class LocalProduct {
+ public:
+  LocalProduct(const Problem& problem, int first, int count) : problem_(problem) {
+    for (int r = first; r < first + count; ++r) {
+      const auto rank = static_cast<std::size_t>(r);
+      const Sparsity sparsity = problem.sparsity.empty() ? Sparsity{} : problem.sparsity[rank];
+      const std::size_t k = problem.pairs[rank];
+      const std::size_t a = sparsity.a == Sparsity::dense ? k * problem.rows : sparsity.a;
+      const std::size_t b = sparsity.b == Sparsity::dense ? k * problem.columns : sparsity.b;
+      if (k > 0)
+        (sparsity.b == Sparsity::dense ? in_rows_ : scattered_) +=
+            static_cast<double>(a) * static_cast<double>(b) / static_cast<double>(k);
+      nonzeros_of_a_ += a;
+      pairs_ += k;
+    }
+  }
+
+  /// Of `rows` of the rows of G.
+  double seconds(const Machine& machine, std::size_t rows) const {
+    const auto n = static_cast<double>(rows);
+    const auto m = static_cast<double>(problem_.columns);
+    if (problem_.sparse_product)
+      return machine.sparse_product_seconds(n * m, share(rows) * scattered_, share(rows) * in_rows_, problem_.type);
+    const std::size_t expanded = problem_.sparsity.empty() ? 0 : pairs_ * (problem_.rows + problem_.columns);
+    return machine.product_seconds(n, m, static_cast<double>(pairs_), problem_.type) +
+           machine.memory_seconds(static_cast<double>(expanded * bytes_of(problem_.type)));
+  }
+  double flops(std::size_t rows) const {
+    if (problem_.sparse_product) return 2 * share(rows) * (scattered_ + in_rows_);
+    return 2 * static_cast<double>(pairs_) * static_cast<double>(rows) * static_cast<double>(problem_.columns);
+  }
+  /// Memory of the streams and for their product, of at most `rows` rows.
+  template <class T>
+  std::size_t workspace_bytes(std::size_t rows) const {
+    using sparse::Room;
+    const std::size_t streams = 2 * Room::bytes<sparse::Stream<T>>(pairs_);
+    if (problem_.sparse_product)
+      return streams + Room::bytes<std::byte>(kernels::sparse_product_bytes<T>(rows, nonzeros_of_a_));
+    return streams + Room::bytes<T>(pairs_ * problem_.rows) + Room::bytes<T>(pairs_ * problem_.columns);
+  }
+  std::size_t workspace_elements(std::size_t rows) const {
+    return problem_.type == DataType::f32 ? (workspace_bytes<float>(rows) + 3) / 4
+                                          : (workspace_bytes<double>(rows) + 7) / 8;
+  }
+
+ private:
+  double share(std::size_t rows) const {
+    return rows == 0 ? 0 : static_cast<double>(rows) / static_cast<double>(problem_.rows);
+  }
+
+  const Problem& problem_;
+  std::size_t pairs_ = 0;
+  std::size_t nonzeros_of_a_ = 0;
+  double scattered_ = 0;  // expected additions to single elements of G, where b is sparse
+  double in_rows_ = 0;    // to elements of whole rows
+};
+
+}  // namespace dsop::outer_product
