@@ -74,6 +74,18 @@ TEST_CASE("every selecting allreduce sends the messages and bytes that its formu
   }
 }
 
+TEST_CASE("ok-topk shares out what is gathered where one rank's region holds it all", "[topk]") {
+  constexpr int P = 16;
+  constexpr std::size_t k = 1024;
+  const auto first_places = [](int, int) {
+    std::vector<float> gradient(64 * k);
+    std::fill_n(gradient.begin(), k, 5.0F);
+    return gradient;
+  };
+  const auto bytes = [&](const char* algorithm) { return count(P, algorithm, k, first_places).second.bytes; };
+  CHECK(bytes("ok-topk-equal-regions") < 0.8 * static_cast<double>(bytes("ok-topk-naive")));
+}
+
 TEST_CASE("ok-topk sends at most 6 k (P-1)/P words and O(P) where ranks are alike, gtopk 2 k log2 P", "[topk]") {
   const int P = GENERATE(2, 3, 4, 6, 8, 11, 16);
   const auto ranks = static_cast<std::size_t>(P);
