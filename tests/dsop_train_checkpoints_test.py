@@ -64,9 +64,9 @@ class Checkpoints(Refusing):
         damaged = bytearray(whole)
         damaged[-20] ^= 1
         self.assert_refused(resume(bytes(damaged)), str(self.path), "damaged")
-        newer = bytearray(whole)
-        newer[len("dsop-train checkpoint\n")] = 2
-        self.assert_refused(resume(bytes(newer)), str(self.path), "version 2, expected 1")
+        older = bytearray(whole)
+        older[len("dsop-train checkpoint\n")] = 1
+        self.assert_refused(resume(bytes(older)), str(self.path), "version 1, expected 2")
         for options, words in {
             ("--hidden", "12"): ["50-12-9-10", "50-12-10"],
             ("--activation", "tanh"): ["relu", "tanh"],

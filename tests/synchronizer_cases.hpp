@@ -179,9 +179,9 @@ class Model {
 /// Every exact policy, several steps each, whole numbers and ==.
 template <class T>
 void check_exact_policies(Transport& transport, Failures& failures) {
-  for (const char* const policy :
-       {"dsop", "dsop:allgather", "dsop:generalized-rabenseifner", "dense", "dense:ring",
-        "dense:butterfly-pipelined(2)", "dense-overlapped:ring", "sparse", "sparse:ssar-split-allgather", "sparse:dense-ring"})
+  for (const char* const policy : {"dsop", "dsop:allgather", "dsop:generalized-rabenseifner", "dense", "dense:ring",
+                                   "dense:butterfly-pipelined(2)", "dense-overlapped:ring", "sparse",
+                                   "sparse:ssar-split-allgather", "sparse:dense-ring"})
     for (const bool overlap : {true, false}) {
       Model<T> model(transport, policy, {.bucket_bytes = 400, .overlap = overlap});
       for (std::size_t step = 1; step <= 3; ++step) {

@@ -140,14 +140,20 @@ TEST_CASE("a schedule's products of factors are no communication", "[learn]") {
     const auto schedule = make_schedule(name, transport, {&layer}, {});
     TimedStrategy<float> timed(*schedule);
     Matrix<float> a(pairs, n), b(pairs, n);
-    double seconds = 0;
-    Stopwatch watch;
-    timed.give(layer, Factors<float>{a.view(), b.view()});
-    watch.stop(seconds);
-    INFO(name << ": " << timed.seconds() << " of " << seconds << " seconds");
-    CHECK(timed.seconds() < seconds / 2);
-    timed.finish({.all = [] {}});
-    timed.settle();
+    // Were they, all of a call's time would count, in every try; in one alone it may be another process that had the
+    // core.
+    bool counts_less = false;
+    for (int attempt = 0; attempt < 10 && !counts_less; ++attempt) {
+      const double before = timed.seconds();
+      double seconds = 0;
+      Stopwatch watch;
+      timed.give(layer, Factors<float>{a.view(), b.view()});
+      watch.stop(seconds);
+      counts_less = timed.seconds() - before < seconds / 2;
+      timed.finish({.all = [] {}});
+      timed.settle();
+    }
+    CHECK(counts_less);
   });
 }
 

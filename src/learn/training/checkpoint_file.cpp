@@ -18,7 +18,7 @@ namespace dsop::learn {
 namespace {
 
 constexpr std::string_view magic = "dsop-train checkpoint\n";
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;  // 1: linear models took their samples in another order
 constexpr std::size_t header_bytes = magic.size() + sizeof version + 2 * sizeof(std::uint64_t);
 
 /// What follows the header, which is whole.
