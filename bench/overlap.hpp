@@ -10,13 +10,15 @@ namespace dsop::bench {
 /// For every combination, two shares of a started call's time t_pure (started and waited for at once):
 ///
 /// - hidden, in the manner of OSU's tests of non-blocking collectives (osu_iallreduce): every rank starts the call,
-///   does arithmetic until t_pure has gone by on the clock, and waits; with t_compute as that arithmetic's time and t
-///   as that of all three, 1 - max(0, t - t_compute) / t_pure. What is not hidden is time spent in the wait.
+/// does
+///   arithmetic until about t_pure has gone by on the clock, and waits; with t_compute as that arithmetic's time and t
+///   as that of all three, 1 - max(0, t - t_compute) / t_pure. Each is the median over iterations of the ranks' mean.
+///   What is not hidden is the time in start() and in the wait.
 /// - saved: the same formula for a given amount of arithmetic, which takes t_compute, about t_pure, when nothing else
-///   runs. It also counts what the call takes of the arithmetic's cores, so where they are all busy it is smaller.
+///   runs. It also counts what the call takes of the arithmetic's cores, so where they are all busy it is smaller. Each
+///   time is the median over iterations of the slowest rank's.
 ///
-/// All times are medians over iterations of the slowest rank's; the four take turns. The local products of a call are
-/// arithmetic too.
+/// The four measurements take turns. The local products of a call are arithmetic too.
 /// Prints a table on stdout, as rank 0.
 void benchmark_overlap(Transport& transport, const OuterProductOptions& options);
 

@@ -45,6 +45,20 @@ TEST_CASE("output: a file is there when it is finished, and the old one until th
   CHECK_FALSE(fs::exists(unfinished));
 }
 
+TEST_CASE("output: a link stays, also where the file that it leads to is not there yet") {
+  const TemporaryFolder folder;
+  const fs::path link = folder.path() / "link";
+  fs::create_directory(folder.path() / "elsewhere");
+  fs::create_symlink("elsewhere/file", link);
+  for (const std::string text : {"first", "second"}) {
+    OutputFile file(link);
+    file.stream() << text;
+    file.finish();
+    CHECK(fs::is_symlink(link));
+    CHECK(text_of(folder.path() / "elsewhere" / "file") == text);
+  }
+}
+
 TEST_CASE("output: what can't be written is told, and the old file stays") {
   const TemporaryFolder folder;
   const fs::path nowhere = folder.path() / "nowhere" / "file";

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/add.hpp"
 #include "topk/global_threshold.hpp"
 #include "topk_cases.hpp"
 
@@ -22,6 +23,29 @@ TEST_CASE("selecting allreduces of so many ranks that slots for messages are use
           for (const std::string& name : topk_names())
             check_topk_steps<float>(transport, {2000, 40, bench::Distribution::one_region}, name, 3, failures);
         }) == "");
+}
+
+TEST_CASE("ok-topk has room for regions that become dense on their way", "[topk]") {
+  constexpr std::size_t N = 600, k = 100;
+  const bool both_choose = GENERATE(true, false);
+  for (const Wire wire : {Wire::full, Wire::bf16})
+    for (const std::string algorithm : {"ok-topk", "ok-topk-equal-regions", "ok-topk-direct", "ok-topk-naive"}) {
+      CAPTURE(name(wire), algorithm);
+      run_on_threads(2, [&](Transport& transport) {
+        std::vector<float> values(N);  // a third of a half's elements, each rank in its own half
+        const auto half = static_cast<std::size_t>(transport.rank()) * N / 2;
+        if (half == 0 || both_choose)
+          for (std::size_t i = 0; i < N / 2; i += 3) values[half + i] = 5;
+        const std::vector<float> given = values;
+        TopKAllreduce<float> allreduce(transport, N, {.algorithm = algorithm, .wire = wire});
+        const TopKSum<float> result = allreduce.run(values, k);
+        const SparseSum<float> left = sparse_allreduce<float>(transport, {N, {}, values});
+        const SparseSum<float> all = sparse_allreduce<float>(transport, {N, {}, given});
+        std::vector<float> found = in_full(result.sum);
+        kernels::add<float>(found, found, in_full(left.sum));
+        if (found != in_full(all.sum)) throw Error("something was lost");
+      });
+    }
 }
 
 TEST_CASE("ok-topk's memory does not grow with ranks once all pairs are more than the vector", "[topk]") {

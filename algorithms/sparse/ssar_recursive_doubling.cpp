@@ -52,10 +52,11 @@ void run(SparseCall<T>& call) {
     const Stream<T> theirs = unpacked(swap_with_length(transport, packed, received, partner), widened);
     call.sum = cube.rank < partner ? sum(mine, theirs, call.result, most) : sum(theirs, mine, call.result, most);
   }
-  if (cube.corners == cube.ranks) return;
+  const bool extras_round = cube.corners < cube.ranks && problem.wire == Wire::bf16;
+  if (!cube.has_extra() && !extras_round) return;
   const std::span<const std::byte> packed = pack(call.sum, all, x, problem.wire);
   if (cube.has_extra()) send_with_length(transport, packed, cube.extra());
-  if (problem.wire == Wire::bf16) call.sum = copy(unpacked(packed, widened_x), call.result);  // what extras have
+  if (extras_round) call.sum = copy(unpacked(packed, widened_x), call.result);  // what extras have
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {

@@ -44,8 +44,9 @@ struct TopKOptions {
   Wire wire = Wire::full;
 };
 
-/// The sum and its memory, the same bits on all ranks, and what this rank selected. With `ok-topk` and `gtopk` sparse
-/// where that is no larger, else in the form that the exact sum beneath gives it (see SparseSum).
+/// The sum and its memory, the same bits on all ranks, and what this rank selected. With `ok-topk` sparse where that is
+/// no larger, with `gtopk` where it is no larger on its way (as `wire` says), else in the form that the exact sum
+/// beneath gives it (see SparseSum).
 template <class T>
 struct TopKSum {
   SparseVectorView<T> sum = {};      ///< lies in `memory`

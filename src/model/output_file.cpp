@@ -15,8 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string behind_link(const std::string& path) {
-  return fs::is_symlink(path) && fs::exists(path) ? fs::canonical(path).string() : path;
+// Where a link leads, also if nothing is there yet.
+std::string behind_links(fs::path path) {
+  constexpr int most_links = 40;  // Linux follows no more
+  for (int links = 0; links < most_links && fs::is_symlink(path); ++links)
+    path = path.parent_path() / fs::read_symlink(path);
+  return path;
 }
 
 bool is_on_disk(const std::string& path) {
@@ -28,8 +32,8 @@ bool is_on_disk(const std::string& path) {
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path) : path_(behind_link(path)), unfinished_(path_ + ".unfinished") {
-  if (fs::exists(path) && !fs::is_regular_file(path))
+OutputFile::OutputFile(const std::string& path) : path_(behind_links(path)), unfinished_(path_ + ".unfinished") {
+  if (fs::exists(path_) && !fs::is_regular_file(path_))
     throw Error(path + ": is no regular file, expected one, or a name that is free");
   stream_.open(unfinished_, std::ios::binary);
   if (!stream_) fail_to_write();

@@ -11,6 +11,7 @@
 #include "planning/terms.hpp"
 #include "selection/cut.hpp"
 #include "topk/residual.hpp"
+#include "topk/split_and_reduce.hpp"
 #include "transport/stall.hpp"
 
 namespace dsop {
@@ -148,10 +149,8 @@ void TopKExecutor<T>::take_memory(TopKSum<T>& result) {
   workspace_.at_least(plan_.workspace_bytes);
   blocks_.bounds_bytes.assign(plan_.chosen.size() + 1, 0);
   state_.bounds.reserve(plan_.chosen.size() + 1);
-  if (plan_.algorithm->exact_sum.empty()) {
-    // A dense region counts its zeros too, and so does one of a single element.
-    selection::reserve_cut(std::min(2 * plan_.total_chosen() + plan_.chosen.size(), elements_), memory_);
-  }
+  if (plan_.algorithm->exact_sum.empty())
+    selection::reserve_cut(std::min(topk::reduced_bytes(plan_) / sizeof(T), elements_), memory_);
   result.memory = std::make_unique_for_overwrite<T[]>(plan_.result_bytes / sizeof(T));
   result.algorithm = algorithm_text(plan_);
 }
