@@ -192,7 +192,7 @@ TEST_CASE("ok-topk keeps to its bounds where ranks are alike and where they are 
     CHECK(ok.words.sent <= (distribution == bench::Distribution::uniform ? most * (P - 1) / P : most) + 14 * P);
     const SelectedCount tree = count_selected(P, chosen, distribution, "gtopk");
     const double level = 2 * tree.k + 8;  // and a header
-    const int levels = std::bit_width(static_cast<unsigned>(P - 1));
+    const int levels = static_cast<int>(std::bit_width(static_cast<unsigned>(P - 1)));
     CHECK(tree.words.sent == levels * level);
     CHECK(tree.words.path == 2 * levels * level);
   }
