@@ -67,17 +67,23 @@ struct Seconds {
   double asked = 0;
 };
 
-double median_of_slowest(const std::vector<std::vector<double>>& samples) {
-  std::vector<double> slowest;
-  for (const std::vector<double>& ranks : samples) slowest.push_back(*std::max_element(ranks.begin(), ranks.end()));
-  return median(slowest);
+double slowest(const std::vector<double>& ranks) {
+  return *std::max_element(ranks.begin(), ranks.end());
 }
 
-double median_of_means(const std::vector<std::vector<double>>& samples) {
-  std::vector<double> means;
-  for (const std::vector<double>& ranks : samples)
-    means.push_back(std::accumulate(ranks.begin(), ranks.end(), 0.0) / static_cast<double>(ranks.size()));
-  return median(means);
+double mean(const std::vector<double>& ranks) {
+  return std::accumulate(ranks.begin(), ranks.end(), 0.0) / static_cast<double>(ranks.size());
+}
+
+template <class OfRanks>
+double median_of(OfRanks of_ranks, const std::vector<std::vector<double>>& samples) {
+  std::vector<double> iterations;
+  for (const std::vector<double>& ranks : samples) iterations.push_back(of_ranks(ranks));
+  return median(iterations);
+}
+
+double share_not_waited_for(double call, double arithmetic, double both) {
+  return 1 - std::max(0.0, both - arithmetic) / call;
 }
 
 struct OverlapRow {
@@ -85,13 +91,13 @@ struct OverlapRow {
   Plan plan;
   Seconds seconds;
 
-  double pure() const { return median_of_slowest(seconds.pure); }
-  double compute() const { return median_of_slowest(seconds.compute); }
-  double total() const { return median_of_slowest(seconds.total); }
-  double saved() const { return 1 - std::max(0.0, total() - compute()) / pure(); }
+  double pure() const { return median_of(slowest, seconds.pure); }
+  double compute() const { return median_of(slowest, seconds.compute); }
+  double total() const { return median_of(slowest, seconds.total); }
+  double saved() const { return share_not_waited_for(pure(), compute(), total()); }
   double hidden() const {
-    const double waited = median_of_means(seconds.timed_total) - median_of_means(seconds.timed_compute);
-    return 1 - std::max(0.0, waited) / median_of_means(seconds.pure);
+    return share_not_waited_for(median_of(mean, seconds.pure), median_of(mean, seconds.timed_compute),
+                                median_of(mean, seconds.timed_total));
   }
 };
 
@@ -115,10 +121,7 @@ OverlapRow measure_overlap(Transport& transport, const std::string& algorithm, c
 
   start().wait();  // touches memory and makes connections
   std::vector<double> lengths;
-  for (int i = 0; i < 5; ++i) {
-    const std::vector<double> ranks = timed(transport, [&] { start().wait(); });
-    lengths.push_back(*std::max_element(ranks.begin(), ranks.end()));
-  }
+  for (int i = 0; i < 5; ++i) lengths.push_back(slowest(timed(transport, [&] { start().wait(); })));
   const double length = median(lengths);
   Arithmetic arithmetic;
   arithmetic.last(transport, length);
