@@ -12,16 +12,17 @@ namespace dsop::outer_product {
 
 using patterns::Grid;
 
+/// What a pair's parts of all blocks take: width() blocks of G share their rows, height() their columns.
+inline std::size_t scattered_elements_a_pair(const Problem& problem, const Grid& grid) {
+  return static_cast<std::size_t>(grid.width()) * problem.rows +
+         static_cast<std::size_t>(grid.height()) * problem.columns;
+}
+
 /// What rank r sends: P - 1 messages, and n/p_r + m/p_c elements a pair in each.
 inline Traffic scattered_by(const Problem& problem, const Grid& grid, int r) {
-  Traffic traffic;
-  for (int q = 0; q < problem.ranks(); ++q) {
-    if (q == r) continue;
-    ++traffic.messages;
-    traffic.bytes +=
-        problem.pairs[static_cast<std::size_t>(r)] * (grid.rows(q) + grid.columns(q)) * bytes_of(problem.type);
-  }
-  return traffic;
+  const std::size_t elements_a_pair = scattered_elements_a_pair(problem, grid) - grid.rows(r) - grid.columns(r);
+  return {static_cast<std::size_t>(problem.ranks() - 1),
+          problem.pairs[static_cast<std::size_t>(r)] * elements_a_pair * bytes_of(problem.type)};
 }
 
 /// All messages are independent, so the busiest rank's bytes, in or out, count; and one latency.
@@ -40,9 +41,8 @@ inline double scatter_seconds(const Problem& problem, const Grid& grid, const Ma
 
 /// Room for what is received and for what is sent.
 inline std::size_t scattered_elements(const Problem& problem, const Grid& grid) {
-  std::size_t a_pair = 0;
-  for (int r = 0; r < problem.ranks(); ++r) a_pair += grid.rows(r) + grid.columns(r);
-  return problem.total_pairs() * (grid.most_rows() + grid.most_columns()) + problem.largest_pairs() * a_pair;
+  return problem.total_pairs() * (grid.most_rows() + grid.most_columns()) +
+         problem.largest_pairs() * scattered_elements_a_pair(problem, grid);
 }
 
 /// Gathers the parts of all K pairs that make this rank's block of G at the start of the workspace, one pair a row:

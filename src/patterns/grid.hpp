@@ -14,8 +14,9 @@ namespace dsop::patterns {
 class Grid {
  public:
   Grid(std::size_t rows, std::size_t columns, int ranks, int height)
-      : rows_(rows, height), columns_(columns, ranks / height), width_(ranks / height) {}
+      : rows_(rows, height), columns_(columns, ranks / height), height_(height), width_(ranks / height) {}
 
+  int height() const { return height_; }
   int width() const { return width_; }
   std::size_t first_row(int rank) const { return rows_.offset(rank / width_); }
   std::size_t rows(int rank) const { return rows_.size(rank / width_); }
@@ -27,6 +28,7 @@ class Grid {
  private:
   Blocks rows_;
   Blocks columns_;
+  int height_;
   int width_;
 };
 
