@@ -34,6 +34,7 @@ FLAGS = [
     "--cfg=smpi/finalization-barrier:1",  # else ranks that leave early end the late messages of others
     "--cfg=smpi/shared-malloc-blocksize:67108864",  # else mappings of 1 MiB run into vm.max_map_count
     "--log=root.thres:warning",
+    "--log=res_network.thres:error",  # a link within a host is quicker than a coarse resolution
     "--log=smpi_kernel.thres:error",  # a rank that ends with an error has said so itself
 ]
 
@@ -42,13 +43,13 @@ class BadOption(Exception):
     pass
 
 
-def rate(text: str) -> float:
+def positive(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = 0
     if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"is {text}, expected a number above 0, such as 40e9")
+        raise argparse.ArgumentTypeError(f"is {text}, expected a number above 0")
     return number
 
 
@@ -68,9 +69,9 @@ def parse_command_line(arguments: list[str]) -> tuple[argparse.Namespace, list[s
     parser.add_argument("--platform", required=True, metavar="euler3|ethernet|fat-tree|FILE",
                         help="a platform of bench/platforms, or a SimGrid file X.xml with a machine description X.json")
     parser.add_argument("--ranks", required=True, type=int, metavar="P")
-    parser.add_argument("--flops", type=rate, metavar="RATE",
+    parser.add_argument("--flops", type=positive, metavar="RATE",
                         help="of a local product in f32, a second; f64 runs at half of it (default: the platform's)")
-    parser.add_argument("--memory-bandwidth", type=rate, metavar="RATE",
+    parser.add_argument("--memory-bandwidth", type=positive, metavar="RATE",
                         help="bytes a second that local arithmetic reads and writes (default: the platform's)")
     parser.add_argument("--selector", default="openmpi-4.1", metavar="openmpi-4.1|openmpi-4.0.2|FLAGS",
                         help="whose rules choose the algorithm of MPI_Allreduce; FLAGS: SimGrid's own, as in "
@@ -80,6 +81,9 @@ def parse_command_line(arguments: list[str]) -> tuple[argparse.Namespace, list[s
                         "to a cluster with 1 Gbit/s Ethernet (default: %(default)s)")
     parser.add_argument("--placement", default="in-order", metavar="in-order|random:SEED",
                         help="which hosts the ranks are on (default: %(default)s)")
+    parser.add_argument("--resolution", type=positive, metavar="SECONDS",
+                        help="what happens nearer together happens at once: quicker where a thousand messages share links, and "
+                        "less exact (default: SimGrid's)")
     parser.add_argument("--real", action="store_true",
                         help="move and compute real data, as --verify needs; for small problems")
     options = parser.parse_args(own)
@@ -163,6 +167,8 @@ def main() -> int:
     platform = platform_file(options.platform)
     hosts = placed(hosts_of(platform), options.ranks, options.placement)
     flags = FLAGS + selector_flags(options.selector) + LATENCY_FACTORS[options.latency_factors]
+    if options.resolution is not None:
+        flags.append(f"--cfg=surf/precision:{options.resolution}")
     machine = machine_of(platform, options)
     facts = {
         "platform": options.platform,
@@ -170,6 +176,7 @@ def main() -> int:
         "selector": options.selector,
         "latency_factors": options.latency_factors,
         "placement": options.placement,
+        "resolution_seconds": options.resolution,
         "flops_per_second": machine["flops_per_second"],
         "memory_bytes_per_second": machine["memory_bytes_per_second"],
         "folded": not options.real,
