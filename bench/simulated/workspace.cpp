@@ -1,4 +1,5 @@
-// Large memory that all ranks share: its contents mean nothing, and SMPI then moves no bytes of it.
+// Large memory that all ranks share: its contents mean nothing, and SMPI then moves no bytes of it. What has the same
+// size is the same memory, mapped once: SMPI alone would map it, every page of it, for each rank.
 #include "planning/workspace.hpp"
 
 #define SMPI_NO_OVERRIDE_MALLOC
@@ -6,6 +7,7 @@
 
 #include <cstdlib>
 #include <set>
+#include <string>
 
 #include "simulation.hpp"
 
@@ -23,16 +25,16 @@ void* allocate_lines(std::size_t bytes) {
   constexpr std::size_t line_bytes = 64;
   if (!simulated::simulation().folded || bytes < simulated::folded_from_bytes)
     return std::aligned_alloc(line_bytes, (bytes + line_bytes - 1) / line_bytes * line_bytes);
-  void* const memory = smpi_shared_malloc(bytes, "dsop", 0);
+  const std::string size = std::to_string(bytes);
+  if (smpi_shared_known_call("folded", size.c_str()) == 0)
+    smpi_shared_set_call("folded", size.c_str(), smpi_shared_malloc(bytes, "dsop", 0));
+  void* const memory = smpi_shared_get_call("folded", size.c_str());
   folded_memory().insert(memory);
   return memory;
 }
 
 void free_lines(void* memory) noexcept {
-  if (folded_memory().erase(memory) > 0)
-    smpi_shared_free(memory);
-  else
-    std::free(memory);
+  if (folded_memory().count(memory) == 0) std::free(memory);
 }
 
 }  // namespace dsop
