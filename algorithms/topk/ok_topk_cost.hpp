@@ -34,7 +34,11 @@ inline Cost ok_topk_cost(const TopKPlan& plan, const Machine& machine) {
                                machine.message_seconds(sent, others) +
                                static_cast<double>(rounds) * machine.exchange_seconds(sparse::length_bytes) +
                                plan.exchange->seconds(gathered, machine);
-  cost.arithmetic_seconds = sparse::summing_seconds(machine, 3 * cost.flops, type);  // packed, added, written
+  const double own_share = cost.flops / P;
+  cost.arithmetic_seconds =
+      sparse::summing_seconds(machine, 3 * cost.flops, type) +                     // packed, added, written
+      sparse::conversion_seconds(plan.problem, machine, cost.flops, cost.flops) +  // split and reduce
+      sparse::conversion_seconds(plan.problem, machine, own_share, cost.flops);    // allgatherv
   return cost;
 }
 
