@@ -46,8 +46,8 @@ inline std::size_t ok_topk_workspace_bytes(const TopKPlan& plan) {
   const std::size_t own = room_for(plan.problem.k, plan.problem.elements);
   return 2 * Room::bytes<std::byte>(reduced_bytes(plan)) + Room::bytes<std::size_t>(plan.chosen.size() + 1) +
          Room::bytes<std::byte>(own * pair_bytes(plan.problem.type, Wire::full)) +
-         std::max({repartition_bytes(plan.problem.ranks), split_bytes(plan), threshold_bytes(plan),
-                   adjustment_bytes(plan.problem.ranks), gathered_bytes(plan)});
+         std::max({repartition_bytes(plan.problem.ranks), split_bytes(plan), adjustment_bytes(plan.problem.ranks),
+                   gathered_bytes(plan)});
 }
 
 }  // namespace dsop::topk
