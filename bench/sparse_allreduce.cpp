@@ -60,6 +60,7 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
   SparseProblem problem{.elements = size, .type = data_type<T>};
   problem.nonzeros = of_all_ranks(transport, own->view().indices.size());
   problem.native_collectives = transport.has_native_collectives();
+  problem.wire = options.wire;
 
   CountingTransport counted(transport);
   std::vector<Row> rows;
@@ -67,7 +68,8 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
   for (const std::string& algorithm : algorithms) {
     progress(algorithm + ", first call");
     const auto call_over = [&own, &options, algorithm](Transport& over) {
-      return sparse_allreduce<T>(over, own->view(), {.algorithm = algorithm, .machine = options.machine});
+      return sparse_allreduce<T>(over, own->view(),
+                                 {.algorithm = algorithm, .machine = options.machine, .wire = options.wire});
     };
     const auto call = [&counted, call_over] { return call_over(counted); };
     CriticalPathTransport path(transport);
@@ -103,17 +105,24 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
   return rows;
 }
 
+// Up to 2^8 bf16 holds all whole numbers.
+void check_can_verify(const Transport& transport, const SparseBenchOptions& options) {
+  constexpr int most_ranks = (1 << 8) / SparseVector<float>::largest;
+  if (options.verify && options.wire == Wire::bf16 && transport.size() > most_ranks)
+    throw ArgumentError("--verify compares with ==, expected --wire full, or at most " + std::to_string(most_ranks) +
+                        " ranks, whose sums bf16 holds");
+}
+
 void print_head(const Transport& transport, const SparseBenchOptions& options) {
-  std::cout
-      << "# dsop-bench " << version << " sparse-allreduce, " << name(options.type) << ", elements "
-      << name(options.distribution) << ", " << ranks_and_cores(transport) << '\n'
-      << "# k: elements of the rank with the most; result: elements stored of the sum, s sparse or d dense\n"
-      << "# median over iterations of the slowest rank's time; sent and msgs: the busiest rank's\n"
-      << "# predicted: by the algorithm's cost formula, for the machine planned for and indices by chance\n"
-      << "# x base: how many times faster than " << base << " in this run\n"
-      << "#     size        k  ranks  algorithm                 median(us)  predicted(us)     result       sent(B) "
-         "  msgs   x base   #wrong\n"
-      << std::flush;
+  std::cout << "# dsop-bench " << version << " sparse-allreduce, " << name(options.type) << ", elements "
+            << name(options.distribution) << ", " << ranks_and_cores(transport) << '\n'
+            << "# k: elements of the rank with the most; result: elements stored of the sum, s sparse or d dense\n"
+            << "# median over iterations of the slowest rank's time; sent and msgs: the busiest rank's\n"
+            << "# predicted: by the algorithm's cost formula, for the machine planned for and indices by chance\n"
+            << "# x base: how many times faster than " << base << " in this run\n"
+            << "#     size        k  ranks  algorithm                      median(us)  predicted(us)     result "
+               "      sent(B)   msgs   x base   #wrong\n"
+            << std::flush;
 }
 
 template <class Number>
@@ -121,21 +130,22 @@ std::string text_of(const std::optional<Number>& number) {
   return number ? std::to_string(*number) : "-";
 }
 
-void print_rows(const std::vector<Row>& rows) {
+void print_rows(const std::vector<Row>& rows, const SparseBenchOptions& options) {
   for (const Row& row : rows) {
     const double middle = median(row.samples.observations());
     std::cout << std::setw(10) << row.plan.problem.elements << std::setw(9) << row.plan.problem.largest_nonzeros()
-              << std::setw(7) << row.plan.problem.ranks() << "  " << std::left << std::setw(24) << row.algorithm
-              << std::right << std::fixed << std::setprecision(1) << std::setw(12) << middle * 1e6 << std::setw(15)
-              << row.plan.cost().seconds() * 1e6 << std::setw(11) << row.result_elements
-              << (row.result_dense ? 'd' : 's') << std::setw(13)
+              << std::setw(7) << row.plan.problem.ranks() << "  " << std::left << std::setw(29)
+              << label(row.algorithm, options) << std::right << std::fixed << std::setprecision(1) << std::setw(12)
+              << middle * 1e6 << std::setw(15) << row.plan.cost().seconds() * 1e6 << std::setw(11)
+              << row.result_elements << (row.result_dense ? 'd' : 's') << std::setw(13)
               << (row.busiest ? std::to_string(row.busiest->bytes) : "-") << std::setw(7)
               << (row.busiest ? std::to_string(row.busiest->messages) : "-") << std::setw(9)
               << times_faster(row, rows, base);
     std::cout << std::setw(9) << text_of(row.wrong) << '\n';
   }
   for (const Row& row : rows)
-    if (row.algorithm == "auto") std::cout << "# auto used " << row.used << ": " << row.plan.reason << '\n';
+    if (row.algorithm == "auto")
+      std::cout << "# " << label(row.algorithm, options) << " used " << row.used << ": " << row.plan.reason << '\n';
   std::cout << std::flush;
 }
 
@@ -145,13 +155,14 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBen
     for (std::size_t repetition = 0; repetition < row.samples.seconds.size(); ++repetition) {
       nlohmann::ordered_json json{
           {"family", "sparse-allreduce"},
-          {"algorithm", row.algorithm},
+          {"algorithm", label(row.algorithm, options)},
           {"size", row.plan.problem.elements},
           {"density", row.density},
           {"distribution", name(options.distribution)},
           {"nonzeros", row.plan.problem.largest_nonzeros()},
           {"ranks", row.plan.problem.ranks()},
           {"dtype", name(row.plan.problem.type)},
+          {"wire", name(row.plan.problem.wire)},
           {"transport", transport.name()},
           {"result_elements", row.result_elements},
           {"result_form", row.result_dense ? "dense" : "sparse"},
@@ -179,11 +190,12 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBen
 void benchmark_sparse_allreduce(Transport& transport, const SparseBenchOptions& options) {
   const bool speaks = transport.rank() == 0;
   check_has_data();
+  check_can_verify(transport, options);
   RowsFile file;
   std::vector<std::string> algorithms;
   launch::on_all_ranks(transport, [&] {
     if (speaks) file.open(options.out);
-    algorithms = expand_all(transport, options.algorithms, false);
+    algorithms = expand_all(transport, options, false);
   });
   const nlohmann::ordered_json host = host_facts();
   if (speaks) print_head(transport, options);
@@ -196,7 +208,7 @@ void benchmark_sparse_allreduce(Transport& transport, const SparseBenchOptions& 
         for (const Row& row : rows) wrong += row.wrong.value_or(0);
         return rows;
       },
-      [](const std::vector<Row>& rows, std::size_t) { print_rows(rows); },
+      [&](const std::vector<Row>& rows, std::size_t) { print_rows(rows, options); },
       [&](std::ostream& out, const std::vector<Row>& rows, std::size_t, double) {
         write_rows(out, rows, options, transport, host);
       });

@@ -21,6 +21,7 @@ struct SparseBenchOptions {
   Distribution distribution = Distribution::uniform;
   std::vector<std::string> algorithms;  ///< names, "auto", or "all"
   DataType type = DataType::f32;
+  Wire wire = Wire::full;
   Protocol protocol;
   bool verify = false;
   std::string out;  ///< JSON lines are appended to it; empty: none

@@ -86,13 +86,15 @@ class Chances {
 template <class T>
 class SparseVector {
  public:
+  static constexpr int largest = 4;
+
   SparseVector(int rank, std::size_t size, double density, Distribution distribution) : size_(size) {
     const Chances chances(size, density, distribution);
     const std::uint64_t seed = mix(static_cast<std::uint64_t>(rank) + 1);
     for (std::size_t i = 0; i < size; ++i) {
       if (Chances::uniform(seed + i) >= chances.of(rank, i)) continue;
       const std::uint64_t bits = mix(seed ^ mix(i));
-      const auto value = static_cast<T>(bits % 4 + 1);
+      const auto value = static_cast<T>(bits % largest + 1);
       indices_.push_back(static_cast<std::uint32_t>(i));
       values_.push_back((bits & 4) == 0 ? value : -value);
     }

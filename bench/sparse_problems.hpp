@@ -20,14 +20,19 @@ inline bool selects(const std::string& algorithm) {
   return topk_algorithms().find(algorithm.substr(0, algorithm.find('('))) != nullptr;
 }
 
-/// The algorithms that `names` stand for, "all" being those that can run here, of the family "topk" too if `with_topk`.
-/// Throws ArgumentError if one is unknown or can't run here.
-inline std::vector<std::string> expand_all(Transport& transport, const std::vector<std::string>& names,
-                                           bool with_topk) {
+/// What a row says of an algorithm: its name, and what travels where that is not as usual.
+inline std::string label(const std::string& algorithm, const SparseBenchOptions& options) {
+  return options.wire == Wire::full ? algorithm : algorithm + ":" + std::string(name(options.wire));
+}
+
+/// The algorithms that options.algorithms stand for, "all" being those that can run here, of the family "topk" too if
+/// `with_topk`. Throws ArgumentError if one is unknown or can't run here.
+inline std::vector<std::string> expand_all(Transport& transport, const SparseBenchOptions& options, bool with_topk) {
   SparseProblem any{.elements = 1, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
   any.native_collectives = transport.has_native_collectives();
+  any.wire = options.wire;
   std::vector<std::string> expanded;
-  for (const std::string& name : names) {
+  for (const std::string& name : options.algorithms) {
     if (name != "all") {
       if (with_topk && selects(name))
         parse_topk(name);
@@ -37,7 +42,7 @@ inline std::vector<std::string> expand_all(Transport& transport, const std::vect
       continue;
     }
     for (const SparseAlgorithm& algorithm : sparse_algorithms())
-      if (algorithm.unsupported(algorithm, any).empty()) expanded.push_back(algorithm.name);
+      if (why_unsupported(algorithm, any).empty()) expanded.push_back(algorithm.name);
     if (!with_topk) continue;
     for (const TopKAlgorithm& algorithm : topk_algorithms()) expanded.push_back(algorithm.name);
   }

@@ -42,10 +42,13 @@ double predicted_seconds(const Transport& transport, const std::string& algorith
                          std::size_t k, std::size_t chosen, const SparseBenchOptions& options) {
   const Machine machine = options.machine.value_or(transport.default_machine());
   const bool native = transport.has_native_collectives();
-  if (selects(algorithm)) return topk_cost({size, k, transport.size(), type, native}, machine, algorithm).seconds();
+  if (selects(algorithm))
+    return topk_cost({size, k, transport.size(), type, native, options.wire}, machine, algorithm).seconds();
   const std::vector<std::size_t> nonzeros(static_cast<std::size_t>(transport.size()),
                                           sums_all(algorithm) ? Sparsity::dense : chosen);
-  return make_sparse_plan({size, nonzeros, type, native}, machine, algorithm).cost().seconds();
+  SparseProblem problem{size, nonzeros, type, native};
+  problem.wire = options.wire;
+  return make_sparse_plan(problem, machine, algorithm).cost().seconds();
 }
 
 template <class T>
@@ -105,36 +108,36 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
 }
 
 void print_head(const Transport& transport, const SparseBenchOptions& options) {
-  std::cout
-      << "# dsop-bench " << version << " sparse-allreduce --select, " << name(options.type)
-      << ", gradients whose wide elements are " << name(options.distribution) << ", " << ranks_and_cores(transport)
-      << '\n'
-      << "# sparse allreduces sum what " << options.selection
-      << " selects, dense ones all; others select for themselves; times are "
-      << (options.communication_alone ? "without" : "with") << " the selection\n"
-      << "# chosen: by the rank with the most; result: elements stored of the sum, s sparse or d dense\n"
-      << "# median over iterations of the slowest rank's time; sent and msgs: the busiest rank's in the second "
-         "call, first: in the first\n"
-      << "# predicted: by the algorithm's cost formula, without the selection\n"
-      << "# x base: how many times faster than " << base << " in this run\n"
-      << "#     size   chosen  ranks  algorithm                 median(us)  predicted(us)     result       sent(B) "
-         "  msgs      first(B)   x base\n"
-      << std::flush;
+  std::cout << "# dsop-bench " << version << " sparse-allreduce --select, " << name(options.type)
+            << ", gradients whose wide elements are " << name(options.distribution) << ", "
+            << ranks_and_cores(transport) << '\n'
+            << "# sparse allreduces sum what " << options.selection
+            << " selects, dense ones all; others select for themselves; times are "
+            << (options.communication_alone ? "without" : "with") << " the selection\n"
+            << "# chosen: by the rank with the most; result: elements stored of the sum, s sparse or d dense\n"
+            << "# median over iterations of the slowest rank's time; sent and msgs: the busiest rank's in the second "
+               "call, first: in the first\n"
+            << "# predicted: by the algorithm's cost formula, without the selection\n"
+            << "# x base: how many times faster than " << base << " in this run\n"
+            << "#     size   chosen  ranks  algorithm                      median(us)  predicted(us)     result "
+               "      sent(B)   msgs      first(B)   x base\n"
+            << std::flush;
 }
 
-void print_rows(const std::vector<Row>& rows, std::size_t size, int ranks) {
+void print_rows(const std::vector<Row>& rows, std::size_t size, int ranks, const SparseBenchOptions& options) {
   for (const Row& row : rows) {
     const double middle = median(row.samples.observations());
     const auto counted = [&](std::size_t number) { return row.counts ? std::to_string(number) : "-"; };
     std::cout << std::setw(10) << size << std::setw(9) << row.sum.chosen << std::setw(7) << ranks << "  " << std::left
-              << std::setw(24) << row.algorithm << std::right << std::fixed << std::setprecision(1) << std::setw(12)
-              << middle * 1e6 << std::setw(15) << row.predicted_seconds * 1e6 << std::setw(11)
+              << std::setw(29) << label(row.algorithm, options) << std::right << std::fixed << std::setprecision(1)
+              << std::setw(12) << middle * 1e6 << std::setw(15) << row.predicted_seconds * 1e6 << std::setw(11)
               << row.sum.result_elements << (row.sum.result_dense ? 'd' : 's') << std::setw(13)
               << counted(row.later.bytes) << std::setw(7) << counted(row.later.messages) << std::setw(14)
               << counted(row.first.bytes) << std::setw(9) << times_faster(row, rows, base) << '\n';
   }
   for (const Row& row : rows)
-    if (row.sum.used != row.algorithm) std::cout << "# " << row.algorithm << " used " << row.sum.used << '\n';
+    if (row.sum.used != row.algorithm)
+      std::cout << "# " << label(row.algorithm, options) << " used " << row.sum.used << '\n';
   std::cout << std::flush;
 }
 
@@ -144,7 +147,7 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, std::size_t siz
     for (std::size_t repetition = 0; repetition < row.samples.seconds.size(); ++repetition) {
       nlohmann::ordered_json json{
           {"family", "topk-allreduce"},
-          {"algorithm", row.algorithm},
+          {"algorithm", label(row.algorithm, options)},
           {"selection", options.selection},
           {"communication_alone", options.communication_alone},
           {"size", size},
@@ -153,6 +156,7 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, std::size_t siz
           {"chosen", row.sum.chosen},
           {"ranks", transport.size()},
           {"dtype", name(options.type)},
+          {"wire", name(options.wire)},
           {"transport", transport.name()},
           {"result_elements", row.sum.result_elements},
           {"result_form", row.sum.result_dense ? "dense" : "sparse"},
@@ -185,7 +189,7 @@ void benchmark_topk_allreduce(Transport& transport, const SparseBenchOptions& op
   std::vector<std::string> algorithms;
   launch::on_all_ranks(transport, [&] {
     if (speaks) file.open(options.out);
-    algorithms = expand_all(transport, options.algorithms, true);
+    algorithms = expand_all(transport, options, true);
     static_cast<void>(Selector<float>(options.selection));  // refuses what is unknown
   });
   const nlohmann::ordered_json host = host_facts();
@@ -196,7 +200,7 @@ void benchmark_topk_allreduce(Transport& transport, const SparseBenchOptions& op
         const auto measure_type = options.type == DataType::f32 ? measure_sums<float> : measure_sums<double>;
         return measure_type(transport, size, density, algorithms, options, show);
       },
-      [&](const std::vector<Row>& rows, std::size_t size) { print_rows(rows, size, transport.size()); },
+      [&](const std::vector<Row>& rows, std::size_t size) { print_rows(rows, size, transport.size(), options); },
       [&](std::ostream& out, const std::vector<Row>& rows, std::size_t size, double density) {
         write_rows(out, rows, size, density, options, transport, host);
       });

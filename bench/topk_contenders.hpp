@@ -45,7 +45,7 @@ class SelectedSparse final : public SelectedAllreduce {
       : transport_(transport),
         gradient_(gradient),
         k_(k),
-        options_{std::move(algorithm), options.machine},
+        options_{std::move(algorithm), options.machine, options.wire},
         selector_(options.selection),
         own_{gradient.size(), {}, gradient} {
     if (sums_all(options_.algorithm)) return;
@@ -85,7 +85,7 @@ class SelectedTopK final : public SelectedAllreduce {
         gradient_(gradient),
         values_(gradient.size()),
         k_(k),
-        executor_(gradient.size(), {algorithm, options.machine}, {}) {}
+        executor_(gradient.size(), {algorithm, options.machine, options.wire}, {}) {}
 
   void restore() override { values_ = gradient_; }
   void select() override { executor_.select(transport_, values_, k_); }

@@ -44,6 +44,14 @@ class Losses(unittest.TestCase):
         for option in ([], ["--residual-holds-step"]):  # the same while the learning rate does not change
             self.assert_near(Rows(*MLP, *at(2), "--steps", "20", "--sync", "topk:1", *option), expected, str(option))
 
+    def test_values_travel_in_16_bits(self) -> None:
+        for sync in ("dsop:allreduce-ring", "dense", "topk:1", "ok-topk:0.5"):
+            full, rounded = (Rows(*MLP, *at(4), "--steps", "20", "--sync", sync, "--wire", wire) for wire in ("full", "bf16"))
+            self.assertNotEqual(rounded.losses(), full.losses(), sync)
+            for step, (a, b) in enumerate(zip(rounded.losses(), full.losses()), 1):
+                self.assertLess(abs(a - b), 0.05 * b, f"{sync}, step {step}")
+        self.assertIn("values travel as bf16\n", run(*MLP, *at(2), "--steps", "1", "--wire", "bf16").stdout)
+
     def test_one_parameter_under_another_policy(self) -> None:
         plan = run(*MLP, *at(2), "--steps", "1", "--sync", "dense", "--sync", "layer2=dsop").stdout
         self.assertEqual(policies_in(plan), {"layer1": "dense", "layer2": "dsop", "layer3": "dense"}, plan)
@@ -75,6 +83,7 @@ class BadInput(Refusing):
             (*MLP, "--sync", "layer9=dsop"): ["layer9", "layer1 layer2 layer3"],
             (*MLP, "--sync", "dsoup"): ["dsoup", "expected dsop"],
             (*MLP, "--sync", "dense:ringing"): ["ringing"],
+            (*MLP, "--sync", "dense:mpi", "--wire", "bf16"): ["algorithm mpi", "in full only, and wire is bf16"],
             (*MLP, "--schedule", "overlap", "--collective", "square"): ["square"],
             (*MLP, "--test", "absent"): ["absent", "no such folder"],
             ("mlp", "absent"): ["absent", "no such folder"],
@@ -91,6 +100,8 @@ class BadInput(Refusing):
             (*MLP, "--sync", "dsop", "--schedule", "overlap"): ["excludes", "--schedule", "--sync"],
             (*MLP, "--no-overlap", "--schedule", "overlap"): ["excludes", "--schedule", "--no-overlap"],
             (*MLP, "--bucket-bytes", "0", "--schedule", "overlap"): ["excludes", "--schedule", "--bucket-bytes"],
+            (*MLP, "--wire", "bf16", "--schedule", "overlap"): ["excludes", "--schedule", "--wire"],
+            (*MLP, "--wire", "f16"): ["--wire", "f16", "bf16"],
             (*MLP, "--collective", "ring"): ["--collective requires --schedule"],
             (*MLP, "--hidden", "0"): ["--hidden"],
             (*MLP, "--batch", "0"): ["--batch"],

@@ -32,6 +32,26 @@ class OnThreads(Refusing):
             if distribution == "power-law":  # the ranks have the most frequent in common
                 self.assertLess(gathered["result_elements"], 2.5 * gathered["nonzeros"])
 
+    def test_values_travel_in_16_bits(self) -> None:
+        line = ["sparse-allreduce", "--ranks", "3", "--size", "5000", "--density", "0.01,0.6", "--iterations", "1"]
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "rows.jsonl"
+            for options in (["--verify"], ["--verify", "--wire", "bf16"], ["--select", "exact", "--wire", "bf16"]):
+                result = run(*line, "--out", str(out), *options)
+                self.assertEqual(result.returncode, 0, result.stderr)
+            rows = [json.loads(text) for text in out.read_text().splitlines()]
+        self.assertIn("# topk:bf16 used topk, summed by allgather", result.stdout)
+        rounded = [row for row in rows if row["wire"] == "bf16"]
+        self.assertEqual([row["algorithm"].endswith(":bf16") for row in rows], [row["wire"] == "bf16" for row in rows])
+        self.assertEqual({row["wrong"] for row in rounded if row["family"] == "sparse-allreduce"}, {0})
+        by_name = {(row["family"], row["algorithm"]): row for row in rows if row["density"] == 0.01}
+        self.assertNotIn(("sparse-allreduce", "dense-butterfly:bf16"), by_name)
+        for name, saved in {"allgather": 2 * 50 * 2, "dense-ring": 2 * 2 * 5000 // 3 * 2}.items():
+            full, half = (by_name["sparse-allreduce", name + wire] for wire in ("", ":bf16"))
+            self.assertAlmostEqual(full["bytes_sent"] - half["bytes_sent"], saved, delta=saved / 3, msg=name)
+            self.assertEqual(half["bytes_sent"], half["formula_bytes"])
+        self.assertEqual(by_name["topk-allreduce", "topk:bf16"]["bytes_sent"], 2 * (32 + 50 * 6 + 4))
+
     def test_selecting_allreduces_are_measured_on_gradients(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "rows.jsonl"
@@ -63,6 +83,14 @@ class OnThreads(Refusing):
         self.assert_refused(run("sparse-allreduce", "--size", "x"), '--size is "x", expected whole numbers')
         self.assert_refused(run("sparse-allreduce", "--distribution", "x"), "--distribution", "one-region")
         self.assert_refused(run("sparse-allreduce", "--algorithm", "nope"), "algorithm is nope", "topk-dsa")
+        self.assert_refused(run("sparse-allreduce", "--wire", "f16"), "--wire", "f16", "bf16")
+        for options in ([], ["--select", "exact"]):
+            bf16 = ["sparse-allreduce", "--size", "100", "--wire", "bf16", *options]
+            self.assert_refused(run(*bf16, "--dtype", "f64"), "wire is bf16, expected full for values in f64")
+            self.assert_refused(run(*bf16, "--algorithm", "dense-butterfly"),
+                                "algorithm dense-butterfly can't be used: it sends values in full only, and wire is bf16")
+        self.assert_refused(run("sparse-allreduce", "--wire", "bf16", "--verify", "--ranks", "65"),
+                            "--verify compares with ==, expected --wire full, or at most 64 ranks")
 
     def test_collectives_are_verified_and_written_in_full(self) -> None:
         for command in ["allreduce", "broadcast", "reduce"]:

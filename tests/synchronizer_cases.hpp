@@ -166,6 +166,18 @@ class Model {
     return names;
   }
 
+  /// The layers whose gradients, of whole numbers, are not the same on all ranks.
+  std::string differing() {
+    std::string names;
+    for (const LayerCase& layer : layers_) {
+      std::vector<T> once = result(layer);
+      const std::vector<T> all = in_full(sparse_allreduce<T>(transport_, {once.size(), {}, once}).sum);
+      for (T& element : once) element *= static_cast<T>(transport_.size());
+      if (once != all) names += " " + layer.name;
+    }
+    return names;
+  }
+
   Synchronizer<T>& synchronizer() { return synchronizer_; }
   const std::vector<LayerCase>& layers() const { return layers_; }
 
@@ -248,12 +260,8 @@ void check_conservation(Transport& transport, Failures& failures) {
         const auto factor = static_cast<T>(terms.scale * (inside ? terms.learning_rate : 1));
         const std::string lost = losses_of_step(transport, model, step, terms, factor);
         failures.check(lost.empty(), policy + what + ", step " + std::to_string(step) + ": not conserved are" + lost);
-        for (const LayerCase& layer : model.layers()) {
-          std::vector<T> once = model.result(layer);
-          const std::vector<T> all = in_full(sparse_allreduce<T>(transport, {once.size(), {}, once}).sum);
-          for (T& element : once) element *= static_cast<T>(transport.size());
-          failures.check(once == all, policy + what + ": the ranks have different gradients of " + layer.name);
-        }
+        const std::string differing = model.differing();
+        failures.check(differing.empty(), policy + what + ": the ranks have different gradients of" + differing);
       };
       const auto change_to = [&](const std::string& to) {
         for (const LayerCase& layer : model.layers()) model.synchronizer().set_policy(layer.name, to);

@@ -74,6 +74,24 @@ TEST_CASE("every selecting allreduce sends the messages and bytes that its formu
   }
 }
 
+TEST_CASE("predicted times hold what is rounded and widened", "[topk]") {
+  const int P = GENERATE(2, 3, 8, 11);
+  const auto ranks = static_cast<std::size_t>(P);
+  const std::size_t k = 1000 * ranks;
+  const Machine machine;
+  const auto levels = static_cast<std::size_t>(std::ceil(std::log2(P)));
+  // ok-topk: k rounded and widened in its first half, k/P and k in its second; gtopk: k of each on each way.
+  for (const auto& [algorithm, converted] :
+       {std::pair("ok-topk", 3 * k + k / ranks), std::pair("gtopk", 2 * (levels + 1) * k)}) {
+    const auto seconds = [&, algorithm = algorithm](Wire wire) {
+      return topk_cost({.elements = 64 * k, .k = k, .ranks = P, .wire = wire}, machine, algorithm).arithmetic_seconds;
+    };
+    INFO(algorithm << ", P = " << P);
+    const double expected = machine.memory_seconds(6 * static_cast<double>(converted));
+    CHECK(seconds(Wire::bf16) - seconds(Wire::full) == Approx(expected));
+  }
+}
+
 TEST_CASE("ok-topk shares out what is gathered where one rank's region holds it all", "[topk]") {
   constexpr int P = 16;
   constexpr std::size_t k = 1024;

@@ -43,8 +43,10 @@ inline std::size_t widened_elements(const SparseProblem& problem, std::size_t va
   return problem.wire == Wire::bf16 ? values : 0;
 }
 
-/// Seconds for rounding and widening so many values: six bytes each, read and written.
-inline double conversion_seconds(const SparseProblem& problem, const Machine& machine, double rounded, double widened) {
+/// Seconds for rounding and widening so many values of a SparseProblem or a TopKProblem: six bytes each, read and
+/// written.
+template <class AnyProblem>
+double conversion_seconds(const AnyProblem& problem, const Machine& machine, double rounded, double widened) {
   return problem.wire == Wire::bf16 ? machine.memory_seconds(6 * (rounded + widened)) : 0;
 }
 

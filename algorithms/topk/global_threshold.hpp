@@ -63,20 +63,14 @@ Cut<T> th_adjust(TopKCall<T>& call, const Stream<T>& reduced, Room room) {
   return cut;
 }
 
-/// The values of all sums are no more bytes than those have room for.
-inline std::size_t threshold_bytes(const TopKPlan& plan) {
-  return Room::bytes<std::byte>(reduced_bytes(plan));
-}
-
 /// The cut that leaves k of all sums, or all if they are fewer, but no zeros; its magnitude, or 0 in the second case,
 /// becomes the state's global threshold. Values are numbered in the order of regions: rank q's are bounds[q] ..
-/// bounds[q + 1]. Takes threshold_bytes() of `room`.
+/// bounds[q + 1]. `memory` is room for them all, reduced_bytes().
 template <class T>
-Cut<T> th_re_evaluate(TopKCall<T>& call, const Stream<T>& reduced, std::span<std::size_t> bounds, Room room) {
+Cut<T> th_re_evaluate(TopKCall<T>& call, const Stream<T>& reduced, std::span<std::size_t> bounds, std::span<T> memory) {
   number(call.transport, reduced.values.size(), bounds);
-  if (bounds.back() * sizeof(T) > reduced_bytes(call.plan))
-    sparse::refuse_length(bounds.back() * sizeof(T), reduced_bytes(call.plan));
-  const std::span<T> values = room.take<T>(bounds.back());
+  if (bounds.back() > memory.size()) sparse::refuse_length(bounds.back() * sizeof(T), memory.size_bytes());
+  const std::span<T> values = memory.first(bounds.back());
   for (std::size_t b = 0; b < bounds.size(); ++b) call.blocks.bounds_bytes[b] = bounds[b] * sizeof(T);
   AllgatherCall exchange{call.transport, std::as_writable_bytes(values), call.blocks};
   std::copy(reduced.values.begin(), reduced.values.end(),

@@ -95,8 +95,11 @@ Cost cost(const TopKPlan& plan, const Machine& machine) {
   const std::size_t bytes = message_bytes(plan.problem);
   Cost cost{.messages = levels, .bytes = levels * bytes, .flops = static_cast<double>(levels * plan.problem.k)};
   cost.communication_seconds = 2 * static_cast<double>(levels) * machine.message_seconds(bytes);
-  cost.arithmetic_seconds = sparse::summing_seconds(machine, 4 * cost.flops, plan.problem.type);  // two each, gone
-  return cost;                                                                                    // through twice
+  const auto converted = static_cast<double>((levels + 1) * plan.problem.k);  // on each level up, and once down
+  cost.arithmetic_seconds =
+      sparse::summing_seconds(machine, 4 * cost.flops, plan.problem.type) +  // two each, gone through twice
+      sparse::conversion_seconds(plan.problem, machine, converted, converted);
+  return cost;
 }
 
 std::size_t workspace_bytes(const TopKPlan& plan) {

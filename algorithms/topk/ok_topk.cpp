@@ -53,7 +53,8 @@ void run(TopKCall<T>& call) {
   else if (call.state.bounds.empty() || every(2 * tau_prime, call.state))
     space_repartition(call, room);
   const Region region = region_of(call.state, r);
-  const Stream<T> reduced = split_and_reduce(call, memory, other_memory, room);
+  const sparse::RunningSum<T> sum = split_and_reduce(call, memory, other_memory, room);
+  const Stream<T>& reduced = sum.sum();
 
   std::size_t count = 0;
   const auto select_beyond = [&](Cut<T> cut, std::size_t first) {
@@ -69,7 +70,7 @@ void run(TopKCall<T>& call) {
   if (reuses) select_beyond({.key = std::max<Key<T>>(th, 1)}, 0);
   if (reuses && !gives_about_k()) select_beyond(th_adjust(call, reduced, room), 0);
   if (!reuses || !gives_about_k()) {
-    const Cut<T> cut = th_re_evaluate(call, reduced, bounds, room);
+    const Cut<T> cut = th_re_evaluate(call, reduced, bounds, sum.other());
     select_beyond(cut, bounds[static_cast<std::size_t>(r)]);
   }
   const auto gather = wire == Wire::full ? balance_and_allgatherv<T, T> : balance_and_allgatherv<kernels::Bf16, T>;

@@ -34,7 +34,11 @@ inline Cost ok_topk_cost(const TopKPlan& plan, const Machine& machine) {
                                machine.message_seconds(sent, others) +
                                static_cast<double>(rounds) * machine.exchange_seconds(sparse::length_bytes) +
                                plan.exchange->seconds(gathered, machine);
-  cost.arithmetic_seconds = sparse::summing_seconds(machine, 3 * cost.flops, type);  // packed, added, written
+  const double own_share = cost.flops / P;
+  cost.arithmetic_seconds =
+      sparse::summing_seconds(machine, 3 * cost.flops, type) +                     // packed, added, written
+      sparse::conversion_seconds(plan.problem, machine, cost.flops, cost.flops) +  // split and reduce
+      sparse::conversion_seconds(plan.problem, machine, own_share, cost.flops);    // allgatherv
   return cost;
 }
 
@@ -42,8 +46,8 @@ inline std::size_t ok_topk_workspace_bytes(const TopKPlan& plan) {
   const std::size_t own = room_for(plan.problem.k, plan.problem.elements);
   return 2 * Room::bytes<std::byte>(reduced_bytes(plan)) + Room::bytes<std::size_t>(plan.chosen.size() + 1) +
          Room::bytes<std::byte>(own * pair_bytes(plan.problem.type, Wire::full)) +
-         std::max({repartition_bytes(plan.problem.ranks), split_bytes(plan), threshold_bytes(plan),
-                   adjustment_bytes(plan.problem.ranks), gathered_bytes(plan)});
+         std::max({repartition_bytes(plan.problem.ranks), split_bytes(plan), adjustment_bytes(plan.problem.ranks),
+                   gathered_bytes(plan)});
 }
 
 }  // namespace dsop::topk

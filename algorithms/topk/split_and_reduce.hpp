@@ -12,10 +12,10 @@ using sparse::Region;
 using sparse::Room;
 using sparse::Stream;
 
-/// Of the two memories in which a region's sum is made by turns, and of the values of all sums: all pairs, or all
-/// elements where these are fewer bytes. By bf16 a region travels dense from 6 bytes a pair beside 2 an element on: it
-/// then has three elements for each that was chosen. The sum of a region of one element has a value even where nobody
-/// has chosen it.
+/// Of the two memories in which a region's sum is made by turns, and in one of which the values of all sums find room:
+/// all pairs, or all elements where these are fewer bytes. By bf16 a region travels dense from 6 bytes a pair beside 2
+/// an element on: it then has three elements for each that was chosen. The sum of a region of one element has a value
+/// even where nobody has chosen it.
 inline std::size_t reduced_bytes(const TopKPlan& plan) {
   const std::size_t value_bytes = bytes_of(plan.problem.type);
   const std::size_t for_each_chosen =
@@ -52,12 +52,12 @@ inline std::size_t split_bytes(const TopKPlan& plan) {
          Room::bytes<float>(split_widened(plan));
 }
 
-/// The sum of this rank's region, in one of two memories of reduced_bytes(): its own part, then that of the rank above,
-/// and so on round the circle, so that its bits depend on ranks alone. Destinations are rotated, so that nobody gets
+/// The sum of this rank's region, in two memories of reduced_bytes(): its own part, then that of the rank above, and so
+/// on round the circle, so that its bits depend on ranks alone. Destinations are rotated, so that nobody gets
 /// two messages at once; up to eight are under way, and what has come is added while the next travel: the paper's
 /// buckets, whose size is what the network gives. Takes split_bytes() of `room`.
 template <class T>
-Stream<T> split_and_reduce(TopKCall<T>& call, std::span<T> memory, std::span<T> other_memory, Room room) {
+sparse::RunningSum<T> split_and_reduce(TopKCall<T>& call, std::span<T> memory, std::span<T> other_memory, Room room) {
   const int P = call.transport.size();
   const auto ranks = static_cast<std::size_t>(P);
   const auto region = [&](int q) { return region_of(call.state, q); };
@@ -72,7 +72,7 @@ Stream<T> split_and_reduce(TopKCall<T>& call, std::span<T> memory, std::span<T> 
   messages.widened = room.take<T>(split_widened(call.plan));
   sparse::RunningSum<T> sum(size, sparse::most_indices<T>(size), memory, other_memory);
   sparse::split(call.transport, region, call.plan.problem.wire, call.own, messages, sum);
-  return sum.sum();
+  return sum;
 }
 
 }  // namespace dsop::topk

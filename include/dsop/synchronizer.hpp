@@ -24,6 +24,11 @@ struct SynchronizerOptions {
   /// false: everything but what is dense-overlapped starts in finish().
   bool overlap = true;
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
+  /// bf16: values travel in 16 bits and are added in f32, under every policy. Only for f32, and with algorithms that
+  /// can: of the family "dense" `ring`, which rounds as allreduce-ring does; for dsop and sparse see Options and
+  /// SparseAllreduceOptions, which state the errors too; and all that select: what these round off stays in the
+  /// residuals, so nothing is lost. add() and set_policy() refuse a policy that names one that can't.
+  Wire wire = Wire::full;
 };
 
 /// One step of training. Must be the same on all ranks.
@@ -60,8 +65,9 @@ struct ParameterStep {
 ///   none                the gradient stays this rank's own, times the scale
 ///
 /// What finish() leaves and the residuals, added over ranks, are the gradients and the residuals before: exactly where
-/// the arithmetic is exact. Gradients are scaled before they are added to a residual, so that a scale that changes from
-/// step to step does not change what was left behind.
+/// the arithmetic is exact, but for what policies that sum everything round off (SynchronizerOptions::wire). Gradients
+/// are scaled before they are added to a residual, so that a scale that changes from step to step does not change what
+/// was left behind.
 ///
 /// Each step: begin(), give() each parameter as soon as backpropagation has it, last layer first, finish(). give()
 /// returns at once, and what it started goes on beside the program (see OuterProduct::start; over MPI without

@@ -1,6 +1,7 @@
 #include "planning/collective_executor.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "planning/error_of.hpp"
 #include "planning/refuse.hpp"
@@ -52,6 +53,8 @@ template <class T>
 void CollectiveExecutor<T>::run_agreed(Transport& transport, std::span<T> data, int root) {
   if (data.empty() || transport.size() == 1) return;
   DenseCall<T> call{transport, data, workspace_.elements().first(plan_.workspace_elements), plan_.parameter, {}, root};
+  if constexpr (std::is_same_v<T, float>)
+    if (plan_.wire == Wire::bf16) return plan_.algorithm->run_bf16(call);
   plan_.algorithm->run(call);
 }
 
@@ -68,6 +71,7 @@ const CollectivePlan& CollectiveExecutor<T>::plan_for(const Transport& transport
                              .ranks = transport.size(),
                              .type = terms.type,
                              .native_collectives = transport.has_native_collectives(),
+                             .wire = terms.wire,
                              .root = terms.root};
   CollectivePlan plan = make_collective_plan(collective_algorithms(terms.operation), problem,
                                              options.machine.value_or(transport.default_machine()), options.algorithm);

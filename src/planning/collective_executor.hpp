@@ -19,8 +19,8 @@ class CollectiveExecutor {
   void run(Transport& transport, Operation operation, std::span<T> data, int root, const CollectiveOptions& options);
 
   /// Opens a call: all ranks will run_agreed() on so many elements. `own_error` is empty or what is wrong on this rank,
-  /// and then all ranks throw. Of the options algorithm, scale (which the ranks must have alike, no more) and machine
-  /// play a part.
+  /// and then all ranks throw. Of the options algorithm, scale (which the ranks must have alike, no more), machine and
+  /// wire (bf16 for T float alone) play a part.
   void agree(Transport& transport, Operation operation, std::size_t elements, int root, const Options& options,
              const std::string& own_error);
   void run_agreed(Transport& transport, std::span<T> data, int root);

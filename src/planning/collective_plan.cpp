@@ -7,6 +7,14 @@
 #include "planning/ranking.hpp"
 
 namespace dsop {
+namespace {
+
+std::string why_unsupported(const DenseAlgorithm& algorithm, const DenseProblem& problem) {
+  if (problem.wire == Wire::bf16 && algorithm.run_bf16 == nullptr) return "sends values in full only, and wire is bf16";
+  return algorithm.unsupported(problem);
+}
+
+}  // namespace
 
 const Registry<DenseAlgorithm>& collective_algorithms(Operation operation) {
   if (operation == Operation::broadcast) return broadcast_algorithms();
@@ -18,7 +26,7 @@ CollectivePlan make_collective_plan(const Registry<DenseAlgorithm>& algorithms, 
   Named<DenseAlgorithm> named;
   if (name != "auto") {
     named = parse_algorithm(name, "algorithm", algorithms);
-    const std::string reason = why_not(named, named.algorithm->unsupported(problem), problem);
+    const std::string reason = why_not(named, why_unsupported(*named.algorithm, problem), problem);
     if (!reason.empty()) throw ArgumentError(reason);
   }
   std::vector<Ranked<DenseAlgorithm>> ranked;
@@ -27,12 +35,12 @@ CollectivePlan make_collective_plan(const Registry<DenseAlgorithm>& algorithms, 
     const auto with = [&](double value) {
       return Candidate{algorithm_text(algorithm, value), value, algorithm.cost(problem, machine, value), {}};
     };
-    ranked.push_back(
-        {&algorithm, algorithm.native, evaluate_best(algorithm, named, algorithm.unsupported(problem), with, problem)});
+    ranked.push_back({&algorithm, algorithm.native,
+                      evaluate_best(algorithm, named, why_unsupported(algorithm, problem), with, problem)});
   }
   rank(ranked);
   const auto& [algorithm, native, best] = ranked.front();
-  return {algorithm, best.parameter, best.cost, algorithm->workspace_elements(problem, best.parameter)};
+  return {algorithm, best.parameter, best.cost, algorithm->workspace_elements(problem, best.parameter), problem.wire};
 }
 
 }  // namespace dsop

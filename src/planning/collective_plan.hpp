@@ -17,6 +17,7 @@ struct CollectivePlan {
   double parameter = 0;  ///< the number that the algorithm leaves open
   Cost cost = {};
   std::size_t workspace_elements = 0;
+  Wire wire = Wire::full;
 
   std::string algorithm_text() const { return dsop::algorithm_text(*algorithm, parameter); }
 };

@@ -17,7 +17,7 @@ class Bucket {
   /// For dense gradients in the company of this one.
   void open(const Parameter<T>& first);
   void add(Parameter<T>& parameter);
-  /// Sums what is in it and leaves the sums in the gradients. Of the options, scale and machine play a part.
+  /// Sums what is in it and leaves the sums in the gradients. Of the options, scale, machine and wire play a part.
   void run(Transport& transport, const Options& options);
   bool starts_at_once() const { return parts_[0]->policy.at_once; }
 

@@ -112,7 +112,8 @@ void add_dense(Table& table, const Sum<T>& sum, std::size_t b, const DenseProble
 }
 
 template <class T>
-void add_alone(Table& table, const synchronizer::Parameter<T>& parameter, int ranks, const Machine& machine) {
+void add_alone(Table& table, const synchronizer::Parameter<T>& parameter, int ranks, Wire wire,
+               const Machine& machine) {
   switch (parameter.route()) {
     case Route::outer_product: {
       const Plan& plan = parameter.outer_product_plan();
@@ -124,7 +125,11 @@ void add_alone(Table& table, const synchronizer::Parameter<T>& parameter, int ra
     case Route::top_k: {
       const std::string& made_by = parameter.last_step.algorithm;
       return table.add(cells_of(parameter, made_by.empty() ? parameter.policy.algorithm : made_by),
-                       topk_cost({parameter.elements(), parameter.policy.k(parameter.elements()), ranks, data_type<T>},
+                       topk_cost({.elements = parameter.elements(),
+                                  .k = parameter.policy.k(parameter.elements()),
+                                  .ranks = ranks,
+                                  .type = data_type<T>,
+                                  .wire = wire},
                                  machine, parameter.policy.algorithm));
     }
     case Route::none:
@@ -143,10 +148,10 @@ std::string Synchronizer<T>::State::describe() const {
     for (const auto& parameter : parameters) given.insert(given.begin(), parameter.get());
   const Machine machine = options.machine.value_or(transport.default_machine());
   Table table;
-  for (const Parameter* const parameter : given) add_alone(table, *parameter, transport.size(), machine);
+  for (const Parameter* const parameter : given) add_alone(table, *parameter, transport.size(), options.wire, machine);
   const std::vector<Sum<T>> sums = dense_sums<T>(given, options.bucket_bytes);
   for (std::size_t b = 0; b < sums.size(); ++b) {
-    DenseProblem problem{0, transport.size(), data_type<T>, transport.has_native_collectives()};
+    DenseProblem problem{0, transport.size(), data_type<T>, transport.has_native_collectives(), options.wire};
     for (const Parameter* const part : sums[b].parts) problem.elements += part->elements();
     add_dense(table, sums[b], b, problem, machine);
   }
@@ -161,6 +166,7 @@ std::string Synchronizer<T>::State::describe() const {
     text << "everything runs in finish(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n";
   else if (!options.overlap)
     text << "everything but what is dense-overlapped starts in finish(), as the options say\n";
+  if (options.wire != Wire::full) text << "values travel as " << name(options.wire) << '\n';
   return text.str() + table.text();
 }
 

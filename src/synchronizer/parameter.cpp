@@ -76,7 +76,8 @@ void Parameter<T>::sum_sparse(Transport& transport, const Options& options) {
   fail_on_all<T>(transport, error_of([&] { values = sparse_values(static_cast<T>(options.scale)); }));
   const bool is_family = policy.kind == Kind::sparse;
   const SparseSum<T> result = sparse_.run(
-      transport, values, {.algorithm = is_family ? policy.algorithm : "auto", .machine = options.machine}, 1);
+      transport, values,
+      {.algorithm = is_family ? policy.algorithm : "auto", .machine = options.machine, .wire = options.wire}, 1);
   forget_residual();
   own_gradient_.make({result.sum, given.gradient}, T{1}, {}, given.gradient);
   last_step = {.algorithm = result.algorithm, .in_sum = result.sum.values.size()};
@@ -84,9 +85,10 @@ void Parameter<T>::sum_sparse(Transport& transport, const Options& options) {
 
 template <class T>
 std::unique_ptr<TopKExecutor<T>> Parameter<T>::make_selecting(const Policy& of, TopKState state,
-                                                              const std::optional<Machine>& machine) const {
+                                                              const Options& options) const {
   if (state == TopKState{}) state.selection.seed = std::hash<std::string>()(name);  // so that parameters draw apart
-  return std::make_unique<TopKExecutor<T>>(elements(), TopKOptions{of.algorithm, machine}, std::move(state));
+  return std::make_unique<TopKExecutor<T>>(elements(), TopKOptions{of.algorithm, options.machine, options.wire},
+                                           std::move(state));
 }
 
 // The next residual is the last and the gradient, but for what the sum has.

@@ -46,15 +46,14 @@ class Parameter {
   /// as before.
   void end_step(bool well);
 
-  // Of the options, scale and machine play a part.
+  // Of the options, scale, machine and wire play a part.
   void sum_outer_product(Transport& transport, const Options& options);
   void sum_sparse(Transport& transport, const Options& options);
   void sum_selected(Transport& transport, const Options& options);
   void keep_own(Transport& transport, const Options& options);
 
   /// What a policy that selects works with, from `state` on.
-  std::unique_ptr<TopKExecutor<T>> make_selecting(const Policy& of, TopKState state,
-                                                  const std::optional<Machine>& machine) const;
+  std::unique_ptr<TopKExecutor<T>> make_selecting(const Policy& of, TopKState state, const Options& options) const;
   /// Plans for outer products, which communicates.
   void prepare_outer_product(Transport& transport, const Options& options);
 

@@ -31,11 +31,14 @@ Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& 
   transport.calls().queue->wait_for_all();
   object = transport.calls().calls + 1;
   terms_.machine = options.machine;
+  terms_.wire = options.wire;
   Header own;
   own.common.rows = options.bucket_bytes;
   own.common.accumulate = options.residual_holds_step;
   agree(Operation::make_synchronizer, "", own, error_of([&] {
           if (options.machine) check_machine(*options.machine);
+          if (options.wire == Wire::bf16 && data_type<T> != DataType::f32)
+            refuse("wire", name(options.wire), "full for gradients in " + std::string(name(data_type<T>)));
         }));
   for (const Header& header : headers_) runs_at_finish |= !header.own.allows_progress_thread;
 }
@@ -118,6 +121,23 @@ void Synchronizer<T>::State::set_policy(const std::string& name, const std::stri
   take_policy(find(name), policy);
 }
 
+// Throws ArgumentError if the policy names an algorithm that can't sum the parameter.
+template <class T>
+void Synchronizer<T>::State::check_can_serve(const Parameter& parameter, const Policy& policy) const {
+  const Machine machine = options.machine.value_or(transport.default_machine());
+  const bool native = transport.has_native_collectives();
+  if (policy.kind == Kind::dense)
+    make_collective_plan(dense_algorithms(),
+                         {parameter.elements(), transport.size(), data_type<T>, native, options.wire}, machine,
+                         policy.algorithm);
+  if (policy.kind == Kind::sparse) {
+    const std::vector<std::size_t> all(static_cast<std::size_t>(transport.size()), Sparsity::dense);
+    SparseProblem problem{parameter.elements(), all, data_type<T>, native};
+    problem.wire = options.wire;
+    make_sparse_plan(problem, machine, policy.algorithm);
+  }
+}
+
 // If it fails, it does on all ranks, and leaves the parameter as it was.
 template <class T>
 void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& policy) {
@@ -129,13 +149,9 @@ void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& pol
   if (policy.kind == Kind::outer_product && some_rank_gives_factors) parameter.prepare_outer_product(transport, terms);
   std::unique_ptr<TopKExecutor<T>> selecting;
   agree_on_errors(transport, error_of([&] {
-                    if (policy.kind == Kind::dense)
-                      make_collective_plan(
-                          dense_algorithms(),
-                          {parameter.elements(), transport.size(), data_type<T>, transport.has_native_collectives()},
-                          terms.machine.value_or(transport.default_machine()), terms.algorithm);
+                    check_can_serve(parameter, policy);
                     if (!policy.selects()) return;
-                    selecting = parameter.make_selecting(policy, {}, terms.machine);
+                    selecting = parameter.make_selecting(policy, {}, terms);
                     parameter.residual.reserve(parameter.elements());
                   }));
   if (policy.selects()) parameter.residual.resize(parameter.elements());

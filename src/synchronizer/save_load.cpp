@@ -44,8 +44,7 @@ struct Loaded {
 };
 
 template <class T>
-Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& parameter,
-                         const std::optional<Machine>& machine) {
+Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& parameter, const Options& options) {
   const std::string of = " of parameter " + parameter.name;
   expect<std::uint64_t>(reader, "the number of rows" + of, parameter.shape.rows);
   expect<std::uint64_t>(reader, "the number of columns" + of, parameter.shape.columns);
@@ -61,7 +60,7 @@ Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& param
   loaded.residual.resize(parameter.elements());
   const bool goes_on = policy == parameter.policy.text;
   loaded.selecting =
-      parameter.make_selecting(parameter.policy, goes_on ? TopKState::from_text(state) : TopKState{}, machine);
+      parameter.make_selecting(parameter.policy, goes_on ? TopKState::from_text(state) : TopKState{}, options);
   return loaded;
 }
 
@@ -109,7 +108,7 @@ void Synchronizer<T>::State::load(std::istream& in) {
       const auto found = by_name_.find(name);
       if (found == by_name_.end() || loaded.contains(found->second))
         refuse("a parameter in the saved state", name, "each of " + names() + " once");
-      loaded[found->second] = read_parameter(reader, *found->second, options.machine);
+      loaded[found->second] = read_parameter(reader, *found->second, terms_);
     }
     reader.check_hash();
   });

@@ -62,6 +62,7 @@ struct Synchronizer<T>::State {
   void agree(Operation operation, std::string subject, const Header& own, std::string error);
   void tell_early_error(std::string& subject, std::string& error);
   void take_policy(Parameter& parameter, const synchronizer::Policy& policy);
+  void check_can_serve(const Parameter& parameter, const synchronizer::Policy& policy) const;
   void check_given(const Parameter& parameter, const Given& given) const;
   void fail(std::string subject, std::string error);
   void start(Parameter& parameter);
@@ -78,7 +79,7 @@ struct Synchronizer<T>::State {
   std::map<std::string, Parameter*> by_name_;
   bool has_begun_ = false;
   std::optional<Early> early_;
-  Options terms_;  // of this step's calls: its factor and the machine
+  Options terms_;  // of this step's calls: its factor, the machine and what travels
   synchronizer::Packing packing_;
   std::vector<std::unique_ptr<synchronizer::Bucket<T>>> buckets_;
   std::vector<Header> headers_;

@@ -13,6 +13,7 @@ constexpr int default_ranks = 4;
 
 std::unique_ptr<Strategy<float>> make_strategy(const TrainOptions& options, Transport& transport, Task& task) {
   SynchronizedOptions synchronized = options.synchronized;
+  synchronized.wire = options.wire == "bf16" ? Wire::bf16 : Wire::full;
   launch::on_all_ranks(transport, [&] {
     if (!options.machine.empty()) synchronized.machine = read_machine(options.machine);
   });
@@ -92,6 +93,8 @@ void TrainOptions::add_to(CLI::App* command) {
   CLI::Option* const bucket_bytes =
       option("--bucket-bytes", synchronized.bucket_bytes, "Smaller dense gradients travel together; 0: none")
           ->check(not_negative());
+  CLI::Option* const with_wire =
+      option("--wire", wire, "full, or bf16: values travel in 16 bits")->check(CLI::IsMember({"full", "bf16"}));
   CLI::Option* const no_overlap =
       command->add_flag("!--no-overlap", synchronized.overlap,
                         "Gradients travel after backpropagation, not during it, but those that are dense-overlapped");
@@ -105,6 +108,7 @@ void TrainOptions::add_to(CLI::App* command) {
           ->check(CLI::IsMember({"overlap", "reduce-broadcast", "allreduce"}))
           ->excludes(sync)
           ->excludes(bucket_bytes)
+          ->excludes(with_wire)
           ->excludes(no_overlap)
           ->excludes(holds_step);
   option("--collective", collective, "Algorithm of the schedule's reduces, broadcasts and allreduces")

@@ -56,7 +56,8 @@ class Synchronized final : public Strategy<float> {
         synchronizer_(transport, {.bucket_bytes = options.bucket_bytes,
                                   .residual_holds_step = options.residual_holds_step,
                                   .overlap = options.overlap,
-                                  .machine = options.machine}),
+                                  .machine = options.machine,
+                                  .wire = options.wire}),
         xi_every_(options.xi_every),
         gradients_hold_rate_(options.residual_holds_step) {
     std::vector<std::string> policies;

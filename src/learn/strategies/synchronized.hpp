@@ -25,6 +25,7 @@ struct SynchronizedOptions {
   std::size_t xi_every = 0;
   std::size_t bucket_bytes = std::size_t{1} << 20;
   std::optional<Machine> machine = std::nullopt;
+  Wire wire = Wire::full;
 };
 
 /// Communicates; all ranks. Throws ArgumentError on every rank if a policy or a name is unknown, or
