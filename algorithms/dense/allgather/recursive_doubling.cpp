@@ -52,8 +52,8 @@ double seconds(const AllgatherProblem& problem, const Machine& machine) {
   const Hypercube cube(0, problem.ranks());
   double seconds = 0;
   for (int distance = 1; distance < cube.corners; distance *= 2) {
-    Traffic busiest;
-    for (int r = 0; r < cube.corners; ++r) busiest.raise_to(traffic(problem, held(cube, r, distance)));
+    Traffic busiest;  // so many neighbours hold the same
+    for (int r = 0; r < cube.corners; r += distance) busiest.raise_to(traffic(problem, held(cube, r, distance)));
     seconds += machine.exchange_seconds(busiest.bytes, busiest.messages);
   }
   if (!cube.has_extra()) return seconds;
