@@ -215,6 +215,34 @@ class OnThreads(Refusing):
             chosen.add(frozenset(expected))
         self.assertGreater(len(chosen), 1)
 
+    def test_near_knows_what_is_not_zero(self) -> None:
+        """Predictions of rows are those of the zeros that there are, near's of those that were to be expected."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = f"{folder}/rows.jsonl"
+            line = ["outer-product", "--ranks", "4", "--rows", "400", "--pairs", "64", "--iterations", "1", "--out", out]
+            for density in ("0.01", "1,0.02"):
+                Path(out).unlink(missing_ok=True)
+                for words in ("near", "all,auto"):
+                    result = run(*line, "--density", density, "--encoding", "dense,find-zeros,sparse", "--algorithm", words)
+                    self.assertEqual(result.returncode, 0, result)
+                    if words == "near":
+                        near = [json.loads(text)["algorithm"] for text in Path(out).read_text().splitlines()]
+                rows = [json.loads(text) for text in Path(out).read_text().splitlines()][len(near):]
+                chosen = {}
+                for encoding in ("dense", "find-zeros", "sparse"):
+                    end = "" if encoding == "dense" else f":{encoding}"
+                    seconds = {row["algorithm"]: row["predicted_seconds"] for row in rows if row["encoding"] == encoding}
+                    least = min(seconds.values())
+                    chosen[encoding] = {name for name in near if name in seconds}
+                    self.assertLessEqual({name for name in seconds if seconds[name] <= 2.4 * least} - {f"auto{end}"},
+                                         chosen[encoding], (density, encoding))
+                    self.assertLessEqual(chosen[encoding], {name for name in seconds if seconds[name] <= 2.6 * least})
+                    auto, = (row for row in rows if row["algorithm"] == f"auto{end}")
+                    self.assertIn(auto["used"].split("(")[0] + end, near)
+                self.assertEqual(len(near), sum(map(len, chosen.values())))
+                self.assertEqual({f"{name.removesuffix(':sparse')}:find-zeros" for name in chosen["sparse"]}, chosen["find-zeros"])
+                self.assertNotEqual({f"{name}:sparse" for name in chosen["dense"]}, chosen["sparse"])
+
     def test_readme_is_current(self) -> None:
         readme = Path(README).read_text()
         table = run("list", "--markdown").stdout
