@@ -68,10 +68,14 @@ class OnThreads(Refusing):
         with tempfile.TemporaryDirectory() as folder:
             out = f"{folder}/rows.jsonl"
             result = run("outer-product", "--overlap", "--ranks", "2", "--rows", "60", "--iterations", "3",
-                         "--algorithm", "allgather,auto", "--out", out)
+                         "--algorithm", "allgather,allreduce-ring-pipelined,auto", "--out", out)
             self.assertEqual(result.returncode, 0, result)
             rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
-        self.assertEqual([row["algorithm"] for row in rows], ["allgather", "auto"])
+        self.assertEqual([row["algorithm"] for row in rows], ["allgather", "allreduce-ring-pipelined", "auto"])
+        self.assertEqual(rows[0]["used"], "allgather")
+        self.assertRegex(rows[1]["used"], r"^allreduce-ring-pipelined\([0-9]+\)$")
+        self.assertEqual([line for line in result.stdout.splitlines() if " used " in line],
+                         [f"# {row['algorithm']} used {row['used']}" for row in rows[1:]])
         for row in rows:
             def median_of(name: str, over_ranks: Callable[[list[float]], float]) -> float:
                 return sorted(map(over_ranks, row[f"{name}_seconds"]))[1]
@@ -103,10 +107,15 @@ class OnThreads(Refusing):
         with tempfile.TemporaryDirectory() as folder:
             out = f"{folder}/rows.jsonl"
             result = run("outer-product", "--ranks", "3", "--rows", "50", "--cols", "20,30", "--pairs", "2", "--verify",
-                         "--iterations", "4", "--algorithm", "allgather,allreduce-ring,auto", "--out", out)
+                         "--iterations", "4", "--algorithm", "allgather,allreduce-ring-pipelined,auto", "--out", out)
             self.assertEqual(result.returncode, 0, result)
             rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
         self.assertEqual(len(rows), 6)
+        self.assertEqual([row["used"] for row in rows if row["algorithm"] == "allgather"], ["allgather"] * 2)
+        parameters = [row["used"] for row in rows if row["algorithm"] == "allreduce-ring-pipelined"]
+        self.assertRegex(" ".join(parameters), r"^allreduce-ring-pipelined\([0-9]+\) allreduce-ring-pipelined\([0-9]+\)$")
+        self.assertEqual([line for line in result.stdout.splitlines() if " ran as " in line],
+                         [f"# allreduce-ring-pipelined ran as {used}" for used in parameters])
         first = rows[0]
         for name, value in {"family": "outer-product", "algorithm": "allgather", "rows": 50, "columns": 20, "pairs": 2,
                             "ranks": 3, "dtype": "f32", "transport": "threads", "wrong": 0, "messages_sent": 2,
