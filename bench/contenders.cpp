@@ -10,6 +10,7 @@
 #include "compare/rival.hpp"
 #include "launch/launch.hpp"
 #include "outer_product/algorithm.hpp"
+#include "planning/terms.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -47,13 +48,15 @@ std::vector<std::string> expand(const std::vector<std::string>& names, const Tra
   return expanded;
 }
 
-Problem problem_here(Transport& transport, const Point& point, DataType type, Wire wire) {
+Problem problem_here(Transport& transport, const Point& point, DataType type, Wire wire, Encoding encoding) {
   Problem problem{.rows = point.rows,
                   .columns = point.columns,
                   .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), point.pairs),
                   .type = type};
   problem.native_collectives = transport.has_native_collectives();
   problem.wire = wire;
+  const Sparsity sparsity = expected_sparsity(shape_of(point, encoding), type);
+  if (sparsity != Sparsity{}) problem.sparsity.assign(problem.pairs.size(), sparsity);
   problem.nodes = shared_nodes(of_all_ranks(transport, transport.node()));
   return problem;
 }
@@ -67,14 +70,14 @@ std::string without_parameter(const std::string& text) {
 std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names, Wire wire) {
   std::vector<std::string> expanded;
   // Nothing of the shape matters but which algorithms it lets serve.
-  const Problem any = problem_here(transport, {1, 1, 1}, DataType::f32, wire);
+  const Problem any = problem_here(transport, {1, 1, 1}, DataType::f32, wire, Encoding::dense);
   launch::on_all_ranks(transport, [&] { expanded = expand(names, transport, any); });
   return expanded;
 }
 
-Plan predict(Transport& transport, const Point& point, DataType type, Wire wire,
-             const std::optional<Machine>& machine) {
-  return make_plan(problem_here(transport, point, type, wire), machine.value_or(transport.default_machine()));
+Plan predict(Transport& transport, const Point& point, DataType type, Wire wire, const std::optional<Machine>& machine,
+             Encoding encoding) {
+  return make_plan(problem_here(transport, point, type, wire, encoding), machine.value_or(transport.default_machine()));
 }
 
 std::vector<std::string> near_the_best(const Plan& plan, double factor) {
@@ -88,17 +91,23 @@ std::vector<std::string> near_the_best(const Plan& plan, double factor) {
   return names;
 }
 
-std::vector<std::string> expand_near(Transport& transport, const std::vector<std::string>& names, const Point& point,
-                                     DataType type, Wire wire, const std::optional<Machine>& machine) {
-  if (std::find(names.begin(), names.end(), near) == names.end()) return names;
-  const Plan plan = predict(transport, point, type, wire, machine);
-  std::vector<std::string> expanded;
+std::vector<Asked> expand_near(Transport& transport, const std::vector<std::string>& names,
+                               const std::vector<Encoding>& encodings, const Point& point, DataType type, Wire wire,
+                               const std::optional<Machine>& machine) {
+  std::vector<Asked> expanded;
   for (const std::string& name : names) {
-    if (name != near) {
-      expanded.push_back(name);
+    if (name == sharded || rivals().find(name) != nullptr) {
+      expanded.push_back({name});
       continue;
     }
-    for (const std::string& candidate : near_the_best(plan, near_factor)) expanded.push_back(candidate);
+    for (const Encoding encoding : encodings) {
+      if (name != near) {
+        expanded.push_back({name, encoding});
+        continue;
+      }
+      const Plan plan = predict(transport, point, type, wire, machine, encoding);
+      for (const std::string& candidate : near_the_best(plan, near_factor)) expanded.push_back({candidate, encoding});
+    }
   }
   return expanded;
 }

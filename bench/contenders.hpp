@@ -13,7 +13,8 @@
 
 namespace dsop::bench {
 
-/// The word for the algorithms whose predicted time is within `near_factor` of the best prediction, shape by shape.
+/// The word for the algorithms whose predicted time is within `near_factor` of the best prediction, shape by shape and
+/// encoding by encoding.
 inline const std::string near = "near";
 constexpr double near_factor = 2.5;
 
@@ -25,15 +26,18 @@ std::string without_parameter(const std::string& text);
 std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names,
                                            Wire wire = Wire::full);
 
-/// The plan for dense factors of this shape, over this transport. All ranks must call it, and get the same.
-Plan predict(Transport& transport, const Point& point, DataType type, Wire wire, const std::optional<Machine>& machine);
+/// The plan for factors of this shape, over this transport. All ranks must call it, and get the same.
+Plan predict(Transport& transport, const Point& point, DataType type, Wire wire, const std::optional<Machine>& machine,
+             Encoding encoding = Encoding::dense);
 
 /// The names of the candidates that are predicted to take at most `factor` times as long as the fastest of those that
 /// do not run inside the MPI library; fastest first, those last that do.
 std::vector<std::string> near_the_best(const Plan& plan, double factor);
 
-/// With "near" replaced by its names for this shape. All ranks must call it.
-std::vector<std::string> expand_near(Transport& transport, const std::vector<std::string>& names, const Point& point,
-                                     DataType type, Wire wire, const std::optional<Machine>& machine);
+/// Each name in each encoding, what is dense alone once, "near" replaced by its names for this shape and encoding. All
+/// ranks must call it.
+std::vector<Asked> expand_near(Transport& transport, const std::vector<std::string>& names,
+                               const std::vector<Encoding>& encodings, const Point& point, DataType type, Wire wire,
+                               const std::optional<Machine>& machine);
 
 }  // namespace dsop::bench

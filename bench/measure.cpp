@@ -130,8 +130,17 @@ std::vector<std::size_t> wire_bytes(Transport& transport, Call call) {
 
 }  // namespace
 
+Shape shape_of(const Point& point, Encoding encoding) {
+  Shape shape{point.rows, point.columns, point.pairs};
+  if (encoding != Encoding::dense) {
+    shape.density_a = point.densities.a;
+    shape.density_b = point.densities.b;
+  }
+  return shape;
+}
+
 template <class T>
-std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<std::string>& algorithms,
+std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<Asked>& asked,
                                  const MeasureOptions& options) {
   CountingTransport counted(transport);
   const Problem problem = problem_of(transport, point, data_type<T>);
@@ -139,33 +148,26 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   std::size_t needed_bytes = (point.rows * point.columns + point.pairs * (point.rows + point.columns)) * sizeof(T);
   if (options.verify)  // every rank makes all ranks' factors
     needed_bytes += point.pairs * (point.rows + point.columns) * sizeof(T) * static_cast<std::size_t>(transport.size());
-  if (options.encodings != std::vector{Encoding::dense})  // a value, an index and what they grow by
+  if (std::ranges::any_of(asked, [](const Asked& one) { return one.encoding != Encoding::dense; }))
+    // A value, an index and what they grow by.
     needed_bytes += 3 * point.pairs * (point.rows + point.columns) * sizeof(T);
   std::optional<OwnFactors<T>> own;
   Workspace<T> gradient;
   std::vector<Entry<T>> entries;  // made before memory is taken: layers refuse sizes that none could hold
-  for (const std::string& algorithm : algorithms)
-    for (const Encoding encoding : options.encodings) {
-      const Rival* const rival = rivals().find(algorithm);
-      const bool dense_alone = rival != nullptr || algorithm == sharded;
-      if (dense_alone && encoding != options.encodings.front()) continue;
-      Entry<T>& entry = entries.emplace_back(Entry<T>{algorithm, rival, dense_alone ? Encoding::dense : encoding});
-      if (rival != nullptr) {
-        needed_bytes += rival->workspace_elements(problem) * sizeof(T);
-        continue;
-      }
-      Shape shape{point.rows, point.columns, point.pairs};
-      if (encoding != Encoding::dense) {
-        shape.density_a = point.densities.a;
-        shape.density_b = point.densities.b;
-      }
-      entry.layer = std::make_unique<OuterProduct<T>>(counted, shape,
-                                                      Options{.algorithm = algorithm == sharded ? "auto" : algorithm,
-                                                              .machine = options.machine,
-                                                              .find_zeros = encoding == Encoding::find_zeros,
-                                                              .wire = options.wire});
-      needed_bytes += entry.layer->plan().workspace_bytes;
+  for (const auto& [algorithm, encoding] : asked) {
+    const Rival* const rival = rivals().find(algorithm);
+    Entry<T>& entry = entries.emplace_back(Entry<T>{algorithm, rival, encoding});
+    if (rival != nullptr) {
+      needed_bytes += rival->workspace_elements(problem) * sizeof(T);
+      continue;
     }
+    entry.layer = std::make_unique<OuterProduct<T>>(counted, shape_of(point, encoding),
+                                                    Options{.algorithm = algorithm == sharded ? "auto" : algorithm,
+                                                            .machine = options.machine,
+                                                            .find_zeros = encoding == Encoding::find_zeros,
+                                                            .wire = options.wire});
+    needed_bytes += entry.layer->plan().workspace_bytes;
+  }
   check_memory(transport, needed_bytes);
   launch::on_all_ranks(transport, [&] {
     own.emplace(point, transport.rank());
@@ -203,9 +205,9 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   return rows;
 }
 
-template std::vector<Measurement> measure<float>(Transport&, const Point&, const std::vector<std::string>&,
+template std::vector<Measurement> measure<float>(Transport&, const Point&, const std::vector<Asked>&,
                                                  const MeasureOptions&);
-template std::vector<Measurement> measure<double>(Transport&, const Point&, const std::vector<std::string>&,
+template std::vector<Measurement> measure<double>(Transport&, const Point&, const std::vector<Asked>&,
                                                   const MeasureOptions&);
 
 }  // namespace dsop::bench

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <dsop/counting.hpp>
+#include <dsop/dsop.hpp>
 #include <dsop/plan.hpp>
 #include <dsop/views.hpp>
 
@@ -30,6 +31,17 @@ constexpr const char* name(Encoding encoding) {
   if (encoding == Encoding::dense) return "dense";
   return encoding == Encoding::sparse ? "sparse" : "find-zeros";
 }
+
+/// What an OuterProduct is told of a point whose factors are handed over like this.
+Shape shape_of(const Point& point, Encoding encoding);
+
+/// What is measured: dsop's algorithms, "auto", "sharded", or rivals, the last two dense alone.
+struct Asked {
+  std::string algorithm;
+  Encoding encoding = Encoding::dense;
+
+  bool operator==(const Asked&) const = default;
+};
 
 /// The name by which OuterProduct::run_sharded is measured beside algorithms.
 inline const std::string sharded = "sharded";
@@ -55,13 +67,11 @@ struct MeasureOptions {
   Protocol protocol;
   Wire wire = Wire::full;
   std::function<void(const std::string& what)> progress;
-  std::vector<Encoding> encodings = {Encoding::dense};  ///< each algorithm in each; rivals and sharded dense alone
 };
 
-/// All ranks call it and all get the measurements, in the order of `algorithms`: dsop's, "auto", "sharded", or
-/// rivals.
+/// All ranks call it and all get the measurements, in the order of `asked`.
 template <class T>
-std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<std::string>& algorithms,
+std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<Asked>& asked,
                                  const MeasureOptions& options);
 
 }  // namespace dsop::bench

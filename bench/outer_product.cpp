@@ -57,14 +57,12 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
   ProgressLine progress(speaks);
   const std::vector<Point> all_points = points(options);
   for (std::size_t p = 0; p < all_points.size(); ++p) {
-    MeasureOptions measure_options{options.verify,   options.machine, options.protocol, options.wire, {},
-                                   options.encodings};
-    measure_options.progress = progress_of(progress, all_points, p);
+    const MeasureOptions measure_options{options.verify, options.machine, options.protocol, options.wire,
+                                         progress_of(progress, all_points, p)};
     const auto measure_type = options.type == DataType::f32 ? measure<float> : measure<double>;
-    const std::vector<Measurement> rows =
-        measure_type(transport, all_points[p],
-                     expand_near(transport, algorithms, all_points[p], options.type, options.wire, options.machine),
-                     measure_options);
+    const std::vector<Asked> asked = expand_near(transport, algorithms, options.encodings, all_points[p], options.type,
+                                                 options.wire, options.machine);
+    const std::vector<Measurement> rows = measure_type(transport, all_points[p], asked, measure_options);
     for (const Measurement& row : rows) wrong += row.wrong.value_or(0);
     if (!speaks) continue;
     progress.clear();

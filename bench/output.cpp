@@ -101,7 +101,8 @@ void print_table_rows(std::ostream& out, const std::vector<Measurement>& measure
   }
   if (base_row != nullptr) print_ratio_intervals(out, measurements, *base_row);
   for (const Measurement& row : measurements)
-    if (!row.plan && row.used != row.algorithm) out << "# " << row.algorithm << " ran as " << row.used << '\n';
+    if (plain_name(row) != "auto" && row.used != plain_name(row))
+      out << "# " << row.algorithm << " ran as " << row.used << '\n';
   for (const Measurement& row : measurements)
     if (plain_name(row) == "auto")
       out << "# " << row.algorithm << " used " << row.used << ": " << row.plan->reason << '\n';

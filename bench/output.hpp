@@ -49,7 +49,8 @@ std::string times_faster(const Row& row, const std::vector<Row>& rows, const std
 /// The `#` lines above the rows. `base` is the algorithm whose time the last column but one is a ratio to.
 void print_table_head(std::ostream& out, const Transport& transport, DataType type, const std::string& base);
 
-/// One row for each measurement of a shape, then `#` lines with the ratios' intervals and auto's reason.
+/// One row for each measurement of a shape, then `#` lines with the ratios' intervals, with what an algorithm ran
+/// as if its name leaves that open, and with auto's reason.
 void print_table_rows(std::ostream& out, const std::vector<Measurement>& measurements, const std::string& base);
 
 /// One JSON object for each measurement and repetition.

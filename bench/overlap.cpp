@@ -91,6 +91,7 @@ struct OverlapRow {
   Plan plan;
   Seconds seconds;
 
+  std::string used() const { return plan.algorithm_text(); }
   double pure() const { return median_of(slowest, seconds.pure); }
   double compute() const { return median_of(slowest, seconds.compute); }
   double total() const { return median_of(slowest, seconds.total); }
@@ -168,7 +169,7 @@ void print_row(const OverlapRow& row) {
             << row.algorithm << std::right << std::fixed << std::setprecision(1) << std::setw(13) << row.pure() * 1e6
             << std::setw(16) << row.compute() * 1e6 << std::setw(14) << row.total() * 1e6 << std::setw(11)
             << row.saved() * 100 << std::setw(11) << row.hidden() * 100 << '\n';
-  if (row.algorithm == "auto") std::cout << "# auto used " << row.plan.algorithm_name() << '\n';
+  if (row.used() != row.algorithm) std::cout << "# " << row.algorithm << " used " << row.used() << '\n';
   if (row.plan.runs_at_wait) std::cout << "# " << row.algorithm << ": started calls run at wait()\n";
   std::cout << std::flush;
 }
@@ -184,7 +185,7 @@ nlohmann::ordered_json json_line(const OverlapRow& row, const Transport& transpo
       {"ranks", problem.ranks()},
       {"dtype", name(problem.type)},
       {"transport", transport.name()},
-      {"used", row.plan.algorithm_name()},
+      {"used", row.used()},
       {"runs_at_wait", row.plan.runs_at_wait},
       {"call_seconds", row.seconds.pure},
       {"arithmetic_seconds", row.seconds.compute},
@@ -221,9 +222,9 @@ void benchmark_overlap(Transport& transport, const OuterProductOptions& options)
                           .columns = point.columns,
                           .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), point.pairs),
                           .type = options.type};
-    for (const std::string& algorithm :
-         expand_near(transport, algorithms, point, options.type, Wire::full, options.machine)) {
-      const OverlapRow row = measure_type(transport, algorithm, problem, options);
+    for (const Asked& asked :
+         expand_near(transport, algorithms, {Encoding::dense}, point, options.type, Wire::full, options.machine)) {
+      const OverlapRow row = measure_type(transport, asked.algorithm, problem, options);
       if (!speaks) continue;
       print_row(row);
       file.append([&](std::ostream& out) { out << json_line(row, transport).dump() << '\n'; });

@@ -20,7 +20,7 @@ float through_bf16(float value) {
 }
 
 std::vector<std::string> able_algorithms(int P) {
-  Problem problem{.rows = 64, .columns = 64, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), 1)};
+  Problem problem = small_problem(P);
   problem.wire = Wire::bf16;
   return usable_algorithms(problem);
 }

@@ -68,10 +68,14 @@ class OnThreads(Refusing):
         with tempfile.TemporaryDirectory() as folder:
             out = f"{folder}/rows.jsonl"
             result = run("outer-product", "--overlap", "--ranks", "2", "--rows", "60", "--iterations", "3",
-                         "--algorithm", "allgather,auto", "--out", out)
+                         "--algorithm", "allgather,allreduce-ring-pipelined,auto", "--out", out)
             self.assertEqual(result.returncode, 0, result)
             rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
-        self.assertEqual([row["algorithm"] for row in rows], ["allgather", "auto"])
+        self.assertEqual([row["algorithm"] for row in rows], ["allgather", "allreduce-ring-pipelined", "auto"])
+        self.assertEqual(rows[0]["used"], "allgather")
+        self.assertRegex(rows[1]["used"], r"^allreduce-ring-pipelined\([0-9]+\)$")
+        self.assertEqual([line for line in result.stdout.splitlines() if " used " in line],
+                         [f"# {row['algorithm']} used {row['used']}" for row in rows[1:]])
         for row in rows:
             def median_of(name: str, over_ranks: Callable[[list[float]], float]) -> float:
                 return sorted(map(over_ranks, row[f"{name}_seconds"]))[1]
@@ -103,10 +107,15 @@ class OnThreads(Refusing):
         with tempfile.TemporaryDirectory() as folder:
             out = f"{folder}/rows.jsonl"
             result = run("outer-product", "--ranks", "3", "--rows", "50", "--cols", "20,30", "--pairs", "2", "--verify",
-                         "--iterations", "4", "--algorithm", "allgather,allreduce-ring,auto", "--out", out)
+                         "--iterations", "4", "--algorithm", "allgather,allreduce-ring-pipelined,auto", "--out", out)
             self.assertEqual(result.returncode, 0, result)
             rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
         self.assertEqual(len(rows), 6)
+        self.assertEqual([row["used"] for row in rows if row["algorithm"] == "allgather"], ["allgather"] * 2)
+        parameters = [row["used"] for row in rows if row["algorithm"] == "allreduce-ring-pipelined"]
+        self.assertRegex(" ".join(parameters), r"^allreduce-ring-pipelined\([0-9]+\) allreduce-ring-pipelined\([0-9]+\)$")
+        self.assertEqual([line for line in result.stdout.splitlines() if " ran as " in line],
+                         [f"# allreduce-ring-pipelined ran as {used}" for used in parameters])
         first = rows[0]
         for name, value in {"family": "outer-product", "algorithm": "allgather", "rows": 50, "columns": 20, "pairs": 2,
                             "ranks": 3, "dtype": "f32", "transport": "threads", "wrong": 0, "messages_sent": 2,
@@ -214,6 +223,34 @@ class OnThreads(Refusing):
             self.assertEqual({row["algorithm"] for row in near if (row["rows"], row["pairs"]) == shape}, expected, shape)
             chosen.add(frozenset(expected))
         self.assertGreater(len(chosen), 1)
+
+    def test_near_knows_what_is_not_zero(self) -> None:
+        """Predictions of rows are those of the zeros that there are, near's of those that were to be expected."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = f"{folder}/rows.jsonl"
+            line = ["outer-product", "--ranks", "4", "--rows", "400", "--pairs", "64", "--iterations", "1", "--out", out]
+            for density in ("0.01", "1,0.02"):
+                Path(out).unlink(missing_ok=True)
+                for words in ("near", "all,auto"):
+                    result = run(*line, "--density", density, "--encoding", "dense,find-zeros,sparse", "--algorithm", words)
+                    self.assertEqual(result.returncode, 0, result)
+                    if words == "near":
+                        near = [json.loads(text)["algorithm"] for text in Path(out).read_text().splitlines()]
+                rows = [json.loads(text) for text in Path(out).read_text().splitlines()][len(near):]
+                chosen = {}
+                for encoding in ("dense", "find-zeros", "sparse"):
+                    end = "" if encoding == "dense" else f":{encoding}"
+                    seconds = {row["algorithm"]: row["predicted_seconds"] for row in rows if row["encoding"] == encoding}
+                    least = min(seconds.values())
+                    chosen[encoding] = {name for name in near if name in seconds}
+                    self.assertLessEqual({name for name in seconds if seconds[name] <= 2.4 * least} - {f"auto{end}"},
+                                         chosen[encoding], (density, encoding))
+                    self.assertLessEqual(chosen[encoding], {name for name in seconds if seconds[name] <= 2.6 * least})
+                    auto, = (row for row in rows if row["algorithm"] == f"auto{end}")
+                    self.assertIn(auto["used"].split("(")[0] + end, near)
+                self.assertEqual(len(near), sum(map(len, chosen.values())))
+                self.assertEqual({f"{name.removesuffix(':sparse')}:find-zeros" for name in chosen["sparse"]}, chosen["find-zeros"])
+                self.assertNotEqual({f"{name}:sparse" for name in chosen["dense"]}, chosen["sparse"])
 
     def test_readme_is_current(self) -> None:
         readme = Path(README).read_text()

@@ -74,7 +74,7 @@ Case equal_pairs(int P, std::size_t n, std::size_t m, std::size_t k) {
 
 TEST_CASE("every algorithm sends the messages and bytes that its formula states") {
   const int P = GENERATE(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
-  const std::vector<std::string> algorithms = usable_algorithms(P, false);
+  const std::vector<std::string> algorithms = usable_algorithms(small_problem(P));
   std::vector<Case> cases = all_cases(P);
   for (Case& c : sparse_cases(P)) cases.push_back(std::move(c));
   std::vector<Job> jobs;
@@ -86,7 +86,7 @@ TEST_CASE("every algorithm sends the messages and bytes that its formula states"
 
 TEST_CASE("every formula holds for bf16 on the wire") {
   const int P = GENERATE(1, 2, 3, 4, 5, 8, 13);
-  Problem problem{.rows = 64, .columns = 64, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), 1)};
+  Problem problem = small_problem(P);
   problem.wire = Wire::bf16;
   const std::vector<std::string> algorithms = usable_algorithms(problem);
   const std::vector<Case> cases = all_cases(P);

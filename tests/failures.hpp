@@ -3,6 +3,7 @@
 
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <dsop/errors.hpp>
 #include <dsop/threads.hpp>
@@ -32,6 +33,15 @@ template <class Body>
 std::string failures_on_threads(int P, Body body) {
   Failures failures;
   run_on_threads(P, [&](Transport& transport) { body(transport, failures); });
+  return failures.text();
+}
+
+/// The same on ranks that share nodes: nodes[r] is rank r's.
+template <class Body>
+std::string failures_on_nodes(const std::vector<int>& nodes, Body body) {
+  Failures failures;
+  run_on_threads(
+      static_cast<int>(nodes.size()), [&](Transport& transport) { body(transport, failures); }, 1, nodes);
   return failures.text();
 }
 

@@ -9,18 +9,6 @@
 using namespace dsop;
 using namespace dsop::tests;
 
-namespace {
-
-template <class Body>
-std::string failures_on_nodes(const std::vector<int>& nodes, Body body) {
-  Failures failures;
-  run_on_threads(
-      static_cast<int>(nodes.size()), [&](Transport& transport) { body(transport, failures); }, 1, nodes);
-  return failures.text();
-}
-
-}  // namespace
-
 TEST_CASE("the hierarchical algorithm is exact and gives the same bits on all ranks, however ranks lie on nodes") {
   const std::vector<int> nodes =
       GENERATE(std::vector<int>{0, 0}, std::vector<int>{7, 7, 7}, std::vector<int>{0, 0, 0, 1},

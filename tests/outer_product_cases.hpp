@@ -12,6 +12,7 @@
 #include <dsop/algorithms.hpp>
 #include <dsop/dsop.hpp>
 
+#include "collect.hpp"
 #include "inputs.hpp"
 #include "outer_product/algorithm.hpp"
 #include "turns.hpp"
@@ -205,15 +206,24 @@ inline std::vector<std::string> usable_algorithms(const Problem& problem) {
   return names;
 }
 
-/// Those that `ranks` ranks, each on a node of its own, can use.
-inline std::vector<std::string> usable_algorithms(int ranks, bool native_collectives) {
-  Problem problem{.rows = 64, .columns = 64, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(ranks), 1)};
-  problem.native_collectives = native_collectives;
+/// Of ranks that are each on a node of its own.
+inline Problem small_problem(int ranks) {
+  return {.rows = 64, .columns = 64, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(ranks), 1)};
+}
+
+/// Those that these ranks, on their nodes, can use. All ranks must call it, and get the same.
+inline std::vector<std::string> usable_algorithms(Transport& transport) {
+  Problem problem = small_problem(transport.size());
+  problem.native_collectives = transport.has_native_collectives();
+  problem.nodes = shared_nodes(bench::of_all_ranks(transport, transport.node()));
   return usable_algorithms(problem);
 }
 
-inline std::vector<std::string> usable_algorithms(const Transport& transport) {
-  return usable_algorithms(transport.size(), transport.has_native_collectives());
+/// Two ranks on each node, neighbours on different ones; 5 ranks are on 0 1 2 0 1.
+inline std::vector<int> nodes_of_two(int ranks) {
+  std::vector<int> nodes;
+  for (int r = 0; r < ranks; ++r) nodes.push_back(r % ((ranks + 1) / 2));
+  return nodes;
 }
 
 /// Whether algorithm number a of usable_algorithms() runs case number c: up to four ranks every third, of those whose

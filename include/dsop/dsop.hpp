@@ -46,12 +46,15 @@ struct Options {
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
   /// Looks for zeros in dense factors, and sends and multiplies those without them where that is less to send. Off by
   /// default: it takes a pass over the factors, and a plan for each new number of non-zeros. Each rank's own affair.
+  /// Where only what is not zero is multiplied, 0 times an infinity or NaN is 0, not NaN: with a factor that has
+  /// diverged, elements of G may come out finite which are NaN without this.
   bool find_zeros = false;
   /// bf16: parts of G that travel are rounded to 16 bits, half the bytes; sums stay in f32, and algorithms that send no
   /// gradient round nothing. Only for f32, and with the algorithms that can. Every rank has the same, rounded bits.
   /// Error of an element g = scale sum a b, beside that of f32: 2^-8 |g| where its owner makes all of it (the
   /// generalized and replicated algorithms: one rounding); P 2^-8 (1 + 2^-8)^(P-1) |scale| sum |a b| where sums travel
-  /// (allreduce-ring: P roundings one after the other). Beyond 3.39e38 a value becomes infinite.
+  /// (allreduce-ring: P roundings one after the other). What is below 2^-126 is rounded by up to 2^-134: where that may
+  /// be, add 2^-126 to |g|, and to |scale| sum |a b|, in these bounds. Beyond 3.39e38 a value becomes infinite.
   Wire wire = Wire::full;
   /// For debugging: after the call the ranks compare hashes of G, and all throw Error naming them if one differs. With
   /// `accumulate`, what stood in G must have been the same too. One rank that asks for it is enough. Costs a pass over

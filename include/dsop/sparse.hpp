@@ -44,7 +44,9 @@ struct SparseVectorView {
 template <class T>
 using FactorView = std::variant<MatrixView<const T>, SparseMatrixView<T>>;
 
-/// As Factors, each of a (pairs x n) and b (pairs x m) sparse or dense.
+/// As Factors, each of a (pairs x n) and b (pairs x m) sparse or dense. Where only what is not zero is multiplied, a
+/// zero that is not stored is 0 even times an infinity or NaN, so that elements of G may come out finite which are NaN
+/// from the same factors given dense.
 template <class T>
 struct SparseFactors {
   FactorView<T> a;
