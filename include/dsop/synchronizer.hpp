@@ -37,7 +37,7 @@ struct Step {
   double learning_rate = 1;  ///< plays a part only where SynchronizerOptions::residual_holds_step
 };
 
-/// What the last step did to a parameter; all empty where that step ended in an error.
+/// What the last step did to a parameter; all empty where that step ended in an error or the policy has changed since.
 struct ParameterStep {
   std::string algorithm = {};  ///< with its number; empty: nothing travelled, or it was not given
   std::size_t target = 0;      ///< k, under a policy that selects
