@@ -62,7 +62,8 @@ class SparseReportTest(unittest.TestCase):
 
     def test_words_beside_formulas(self) -> None:
         self.write("volumes", [row("allgather"), row("ssar-recursive-doubling", ranks=3, distribution="apart"),
-                               row("dsar-split-allgather", distribution="same"), row("dense-ring")])
+                               row("dsar-split-allgather", distribution="same"), row("dense-ring"),
+                               row("dsar-early-switch(8)", ranks=12, distribution="same")])
         done = self.report()
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([line["formula"] for line in self.table("volumes") if line["P"] == "3"],
@@ -72,7 +73,9 @@ class SparseReportTest(unittest.TestCase):
         self.assertEqual(found, {
             "allgather": (600, 1, 600, 2),  # 2 * 100 * 3
             "ssar-recursive-doubling": (1000, 0.6, 1200, 1),  # 2 * 200 + 2 * 300, and 2 * 100 on the path
-            "dsar-split-allgather": (900, 600 / 900, 900, 1200 / 900)})  # (200 + 1000) * 3 / 4
+            "dsar-split-allgather": (900, 600 / 900, 900, 1200 / 900),  # (200 + 1000) * 3 / 4
+            # 200 * 7 / 8 + 1000 * 11 / 8 in one group, and 200 on the path of the four ranks beyond
+            "dsar-early-switch(8)": (1550, 600 / 1550, 1750, 1200 / 1750)})
 
     def test_sweeps(self) -> None:
         self.write("switching", sweep() + sweep(density=0.2))
@@ -116,7 +119,8 @@ class SparseReportTest(unittest.TestCase):
         self.assertEqual([name for name in written if f"](sparse/{name})" not in text], [])  # nothing that no page shows
 
     def test_allreduces_that_select(self) -> None:
-        self.write("selected", [selecting("ok-topk"), selecting("ok-topk", distribution="clustered"), selecting("gtopk")])
+        self.write("selected", [selecting("ok-topk"), selecting("ok-topk", distribution="clustered"), selecting("gtopk"),
+                                selecting("gaussian-k")])
         times = {"ok-topk": 2, "ok-topk-equal-regions": 3, "ok-topk-direct": 2.2, "ok-topk-naive": 5}
         self.write("ablations", [selecting(name, time, density=density) for name, time in times.items()
                                  for density in (0.1, 0.2)])
@@ -124,9 +128,10 @@ class SparseReportTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         columns = ("algorithm", "ranks_are", "k", "bound_words", "sent_words", "path_formula_words", "evaluating_bound_words")
         self.assertEqual([tuple(line[column] for column in columns) for line in self.table("selected-words")],
-                         [("gtopk", "alike", "100", "400", "400", "800", ""),  # 2 * 100 * 2, twice on the path
-                          ("ok-topk", "unlike", "110", "660", "400", "", "1100"),  # 6 * 110, and 4 * 110
-                          ("ok-topk", "alike", "110", "495", "400", "", "1100")])  # 6 * 110 * 3 / 4
+                         [("gaussian-k", "alike", "100", "600", "400", "", ""),  # 2 * 100 * 3
+                          ("gtopk", "alike", "100", "400", "400", "800", ""),  # 2 * 100 * 2, twice on the path
+                          ("ok-topk", "unlike", "110", "880", "400", "", "1540"),  # 8 * 110, and 2 * 110 * 3
+                          ("ok-topk", "alike", "110", "495", "400", "", "825")])  # 6 * 110 * 3 / 4, and 110 * 3
         ablation = self.table("ablations")[0]
         self.assertAlmostEqual(float(ablation["equal_regions_over_it"]), 1.5)
         self.assertAlmostEqual(float(ablation["naive_over_it"]), 2.5)

@@ -98,6 +98,31 @@ TEST_CASE("a synchronizer describes what it does") {
         }) == "");
 }
 
+TEST_CASE("a synchronizer describes a changed policy by nothing that the one before did") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          const Machine machine;
+          Synchronizer<float> changed(transport, {.machine = machine});
+          const auto add = [](Synchronizer<float>& to, const std::string& selected, const std::string& exact) {
+            to.add("large", {.rows = 1, .columns = 5000, .max_pairs = 0}, selected);
+            to.add("kernel", {.rows = 1, .columns = 5000, .max_pairs = 0}, exact);
+          };
+          add(changed, "ok-topk(2):0.01", "sparse:allgather");
+          std::vector<float> large(5000, 1), kernel(5000);
+          kernel[7] = 1;
+          changed.begin();
+          changed.give("kernel", {kernel.data(), 1, 5000});
+          changed.give("large", {large.data(), 1, 5000});
+          changed.finish();
+          changed.set_policy("large", "gtopk:0.02");
+          changed.set_policy("kernel", "sparse:ssar-split-allgather");
+          Synchronizer<float> fresh(transport, {.machine = machine});
+          add(fresh, "gtopk:0.02", "sparse:ssar-split-allgather");
+          failures.check(changed.describe() == fresh.describe(), changed.describe() + "expected\n" + fresh.describe());
+          const ParameterStep last = changed.last_step("large");
+          failures.check(last.algorithm.empty() && last.chosen == 0, "the last step was another policy's");
+        }) == "");
+}
+
 TEST_CASE("gradients are summed while nobody waits", "[peeks]") {
   CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
           Synchronizer<float> synchronizer(transport, {.bucket_bytes = 0});

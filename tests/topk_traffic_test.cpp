@@ -6,6 +6,7 @@
 
 #include <dsop/counting.hpp>
 
+#include "gradient_inputs.hpp"
 #include "topk_cases.hpp"
 
 using namespace dsop;
@@ -27,6 +28,7 @@ struct Counted {
   Traffic first, second;
   std::size_t chosen = 0;
   std::size_t in_sum = 0;
+  bool moved = false;  // the global threshold, in the second
 };
 
 template <class GradientOf>
@@ -40,6 +42,7 @@ Counted count(int P, const std::string& algorithm, std::size_t k, GradientOf gra
                                    {.algorithm = algorithm, .machine = Machine{}, .wire = wire});
     static_cast<void>(allreduce.run(values, k));
     const Traffic first = transport.payload();
+    const double threshold = allreduce.state().global_threshold;
     const std::vector<float> gradient = gradient_of(threads.rank(), 1);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += gradient[i];
     const TopKSum<float> result = allreduce.run(values, k);
@@ -48,6 +51,7 @@ Counted count(int P, const std::string& algorithm, std::size_t k, GradientOf gra
     counted.second.raise_to({transport.payload().messages - first.messages, transport.payload().bytes - first.bytes});
     counted.chosen = std::max(counted.chosen, result.chosen);
     counted.in_sum = result.sum.indices.size();
+    counted.moved = allreduce.state().global_threshold != threshold;
   });
   return counted;
 }
@@ -122,4 +126,48 @@ TEST_CASE("ok-topk sends at most 6 k (P-1)/P words and O(P) where ranks are alik
   CHECK(ok.first.bytes / 4 <= 6 * k * (ranks - 1) / ranks + k * ranks + 30 * ranks);
   const auto levels = static_cast<std::size_t>(std::ceil(std::log2(P)));
   CHECK(count(P, "gtopk", k, mixture).second.bytes / 4 == levels * (2 * k + 8));
+}
+
+TEST_CASE("ok-topk's calls that evaluate thresholds send k (P-1) words more where ranks are alike, else 2 k (P-1)",
+          "[topk]") {
+  const int P = GENERATE(2, 4, 8, 12, 16, 32);
+  const auto ranks = static_cast<std::size_t>(P);
+  const std::size_t k = 20 * ranks;
+  INFO("P = " << P << ", k = " << k);
+  const std::size_t alike = 6 * k * (ranks - 1) / ranks + k * (ranks - 1) + 40 * ranks;
+  const std::size_t unlike = 8 * k + 2 * k * (ranks - 1) + 40 * ranks;
+  for (const auto distribution :
+       {bench::Distribution::uniform, bench::Distribution::one_region, bench::Distribution::clustered}) {
+    const auto gradient = [&](int rank, int) { return bench::gradient_like<float>(rank, 50 * k, 0.02, distribution); };
+    const bool is_alike = distribution != bench::Distribution::clustered;
+    INFO(bench::name(distribution));
+    CHECK(count(P, "ok-topk", k, gradient).first.bytes / 4 <= (is_alike ? alike : unlike));
+    CHECK(count(P, "ok-topk-equal-regions", k, gradient).first.bytes / 4 <= unlike);
+  }
+  // Two thirds of the first of P equal regions, which so is dense, no element of two ranks.
+  const auto one_region_apart = [&](int rank, int) {
+    std::vector<float> gradient(3 * k * ranks * ranks / 2);
+    for (std::size_t j = 0; j < k; ++j) gradient[3 * (static_cast<std::size_t>(rank) + ranks * j) / 2] = 5;
+    return gradient;
+  };
+  CHECK(count(P, "ok-topk", k, one_region_apart).first.bytes / 4 <= alike);
+  CHECK(count(P, "ok-topk-equal-regions", k, one_region_apart).first.bytes / 4 <= unlike);
+}
+
+TEST_CASE("ok-topk's calls that move the global threshold send 256 log2 P words more", "[topk]") {
+  const int P = GENERATE(2, 4, 8, 12, 16, 32);
+  const auto ranks = static_cast<std::size_t>(P);
+  const std::size_t k = 60 * ranks;
+  // Sums that are a third larger, without what the first call has taken.
+  const auto growing = [&](int rank, int step) {
+    std::vector<float> gradient = bench::gradient_like<float>(rank, 50 * k, 0.06, bench::Distribution::uniform);
+    for (float& x : gradient) x *= step == 0 ? 1.0F : 0.33F;
+    return gradient;
+  };
+  INFO("P = " << P << ", k = " << k);
+  const Counted counted = count(P, "ok-topk", k, growing);
+  const std::size_t most = std::max({counted.chosen, counted.in_sum, k});
+  const auto levels = static_cast<std::size_t>(std::ceil(std::log2(P)));
+  CHECK(counted.moved);
+  CHECK(counted.second.bytes / 4 <= 6 * most * (ranks - 1) / ranks + 256 * levels + 15 * ranks);
 }

@@ -26,10 +26,17 @@ inline void number(Transport& transport, std::size_t count, std::span<std::size_
   std::partial_sum(bounds.begin(), bounds.end(), bounds.begin());
 }
 
-/// Rank q holds the pairs bounds[q] .. bounds[q + 1] of `all`. Those that hold more than their share of N/P give it to
+/// Whether some rank holds more than so many times the mean.
+inline bool is_uneven(std::span<const std::size_t> bounds, std::size_t times) {
+  std::size_t largest = 0;
+  for (std::size_t b = 1; b < bounds.size(); ++b) largest = std::max(largest, bounds[b] - bounds[b - 1]);
+  return largest * (bounds.size() - 1) > times * bounds.back();
+}
+
+/// Rank q holds the items bounds[q] .. bounds[q + 1] of `all`. Those that hold more than their share of N/P give it to
 /// those that hold less, without changing the order; `bounds` become those of the shares.
-template <class Value>
-void balance(Transport& transport, std::span<Pair<Value>> all, std::span<std::size_t> bounds) {
+template <class Item>
+void balance(Transport& transport, std::span<Item> all, std::span<std::size_t> bounds) {
   const int r = transport.rank();
   const patterns::Blocks shares(all.size(), transport.size());
   const auto held_by_due_to = [&](int holder, int owner) {
@@ -81,17 +88,13 @@ inline std::size_t gathered_bytes(const TopKPlan& plan) {
 template <class Value, class T>
 sparse::Stream<T> balance_and_allgatherv(TopKCall<T>& call, std::span<const Pair<T>> own, Balancing balancing,
                                          std::span<std::size_t> bounds, Room room) {
-  const std::size_t P = call.plan.chosen.size();
   const auto all = room.take<Pair<Value>>(room_for(call.plan.problem.k, call.values.size()));
   if (bounds.back() > all.size()) sparse::refuse_length(bounds.back() * sizeof(Pair<Value>), all.size_bytes());
   const std::span<Pair<Value>> pairs = all.first(bounds.back());
   const std::size_t first = bounds[static_cast<std::size_t>(call.transport.rank())];
   for (std::size_t e = 0; e < own.size(); ++e) pairs[first + e] = {value_as<Value>(own[e].value), own[e].index};
-  std::size_t largest = 0;
-  for (std::size_t q = 0; q < P; ++q) largest = std::max(largest, bounds[q + 1] - bounds[q]);
-  if (balancing == Balancing::where_uneven && largest * P > 4 * pairs.size())
-    balance<Value>(call.transport, pairs, bounds);
-  for (std::size_t b = 0; b <= P; ++b) call.blocks.bounds_bytes[b] = bounds[b] * sizeof(Pair<Value>);
+  if (balancing == Balancing::where_uneven && is_uneven(bounds, 4)) balance(call.transport, pairs, bounds);
+  for (std::size_t b = 0; b < bounds.size(); ++b) call.blocks.bounds_bytes[b] = bounds[b] * sizeof(Pair<Value>);
   AllgatherCall exchange{call.transport, std::as_writable_bytes(pairs), call.blocks};
   call.plan.exchange->run(exchange);
   return vector_of<Value>(pairs, call.values.size(), call.result);

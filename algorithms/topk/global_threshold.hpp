@@ -63,24 +63,54 @@ Cut<T> th_adjust(TopKCall<T>& call, const Stream<T>& reduced, Room room) {
   return cut;
 }
 
+/// Calls visit(e) for those of the values, counted from 0, that are not zero.
+template <class T, class Visit>
+void for_each_nonzero(std::span<const T> values, const Visit& visit) {
+  for_each_beyond(values, Cut<T>{.key = 1}, 0, visit);
+}
+
+/// `last`, which numbers values that are not zero from `first` on, as it numbers all; the highest if there are fewer.
+template <class T>
+sparse::Index last_of_all(std::span<const T> values, std::size_t first, sparse::Index last) {
+  sparse::Index found = Cut<T>{0}.last;
+  std::size_t number = first;
+  for_each_nonzero(values, [&](std::size_t e) {
+    if (number++ == last) found = static_cast<sparse::Index>(first + e);
+  });
+  return found;
+}
+
 /// The cut that leaves k of all sums, or all if they are fewer, but no zeros; its magnitude, or 0 in the second case,
-/// becomes the state's global threshold. Values are numbered in the order of regions: rank q's are bounds[q] ..
-/// bounds[q + 1]. `memory` is room for them all, reduced_bytes().
+/// becomes the state's global threshold. bounds[q] .. bounds[q + 1] become the numbers of rank q's values, of which
+/// zeros are none, in the order of regions; the cut counts all values of this rank's region from its first number on.
+/// `memory` is room for them all, reduced_bytes(). Where some rank holds more than twice the mean they are shared out
+/// first, so that nobody sends more than twice as many as all ranks have: allgathers may send a block log2 P times.
 template <class T>
 Cut<T> th_re_evaluate(TopKCall<T>& call, const Stream<T>& reduced, std::span<std::size_t> bounds, std::span<T> memory) {
-  number(call.transport, reduced.values.size(), bounds);
+  const std::span<const T> own = reduced.values;
+  std::size_t count = 0;
+  for_each_nonzero(own, [&](std::size_t) { ++count; });
+  number(call.transport, count, bounds);
   if (bounds.back() > memory.size()) sparse::refuse_length(bounds.back() * sizeof(T), memory.size_bytes());
   const std::span<T> values = memory.first(bounds.back());
-  for (std::size_t b = 0; b < bounds.size(); ++b) call.blocks.bounds_bytes[b] = bounds[b] * sizeof(T);
+  const std::size_t first = bounds[static_cast<std::size_t>(call.transport.rank())];
+  std::size_t next = first;
+  for_each_nonzero(own, [&](std::size_t e) { values[next++] = own[e]; });
+
+  const std::span<std::size_t> shares(call.blocks.bounds_bytes);
+  std::copy(bounds.begin(), bounds.end(), shares.begin());
+  if (is_uneven(shares, 2)) balance(call.transport, values, shares);
+  for (std::size_t& bound : shares) bound *= sizeof(T);
   AllgatherCall exchange{call.transport, std::as_writable_bytes(values), call.blocks};
-  std::copy(reduced.values.begin(), reduced.values.end(),
-            values.subspan(bounds[static_cast<std::size_t>(call.transport.rank())]).begin());
   call.plan.exchange->run(exchange);
+
   const std::size_t k = call.plan.problem.k;
   Cut<T> cut{.key = 0};
   if (k <= values.size()) cut = selection::find_cut<T>(values, k, call.memory);
   call.state.global_threshold = kernels::magnitude_of<T>(cut.key);
-  return cut.key > 0 ? cut : Cut<T>{.key = 1};
+  if (cut.key == 0) return {.key = 1};
+  if (cut.last >= first) cut.last = last_of_all(own, first, cut.last);
+  return cut;
 }
 
 }  // namespace dsop::topk

@@ -43,7 +43,10 @@ def markdown(part: Part, pictures_at: str) -> str:
         blocks += [[f"![{picture.title}]({pictures_at}/{picture.name}.png)"], [picture.caption]]
     if part.table is not None and part.table.rows:
         blocks.append(_table(part.table, part.shown))
-        what = "As a file" if part.shown is None else "For every P"
+        what = "As a file"
+        if part.shown is not None:
+            ranks = {int(row[part.table.columns.index("P")]) for row in part.table.rows}
+            what = f"For P = {', '.join(map(str, sorted(ranks)))}"
         blocks.append([f"{what}: [{part.table.name}.csv]({pictures_at}/{part.table.name}.csv)."])
     return "\n\n".join("\n".join(block) for block in blocks if block)
 

@@ -20,6 +20,7 @@ from .rows import WORD_BYTES, Refused, place_text
 from .sweeps import SHARE, TIME
 
 WHOLE, EQUAL_REGIONS, DIRECT, NAIVE = "ok-topk", "ok-topk-equal-regions", "ok-topk-direct", "ok-topk-naive"
+GATHERED = ("allgather", "gaussian-k")  # everybody gets what all have chosen
 UNLIKE = "clustered"  # where each rank has its large elements elsewhere
 
 
@@ -58,10 +59,15 @@ def read_selecting(path: Path) -> list[SelectingRow]:
 def _bound(row: SelectingRow) -> tuple[str, float] | None:
     """Words that the busiest rank sends at most, without O(P), in a call that reuses thresholds."""
     if row.algorithm == WHOLE:
-        return ("6k", 6.0 * row.k) if row.distribution == UNLIKE else ("6k(P-1)/P", 6 * row.k * (row.ranks - 1) / row.ranks)
+        return ("8k", 8.0 * row.k) if row.distribution == UNLIKE else ("6k(P-1)/P", 6 * row.k * (row.ranks - 1) / row.ranks)
     if row.algorithm == "gtopk":
         return "2k log2 P", 2.0 * row.k * math.ceil(math.log2(row.ranks))
-    return ("2k(P-1)", 2.0 * row.k * (row.ranks - 1)) if row.algorithm == "allgather" else None
+    return ("2k(P-1)", 2.0 * row.k * (row.ranks - 1)) if row.algorithm in GATHERED else None
+
+
+def _evaluating_bound(row: SelectingRow, reusing_words: float) -> float:
+    """The same in a call that evaluates thresholds, from all sums that are not zero."""
+    return reusing_words + (2 if row.distribution == UNLIKE else 1) * row.k * (row.ranks - 1)
 
 
 def selected_words(rows: list[SelectingRow]) -> Part:
@@ -73,12 +79,12 @@ def selected_words(rows: list[SelectingRow]) -> Part:
             continue
         text, words = bound
         ranks_are = "unlike" if row.distribution == UNLIKE else "alike"
-        evaluating = 6 * row.k + row.k * row.ranks if row.algorithm == WHOLE else None
+        evaluating = _evaluating_bound(row, words) if row.algorithm == WHOLE else None
         tree_path = 2 * words if row.algorithm == "gtopk" else None
         worst[row.algorithm, ranks_are] = max(worst.get((row.algorithm, ranks_are), 0), row.sent_words / words)
         lines.append([row.algorithm, ranks_are, row.ranks, row.k, text, round(words), round(row.sent_words),
                       row.sent_words / words, tree_path and round(tree_path), round(row.path_words),
-                      evaluating, round(row.first_words) if evaluating else None])
+                      evaluating and round(evaluating), round(row.first_words) if evaluating else None])
     columns = ["algorithm", "ranks_are", "P", "k", "bound", "bound_words", "sent_words", "sent_over_bound", "path_formula_words",
                "path_words", "evaluating_bound_words", "evaluating_sent_words"]
     findings = [f"`{algorithm}`, ranks {ranks_are}: at most {ratio:.3f} of the bound." for (algorithm, ranks_are), ratio

@@ -54,6 +54,24 @@ class Formula:
         return self.folded_text if self.folded_text and ranks & (ranks - 1) else self.text
 
 
+def _early_switch(group: int) -> Formula:
+    """C groups of g ranks, C a power of two; the ranks beyond hand their vectors to others first."""
+
+    def owners(v: Vectors) -> int:
+        g = min(group, v.ranks)
+        return g * 2 ** int(math.log2(v.ranks // g))
+
+    def sent(v: Vectors) -> float:
+        g, held = min(group, v.ranks), v.k if owners(v) == v.ranks else v.in_union(2)
+        return 2 * held * (g - 1) / g + v.size / g - v.size / owners(v) + v.size * (v.ranks - 1) / owners(v)
+
+    def path(v: Vectors) -> float:
+        return sent(v) + (2 * v.k if owners(v) < v.ranks else 0)
+
+    text = "2{}(g-1)/g + N/g - N/(Cg) + N(P-1)/(Cg), C groups of g"
+    return Formula(text.format("k"), sent, path, text.format("K(2)") + ", C a power of two")
+
+
 FORMULAS = {
     "allgather": Formula("2k(P-1)", _allgather, _allgather),
     "ssar-recursive-doubling": Formula(
@@ -61,6 +79,8 @@ FORMULAS = {
         "2K(P) + sum of 2K(2^j + min(2^j, e)), j < log2(P - e), for the e ranks beyond a power of two"),
     "ssar-split-allgather": Formula("2(k + K(P))(P-1)/P", _split_allgather, _split_allgather),
     "dsar-split-allgather": Formula("(2k + N)(P-1)/P", _dense_allgather, _dense_allgather),
+    "dsar-early-switch(2)": _early_switch(2),
+    "dsar-early-switch(8)": _early_switch(8),
     "topk-dsa": Formula("2(k + K(P))(P-1)/P", _split_allgather, _split_allgather),
 }
 COLUMNS = ["overlap", "algorithm", "formula", "P", "formula_words", "sent_words", "sent_over_formula", "path_formula_words",

@@ -37,7 +37,7 @@ struct Step {
   double learning_rate = 1;  ///< plays a part only where SynchronizerOptions::residual_holds_step
 };
 
-/// What the last step did to a parameter; all empty where that step ended in an error.
+/// What the last step did to a parameter; all empty where that step ended in an error or the policy has changed since.
 struct ParameterStep {
   std::string algorithm = {};  ///< with its number; empty: nothing travelled, or it was not given
   std::size_t target = 0;      ///< k, under a policy that selects
@@ -56,7 +56,9 @@ struct ParameterStep {
 ///                       the same, bit by bit, but each bucket starts when it is full, during backpropagation, even if
 ///                       SynchronizerOptions::overlap is false: DenseOvlp of Ok-Topk's paper, whose Dense is `dense`
 ///                       without overlap
-///   sparse[:ALGORITHM]  exact. An allreduce of the family "sparse", of what is not zero
+///   sparse[:ALGORITHM]  exact. An allreduce of the family "sparse", of what is not zero. If none is named it is chosen
+///                       for uniform indices: unlike sparse_allreduce(), no step learns from earlier sums what ranks
+///                       have in common, so that one after load() chooses the same, and has the same bits
 ///   topk:DENSITY        about so large a share of the elements travels, by an algorithm of the family "topk" (for topk
 ///                       any name of it, perhaps with its number: gaussian-k:0.01); the rest stays behind in this
 ///                       rank's residual and is added to its next gradient. Keeps two vectors of the gradient's size,
@@ -111,13 +113,14 @@ class Synchronizer {
   void give(const std::string& name, MatrixView<T> gradient);
   void give(const std::string& name, const SparseVectorView<T>& own, MatrixView<T> gradient);
 
-  /// Starts what is left, and returns when all gradients are complete. Costs an exchange of fixed-size headers beside
-  /// those of the calls.
+  /// Starts what is left, and returns when all gradients are complete: sums over ranks, not means, unless Step::scale
+  /// says otherwise. Costs an exchange of fixed-size headers beside those of the calls.
   void finish();
 
   /// A table: each parameter's policy, algorithm, bytes that the busiest rank sends a step and predicted time, buckets
   /// with what they hold, and the totals. Buckets are those of the last step; before any, of parameters given in the
-  /// reverse order of registration. Between steps; the same on all ranks.
+  /// reverse order of registration. The time of a policy that selects is without the selection. Between steps; the
+  /// same on all ranks.
   std::string describe() const;
 
   /// What this rank has dropped of a parameter so far, by rows; empty under policies that drop nothing. Between steps,

@@ -63,7 +63,9 @@ struct TopKSum {
 };
 
 /// Sums about k elements of each rank's vector, over and over; one object a parameter. `topk`, `gaussian-k` and
-/// `expected-k` give the whole sum of what the ranks selected; `ok-topk`, in all its forms, about the k largest of that
+/// `expected-k` give the whole sum of what the ranks selected. Where `topk` and `expected-k` choose how to sum it they
+/// take indices for uniform, whatever the sums before had in common: that would belong to the state, and a run that
+/// goes on from saved ones would else choose otherwise. `ok-topk`, in all its forms, gives about the k largest of that
 /// sum; `gtopk` the k that are left by a tree of ranks each of which keeps the k largest of two, which may be others.
 template <class T>
 class TopKAllreduce {

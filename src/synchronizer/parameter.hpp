@@ -46,6 +46,12 @@ class Parameter {
   /// as before.
   void end_step(bool well);
 
+  /// Another policy comes: what the last step did, and planned, is not what the next will do.
+  void forget_last_step() {
+    last_step = {};
+    sparse_ = SparseExecutor<T>(false);
+  }
+
   // Of the options, scale, machine and wire play a part.
   void sum_outer_product(Transport& transport, const Options& options);
   void sum_sparse(Transport& transport, const Options& options);

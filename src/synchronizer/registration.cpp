@@ -157,6 +157,7 @@ void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& pol
   if (policy.selects()) parameter.residual.resize(parameter.elements());
   parameter.selecting = std::move(selecting);
   parameter.policy = policy;
+  parameter.forget_last_step();
 }
 
 template Synchronizer<float>::State::State(Transport&, const SynchronizerOptions&);
