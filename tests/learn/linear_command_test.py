@@ -185,6 +185,24 @@ class Linear(unittest.TestCase):
         self.assertEqual([Path(path).read_bytes() for path in (data, test, checkpoint)], before)
         self.assertFalse(Path(absent).exists())
 
+    def test_ranks_with_other_options_than_rank_0(self) -> None:
+        if not MPIRUN:
+            self.skipTest("built without MPI")
+
+        def launched(*options: str) -> list[str]:
+            return ["-n", "1", TRAIN, "linear", str(self.folder / "train"), *options]
+
+        for first, second, words in ((["--batch", "4"], ["--batch", "5"], "--batch is 5, expected as on rank 0, where --batch is 4"),
+                                     ([], ["--sync", "ps"], "--sync is ps, expected as on rank 0, where --sync is auto"),
+                                     ([], ["--test", str(self.folder / "test")],
+                                      "--test is given, expected as on rank 0, where --test is not given")):
+            result = run(MPIRUN, *launched(*first), ":", *launched(*second), ":", *launched(*first))
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(f"error: rank 1: {words}\n", result.stderr)
+            self.assertEqual(result.stderr.count("error: "), 1, result.stderr)
+        result = run(MPIRUN, *launched("--epochs", "1", "--threads", "2"), ":", *launched("--epochs", "1", "--batch", "10"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_errors(self) -> None:
         bad = self.folder / "bad.libsvm"
         bad.write_text("1 1:1\n-1 0:2\n")

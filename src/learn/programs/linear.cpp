@@ -9,6 +9,7 @@
 #include "learn/data/same_file.hpp"
 #include "learn/linear/training.hpp"
 #include "learn/programs/number_range.hpp"
+#include "learn/programs/same_settings.hpp"
 #include "sparse/algorithm.hpp"
 
 namespace dsop::learn {
@@ -31,12 +32,13 @@ std::string check_sync(const std::string& sync) {
   return "is \"" + sync + "\", expected auto, ps, async-ps, dense:NAME or one of " + sparse_algorithms().names();
 }
 
-int run(Line& line) {
+int run(Line& line, const Settings& common) {
   const auto& losses = linear_losses();
   line.settings.loss =
       &*std::find_if(losses.begin(), losses.end(), [&](const LinearLoss& loss) { return loss.name == line.loss; });
   if (line.rate_schedule == "1/t") line.settings.rate_schedule = RateSchedule::inverse;
   return launch::run(line.ranks, 4, [&](Transport& transport) {
+    expect_same_settings(transport, common);
     LinearSettings settings = line.settings;
     launch::on_all_ranks(transport, [&] {
       if (transport.rank() == 0)
@@ -103,7 +105,7 @@ void add_linear(CLI::App& app, int& status) {
   command->add_option("--resume", settings.resume,
                       "Go on from this checkpoint, bit by bit as if the run had not been interrupted; with --threads "
                       "above 1 as near as two runs are");
-  command->callback([line, &status] { status = run(*line); });
+  command->callback([line, command, &status] { status = run(*line, settings_of(*command)); });
 }
 
 }  // namespace dsop::learn
