@@ -98,8 +98,28 @@ class Linear(unittest.TestCase):
             for word in [str(bad), *words]:
                 self.assertIn(word, result.stderr)
             self.assertEqual(out.read_text(), "old")
-        for arguments in (["--bits", "33"], ["--every", "5"], []):
-            self.assertNotEqual(hashed(self.folder, *arguments).returncode, 0)
+        held_out = self.folder / "never"
+        for arguments, words in {("--bits", "33"): "--bits", ("--every", "5"): "--every requires --held-out",
+                                 ("--held-out", str(held_out)): "--held-out requires --out",
+                                 ("--out", str(out), "--held-out", str(held_out), "--every", "401"):
+                                     "texts.tsv: has 400 texts, expected 401 or more"}.items():
+            result = hashed(self.folder, *arguments)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(words, result.stderr)
+            self.assertEqual(result.stdout, "")
+            self.assertEqual(out.read_text(), "old")
+            self.assertFalse(held_out.exists())
+
+    def test_samples_go_to_stdout_or_a_file(self) -> None:
+        out = self.folder / "all"
+        self.assertEqual(hashed(self.folder, "--bits", "16", "--out", str(out)).returncode, 0)
+        result = hashed(self.folder, "--bits", "16")
+        self.assertEqual((result.returncode, result.stdout), (0, out.read_text()), result.stderr)
+        self.assertEqual(result.stderr.count("400 texts"), 1)
+        with open("/dev/full", "wb") as full:
+            refused = subprocess.run([DATA, "hash-trigrams", str(self.folder / "texts.tsv")], stdout=full,
+                                     stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual((refused.returncode, refused.stderr), (1, "error: stdout can't be written\n"))
 
     def test_learns_and_gives_the_same_losses_on_threads_and_processes(self) -> None:
         for loss in ("logistic", "svm", "least-squares"):
