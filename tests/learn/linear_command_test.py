@@ -129,6 +129,9 @@ class Linear(unittest.TestCase):
             self.assertEqual(len(losses(one)), 3)
             self.assertLess(float(losses(one)[-1]), 0.9 * float(losses(one)[0]))
             runs = [train(self.folder, "--ranks", "4", "--batch", "3", *options),
+                    train(self.folder, "--ranks", "4", "--batch", "3", "--sync", "dense", *options),
+                    train(self.folder, "--ranks", "1", "--batch", "12", "--sync", "dense", *options),
+                    train(self.folder, "--ranks", "4", "--batch", "3", "--sync", "dense:bidirectional-exchange", *options),
                     train(self.folder, "--ranks", "3", "--batch", "6", "--sync", "ps", *options)]
             if MPIRUN:
                 runs += [train(self.folder, "--batch", "6", "--sync", "dense:mpi", *options, processes=2),
