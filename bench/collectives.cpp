@@ -48,10 +48,14 @@ std::vector<std::string> expand_all(const CollectiveBenchOptions& options, const
   return expanded;
 }
 
-// Programs compare with the MPI library; where there is none, with what such libraries do for long vectors.
-std::string base_of(Operation operation, const Transport& transport) {
-  if (transport.has_native_collectives()) return "mpi";
-  return operation == Operation::allreduce ? "rabenseifner" : "bidirectional-exchange";
+// Programs compare with the MPI library; where there is none, with what such libraries do for long vectors. The name is
+// that by which it was asked for, if it was.
+std::string base_of(Operation operation, const std::vector<std::string>& asked, const Transport& transport) {
+  const Registry<DenseAlgorithm>& known = collective_algorithms(operation);
+  const DenseAlgorithm* const base = known.find(transport.has_native_collectives() ? "mpi" : "bidirectional-exchange");
+  const auto found =
+      std::find_if(asked.begin(), asked.end(), [&](const auto& name) { return known.find(name) == base; });
+  return found == asked.end() ? base->name : *found;
 }
 
 template <class T>
@@ -137,12 +141,12 @@ std::vector<Row> measure_sizes(Transport& transport, std::size_t size, const std
   return rows;
 }
 
-void print_head(const Transport& transport, const CollectiveBenchOptions& options) {
+void print_head(const Transport& transport, const CollectiveBenchOptions& options, const std::string& base) {
   std::cout << "# dsop-bench " << version << ' ' << name(options.operation) << ", " << name(options.type) << ", root "
             << options.root << ", " << ranks_and_cores(transport) << '\n'
             << "# median over iterations of the slowest rank's time; sent and msgs: the busiest rank's\n"
             << "# predicted: by the algorithm's cost formula, for the machine planned for\n"
-            << "# x base: how many times faster than " << base_of(options.operation, transport) << " in this run\n"
+            << "# x base: how many times faster than " << base << " in this run\n"
             << "#     size  ranks  algorithm                   median(us)  predicted(us)       sent(B)   msgs   x base"
                "   #wrong\n"
             << std::flush;
@@ -203,7 +207,8 @@ void benchmark_collective(Transport& transport, const CollectiveBenchOptions& op
                                       .native_collectives = transport.has_native_collectives()});
   });
   const nlohmann::ordered_json host = host_facts();
-  if (speaks) print_head(transport, options);
+  const std::string base = base_of(options.operation, algorithms, transport);
+  if (speaks) print_head(transport, options, base);
   std::size_t wrong = 0;
   ProgressLine progress(speaks);
   for (const std::size_t size : options.sizes) {
@@ -213,7 +218,7 @@ void benchmark_collective(Transport& transport, const CollectiveBenchOptions& op
     for (const Row& row : rows) wrong += row.wrong.value_or(0);
     if (!speaks) continue;
     progress.clear();
-    print_rows(rows, base_of(options.operation, transport));
+    print_rows(rows, base);
     file.append([&](std::ostream& out) { write_rows(out, rows, options, transport, host); });
   }
   launch::on_all_ranks(transport, [&] {

@@ -48,6 +48,7 @@ class BadOptionsTest(unittest.TestCase):
         self.refused("--root is -1, expected a rank from 0 to 2", BENCH, "reduce", "--size", "9", "--root", "-1", "--ranks", "3")
 
     def test_names_that_are_unknown(self) -> None:
+        self.refused('is "dense-", expected auto, dense, dense:NAME, ps, ', TRAIN, "linear", "x", "--sync", "dense-")
         self.refused("--select: algorithm is exactly, expected one of exact, ", BENCH, "sparse-allreduce", "--select", "exactly")
         self.refused("--select: the number of threshold-reuse(0), ", BENCH, "sparse-allreduce", "--select", "threshold-reuse(0)")
         self.refused("algorithm is ring, expected auto or one of ", BENCH, "broadcast", "--size", "9", "--algorithm", "ring")

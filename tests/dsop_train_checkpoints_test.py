@@ -114,6 +114,10 @@ class Checkpoints(Refusing):
                 self.assertRegex(result.stderr, r"step 8: the loss is -?(nan|inf), .* not finite is layer\d")
                 self.assertEqual(self.path.read_bytes(), before)
 
+    def test_loss_that_is_no_number_before_anything_is_saved(self) -> None:
+        self.assert_refused(run(*GROWING, *at(2), "--save", str(self.path)), "step 8: the loss is ", "Nothing was saved")
+        self.assertFalse(self.path.exists())
+
     def test_what_is_no_number_after_the_last_step(self) -> None:
         self.assert_refused(run(*GROWING, *at(2), "--steps", "7"), "step 7: weights of layer1 are not finite",
                             "Nothing was saved")

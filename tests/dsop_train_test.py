@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """dsop-train's perceptron and LSTMs as a person uses them: the same losses however it is done, bad input."""
 
+import subprocess
 import unittest
 
-from dsop_train import ATIS, CHARACTERS, GLOBAL_BATCH, MLP, MODELS, MPIRUN, Refusing, Rows, at, changed, main, run
+from dsop_train import (ATIS, CHARACTERS, FOLDER, GLOBAL_BATCH, MLP, MODELS, MPIRUN, TRAIN, Refusing, Rows, at, changed, main,
+                        run)
 
 
 def policies_in(plan: str) -> dict[str, str]:
@@ -125,6 +127,23 @@ class BadInput(Refusing):
             result = run(*MLP, *options, processes=2)
             self.assert_refused(result, words)
             self.assertNotIn("MPI_ABORT", result.stderr)
+
+    @unittest.skipUnless(MPIRUN, "built without MPI")
+    def test_ranks_with_other_options_than_rank_0(self) -> None:
+        def launched(*arguments: str, ranks: int = 1) -> list[str]:
+            return ["-n", str(ranks), TRAIN, *arguments]
+
+        for second, words in (([*MLP, "--steps", "4"], "--steps is 4, expected as on rank 0, where --steps is 3"),
+                              ([*changed(MLP, "--hidden", "12"), "--steps", "3"],
+                               "--hidden is [12], expected as on rank 0, where --hidden is [12,9]"),
+                              (["linear", "text.txt"], "the command is linear, expected as on rank 0, where the command is mlp")):
+            command = [MPIRUN, *launched(*MLP, "--steps", "3"), ":", *launched(*second, ranks=2)]
+            result = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=60, check=False)
+            self.assert_refused(result, f"error: ranks 1-2: {words}\n")
+        given = [*MLP, "--steps", "3", "--sync", "dsop", "--batch", "32"]  # what is there by default
+        result = subprocess.run([MPIRUN, *launched(*MLP, "--steps", "3", "--out", "rows"), ":", *launched(*given)], cwd=FOLDER,
+                                capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
 
 
 if __name__ == "__main__":

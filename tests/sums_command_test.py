@@ -109,6 +109,19 @@ class OnThreads(Refusing):
             ways = 2 if command == "allreduce" else 1
             self.assertEqual((pipeline["messages_sent"], pipeline["bytes_sent"]), (ways * 21, ways * 20000))
 
+    def test_base_and_sums_by_a_papers_name(self) -> None:
+        for command in ["allreduce", "broadcast", "reduce"]:
+            result = run(command, "--ranks", "4", "--size", "5000", "--iterations", "1", "--algorithm",
+                         "linear-pipeline,auto,bidirectional-exchange")
+            self.assertIn("faster than bidirectional-exchange in this run", result.stdout, result.stderr)
+            ratios = [line.split()[-2] for line in result.stdout.splitlines() if not line.startswith("#")]
+            self.assertEqual((len(ratios), ratios[2]), (3, "1.00"), result.stdout)
+            self.assertNotIn("-", ratios)
+        for command in (["outer-product", "--rows", "50", "--algorithm", "allreduce-bidirectional-exchange"],
+                        ["sparse-allreduce", "--size", "500", "--algorithm", "dense-bidirectional-exchange"]):
+            result = run(*command, "--ranks", "4", "--verify", "--iterations", "1")
+            self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_collectives_refuse_what_makes_no_sense(self) -> None:
         self.assert_refused(run("broadcast", "--ranks", "3", "--root", "3"), "--root is 3, expected a rank from 0 to 2")
         self.assert_refused(run("reduce", "--algorithm", "nope"), "algorithm is nope", "bidirectional-exchange")

@@ -35,6 +35,7 @@ struct OuterProductAlgorithm {
   std::string name;
   std::string summary;
   std::string source;
+  std::string other_name = {};                   ///< found by it too
   const DenseAlgorithm* dense = nullptr;         ///< of the allreduce-* family: how G is summed
   const AllgatherAlgorithm* exchange = nullptr;  ///< how factors are gathered; null: the cheapest way
   bool sends_gradient = true;  ///< parts of G travel, so a G with gaps, or to be added to, is made aside

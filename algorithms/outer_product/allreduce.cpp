@@ -78,6 +78,7 @@ OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense) {
       .name = "allreduce-" + dense.name,
       .summary = "own product, then " + dense.summary,
       .source = dense.source,
+      .other_name = dense.other_name.empty() ? "" : "allreduce-" + dense.other_name,
       .dense = &dense,
       .takes_sparse = !dense.asks_for_elements,
       .sends_bf16 = dense.run_bf16 != nullptr,

@@ -32,6 +32,7 @@ struct SparseAlgorithm {
   std::string name;
   std::string summary;
   std::string source;
+  std::string other_name = {};            ///< found by it too
   const DenseAlgorithm* dense = nullptr;  ///< of the dense-* family: how the vectors are summed
   bool makes_dense = false;               ///< the sum is dense, whatever it holds
   double needed_lead = 1;                 ///< `auto` takes it where it is predicted to be so many times as fast

@@ -68,6 +68,7 @@ SparseAlgorithm dense_over(const DenseAlgorithm& dense) {
   return {.name = "dense-" + dense.name,
           .summary = "written out with all zeros, then " + dense.summary,
           .source = dense.source,
+          .other_name = dense.other_name.empty() ? "" : "dense-" + dense.other_name,
           .dense = &dense,
           .makes_dense = true,
           .needed_lead = dense.needed_lead,

@@ -114,6 +114,10 @@ TEST_CASE("linear: what can't be resumed or saved is told, and no file is writte
   settings.save = (training.folder().path() / "nowhere" / "saved").string();
   expect({"nowhere/saved", "can't be written: No such file"});
   CHECK(bytes_of(settings.out).empty());  // no epoch has been made
+  settings.save = (training.folder().path() / "never saved").string();
+  CHECK_THAT(training.error(2),
+             Catch::Matchers::Contains("at epoch 1, ") && Catch::Matchers::Contains("Nothing was saved"));
+  CHECK_FALSE(std::filesystem::exists(settings.save));
   settings.save.clear();
   CHECK_THAT(training.error(2), Catch::Matchers::Contains("Nothing was saved"));
 }

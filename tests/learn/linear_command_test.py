@@ -98,8 +98,28 @@ class Linear(unittest.TestCase):
             for word in [str(bad), *words]:
                 self.assertIn(word, result.stderr)
             self.assertEqual(out.read_text(), "old")
-        for arguments in (["--bits", "33"], ["--every", "5"], []):
-            self.assertNotEqual(hashed(self.folder, *arguments).returncode, 0)
+        held_out = self.folder / "never"
+        for arguments, words in {("--bits", "33"): "--bits", ("--every", "5"): "--every requires --held-out",
+                                 ("--held-out", str(held_out)): "--held-out requires --out",
+                                 ("--out", str(out), "--held-out", str(held_out), "--every", "401"):
+                                     "texts.tsv: has 400 texts, expected 401 or more"}.items():
+            result = hashed(self.folder, *arguments)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(words, result.stderr)
+            self.assertEqual(result.stdout, "")
+            self.assertEqual(out.read_text(), "old")
+            self.assertFalse(held_out.exists())
+
+    def test_samples_go_to_stdout_or_a_file(self) -> None:
+        out = self.folder / "all"
+        self.assertEqual(hashed(self.folder, "--bits", "16", "--out", str(out)).returncode, 0)
+        result = hashed(self.folder, "--bits", "16")
+        self.assertEqual((result.returncode, result.stdout), (0, out.read_text()), result.stderr)
+        self.assertEqual(result.stderr.count("400 texts"), 1)
+        with open("/dev/full", "wb") as full:
+            refused = subprocess.run([DATA, "hash-trigrams", str(self.folder / "texts.tsv")], stdout=full,
+                                     stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual((refused.returncode, refused.stderr), (1, "error: stdout can't be written\n"))
 
     def test_learns_and_gives_the_same_losses_on_threads_and_processes(self) -> None:
         for loss in ("logistic", "svm", "least-squares"):
@@ -109,6 +129,9 @@ class Linear(unittest.TestCase):
             self.assertEqual(len(losses(one)), 3)
             self.assertLess(float(losses(one)[-1]), 0.9 * float(losses(one)[0]))
             runs = [train(self.folder, "--ranks", "4", "--batch", "3", *options),
+                    train(self.folder, "--ranks", "4", "--batch", "3", "--sync", "dense", *options),
+                    train(self.folder, "--ranks", "1", "--batch", "12", "--sync", "dense", *options),
+                    train(self.folder, "--ranks", "4", "--batch", "3", "--sync", "dense:bidirectional-exchange", *options),
                     train(self.folder, "--ranks", "3", "--batch", "6", "--sync", "ps", *options)]
             if MPIRUN:
                 runs += [train(self.folder, "--batch", "6", "--sync", "dense:mpi", *options, processes=2),
@@ -185,6 +208,24 @@ class Linear(unittest.TestCase):
         self.assertEqual([Path(path).read_bytes() for path in (data, test, checkpoint)], before)
         self.assertFalse(Path(absent).exists())
 
+    def test_ranks_with_other_options_than_rank_0(self) -> None:
+        if not MPIRUN:
+            self.skipTest("built without MPI")
+
+        def launched(*options: str) -> list[str]:
+            return ["-n", "1", TRAIN, "linear", str(self.folder / "train"), *options]
+
+        for first, second, words in ((["--batch", "4"], ["--batch", "5"], "--batch is 5, expected as on rank 0, where --batch is 4"),
+                                     ([], ["--sync", "ps"], "--sync is ps, expected as on rank 0, where --sync is auto"),
+                                     ([], ["--test", str(self.folder / "test")],
+                                      "--test is given, expected as on rank 0, where --test is not given")):
+            result = run(MPIRUN, *launched(*first), ":", *launched(*second), ":", *launched(*first))
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(f"error: rank 1: {words}\n", result.stderr)
+            self.assertEqual(result.stderr.count("error: "), 1, result.stderr)
+        result = run(MPIRUN, *launched("--epochs", "1", "--threads", "2"), ":", *launched("--epochs", "1", "--batch", "10"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_errors(self) -> None:
         bad = self.folder / "bad.libsvm"
         bad.write_text("1 1:1\n-1 0:2\n")
@@ -196,7 +237,8 @@ class Linear(unittest.TestCase):
                 ("--test", str(self.folder)): [f"{self.folder}: "],
                 ("--machine", str(bad)): [f"machine file {bad}: not JSON"],
                 ("--out", "/absent/rows"): ["/absent/rows: can't be opened for writing"],
-                ("--loss", "least-squares", "--learning-rate", "1e9", "--batch", "1"): ["not finite any more at epoch 1"],
+                **{("--loss", "least-squares", "--learning-rate", "1e9", "--batch", "1", "--sync", sync):
+                       ["not finite any more at epoch 1"] for sync in ("auto", "ps", "async-ps")},
                 ("--batch", "0"): ["--batch", "0"],
             }.items():
                 result = run(*([MPIRUN, "-n", str(processes)] if processes else []), TRAIN, "linear",
@@ -205,6 +247,7 @@ class Linear(unittest.TestCase):
                 for word in words:
                     self.assertIn(word, result.stderr)
                 self.assertEqual(result.stderr.count("error: "), 1)
+                self.assertNotIn("MPI_ABORT", result.stderr)
 
 
 if __name__ == "__main__":

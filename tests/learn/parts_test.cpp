@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
+#include <dsop/counting.hpp>
 #include <dsop/threads.hpp>
 
+#include "../failures.hpp"
 #include "learn/layers/packing.hpp"
 #include "learn/layers/parameter.hpp"
 #include "learn/layers/softmax_cross_entropy.hpp"
@@ -19,6 +23,7 @@
 #include "learn/strategies/timed.hpp"
 #include "learn/tasks/chunks.hpp"
 #include "learn/tasks/order.hpp"
+#include "planning/same_bits.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -28,6 +33,22 @@ std::size_t correct(const std::vector<std::string>& truth, const std::vector<std
   counts.add(truth, found);
   return counts.correct;
 }
+
+/// Stands for an MPI library whose sums differ by rank as much as they can: each is the rank's number.
+class DifferingSums final : public TransportOver {
+ public:
+  using TransportOver::TransportOver;
+  bool has_native_collectives() const override { return true; }
+  void native_allreduce(std::span<std::byte> data, DataType) override {
+    const std::vector<float> sum(data.size() / sizeof(float), static_cast<float>(rank()));
+    std::memcpy(data.data(), sum.data(), data.size());
+  }
+  void native_broadcast(std::span<std::byte> data, int root) override {
+    if (rank() != root) return recv(data, root);
+    for (int r = 0; r < size(); ++r)
+      if (r != root) send(data, r);
+  }
+};
 
 }  // namespace
 
@@ -155,6 +176,64 @@ TEST_CASE("a schedule's products of factors are no communication", "[learn]") {
     }
     CHECK(counts_less);
   });
+}
+
+TEST_CASE("algorithm 3 sends weights again every five steps over the MPI library's sums, which may differ by rank",
+          "[learn]") {
+  constexpr int ranks = 3;
+  const std::string failures = tests::failures_on_threads(ranks, [&](Transport& threads, tests::Failures& failed) {
+    DifferingSums transport(threads);
+    const auto rank = static_cast<float>(transport.rank());
+    Parameter<float> layer("layer", 1, 2, 1);
+    const auto schedule = make_schedule("allreduce", transport, {&layer}, {.algorithm = "mpi"});
+    std::vector<float>& value = layer.value.elements();
+    value = {0, 0};
+    const auto renew = [&] {
+      for (float& v : value) v += layer.gradient.elements()[0];
+    };
+    const auto expect = [&](float expected, const std::string& when) {
+      failed.check(value == std::vector<float>{expected, expected}, when + " on rank " + std::to_string(rank));
+    };
+    for (int step = 1; step <= 12; ++step) {
+      schedule->finish({.all = renew});
+      expect(static_cast<float>(step % 5) * rank, "step " + std::to_string(step));  // rank 0 adds nothing
+    }
+    schedule->settle();
+    expect(0, "settled");
+    for (int step = 1; step <= 5; ++step) schedule->finish({.all = renew});
+    expect(0, "five steps after that");
+  });
+  CHECK(failures == "");
+}
+
+TEST_CASE("algorithm 3 needs to send no weights over sums of dsop's own: after each step the ranks' are equal",
+          "[learn]") {
+  const std::string collective = GENERATE("linear-pipeline", "minimum-spanning-tree", "bidirectional-exchange");
+  const int ranks = GENERATE(2, 3, 5, 8);
+  CAPTURE(collective, ranks);
+  const std::string failures = tests::failures_on_threads(ranks, [&](Transport& transport, tests::Failures& failed) {
+    CountingTransport counted(transport);
+    std::mt19937 random(static_cast<unsigned>(transport.rank()));
+    std::normal_distribution<float> normal;
+    Parameter<float> layer("layer", 37, 41, 1);
+    const auto optimizer = make_optimizer<float>({&layer}, {.name = "adam"});
+    const auto schedule = make_schedule("allreduce", counted, {&layer}, {.algorithm = collective});
+    std::size_t messages_of_step = 0;
+    for (int step = 1; step <= 12; ++step) {
+      const std::size_t before = counted.payload().messages;
+      for (float& g : layer.gradient.elements()) g = normal(random);
+      schedule->finish({.all = [&] {
+        optimizer->begin(0.1);
+        optimizer->update(0);
+      }});
+      if (step == 1) messages_of_step = counted.payload().messages;
+      failed.check(counted.payload().messages - before == messages_of_step, "messages of step " + std::to_string(step));
+      check_same_bits<float>(transport, layer.value.view());
+    }
+    schedule->settle();
+    failed.check(counted.payload().messages == 12 * messages_of_step, "messages of settle()");
+  });
+  CHECK(failures == "");
 }
 
 TEST_CASE("ranks agree that a schedule is unknown", "[learn]") {

@@ -5,21 +5,27 @@
 #include "learn/linear/checkpoint.hpp"
 #include "learn/linear/training.hpp"
 #include "patterns/of_all_ranks.hpp"
+#include "planning/collective_plan.hpp"
 #include "planning/executors.hpp"
 
 namespace dsop::learn {
 namespace {
 
-/// "dense:ring" is the sparse family's "dense-ring".
-std::string algorithm_of(const std::string& sync) {
-  return sync.starts_with("dense:") ? "dense-" + sync.substr(6) : sync;
+/// "dense:ring" is the sparse family's "dense-ring", "dense" the one of its kind that is predicted to be fastest.
+std::string algorithm_of(const LinearSettings& settings, const Transport& transport, std::size_t features) {
+  if (settings.sync.starts_with("dense:")) return "dense-" + settings.sync.substr(6);
+  if (settings.sync != "dense") return settings.sync;
+  const DenseProblem weights{.elements = features, .ranks = transport.size(), .type = DataType::f32};
+  const Machine machine = settings.machine.value_or(transport.default_machine());
+  return "dense-" + make_collective_plan(dense_algorithms(), weights, machine, "auto").algorithm_text();
 }
 
 }  // namespace
 
 void train_by_allreduce(Transport& transport, const LinearSettings& settings, const LinearData& data, EpochLog& log,
                         double reading_seconds) {
-  const SparseAllreduceOptions options{.algorithm = algorithm_of(settings.sync), .machine = settings.machine};
+  const SparseAllreduceOptions options{.algorithm = algorithm_of(settings, transport, data.features),
+                                       .machine = settings.machine};
   const LinearLoss& loss = *settings.loss;
   std::vector<float> weights;
   launch::on_all_ranks(transport, [&] { weights.resize(data.features); });

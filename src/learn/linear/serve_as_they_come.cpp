@@ -1,7 +1,11 @@
 // The asynchronous server: answers each worker by itself, and adds each gradient to the weights when it comes.
+#include <algorithm>
+#include <string>
 #include <thread>
 
+#include "launch/launch.hpp"
 #include "learn/linear/server.hpp"
+#include "planning/error_of.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -30,7 +34,7 @@ class ComingServer {
 
   void run() {
     for (std::size_t v = 0; v < workers_.size(); ++v) expect(v, Wait::call, std::span(&workers_[v].call, 1));
-    while (rows_ < parts_.size()) {
+    while (std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.wait != Wait::nothing; })) {
       bool moved = false;
       for (std::size_t v = 0; v < workers_.size(); ++v)
         if (workers_[v].wait != Wait::nothing && transport_.test(workers_[v].receive)) {
@@ -40,6 +44,9 @@ class ComingServer {
         }
       if (!moved) std::this_thread::yield();
     }
+    launch::on_all_ranks(transport_, [&] {
+      if (!error_.empty()) throw Error(error_);
+    });
   }
 
  private:
@@ -61,12 +68,16 @@ class ComingServer {
         return expect(v, Wait::columns, std::span(worker.columns));
       case Wait::columns:
         gather(model_.weights(), worker.columns, worker.weights);
-        worker.gradient.resize(worker.columns.size());
+        worker.weights.push_back(error_.empty() ? no_error : error_follows);
         worker.send = transport_.isend(std::span(worker.weights), rank(v));
+        if (!error_.empty()) return end(worker);
+        worker.gradient.resize(worker.columns.size());
         return expect(v, Wait::gradient, std::span(worker.gradient));
       case Wait::gradient:
         transport_.wait(worker.send);
-        model_.step(worker.call, worker.columns, worker.gradient, 1 / static_cast<double>(workers_.size()));
+        unless_broken([&] {
+          model_.step(worker.call, worker.columns, worker.gradient, 1 / static_cast<double>(workers_.size()));
+        });
         model_.show(worker.call);
         return expect(v, Wait::call, std::span(&worker.call, 1));
       case Wait::nothing:
@@ -79,14 +90,22 @@ class ComingServer {
     Worker& worker = workers_[v];
     std::vector<EpochPart>& parts = parts_[worker.call.epoch - 1];
     parts.push_back(worker.call.part);
-    if (parts.size() == workers_.size()) {
-      model_.end_epoch(worker.call.epoch, parts);
-      ++rows_;
-    }
+    if (parts.size() == workers_.size()) unless_broken([&] { model_.end_epoch(worker.call.epoch, parts); });
     if (worker.call.epoch == parts_.size())
-      worker.wait = Wait::nothing;
+      end(worker);
     else
       expect(v, Wait::call, std::span(&worker.call, 1));
+  }
+
+  /// Nothing more is to come.
+  void end(Worker& worker) {
+    transport_.wait(worker.send);
+    worker.wait = Wait::nothing;
+  }
+
+  template <class Body>
+  void unless_broken(const Body& body) {
+    if (error_.empty()) error_ = error_of(body);
   }
 
   Transport& transport_;
@@ -94,7 +113,7 @@ class ComingServer {
   int first_;
   std::vector<Worker> workers_;
   std::vector<std::vector<EpochPart>> parts_;  ///< of each epoch, in the order of arrival
-  std::size_t rows_ = 0;
+  std::string error_;                          ///< the first of the model's
 };
 
 }  // namespace

@@ -1,9 +1,12 @@
 // The synchronous server. In each step:
 //
 //   1. All workers say what they need, and get it.
-//   2. The server adds their gradients to the weights, in the order of ranks.
+//   2. The server adds their gradients to the weights, in the order of ranks. What is wrong with them it says in the
+//      next step, or at the epoch's end.
+#include "launch/launch.hpp"
 #include "learn/linear/checkpoint.hpp"
 #include "learn/linear/server.hpp"
+#include "planning/error_of.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -54,25 +57,39 @@ void serve_in_step(Transport& transport, ServerModel& model, const LinearSetting
   StepServer server(transport, data);
   const auto call_of = [](Worker& worker) { return std::span(&worker.call, 1); };
   const auto elements_of = [](Worker& worker) { return std::span(worker.elements); };
+  std::string error;  // of the step before
+  const auto expect_none = [&] {
+    if (!error.empty()) throw Error(error);
+  };
   for (std::size_t epoch = done + 1; epoch <= settings.epochs; ++epoch) {
     for (std::size_t step = 1; step <= data.batches.size(); ++step) {
       server.receive(call_of);
       for (Worker& worker : server.workers()) worker.columns.resize(worker.call.columns);
       server.receive([](Worker& worker) { return std::span(worker.columns); });
-      for (Worker& worker : server.workers()) gather(model.weights(), worker.columns, worker.elements);
-      server.send(elements_of);
-      server.receive(elements_of);
-      double decay_share = 1;
-      for (const Worker& worker : server.workers()) {
-        model.step(worker.call, worker.columns, worker.elements, decay_share);
-        decay_share = 0;
+      for (Worker& worker : server.workers()) {
+        gather(model.weights(), worker.columns, worker.elements);
+        worker.elements.push_back(error.empty() ? no_error : error_follows);
       }
+      server.send(elements_of);
+      if (!error.empty()) launch::on_all_ranks(transport, expect_none);
+      for (Worker& worker : server.workers()) worker.elements.pop_back();
+      server.receive(elements_of);
+      error = error_of([&] {
+        double decay_share = 1;
+        for (const Worker& worker : server.workers()) {
+          model.step(worker.call, worker.columns, worker.elements, decay_share);
+          decay_share = 0;
+        }
+      });
       model.show(server.workers().front().call);
     }
     server.receive(call_of);
     std::vector<EpochPart> parts;
     for (const Worker& worker : server.workers()) parts.push_back(worker.call.part);
-    model.end_epoch(epoch, parts);
+    launch::on_all_ranks(transport, [&] {
+      expect_none();
+      model.end_epoch(epoch, parts);
+    });
     write_checkpoint(transport, settings, data, epoch, model.weights());
   }
 }

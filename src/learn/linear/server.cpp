@@ -12,10 +12,11 @@ namespace {
 constexpr int server = 0;
 
 void work(Transport& transport, const LinearSettings& settings, const LinearData& data, double reading_seconds,
-          std::size_t done) {
+          std::size_t done, bool waits_for_all) {
   const LinearLoss& loss = *settings.loss;
   std::vector<float> own_weights;
   std::vector<float> gradient;
+  const auto meet = [&] { launch::on_all_ranks(transport, [] {}); };  // throws what the server has to say
   const auto call_server = [&](ServerCall call) { transport.send(std::span(&call, 1), server); };
   std::size_t all_steps = done * data.batches.size();
   for (std::size_t epoch = done + 1; epoch <= settings.epochs; ++epoch) {
@@ -28,10 +29,12 @@ void work(Transport& transport, const LinearSettings& settings, const LinearData
     for (std::size_t step = 1; step <= order.size(); ++step) {
       const Batch& batch = data.batches[order[step - 1]];
       const double factor = settings.rate(epoch, ++all_steps) / static_cast<double>(batch.all_samples);
-      own_weights.resize(batch.columns.size());
+      own_weights.resize(batch.columns.size() + 1);
       call_server({epoch, step, batch.columns.size(), batch.all_samples, part});
       transport.send(std::span(batch.columns), server);
       transport.recv(std::span(own_weights), server);
+      if (own_weights.back() == error_follows) meet();
+      own_weights.pop_back();
       watch.stop(part.communication_seconds);
       part.loss += compute_gradient(batch, loss, own_weights, factor, settings.threads, gradient);
       part.samples += batch.rows.count();
@@ -41,8 +44,10 @@ void work(Transport& transport, const LinearSettings& settings, const LinearData
     }
     total.stop(part.total_seconds);
     call_server({.epoch = epoch, .part = part});
+    if (waits_for_all) meet();
     write_checkpoint(transport, settings, data, epoch, {});
   }
+  if (!waits_for_all) meet();
 }
 
 }  // namespace
@@ -74,7 +79,7 @@ void train_by_server(Transport& transport, const LinearSettings& settings, const
   const std::size_t done =
       read_checkpoint(transport, settings, data, model ? std::span(model->weights()) : std::span<float>());
   if (transport.rank() != server)
-    work(transport, settings, data, reading_seconds, done);
+    work(transport, settings, data, reading_seconds, done, waits_for_all);
   else if (waits_for_all)
     serve_in_step(transport, *model, settings, data, done);
   else

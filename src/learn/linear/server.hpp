@@ -8,8 +8,8 @@
 
 namespace dsop::learn {
 
-/// Opens what a worker has to say. In a step travel after it: the columns to the server, their weights back, and the
-/// gradient's elements there.
+/// Opens what a worker has to say. In a step travel after it: the columns to the server, their weights and a word back,
+/// and the gradient's elements there.
 struct ServerCall {
   std::uint64_t epoch = 0;
   std::uint64_t step = 0;         ///< from 1; 0: the epoch has ended
@@ -17,6 +17,11 @@ struct ServerCall {
   std::uint64_t all_samples = 0;  ///< of the whole mini-batch
   EpochPart part = {};            ///< the worker's, so far
 };
+
+/// The word behind the weights. After `error_follows` the worker calls launch::on_all_ranks(), where the server says
+/// what broke.
+constexpr float no_error = 0;
+constexpr float error_follows = 1;
 
 /// A server's weights, and what it does with a gradient.
 class ServerModel {
@@ -41,7 +46,8 @@ class ServerModel {
   std::vector<float> weights_;
 };
 
-/// Return when all workers have ended their last epoch. `done`: epochs before the first one.
+/// Return when all workers have ended their last epoch. `done`: epochs before the first one. An error of the model's is
+/// thrown on all ranks, as soon as each worker has asked for weights again or has ended.
 void serve_in_step(Transport& transport, ServerModel& model, const LinearSettings& settings, const LinearData& data,
                    std::size_t done);
 void serve_as_they_come(Transport& transport, ServerModel& model, const LinearData& data, std::size_t epochs);

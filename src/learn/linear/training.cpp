@@ -13,10 +13,11 @@
 namespace dsop::learn {
 namespace {
 
-std::string not_finite(const std::string& what, const std::string& where, const LinearSettings& settings) {
+std::string not_finite(const std::string& what, std::size_t epoch, const std::string& where,
+                       const LinearSettings& settings) {
   std::ostringstream text;
   text << what << " not finite any more at " << where << "; --learning-rate is " << settings.learning_rate
-       << ", expected a smaller one. " << what_is_left(settings.save);
+       << ", expected a smaller one. " << what_is_left(settings.save, settings.resume, epoch > 1);
   return text.str();
 }
 
@@ -51,7 +52,8 @@ void update(std::span<float> weights, const SparseVectorView<float>& gradient, d
 }
 
 std::string loss_not_finite(std::size_t epoch, std::size_t step, const LinearSettings& settings) {
-  return not_finite("the loss is", "epoch " + std::to_string(epoch) + ", step " + std::to_string(step), settings);
+  return not_finite("the loss is", epoch, "epoch " + std::to_string(epoch) + ", step " + std::to_string(step),
+                    settings);
 }
 
 void check_epoch(std::size_t epoch, std::span<const EpochPart> parts, std::span<const float> weights,
@@ -63,7 +65,7 @@ void check_epoch(std::size_t epoch, std::span<const EpochPart> parts, std::span<
     test_loss += part.test_loss;
   }
   const auto expect = [&](bool finite, const char* what) {
-    if (!finite) throw Error(not_finite(what, "the end of epoch " + std::to_string(epoch), settings));
+    if (!finite) throw Error(not_finite(what, epoch, "the end of epoch " + std::to_string(epoch), settings));
   };
   expect(all_finite<float>(weights), "weights are");
   expect(std::isfinite(loss), "the loss is");

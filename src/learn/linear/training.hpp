@@ -16,7 +16,7 @@ namespace dsop::learn {
 
 /// Reads the data and trains; all ranks call it. Rank 0 writes rows to `table` and settings.out. Throws where
 /// read_linear_data() does, and if a gradient, or at an epoch's end a loss or weights, are no longer finite, naming
-/// where: on all ranks, or with a server on that alone.
+/// where; on all ranks.
 void train_linear(Transport& transport, const LinearSettings& settings, std::ostream& table);
 
 /// Every rank has the weights, gradients are summed by a sparse allreduce, and every rank makes the same step. The

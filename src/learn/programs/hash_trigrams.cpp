@@ -25,6 +25,11 @@ struct Line {
   std::size_t every = 5;
 };
 
+/// Null where `path` is empty.
+std::unique_ptr<OutputFile> open(const std::string& path) {
+  return path.empty() ? nullptr : std::make_unique<OutputFile>(path);
+}
+
 void run(const Line& line) {
   const std::vector<LabelledText> texts = read_labelled_text(line.in);
   std::set<std::string> labels;
@@ -36,17 +41,21 @@ void run(const Line& line) {
   const NamedFile in{"IN.tsv", line.in};
   refuse_same_file({"--out", line.out}, {in, {"--held-out", line.held_out}});
   refuse_same_file({"--held-out", line.held_out}, {in});
-  OutputFile out(line.out);
-  std::unique_ptr<OutputFile> held_out;
-  if (!line.held_out.empty()) held_out = std::make_unique<OutputFile>(line.held_out);
+  if (!line.held_out.empty() && texts.size() < line.every)
+    fail(line.in, "has " + std::to_string(texts.size()) + " texts, expected " + std::to_string(line.every) +
+                      " or more: --every " + std::to_string(line.every) + " would hold none out");
+  const std::unique_ptr<OutputFile> out = open(line.out);
+  const std::unique_ptr<OutputFile> held_out = open(line.held_out);
   std::size_t features = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::vector<Feature> trigrams = hashed_trigrams(texts[i].text, line.bits);
     features += trigrams.size();
-    OutputFile& file = held_out && i % line.every == line.every - 1 ? *held_out : out;
-    write_libsvm(file.stream(), texts[i].label == *labels.begin() ? -1 : 1, trigrams);
+    const bool is_held_out = held_out && i % line.every == line.every - 1;
+    const std::unique_ptr<OutputFile>& file = is_held_out ? held_out : out;
+    write_libsvm(file ? file->stream() : std::cout, texts[i].label == *labels.begin() ? -1 : 1, trigrams);
   }
-  out.finish();
+  if (out) out->finish();
+  if (!out && !std::cout.flush()) throw Error("stdout can't be written");
   if (held_out) held_out->finish();
   std::cerr << texts.size() << " texts, " << features / texts.size() << " features each on average; "
             << in_quotes(*labels.begin()) << " is -1, " << in_quotes(*labels.rbegin()) << " is 1\n";
@@ -60,9 +69,10 @@ void add_hash_trigrams(CLI::App& app, int& status) {
       "hash-trigrams", "Labelled texts (two labels; label, tab, text a line) as hashed character trigrams, for libsvm");
   command->add_option("IN.tsv", line->in, "The texts: UTF-8 or Latin-1, gzip'd or plain")->required();
   command->add_option("--bits", line->bits, "2^bits features")->check(CLI::Range(1, 32))->capture_default_str();
-  command->add_option("--out", line->out, "File to write")->required();
+  CLI::Option* const out = command->add_option("--out", line->out, "File to write instead of stdout");
   CLI::Option* const held_out =
-      command->add_option("--held-out", line->held_out, "Write some of the samples to this file instead, for a test");
+      command->add_option("--held-out", line->held_out, "Write some of the samples to this file instead, for a test")
+          ->needs(out);
   command->add_option("--every", line->every, "One of so many is held out")
       ->check(CLI::Range(2, 1000000))
       ->capture_default_str()

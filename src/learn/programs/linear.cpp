@@ -9,6 +9,7 @@
 #include "learn/data/same_file.hpp"
 #include "learn/linear/training.hpp"
 #include "learn/programs/number_range.hpp"
+#include "learn/programs/same_settings.hpp"
 #include "sparse/algorithm.hpp"
 
 namespace dsop::learn {
@@ -22,21 +23,22 @@ struct Line {
   std::string machine;
 };
 
-/// "dense:NAME" is an algorithm's of the family "dense", anything else one of the family "sparse", perhaps with its
-/// number, or a name of its own. Empty, or what is wrong.
+/// "dense:NAME" is an algorithm's of the family "dense", "dense" the fastest of these, anything else one of the family
+/// "sparse", perhaps with its number, or a name of its own. Empty, or what is wrong.
 std::string check_sync(const std::string& sync) {
   const std::string family_name = sync.starts_with("dense:") ? "dense-" + sync.substr(6) : sync;
-  if (sync == "auto" || sync == "ps" || sync == "async-ps") return "";
+  if (sync == "auto" || sync == "dense" || sync == "ps" || sync == "async-ps") return "";
   if (sparse_algorithms().find(family_name.substr(0, family_name.find('('))) != nullptr) return "";
-  return "is \"" + sync + "\", expected auto, ps, async-ps, dense:NAME or one of " + sparse_algorithms().names();
+  return "is \"" + sync + "\", expected auto, dense, dense:NAME, ps, async-ps or one of " + sparse_algorithms().names();
 }
 
-int run(Line& line) {
+int run(Line& line, const Settings& common) {
   const auto& losses = linear_losses();
   line.settings.loss =
       &*std::find_if(losses.begin(), losses.end(), [&](const LinearLoss& loss) { return loss.name == line.loss; });
   if (line.rate_schedule == "1/t") line.settings.rate_schedule = RateSchedule::inverse;
   return launch::run(line.ranks, 4, [&](Transport& transport) {
+    expect_same_settings(transport, common);
     LinearSettings settings = line.settings;
     launch::on_all_ranks(transport, [&] {
       if (transport.rank() == 0)
@@ -68,13 +70,12 @@ void add_linear(CLI::App& app, int& status) {
   command->add_option("--test", settings.test, "libsvm file to measure accuracy on after each epoch");
   command->add_option("--loss", line->loss, "What is minimised")->check(CLI::IsMember(losses));
   command
-      ->add_option(
-          "--sync", settings.sync,
-          "auto, dense:NAME (an allreduce of all weights), a sparse allreduce's name, or rank 0 as a parameter "
-          "server: ps, async-ps (never waits for a worker; results differ from run to run)")
+      ->add_option("--sync", settings.sync,
+                   "auto, dense or dense:NAME (an allreduce of all weights), a sparse allreduce's name, or rank 0 as a "
+                   "parameter server: ps, async-ps (never waits for a worker; results differ from run to run)")
       ->check(CLI::Validator([](const std::string& sync) { return check_sync(sync); }, ""));
   command->add_option("--machine", line->machine,
-                      "Machine description that --sync auto plans for, as dsop-bench calibrate writes it");
+                      "Machine description that --sync auto and dense plan for, as dsop-bench calibrate writes it");
   command->add_option("--ranks", line->ranks, "Ranks as threads (default 4); under mpirun, MPI's own number")
       ->check(CLI::Range(1, 1024));
   command->add_option("--batch", settings.batch, "Samples a rank and step")->check(CLI::Range(1, 1000000000));
@@ -103,7 +104,7 @@ void add_linear(CLI::App& app, int& status) {
   command->add_option("--resume", settings.resume,
                       "Go on from this checkpoint, bit by bit as if the run had not been interrupted; with --threads "
                       "above 1 as near as two runs are");
-  command->callback([line, &status] { status = run(*line); });
+  command->callback([line, command, &status] { status = run(*line, settings_of(*command)); });
 }
 
 }  // namespace dsop::learn

@@ -56,9 +56,10 @@ void add_lstm(CLI::App& app, int& status) {
   training.decay = 0.9;
   line->train.batch = 8;
   line->train.add_to(command);
-  command->callback([line, &status] {
+  command->callback([line, command, &status] {
     if (line->task == "atis" && line->test.empty()) throw CLI::RequiredError("--test, with --task atis,");
     if (line->task == "characters" && !line->test.empty()) throw CLI::ExcludesError("--task characters", "--test");
+    line->train.settings = settings_of(*command);
     status = run(*line);
   });
 }

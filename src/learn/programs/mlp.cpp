@@ -49,7 +49,10 @@ void add_mlp(CLI::App& app, int& status) {
   line->train.training.learning_rate = 0.05;
   line->train.training.decay = 0.9;
   line->train.add_to(command);
-  command->callback([line, &status] { status = run(*line); });
+  command->callback([line, command, &status] {
+    line->train.settings = settings_of(*command);
+    status = run(*line);
+  });
 }
 
 }  // namespace dsop::learn

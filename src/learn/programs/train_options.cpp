@@ -39,6 +39,7 @@ std::string words_for_strategy(const TrainOptions& options) {
 void run_rank(const TrainOptions& options, const MakeTask& make_task, Transport& transport) {
   const Share share{static_cast<std::size_t>(transport.rank()), static_cast<std::size_t>(transport.size()),
                     options.batch};
+  expect_same_settings(transport, options.settings);
   std::unique_ptr<Task> task;
   launch::on_all_ranks(transport, [&] {
     if (transport.rank() == 0) check_out(options);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "learn/data/same_file.hpp"
+#include "learn/programs/same_settings.hpp"
 #include "learn/strategies/synchronized.hpp"
 #include "learn/tasks/task.hpp"
 #include "learn/training/loop.hpp"
@@ -29,6 +30,7 @@ struct TrainOptions {
   std::string collective = "auto";
   std::string machine = {};
   std::vector<NamedFile> data = {};  ///< what make_task reads
+  Settings settings = {};            ///< the command line's, once it is read
 
   /// What stands in the options so far are the defaults.
   void add_to(CLI::App* command);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "dense/algorithm.hpp"
 #include "launch/launch.hpp"
 #include "learn/stopwatch.hpp"
 #include "learn/strategies/local_product.hpp"
@@ -44,15 +45,34 @@ class Schedule : public Strategy<float> {
   double product_seconds_ = 0;
 };
 
-// Algorithm 3.
+// Algorithm 3. Sums of dsop's own have the same bits on every rank, and so have the weights; an MPI library promises it
+// of none. Over its allreduce the ranks take over rank 0's weights every five steps, as in the paper, and where their
+// values must be equal.
 class Allreduce final : public Schedule {
  public:
-  using Schedule::Schedule;
+  Allreduce(std::string name, Transport& transport, std::vector<Parameter<float>*> parameters,
+            CollectiveOptions collective)
+      : Schedule(std::move(name), transport, std::move(parameters), std::move(collective)) {
+    const DenseAlgorithm* const algorithm = dense_algorithms().find(collective_.algorithm);
+    sums_may_differ_ = algorithm != nullptr && algorithm->native;
+  }
 
   void finish(const Renewal& renewal) override {
     for (Parameter<float>* const p : parameters_) allreduce(transport_, std::span(p->gradient.elements()), collective_);
     renewal.all();
+    if (sums_may_differ_ && ++steps_apart_ == 5) settle();
   }
+
+  void settle() override {
+    if (steps_apart_ == 0) return;
+    for (Parameter<float>* const p : parameters_)
+      broadcast(transport_, std::span(p->value.elements()), root, collective_);
+    steps_apart_ = 0;
+  }
+
+ private:
+  bool sums_may_differ_ = false;
+  int steps_apart_ = 0;
 };
 
 // Algorithm 2.

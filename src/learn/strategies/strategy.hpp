@@ -43,10 +43,10 @@ class Strategy {
   virtual void give(Parameter<T>& parameter, const SparseFactors<T>& factors) = 0;
   /// Returns when the step's values are there, or (Wang et al.'s algorithm 1) on their way: need() waits for them.
   virtual void finish(const Renewal& renewal) = 0;
-  /// Waits until all values are there.
+  /// Waits until all values are there. All ranks, after the same step.
   virtual void settle() = 0;
 
-  /// Whether all ranks' values have the same bits.
+  /// Whether all ranks' values have the same bits after settle().
   virtual bool keeps_ranks_equal() const { return true; }
   /// Whether the gradients that finish() renews with are already multiplied by the learning rate.
   virtual bool gradients_hold_rate() const { return false; }

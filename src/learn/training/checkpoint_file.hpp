@@ -48,9 +48,10 @@ class CheckpointReader {
 /// Says on stderr that `resume` leaves nothing to do; `asked_for` is as "4 epochs". For one rank.
 void say_nothing_is_left(const std::string& resume, const std::string& asked_for);
 
-/// What becomes of checkpoints when a run fails, for its message.
-inline std::string what_is_left(const std::string& save) {
-  return save.empty() ? "Nothing was saved" : "The last checkpoint stays as it was";
+/// What becomes of checkpoints when a run fails, for its message. `has_saved`: it has written one.
+inline std::string what_is_left(const std::string& save, const std::string& resume, bool has_saved) {
+  const bool is_there = has_saved || !resume.empty();
+  return save.empty() || !is_there ? "Nothing was saved" : "The last checkpoint stays as it was";
 }
 
 }  // namespace dsop::learn

@@ -70,7 +70,9 @@ class Training {
           !options_.save.empty() && (ends || (options_.save_every > 0 && done % options_.save_every == 0));
       if (ends || saves) settle();
       if (ends) end_epoch(ends_epoch);
-      if (saves) write_checkpoint(transport_, options_.save, progress_, saved_);
+      if (!saves) continue;
+      write_checkpoint(transport_, options_.save, progress_, saved_);
+      has_saved_ = true;
     }
   }
 
@@ -146,7 +148,7 @@ class Training {
 
   std::string words_for_stop(std::size_t step, const std::string& what) const {
     return "step " + std::to_string(step) + ": " + what + "; a smaller --learning-rate, or --clip, may help. " +
-           what_is_left(options_.save);
+           what_is_left(options_.save, options_.resume, has_saved_);
   }
 
   /// Waits for all values, which must be finite, and for what the ranks say about the step.
@@ -212,6 +214,7 @@ class Training {
   StepReports reports_;
   std::unique_ptr<Metrics> metrics_;
   Progress progress_;
+  bool has_saved_ = false;
   Clock::time_point epoch_start_;
 };
 

@@ -1,0 +1,80 @@
+#include "learn/programs/same_settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <sstream>
+#include <string_view>
+
+#include <dsop/errors.hpp>
+
+#include "launch/launch.hpp"
+#include "model/fnv.hpp"
+#include "patterns/of_all_ranks.hpp"
+
+namespace dsop::learn {
+namespace {
+
+template <std::size_t n>
+bool holds(const std::array<std::string_view, n>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string value_of(const CLI::Option& option) {
+  constexpr std::array<std::string_view, 6> files{"TRAIN", "DATA", "--test", "--machine", "--save", "--resume"};
+  if (holds(files, option.get_name())) return option.count() > 0 ? "given" : "not given";
+  if (option.count() == 0) return option.get_default_str();
+  std::string values;
+  for (const std::string& value : option.results()) values.append(values.empty() ? "" : ",").append(value);
+  return option.get_items_expected_max() > 1 ? '[' + values + ']' : values;  // a default list has brackets
+}
+
+/// A line for each setting.
+std::string text_of(const Settings& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings) text.append(name).append(" is ").append(value).append("\n");
+  return text;
+}
+
+std::uint64_t hash_of(const std::string& text) {
+  std::uint64_t hash = fnv_start;
+  for (const char c : text) hash = fnv(hash, static_cast<unsigned char>(c));
+  return hash;
+}
+
+/// The first line that differs from rank 0's, and that; both are cut off alike where they are long.
+std::string difference(const std::string& own, const std::string& of_first) {
+  std::istringstream ours(own), theirs(of_first);
+  std::string our_line, their_line;
+  while (std::getline(ours, our_line) && std::getline(theirs, their_line))
+    if (our_line != their_line) return our_line + ", expected as on rank 0, where " + their_line;
+  return "other options than on rank 0";
+}
+
+}  // namespace
+
+Settings settings_of(const CLI::App& command) {
+  constexpr std::array<std::string_view, 4> of_each_rank{"--help", "--ranks", "--out", "--threads"};
+  Settings settings{{"the command", command.get_name()}};
+  for (const CLI::Option* const option : command.get_options())
+    if (!holds(of_each_rank, option->get_name())) settings.emplace_back(option->get_name(), value_of(*option));
+  return settings;
+}
+
+void expect_same_settings(Transport& transport, const Settings& own) {
+  const std::string text = text_of(own);
+  const std::vector<std::uint64_t> hashes = patterns::of_all_ranks(transport, hash_of(text));
+  if (std::all_of(hashes.begin(), hashes.end(), [&](std::uint64_t hash) { return hash == hashes[0]; })) return;
+
+  using Text = std::array<char, 4096>;
+  Text sent{};
+  text.copy(sent.data(), sent.size() - 1);
+  const std::vector<Text> texts = patterns::of_all_ranks(transport, sent);
+  const std::size_t rank = static_cast<std::size_t>(transport.rank());
+  launch::on_all_ranks(transport, [&] {
+    if (hashes[rank] != hashes[0]) throw ArgumentError(difference(texts[rank].data(), texts[0].data()));
+  });
+}
+
+}  // namespace dsop::learn
