@@ -98,3 +98,25 @@ TEST_CASE("ok-topk keeps its thresholds for tau' steps where values stay about a
   CHECK(steps[32].local != steps[0].local);
   CHECK(steps[32].global != steps[0].global);
 }
+
+TEST_CASE("thresholds are found of sums that are not zero, where others cancel", "[topk]") {
+  const int P = GENERATE(2, 3, 8);
+  const std::size_t kept = GENERATE(as<std::size_t>{}, 0, 5, 40);  // of 80 that all ranks choose
+  INFO("P = " << P << ", " << kept << " do not cancel");
+  CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+          for (const std::string& name : topk_names()) {
+            if (!name.starts_with("ok-topk")) continue;
+            TopKAllreduce<float> allreduce(transport, 160, {.algorithm = name});
+            for (std::size_t step = 0; step < 3; ++step) {
+              std::vector<float> values(160);
+              for (std::size_t i = 0; i < 80; ++i)
+                if (transport.rank() < 2) values[i] = transport.rank() == 0 ? 3 : i % 2 == 0 && i < 2 * kept ? 4 : -3;
+              const TopKSum<float> result = allreduce.run(values, 80);
+              std::vector<float> expected(160);
+              for (std::size_t i = 0; i < 2 * kept; i += 2) expected[i] = 7;
+              failures.check(in_full(result.sum) == expected, name + ": another sum");
+              failures.check(allreduce.state().global_threshold == 0, name + ": a threshold, of fewer than k sums");
+            }
+          }
+        }) == "");
+}
