@@ -1,22 +1,21 @@
-// Feeds every reader of data files what good files become when bytes change: it must read them or throw Error. Most is
-// seen in a build with sanitizers. The mutations are a function of their number, so a failure can be repeated.
+// Feeds every reader of data files and of checkpoints what good files become when bytes change: it must read them or
+// throw Error. Most is seen in a build with sanitizers. The mutations are a function of their number, so a failure can
+// be repeated.
 //
 // Usage: fuzz-parsers [MUTATIONS [FIRST]]
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <fstream>
-#include <functional>
 #include <initializer_list>
 #include <iostream>
-#include <iterator>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fuzz_reader.hpp"
 #include "learn/data/characters.hpp"
 #include "learn/data/idx.hpp"
 #include "learn/data/input_file.hpp"
@@ -88,12 +87,6 @@ void read_libsvm_file(const fs::path& path) {
   static_cast<void>(read_libsvm(path, 0, 1, Labels::two_classes));
 }
 
-struct Reader {
-  const char* name;
-  std::function<void(const fs::path&)> read;
-  std::vector<std::string> good;
-};
-
 std::string idx_bytes(std::initializer_list<char> sizes) {
   std::string bytes{0, 0, 8, static_cast<char>(sizes.size())};
   std::size_t count = 1;
@@ -105,8 +98,7 @@ std::string idx_bytes(std::initializer_list<char> sizes) {
 }
 
 std::string gzipped(const TemporaryFolder& folder, const std::string& bytes) {
-  std::ifstream file(folder.write_gzipped("good.gz", bytes), std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return bytes_of(folder.write_gzipped("good.gz", bytes));
 }
 
 std::vector<Reader> readers(const TemporaryFolder& folder) {
@@ -120,6 +112,8 @@ std::vector<Reader> readers(const TemporaryFolder& folder) {
       {"characters", read_character_file, {"one\ntwo\n\nthree", "one\r\ntwo\r\n"}},
       {"labelled text", read_text_file, {texts, "ham\tn\xe4\r\nspam\t\xa3\r\n", gzipped(folder, texts)}},
       {"libsvm", read_libsvm_file, {samples, "1 1:1\r\n0 2:1 3:1\r\n"}},
+      checkpoint_reader(folder),
+      synchronizer_reader(),
   };
 }
 
@@ -188,14 +182,14 @@ int main(int argc, char** argv) {
         const std::string bytes = mutated(reader.good[m % reader.good.size()], random);
         what = std::string(reader.name).append(", mutation ") + std::to_string(m) + ", " + in_quotes(bytes);
         try {
-          reader.read(folder.write("mutated", bytes));
+          reader.read(folder.write("mutated", reader.sealed(bytes)));
         } catch (const dsop::Error&) {
           ++refused;
         }
       }
       std::cout << reader.name << ": " << mutations - refused << " read, " << refused << " refused\n";
       what = std::string(reader.name).append(", unchanged");
-      for (const std::string& good : reader.good) reader.read(folder.write("good", good));
+      for (const std::string& good : reader.good) reader.read(folder.write("good", reader.sealed(good)));
     }
     return 0;
   } catch (const std::exception& error) {
