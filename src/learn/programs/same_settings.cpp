@@ -10,7 +10,7 @@
 #include <dsop/errors.hpp>
 
 #include "launch/launch.hpp"
-#include "model/fnv.hpp"
+#include "learn/training/bytes.hpp"
 #include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {
@@ -37,12 +37,6 @@ std::string text_of(const Settings& settings) {
   return text;
 }
 
-std::uint64_t hash_of(const std::string& text) {
-  std::uint64_t hash = fnv_start;
-  for (const char c : text) hash = fnv(hash, static_cast<unsigned char>(c));
-  return hash;
-}
-
 /// The first line that differs from rank 0's, and that; both are cut off alike where they are long.
 std::string difference(const std::string& own, const std::string& of_first) {
   std::istringstream ours(own), theirs(of_first);
@@ -64,7 +58,7 @@ Settings settings_of(const CLI::App& command) {
 
 void expect_same_settings(Transport& transport, const Settings& own) {
   const std::string text = text_of(own);
-  const std::vector<std::uint64_t> hashes = patterns::of_all_ranks(transport, hash_of(text));
+  const std::vector<std::uint64_t> hashes = patterns::of_all_ranks(transport, checksum(text));
   if (std::all_of(hashes.begin(), hashes.end(), [&](std::uint64_t hash) { return hash == hashes[0]; })) return;
 
   using Text = std::array<char, 4096>;
