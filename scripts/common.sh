@@ -41,8 +41,8 @@ install_laboratory() (
 build_packages=(g++ meson ninja-build pkg-config libopenmpi-dev openmpi-bin libopenblas-openmp-dev libcli11-dev catch2
   nlohmann-json3-dev zlib1g-dev python3-numpy python3-matplotlib)
 
-# build FOLDER [MESON OPTION...]: configures once, compiles what has changed.
-build() {
+# configure FOLDER [MESON OPTION...]: unless it is configured already.
+configure() {
   local folder=$1
   shift
   [ -f "$folder/build.ninja" ] || meson setup "$folder" "$@" >"$folder.log" 2>&1 || {
@@ -50,13 +50,25 @@ build() {
     fail "meson setup $folder failed"
   }
   rm -f "$folder.log"
-  ninja -C "$folder" --quiet >&2
 }
 
-# build_simulation: dsop-bench on ranks that SimGrid simulates, into build-simulate/. Of two started at once one waits.
+# Without it ccache, where it is installed, leaves alone what has a precompiled header.
+export CCACHE_SLOPPINESS=pch_defines,time_macros
+
+# build FOLDER [MESON OPTION...]: configures once, compiles what has changed.
+build() {
+  configure "$@"
+  ninja -C "$1" --quiet >&2
+}
+
+# build_simulation: dsop-bench on ranks that SimGrid simulates, in build/. Of two started at once one waits.
 build_simulation() (
   flock 9
-  build build-simulate -Dsimgrid=enabled -Dopenmp=disabled -Doptimization=1 # arithmetic is charged, not measured
+  target=bench/simulated/dsop-bench.so
+  configure build
+  grep -q "^build $target:" build/build.ninja || # configured before SimGrid was there
+    meson setup --reconfigure -Dsimgrid=enabled build >/dev/null || fail "meson setup found no SimGrid 3.32"
+  ninja -C build --quiet "$target" >&2
 ) 9<scripts/simulate
 
 # Open MPI refuses root and more ranks than cores unless told; a waiting rank should yield a shared core.

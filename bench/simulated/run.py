@@ -15,7 +15,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "build-simulate/bench/dsop-bench.so"
+PROGRAM = ROOT / "build/bench/simulated/dsop-bench.so"
 PLATFORMS = {"euler3": "euler3", "ethernet": "ethernet-1gbit", "fat-tree": "fat-tree-100gbit"}
 
 SELECTORS = {
