@@ -49,7 +49,7 @@ void run_rank(const TrainOptions& options, const MakeTask& make_task, Transport&
   const std::string identity = "seed " + std::to_string(options.seed) + "\nbatch " + std::to_string(options.batch) +
                                " on each of " + std::to_string(transport.size()) + " ranks\nstrategy " +
                                words_for_strategy(options) + '\n';
-  train(transport, *task, *strategy, options.training, identity);
+  train(transport, *task, *strategy, options.training, {identity, options_for_checkpoint(options.settings)});
 }
 
 }  // namespace
@@ -122,7 +122,8 @@ void TrainOptions::add_to(CLI::App* command) {
                           "Write a checkpoint to this file after each epoch and at the end; a file that is there "
                           "must be that of --resume");
   command->add_option("--save-every", training.save_every, "And after so many steps")->check(positive)->needs(save);
-  command->add_option("--resume", training.resume, "Go on from this checkpoint");
+  command->add_option("--resume", training.resume,
+                      "Go on from this checkpoint; says on stderr which options are other ones than its");
 }
 
 int run_training(const TrainOptions& options, const MakeTask& make_task) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "learn/data/same_file.hpp"
-#include "learn/programs/same_settings.hpp"
+#include "learn/programs/settings.hpp"
 #include "learn/strategies/synchronized.hpp"
 #include "learn/tasks/task.hpp"
 #include "learn/training/loop.hpp"
