@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "launch/command_line.hpp"
 #include "launch/launch.hpp"
 #include "learn/programs/number_range.hpp"
 #include "learn/strategies/schedules.hpp"
@@ -13,7 +14,6 @@ constexpr int default_ranks = 4;
 
 std::unique_ptr<Strategy<float>> make_strategy(const TrainOptions& options, Transport& transport, Task& task) {
   SynchronizedOptions synchronized = options.synchronized;
-  synchronized.wire = options.wire == "bf16" ? Wire::bf16 : Wire::full;
   launch::on_all_ranks(transport, [&] {
     if (!options.machine.empty()) synchronized.machine = read_machine(options.machine);
   });
@@ -95,7 +95,7 @@ void TrainOptions::add_to(CLI::App* command) {
       option("--bucket-bytes", synchronized.bucket_bytes, "Smaller dense gradients travel together; 0: none")
           ->check(not_negative());
   CLI::Option* const with_wire =
-      option("--wire", wire, "full, or bf16: values travel in 16 bits")->check(CLI::IsMember({"full", "bf16"}));
+      launch::add_choice(command, "--wire", synchronized.wire, Wire::bf16, "full, or bf16: values travel in 16 bits");
   CLI::Option* const no_overlap =
       command->add_flag("!--no-overlap", synchronized.overlap,
                         "Gradients travel after backpropagation, not during it, but those that are dense-overlapped");

@@ -25,7 +25,6 @@ struct TrainOptions {
   std::uint64_t seed = 1;
   TrainingOptions training = {};
   SynchronizedOptions synchronized = {};
-  std::string wire = "full";  ///< of the synchronizer
   std::string schedule = {};  ///< instead of a synchronizer
   std::string collective = "auto";
   std::string machine = {};

@@ -40,7 +40,7 @@ class CheckpointReader {
   CheckpointReader(const CheckpointReader&) = delete;
   CheckpointReader& operator=(const CheckpointReader&) = delete;
 
-  /// Those that are other ones than in the file, as "--clip 1 instead of 0, --wire bf16 instead of full". "0.10" is 0.1.
+  /// Those that are other ones than in the file, as "--clip 1 instead of 0, --wire bf16 instead of full"; 0.10 is 0.1.
   const std::string& other_options() const { return other_options_; }
 
   template <class T>
