@@ -24,7 +24,7 @@ class CollectivesCommand {
         command->add_option("--root", options_.root, "The rank that has the vector, or gets the sum")
             ->capture_default_str();
       command->add_option("--algorithm", algorithms_, "all, auto, or a list of names")->capture_default_str();
-      add_type(command, type_, options_.protocol);
+      add_type(command, options_.type, options_.protocol);
       add_protocol(command, options_.protocol, options_.verify, options_.out);
       command->callback([this, operation] {
         options_.operation = operation;
@@ -40,14 +40,12 @@ class CollectivesCommand {
     CollectiveBenchOptions options = options_;
     options.sizes = parse_numbers("--size", sizes_);
     options.algorithms = split(algorithms_, ',');
-    options.type = type_ == "f64" ? DataType::f64 : DataType::f32;
     return options;
   }
 
  private:
   std::string sizes_ = "1024,65536,4194304";
   std::string algorithms_ = "all,auto";
-  std::string type_ = "f32";
   CollectiveBenchOptions options_;
   bool parsed_ = false;
 };

@@ -5,13 +5,14 @@
 
 #include <string>
 
+#include "launch/command_line.hpp"
 #include "lists.hpp"
 #include "timing.hpp"
 
 namespace dsop::bench {
 
-inline void add_type(CLI::App* command, std::string& type, Protocol& protocol) {
-  command->add_option("--dtype", type, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
+inline void add_type(CLI::App* command, DataType& type, Protocol& protocol) {
+  launch::add_choice(command, "--dtype", type, DataType::f64, "f32 or f64");
   command->add_option("--iterations", protocol.iterations, "Timed calls of each, one more is dropped")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();

@@ -16,7 +16,7 @@ class OuterProductCommand {
     command->add_option("--rows", rows_, "Rows n: a list, or first:last:step")->capture_default_str();
     command->add_option("--cols", columns_, "Columns m: same, or a list")->capture_default_str();
     command->add_option("--pairs", pairs_, "Pairs a rank: a list")->capture_default_str();
-    add_type(command, type_, options_.protocol);
+    add_type(command, options_.type, options_.protocol);
   }
 
   void add_to(CLI::App* command) {
@@ -31,9 +31,7 @@ class OuterProductCommand {
     command->add_option("--encoding", encoding_,
                         "How factors are handed over, some of dense, find-zeros, sparse; default dense, and sparse "
                         "too where --density is below 1");
-    command->add_option("--wire", wire_, "full, or bf16: parts of G travel in 16 bits")
-        ->check(CLI::IsMember({"full", "bf16"}))
-        ->capture_default_str();
+    launch::add_choice(command, "--wire", options_.wire, Wire::bf16, "full, or bf16: parts of G travel in 16 bits");
     add_protocol(command, options_.protocol, options_.verify, options_.out);
     CLI::Option* const overlap = command->add_flag(
         "--overlap", overlap_, "Measure the share of a started call that is hidden behind arithmetic");
@@ -53,8 +51,6 @@ class OuterProductCommand {
     options.algorithms = split(algorithms_, ',');
     options.densities = parse_densities(density_);
     options.encodings = parse_encodings(encoding_, options.densities);
-    options.type = type_ == "f64" ? DataType::f64 : DataType::f32;
-    options.wire = wire_ == "bf16" ? Wire::bf16 : Wire::full;
     if (options.wire == Wire::bf16 && options.verify)
       throw ArgumentError("--verify compares with ==, expected --wire full");
     return options;
@@ -65,10 +61,8 @@ class OuterProductCommand {
   std::string columns_ = "same";
   std::string pairs_ = "1";
   std::string algorithms_ = "all,auto";
-  std::string type_ = "f32";
   std::string density_ = "1";
   std::string encoding_;
-  std::string wire_ = "full";
   bool overlap_ = false;
   OuterProductOptions options_;
 };

@@ -25,10 +25,8 @@ class SparseAllreduceCommand {
                         "Vectors are dense, like gradients, and the density is what this algorithm of the family "
                         "\"selection\" selects of them; algorithms of the family \"topk\" select as they do");
     command->add_flag("--communication-alone", options_.communication_alone, "Time without the selection");
-    command->add_option("--wire", wire_, "full, or bf16: values travel in 16 bits")
-        ->check(CLI::IsMember({"full", "bf16"}))
-        ->capture_default_str();
-    add_type(command, type_, options_.protocol);
+    launch::add_choice(command, "--wire", options_.wire, Wire::bf16, "full, or bf16: values travel in 16 bits");
+    add_type(command, options_.type, options_.protocol);
     add_protocol(command, options_.protocol, options_.verify, options_.out);
   }
 
@@ -40,8 +38,6 @@ class SparseAllreduceCommand {
     options.distribution =
         static_cast<Distribution>(std::ranges::find(distribution_names, distribution_) - distribution_names.begin());
     options.algorithms = split(algorithms_, ',');
-    options.type = type_ == "f64" ? DataType::f64 : DataType::f32;
-    options.wire = wire_ == "bf16" ? Wire::bf16 : Wire::full;
     if (!options.selection.empty()) check_selection(options.selection);
     if (options.communication_alone && options.selection.empty())
       throw ArgumentError("--communication-alone says nothing without --select, expected both");
@@ -63,8 +59,6 @@ class SparseAllreduceCommand {
   std::string densities_ = "0.001,0.01,0.1";
   std::string distribution_ = "uniform";
   std::string algorithms_ = "all,auto";
-  std::string type_ = "f32";
-  std::string wire_ = "full";
   SparseBenchOptions options_;
 };
 

@@ -144,6 +144,13 @@ class OnThreads(Refusing):
             for name in names:
                 self.assertIn(f"\n# {name} used ", result.stdout)
 
+    def test_type_of_elements(self) -> None:
+        for name in ("outer-product", "sparse-allreduce", "allreduce", "broadcast", "reduce"):
+            size = ["--rows" if name == "outer-product" else "--size", "20"]
+            for options, found in (([], "f32"), (["--dtype", "f64"], "f64"), (["--dtype", "f32"], "f32")):
+                result = run(name, *size, "--ranks", "2", "--iterations", "1", "--algorithm", "auto", *options)
+                self.assertIn(f" {name}, {found}, ", result.stdout, result.stderr)
+
     def test_repetitions_of_several_jobs(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             out = f"{folder}/rows.jsonl"

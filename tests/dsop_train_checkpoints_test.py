@@ -47,6 +47,21 @@ class Checkpoints(Refusing):
             self.assertEqual(result.stderr, f"{self.path} already has {words} that are asked for\n")
         self.assertEqual(run(*MLP, *at(2), "--epochs", "2", "--resume", str(self.path)).stderr, "")
 
+    def test_says_what_options_are_other_ones(self) -> None:
+        Rows(*MLP, "--batch", "4", "--ranks", "2", "--steps", "2", "--save", str(self.path))
+        same = ["--learning-rate", "0.10", "--clip", "0", "--sync", "dsop"]
+        others = ["--learning-rate", "0.05", "--momentum", "0.5", "--weight-decay", "1e-3", "--sync", "topk:0.1",
+                  "--wire", "bf16"]
+        words = (f"{self.path}: goes on with --learning-rate 0.05 instead of 0.1, --momentum 0.5 instead of 0.9, "
+                 "--no-overlap given instead of not given, --sync [topk:0.1] instead of [dsop], "
+                 "--weight-decay 1e-3 instead of 0, --wire bf16 instead of full\n")
+        for processes in (0, 2) if MPIRUN else (0,):
+            ranks = [] if processes else ["--ranks", "2"]
+            for options, expected in ((same, ""), ([*others, "--no-overlap"], words)):
+                result = run(*MLP[:4], "--batch", "4", *ranks, "--steps", "3", "--resume", str(self.path), *options,
+                             processes=processes)
+                self.assertEqual((result.returncode, result.stderr), (0, expected))
+
     def test_what_can_not_be_resumed(self) -> None:
         Rows(*MLP, *at(2), "--steps", "3", "--save", str(self.path))
         whole = self.path.read_bytes()
@@ -65,8 +80,9 @@ class Checkpoints(Refusing):
         damaged[-20] ^= 1
         self.assert_refused(resume(bytes(damaged)), str(self.path), "damaged")
         older = bytearray(whole)
-        older[len("dsop-train checkpoint\n")] = 1
-        self.assert_refused(resume(bytes(older)), str(self.path), "version 1, expected 2")
+        for version in (1, 2):
+            older[len("dsop-train checkpoint\n")] = version
+            self.assert_refused(resume(bytes(older)), str(self.path), f"version {version}, expected 3")
         for options, words in {
             ("--hidden", "12"): ["50-12-9-10", "50-12-10"],
             ("--activation", "tanh"): ["relu", "tanh"],

@@ -1,8 +1,14 @@
-"""Benchmark rows with numbers that can be worked out by hand, for the tests of bench/report.py."""
+"""Benchmark rows with numbers that can be worked out by hand, for the tests of bench/report.py, whose parts can be
+imported after this."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
+
+BENCH = Path(__file__).resolve().parent.parent / "bench"
+sys.path.insert(0, str(BENCH))
 
 # Seconds of six jobs: a job's observation is the middle of its three iterations, each the slower of its ranks.
 BASE_OBSERVATIONS = [0.020, 0.025, 0.030, 0.035, 0.040, 0.080]

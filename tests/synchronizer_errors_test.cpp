@@ -1,80 +1,14 @@
-// Wrong uses of a synchronizer: every rank gets the same error, which names the parameter and the values, nobody hangs,
-// and the next step is right.
+// Wrong steps of a synchronizer: arguments, calls in a wrong order, and ranks whose steps differ.
 #include <catch2/catch.hpp>
 
-#include <functional>
 #include <sstream>
 
 #include <dsop/collectives.hpp>
 
-#include "synchronizer_cases.hpp"
+#include "synchronizer_misuse.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
-
-namespace {
-
-constexpr int P = 3;
-
-struct Rank {
-  Transport& transport;
-  Synchronizer<float>& synchronizer;
-  std::vector<float> G;       // 6 x 4
-  std::vector<float> a;       // a pair's 6
-  std::vector<float> b;       // and 4
-  std::vector<float> bias;    // 4
-  std::vector<float> kernel;  // 200
-
-  bool is(int r) const { return transport.rank() == r; }
-  void give_weight() { synchronizer.give("weight", {{a.data(), 1, 6}, {b.data(), 1, 4}}, {G.data(), 6, 4}); }
-  void give_bias() { synchronizer.give("bias", {bias.data(), 1, 4}); }
-  void give_kernel() { synchronizer.give("kernel", {kernel.data(), 2, 100}); }
-};
-
-void run_good_step(Rank& rank) {
-  std::fill(rank.a.begin(), rank.a.end(), 1.0F);
-  std::fill(rank.b.begin(), rank.b.end(), static_cast<float>(rank.transport.rank()));
-  std::fill(rank.bias.begin(), rank.bias.end(), 1.0F);
-  std::fill(rank.kernel.begin(), rank.kernel.end(), 2.0F);
-  rank.synchronizer.begin();
-  rank.give_kernel();
-  rank.give_bias();
-  rank.give_weight();
-  rank.synchronizer.finish();
-}
-
-// What is wrong on any rank after `misuse`, which must throw an ArgumentError that contains `expected`.
-std::string failures_when(const std::string& expected, const std::function<void(Rank&)>& misuse) {
-  std::vector<std::string> errors(P);
-  std::string failures;
-  for (const bool overlap : {true, false})
-    for (const char* const policy : {"dsop", "dense", "dense-overlapped", "sparse", "topk:1"}) {
-      failures += failures_on_threads(P, [&](Transport& transport, Failures& failed) {
-        Synchronizer<float> synchronizer(transport, {.bucket_bytes = 100, .overlap = overlap});
-        synchronizer.add("weight", {.rows = 6, .columns = 4, .max_pairs = 1}, policy);
-        synchronizer.add("bias", {.rows = 1, .columns = 4, .max_pairs = 0}, policy);
-        synchronizer.add("kernel", {.rows = 2, .columns = 100, .max_pairs = 0}, policy);
-        Rank rank{transport,
-                  synchronizer,
-                  std::vector<float>(24),
-                  std::vector<float>(6),
-                  std::vector<float>(4),
-                  std::vector<float>(4),
-                  std::vector<float>(200)};
-        const auto own = static_cast<std::size_t>(transport.rank());
-        errors[own] = argument_error_of([&] { misuse(rank); });
-        failed.check(errors[own].find(expected) != std::string::npos, "threw \"" + errors[own] + '"');
-        run_good_step(rank);
-        failed.check(rank.G == std::vector<float>(24, 3) && rank.bias == std::vector<float>(4, 3) &&
-                         rank.kernel == std::vector<float>(200, 6),
-                     std::string("the next step is wrong under ") + policy);
-      });
-      if (errors != std::vector<std::string>(P, errors[0])) failures += "the ranks threw different errors\n";
-    }
-  return failures;
-}
-
-}  // namespace
 
 TEST_CASE("a wrong argument of a synchronizer's step is an error on all ranks") {
   CHECK(failures_when("rank 1: parameter wieght: name is wieght, expected one of weight, bias, kernel", [](Rank& rank) {
@@ -243,66 +177,4 @@ TEST_CASE("what one rank gives outside a step is an error of all ranks' next agr
           allreduce<float>(transport, kernel);  // none of the synchronizer's: it goes on
           expect("a step after another call", run);
         }) == "");
-}
-
-TEST_CASE("ranks that register differently, or wrongly, get errors") {
-  const auto registering = [](const std::string& expected, auto name, auto shape, auto policy) {
-    return failures_when(expected, [=](Rank& rank) {
-      const int r = rank.transport.rank();
-      rank.synchronizer.add(name(r), shape(r), policy(r));
-    });
-  };
-  const auto named = [](int) { return "late"; };
-  const auto square = [](int) { return Shape{3, 3, 0}; };
-  const auto dense = [](int) { return "dense"; };
-  CHECK(registering(
-            "the ranks disagree: the parameter is late on ranks 0-1, later on rank 2",
-            [](int r) { return r == 2 ? "later" : "late"; }, square, dense) == "");
-  CHECK(registering(
-            "rows is 3 on ranks 0-1, 4 on rank 2", named,
-            [](int r) {
-              return Shape{r == 2 ? 4U : 3U, 3, 0};
-            },
-            dense) == "");
-  CHECK(registering("policy is dense on ranks 1-2, topk:0.1 on rank 0", named, square,
-                    [](int r) { return r == 0 ? "topk:0.1" : "dense"; }) == "");
-  CHECK(registering(
-            "rank 1: parameter bias: name is bias, expected one that add() has not registered before",
-            [](int r) { return r == 1 ? "bias" : "late"; }, square, dense) == "");
-  const auto wrong_policy = [&](const char* policy, const std::string& expected) {
-    return registering("ranks 0-2: parameter late: " + expected, named, square, [=](int) { return policy; });
-  };
-  CHECK(wrong_policy(
-            "densest",
-            "policy is densest, expected dsop, dense, dense-overlapped or sparse, perhaps with :ALGORITHM; none; or, "
-            "with :DENSITY, one of ") == "");
-  CHECK(wrong_policy("topk", "policy is topk, expected topk:DENSITY, a number above 0 and up to 1") == "");
-  CHECK(wrong_policy("topk:1.5", "policy is topk:1.5, expected topk:DENSITY, a number above 0 and up to 1") == "");
-  CHECK(wrong_policy("topk:1%", "policy is topk:1%, expected topk:DENSITY, a number above 0 and up to 1") == "");
-  CHECK(wrong_policy("none:1", "policy is none:1, expected dsop") == "");
-  CHECK(wrong_policy("dense:rong", "the algorithm of policy dense:rong is rong, expected auto or one of mpi, ring,") ==
-        "");
-  CHECK(wrong_policy("dense:mpi", "algorithm mpi can't be used: it ") == "");
-  const auto huge = [](int) { return Shape{1 << 20, 1 << 13, 0}; };
-  for (const std::string policy : {"sparse", "topk:0.1"})
-    CHECK(registering("ranks 0-2: parameter late: the number of elements under policy " + policy +
-                          " is 8589934592, expected at most 4294967296",
-                      named, huge, [=](int) { return policy; }) == "");
-  CHECK(failures_when("the number of elements under policy sparse is 8589934592", [&](Rank& rank) {
-          rank.synchronizer.add("late", huge(0), "none");
-          rank.synchronizer.set_policy("late", "sparse");
-        }) == "");
-}
-
-TEST_CASE("ranks that make different synchronizers, or change policies differently, get errors") {
-  CHECK(failures_when("bucket_bytes is 100 on ranks 0-1, 200 on rank 2", [](Rank& rank) {
-          const Synchronizer<float> other(rank.transport, {.bucket_bytes = rank.is(2) ? 200U : 100U});
-        }) == "");
-  CHECK(failures_when("residual_holds_step is false on ranks 0, 2, true on rank 1", [](Rank& rank) {
-          const Synchronizer<float> other(rank.transport, {.residual_holds_step = rank.is(1)});
-        }) == "");
-  CHECK(failures_when("policy is dense on rank 0, none on ranks 1-2",
-                      [](Rank& rank) { rank.synchronizer.set_policy("bias", rank.is(0) ? "dense" : "none"); }) == "");
-  CHECK(failures_when("ranks 0-2: parameter bios: name is bios, expected one of weight, bias, kernel",
-                      [](Rank& rank) { rank.synchronizer.set_policy("bios", "dense"); }) == "");
 }

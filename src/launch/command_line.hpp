@@ -1,4 +1,5 @@
-// The end of a program whose command line CLI11 could not, or need not, turn into a run.
+// What CLI11 leaves to do: options whose two values have names, and the end of a program whose command line could not,
+// or need not, be turned into a run.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,18 @@
 #include "launch/launch.hpp"
 
 namespace dsop::launch {
+
+/// An option that takes the name() of `value`, the default, or of `other`, which it then sets `value` to.
+template <class Value>
+CLI::Option* add_choice(CLI::App* command, const char* option, Value& value, Value other, const char* help) {
+  const std::string first(name(value)), second(name(other));
+  const auto set = [&value, other, second](const std::string& given) {
+    if (given == second) value = other;
+  };
+  return command->add_option_function<std::string>(option, set, help)
+      ->check(CLI::IsMember({first, second}))
+      ->default_str(first);
+}
 
 /// Prints help on stdout or what is wrong on stderr, once over all ranks, and returns the program's exit status.
 inline int end_of(const CLI::App& app, const CLI::ParseError& error) {

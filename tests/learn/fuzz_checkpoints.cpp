@@ -33,7 +33,7 @@ class Model {
     for (Parameter<float>* const layer : {&two_, &one_}) strategy_->give(*layer, Factors<float>{a.view(), b.view()});
     strategy_->finish({.all = [] {}});
   }
-  Saved saved() { return {"model\n", *optimizer_, *strategy_}; }
+  Saved saved() { return {{"model\n", "--clip 1\n--sync dsop\n"}, *optimizer_, *strategy_}; }
 
  private:
   Parameter<float> one_{"one", rows, columns, pairs};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,11 @@ std::string images_file(std::uint32_t count) {
 }
 std::string labels_file(const std::string& labels) {
   return header(8, {static_cast<std::uint32_t>(labels.size())}) + labels;
+}
+
+std::string file_bytes(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::string cut(const fs::path& path, std::uintmax_t missing_bytes) {
@@ -127,6 +133,24 @@ TEST_CASE("IDX: gzip'd data that is cut or damaged") {
     file.close();
     expect_images_error(packed, {"damaged"});
   }
+}
+
+TEST_CASE("IDX: what follows gzip'd data: another member or zeros, as gzip(1) has it, or nothing") {
+  const TemporaryFolder folder;
+  const std::string bytes = images_file(30000);
+  const std::size_t half = bytes.size() / 2;
+  const auto packed = [&](const std::string& part) { return file_bytes(folder.write_gzipped("part.gz", part)); };
+  const std::string whole = packed(bytes);
+  const std::string zeros(GENERATE(1U, 2U, 511U, 100000U), '\0');
+  for (const std::string& good : {packed(bytes.substr(0, half)) + packed("") + packed(bytes.substr(half)),
+                                  whole + zeros, whole + packed("") + zeros})
+    CHECK(read_idx(folder.write("good.gz", good), 3).values.size() == 180000);
+  for (const std::string rest : {"!", "!!", "\x1f", "<html>not found</html>"})
+    for (const std::string& before : {std::string(), zeros})
+      expect_images_error(folder.write("bad.gz", whole + before + rest),
+                          {"damaged", "follow the end of its gzip'd data"});
+  expect_images_error(folder.write("bad.gz", whole + zeros + packed("")), {"damaged", "follow the end"});
+  expect_images_error(folder.write("cut.gz", whole + packed("").substr(0, 9)), {"truncated"});
 }
 
 TEST_CASE("IDX: sizes that make no sense take no memory") {

@@ -182,6 +182,12 @@ class Linear(unittest.TestCase):
             self.assertIn("after epoch 2", two.stdout)
             self.assertEqual(parts.read_bytes(), whole.read_bytes())
             self.assertNotIn("already", two.stderr)
+            self.assertNotIn("goes on", two.stderr)
+            other = epochs(5, "--resume", str(whole), "--sync", "dense:ring", "--l2", "0.1", "--threads", "2")
+            self.assertEqual(len(losses(other)), 1, other.stderr)
+            self.assertEqual(other.stderr.count("goes on with "), 1, other.stderr)
+            self.assertIn(f"{whole}: goes on with --l2 0.1 instead of 0, --sync dense:ring instead of auto, "
+                          "--threads 2 instead of 1\n", other.stderr)
             again = epochs(4, "--resume", str(whole))
             self.assertEqual(losses(again), [], again.stderr)
             self.assertEqual(again.stderr.count(f"{whole} already has all 4 epochs that are asked for"), 1, again.stderr)

@@ -88,8 +88,8 @@ IdxArray read_idx(const fs::path& path, std::size_t dimensions) {
   std::size_t expected = 1;
   for (const std::size_t size : array.shape) expected *= size;
 
-  // The header may lie, so memory grows with what has been read. zlib verifies the checksum, and sees that it is
-  // missing, only when it is asked for much more than there is.
+  // The header may lie, so memory grows with what has been read. What is behind the data, as gzip's checksum, is looked
+  // at only when more is asked for than there is.
   std::size_t found = 0;
   do {
     array.values.resize(std::max<std::size_t>(2 * found, 1U << 16));

@@ -19,7 +19,8 @@ struct IdxArray {
 
 /// Reads a file of unsigned bytes, gzip'd or plain, that must have `dimensions` dimensions, none of them of size 0.
 /// Throws Error naming the file if it can't be read, is not such a file, is shorter or longer than its
-/// header says or is damaged. Memory: at most 64 KB or three times what the file holds, whatever its header claims.
+/// header says or is damaged (see InputFile). Memory: at most 64 KB or three times what the file holds, whatever its
+/// header claims.
 IdxArray read_idx(const std::filesystem::path& path, std::size_t dimensions);
 
 /// All names under which read_digits() looks for a file in the folder.

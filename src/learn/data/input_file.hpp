@@ -3,15 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <dsop/errors.hpp>
 
-struct gzFile_s;
+struct z_stream_s;
 
 namespace dsop::learn {
 
@@ -24,10 +26,11 @@ namespace dsop::learn {
 /// For messages: the text in quotes, at most 40 bytes of it, what is not printable ASCII as \x00.
 std::string in_quotes(std::string_view text);
 
-/// A file that is unpacked while it is read if it is gzip'd.
+/// A file that is unpacked while it is read if it is gzip'd. As gzip(1) has it, gzip'd data may be several members one
+/// after the other, and zeros may follow them; anything else behind them is damage, where gzip(1) only warns.
 class InputFile {
  public:
-  /// Throws Error naming the file if it can't be opened; so do the other calls where it can't be read or is damaged.
+  /// Throws Error naming the file if it can't be opened; so do all calls where it can't be read or is damaged.
   explicit InputFile(const std::filesystem::path& path);
 
   /// Reads until `bytes` is full or the file ends; returns how many bytes it has read.
@@ -35,17 +38,29 @@ class InputFile {
   /// All that is left. Memory: at most twice that, or 64 KB.
   std::string read_rest();
   /// Whether the file has ended in the middle of gzip'd data, as far as read() has looked.
-  bool ends_early() const;
+  bool ends_early() const { return ends_early_; }
 
  private:
   struct Close {
-    void operator()(gzFile_s* file) const;
+    void operator()(std::FILE* file) const;
+  };
+  struct End {
+    void operator()(z_stream_s* unpacking) const;
   };
 
-  std::string words_for_error() const;
+  std::span<std::uint8_t> next(std::size_t least);
+  bool member_begins();
+  std::size_t copy(std::span<std::uint8_t> bytes);
+  std::size_t unpack(std::span<std::uint8_t> bytes);
+  void end_member();
 
   std::filesystem::path path_;
-  std::unique_ptr<gzFile_s, Close> file_;
+  std::unique_ptr<std::FILE, Close> file_;
+  std::vector<std::uint8_t> buffer_;
+  std::span<std::uint8_t> next_ = {};           ///< of the buffer: what has been read of the file, but not taken yet
+  std::unique_ptr<z_stream_s, End> unpacking_;  ///< none if the file is plain
+  bool has_ended_ = false;                      ///< the last member
+  bool ends_early_ = false;
 };
 
 }  // namespace dsop::learn

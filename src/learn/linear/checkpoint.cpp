@@ -9,13 +9,12 @@
 namespace dsop::learn {
 namespace {
 
-/// What the run that goes on must have in common with the run that is saved.
-std::string identity_of(const LinearSettings& settings, const LinearData& data) {
+RunWords words_of(const LinearSettings& settings, const LinearData& data) {
   std::ostringstream text;
   text << "linear " << settings.loss->name << ", " << data.samples << " samples of " << data.features << " features\n"
        << "seed " << settings.seed << '\n'
        << "batch " << settings.batch << " on each of " << data.workers.count << " ranks that compute\n";
-  return text.str();
+  return {text.str(), settings.options};
 }
 
 }  // namespace
@@ -25,9 +24,8 @@ void write_checkpoint(Transport& transport, const LinearSettings& settings, cons
   if (settings.save.empty()) return;
   launch::on_all_ranks(transport, [&] {
     if (transport.rank() != 0) return;
-    std::string body;
-    body.reserve(weights.size_bytes() + 1024);
-    append_array<char>(body, identity_of(settings, data));
+    std::string body = begin_body(words_of(settings, data));
+    body.reserve(body.size() + weights.size_bytes() + 2 * sizeof(std::uint64_t));
     append(body, std::uint64_t{epoch});
     append_array<float>(body, weights);
     write_checkpoint_file(settings.save, body);
@@ -38,12 +36,15 @@ std::size_t read_checkpoint(Transport& transport, const LinearSettings& settings
                             std::span<float> weights) {
   if (settings.resume.empty()) return 0;
   std::uint64_t epoch = 0;
+  std::string other_options;
   launch::on_all_ranks(transport, [&] {
     if (weights.empty()) return;  // of a server's workers
-    CheckpointReader file(settings.resume, identity_of(settings, data));
+    CheckpointReader file(settings.resume, words_of(settings, data));
+    other_options = file.other_options();
     epoch = file.number<std::uint64_t>();
     file.elements(weights);
   });
+  if (transport.rank() == 0) say_other_options(settings.resume, other_options);
   epoch = patterns::largest_of_all_ranks(transport, epoch);
   if (epoch >= settings.epochs && transport.rank() == 0)
     say_nothing_is_left(settings.resume, std::to_string(settings.epochs) + " epochs");

@@ -18,7 +18,8 @@ void write_checkpoint(Transport& transport, const LinearSettings& settings, cons
                       std::span<const float> weights);
 
 /// Sets `weights`, unless there are none, from settings.resume, if that is not empty, and returns how many epochs are
-/// done; says so if none is left. All ranks call it. Throws on all ranks where CheckpointReader does.
+/// done; rank 0 says so if none is left, and what options are other ones. All ranks call it. Throws on all ranks where
+/// CheckpointReader does.
 std::size_t read_checkpoint(Transport& transport, const LinearSettings& settings, const LinearData& data,
                             std::span<float> weights);
 

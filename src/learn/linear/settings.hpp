@@ -30,7 +30,8 @@ struct LinearSettings {
   double decay = 1;
   double l2 = 0;
   std::uint64_t seed = 1;
-  int threads = 1;  ///< of a rank, that share its batch: see compute_gradient()
+  std::string options = {};  ///< for RunWords; may be empty
+  int threads = 1;           ///< of a rank, that share its batch: see compute_gradient()
 
   std::optional<std::size_t> host_memory_bytes = std::nullopt;  ///< tests lower it; else what is available
 

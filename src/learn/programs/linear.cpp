@@ -9,7 +9,7 @@
 #include "learn/data/same_file.hpp"
 #include "learn/linear/training.hpp"
 #include "learn/programs/number_range.hpp"
-#include "learn/programs/same_settings.hpp"
+#include "learn/programs/settings.hpp"
 #include "sparse/algorithm.hpp"
 
 namespace dsop::learn {
@@ -32,13 +32,14 @@ std::string check_sync(const std::string& sync) {
   return "is \"" + sync + "\", expected auto, dense, dense:NAME, ps, async-ps or one of " + sparse_algorithms().names();
 }
 
-int run(Line& line, const Settings& common) {
+int run(Line& line, const Settings& options) {
+  line.settings.options = options_for_checkpoint(options);
   const auto& losses = linear_losses();
   line.settings.loss =
       &*std::find_if(losses.begin(), losses.end(), [&](const LinearLoss& loss) { return loss.name == line.loss; });
   if (line.rate_schedule == "1/t") line.settings.rate_schedule = RateSchedule::inverse;
   return launch::run(line.ranks, 4, [&](Transport& transport) {
-    expect_same_settings(transport, common);
+    expect_same_settings(transport, options);
     LinearSettings settings = line.settings;
     launch::on_all_ranks(transport, [&] {
       if (transport.rank() == 0)
@@ -103,7 +104,7 @@ void add_linear(CLI::App& app, int& status) {
                       "--resume. Not with --sync async-ps");
   command->add_option("--resume", settings.resume,
                       "Go on from this checkpoint, bit by bit as if the run had not been interrupted; with --threads "
-                      "above 1 as near as two runs are");
+                      "above 1 as near as two runs are; says on stderr which options are other ones than its");
   command->callback([line, command, &status] { status = run(*line, settings_of(*command)); });
 }
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "launch/command_line.hpp"
 #include "launch/launch.hpp"
 #include "learn/programs/number_range.hpp"
 #include "learn/strategies/schedules.hpp"
@@ -13,7 +14,6 @@ constexpr int default_ranks = 4;
 
 std::unique_ptr<Strategy<float>> make_strategy(const TrainOptions& options, Transport& transport, Task& task) {
   SynchronizedOptions synchronized = options.synchronized;
-  synchronized.wire = options.wire == "bf16" ? Wire::bf16 : Wire::full;
   launch::on_all_ranks(transport, [&] {
     if (!options.machine.empty()) synchronized.machine = read_machine(options.machine);
   });
@@ -49,7 +49,7 @@ void run_rank(const TrainOptions& options, const MakeTask& make_task, Transport&
   const std::string identity = "seed " + std::to_string(options.seed) + "\nbatch " + std::to_string(options.batch) +
                                " on each of " + std::to_string(transport.size()) + " ranks\nstrategy " +
                                words_for_strategy(options) + '\n';
-  train(transport, *task, *strategy, options.training, identity);
+  train(transport, *task, *strategy, options.training, {identity, options_for_checkpoint(options.settings)});
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ void TrainOptions::add_to(CLI::App* command) {
       option("--bucket-bytes", synchronized.bucket_bytes, "Smaller dense gradients travel together; 0: none")
           ->check(not_negative());
   CLI::Option* const with_wire =
-      option("--wire", wire, "full, or bf16: values travel in 16 bits")->check(CLI::IsMember({"full", "bf16"}));
+      launch::add_choice(command, "--wire", synchronized.wire, Wire::bf16, "full, or bf16: values travel in 16 bits");
   CLI::Option* const no_overlap =
       command->add_flag("!--no-overlap", synchronized.overlap,
                         "Gradients travel after backpropagation, not during it, but those that are dense-overlapped");
@@ -122,7 +122,8 @@ void TrainOptions::add_to(CLI::App* command) {
                           "Write a checkpoint to this file after each epoch and at the end; a file that is there "
                           "must be that of --resume");
   command->add_option("--save-every", training.save_every, "And after so many steps")->check(positive)->needs(save);
-  command->add_option("--resume", training.resume, "Go on from this checkpoint");
+  command->add_option("--resume", training.resume,
+                      "Go on from this checkpoint; says on stderr which options are other ones than its");
 }
 
 int run_training(const TrainOptions& options, const MakeTask& make_task) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "learn/data/same_file.hpp"
-#include "learn/programs/same_settings.hpp"
+#include "learn/programs/settings.hpp"
 #include "learn/strategies/synchronized.hpp"
 #include "learn/tasks/task.hpp"
 #include "learn/training/loop.hpp"
@@ -25,7 +25,6 @@ struct TrainOptions {
   std::uint64_t seed = 1;
   TrainingOptions training = {};
   SynchronizedOptions synchronized = {};
-  std::string wire = "full";  ///< of the synchronizer
   std::string schedule = {};  ///< instead of a synchronizer
   std::string collective = "auto";
   std::string machine = {};

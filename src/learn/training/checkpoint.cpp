@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "launch/launch.hpp"
-#include "learn/training/checkpoint_file.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -28,8 +27,7 @@ std::vector<std::string> bytes_of_all(Transport& transport, const std::string& o
 }
 
 std::string body_of(const Progress& progress, const Saved& run, const std::vector<std::string>& strategies) {
-  std::string body;
-  append_array<char>(body, run.identity);
+  std::string body = begin_body(run.words);
   append(body, progress.step);
   append(body, progress.epoch_loss);
   append(body, run.optimizer.steps());
@@ -56,9 +54,10 @@ void write_checkpoint(Transport& transport, const std::string& path, const Progr
 
 Progress read_checkpoint(Transport& transport, const std::string& path, const Saved& run) {
   Progress progress;
-  std::string strategy;
+  std::string strategy, other_options;
   launch::on_all_ranks(transport, [&] {
-    CheckpointReader file(path, run.identity);
+    CheckpointReader file(path, run.words);
+    other_options = file.other_options();
     progress.step = file.number<std::uint64_t>();
     progress.epoch_loss = file.number<double>();
     run.optimizer.steps() = file.number<std::uint64_t>();
@@ -68,6 +67,7 @@ Progress read_checkpoint(Transport& transport, const std::string& path, const Sa
   });
   std::istringstream in(std::move(strategy));
   run.strategy.load(in);
+  if (transport.rank() == 0) say_other_options(path, other_options);
   return progress;
 }
 

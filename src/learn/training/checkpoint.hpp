@@ -11,6 +11,7 @@
 
 #include "learn/optimizers/optimizer.hpp"
 #include "learn/strategies/strategy.hpp"
+#include "learn/training/checkpoint_file.hpp"
 
 namespace dsop::learn {
 
@@ -19,9 +20,9 @@ struct Progress {
   double epoch_loss = 0;   ///< the sum of the losses of those in the epoch that has begun
 };
 
-/// What the checkpoint is of, beside Progress. Of `identity`, lines of text, a run that goes on must have the same.
+/// What the checkpoint is of, beside Progress.
 struct Saved {
-  std::string identity;
+  RunWords words;
   Optimizer<float>& optimizer;
   Strategy<float>& strategy;
 };
@@ -30,8 +31,8 @@ struct Saved {
 /// every rank and leaves `path` as it was.
 void write_checkpoint(Transport& transport, const std::string& path, const Progress& progress, const Saved& run);
 
-/// Reads the file on every rank and sets parameters, optimiser and strategy. Throws ArgumentError on every rank where
-/// CheckpointReader does.
+/// Reads the file on every rank and sets parameters, optimiser and strategy; rank 0 says what options are other ones.
+/// Throws ArgumentError on every rank where CheckpointReader does.
 Progress read_checkpoint(Transport& transport, const std::string& path, const Saved& run);
 
 }  // namespace dsop::learn

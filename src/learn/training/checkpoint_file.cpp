@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
+#include <optional>
 #include <sstream>
 #include <system_error>
 
@@ -18,7 +21,7 @@ namespace dsop::learn {
 namespace {
 
 constexpr std::string_view magic = "dsop-train checkpoint\n";
-constexpr std::uint32_t version = 2;  // 1: linear models took their samples in another order
+constexpr std::uint32_t version = 3;  // 1: linear models took their samples in another order; 2: without options
 constexpr std::size_t header_bytes = magic.size() + sizeof version + 2 * sizeof(std::uint64_t);
 
 /// What follows the header, which is whole.
@@ -62,6 +65,37 @@ void compare_identity(const std::string& path, std::string_view found, const std
   fail(path, "is of another run: \"" + their_line + "\", expected \"" + our_line + "\"");
 }
 
+std::map<std::string, std::string> options_in(std::string_view text) {
+  std::map<std::string, std::string> options;
+  std::istringstream lines{std::string(text)};
+  for (std::string name, value; std::getline(lines, name, ' ') && std::getline(lines, value);) options[name] = value;
+  return options;
+}
+
+bool are_same(std::string_view one, std::string_view other) {
+  const auto number = [](std::string_view text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  };
+  return one == other || (number(one) && number(one) == number(other));
+}
+
+std::string differing_options(std::string_view found, std::string_view expected) {
+  const std::map<std::string, std::string> before = options_in(found), now = options_in(expected);
+  const auto value = [](const std::map<std::string, std::string>& options, const std::string& name) {
+    const auto option = options.find(name);
+    return option == options.end() ? "not given" : option->second;
+  };
+  std::map<std::string, std::string> all = before;
+  all.insert(now.begin(), now.end());
+  std::string words;
+  for (const auto& [name, _] : all)
+    if (const std::string was = value(before, name), is = value(now, name); !are_same(was, is))
+      words.append(words.empty() ? "" : ", ").append(name + ' ' + is + " instead of " + was);
+  return words;
+}
+
 }  // namespace
 
 void check_save(const std::string& save, const std::string& resume) {
@@ -70,6 +104,13 @@ void check_save(const std::string& save, const std::string& resume) {
   if (std::filesystem::exists(save) && (resume.empty() || !std::filesystem::equivalent(save, resume, not_there)))
     fail(save, "is there already, and --save writes over no file but that of --resume; expected another name, or none");
   const OutputFile can_be_written(save);
+}
+
+std::string begin_body(const RunWords& words) {
+  std::string body;
+  append_array<char>(body, words.identity);
+  append_array<char>(body, words.options);
+  return body;
 }
 
 void write_checkpoint_file(const std::string& path, const std::string& body) {
@@ -83,9 +124,10 @@ void write_checkpoint_file(const std::string& path, const std::string& body) {
   file.finish();
 }
 
-CheckpointReader::CheckpointReader(const std::string& path, const std::string& identity)
+CheckpointReader::CheckpointReader(const std::string& path, const RunWords& words)
     : path_(path), body_(read_body(path)), rest_(body_) {
-  compare_identity(path, bytes(), identity);
+  compare_identity(path, bytes(), words.identity);
+  other_options_ = differing_options(bytes(), words.options);
 }
 
 void CheckpointReader::elements(std::span<float> elements) {
@@ -94,6 +136,10 @@ void CheckpointReader::elements(std::span<float> elements) {
     fail(path_, "has an array of " + std::to_string(values.size() / sizeof(float)) + " numbers, expected " +
                     std::to_string(elements.size()));
   std::memcpy(elements.data(), values.data(), values.size());
+}
+
+void say_other_options(const std::string& resume, const std::string& other_options) {
+  if (!other_options.empty()) std::cerr << resume + ": goes on with " + other_options + '\n';
 }
 
 void say_nothing_is_left(const std::string& resume, const std::string& asked_for) {

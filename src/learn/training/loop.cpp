@@ -13,7 +13,6 @@
 #include "learn/layers/finite.hpp"
 #include "learn/strategies/timed.hpp"
 #include "learn/training/checkpoint.hpp"
-#include "learn/training/checkpoint_file.hpp"
 #include "learn/training/metrics.hpp"
 #include "learn/training/reports.hpp"
 #include "model/mix.hpp"
@@ -35,13 +34,15 @@ std::string words_for(const OptimizerOptions& options) {
 class Training {
  public:
   Training(Transport& transport, Task& task, Strategy<float>& strategy, const TrainingOptions& options,
-           const std::string& identity)
+           const RunWords& words)
       : transport_(transport),
         task_(task),
         strategy_(strategy),
         options_(options),
         optimizer_(make_optimizer<float>(task.parameters(), options.optimizer)),
-        saved_{task.description() + '\n' + identity + "optimizer " + words_for(options.optimizer) + '\n', *optimizer_,
+        saved_{{task.description() + '\n' + words.identity + "optimizer " + words_for(options.optimizer) + '\n',
+                words.options},
+               *optimizer_,
                strategy_},
         last_step_(options.steps.value_or(options.epochs * task.steps_per_epoch())),
         reports_(transport) {
@@ -221,8 +222,8 @@ class Training {
 }  // namespace
 
 void train(Transport& transport, Task& task, Strategy<float>& strategy, const TrainingOptions& options,
-           const std::string& identity) {
-  Training(transport, task, strategy, options, identity).run();
+           const RunWords& words) {
+  Training(transport, task, strategy, options, words).run();
 }
 
 }  // namespace dsop::learn

@@ -10,6 +10,7 @@
 #include "learn/optimizers/optimizer.hpp"
 #include "learn/strategies/strategy.hpp"
 #include "learn/tasks/task.hpp"
+#include "learn/training/checkpoint_file.hpp"
 
 namespace dsop::learn {
 
@@ -25,11 +26,10 @@ struct TrainingOptions {
   std::string resume = {};     ///< checkpoint to go on from
 };
 
-/// Trains until all steps are done; rank 0 says how it goes. `identity` is what a checkpoint's run must have in common
-/// with this one, beside the task: lines of text. Throws ArgumentError on every rank for a checkpoint that can't be
-/// resumed, one that can't be written, a loss, weights, or figures of what is held out that are not finite (the last
-/// checkpoint then stays), or ranks whose weights differ.
+/// Trains until all steps are done; rank 0 says how it goes. `words` are without the task and the optimiser. Throws
+/// ArgumentError on every rank for a checkpoint that can't be resumed, one that can't be written, a loss, weights, or
+/// figures of what is held out that are not finite (the last checkpoint then stays), or ranks whose weights differ.
 void train(Transport& transport, Task& task, Strategy<float>& strategy, const TrainingOptions& options,
-           const std::string& identity);
+           const RunWords& words);
 
 }  // namespace dsop::learn

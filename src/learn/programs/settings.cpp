@@ -1,4 +1,4 @@
-#include "learn/programs/same_settings.hpp"
+#include "learn/programs/settings.hpp"
 
 #include <algorithm>
 #include <array>
@@ -23,17 +23,20 @@ bool holds(const std::array<std::string_view, n>& names, const std::string& name
 
 std::string value_of(const CLI::Option& option) {
   constexpr std::array<std::string_view, 6> files{"TRAIN", "DATA", "--test", "--machine", "--save", "--resume"};
-  if (holds(files, option.get_name())) return option.count() > 0 ? "given" : "not given";
-  if (option.count() == 0) return option.get_default_str();
+  const bool is_flag = option.get_items_expected_max() == 0;
+  if (is_flag || holds(files, option.get_name())) return option.count() > 0 ? "given" : "not given";
+  if (option.count() == 0) return option.get_default_str().empty() ? "not given" : option.get_default_str();
   std::string values;
   for (const std::string& value : option.results()) values.append(values.empty() ? "" : ",").append(value);
   return option.get_items_expected_max() > 1 ? '[' + values + ']' : values;  // a default list has brackets
 }
 
-/// A line for each setting.
-std::string text_of(const Settings& settings) {
+/// A line for each setting that is not among `others`.
+template <std::size_t n>
+std::string lines_of(const Settings& settings, const char* between, const std::array<std::string_view, n>& others) {
   std::string text;
-  for (const auto& [name, value] : settings) text.append(name).append(" is ").append(value).append("\n");
+  for (const auto& [name, value] : settings)
+    if (!holds(others, name)) text.append(name).append(between).append(value).append("\n");
   return text;
 }
 
@@ -49,15 +52,15 @@ std::string difference(const std::string& own, const std::string& of_first) {
 }  // namespace
 
 Settings settings_of(const CLI::App& command) {
-  constexpr std::array<std::string_view, 4> of_each_rank{"--help", "--ranks", "--out", "--threads"};
   Settings settings{{"the command", command.get_name()}};
   for (const CLI::Option* const option : command.get_options())
-    if (!holds(of_each_rank, option->get_name())) settings.emplace_back(option->get_name(), value_of(*option));
+    if (option->get_name() != "--help") settings.emplace_back(option->get_name(), value_of(*option));
   return settings;
 }
 
 void expect_same_settings(Transport& transport, const Settings& own) {
-  const std::string text = text_of(own);
+  constexpr std::array<std::string_view, 3> of_each_rank{"--ranks", "--out", "--threads"};
+  const std::string text = lines_of(own, " is ", of_each_rank);
   const std::vector<std::uint64_t> hashes = patterns::of_all_ranks(transport, checksum(text));
   if (std::all_of(hashes.begin(), hashes.end(), [&](std::uint64_t hash) { return hash == hashes[0]; })) return;
 
@@ -69,6 +72,12 @@ void expect_same_settings(Transport& transport, const Settings& own) {
   launch::on_all_ranks(transport, [&] {
     if (hashes[rank] != hashes[0]) throw ArgumentError(difference(texts[rank].data(), texts[0].data()));
   });
+}
+
+std::string options_for_checkpoint(const Settings& settings) {
+  constexpr std::array<std::string_view, 9> others{"the command", "--ranks",      "--epochs", "--steps",   "--save",
+                                                   "--resume",    "--save-every", "--out",    "--xi-every"};
+  return lines_of(settings, " ", others);
 }
 
 }  // namespace dsop::learn
