@@ -193,7 +193,8 @@ def main() -> int:
             bench += ["--iterations", "1"]  # simulated time has no noise
         run = ["smpirun", "-quiet", "-np", str(options.ranks), "-platform", str(platform), "-hostfile",
                    str(host_file), *flags, str(PROGRAM), command, *bench]
-        return subprocess.run(run, env=os.environ | {"DSOP_SIMULATION": json.dumps(facts)}).returncode
+        # One thread a rank: ranks are turns of one process, and their arithmetic is charged.
+        return subprocess.run(run, env=os.environ | {"DSOP_SIMULATION": json.dumps(facts), "OMP_NUM_THREADS": "1"}).returncode
 
 
 if __name__ == "__main__":
