@@ -1,10 +1,6 @@
 #include "kernels/compact.hpp"
 
-#include <array>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "kernels/set_bits.hpp"
 
 namespace dsop::kernels {
 namespace {
@@ -42,22 +38,6 @@ std::size_t compact_baseline(std::span<const T> values, Index first, KeyRange<T>
 template <class T>
 [[gnu::always_inline]] inline void prefetch_ahead(const T* value) {
   _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(value) + prefetch_bytes), _MM_HINT_T0);
-}
-
-// Row `mask` lists the set bits of `mask`, a byte each.
-constexpr std::array<std::uint64_t, 256> set_bits = [] {
-  std::array<std::uint64_t, 256> table{};
-  for (unsigned mask = 0; mask < 256; ++mask) {
-    unsigned place = 0;
-    for (unsigned bit = 0; bit < 8; ++bit)
-      if ((mask >> bit & 1) != 0) table[mask] |= std::uint64_t{bit} << 8 * place++;
-  }
-  return table;
-}();
-
-[[gnu::target("avx2,popcnt")]] inline __m256i packed_left(__m256i lanes, unsigned mask) {
-  const __m128i bytes = _mm_cvtsi64_si128(static_cast<long long>(set_bits[mask]));
-  return _mm256_permutevar8x32_epi32(lanes, _mm256_cvtepu8_epi32(bytes));
 }
 
 [[gnu::target("avx2,popcnt")]] std::size_t compact_avx2_f32(std::span<const float> values, Index first,
