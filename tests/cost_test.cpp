@@ -72,18 +72,6 @@ Case equal_pairs(int P, std::size_t n, std::size_t m, std::size_t k) {
 
 }  // namespace
 
-TEST_CASE("every algorithm sends the messages and bytes that its formula states") {
-  const int P = GENERATE(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
-  const std::vector<std::string> algorithms = usable_algorithms(small_problem(P));
-  std::vector<Case> cases = all_cases(P);
-  for (Case& c : sparse_cases(P)) cases.push_back(std::move(c));
-  std::vector<Job> jobs;
-  for (std::size_t a = 0; a < algorithms.size(); ++a)
-    for (std::size_t c = 0; c < cases.size(); ++c)
-      if (has_turn(algorithms[a], a, c, P)) jobs.push_back({algorithms[a], cases[c]});
-  check_formulas(P, jobs);
-}
-
 TEST_CASE("every formula holds for bf16 on the wire") {
   const int P = GENERATE(1, 2, 3, 4, 5, 8, 13);
   Problem problem = small_problem(P);

@@ -20,7 +20,7 @@ namespace {
 
 void sweep(Transport& transport, Failures& failures) {
   const auto fail = [&](const std::string& text) { failures.add(text); };
-  sweep_outer_products(transport, fail);
+  sweep_outer_products(transport, sweep_cases(transport.size()), fail);
   sweep_bits(transport, fail);
 }
 
@@ -34,10 +34,11 @@ TEST_CASE("every outer-product algorithm is exact over MPI") {
 
 TEST_CASE("every sparse allreduce is exact over MPI") {
   Failures failures;
-  check_sparse_sums<float>(world(), failures);
-  check_sparse_sums<double>(world(), failures);
+  const auto cases = sparse_case_sums<float>(world().size());
+  check_sparse_sums(world(), cases, failures);
+  check_sparse_sums(world(), sparse_case_sums<double>(world().size()), failures);
   MpiTransport in_pieces(MPI_COMM_WORLD, 60);
-  check_sparse_sums<float>(in_pieces, failures);
+  check_sparse_sums(in_pieces, cases, failures);
   CHECK(failures_of_all(failures) == "");
 }
 

@@ -10,11 +10,13 @@
 #include <vector>
 
 #include <dsop/algorithms.hpp>
+#include <dsop/counting.hpp>
 #include <dsop/dsop.hpp>
 
 #include "collect.hpp"
 #include "inputs.hpp"
 #include "outer_product/algorithm.hpp"
+#include "sent_by_calls.hpp"
 #include "turns.hpp"
 
 namespace dsop::tests {
@@ -129,6 +131,27 @@ class Expected {
 
   /// Runs the case and returns "" or what is wrong.
   std::string wrong_elements(Transport& transport, const std::string& algorithm) const {
+    const auto call = [&](const auto& factors, MatrixView<T> gradient, const Options& options) {
+      dsop<T>(transport, factors, gradient, options);
+    };
+    return wrong_elements(transport, algorithm, call);
+  }
+  /// The same of a layer, and adds what it sends.
+  std::string wrong_elements(Transport& uncounted, const std::string& algorithm, SentByCalls& sent) const {
+    CountingTransport transport(uncounted);
+    const auto call = [&](const auto& factors, MatrixView<T> gradient, const Options& options) {
+      const std::size_t pairs = case_.pairs[static_cast<std::size_t>(transport.rank())];
+      OuterProduct<T> layer(transport, {case_.n, case_.m, pairs}, options);
+      layer.run(factors, gradient);
+      if (!layer.plan().algorithm->native())
+        sent.add(transport.payload(), layer.plan().cost(), algorithm + ", " + case_.text());
+    };
+    return wrong_elements(transport, algorithm, call);
+  }
+
+ private:
+  template <class Call>
+  std::string wrong_elements(Transport& transport, const std::string& algorithm, Call call) const {
     const Case& c = case_;
     const CaseFactors<T> own(c, transport.rank());
     std::vector<T> G(gradient_.size(), untouched<T>);
@@ -136,9 +159,9 @@ class Expected {
     const Options options{
         .algorithm = algorithm, .scale = c.scale, .accumulate = c.accumulate, .find_zeros = own.find_zeros()};
     if (c.form == Form::dense)
-      dsop<T>(transport, own.dense(), gradient, options);
+      call(own.dense(), gradient, options);
     else
-      dsop<T>(transport, own.given(), gradient, options);
+      call(own.given(), gradient, options);
     const auto [wrong, expected] = std::mismatch(G.begin(), G.end(), gradient_.begin());
     if (wrong == G.end()) return "";
     const auto at = static_cast<std::size_t>(wrong - G.begin());
@@ -148,7 +171,6 @@ class Expected {
            std::to_string(*expected);
   }
 
- private:
   Case case_;
   std::vector<T> gradient_;
 };
@@ -181,8 +203,9 @@ std::string different_bits(Transport& transport, const std::string& algorithm, s
   std::vector<T> first(n * m);
   std::vector<T> second(n * m);
   const Options options{.algorithm = algorithm, .scale = 1.0 / 3, .find_zeros = own.find_zeros()};
-  dsop<T>(transport, own.given(), MatrixView<T>(first.data(), n, m), options);
-  dsop<T>(transport, own.given(), MatrixView<T>(second.data(), n, m), options);
+  OuterProduct<T> layer(transport, {n, m, k}, options);
+  layer.run(own.given(), MatrixView<T>(first.data(), n, m));
+  layer.run(own.given(), MatrixView<T>(second.data(), n, m));
   const std::string what = algorithm + " " + std::string(name(data_type<T>)) + " " + std::to_string(n) + " x " +
                            std::to_string(m) + ", " + std::to_string(k) + " pairs a rank: bits of rank " +
                            std::to_string(transport.rank());
@@ -234,24 +257,36 @@ inline bool has_turn(const std::string& algorithm, std::size_t a, std::size_t c,
   return takes_turn(a + c + static_cast<std::size_t>(ranks), every);
 }
 
-/// Calls fail(text) for every case of every algorithm that goes wrong.
+/// A case and what it must give, the same for all ranks of a process.
+struct SweepCase {
+  explicit SweepCase(const Case& c) : f32(c), f64(c) {}
+  Expected<float> f32;
+  Expected<double> f64;
+};
+
+inline std::vector<SweepCase> sweep_cases(int P) {
+  std::vector<SweepCase> cases;
+  for (const Case& c : all_cases(P)) cases.emplace_back(c);
+  for (const Case& c : sparse_cases(P)) cases.emplace_back(c);
+  return cases;
+}
+
+/// Calls fail(text) for every case of every algorithm that goes wrong, or that sends other messages and bytes than its
+/// formula states.
 template <class Fail>
-void sweep_outer_products(Transport& transport, Fail fail) {
+void sweep_outer_products(Transport& transport, const std::vector<SweepCase>& cases, Fail fail) {
   const auto report = [&](const std::string& text) {
     if (!text.empty()) fail(text);
   };
   const std::vector<std::string> algorithms = usable_algorithms(transport);
-  std::vector<Case> cases = all_cases(transport.size());
-  for (Case& c : sparse_cases(transport.size())) cases.push_back(std::move(c));
-  for (std::size_t c = 0; c < cases.size(); ++c) {
-    const Expected<float> expected_f32(cases[c]);
-    const Expected<double> expected_f64(cases[c]);
+  SentByCalls sent;
+  for (std::size_t c = 0; c < cases.size(); ++c)
     for (std::size_t a = 0; a < algorithms.size(); ++a) {
       if (!has_turn(algorithms[a], a, c, transport.size())) continue;
-      report(expected_f32.wrong_elements(transport, algorithms[a]));
-      report(expected_f64.wrong_elements(transport, algorithms[a]));
+      report(cases[c].f32.wrong_elements(transport, algorithms[a], sent));
+      report(cases[c].f64.wrong_elements(transport, algorithms[a]));
     }
-  }
+  sent.check_busiest(transport, fail);
 }
 
 /// Calls fail(text) for every algorithm whose ranks come to hold different bits.
@@ -267,7 +302,7 @@ void sweep_bits(Transport& transport, Fail fail) {
   const std::vector<std::string> algorithms = usable_algorithms(transport);
   for (std::size_t a = 0; a < algorithms.size(); ++a)
     for (std::size_t c = 0; c < std::size(kinds); ++c) {
-      if (!takes_turn(a + c + static_cast<std::size_t>(transport.size()), 3)) continue;
+      if (!takes_turn(a + c + static_cast<std::size_t>(transport.size()), transport.size() > 4 ? 6 : 3)) continue;
       report(different_bits<float>(transport, algorithms[a], 67, 45, kinds[c].pairs, kinds[c].densities));
       report(different_bits<double>(transport, algorithms[a], 45, 67, kinds[c].pairs, kinds[c].densities));
     }

@@ -9,11 +9,12 @@
 using namespace dsop;
 using namespace dsop::tests;
 
-TEST_CASE("every outer-product algorithm is exact") {
+TEST_CASE("every outer-product algorithm is exact, and sends the messages and bytes that its formula states") {
   const int P = GENERATE(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17);
   INFO("P = " << P);
-  CHECK(failures_on_threads(P, [](Transport& transport, Failures& failures) {
-          sweep_outer_products(transport, [&](const std::string& text) { failures.add(text); });
+  const std::vector<SweepCase> cases = sweep_cases(P);
+  CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+          sweep_outer_products(transport, cases, [&](const std::string& text) { failures.add(text); });
         }) == "");
 }
 

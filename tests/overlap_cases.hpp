@@ -40,12 +40,10 @@ class Job {
   }
   bool exact() const {
     std::vector<T> expected(n_ * m_);
-    std::vector<T> row(m_);
-    for (std::size_t i = 0; i < n_; ++i) {
-      std::fill(row.begin(), row.end(), T{0});
-      for (int r = 0; r < ranks_; ++r)
-        bench::add_reference_row<T>(bench::InputFactors<T>(seed_, r, k_, n_, m_).view(), i, T{1}, row);
-      std::copy(row.begin(), row.end(), expected.begin() + static_cast<std::ptrdiff_t>(i * m_));
+    for (int r = 0; r < ranks_; ++r) {
+      const bench::InputFactors<T> given(seed_, r, k_, n_, m_);
+      for (std::size_t i = 0; i < n_; ++i)
+        bench::add_reference_row<T>(given.view(), i, T{1}, std::span(expected).subspan(i * m_, m_));
     }
     return G_ == expected;
   }

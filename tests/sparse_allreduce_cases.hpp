@@ -154,15 +154,30 @@ inline std::vector<std::string> names_in_turn(int P, std::size_t turn) {
   return names;
 }
 
+/// A case and its sum, which is the same for all ranks of a process.
+template <class T>
+struct SparseCaseSum {
+  SparseCase c;
+  std::vector<T> sum;
+};
+
+template <class T>
+std::vector<SparseCaseSum<T>> sparse_case_sums(int P) {
+  std::vector<SparseCaseSum<T>> sums;
+  for (const SparseCase& c : sparse_allreduce_cases(P)) {
+    sums.push_back({c, std::vector<T>(c.dimension)});
+    for (int q = 0; q < P; ++q) SparseInput<T>(c, q, P).add_to(sums.back().sum);
+  }
+  return sums;
+}
+
 /// All cases with all algorithms, whole numbers and ==.
 template <class T>
-void check_sparse_sums(Transport& transport, Failures& failures) {
+void check_sparse_sums(Transport& transport, const std::vector<SparseCaseSum<T>>& cases, Failures& failures) {
   const int P = transport.size();
   const int r = transport.rank();
   std::size_t turn = 0;
-  for (const SparseCase& c : sparse_allreduce_cases(P)) {
-    std::vector<T> expected(c.dimension);
-    for (int q = 0; q < P; ++q) SparseInput<T>(c, q, P).add_to(expected);
+  for (const auto& [c, expected] : cases) {
     const SparseInput<T> own(c, r, P);
     const std::vector<T> own_in_full = in_full(own.view());
     for (const std::string& algorithm : names_in_turn(P, turn)) {

@@ -16,31 +16,43 @@ using namespace dsop::tests;
 
 namespace {
 
-// The largest numbers over ranks of what an algorithm sends when its plan expects the overlap that there is.
-Cost count(int P, const SparseCase& c, const std::string& algorithm, Overlap overlap, Failures& failures,
-           Wire wire = Wire::full) {
+struct Counted {
+  std::string algorithm;
+  Cost stated;
+  Traffic busiest = {};
+};
+
+// The largest numbers over ranks of what each algorithm sends when its plan expects the overlap that there is.
+std::vector<Counted> count(int P, const SparseCase& c, const std::vector<std::string>& algorithms, Overlap overlap,
+                           Failures& failures, Wire wire = Wire::full) {
   const SparseProblem problem{.elements = c.dimension,
                               .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), c.nonzeros),
                               .overlap = overlap,
                               .wire = wire};
-  const SparsePlan plan = make_sparse_plan(problem, Machine{}, algorithm);
+  std::vector<SparsePlan> plans;
+  std::vector<Counted> counted;
+  for (const std::string& algorithm : algorithms) {
+    plans.push_back(make_sparse_plan(problem, Machine{}, algorithm));
+    counted.push_back({algorithm, plans.back().cost()});
+  }
   std::vector<float> expected(c.dimension);
   for (int q = 0; q < P; ++q) SparseInput<float>(c, q, P).add_to(expected);
-  Cost busiest;
   std::mutex mutex;
   run_on_threads(P, [&](Transport& threads) {
-    CountingTransport transport(threads);
-    const SparseInput<float> own(c, transport.rank(), P);
-    std::vector<float> result(plan.result_bytes / sizeof(float));
-    std::vector<std::byte> workspace(plan.workspace_bytes);
-    AllgatherProblem blocks{std::vector<std::size_t>(static_cast<std::size_t>(P) + 1)};
-    SparseCall<float> call{transport, plan, own.view(), result, workspace, blocks};
-    plan.algorithm->run(call);
-    const std::lock_guard lock(mutex);
-    busiest.raise_to(transport.payload());
-    failures.check(in_full(call.sum) == expected, algorithm + " is wrong");
+    const SparseInput<float> own(c, threads.rank(), P);
+    for (std::size_t a = 0; a < algorithms.size(); ++a) {
+      CountingTransport transport(threads);
+      std::vector<float> result(plans[a].result_bytes / sizeof(float));
+      std::vector<std::byte> workspace(plans[a].workspace_bytes);
+      AllgatherProblem blocks{std::vector<std::size_t>(static_cast<std::size_t>(P) + 1)};
+      SparseCall<float> call{transport, plans[a], own.view(), result, workspace, blocks};
+      plans[a].algorithm->run(call);
+      failures.check(in_full(call.sum) == expected, algorithms[a] + " is wrong");
+      const std::lock_guard lock(mutex);
+      counted[a].busiest.raise_to(transport.payload());
+    }
   });
-  return busiest;
+  return counted;
 }
 
 // By 4 P, and by the ranks of each group that is tried.
@@ -67,19 +79,15 @@ TEST_CASE("every sparse allreduce sends the messages and bytes that its formula 
                          Job{{20 * k, k, Spread::apart}, Overlap::none}})
     for (const Wire wire : {Wire::full, Wire::bf16}) {
       if (k > sparse::most_indices<float>(job.c.dimension, wire)) continue;  // would be handed over dense
-      for (const std::string& algorithm : sparse_names(P, wire)) {
-        Failures failures;
-        const Cost counted = count(P, job.c, algorithm, job.overlap, failures, wire);
-        const SparseProblem problem{.elements = job.c.dimension,
-                                    .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(P), k),
-                                    .overlap = job.overlap,
-                                    .wire = wire};
-        const Cost stated = make_sparse_plan(problem, Machine{}, algorithm).cost();
+      Failures failures;
+      for (const auto& [algorithm, stated, busiest] :
+           count(P, job.c, sparse_names(P, wire), job.overlap, failures, wire)) {
         INFO(algorithm << ", P = " << P << ", wire " << name(wire) << ", " << job.c.text());
-        CHECK(failures.text() == "");
-        CHECK(counted.messages == stated.messages);
-        CHECK(counted.bytes == stated.bytes);
+        CHECK(busiest.messages == stated.messages);
+        CHECK(busiest.bytes == stated.bytes);
       }
+      INFO("P = " << P << ", wire " << name(wire) << ", " << job.c.text());
+      CHECK(failures.text() == "");
     }
 }
 
@@ -93,13 +101,15 @@ TEST_CASE("every sparse allreduce keeps to the memory that its plan states", "[s
         const std::size_t k = SparseInput<float>(c, q, P).view().indices.size();
         problem.nonzeros.push_back(k <= sparse::most_indices<float>(c.dimension, wire) ? k : Sparsity::dense);
       }
-      for (const std::string& algorithm : sparse_names(P, wire)) {
-        const SparsePlan plan = make_sparse_plan(problem, Machine{}, algorithm);
-        INFO(algorithm << ", P = " << P << ", wire " << name(wire) << ", " << c.text());
-        CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
-                const SparseInput<float> own(c, transport.rank(), P);
-                const std::vector<float> in_full_own = in_full(own.view());
-                const bool dense = problem.nonzeros[static_cast<std::size_t>(transport.rank())] == Sparsity::dense;
+      std::vector<SparsePlan> plans;
+      for (const std::string& algorithm : sparse_names(P, wire))
+        plans.push_back(make_sparse_plan(problem, Machine{}, algorithm));
+      INFO("P = " << P << ", wire " << name(wire) << ", " << c.text());
+      CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+              const SparseInput<float> own(c, transport.rank(), P);
+              const std::vector<float> in_full_own = in_full(own.view());
+              const bool dense = problem.nonzeros[static_cast<std::size_t>(transport.rank())] == Sparsity::dense;
+              for (const SparsePlan& plan : plans) {
                 std::vector<float> result(plan.result_bytes / sizeof(float) + behind, 0.5F);
                 std::vector<std::byte> workspace(plan.workspace_bytes + behind, std::byte{77});
                 AllgatherProblem blocks{std::vector<std::size_t>(static_cast<std::size_t>(P) + 1)};
@@ -112,9 +122,9 @@ TEST_CASE("every sparse allreduce keeps to the memory that its plan states", "[s
                 plan.algorithm->run(call);
                 failures.check(std::count(result.end() - behind, result.end(), 0.5F) == behind &&
                                    std::count(workspace.end() - behind, workspace.end(), std::byte{77}) == behind,
-                               "wrote more");
-              }) == "");
-      }
+                               plan.algorithm->name + " wrote more");
+              }
+            }) == "");
     }
 }
 
@@ -128,7 +138,8 @@ TEST_CASE("the volumes of sparse allreduces are those of the papers", "[sparse]"
     // Without the 32 bytes of each header, and without lengths.
     const auto words = [&](const std::string& algorithm, Overlap overlap, std::size_t headers, std::size_t lengths) {
       const SparseCase c{N, k, overlap == Overlap::full ? Spread::same : Spread::apart};
-      return (count(P, c, algorithm, overlap, failures).bytes - 32 * headers - 8 * lengths) / sizeof(float);
+      const std::size_t bytes = count(P, c, {algorithm}, overlap, failures).front().busiest.bytes;
+      return (bytes - 32 * headers - 8 * lengths) / sizeof(float);
     };
     const std::size_t others = ranks - 1;
     const auto rounds = static_cast<std::size_t>(std::log2(P));

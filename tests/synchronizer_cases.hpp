@@ -2,9 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <dsop/algorithms.hpp>
@@ -124,14 +127,20 @@ class GivenLayer {
   std::vector<T> values_;
 };
 
-/// The sum over ranks, times `factor`.
+/// The sum over ranks, times `factor`. Made once for all ranks of a process and all policies.
 template <class T>
 std::vector<T> expected_sum(const LayerCase& layer, int P, std::size_t step, T factor = T{1}) {
-  std::vector<T> sum(layer.elements());
-  for (int r = 0; r < P; ++r) {
-    const GivenLayer<T> given(layer, r, step);
-    for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += factor * given.own()[e];
-  }
+  static std::mutex mutex;
+  static std::map<std::tuple<std::string, int, std::size_t>, std::vector<T>> sums;
+  const std::lock_guard lock(mutex);
+  const auto [found, is_new] = sums.try_emplace({layer.name, P, step}, layer.elements());
+  if (is_new)
+    for (int r = 0; r < P; ++r) {
+      const GivenLayer<T> given(layer, r, step);
+      std::ranges::transform(found->second, given.own(), found->second.begin(), std::plus());
+    }
+  std::vector<T> sum = found->second;
+  for (T& element : sum) element *= factor;
   return sum;
 }
 
@@ -168,12 +177,20 @@ class Model {
 
   /// The layers whose gradients, of whole numbers, are not the same on all ranks.
   std::string differing() {
-    std::string names;
+    std::vector<T> own;
     for (const LayerCase& layer : layers_) {
-      std::vector<T> once = result(layer);
-      const std::vector<T> all = in_full(sparse_allreduce<T>(transport_, {once.size(), {}, once}).sum);
-      for (T& element : once) element *= static_cast<T>(transport_.size());
-      if (once != all) names += " " + layer.name;
+      const std::vector<T> of_layer = result(layer);
+      own.insert(own.end(), of_layer.begin(), of_layer.end());
+      own.resize(own.size() + layer.elements() - of_layer.size());
+    }
+    const std::vector<T> all = in_full(sparse_allreduce<T>(transport_, {own.size(), {}, own}).sum);
+    std::string names;
+    std::size_t at = 0;
+    for (const LayerCase& layer : layers_) {
+      bool differs = false;
+      for (const std::size_t end = at + layer.elements(); at < end; ++at)
+        differs = differs || own[at] * static_cast<T>(transport_.size()) != all[at];
+      if (differs) names += " " + layer.name;
     }
     return names;
   }
@@ -213,35 +230,35 @@ inline std::vector<std::string> selecting_policies() {
   return policies;
 }
 
-/// The sum over ranks of what they have left behind, by layers.
+/// The sum over ranks of what they have left behind, one layer after the other.
 template <class T>
-std::vector<std::vector<T>> all_residuals(Transport& transport, Model<T>& model) {
-  std::vector<std::vector<T>> sums;
+std::vector<T> all_residuals(Transport& transport, Model<T>& model) {
+  std::vector<T> own;
   for (const LayerCase& layer : model.layers()) {
-    const std::span<const T> own = model.synchronizer().residual(layer.name);
-    const std::vector<T> none(layer.elements());
-    const std::span<const T> values = own.empty() ? std::span<const T>(none) : own;
-    sums.push_back(in_full(sparse_allreduce<T>(transport, {layer.elements(), {}, values}).sum));
+    const std::span<const T> residual = model.synchronizer().residual(layer.name);
+    own.insert(own.end(), residual.begin(), residual.end());
+    own.resize(own.size() + layer.elements() - residual.size());
   }
-  return sums;
+  return in_full(sparse_allreduce<T>(transport, {own.size(), {}, own}).sum);
 }
 
 /// Runs a step. Nothing may be lost: what the ranks had left behind and what they give, `factor` times, is what stands
 /// in the gradients and what they leave behind now. With whole numbers, and factors that are powers of two.
 template <class T>
 std::string losses_of_step(Transport& transport, Model<T>& model, std::size_t step, const Step& terms, T factor) {
-  const std::vector<std::vector<T>> before = all_residuals(transport, model);
+  const std::vector<T> before = all_residuals(transport, model);
   model.run(step, terms);
-  const std::vector<std::vector<T>> after = all_residuals(transport, model);
+  const std::vector<T> after = all_residuals(transport, model);
   std::string names;
-  for (std::size_t l = 0; l < model.layers().size(); ++l) {
-    const LayerCase& layer = model.layers()[l];
+  std::size_t first = 0;
+  for (const LayerCase& layer : model.layers()) {
     std::vector<T> in = expected_sum<T>(layer, transport.size(), step, factor);
     std::vector<T> out = model.result(layer);
     if (out.size() != in.size()) return "gaps are written";
-    for (std::size_t e = 0; e < in.size(); ++e) in[e] += before[l][e];
-    for (std::size_t e = 0; e < out.size(); ++e) out[e] += after[l][e];
+    for (std::size_t e = 0; e < in.size(); ++e) in[e] += before[first + e];
+    for (std::size_t e = 0; e < out.size(); ++e) out[e] += after[first + e];
     if (in != out) names += " " + layer.name;
+    first += layer.elements();
   }
   return names;
 }

@@ -31,9 +31,15 @@ struct Operation {
   int to = 0;
   Tag tag = Tag::payload;
   State state = State::posted;
+  bool awaited = false;  // somebody sleeps until it is done: only then is its rank woken
+
+  int rank() const { return out != nullptr ? from : to; }
+  int peer() const { return out != nullptr ? to : from; }
 };
 
 /// What the ranks share. One lock for everything: it is held for a few list operations, never while bytes are copied.
+/// A rank is woken for the operation that it waits for alone, and after the lock is free: to wake up for nothing costs
+/// two switches of threads.
 class Hub {
  public:
   explicit Hub(int ranks) : places_(static_cast<std::size_t>(ranks)) {}
@@ -43,12 +49,13 @@ class Hub {
 
   /// Whether the operation is done; false at the deadline. Throws TransportError if it never will be.
   bool finish(Operation& operation, int rank, WatchedWait::Clock::time_point deadline) {
-    const int peer = operation.from == rank ? operation.to : operation.from;
+    const int peer = operation.peer();
     const auto has_ended = [&] {
       return operation.state != Operation::State::copying &&
              (operation.state != Operation::State::posted || !failure_.empty() || place(peer).ended);
     };
     std::unique_lock lock(mutex_);
+    operation.awaited = true;
     if (deadline == WatchedWait::Clock::time_point::max())
       place(rank).changed.wait(lock, has_ended);
     else if (!place(rank).changed.wait_until(lock, deadline, has_ended))
@@ -68,6 +75,7 @@ class Hub {
 
   void withdraw(Operation& operation, int rank) {
     std::unique_lock lock(mutex_);
+    operation.awaited = true;
     place(rank).changed.wait(lock, [&] { return operation.state != Operation::State::copying; });
     if (operation.state == Operation::State::posted) forget(operation);
   }
@@ -88,13 +96,18 @@ class Hub {
   void fail(const std::string& reason) {
     const std::lock_guard lock(mutex_);
     if (failure_.empty()) failure_ = reason;
-    wake_all();
+    for (Place& p : places_) p.changed.notify_all();
   }
 
   void end(int rank) {
     const std::lock_guard lock(mutex_);
     place(rank).ended = true;
-    wake_all();
+    const auto wake = [&](const std::deque<Operation*>& posted) {
+      for (const Operation* o : posted)
+        if (o->awaited && o->peer() == rank) place(o->rank()).changed.notify_all();
+    };
+    wake(place(rank).sends);
+    for (const Place& p : places_) wake(p.receives);
   }
 
  private:
@@ -130,7 +143,7 @@ class Hub {
     if (mine.bytes != other.bytes) {
       mine.other_bytes = other.bytes;
       other.other_bytes = mine.bytes;
-      settle(mine, other, Operation::State::wrong_length);
+      settle(mine, other, Operation::State::wrong_length, lock);
       return;
     }
     mine.state = other.state = Operation::State::copying;
@@ -139,23 +152,21 @@ class Hub {
     const Operation& receive = mine.out != nullptr ? other : mine;
     if (send.bytes > 0) std::memcpy(receive.in, send.out, send.bytes);
     lock.lock();
-    settle(mine, other, Operation::State::done);
+    settle(mine, other, Operation::State::done, lock);
   }
 
-  void settle(Operation& mine, Operation& other, Operation::State state) {
+  // `other` may be gone as soon as the lock is free; nobody waits for `mine` yet.
+  void settle(Operation& mine, Operation& other, Operation::State state, std::unique_lock<std::mutex>& lock) {
     mine.state = other.state = state;
-    place(mine.from).changed.notify_all();
-    place(mine.to).changed.notify_all();
+    std::condition_variable* const sleeper = other.awaited ? &place(other.rank()).changed : nullptr;
+    lock.unlock();
+    if (sleeper != nullptr) sleeper->notify_all();
   }
 
   void forget(Operation& operation) {
     Place& receiver = place(operation.to);
     std::erase(receiver.sends, &operation);
     std::erase(receiver.receives, &operation);
-  }
-
-  void wake_all() {
-    for (Place& p : places_) p.changed.notify_all();
   }
 
   std::mutex mutex_;
