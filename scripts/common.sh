@@ -8,9 +8,10 @@ fail() {
 
 # install_missing PACKAGE...: Debian packages that are not there yet; asks the network for nothing if all are.
 install_missing() {
-  local missing=() package as_root=()
+  local missing=() package as_root=() known
+  known=$(dpkg-query -W -f ' ${Package}=${db:Status-Status} ' "$@" 2>/dev/null) || true
   for package; do
-    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+    [[ $known == *" $package=installed "* ]] || missing+=("$package")
   done
   [ ${#missing[@]} -gt 0 ] || return 0
   words "installing Debian packages: ${missing[*]}"

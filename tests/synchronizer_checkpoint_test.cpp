@@ -41,10 +41,10 @@ std::string run_steps(Model<T>& model, std::size_t first, std::size_t count) {
 
 template <class T>
 void check_resumed(Transport& transport, Failures& failures) {
-  std::size_t turn = static_cast<std::size_t>(transport.size());
+  std::size_t turn = static_cast<std::size_t>(transport.size()) + sizeof(T) / 4;
   for (const std::string& policy : selecting_policies())
     for (const std::string changed_to : {"", "dsop", "none"}) {
-      if (!takes_turn(turn++, 4)) continue;
+      if (!takes_turn(turn++, 6)) continue;
       const auto change = [&](Model<T>& model) {
         if (!changed_to.empty())
           for (const char* const name : {"first.weight", "kernel"}) model.synchronizer().set_policy(name, changed_to);
