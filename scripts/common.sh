@@ -62,14 +62,20 @@ build() {
   ninja -C "$1" --quiet >&2
 }
 
+simulated_bench=bench/simulated/dsop-bench.so
+
+# configure_simulation: build/ has it, also where SimGrid was installed after build/ was configured.
+configure_simulation() {
+  configure build
+  grep -q "^build $simulated_bench:" build/build.ninja ||
+    meson setup --reconfigure -Dsimgrid=enabled build >/dev/null || fail "meson setup found no SimGrid 3.32"
+}
+
 # build_simulation: dsop-bench on ranks that SimGrid simulates, in build/. Of two started at once one waits.
 build_simulation() (
   flock 9
-  target=bench/simulated/dsop-bench.so
-  configure build
-  grep -q "^build $target:" build/build.ninja || # configured before SimGrid was there
-    meson setup --reconfigure -Dsimgrid=enabled build >/dev/null || fail "meson setup found no SimGrid 3.32"
-  ninja -C build --quiet "$target" >&2
+  configure_simulation
+  ninja -C build --quiet "$simulated_bench" >&2
 ) 9<scripts/simulate
 
 # Open MPI refuses root and more ranks than cores unless told; a waiting rank should yield a shared core.

@@ -282,10 +282,12 @@ void sweep_outer_products(Transport& transport, const std::vector<SweepCase>& ca
   for (std::size_t c = 0; c < cases.size(); ++c)
     for (std::size_t a = 0; a < algorithms.size(); ++a) {
       if (!has_turn(algorithms[a], a, c, transport.size())) continue;
-      const std::size_t turn = c / 24 + static_cast<std::size_t>(transport.size());
+      const std::size_t turn = c / 24 + a + static_cast<std::size_t>(transport.size());
       const std::size_t every = transport.size() > 4 ? 2 : 1;
       if (takes_turn(turn, every)) report(cases[c].f32.wrong_elements(transport, algorithms[a], sent));
-      if (takes_turn(turn + 1, every)) report(cases[c].f64.wrong_elements(transport, algorithms[a]));
+      if (takes_turn(turn + 1, every))
+        report(every == 1 ? cases[c].f64.wrong_elements(transport, algorithms[a])
+                          : cases[c].f64.wrong_elements(transport, algorithms[a], sent));
     }
   sent.check_busiest(transport, fail);
 }

@@ -8,8 +8,8 @@
 namespace dsop::sparse {
 
 /// left + right, made in `memory`, which has room for the pairs of index and value of both and overlaps with neither.
-/// Pairs are merged in blocks that stay in the first-level cache, at two places of a block at once and without a branch;
-/// then those of equal index are joined on the way to `memory`. Cost: each pair is read once and written once.
+/// Pairs are merged in blocks that stay in the first-level cache, at two places of a block at once and without a
+/// branch; then those of equal index are joined on the way to `memory`. Cost: each pair is read once and written once.
 template <class T>
 Stream<T> merge(const Stream<T>& left, const Stream<T>& right, std::span<T> memory);
 
