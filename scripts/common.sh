@@ -64,17 +64,17 @@ build() {
 
 simulated_bench=bench/simulated/dsop-bench.so
 
-# configure_simulation: build/ has it, also where SimGrid was installed after build/ was configured.
-configure_simulation() {
-  configure build
-  grep -q "^build $simulated_bench:" build/build.ninja ||
-    meson setup --reconfigure -Dsimgrid=enabled build >/dev/null || fail "meson setup found no SimGrid 3.32"
-}
+has_simulation() { grep -q "^build $simulated_bench:" build/build.ninja; }
+
+# look_for_simgrid: again, where it may have been installed after build/ was configured.
+look_for_simgrid() { has_simulation || meson setup --reconfigure -Dsimgrid=auto build >/dev/null; }
 
 # build_simulation: dsop-bench on ranks that SimGrid simulates, in build/. Of two started at once one waits.
 build_simulation() (
   flock 9
-  configure_simulation
+  configure build
+  look_for_simgrid
+  has_simulation || fail "meson setup found no SimGrid 3.32"
   ninja -C build --quiet "$simulated_bench" >&2
 ) 9<scripts/simulate
 

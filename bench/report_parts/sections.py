@@ -73,7 +73,8 @@ def rate_bits_per_second(rate: str) -> float:
 
 def setting_of(row: Row) -> Setting:
     """The setting of a row. A batch system gives every job nodes of its own: with a job number the digits of the host's
-    name don't count ("node017" and "node102" are one machine); without one, another name is another machine. How coarse simulated time is changes it by a per cent or two, and does not count."""
+    name don't count ("node017" and "node102" are one machine); without one, another name is another machine. How
+    coarse simulated time is changes it by a per cent or two, and does not count."""
     host = row.host
     name = host["hostname"]
     simulated = host.get("simulated")
