@@ -40,8 +40,8 @@ template <class T>
   _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(value) + prefetch_bytes), _MM_HINT_T0);
 }
 
-[[gnu::target("avx2,popcnt")]] std::size_t compact_avx2_f32(std::span<const float> values, Index first,
-                                                            KeyRange<float> range, Picked<float>& picked) {
+[[gnu::target("avx2,popcnt")]] std::size_t compact_avx2(std::span<const float> values, Index first,
+                                                        KeyRange<float> range, Picked<float>& picked) {
   const auto [low, high] = with_all_nans(range);
   const __m256i below = _mm256_set1_epi32(low - 1), top = _mm256_set1_epi32(high);
   const __m256i no_sign = _mm256_set1_epi32(std::numeric_limits<std::int32_t>::max()), step = _mm256_set1_epi32(8);
@@ -63,8 +63,8 @@ template <class T>
   return compact_rest(values, first, range, picked, i, count);
 }
 
-[[gnu::target("avx2,popcnt")]] std::size_t compact_avx2_f64(std::span<const double> values, Index first,
-                                                            KeyRange<double> range, Picked<double>& picked) {
+[[gnu::target("avx2,popcnt")]] std::size_t compact_avx2(std::span<const double> values, Index first,
+                                                        KeyRange<double> range, Picked<double>& picked) {
   const auto [low, high] = with_all_nans(range);
   const __m256i below = _mm256_set1_epi64x(low - 1), top = _mm256_set1_epi64x(high);
   const __m256i no_sign = _mm256_set1_epi64x(std::numeric_limits<std::int64_t>::max());
@@ -89,8 +89,8 @@ template <class T>
   return compact_rest(values, first, range, picked, i, count);
 }
 
-[[gnu::target("avx512f,popcnt")]] std::size_t compact_avx512_f32(std::span<const float> values, Index first,
-                                                                 KeyRange<float> range, Picked<float>& picked) {
+[[gnu::target("avx512f,popcnt")]] std::size_t compact_avx512(std::span<const float> values, Index first,
+                                                             KeyRange<float> range, Picked<float>& picked) {
   const auto [low, high] = with_all_nans(range);
   const __m512i bottom = _mm512_set1_epi32(low), top = _mm512_set1_epi32(high);
   const __m512i no_sign = _mm512_set1_epi32(std::numeric_limits<std::int32_t>::max()), step = _mm512_set1_epi32(16);
@@ -111,8 +111,8 @@ template <class T>
   return compact_rest(values, first, range, picked, i, count);
 }
 
-[[gnu::target("avx512f,popcnt")]] std::size_t compact_avx512_f64(std::span<const double> values, Index first,
-                                                                 KeyRange<double> range, Picked<double>& picked) {
+[[gnu::target("avx512f,popcnt")]] std::size_t compact_avx512(std::span<const double> values, Index first,
+                                                             KeyRange<double> range, Picked<double>& picked) {
   const auto [low, high] = with_all_nans(range);
   const __m512i bottom = _mm512_set1_epi64(low), top = _mm512_set1_epi64(high);
   const __m512i no_sign = _mm512_set1_epi64(std::numeric_limits<std::int64_t>::max()), step = _mm512_set1_epi64(8);
@@ -138,22 +138,16 @@ template <class T>
 
 }  // namespace
 
-template <>
-Compact<float> compactor<float>([[maybe_unused]] InstructionSet set) {
+template <class T>
+Compact<T> compactor([[maybe_unused]] InstructionSet set) {
 #if defined(__x86_64__)
-  if (set == InstructionSet::avx512) return compact_avx512_f32;
-  if (set == InstructionSet::avx2) return compact_avx2_f32;
+  if (set == InstructionSet::avx512) return compact_avx512;
+  if (set == InstructionSet::avx2) return compact_avx2;
 #endif
-  return compact_baseline<float>;
+  return compact_baseline<T>;
 }
 
-template <>
-Compact<double> compactor<double>([[maybe_unused]] InstructionSet set) {
-#if defined(__x86_64__)
-  if (set == InstructionSet::avx512) return compact_avx512_f64;
-  if (set == InstructionSet::avx2) return compact_avx2_f64;
-#endif
-  return compact_baseline<double>;
-}
+template Compact<float> compactor<float>(InstructionSet);
+template Compact<double> compactor<double>(InstructionSet);
 
 }  // namespace dsop::kernels

@@ -33,9 +33,5 @@ using Compact = std::size_t (*)(std::span<const T> values, sparse::Index first, 
 /// The function for `set`, which the processor must have. All give the same.
 template <class T>
 Compact<T> compactor(InstructionSet set);
-template <>
-Compact<float> compactor<float>(InstructionSet set);
-template <>
-Compact<double> compactor<double>(InstructionSet set);
 
 }  // namespace dsop::kernels

@@ -44,8 +44,8 @@ std::size_t join_baseline(const Index* indices, const T* values, std::size_t cou
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(indices));
 }
 
-[[gnu::target("avx2,popcnt")]] std::size_t join_avx2_f32(const Index* indices, const float* values, std::size_t count,
-                                                         Index* to_indices, float* to_values) {
+[[gnu::target("avx2,popcnt")]] std::size_t join_avx2(const Index* indices, const float* values, std::size_t count,
+                                                     Index* to_indices, float* to_values) {
   const __m256 nothing = _mm256_set1_ps(-0.0F);
   std::size_t joined = 0;
   std::size_t i = 0;
@@ -84,8 +84,8 @@ constexpr std::array<std::uint64_t, 16> set_halves = [] {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permutevar8x32_epi32(sum, _mm256_cvtepu8_epi32(bytes)));
 }
 
-[[gnu::target("avx2,popcnt")]] std::size_t join_avx2_f64(const Index* indices, const double* values, std::size_t count,
-                                                         Index* to_indices, double* to_values) {
+[[gnu::target("avx2,popcnt")]] std::size_t join_avx2(const Index* indices, const double* values, std::size_t count,
+                                                     Index* to_indices, double* to_values) {
   std::size_t joined = 0;
   std::size_t i = 0;
   for (; i + 8 <= count; i += 8) {
@@ -106,20 +106,15 @@ constexpr std::array<std::uint64_t, 16> set_halves = [] {
 
 }  // namespace
 
-template <>
-JoinEqual<float> equal_joiner<float>([[maybe_unused]] InstructionSet set) {
+template <class T>
+JoinEqual<T> equal_joiner([[maybe_unused]] InstructionSet set) {
 #if defined(__x86_64__)
-  if (set != InstructionSet::baseline) return join_avx2_f32;
+  if (set != InstructionSet::baseline) return join_avx2;
 #endif
-  return join_baseline<float>;
+  return join_baseline<T>;
 }
 
-template <>
-JoinEqual<double> equal_joiner<double>([[maybe_unused]] InstructionSet set) {
-#if defined(__x86_64__)
-  if (set != InstructionSet::baseline) return join_avx2_f64;
-#endif
-  return join_baseline<double>;
-}
+template JoinEqual<float> equal_joiner<float>(InstructionSet);
+template JoinEqual<double> equal_joiner<double>(InstructionSet);
 
 }  // namespace dsop::kernels

@@ -20,9 +20,5 @@ using JoinEqual = std::size_t (*)(const sparse::Index* indices, const T* values,
 /// The function for `set`, which the processor must have. All give the same.
 template <class T>
 JoinEqual<T> equal_joiner(InstructionSet set);
-template <>
-JoinEqual<float> equal_joiner<float>(InstructionSet set);
-template <>
-JoinEqual<double> equal_joiner<double>(InstructionSet set);
 
 }  // namespace dsop::kernels
