@@ -12,7 +12,7 @@
 #include "mpi_failures.hpp"
 #include "overlap_cases.hpp"
 #include "stall_cases.hpp"
-#include "synchronizer_cases.hpp"
+#include "synchronizer_conservation.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;

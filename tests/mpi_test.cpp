@@ -7,7 +7,7 @@
 #include "collectives_cases.hpp"
 #include "compare/openmpi.hpp"
 #include "mpi_failures.hpp"
-#include "outer_product_cases.hpp"
+#include "outer_product_sweep.hpp"
 #include "rival_cases.hpp"
 #include "sparse_allreduce_cases.hpp"
 #include "topk_cases.hpp"

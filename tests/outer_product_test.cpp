@@ -4,7 +4,7 @@
 
 #include "failures.hpp"
 #include "kernels/threads.hpp"
-#include "outer_product_cases.hpp"
+#include "outer_product_sweep.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "synchronizer_cases.hpp"
+#include "synchronizer_conservation.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;

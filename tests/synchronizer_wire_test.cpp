@@ -3,7 +3,7 @@
 
 #include <dsop/counting.hpp>
 
-#include "synchronizer_cases.hpp"
+#include "synchronizer_conservation.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
