@@ -17,12 +17,13 @@ namespace dsop::bench {
 
 /// Where a vector's elements are. Uniform: anywhere. Power law: the i-th most frequent is there with a chance that
 /// falls as 1 / i, the same elements on all ranks, as words of a language are. Clustered: half of each of a few runs of
-/// 256, other runs on each rank. One region: all in a tenth of the vector, the same on all ranks. Same: evenly spread,
-/// the same elements on all ranks. Apart: evenly spread, no two ranks the same while density times ranks is at most 1.
-enum class Distribution : unsigned char { uniform, power_law, clustered, one_region, same, apart };
+/// 256, other runs on each rank. One region: all in a tenth of the vector, the same on all ranks. Hot region: an eighth
+/// of them there, gradients' ten times as large as the rest and at other places on each rank. Same: evenly spread, the
+/// same elements on all ranks. Apart: evenly spread, no two ranks the same while density times ranks is at most 1.
+enum class Distribution : unsigned char { uniform, power_law, clustered, one_region, hot_region, same, apart };
 
-inline const std::array<std::string, 6> distribution_names{"uniform",    "power-law", "clustered",
-                                                           "one-region", "same",      "apart"};
+inline const std::array<std::string, 7> distribution_names{"uniform",    "power-law", "clustered", "one-region",
+                                                           "hot-region", "same",      "apart"};
 
 inline const std::string& name(Distribution distribution) {
   return distribution_names[static_cast<std::size_t>(distribution)];
@@ -55,7 +56,9 @@ class Chances {
                    ? std::max(density_, 0.5)
                    : 0.0;
       case Distribution::one_region:
-        return i < size_ / 10 + 1 ? std::min(1.0, 10 * density_) : 0.0;
+        return is_in_region(i) ? std::min(1.0, 10 * density_) : 0.0;
+      case Distribution::hot_region:
+        return std::min(1.0, density_ * (is_in_region(i) ? 10.0 / 8 : 7.0 / 8 * 10 / 9));
       case Distribution::same:
         return stands_at(0, i) ? 1.0 : 0.0;
       case Distribution::apart:
@@ -66,10 +69,15 @@ class Chances {
     return density_;
   }
 
+  /// Whether wide elements are ten times as wide there, at other places on each rank.
+  bool is_hot(std::size_t i) const { return distribution_ == Distribution::hot_region && is_in_region(i); }
+
   /// From 0 to 1, below 1.
   static double uniform(std::uint64_t seed) { return static_cast<double>(mix(seed) >> 11) * 0x1p-53; }
 
  private:
+  bool is_in_region(std::size_t i) const { return i < size_ / 10 + 1; }
+
   /// Of evenly spread elements, the first of which is `first`.
   bool stands_at(std::size_t first, std::size_t i) const {
     const auto period = density_ > 0 ? static_cast<std::size_t>(std::llround(1 / density_)) : 0;

@@ -1,6 +1,8 @@
 // The sweep that every outer-product algorithm must pass, over any transport.
 #pragma once
 
+#include <cstddef>
+#include <iterator>
 #include <string>
 #include <vector>
 

@@ -10,7 +10,7 @@ from command_line import Refusing, main, run
 
 class OnThreads(Refusing):
     def test_sparse_allreduce_is_verified_and_written_in_full(self) -> None:
-        for distribution in ["uniform", "power-law", "clustered", "one-region", "same", "apart"]:
+        for distribution in ["uniform", "power-law", "clustered", "one-region", "hot-region", "same", "apart"]:
             with tempfile.TemporaryDirectory() as folder:
                 out = Path(folder) / "rows.jsonl"
                 result = run("sparse-allreduce", "--ranks", "3", "--size", "5000", "--density", "0.01,0.6", "--verify",

@@ -108,6 +108,17 @@ TEST_CASE("ok-topk shares out what is gathered where one rank's region holds it 
   CHECK(10 * bytes("ok-topk-equal-regions") < 8 * bytes("ok-topk-naive"));
 }
 
+TEST_CASE("ok-topk shares out what balanced regions do not balance: large sums where each rank holds few", "[topk]") {
+  const int P = GENERATE(8, 16);
+  constexpr std::size_t k = 1024;
+  const auto hot_region = [](int rank, int) {
+    return bench::gradient_like<float>(rank, 100 * k, 0.01, bench::Distribution::hot_region);
+  };
+  const auto bytes = [&](const char* algorithm) { return count(P, algorithm, k, hot_region).second.bytes; };
+  INFO("P = " << P);
+  CHECK(10 * bytes("ok-topk") < 8 * bytes("ok-topk-direct"));
+}
+
 TEST_CASE("ok-topk sends at most 6 k (P-1)/P words and O(P) where ranks are alike, gtopk 2 k log2 P", "[topk]") {
   const int P = GENERATE(2, 3, 4, 6, 8, 11, 16);
   const auto ranks = static_cast<std::size_t>(P);

@@ -92,6 +92,10 @@ def selected_words(rows: list[SelectingRow]) -> Part:
     return Part("selected-words", findings, [], Table("selected-words", columns, lines))
 
 
+def _range(ratios: list[float]) -> str:
+    return f"{min(ratios):.2f} to {max(ratios):.2f}"
+
+
 def ablations(rows: list[SelectingRow], folder: Path) -> Part:
     cells: dict[tuple[str, float], dict[str, SelectingRow]] = {}
     for row in rows:
@@ -99,24 +103,29 @@ def ablations(rows: list[SelectingRow], folder: Path) -> Part:
     panels: dict[str, Panel] = {}
     lines: list[list[Value]] = []
     gains: dict[str, list[float]] = {EQUAL_REGIONS: [], DIRECT: [], NAIVE: []}
-    sharing_out: list[tuple[float, str, float]] = []  # where regions are not balanced, so that it has something to do
+    over_equal_regions: list[float] = []
     for (distribution, density), by_name in sorted(cells.items()):
         panel = panels.setdefault(distribution, Panel(f"{distribution}, P = {by_name[WHOLE].ranks}", {}))
         for name, row in by_name.items():
             panel.curves.setdefault(name, []).append(Point(density, row.seconds.median, row.seconds.low, row.seconds.high))
-        whole = by_name[WHOLE].seconds.median
+        whole = by_name[WHOLE]
         for name, gain in gains.items():
-            gain.append(by_name[name].seconds.median / whole)
-        sharing_out.append((by_name[NAIVE].seconds.median / by_name[EQUAL_REGIONS].seconds.median, distribution, density))
-        lines.append([distribution, density, by_name[WHOLE].k, whole * 1e3] + [gain[-1] for gain in gains.values()]
-                     + [sharing_out[-1][0]])
+            gain.append(by_name[name].seconds.median / whole.seconds.median)
+        over_equal_regions.append(by_name[NAIVE].seconds.median / by_name[EQUAL_REGIONS].seconds.median)
+        lines.append([distribution, density, whole.k, whole.seconds.median * 1e3] + [gain[-1] for gain in gains.values()]
+                     + [by_name[DIRECT].sent_words / whole.sent_words, over_equal_regions[-1]])
     picture = draw_curves(list(panels.values()), Picture("ablations", "Ok-Topk without its parts", "Time of the sum without the "
                                                         "selection, in calls that reuse thresholds."),
                           SHARE, TIME, place_text(rows[0].host), folder)
     columns = ["large_elements_are", "density", "k", "ok_topk_ms", "equal_regions_over_it", "direct_over_it", "naive_over_it",
-               "naive_over_equal_regions"]
-    findings = [f"`{name}` takes {min(gain):.2f} to {max(gain):.2f} times as long as `{WHOLE}`." for name, gain in gains.items()]
-    least, most = min(sharing_out), max(sharing_out)
-    findings.append(f"Sharing out, in regions of equal size: `{NAIVE}` takes {least[0]:.2f} to {most[0]:.2f} times as long as "
-                    f"`{EQUAL_REGIONS}` (most: {most[1]}, density {most[2]:g}).")
+               "direct_sends_over_it", "naive_over_equal_regions"]
+    findings = [f"`{name}` takes {_range(gains[name])} times as long as `{WHOLE}`." for name in (EQUAL_REGIONS, NAIVE)]
+    sends = [line[columns.index("direct_sends_over_it")] for line in lines]
+    for shares, does in ((True, "shares out"), (False, "has nothing to share out, so that both do the same")):
+        gain = [gain for gain, words in zip(gains[DIRECT], sends) if (words != 1) == shares]
+        if gain:
+            findings.append(f"`{DIRECT}` takes {_range(gain)} times as long in {len(gain)} of {len(sends)} cells, "
+                            f"where `{WHOLE}` {does}.")
+    findings.append(f"Sharing out, in regions of equal size: `{NAIVE}` takes {_range(over_equal_regions)} times as long as "
+                    f"`{EQUAL_REGIONS}`.")
     return Part("ablations", findings, [picture], Table("ablations", columns, lines))
