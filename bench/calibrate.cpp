@@ -1,6 +1,7 @@
 #include "calibrate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include <dsop/plan.hpp>
@@ -21,15 +22,18 @@
 namespace dsop::bench {
 namespace {
 
+template <class Body>
+double slowest_seconds(Transport& transport, Body body) {
+  barrier(transport);
+  return largest_of_all_ranks(transport, seconds_of(body));
+}
+
 // The median over repetitions of the slowest rank's seconds, after one run that does not count.
 template <class Body>
 double median_seconds(Transport& transport, int repetitions, Body body) {
   body();
   std::vector<double> seconds;
-  for (int i = 0; i < repetitions; ++i) {
-    barrier(transport);
-    seconds.push_back(largest_of_all_ranks(transport, seconds_of(body)));
-  }
+  for (int i = 0; i < repetitions; ++i) seconds.push_back(slowest_seconds(transport, body));
   return median(seconds);
 }
 
@@ -150,16 +154,20 @@ void measure_indexed_addition(Transport& transport, Machine& machine) {
   machine.indexed_addition_factor = seconds / machine.addition_seconds(elements, DataType::f32);
 }
 
-// Blocks of 256 KiB go round the ring, with and without pieces of a product that take half of the time that this leaves
-// the processor idle. Of the pieces' time, the share that the two together do not take.
+// Blocks of 256 KiB go round the ring, with and without pieces of a product that take all of the time that this leaves
+// the processor idle. Of the pieces' time, the share that the two together do not take. Ranks that share cores take
+// turns of milliseconds, so that a sample is long and the three are measured in turns.
 double hidden_share(Transport& transport, const Machine& machine) {
   constexpr std::size_t block_bytes = 1 << 18;
   constexpr std::size_t piece_rows = 64;
   constexpr std::size_t columns = 1024;
+  constexpr double sample_seconds = 0.05;
+  constexpr int rounds = 15;
   const InputFactors<float> factors(1, transport.rank(), 32, piece_rows, columns);
   std::vector<float> C(piece_rows * columns);
-  const auto make_piece = [&] {
-    kernels::product<float>(factors.view().a, factors.view().b, {C.data(), piece_rows, columns}, 1, false);
+  const auto make_pieces = [&](int pieces) {
+    for (int i = 0; i < pieces; ++i)
+      kernels::product<float>(factors.view().a, factors.view().b, {C.data(), piece_rows, columns}, 1, false);
   };
   const auto P = static_cast<std::size_t>(transport.size());
   std::vector<char> blocks(P * block_bytes);
@@ -169,32 +177,45 @@ double hidden_share(Transport& transport, const Machine& machine) {
     });
   };
 
-  constexpr int repetitions = 7;
   constexpr int trial_pieces = 200;
+  const double piece_seconds = median_seconds(transport, 5, [&] { make_pieces(trial_pieces); }) / trial_pieces;
   const Cost gathering{.messages = P - 1,
                        .bytes = (P - 1) * block_bytes,
-                       .communication_seconds = median_seconds(transport, repetitions, [&] { gather(transport); })};
-  const auto seconds_of_pieces = [&](int pieces) {
-    return median_seconds(transport, repetitions, [&] {
-      for (int i = 0; i < pieces; ++i) make_piece();
+                       .communication_seconds = median_seconds(transport, 5, [&] { gather(transport); })};
+  const auto pieces = static_cast<int>(gathering.idle_seconds(machine) / piece_seconds);
+  if (pieces == 0) return 0;
+  const auto gathers = static_cast<int>(std::ceil(sample_seconds / gathering.communication_seconds));
+  const auto seconds_of_gathers = [&](auto gather_once) {
+    return slowest_seconds(transport, [&] {
+      for (int i = 0; i < gathers; ++i) gather_once();
     });
   };
-  const int pieces =
-      static_cast<int>(gathering.idle_seconds(machine) / 2 * trial_pieces / seconds_of_pieces(trial_pieces));
-  if (pieces == 0) return 0;
-  const double pieces_seconds = seconds_of_pieces(pieces);
-  const double together = median_seconds(transport, repetitions, [&] {
-    int left = pieces;
-    WorkingTransport never_idle(transport, [&] {
-      if (left == 0) return false;
-      make_piece();
-      --left;
-      return true;
+  std::vector<double> shares;
+  for (int round = 0; round < rounds; ++round) {
+    const double gather_seconds = seconds_of_gathers([&] { gather(transport); });
+    const double pieces_seconds = seconds_of_gathers([&] { make_pieces(pieces); });
+    const double together = seconds_of_gathers([&] {
+      int left = pieces;
+      WorkingTransport never_idle(transport, [&] {
+        if (left == 0) return false;
+        make_pieces(1);
+        --left;
+        return true;
+      });
+      gather(never_idle);
+      make_pieces(left);
     });
-    gather(never_idle);
-    while (left-- > 0) make_piece();
-  });
-  return std::clamp((gathering.communication_seconds + pieces_seconds - together) / pieces_seconds, 0.0, 1.0);
+    shares.push_back((gather_seconds + pieces_seconds - together) / pieces_seconds);
+  }
+  return std::clamp(median(shares), 0.0, 1.0);
+}
+
+// What of a message's way can't be used for anything else is the processor's: of ranks that share cores, their turns.
+void count_as_overhead(double share_of_latency, Machine& machine) {
+  const double small = machine.latency_seconds + 2 * machine.overhead_seconds;
+  machine.overhead_seconds =
+      std::min(machine.overhead_seconds + share_of_latency * machine.latency_seconds / 2, small / 2.1);
+  machine.latency_seconds = small - 2 * machine.overhead_seconds;
 }
 
 }  // namespace
@@ -208,6 +229,7 @@ Machine calibrate(Transport& transport) {
   if (transport.size() > 1) {
     measure_network(transport, machine);
     machine.hidden_share = hidden_share(transport, machine);
+    count_as_overhead(1 - machine.hidden_share, machine);
   }
   return machine;
 }

@@ -222,8 +222,9 @@ inline std::vector<std::string> usable_algorithms(const Problem& problem) {
     names.push_back(algorithm.name);
     if (algorithm.parameter.name.empty()) continue;
     const std::vector<double> values = algorithm.parameter.values(algorithm, problem);
-    for (const double value : std::set{values.front(), values[values.size() / 2], values.back()})
-      names.push_back(algorithm_text(algorithm, value));
+    std::set tried{values.front(), values[values.size() / 2], values.back()};
+    if (algorithm.segments != nullptr) tried.insert({4, 8});  // more than so small a problem is cut into
+    for (const double value : tried) names.push_back(algorithm_text(algorithm, value));
   }
   return names;
 }

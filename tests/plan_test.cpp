@@ -68,18 +68,44 @@ TEST_CASE("a pipelined algorithm's travel and arithmetic overlap where messages 
 }
 
 TEST_CASE("what works while it waits is taken where it is predicted to be well ahead, not before") {
-  Problem gradient = problem(4000, 4000, 48, 1);
+  Problem gradient = problem(1000, 1000, 8, 32);
   gradient.type = DataType::f64;
   Machine machine{.overhead_seconds = 1e-9,
                   .gap_seconds = 1e-9,
                   .gap_per_byte_seconds = 0.85e-9,
                   .memory_bytes_per_second = 12e9,
                   .hidden_share = 1};
-  CHECK(make_plan(gradient, machine).algorithm->needed_lead(gradient) > 1);
-  machine.hidden_share = 0.5;
+  CHECK(make_plan(gradient, machine).cost().hidden_seconds > 0);
+  machine.hidden_share = 0.75;
   const Plan plan = make_plan(gradient, machine);
-  CHECK(plan.algorithm->needed_lead(gradient) == 1);
-  CHECK(plan.reason.starts_with("least predicted time but for replicated-rabenseifner("));
+  CHECK(plan.cost().hidden_seconds == 0);
+  CHECK(plan.reason.starts_with("least predicted time but for generalized-rabenseifner-pipelined("));
+  for (const Candidate& candidate : plan.candidates)
+    if (candidate.unsupported.empty())
+      CHECK(candidate.needed_lead == Approx(1 + 0.3 * candidate.cost.hidden_seconds / candidate.cost.seconds()));
+}
+
+TEST_CASE("a pipelined allreduce hides the latency of messages, not the processor's overhead") {
+  const auto seconds = [](const char* algorithm, Machine machine) {
+    return make_plan(problem(1000, 1000, 8, 1), machine, algorithm).cost().seconds();
+  };
+  const Machine by_latency{.latency_seconds = 40e-6, .overhead_seconds = 1e-9, .gap_seconds = 1e-9};
+  const Machine by_overhead{.latency_seconds = 1e-9, .overhead_seconds = 20e-6, .gap_seconds = 1e-9};
+  for (const char* const dense : {"allreduce-ring", "allreduce-butterfly"}) {
+    const std::string pipelined = std::string(dense) + "-pipelined(2)";
+    CHECK(seconds(pipelined.c_str(), by_latency) < seconds(dense, by_latency));
+    CHECK(seconds(pipelined.c_str(), by_overhead) > seconds(dense, by_overhead));
+  }
+}
+
+TEST_CASE("overlapped allgathers make no narrow blocks") {
+  const auto parameter = [](std::size_t n, std::size_t m) {
+    const Machine machine{.gap_per_byte_seconds = 40e-9, .memory_bytes_per_second = 80e9, .hidden_share = 1};
+    return make_plan(problem(n, m, 2, 128), machine, "allgather-overlapped").parameter;
+  };
+  CHECK(parameter(4000, 4000) == 16);
+  CHECK(parameter(4000, 260) == 4);
+  CHECK(parameter(100, 4000) == 2);
 }
 
 TEST_CASE("a named algorithm is taken, whatever it costs") {

@@ -145,8 +145,8 @@ TEST_CASE("auto is predicted to be no slower than 1.1 times the best dense allre
 }
 
 TEST_CASE("a dense allreduce that adds while it waits is taken only where it is well ahead", "[sparse]") {
-  const SparsePlan plan =
-      make_sparse_plan({.elements = 100000, .nonzeros = std::vector<std::size_t>(13, 100000)}, Machine{});
+  const SparsePlan plan = make_sparse_plan({.elements = 100000, .nonzeros = std::vector<std::size_t>(13, 100000)},
+                                           Machine{.hidden_share = 0.5});
   const auto pipelined = std::find_if(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& candidate) {
     return candidate.algorithm.starts_with("dense-ring-pipelined");
   });

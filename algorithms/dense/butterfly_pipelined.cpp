@@ -83,7 +83,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double segments) 
   const Hypercube cube(0, problem.ranks);
   const std::size_t bytes = problem.elements * bytes_of(problem.type);
   const auto S = static_cast<std::size_t>(segments);
-  const double link_seconds = machine.exchange_seconds(bytes, S) - machine.exchange_seconds(0);
+  const double link_seconds = machine.exchange_seconds(bytes, S) - machine.latency_seconds;
   const double hop_seconds = machine.exchange_seconds(bytes / S);
   const int steps = cube.dimensions() + (cube.has_extra() ? 2 : 0);
 

@@ -68,11 +68,12 @@ void run(DenseCall<T>& call) {
 }
 
 // A step lasts until the link has carried a block, or until a segment that was received is sent on and has arrived.
+// What hides behind the segments before is a message's latency, not the processor's overhead.
 Cost cost(const DenseProblem& problem, const Machine& machine, double segments) {
   if (problem.ranks == 1) return {};
   const std::size_t block_bytes = Blocks(problem.elements, problem.ranks).largest() * bytes_of(problem.type);
   const auto S = static_cast<std::size_t>(segments);
-  const double link_seconds = machine.message_seconds(block_bytes, S) - machine.message_seconds(0);
+  const double link_seconds = machine.message_seconds(block_bytes, S) - machine.latency_seconds;
   const double hop_seconds = machine.message_seconds(block_bytes / S);
 
   Cost cost = ring().cost(problem, machine, 0);

@@ -41,8 +41,6 @@ struct OuterProductAlgorithm {
   bool sends_gradient = true;  ///< parts of G travel, so a G with gaps, or to be added to, is made aside
   bool takes_sparse = false;   ///< otherwise sees a problem without sparsity, and is given `own` in full
   bool sends_bf16 = false;     ///< and can travel as bf16, if the problem's wire says so
-  /// `auto` takes it where it is predicted to be so many times as fast as the rest.
-  double (*needed_lead)(const Problem&) = [](const Problem&) { return 1.0; };
   std::string (*unsupported)(const OuterProductAlgorithm&, const Problem&) =
       [](const OuterProductAlgorithm&, const Problem&) { return std::string(); };
   Parameter<OuterProductAlgorithm, Problem> parameter = {};

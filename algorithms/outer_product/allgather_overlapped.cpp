@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "kernels/outer_product.hpp"
-#include "model/needed_lead.hpp"
 #include "model/segments.hpp"
 #include "outer_product/factor_segments.hpp"
 #include "transport/working.hpp"
@@ -85,14 +84,11 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   return cost;
 }
 
-// Measured (docs/regret.md): with many pairs a block is long to make and quick to write, and hides more than it delays.
-double needed_lead(const Problem& problem) {
-  return problem.total_pairs() < 100 ? lead_of_pieces : 1.2;
-}
-
 std::vector<double> values(const OuterProductAlgorithm&, const Problem& problem) {
-  const std::size_t pair_bytes = (problem.rows + problem.columns) * bytes_of(problem.type);
-  return segment_counts(problem.largest_pairs() * pair_bytes, most_factor_segments);
+  constexpr std::size_t narrowest = 64;  // blocks of fewer rows or columns are slow to make
+  const std::size_t most = std::min({problem.rows, problem.columns, narrowest * most_factor_segments}) / narrowest;
+  return segment_counts(problem.largest_pairs() * (problem.rows + problem.columns) * bytes_of(problem.type),
+                        static_cast<int>(most));
 }
 
 }  // namespace
@@ -102,7 +98,6 @@ OuterProductAlgorithm allgather_overlapped() {
           .summary = "the same, in segments: blocks of G are made while later factors travel",
           .source = "after Enderlin et al. 2021 (DSOP), with the same bits on all ranks",
           .sends_gradient = false,
-          .needed_lead = needed_lead,
           .parameter = {.name = "number of segments of the factors",
                         .values = values,
                         .expected = expected_segments<most_factor_segments>},

@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "kernels/outer_product.hpp"
-#include "model/needed_lead.hpp"
 #include "model/segments.hpp"
 #include "outer_product/gather_factors.hpp"
 #include "outer_product/row_blocks.hpp"
@@ -91,7 +90,6 @@ OuterProductAlgorithm generalized_rabenseifner_pipelined() {
   return {.name = "generalized-rabenseifner-pipelined",
           .summary = "the same, in segments of rows: the next are made while finished ones travel",
           .source = "Enderlin et al. 2021 (DSOP), pipelined variant",
-          .needed_lead = [](const Problem&) { return lead_of_pieces; },
           .parameter = {.name = "number of segments of the rows",
                         .values = values,
                         .expected = expected_segments<most_segments>},

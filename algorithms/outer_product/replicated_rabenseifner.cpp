@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/needed_lead.hpp"
 #include "outer_product/pairs.hpp"
 #include "outer_product/row_blocks.hpp"
 #include "outer_product/share_parts.hpp"
@@ -115,7 +114,6 @@ OuterProductAlgorithm replicated_rabenseifner() {
       .summary = "everybody makes a fraction of the rows of G while the owners' rows of the rest travel",
       .source = "between Enderlin et al. 2021 (DSOP)'s contribution and its allgather",
       .sends_bf16 = true,
-      .needed_lead = [](const Problem&) { return lead_of_pieces; },
       .parameter = {.name = "fraction of the rows that everybody makes", .values = sixteenths, .expected = expected},
       .cost = cost,
       .gradient_blocks = gradient_blocks,

@@ -31,7 +31,8 @@ struct Winner {
 /// of one rank while all others are busy too.
 struct Machine {
   double latency_seconds = 10e-6;                      ///< L: a byte's way through the network
-  double overhead_seconds = 2e-6;                      ///< o: the processor's time to send or to receive a message
+  double overhead_seconds = 2e-6;                      ///< o: the processor's time to send or to receive a message, and
+                                                       ///< the wait for a turn on it where ranks share cores
   double gap_seconds = 2e-6;                           ///< g: least time between two messages of one rank
   double gap_per_byte_seconds = 0.8e-9;                ///< G: 0.8 ns a byte is 10 Gbit/s
   double flops_per_second = 40e9;                      ///< of a local product in f32; f64 runs at half of it

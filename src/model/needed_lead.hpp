@@ -3,8 +3,12 @@
 
 namespace dsop {
 
-/// Of what works in pieces while it waits for messages: they wait for the pieces of other ranks' work, which no formula
-/// sees. Without it `auto` took up to twice the best time (docs/regret.md).
+/// For sums of sparse vectors, of what works in pieces while it waits for messages: they wait for the pieces of other
+/// ranks' work, which no formula sees.
 inline constexpr double lead_of_pieces = 1.5;
+
+/// For outer products, of what a formula hides behind messages: the share that `auto` does not count on, for the same
+/// reason. Found with the rows of a run of scripts/regret, and confirmed by another (docs/regret.md).
+inline constexpr double doubted_share = 0.3;
 
 }  // namespace dsop

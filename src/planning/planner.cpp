@@ -5,6 +5,7 @@
 #include <dsop/plan.hpp>
 
 #include "model/checked.hpp"
+#include "model/needed_lead.hpp"
 #include "outer_product/algorithm.hpp"
 #include "outer_product/pairs.hpp"
 #include "patterns/blocks.hpp"
@@ -17,14 +18,13 @@ namespace {
 
 Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter, const Problem& problem,
                    const Machine& machine) {
-  Candidate candidate{algorithm_text(algorithm, parameter),
-                      parameter,
-                      algorithm.cost(algorithm, problem, machine, parameter),
-                      {},
-                      algorithm.needed_lead(problem)};
+  Candidate candidate{
+      algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, problem, machine, parameter), {}};
   const double elements = static_cast<double>(problem.rows) * static_cast<double>(problem.columns);
   if (problem.staged_result && algorithm.sends_gradient)
     candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);
+  if (candidate.cost.hidden_seconds > 0)
+    candidate.needed_lead = 1 + doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
   return candidate;
 }
 

@@ -22,6 +22,11 @@ struct Ranked {
 };
 
 /// With the best of the parameter's values, or with the one that the caller named: evaluate(value) gives a candidate.
+/// By this time `auto` compares.
+inline double compared_seconds(const Candidate& candidate) {
+  return candidate.cost.seconds() * candidate.needed_lead;
+}
+
 /// `unsupported` is empty, or why the algorithm can't serve; `subject` is what its parameter's functions are given.
 template <class Algorithm, class Evaluate, class... Subject>
 Candidate evaluate_best(const Algorithm& algorithm, const Named<Algorithm>& named, std::string unsupported,
@@ -31,15 +36,9 @@ Candidate evaluate_best(const Algorithm& algorithm, const Named<Algorithm>& name
   std::optional<Candidate> best;
   for (const double value : algorithm.parameter.values(subject...)) {
     Candidate candidate = evaluate(value);
-    if (!best || candidate.cost.seconds() < best->cost.seconds()) best = std::move(candidate);
+    if (!best || compared_seconds(candidate) < compared_seconds(*best)) best = std::move(candidate);
   }
   return *best;
-}
-
-/// By this time `auto` compares. For outer products the pipelined allreduces need no lead: `auto` took them where they
-/// were the best or nearly (docs/regret.md).
-inline double compared_seconds(const Candidate& candidate) {
-  return candidate.cost.seconds() * candidate.needed_lead;
 }
 
 /// By compared_seconds(); then what runs inside the MPI library, since its time is a guess; last what can't serve.
