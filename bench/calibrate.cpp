@@ -22,12 +22,6 @@
 namespace dsop::bench {
 namespace {
 
-template <class Body>
-double slowest_seconds(Transport& transport, Body body) {
-  barrier(transport);
-  return largest_of_all_ranks(transport, seconds_of(body));
-}
-
 // The median over repetitions of the slowest rank's seconds, after one run that does not count.
 template <class Body>
 double median_seconds(Transport& transport, int repetitions, Body body) {

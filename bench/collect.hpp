@@ -24,4 +24,11 @@ double seconds_of(Body body) {
   return now_seconds() - start;
 }
 
+/// Of all ranks, which start together. All get the same.
+template <class Body>
+double slowest_seconds(Transport& transport, Body body) {
+  barrier(transport);
+  return largest_of_all_ranks(transport, seconds_of(body));
+}
+
 }  // namespace dsop::bench

@@ -34,9 +34,7 @@ class Arithmetic {
   void last(Transport& transport, double seconds) {
     units_ = 1;
     for (int attempt = 0; attempt < 8; ++attempt) {
-      barrier(transport);
-      const double slowest = largest_of_all_ranks(transport, seconds_of([&] { run(); }));
-      const double factor = std::clamp(seconds / slowest, 0.1, 10.0);
+      const double factor = std::clamp(seconds / slowest_seconds(transport, [&] { run(); }), 0.1, 10.0);
       if (std::abs(factor - 1) < 0.1) return;
       units_ = static_cast<std::size_t>(std::max(1.0, std::round(factor * static_cast<double>(units_))));
     }

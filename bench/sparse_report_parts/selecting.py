@@ -103,6 +103,7 @@ def ablations(rows: list[SelectingRow], folder: Path) -> Part:
     panels: dict[str, Panel] = {}
     lines: list[list[Value]] = []
     gains: dict[str, list[float]] = {EQUAL_REGIONS: [], DIRECT: [], NAIVE: []}
+    direct_sends: list[float] = []
     over_equal_regions: list[float] = []
     for (distribution, density), by_name in sorted(cells.items()):
         panel = panels.setdefault(distribution, Panel(f"{distribution}, P = {by_name[WHOLE].ranks}", {}))
@@ -111,20 +112,20 @@ def ablations(rows: list[SelectingRow], folder: Path) -> Part:
         whole = by_name[WHOLE]
         for name, gain in gains.items():
             gain.append(by_name[name].seconds.median / whole.seconds.median)
+        direct_sends.append(by_name[DIRECT].sent_words / whole.sent_words)
         over_equal_regions.append(by_name[NAIVE].seconds.median / by_name[EQUAL_REGIONS].seconds.median)
         lines.append([distribution, density, whole.k, whole.seconds.median * 1e3] + [gain[-1] for gain in gains.values()]
-                     + [by_name[DIRECT].sent_words / whole.sent_words, over_equal_regions[-1]])
+                     + [direct_sends[-1], over_equal_regions[-1]])
     picture = draw_curves(list(panels.values()), Picture("ablations", "Ok-Topk without its parts", "Time of the sum without the "
                                                         "selection, in calls that reuse thresholds."),
                           SHARE, TIME, place_text(rows[0].host), folder)
     columns = ["large_elements_are", "density", "k", "ok_topk_ms", "equal_regions_over_it", "direct_over_it", "naive_over_it",
                "direct_sends_over_it", "naive_over_equal_regions"]
     findings = [f"`{name}` takes {_range(gains[name])} times as long as `{WHOLE}`." for name in (EQUAL_REGIONS, NAIVE)]
-    sends = [line[columns.index("direct_sends_over_it")] for line in lines]
     for shares, does in ((True, "shares out"), (False, "has nothing to share out, so that both do the same")):
-        gain = [gain for gain, words in zip(gains[DIRECT], sends) if (words != 1) == shares]
+        gain = [gain for gain, words in zip(gains[DIRECT], direct_sends) if (words != 1) == shares]
         if gain:
-            findings.append(f"`{DIRECT}` takes {_range(gain)} times as long in {len(gain)} of {len(sends)} cells, "
+            findings.append(f"`{DIRECT}` takes {_range(gain)} times as long in {len(gain)} of {len(direct_sends)} cells, "
                             f"where `{WHOLE}` {does}.")
     findings.append(f"Sharing out, in regions of equal size: `{NAIVE}` takes {_range(over_equal_regions)} times as long as "
                     f"`{EQUAL_REGIONS}`.")
