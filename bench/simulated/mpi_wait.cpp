@@ -3,6 +3,8 @@
 
 namespace dsop {
 
+const std::size_t unattended_piece_bytes = std::size_t{1} << 30;  // SimGrid moves any message without its ranks' help
+
 // SimGrid's MPI_Request_get_status calls every request done. MPI_Test knows, but ends what it finds done: so the status
 // is kept for finish().
 bool MpiTransport::is_done(std::size_t slot) {

@@ -55,6 +55,10 @@ MpiTransport::~MpiTransport() {
   MPI_Comm_free(&communicator_);
 }
 
+std::size_t MpiTransport::piece_bytes(Tag tag) const {
+  return tag == Tag::unattended ? std::min(unattended_piece_bytes, largest_piece_bytes_) : largest_piece_bytes_;
+}
+
 std::size_t MpiTransport::put(bool receives, int peer, std::size_t bytes) {
   const std::size_t slot = slots_.take();
   slots_[slot].pieces.clear();
@@ -67,7 +71,7 @@ std::size_t MpiTransport::put(bool receives, int peer, std::size_t bytes) {
 Request MpiTransport::start_send(std::span<const std::byte> data, int to, Tag tag) {
   const std::size_t slot = put(false, to, data.size());
   Request request = make_request(slot);
-  for_pieces(data.size(), largest_piece_bytes_, [&](std::size_t offset, int count) {
+  for_pieces(data.size(), piece_bytes(tag), [&](std::size_t offset, int count) {
     MPI_Request& piece = slots_[slot].pieces.emplace_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Isend(data.data() + offset, count, MPI_BYTE, to, static_cast<int>(tag), communicator_, &piece),
               "MPI_Isend");
@@ -78,7 +82,7 @@ Request MpiTransport::start_send(std::span<const std::byte> data, int to, Tag ta
 Request MpiTransport::start_receive(std::span<std::byte> data, int from, Tag tag) {
   const std::size_t slot = put(true, from, data.size());
   Request request = make_request(slot);
-  for_pieces(data.size(), largest_piece_bytes_, [&](std::size_t offset, int count) {
+  for_pieces(data.size(), piece_bytes(tag), [&](std::size_t offset, int count) {
     MPI_Request& piece = slots_[slot].pieces.emplace_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Irecv(data.data() + offset, count, MPI_BYTE, from, static_cast<int>(tag), communicator_, &piece),
               "MPI_Irecv");

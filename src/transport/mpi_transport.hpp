@@ -18,6 +18,10 @@ namespace dsop {
 /// Throws TransportError naming the call unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
+/// The pieces of an unattended message are no longer than this, so that MPI sends them at once. A longer one waits for
+/// the other rank's answer, which that gives when it next tests for messages: Open MPI's TCP hides nothing of it.
+extern const std::size_t unattended_piece_bytes;
+
 /// Owns a duplicate of the communicator it is given. MPI counts are 32-bit ints here, so a message longer than
 /// `largest_piece_bytes` travels in pieces (which keep their order); tests lower the limit.
 class MpiTransport final : public Transport {
@@ -58,6 +62,7 @@ class MpiTransport final : public Transport {
   int wait_for_pieces(Operation& operation);
   template <class Sum>
   void for_summed_pieces(std::size_t bytes, DataType type, Sum sum);
+  std::size_t piece_bytes(Tag tag) const;
   std::size_t put(bool receives, int peer, std::size_t bytes);
   std::string describe(const Operation& operation) const;
   void check_length(const Operation& receive) const;

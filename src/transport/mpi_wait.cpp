@@ -41,6 +41,8 @@ class Pause {
 
 }  // namespace
 
+const std::size_t unattended_piece_bytes = 60 << 10;  // with a header below 64 KiB, Open MPI's limit for TCP
+
 bool MpiTransport::is_done(std::size_t slot) {
   for (const MPI_Request& piece : slots_[slot].pieces) {
     int done = 0;
