@@ -71,7 +71,7 @@ TEST_CASE("ranks of one node pool their factors over MPI") {
   CHECK(failures_of_all(failures) == "");
 }
 
-// Over 60 KiB each, so that they are cut into pieces that MPI sends at once.
+// Longer than what MPI sends at once.
 TEST_CASE("long messages travel over MPI while their ranks compute") {
   Failures failures;
   const Case c{3000, 700, std::vector<std::size_t>(static_cast<std::size_t>(world().size()), 20), 1, false, 0};

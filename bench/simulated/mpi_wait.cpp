@@ -1,9 +1,9 @@
-// Simulated time passes while a rank waits, not while it tests; nobody is watched.
+// Simulated time passes while a rank waits, not while it tests; nobody is watched, no message is cut.
 #include "transport/mpi_transport.hpp"
 
 namespace dsop {
 
-const std::size_t unattended_piece_bytes = std::size_t{1} << 30;  // SimGrid moves any message without its ranks' help
+const std::size_t between_nodes_piece_bytes = std::size_t{1} << 30;
 
 // SimGrid's MPI_Request_get_status calls every request done. MPI_Test knows, but ends what it finds done: so the status
 // is kept for finish().

@@ -17,13 +17,7 @@ class Transport;
 struct CallState;
 
 /// What a message belongs to. Messages between two ranks with the same tag arrive in the order sent.
-enum class Tag : int {
-  agreement = 1,
-  payload = 2,
-  roll_call = 3,
-  roll_call_answer = 4,
-  unattended = 5,  ///< payload that is to travel while both its ranks compute and seldom look at it
-};
+enum class Tag : int { agreement = 1, payload = 2, roll_call = 3, roll_call_answer = 4 };
 
 /// A message that is under way, from isend or irecv. Its memory must stay until wait() is done with it. Destroying a
 /// pending request withdraws it, except that MPI can't take a send back: there its memory may be read later.

@@ -18,11 +18,11 @@ class SegmentMessages {
 
   template <class T>
   void send(int i, std::span<T> segment, int to) {
-    sends_[static_cast<std::size_t>(i)] = transport_.isend(segment, to, Tag::unattended);
+    sends_[static_cast<std::size_t>(i)] = transport_.isend(segment, to);
   }
   template <class T>
   void receive(int i, std::span<T> segment, int from) {
-    receives_[static_cast<std::size_t>(i)] = transport_.irecv(segment, from, Tag::unattended);
+    receives_[static_cast<std::size_t>(i)] = transport_.irecv(segment, from);
   }
   void wait_received(int i) { transport_.wait(receives_[static_cast<std::size_t>(i)]); }
   void wait_sent(int i) { transport_.wait(sends_[static_cast<std::size_t>(i)]); }

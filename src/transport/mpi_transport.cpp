@@ -46,7 +46,9 @@ MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_byte
   MPI_Comm_rank(communicator_, &rank_);
   MPI_Comm_size(communicator_, &size_);
   roll_call_.emplace(communicator_);
-  node_ = size_ > 1 ? lowest_rank_on_node(communicator_, rank_) : 0;
+  nodes_.resize(static_cast<std::size_t>(size_));
+  const int node = lowest_rank_on_node(communicator_, rank_);
+  check_mpi(MPI_Allgather(&node, 1, MPI_INT, nodes_.data(), 1, MPI_INT, communicator_), "MPI_Allgather");
 }
 
 MpiTransport::~MpiTransport() {
@@ -55,8 +57,9 @@ MpiTransport::~MpiTransport() {
   MPI_Comm_free(&communicator_);
 }
 
-std::size_t MpiTransport::piece_bytes(Tag tag) const {
-  return tag == Tag::unattended ? std::min(unattended_piece_bytes, largest_piece_bytes_) : largest_piece_bytes_;
+std::size_t MpiTransport::piece_bytes(int peer) const {
+  const bool on_this_node = nodes_[static_cast<std::size_t>(peer)] == node();
+  return on_this_node ? largest_piece_bytes_ : std::min(largest_piece_bytes_, between_nodes_piece_bytes);
 }
 
 std::size_t MpiTransport::put(bool receives, int peer, std::size_t bytes) {
@@ -71,7 +74,7 @@ std::size_t MpiTransport::put(bool receives, int peer, std::size_t bytes) {
 Request MpiTransport::start_send(std::span<const std::byte> data, int to, Tag tag) {
   const std::size_t slot = put(false, to, data.size());
   Request request = make_request(slot);
-  for_pieces(data.size(), piece_bytes(tag), [&](std::size_t offset, int count) {
+  for_pieces(data.size(), piece_bytes(to), [&](std::size_t offset, int count) {
     MPI_Request& piece = slots_[slot].pieces.emplace_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Isend(data.data() + offset, count, MPI_BYTE, to, static_cast<int>(tag), communicator_, &piece),
               "MPI_Isend");
@@ -82,7 +85,7 @@ Request MpiTransport::start_send(std::span<const std::byte> data, int to, Tag ta
 Request MpiTransport::start_receive(std::span<std::byte> data, int from, Tag tag) {
   const std::size_t slot = put(true, from, data.size());
   Request request = make_request(slot);
-  for_pieces(data.size(), piece_bytes(tag), [&](std::size_t offset, int count) {
+  for_pieces(data.size(), piece_bytes(from), [&](std::size_t offset, int count) {
     MPI_Request& piece = slots_[slot].pieces.emplace_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Irecv(data.data() + offset, count, MPI_BYTE, from, static_cast<int>(tag), communicator_, &piece),
               "MPI_Irecv");

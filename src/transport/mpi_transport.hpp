@@ -18,12 +18,14 @@ namespace dsop {
 /// Throws TransportError naming the call unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
-/// The pieces of an unattended message are no longer than this, so that MPI sends them at once. A longer one waits for
-/// the other rank's answer, which that gives when it next tests for messages: Open MPI's TCP hides nothing of it.
-extern const std::size_t unattended_piece_bytes;
+/// Between nodes no piece of a message is longer, so that Open MPI sends it over TCP at once. A longer one would wait
+/// until the receiver answers, and where both ends send, for what comes the other way; and it would not travel while
+/// its ranks compute.
+extern const std::size_t between_nodes_piece_bytes;
 
-/// Owns a duplicate of the communicator it is given. MPI counts are 32-bit ints here, so a message longer than
-/// `largest_piece_bytes` travels in pieces (which keep their order); tests lower the limit.
+/// Owns a duplicate of the communicator it is given. A message longer than `largest_piece_bytes` (MPI counts are 32-bit
+/// ints here; tests lower the limit), between nodes than between_nodes_piece_bytes, travels in pieces, which keep their
+/// order. A receive of another length than was sent is an error where it ends in the same piece.
 class MpiTransport final : public Transport {
  public:
   explicit MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes = std::size_t{1} << 30);
@@ -31,7 +33,7 @@ class MpiTransport final : public Transport {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  int node() const override { return node_; }
+  int node() const override { return nodes_[static_cast<std::size_t>(rank_)]; }
   std::string name() const override { return "mpi"; }
   Machine default_machine() const override { return {}; }
   bool has_native_collectives() const override { return true; }
@@ -62,7 +64,8 @@ class MpiTransport final : public Transport {
   int wait_for_pieces(Operation& operation);
   template <class Sum>
   void for_summed_pieces(std::size_t bytes, DataType type, Sum sum);
-  std::size_t piece_bytes(Tag tag) const;
+  /// Of a message from or to `peer`; the same at both ends.
+  std::size_t piece_bytes(int peer) const;
   std::size_t put(bool receives, int peer, std::size_t bytes);
   std::string describe(const Operation& operation) const;
   void check_length(const Operation& receive) const;
@@ -71,7 +74,7 @@ class MpiTransport final : public Transport {
   std::size_t largest_piece_bytes_;
   int rank_ = 0;
   int size_ = 1;
-  int node_ = 0;
+  std::vector<int> nodes_;  // of all ranks, each by the lowest rank on it
   Slots<Operation> slots_;
   std::vector<int> counts_;  // of native_allgather, kept so that it allocates once
   std::vector<int> offsets_;

@@ -1,4 +1,4 @@
-// How a rank waits for its messages over MPI.
+// How a rank waits for its messages over MPI, and in which pieces they travel.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -41,7 +41,7 @@ class Pause {
 
 }  // namespace
 
-const std::size_t unattended_piece_bytes = 60 << 10;  // with a header below 64 KiB, Open MPI's limit for TCP
+const std::size_t between_nodes_piece_bytes = 60 << 10;  // with a header below 64 KiB, Open MPI's limit for TCP
 
 bool MpiTransport::is_done(std::size_t slot) {
   for (const MPI_Request& piece : slots_[slot].pieces) {

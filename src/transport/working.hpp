@@ -8,8 +8,7 @@
 namespace dsop {
 
 /// Hands everything on to another transport. While a request that is waited for is not done, it calls `work()`, which
-/// does a piece and returns true, or returns false when nothing is left. Between two pieces messages progress. Both
-/// ranks of a message must send and receive it through one of these.
+/// does a piece and returns true, or returns false when nothing is left. Between two pieces messages progress.
 template <class Work>
 class WorkingTransport final : public TransportOver {
  public:
@@ -22,13 +21,6 @@ class WorkingTransport final : public TransportOver {
   }
 
  private:
-  Request start_send(std::span<const std::byte> data, int to, Tag) override {
-    return TransportOver::start_send(data, to, Tag::unattended);
-  }
-  Request start_receive(std::span<std::byte> data, int from, Tag) override {
-    return TransportOver::start_receive(data, from, Tag::unattended);
-  }
-
   Work work_;
 };
 

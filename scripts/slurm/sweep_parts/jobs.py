@@ -53,6 +53,11 @@ def starts_file(out: Path, job: Job) -> Path:
     return out / "jobs" / f"{job.name}.starts"
 
 
+def machine_file(out: Path, job: Job) -> Path:
+    """What the job's first start measured."""
+    return out / "jobs" / f"{job.name}.machine.json"
+
+
 def batch_file(out: Path, job: Job) -> Path:
     return out / "jobs" / f"{job.name}.sbatch"
 

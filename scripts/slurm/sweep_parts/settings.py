@@ -38,6 +38,7 @@ OPTIONS: dict[str, Option] = {
     "iterations": Option(values.whole_number(1), "20", "timed calls an observation is the median of"),
     "precision": Option(values.percentage, None, "ends a repetition when all medians are known to so much: 5%%"),
     "verify": Option(values.yes_or_no, "no", "compare every element with a plain sum: yes or no", "yes"),
+    "calibrate": Option(values.yes_or_no, "yes", "let each job measure its machine first, for auto to plan with: yes or no", "yes"),
     "jobs-per-point": Option(values.jobs_per_point, "1", "share the repetitions out to so many jobs; all: one each", "all"),
     "cpus-per-task": Option(values.whole_number(1), "1", "cores, and threads, of a rank"),
     "ntasks-per-node": Option(values.whole_number(1), None, "most ranks a node"),
@@ -62,6 +63,7 @@ class Settings:
     iterations: int
     precision: str | None
     verify: bool
+    calibrate: bool
     jobs_per_point: int
     cpus_per_task: int
     ntasks_per_node: int | None
