@@ -32,8 +32,8 @@ double median_seconds(Transport& transport, int repetitions, Body body) {
 }
 
 // One of many steps in which everybody sends and receives `bytes`: step(s, out, in). Long messages make as many as an
-// allgather does: where the same two ranks exchange them again and again, the next one's handshake waits behind the
-// last one's bytes, and a step takes twice as long (Open MPI's TCP).
+// allgather does: inside a node, where the same two ranks exchange them again and again, the next one's handshake waits
+// behind the last one's bytes.
 template <class Step>
 double step_seconds(Transport& transport, std::size_t bytes, int steps_of_allgather, Step step) {
   const std::vector<char> out(bytes);

@@ -117,7 +117,7 @@ def summary(regrets: list[Regret]) -> list[str]:
         near = sum(ratio(one) <= NEAR_BEST for one in regrets)
         worst = max(regrets, key=ratio)
         lines.append(f"- By {what}: within {NEAR_BEST - 1:.0%} of the best in {near} of {len(regrets)} cells "
-                     f"({near / len(regrets):.0%}); worst {ratio(worst):.2f} ({worst.cell}).")
+                     f"({near / len(regrets):.1%}); worst {ratio(worst):.2f} ({worst.cell}).")
     return lines
 
 

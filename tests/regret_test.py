@@ -59,8 +59,8 @@ class RegretTest(unittest.TestCase):
                                       "| 200mbit | 4 | 100 x 100 | 2 | f32 | allgather | 4.100 | allgather | 1.00 | 1.02 |"])
         worst = "(1gbit, 4 ranks, 100 x 100, 2 pairs, f32)."
         self.assertEqual(lines[6:], [
-            f"- By the algorithm that auto used: within 10% of the best in 1 of 3 cells (33%); worst 1.30 {worst}",
-            f"- By auto's own row: within 10% of the best in 1 of 3 cells (33%); worst 1.20 {worst}"])
+            f"- By the algorithm that auto used: within 10% of the best in 1 of 3 cells (33.3%); worst 1.30 {worst}",
+            f"- By auto's own row: within 10% of the best in 1 of 3 cells (33.3%); worst 1.20 {worst}"])
 
     def test_a_tenth_is_near(self) -> None:
         rows = [one for one in cell() if one["used"] != "allgather-overlapped(4)"]

@@ -74,6 +74,8 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
     cost.arithmetic_seconds += machine.product_seconds(rows, m, K, problem.type);
     rows_seconds += gather_rows.seconds(exchanges[s], machine);
   }
+  const double packed_again = 2 * (S - 1) * K * m * static_cast<double>(bytes_of(problem.type));  // B, for each segment
+  cost.arithmetic_seconds += machine.memory_seconds(packed_again);
   cost.communication_seconds = gather_factors.seconds(factors, machine) + rows_seconds;
   cost.hide(1 - 1 / S, std::min(cost.arithmetic_seconds, rows_seconds), machine);  // all but the first segment
   return cost;

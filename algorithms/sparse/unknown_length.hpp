@@ -36,25 +36,17 @@ inline std::span<const std::byte> receive_with_length(Transport& transport, std:
   return room.first(length);
 }
 
-/// MPI libraries ask a message of more bytes whether its receive is posted. Where that is not when the question comes,
-/// as the length is on its way, the answer goes behind what this rank sends meanwhile, and the two messages travel one
-/// after the other.
-inline constexpr std::size_t asked_for_bytes = 1 << 16;
-
 /// Both at once, with a partner that does the same.
 inline std::span<const std::byte> swap_with_length(Transport& transport, std::span<const std::byte> message,
                                                    std::span<std::byte> room, int partner) {
   const std::size_t length = message.size();
-  const bool at_once = length < asked_for_bytes;
   Request send_length = transport.isend(std::span(&length, 1), partner);
-  Request send;
-  if (at_once) send = transport.isend(message, partner);
+  Request send = transport.isend(message, partner);
   std::size_t length_of_theirs = 0;
   transport.recv(std::span(&length_of_theirs, 1), partner);
   if (length_of_theirs > room.size()) refuse_length(length_of_theirs, room.size());
   const std::span<std::byte> theirs = room.first(length_of_theirs);
   Request receive = transport.irecv(theirs, partner);
-  if (!at_once) send = transport.isend(message, partner);
   transport.wait(receive);
   transport.wait(send_length);
   transport.wait(send);
@@ -62,8 +54,7 @@ inline std::span<const std::byte> swap_with_length(Transport& transport, std::sp
 }
 
 inline double swap_seconds(const Machine& machine, std::size_t message_bytes) {
-  if (message_bytes < asked_for_bytes) return machine.exchange_seconds(length_bytes + message_bytes, 2);
-  return machine.exchange_seconds(length_bytes) + machine.exchange_seconds(message_bytes);
+  return machine.exchange_seconds(length_bytes + message_bytes, 2);
 }
 
 }  // namespace dsop::sparse

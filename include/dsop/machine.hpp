@@ -50,7 +50,7 @@ struct Machine {
   /// max(L + 2 o, g) + bytes G, or between the measured steps of a ring. `bytes` may be sent as several messages, none
   /// of which waits for another: a gap more for each.
   double message_seconds(std::size_t bytes, std::size_t messages = 1) const;
-  /// The same where partners change with each step, which some networks and MPI libraries do at half the rate.
+  /// The same where partners change with each step, which some networks and MPI libraries do more slowly.
   double exchange_seconds(std::size_t bytes, std::size_t messages = 1) const;
   /// Seconds for n x m elements of type `type` with inner dimension K, written once.
   double product_seconds(double n, double m, double K, DataType type) const;

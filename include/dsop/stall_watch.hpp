@@ -35,7 +35,7 @@ struct Stall {
 /// What is done about calls that wait. Time counts from the start of each wait for a message, so a long call whose
 /// messages keep coming is no stall. Inside the MPI library's own collectives (`mpi` of any family, `allreduce-mpi`,
 /// `allgather-mpi`, `dense-mpi`) a rank waits in MPI and is not watched; nor is it in the first use of an MPI
-/// communicator, which duplicates it, splits it by node and broadcasts.
+/// communicator, which duplicates it, splits it by node and gathers.
 struct StallWatch {
   double limit_seconds = 60;  ///< 0: never
   /// Called once a wait, by the thread that waits (the library's own for a call that was started), so as ranks as

@@ -8,7 +8,8 @@ namespace dsop {
 inline constexpr double lead_of_pieces = 1.5;
 
 /// For outer products, of what a formula hides behind messages: the share that `auto` does not count on, for the same
-/// reason. Found with the rows of a run of scripts/regret, and confirmed by another (docs/regret.md).
+/// reason. Found with the rows of a run of scripts/regret, and confirmed by two others, the last of them after messages
+/// between nodes were cut (docs/regret.md).
 inline constexpr double doubted_share = 0.3;
 
 }  // namespace dsop

@@ -158,8 +158,9 @@ std::vector<int> MpiTransport::ranks_behind(std::uint64_t position, double secon
 // Calls sum(offset, elements, type) for pieces of whole elements.
 template <class Sum>
 void MpiTransport::for_summed_pieces(std::size_t bytes, DataType type, Sum sum) {
-  const std::size_t piece_bytes = std::max(largest_piece_bytes_ / bytes_of(type), std::size_t{1}) * bytes_of(type);
-  for_pieces(bytes, piece_bytes, [&](std::size_t offset, int count) {
+  const std::size_t whole_elements_bytes =
+      std::max(largest_piece_bytes_ / bytes_of(type), std::size_t{1}) * bytes_of(type);
+  for_pieces(bytes, whole_elements_bytes, [&](std::size_t offset, int count) {
     sum(offset, count / static_cast<int>(bytes_of(type)), type == DataType::f32 ? MPI_FLOAT : MPI_DOUBLE);
   });
 }

@@ -1,4 +1,4 @@
-// Ranks as threads. A send is done only when it has been received, as for MPI's large messages, so an algorithm that
+// Ranks as threads. A send is done only when it has been received, as for MPI's large messages inside a node, so an algorithm that
 // relies on buffering deadlocks here, where a debugger can look at it.
 #include <dsop/threads.hpp>
 

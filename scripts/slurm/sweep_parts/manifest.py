@@ -55,7 +55,11 @@ def write_manifest(out: Path, manifest: dict[str, Any]) -> None:
 
 
 def settings_in(manifest: dict[str, Any]) -> Settings:
-    return Settings(**manifest["settings"])
+    return Settings(**_began_with(manifest))
+
+
+def _began_with(manifest: dict[str, Any]) -> dict[str, Any]:
+    return {"calibrate": False} | manifest["settings"]  # of sweeps from before there was a choice
 
 
 def begin_or_continue(out: Path, settings: Settings, facts: dict[str, str]) -> dict[str, Any]:
@@ -66,7 +70,7 @@ def begin_or_continue(out: Path, settings: Settings, facts: dict[str, str]) -> d
         return {"settings": settings.as_json(), "facts": facts, "submissions": []}
     manifest = read_manifest(out)
     asked = settings.as_json() | {"commit": facts["commit"]}
-    began = manifest["settings"] | {"commit": manifest["facts"]["commit"]}
+    began = _began_with(manifest) | {"commit": manifest["facts"]["commit"]}
     for name, value in asked.items():
         if began.get(name) != value:
             what = "the commit of --bench" if name == "commit" else f"--{name.replace('_', '-')}"
