@@ -31,8 +31,8 @@ double median_seconds(Transport& transport, int repetitions, Body body) {
   return median(seconds);
 }
 
-// One of many steps in which everybody sends and receives `bytes`: step(s, out, in). Long messages make as many as an
-// allgather does: inside a node, where the same two ranks exchange them again and again, the next one's handshake waits
+// One of many steps in which everybody sends and receives `bytes`: step(s, out, in). Of long messages as many as in an
+// allgather: where no pieces are made and the same two ranks exchange them more often, the next one's handshake waits
 // behind the last one's bytes.
 template <class Step>
 double step_seconds(Transport& transport, std::size_t bytes, int steps_of_allgather, Step step) {

@@ -62,6 +62,7 @@ TEST_CASE("a pipelined algorithm's travel and arithmetic overlap where messages 
   slow_links.hidden_share = 0;
   CHECK(saved(slow_links, "generalized-rabenseifner", "generalized-rabenseifner-pipelined(16)") <= 0);
 
+  rows = 2048;
   Machine one_host = default_threads_machine();
   one_host.hidden_share = 1;
   CHECK(saved(one_host, "allreduce-ring", "allreduce-ring-pipelined(16)") <= 0);

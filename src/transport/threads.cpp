@@ -1,5 +1,5 @@
-// Ranks as threads. A send is done only when it has been received, as for MPI's large messages inside a node, so an algorithm that
-// relies on buffering deadlocks here, where a debugger can look at it.
+// Ranks as threads. A send is done only when it has been received, as for MPI's large messages inside a node, so an
+// algorithm that relies on buffering deadlocks here, where a debugger can look at it.
 #include <dsop/threads.hpp>
 
 #include <algorithm>
