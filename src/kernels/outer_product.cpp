@@ -14,7 +14,8 @@ namespace dsop::kernels {
 namespace {
 
 // From here on the caches of a core hold so little of C that streaming it past them is faster, and still is when C is
-// read right afterwards (at K = 1; K = 8 gains from 16 MB on). At 4 MB streaming takes five times as long.
+// read right afterwards (at K = 1; K = 8 gains from 16 MB on). At 4 MB streaming takes five times as long. All that
+// with AVX-512; with AVX2, on an EPYC, streaming C of 67 MB took 1 to 1.4 times as long (most at K = 8 to 32).
 constexpr std::size_t streaming_bytes = 32 * 1024 * 1024;
 
 // About 10 us on one thread, counted as n m (K + 8): waking a team takes a few.
@@ -47,7 +48,7 @@ void own_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, 
   const std::size_t bands = (c.rows + kernel.block_rows - 1) / kernel.block_rows;
   const bool parallel = c.rows * c.columns * (a.rows + 8) >= parallel_work;
   const std::size_t threads = parallel ? std::min(bands, thread_count()) : 1;
-  const Write write = accumulate ? Write::add : streams(c) ? Write::stream : Write::overwrite;
+  const Write write = accumulate ? Write::add : kernel.streams && streams(c) ? Write::stream : Write::overwrite;
   const std::size_t head = write == Write::stream ? unaligned_columns(c) : 0;
 
   const std::size_t most_rows = (bands + threads - 1) / threads * kernel.block_rows;

@@ -15,18 +15,14 @@ struct Vector {
   using unaligned [[gnu::vector_size(vector_bytes), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
 };
 
+/// Of a vector that is a whole cache line.
 template <class Vec, class T>
 [[gnu::always_inline]] inline void stream(T* to, const Vec& value) {
   auto& target = *reinterpret_cast<Vec*>(to);
 #if __has_builtin(__builtin_nontemporal_store)
   __builtin_nontemporal_store(value, &target);
-#elif defined(__x86_64__)
-  if constexpr (sizeof(Vec) == 16)
-    asm volatile("movntps %1, %0" : "=m"(target) : "x"(value));
-  else
-    asm volatile("vmovntps %1, %0" : "=m"(target) : "v"(value));
 #else
-  target = value;
+  asm volatile("vmovntps %1, %0" : "=m"(target) : "v"(value));
 #endif
 }
 
@@ -60,10 +56,13 @@ template <class T, std::size_t vector_bytes, std::size_t rows, std::size_t vecto
     for (std::size_t j = 0; j < vectors; ++j) {
       T* to = c + i * c_stride + j * lanes;
       auto& target = *reinterpret_cast<Unaligned*>(to);
+      if constexpr (vector_bytes == stream_alignment)
+        if (write == Write::stream) {
+          stream<Vec>(to, sum[i][j]);
+          continue;
+        }
       if (write == Write::add)
         target += sum[i][j];
-      else if (write == Write::stream)
-        stream<Vec>(to, sum[i][j]);
       else
         target = sum[i][j];
     }
@@ -105,7 +104,7 @@ struct Shape {
     multiply_band<T, vector_bytes, rows, vectors>(band);
   }
   static RankK<T> kernel(void (*multiply_band)(const Band<T>&)) {
-    return {rows, columns, multiply_band, pack<rows, T>, pack<columns, T>};
+    return {rows, columns, vector_bytes == stream_alignment, multiply_band, pack<rows, T>, pack<columns, T>};
   }
 };
 

@@ -35,6 +35,7 @@ template <class T>
 struct RankK {
   std::size_t block_rows;
   std::size_t block_columns;
+  bool streams;  ///< whether `multiply` can: its vectors are whole cache lines
   void (*multiply)(const Band<T>&);
   /// Packs all columns of A, or B, in the order `multiply` reads them, times `factor`.
   void (*pack_a)(MatrixView<const T> a, T factor, T* packed);
