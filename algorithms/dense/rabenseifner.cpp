@@ -6,8 +6,6 @@
 //
 // Cost at a power of two: 2 log2 P messages; 2 (P-1)/P N words; (P-1)/P N additions. Otherwise one message of N words,
 // N additions and a wait for the result more.
-#include <algorithm>
-
 #include "dense/algorithm.hpp"
 #include "dense/halving_cost.hpp"
 #include "patterns/blocks.hpp"

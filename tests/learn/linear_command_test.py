@@ -53,7 +53,7 @@ class Linear(unittest.TestCase):
         for _ in range(400):
             label = generator.choice(["ham", "ham", "spam"])
             known = words[label].split() + ["the", "you", "call", "now"]
-            lines.append(f"{label}\t{' '.join(generator.choices(known, k=6))} £\n")
+            lines.append(f"{label}\t{' '.join(generator.choices(known, k=6))} \xa3\n")
         (cls.folder / "texts.tsv").write_text("".join(lines), encoding="latin-1")
         result = hashed(cls.folder, "--bits", "16", "--out", str(cls.folder / "train"), "--held-out",
                         str(cls.folder / "test"))

@@ -1,7 +1,6 @@
 // What stands between two layers, element by element.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 

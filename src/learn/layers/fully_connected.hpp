@@ -5,7 +5,6 @@
 //                                 dloss/dX = E W^T, without W's last row
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 

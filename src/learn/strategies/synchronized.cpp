@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
 
 #include "launch/launch.hpp"
 #include "learn/strategies/local_product.hpp"

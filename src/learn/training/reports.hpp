@@ -33,8 +33,7 @@ class StepReports {
   bool pending() const { return own_.has_value(); }
 
   /// What was started last, and every rank's numbers: loss, arithmetic and communication seconds, and 1 where the
-  /// loss is not finite (and then stands there as 0), a rank a row. Valid
-  /// until the next start().
+  /// loss is not finite (and then stands there as 0), a rank a row. Valid until the next start().
   const OwnReport& collect();
   MatrixView<const double> of_all() const { return all_.view(); }
 
