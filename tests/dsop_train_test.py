@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 """dsop-train's perceptron and LSTMs as a person uses them: the same losses however it is done, bad input."""
 
+import os
+import pty
+import re
 import subprocess
 import unittest
+from pathlib import Path
 
 from dsop_train import (ATIS, CHARACTERS, FOLDER, GLOBAL_BATCH, MLP, MODELS, MPIRUN, TRAIN, Refusing, Rows, at, changed, main,
                         run)
@@ -69,6 +73,19 @@ class Losses(unittest.TestCase):
         self.assertGreater(atis["slot_f1"], 0.95)
         self.assertGreater(atis["intent_accuracy"], 0.95)
 
+    def test_terminal_shows_how_far_it_is(self) -> None:
+        line = rb"\[[# ]{30}\] step \d+/100000, loss \d\.\d{4}, \d+ samples/s, \d+ % communication"
+        terminal, its_end = pty.openpty()
+        command = [TRAIN, *MLP, *at(2), "--steps", "100000"]
+        with (subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.DEVNULL, stderr=its_end) as process,
+              open(terminal, "rb", 0) as screen):
+            os.close(its_end)
+            shown = b""
+            while not re.search(line, shown) and len(shown) < 4000:
+                shown += screen.read(1000)
+            process.kill()
+        self.assertRegex(shown, line)
+
     def test_seconds_of_each_rank(self) -> None:
         for row in Rows(*MLP, *at(4), "--steps", "3").of_kind("step"):
             self.assertEqual((len(row["arithmetic_seconds"]), len(row["communication_seconds"])), (4, 4))
@@ -116,6 +133,14 @@ class BadInput(Refusing):
             self.assertGreater(result.returncode, 0, arguments)
             for word in words:
                 self.assertIn(word, result.stderr)
+
+    @unittest.skipUnless(Path("/dev/full").exists(), "needs a device that is always full")
+    def test_rows_that_can_not_be_written(self) -> None:
+        for processes in (0, 2) if MPIRUN else (0,):
+            ranks = ["--batch", "4"] if processes else at(2)
+            result = run(*MLP, *ranks, "--steps", "3", "--out", "/dev/full", processes=processes)
+            self.assert_refused(result, "--out /dev/full: can't be written: No space left on device")
+            self.assertNotIn("MPI_ABORT", result.stderr)
 
     @unittest.skipUnless(MPIRUN, "built without MPI")
     def test_ranks_agree_on_what_is_wrong(self) -> None:

@@ -58,6 +58,7 @@ class Training {
   void run() {
     if (!options_.resume.empty()) progress_ = read_checkpoint(transport_, options_.resume, saved_);
     say_what_runs();
+    check_metrics();
     if (progress_.step >= last_step_ && transport_.rank() == 0) say_nothing_is_left(options_.resume, asked_for());
     epoch_start_ = Clock::now();
     while (progress_.step < last_step_) {
@@ -71,15 +72,21 @@ class Training {
           !options_.save.empty() && (ends || (options_.save_every > 0 && done % options_.save_every == 0));
       if (ends || saves) settle();
       if (ends) end_epoch(ends_epoch);
-      if (!saves) continue;
-      write_checkpoint(transport_, options_.save, progress_, saved_);
-      has_saved_ = true;
+      if (saves) {
+        write_checkpoint(transport_, options_.save, progress_, saved_);
+        has_saved_ = true;
+      }
+      if (ends || saves) check_metrics();
     }
   }
 
  private:
   std::string asked_for() const {
     return options_.steps ? std::to_string(*options_.steps) + " steps" : std::to_string(options_.epochs) + " epochs";
+  }
+
+  void check_metrics() {
+    launch::on_all_ranks(transport_, [&] { metrics_->check(); });
   }
 
   std::size_t epoch() const { return progress_.step / task_.steps_per_epoch(); }

@@ -92,7 +92,11 @@ void Metrics::epoch(std::size_t epoch, std::size_t step, double mean_loss, doubl
 void Metrics::write(const nlohmann::ordered_json& line) {
   if (!out_.is_open()) return;
   out_ << line << '\n' << std::flush;
-  if (!out_) throw Error("--out " + path_ + ": can't be written: " + std::strerror(errno));
+  if (!out_ && error_.empty()) error_ = "--out " + path_ + ": can't be written: " + std::strerror(errno);
+}
+
+void Metrics::check() const {
+  if (!error_.empty()) throw Error(error_);
 }
 
 }  // namespace dsop::learn

@@ -7,10 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <dsop/transport.hpp>
-
 #include "launch/progress_line.hpp"
-#include "learn/layers/matrix.hpp"
 #include "learn/strategies/strategy.hpp"
 #include "learn/tasks/task.hpp"
 
@@ -38,6 +35,8 @@ class Metrics {
   void step(const StepReport& report, std::size_t last_step);
   void epoch(std::size_t epoch, std::size_t step, double mean_loss, double seconds, const Figures& figures,
              const std::string& weights_hash);
+  /// Throws Error if a line could not be written to the file: not at once, so that a full disk costs no checkpoint.
+  void check() const;
 
  private:
   void write(const nlohmann::ordered_json& line);
@@ -46,6 +45,7 @@ class Metrics {
   bool speaks_;
   std::string path_;
   std::ofstream out_;
+  std::string error_;
   launch::ProgressLine progress_;
   double shown_seconds_ = 0;  // since the bar was drawn
   double shown_communication_ = 0;
