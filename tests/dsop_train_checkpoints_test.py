@@ -2,11 +2,13 @@
 """Checkpoints of dsop-train's perceptron and LSTMs, and what is left of a run that breaks."""
 
 import itertools
+import re
+import shutil
 import subprocess
 import unittest
 from pathlib import Path
 
-from dsop_train import ATIS, CHARACTERS, FOLDER, MLP, MODELS, MPIRUN, Refusing, Rows, at, changed, main, run
+from dsop_train import ATIS, CHARACTERS, FOLDER, MLP, MODELS, MPIRUN, Refusing, Rows, at, changed, main, run, run_in
 
 
 # Weights that grow a thousand thousand times a step: in the seventh they are larger than a float can be.
@@ -21,23 +23,59 @@ class Checkpoints(Refusing):
     def test_resumed_run_has_the_same_bits(self) -> None:
         ways = [[], ["--optimizer", "adam", "--sync", "dense"], ["--optimizer", "sgd", "--weight-decay", "0.01"],
                 ["--optimizer", "adam", "--schedule", "overlap"], ["--sync", "topk:0.1"]]
-        for name, way in [*itertools.product(MODELS, ways), ("mlp", ["--sync", "ok-topk:0.1", "--residual-holds-step"])]:
-            common = [*MODELS[name], *at(2), *way]
-            whole = Rows(*common, "--steps", "30")
+        of_mlp = [["--sync", "ok-topk:0.1", "--residual-holds-step"], ["--schedule", "reduce-broadcast"],
+                  ["--schedule", "allreduce"]]
+        cases = [(name, way, 0) for name, way in [*itertools.product(MODELS, ways), *itertools.product(["mlp"], of_mlp)]]
+        if MPIRUN:
+            cases += [("mlp", ["--sync", "ok-topk:0.1"], 2), ("mlp", ["--schedule", "reduce-broadcast"], 2)]
+        for name, way, processes in cases:
+            common = [*MODELS[name], *(["--batch", "4"] if processes else at(2)), *way]
+            whole = Rows(*common, "--steps", "30", processes=processes)
             self.path.unlink(missing_ok=True)
-            Rows(*common, "--steps", "13", "--save", str(self.path))
-            rest = Rows(*common, "--steps", "30", "--resume", str(self.path))
+            Rows(*common, "--steps", "13", "--save", str(self.path), processes=processes)
+            rest = Rows(*common, "--steps", "30", "--resume", str(self.path), processes=processes)
             self.assertEqual(rest.losses(), whole.losses()[13:], f"{name} {way}")
-            for row in (rest.last(), whole.last()):
-                row.pop("seconds")
-            self.assertEqual(rest.last(), whole.last(), f"{name} {way}")  # the hash of all weights is in it
+            self.assert_same_end(rest, whole, f"{name} {way}")
+
+    def assert_same_end(self, one: Rows, other: Rows, words: str) -> None:
+        for row in (one.last(), other.last()):
+            row.pop("seconds")
+        self.assertEqual(one.last(), other.last(), words)  # the hash of all weights is in it
 
     def test_saved_while_it_runs(self) -> None:
         result = run(*GROWING, *at(2), "--save", str(self.path), "--save-every", "5")
         self.assert_refused(result, "The last checkpoint stays as it was")
         self.assertFalse(self.path.with_suffix(".unfinished").exists())
-        rows = Rows(*GROWING, *at(2), "--steps", "5", "--resume", str(self.path))
-        self.assertEqual(rows.rows[0]["resumed_after_step"], 5)
+        whole = Rows(*GROWING, *at(2), "--steps", "6")
+        rest = Rows(*GROWING, *at(2), "--steps", "6", "--resume", str(self.path))
+        self.assertEqual(rest.rows[0]["resumed_after_step"], 5)
+        self.assertEqual(rest.losses(), whole.losses()[5:])
+        self.assert_same_end(rest, whole, "interrupted")
+
+    @unittest.skipUnless(MPIRUN, "needs mpirun")
+    def test_hosts_without_common_files(self) -> None:
+        hosts = [FOLDER / "host0", FOLDER / "host1"]
+        for host in hosts:
+            shutil.copytree(FOLDER / "digits", host / "digits", dirs_exist_ok=True)
+
+        def run_there(*options: str) -> subprocess.CompletedProcess:
+            return run_in(hosts, *MLP, "--batch", "4", *options)
+
+        saved = run_there("--steps", "3", "--save", "checkpoint")
+        self.assertEqual((saved.returncode, saved.stderr), (0, ""))
+        self.assertEqual([(host / "checkpoint").exists() for host in hosts], [True, False])
+        whole, rest = run_there("--steps", "5"), run_there("--steps", "5", "--resume", "checkpoint")
+        self.assertEqual((rest.returncode, rest.stderr), (0, ""))
+        weights = [re.search("weights [0-9a-f]{8,}", result.stdout).group() for result in (whole, rest)]
+        self.assertEqual(*weights)
+
+        pixels = hosts[1] / "digits" / "train-images-idx3-ubyte"
+        changed_pixels = bytearray(pixels.read_bytes())
+        changed_pixels[16] ^= 1
+        pixels.write_bytes(changed_pixels)
+        self.assert_refused(run_there("--steps", "3"), "rank 1", "the task is mlp 50-12-9-10 relu", "expected as on rank 0")
+        shutil.copytree(hosts[1] / "digits", hosts[0] / "digits", dirs_exist_ok=True)
+        self.assert_refused(run_there("--steps", "5", "--resume", "checkpoint"), "is of another run", ", data ")
 
     def test_says_that_nothing_is_left(self) -> None:
         Rows(*MLP, *at(2), "--epochs", "1", "--save", str(self.path))
@@ -80,9 +118,9 @@ class Checkpoints(Refusing):
         damaged[-20] ^= 1
         self.assert_refused(resume(bytes(damaged)), str(self.path), "damaged")
         older = bytearray(whole)
-        for version in (1, 2):
+        for version in (1, 2, 3):
             older[len("dsop-train checkpoint\n")] = version
-            self.assert_refused(resume(bytes(older)), str(self.path), f"version {version}, expected 3")
+            self.assert_refused(resume(bytes(older)), str(self.path), f"version {version}, expected 4")
         for options, words in {
             ("--hidden", "12"): ["50-12-9-10", "50-12-10"],
             ("--activation", "tanh"): ["relu", "tanh"],

@@ -8,6 +8,7 @@
 #include <dsop/threads.hpp>
 
 #include "fuzz_reader.hpp"
+#include "learn/linear/checkpoint.hpp"
 #include "learn/strategies/synchronized.hpp"
 #include "learn/training/bytes.hpp"
 #include "learn/training/checkpoint.hpp"
@@ -42,6 +43,22 @@ class Model {
   std::unique_ptr<Strategy<float>> strategy_;
 };
 
+/// Of the body of the good checkpoint in `path`, which `read` reads in the file that it is given.
+Reader reader_of(const char* name, const std::filesystem::path& path,
+                 std::function<void(const std::filesystem::path&)> read) {
+  const std::string good = bytes_of(path);
+  const std::size_t kind_bytes = good.find('\n') + 1 + sizeof(std::uint32_t);  // then the body's bytes and checksum
+  return {name,
+          std::move(read),
+          {good.substr(kind_bytes + 2 * sizeof(std::uint64_t))},
+          [kind = good.substr(0, kind_bytes)](const std::string& body) {
+            std::string file = kind;
+            append(file, std::uint64_t{body.size()});
+            append(file, checksum(body));
+            return file + body;
+          }};
+}
+
 template <class Body>
 void with_model(Body body) {
   run_on_threads(1, [&](Transport& transport) {
@@ -58,22 +75,28 @@ Reader checkpoint_reader(const TemporaryFolder& folder) {
     for (int step = 0; step < 2; ++step) model.step();
     write_checkpoint(transport, path.string(), {.step = 2, .epoch_loss = 1.5}, model.saved());
   });
-  const std::string good = bytes_of(path);
-  const std::size_t kind_bytes = good.find('\n') + 1 + sizeof(std::uint32_t);  // then the body's bytes and checksum
-  return {"checkpoint",
-          [](const std::filesystem::path& file) {
-            with_model([&](Transport& transport, Model& model) {
-              read_checkpoint(transport, file.string(), model.saved());
-              model.step();
-            });
-          },
-          {good.substr(kind_bytes + 2 * sizeof(std::uint64_t))},
-          [kind = good.substr(0, kind_bytes)](const std::string& body) {
-            std::string file = kind;
-            append(file, std::uint64_t{body.size()});
-            append(file, checksum(body));
-            return file + body;
-          }};
+  return reader_of("checkpoint", path, [](const std::filesystem::path& file) {
+    with_model([&](Transport& transport, Model& model) {
+      read_checkpoint(transport, file.string(), model.saved());
+      model.step();
+    });
+  });
+}
+
+Reader linear_checkpoint_reader(const TemporaryFolder& folder) {
+  const std::filesystem::path path = folder.path() / "linear-checkpoint";
+  const LinearData data{.samples = 3, .features = 5};
+  LinearSettings settings{.save = path.string(), .loss = &linear_losses()[0], .epochs = SIZE_MAX};
+  const std::vector<float> weights(data.features, 0.5F);
+  run_on_threads(1, [&](Transport& transport) { write_checkpoint(transport, settings, data, 2, weights); });
+  return reader_of("linear checkpoint", path, [data, settings](const std::filesystem::path& file) {
+    run_on_threads(1, [&](Transport& transport) {
+      LinearSettings resuming = settings;
+      resuming.resume = file.string();
+      std::vector<float> read(data.features);
+      read_checkpoint(transport, resuming, data, read);
+    });
+  });
 }
 
 Reader synchronizer_reader() {

@@ -113,6 +113,7 @@ std::vector<Reader> readers(const TemporaryFolder& folder) {
       {"labelled text", read_text_file, {texts, "ham\tn\xe4\r\nspam\t\xa3\r\n", gzipped(folder, texts)}},
       {"libsvm", read_libsvm_file, {samples, "1 1:1\r\n0 2:1 3:1\r\n"}},
       checkpoint_reader(folder),
+      linear_checkpoint_reader(folder),
       synchronizer_reader(),
   };
 }

@@ -25,8 +25,9 @@ inline std::string bytes_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Of a whole checkpoint of the training loop, and of a synchronizer's state alone.
+/// Of a whole checkpoint of the training loop, of one of a linear model, and of a synchronizer's state alone.
 Reader checkpoint_reader(const TemporaryFolder& folder);
+Reader linear_checkpoint_reader(const TemporaryFolder& folder);
 Reader synchronizer_reader();
 
 }  // namespace dsop::learn

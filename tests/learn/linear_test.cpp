@@ -83,6 +83,28 @@ TEST_CASE("linear: a batch's gradient is that of its samples one by one") {
   CHECK(beyond == std::vector<float>{2, 0});
 }
 
+TEST_CASE("linear: threads give one thread's gradient where no two samples share a feature") {
+  constexpr std::uint32_t count = 40, features_each = 7;
+  SparseSamples samples;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t e = 0; e < features_each; ++e) {
+      samples.indices.push_back(features_each * i + e);
+      samples.values.push_back(static_cast<float>(i % 3 + e));
+    }
+    samples.row_offsets.push_back(samples.indices.size());
+    samples.labels.push_back(i % 2 == 0 ? 1.0F : -1.0F);
+  }
+  const Batch batch = make_batch(samples, 0, count);
+  for (const LinearLoss& loss : linear_losses()) {
+    std::vector<float> one, several;
+    std::vector<float> weights(batch.columns.size(), 0.25F);
+    const double sum = compute_gradient(batch, loss, weights, 0, 1, one);
+    CHECK(compute_gradient(batch, loss, weights, 0, 3, several) == Approx(sum));
+    CAPTURE(loss.name);
+    CHECK(several == one);
+  }
+}
+
 TEST_CASE("linear: at equal global batch every synchronous strategy gives the losses of one rank") {
   Training training;
   LinearSettings& settings = training.settings();

@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include <dsop/collectives.hpp>
+
 #include "launch/launch.hpp"
 #include "learn/training/checkpoint_file.hpp"
 #include "patterns/of_all_ranks.hpp"
@@ -11,7 +13,8 @@ namespace {
 
 RunWords words_of(const LinearSettings& settings, const LinearData& data) {
   std::ostringstream text;
-  text << "linear " << settings.loss->name << ", " << data.samples << " samples of " << data.features << " features\n"
+  text << "linear " << settings.loss->name << ", " << data.samples << " samples of " << data.features
+       << " features, data " << std::hex << data.hash << std::dec << '\n'
        << "seed " << settings.seed << '\n'
        << "batch " << settings.batch << " on each of " << data.workers.count << " ranks that compute\n";
   return {text.str(), settings.options};
@@ -38,14 +41,15 @@ std::size_t read_checkpoint(Transport& transport, const LinearSettings& settings
   std::uint64_t epoch = 0;
   std::string other_options;
   launch::on_all_ranks(transport, [&] {
-    if (weights.empty()) return;  // of a server's workers
+    if (transport.rank() != 0) return;
     CheckpointReader file(settings.resume, words_of(settings, data));
     other_options = file.other_options();
     epoch = file.number<std::uint64_t>();
     file.elements(weights);
   });
   if (transport.rank() == 0) say_other_options(settings.resume, other_options);
-  epoch = patterns::largest_of_all_ranks(transport, epoch);
+  epoch = patterns::of_all_ranks(transport, epoch).front();
+  if (!settings.has_server()) broadcast(transport, weights, 0);
   if (epoch >= settings.epochs && transport.rank() == 0)
     say_nothing_is_left(settings.resume, std::to_string(settings.epochs) + " epochs");
   return epoch;

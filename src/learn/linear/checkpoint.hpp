@@ -17,9 +17,10 @@ namespace dsop::learn {
 void write_checkpoint(Transport& transport, const LinearSettings& settings, const LinearData& data, std::size_t epoch,
                       std::span<const float> weights);
 
-/// Sets `weights`, unless there are none, from settings.resume, if that is not empty, and returns how many epochs are
-/// done; rank 0 says so if none is left, and what options are other ones. All ranks call it. Throws on all ranks where
-/// CheckpointReader does.
+/// Sets `weights` from settings.resume, if that is not empty, and returns how many epochs are done. Rank 0 reads the
+/// file, which no other host need have, and says so if no epoch is left, and what options are other ones; where ranks
+/// have a server, which it is, only its weights are set. All ranks call it. Throws on all ranks where CheckpointReader
+/// does.
 std::size_t read_checkpoint(Transport& transport, const LinearSettings& settings, const LinearData& data,
                             std::span<float> weights);
 

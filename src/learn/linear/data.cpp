@@ -1,6 +1,7 @@
 #include "learn/linear/data.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <iomanip>
 #include <numeric>
 #include <sstream>
@@ -10,7 +11,10 @@
 #include "launch/mpi_world.hpp"
 #include "learn/data/input_file.hpp"
 #include "learn/tasks/order.hpp"
+#include "model/fnv.hpp"
+#include "model/mix.hpp"
 #include "patterns/of_all_ranks.hpp"
+#include "sparse/algorithm.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -22,13 +26,26 @@ struct Summary {
   std::uint64_t widest_line = 0;  ///< the first, from 1, that has the last of the features
   bool has_zero = false;
   bool has_minus_one = false;
+  std::uint64_t hash = 0;  ///< of all that was read
 };
+
+/// Whatever the order of samples, so that it does not depend on how many ranks read them.
+std::uint64_t hash_of(const SparseSamples& samples) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < samples.count(); ++i) {
+    std::uint64_t hash = fnv(fnv_start, std::bit_cast<std::uint32_t>(samples.labels[i]));
+    for (std::size_t e = samples.row_offsets[i]; e < samples.row_offsets[i + 1]; ++e)
+      hash = fnv(fnv(hash, samples.indices[e]), std::bit_cast<std::uint32_t>(samples.values[e]));
+    sum += mix(hash);
+  }
+  return sum;
+}
 
 Summary summary_of(Transport& transport, const SparseSamples& own) {
   const auto has = [&](float label) {
     return std::find(own.labels.begin(), own.labels.end(), label) != own.labels.end();
   };
-  Summary mine{own.count(), 0, 0, has(0), has(-1)};
+  Summary mine{own.count(), 0, 0, has(0), has(-1), hash_of(own)};
   for (std::size_t i = 0; i < own.count(); ++i) {
     const std::size_t end = own.row_offsets[i + 1];
     if (end == own.row_offsets[i] || own.indices[end - 1] < mine.features) continue;
@@ -37,9 +54,12 @@ Summary summary_of(Transport& transport, const SparseSamples& own) {
   }
   const std::vector<Summary> all = patterns::of_all_ranks(transport, mine);
   return std::accumulate(all.begin(), all.end(), Summary{}, [](const Summary& a, const Summary& b) {
-    return Summary{a.samples + b.samples, std::max(a.features, b.features),
-                   b.features > a.features ? a.samples + b.widest_line : a.widest_line, a.has_zero || b.has_zero,
-                   a.has_minus_one || b.has_minus_one};
+    return Summary{a.samples + b.samples,
+                   std::max(a.features, b.features),
+                   b.features > a.features ? a.samples + b.widest_line : a.widest_line,
+                   a.has_zero || b.has_zero,
+                   a.has_minus_one || b.has_minus_one,
+                   a.hash + b.hash};
   });
 }
 
@@ -48,8 +68,17 @@ SparseSamples read_together(Transport& transport, const std::string& path, Label
                             Summary& summary) {
   const OpenFile open = transport.name() == "mpi" ? launch::open_by_mpi : open_plain;
   SparseSamples own;
+  std::uint64_t bytes = 0;
   launch::on_all_ranks(transport, [&] {
-    if (part < parts) own = read_libsvm(path, part, parts, labels, open);
+    if (part < parts) bytes = open(path)->size_bytes();
+  });
+  const std::uint64_t of_first = patterns::of_all_ranks(transport, bytes).front();
+  launch::on_all_ranks(transport, [&] {
+    if (part >= parts) return;
+    if (bytes != of_first)
+      fail(path, "has " + std::to_string(bytes) + " bytes, expected " + std::to_string(of_first) +
+                     " as on rank 0: ranks read parts of one file");
+    own = read_libsvm(path, part, parts, labels, open);
   });
   summary = summary_of(transport, own);
   launch::on_all_ranks(transport, [&] {
@@ -60,14 +89,22 @@ SparseSamples read_together(Transport& transport, const std::string& path, Label
   return own;
 }
 
+/// How many vectors with an element for each feature a rank keeps: weights, where the sum is dense that, and for an
+/// allreduce of all weights the gradient. That `auto` may choose one of these is not foreseen.
+std::size_t whole_vectors(const std::string& sync) {
+  if (sync.starts_with("dense")) return 3;
+  const SparseAlgorithm* const algorithm = sparse_algorithms().find(sync.substr(0, sync.find('(')));
+  return algorithm != nullptr && algorithm->makes_dense ? 2 : 1;
+}
+
 /// Throws on all ranks if a host has too little memory for what its ranks have an element of for each feature.
 void check_memory(Transport& transport, const LinearSettings& settings, const Summary& train) {
   const std::vector<int> ranks = launch::ranks_on_this_host(transport);
   const std::size_t holders = !settings.has_server() ? ranks.size() : ranks.front() == 0 ? 1 : 0;
-  const std::size_t vectors = settings.sync.starts_with("dense") ? 3 : 1;  // weights, and then a gradient and its sum
-  const std::size_t files = !settings.resume.empty() ? holders : !settings.save.empty() && ranks.front() == 0 ? 1 : 0;
+  const bool has_file = ranks.front() == 0 && !(settings.resume.empty() && settings.save.empty());
   launch::on_all_ranks(transport, [&] {
-    const std::size_t needed = train.features * sizeof(float) * (vectors * holders + files);
+    const std::size_t needed =
+        train.features * sizeof(float) * (whole_vectors(settings.sync) * holders + (has_file ? 1 : 0));
     const std::size_t available = settings.host_memory_bytes.value_or(launch::available_memory_bytes());
     if (available == 0 || needed <= available || transport.rank() != ranks.front()) return;
     std::ostringstream text;
@@ -101,6 +138,7 @@ LinearData read_linear_data(Transport& transport, const LinearSettings& settings
   check_memory(transport, settings, summary);
   data.samples = summary.samples;
   data.features = summary.features;
+  data.hash = summary.hash;
   const SparseSamples own = deal(transport, read, data.workers, settings.seed);
   for (std::size_t place = 0; place < data.samples; place += settings.batch * W) {
     const std::size_t first = place / W;

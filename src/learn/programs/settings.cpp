@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 
@@ -21,11 +23,20 @@ bool holds(const std::array<std::string_view, n>& names, const std::string& name
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// What can't be read counts as empty: whoever needs it says so.
+std::string hash_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << std::hex << checksum(std::string(std::istreambuf_iterator<char>(file), {}));
+  return text.str();
+}
+
 std::string value_of(const CLI::Option& option) {
-  constexpr std::array<std::string_view, 6> files{"TRAIN", "DATA", "--test", "--machine", "--save", "--resume"};
+  constexpr std::array<std::string_view, 5> files{"TRAIN", "DATA", "--test", "--save", "--resume"};
   const bool is_flag = option.get_items_expected_max() == 0;
   if (is_flag || holds(files, option.get_name())) return option.count() > 0 ? "given" : "not given";
   if (option.count() == 0) return option.get_default_str().empty() ? "not given" : option.get_default_str();
+  if (option.get_name() == "--machine") return "given, hash " + hash_of_file(option.results().front());
   std::string values;
   for (const std::string& value : option.results()) values.append(values.empty() ? "" : ",").append(value);
   return option.get_items_expected_max() > 1 ? '[' + values + ']' : values;  // a default list has brackets
@@ -60,13 +71,16 @@ Settings settings_of(const CLI::App& command) {
 
 void expect_same_settings(Transport& transport, const Settings& own) {
   constexpr std::array<std::string_view, 3> of_each_rank{"--ranks", "--out", "--threads"};
-  const std::string text = lines_of(own, " is ", of_each_rank);
-  const std::vector<std::uint64_t> hashes = patterns::of_all_ranks(transport, checksum(text));
+  expect_same_lines(transport, lines_of(own, " is ", of_each_rank));
+}
+
+void expect_same_lines(Transport& transport, const std::string& own) {
+  const std::vector<std::uint64_t> hashes = patterns::of_all_ranks(transport, checksum(own));
   if (std::all_of(hashes.begin(), hashes.end(), [&](std::uint64_t hash) { return hash == hashes[0]; })) return;
 
   using Text = std::array<char, 4096>;
   Text sent{};
-  text.copy(sent.data(), sent.size() - 1);
+  own.copy(sent.data(), sent.size() - 1);
   const std::vector<Text> texts = patterns::of_all_ranks(transport, sent);
   const std::size_t rank = static_cast<std::size_t>(transport.rank());
   launch::on_all_ranks(transport, [&] {

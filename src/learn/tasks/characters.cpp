@@ -37,7 +37,8 @@ class CharactersTask final : public Task {
     return "lstm characters, embedding " + std::to_string(options_.embedding) + ", hidden " +
            std::to_string(options_.hidden) + ", layers " + std::to_string(options_.layers) + ", window " +
            std::to_string(options_.window) + ", text of " + std::to_string(text_.characters.size()) + " characters, " +
-           std::to_string(text_.alphabet.size()) + " different";
+           std::to_string(text_.alphabet.size()) + " different" +
+           data_words({std::as_bytes(std::span(text_.alphabet)), std::as_bytes(std::span(text_.characters))});
   }
   std::vector<Parameter<float>*> parameters() override { return model_.parameters(); }
   std::size_t steps_per_epoch() const override { return windows() / share_.batch(); }
@@ -72,8 +73,7 @@ class CharactersTask final : public Task {
       loss += model_.forward(batch_of(starts, window), strategy, states).symbols;
       for (std::size_t& start : starts) start += window;
     }
-    const std::vector<double> sums =
-        sums_over_ranks(transport, std::vector<double>{loss.sum, static_cast<double>(loss.correct)});
+    const auto sums = sums_over_ranks<2>(transport, {loss.sum, static_cast<double>(loss.correct)});
     const auto count = static_cast<double>(parts * length);
     return {{"held_out_loss", sums[0] / count}, {"accuracy", sums[1] / count}};
   }

@@ -48,7 +48,8 @@ class DigitsTask final : public Task {
     for (const std::size_t width : widths_of(training_, options_.hidden))
       text.append(text == "mlp" ? " " : "-").append(std::to_string(width));
     return text + (options_.activation == Activation::relu ? " relu, " : " tanh, ") +
-           std::to_string(training_.count()) + " samples";
+           std::to_string(training_.count()) + " samples" +
+           data_words({std::as_bytes(std::span(training_.pixels)), std::as_bytes(std::span(training_.labels))});
   }
   std::vector<Parameter<float>*> parameters() override { return model_.parameters(); }
   std::size_t steps_per_epoch() const override { return training_.count() / share_.batch(); }
@@ -74,8 +75,7 @@ class DigitsTask final : public Task {
       fill(held_out_, places);
       loss += model_.forward(labels_, 1, strategy);
     }
-    const std::vector<double> sums =
-        sums_over_ranks(transport, std::vector<double>{loss.sum, static_cast<double>(loss.correct)});
+    const auto sums = sums_over_ranks<2>(transport, {loss.sum, static_cast<double>(loss.correct)});
     const auto count = static_cast<double>(held_out_.count());
     return {{"held_out_loss", sums[0] / count}, {"accuracy", sums[1] / count}};
   }

@@ -1,19 +1,22 @@
-// What tasks ask of all ranks.
+// What tasks count, added over ranks.
 #pragma once
 
-#include <span>
-#include <vector>
+#include <array>
+#include <cstddef>
 
 #include <dsop/transport.hpp>
 
-#include "learn/tasks/task.hpp"
+#include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {
 
-/// Sums of all ranks' numbers, as many on each, in the order of ranks. All ranks must call it.
-std::vector<double> sums_over_ranks(Transport& transport, std::span<const double> own);
-
-/// Throws ArgumentError on every rank if the training set has fewer samples than a step of all ranks takes.
-void check_samples(std::size_t samples, const Share& share);
+/// Sums of all ranks' numbers, in the order of ranks. All ranks must call it.
+template <std::size_t n>
+std::array<double, n> sums_over_ranks(Transport& transport, const std::array<double, n>& own) {
+  std::array<double, n> sums{};
+  for (const std::array<double, n>& numbers : patterns::of_all_ranks(transport, own))
+    for (std::size_t i = 0; i < n; ++i) sums[i] += numbers[i];
+  return sums;
+}
 
 }  // namespace dsop::learn

@@ -55,6 +55,16 @@ struct Vocabulary {
   }
 };
 
+std::string data_words_of(const std::vector<TaggedSentence>& sentences) {
+  std::string text;
+  for (const TaggedSentence& sentence : sentences) {
+    for (const std::string& word : sentence.words) text.append(word).append(" ");
+    for (const std::string& tag : sentence.tags) text.append(tag).append(" ");
+    text.append(sentence.intent).append("\n");
+  }
+  return data_words({std::as_bytes(std::span(text))});
+}
+
 std::size_t longest(const std::vector<Sentence>& sentences) {
   std::size_t length = 0;
   for (const Sentence& sentence : sentences) length = std::max(length, sentence.words.size());
@@ -71,7 +81,8 @@ class SentencesTask final : public Task {
  public:
   SentencesTask(const std::vector<TaggedSentence>& training, const std::vector<TaggedSentence>& test,
                 const Share& share, const LstmOptions& options)
-      : vocabulary_(training),
+      : data_(data_words_of(training)),
+        vocabulary_(training),
         training_(numbered(training)),
         test_(numbered(test)),
         test_tags_(test),
@@ -96,7 +107,7 @@ class SentencesTask final : public Task {
            std::to_string(options_.hidden) + ", layers " + std::to_string(options_.layers) + ", " +
            std::to_string(training_.size()) + " sentences of " + std::to_string(vocabulary_.words.count()) +
            " words, " + std::to_string(vocabulary_.tags.count()) + " tags, " +
-           std::to_string(vocabulary_.intents.count()) + " intents";
+           std::to_string(vocabulary_.intents.count()) + " intents" + data_;
   }
   std::vector<Parameter<float>*> parameters() override { return model_.parameters(); }
   std::size_t steps_per_epoch() const override { return training_.size() / share_.batch(); }
@@ -126,8 +137,8 @@ class SentencesTask final : public Task {
       std::iota(places.begin(), places.end(), first);
       intents += classify(places, strategy, chunks);
     }
-    const std::vector<double> sums = sums_over_ranks(
-        transport, std::vector<double>{static_cast<double>(chunks.true_ones), static_cast<double>(chunks.found),
+    const auto sums =
+        sums_over_ranks<4>(transport, {static_cast<double>(chunks.true_ones), static_cast<double>(chunks.found),
                                        static_cast<double>(chunks.correct), static_cast<double>(intents)});
     return {{"slot_f1", f1(sums[0], sums[1], sums[2])},
             {"intent_accuracy", sums[3] / static_cast<double>(test_.size())}};
@@ -177,6 +188,7 @@ class SentencesTask final : public Task {
     return correct;
   }
 
+  std::string data_;
   Vocabulary vocabulary_;
   std::vector<Sentence> training_;
   std::vector<Sentence> test_;

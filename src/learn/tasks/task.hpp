@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,13 +26,20 @@ struct Share {
   std::size_t first(std::size_t step) const { return step * batch() + rank * per_rank; }
 };
 
+/// Throws ArgumentError if the training set has fewer samples than a step of all ranks takes.
+void check_samples(std::size_t samples, const Share& share);
+
+/// For a description: ", data " and a hash of the training data, which may stand in several parts. Cost: reads them.
+std::string data_words(std::initializer_list<std::span<const std::byte>> data);
+
 using Figures = std::vector<std::pair<std::string, double>>;
 
 class Task {
  public:
   virtual ~Task() = default;
 
-  /// What a checkpoint must agree on: the model's shape and the data's, as "model mlp 784-10 relu, 8000 samples".
+  /// What ranks, and a checkpoint, must agree on: the model's shape and the data, as
+  /// "mlp 784-10 relu, 8000 samples, data 9ae16a3b2f90404f".
   virtual std::string description() const = 0;
   virtual std::vector<Parameter<float>*> parameters() = 0;
   virtual std::size_t steps_per_epoch() const = 0;

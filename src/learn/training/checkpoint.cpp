@@ -1,9 +1,13 @@
 #include "learn/training/checkpoint.hpp"
 
+#include <optional>
 #include <sstream>
 #include <string_view>
 
+#include <dsop/collectives.hpp>
+
 #include "launch/launch.hpp"
+#include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -24,6 +28,24 @@ std::vector<std::string> bytes_of_all(Transport& transport, const std::string& o
     transport.recv(std::span(all.back()), r);
   }
   return all;
+}
+
+/// This rank's bytes of rank 0's `all`.
+std::string bytes_of_first(Transport& transport, const std::vector<std::string_view>& all) {
+  if (transport.rank() != 0) {
+    std::uint64_t size = 0;
+    transport.recv(std::span(&size, 1), 0);
+    std::string own(size, '\0');
+    transport.recv(std::span(own), 0);
+    return own;
+  }
+  for (int r = 1; r < transport.size(); ++r) {
+    const std::string_view bytes = all[static_cast<std::size_t>(r)];
+    const std::uint64_t size = bytes.size();
+    transport.send(std::span(&size, 1), r);
+    transport.send(std::span(bytes), r);
+  }
+  return std::string(all.front());
 }
 
 std::string body_of(const Progress& progress, const Saved& run, const std::vector<std::string>& strategies) {
@@ -53,22 +75,30 @@ void write_checkpoint(Transport& transport, const std::string& path, const Progr
 }
 
 Progress read_checkpoint(Transport& transport, const std::string& path, const Saved& run) {
-  Progress progress;
-  std::string strategy, other_options;
+  struct Head {
+    Progress progress = {};
+    std::uint64_t optimizer_steps = 0;
+  } head;
+  std::optional<CheckpointReader> file;
+  std::vector<std::string_view> strategies;
   launch::on_all_ranks(transport, [&] {
-    CheckpointReader file(path, run.words);
-    other_options = file.other_options();
-    progress.step = file.number<std::uint64_t>();
-    progress.epoch_loss = file.number<double>();
-    run.optimizer.steps() = file.number<std::uint64_t>();
-    for (Parameter<float>* const p : run.optimizer.parameters()) file.elements(p->value.elements());
-    for (Matrix<float>& memory : run.optimizer.state()) file.elements(memory.elements());
-    for (int r = 0; r <= transport.rank(); ++r) strategy = file.bytes();
+    if (transport.rank() != 0) return;
+    file.emplace(path, run.words);
+    head.progress.step = file->number<std::uint64_t>();
+    head.progress.epoch_loss = file->number<double>();
+    head.optimizer_steps = file->number<std::uint64_t>();
+    for (Parameter<float>* const p : run.optimizer.parameters()) file->elements(p->value.elements());
+    for (Matrix<float>& memory : run.optimizer.state()) file->elements(memory.elements());
+    for (int r = 0; r < transport.size(); ++r) strategies.push_back(file->bytes());
   });
-  std::istringstream in(std::move(strategy));
+  head = patterns::of_all_ranks(transport, head).front();
+  run.optimizer.steps() = head.optimizer_steps;
+  for (Parameter<float>* const p : run.optimizer.parameters()) broadcast(transport, std::span(p->value.elements()), 0);
+  for (Matrix<float>& memory : run.optimizer.state()) broadcast(transport, std::span(memory.elements()), 0);
+  std::istringstream in(bytes_of_first(transport, strategies));
   run.strategy.load(in);
-  if (transport.rank() == 0) say_other_options(path, other_options);
-  return progress;
+  if (file) say_other_options(path, file->other_options());
+  return head.progress;
 }
 
 }  // namespace dsop::learn

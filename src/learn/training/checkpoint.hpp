@@ -31,8 +31,9 @@ struct Saved {
 /// every rank and leaves `path` as it was.
 void write_checkpoint(Transport& transport, const std::string& path, const Progress& progress, const Saved& run);
 
-/// Reads the file on every rank and sets parameters, optimiser and strategy; rank 0 says what options are other ones.
-/// Throws ArgumentError on every rank where CheckpointReader does.
+/// Rank 0 reads the file, which no other host need have, and gives every rank its part: sets parameters, optimiser and
+/// strategy, and says what options are other ones. All ranks must call it; throws ArgumentError on every rank where
+/// CheckpointReader does.
 Progress read_checkpoint(Transport& transport, const std::string& path, const Saved& run);
 
 }  // namespace dsop::learn
