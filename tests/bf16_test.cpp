@@ -84,7 +84,7 @@ TEST_CASE("bf16 on the wire keeps its error bound, and the same bits on all rank
                     absolute += std::abs(term);
                   }
                 constexpr double u = 0x1p-8;
-                const double of_f32 = P * k * 0x1p-24 * absolute;
+                const double of_f32 = P * double{k} * 0x1p-24 * absolute;
                 const double of_bf16 =
                     sums_travel ? P * u * std::pow(1 + u, P - 1) * absolute : u * (std::abs(exact) + of_f32);
                 const float element = G[i * m + j];

@@ -3,12 +3,13 @@
 
 import itertools
 import re
+import resource
 import shutil
 import subprocess
 import unittest
 from pathlib import Path
 
-from dsop_train import ATIS, CHARACTERS, FOLDER, MLP, MODELS, MPIRUN, Refusing, Rows, at, changed, main, run, run_in
+from dsop_train import ATIS, CHARACTERS, FOLDER, MLP, MODELS, MPIRUN, TRAIN, Refusing, Rows, at, changed, main, run, run_in
 
 
 # Weights that grow a thousand thousand times a step: in the seventh they are larger than a float can be.
@@ -74,8 +75,29 @@ class Checkpoints(Refusing):
         changed_pixels[16] ^= 1
         pixels.write_bytes(changed_pixels)
         self.assert_refused(run_there("--steps", "3"), "rank 1", "the task is mlp 50-12-9-10 relu", "expected as on rank 0")
-        shutil.copytree(hosts[1] / "digits", hosts[0] / "digits", dirs_exist_ok=True)
+        last_pixel = bytearray((hosts[0] / "digits" / pixels.name).read_bytes())  # of what is held out
+        last_pixel[-1] ^= 1
+        pixels.write_bytes(last_pixel)
+        self.assert_refused(run_there("--steps", "3"), "rank 1", "what is held out is data ", "expected as on rank 0")
+        changed_pixels[-1] ^= 1  # a resumed run may be tested with other pictures, but not learn from others
+        for host in hosts:
+            (host / "digits" / pixels.name).write_bytes(changed_pixels)
         self.assert_refused(run_there("--steps", "5", "--resume", "checkpoint"), "is of another run", ", data ")
+
+    @unittest.skipUnless(Path("/dev/full").exists(), "sets limits that other systems may not have")
+    def test_rows_that_can_not_be_written_cost_no_checkpoint(self) -> None:
+        out, limit = FOLDER / "rows", 100_000
+        out.write_text(" " * (limit - 1000))  # there is room for the run's row, not for all steps'
+
+        def fill_up() -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        result = subprocess.run([TRAIN, *MLP, *at(2), "--steps", "9", "--save", str(self.path), "--out", str(out)],
+                                cwd=FOLDER, capture_output=True, text=True, timeout=60, check=False,
+                                preexec_fn=fill_up, restore_signals=False)  # Python ignores SIGXFSZ
+        self.assert_refused(result, f"--out {out}: can't be written: File too large")
+        out.unlink()
+        self.assertEqual(Rows(*MLP, *at(2), "--steps", "9", "--resume", str(self.path)).rows[0]["resumed_after_step"], 9)
 
     def test_says_that_nothing_is_left(self) -> None:
         Rows(*MLP, *at(2), "--epochs", "1", "--save", str(self.path))

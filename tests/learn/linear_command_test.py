@@ -1,126 +1,19 @@
 #!/usr/bin/env python3
-"""dsop-data and dsop-train linear as a person uses them, on texts that the test writes.
-
-Usage: linear_command_test.py DSOP_DATA DSOP_TRAIN [MPIRUN]
-"""
+"""dsop-train linear as a person uses it."""
 
 import json
 import os
 import pty
-import random
 import re
+import shutil
 import subprocess
-import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-DATA = ""
-TRAIN = ""
-MPIRUN = ""
+from linear_programs import MPIRUN, TRAIN, OnTexts, losses, main, run, train
 
 
-def run(*command: str) -> subprocess.CompletedProcess:
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
-
-
-def hashed(folder: Path, *options: str) -> subprocess.CompletedProcess:
-    return run(DATA, "hash-trigrams", str(folder / "texts.tsv"), *options)
-
-
-def train(folder: Path, *options: str, processes: int = 0) -> subprocess.CompletedProcess:
-    """On threads, or on that many processes under mpirun."""
-    launcher = [MPIRUN, "-n", str(processes)] if processes else []
-    return run(*launcher, TRAIN, "linear", str(folder / "train"), "--test", str(folder / "test"), *options)
-
-
-def losses(result: subprocess.CompletedProcess) -> list[str]:
-    """The column "loss"."""
-    return [line.split()[1] for line in result.stdout.splitlines() if not line.startswith("#")]
-
-
-class Linear(unittest.TestCase):
-    folder: Path
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        temporary = tempfile.TemporaryDirectory(prefix="linear_command_test.")
-        cls.addClassCleanup(temporary.cleanup)
-        cls.folder = Path(temporary.name)
-        generator = random.Random(1)
-        words = {"ham": "home dinner sorry tomorrow meet", "spam": "prize claim urgent winner cash"}
-        lines = []
-        for _ in range(400):
-            label = generator.choice(["ham", "ham", "spam"])
-            known = words[label].split() + ["the", "you", "call", "now"]
-            lines.append(f"{label}\t{' '.join(generator.choices(known, k=6))} \xa3\n")
-        (cls.folder / "texts.tsv").write_text("".join(lines), encoding="latin-1")
-        result = hashed(cls.folder, "--bits", "16", "--out", str(cls.folder / "train"), "--held-out",
-                        str(cls.folder / "test"))
-        assert result.returncode == 0, result.stderr
-        assert '"ham" is -1, "spam" is 1' in result.stderr, result.stderr
-
-    def test_hashing_is_the_same_every_time_and_splits(self) -> None:
-        again = self.folder / "again"
-        self.assertEqual(hashed(self.folder, "--bits", "16", "--out", str(again)).returncode, 0)
-        lines = again.read_text().splitlines()
-        self.assertEqual(lines[4::5], (self.folder / "test").read_text().splitlines())
-        del lines[4::5]
-        self.assertEqual(lines, (self.folder / "train").read_text().splitlines())
-        indices = [int(word.split(":")[0]) for line in lines for word in line.split()[1:]]
-        self.assertGreaterEqual(min(indices), 1)
-        self.assertLessEqual(max(indices), 2**16)
-
-    def test_hashing_is_done_once_under_mpirun(self) -> None:
-        if not MPIRUN:
-            self.skipTest("built without MPI")
-        out = self.folder / "once"
-        launched = [MPIRUN, "-n", "3", DATA, "hash-trigrams", "--out", str(out)]
-        result = run(*launched, str(self.folder / "texts.tsv"), "--bits", "16", "--held-out", str(self.folder / "once.test"))
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(result.stderr.count("400 texts"), 1, result.stderr)
-        self.assertEqual(out.read_bytes(), (self.folder / "train").read_bytes())
-        for bits in ("16", "33"):
-            refused = run(*launched, "absent.tsv", "--bits", bits)
-            self.assertNotEqual(refused.returncode, 0)
-            self.assertEqual(refused.stderr.count("error: "), 1, refused.stderr)
-
-    def test_bad_texts_leave_what_is_there(self) -> None:
-        out = self.folder / "out"
-        out.write_text("old")
-        for text, words in {"ham\tyes\nspam no\n": ["line 2", "0 tabs"], "": ["is empty"],
-                            "ham\tyes\n": ["1 different labels, expected 2"],
-                            "a\t1\nb\t2\nc\t3\n": ["3 different labels, expected 2"]}.items():
-            bad = self.folder / "bad.tsv"
-            bad.write_text(text)
-            result = run(DATA, "hash-trigrams", str(bad), "--out", str(out))
-            self.assertEqual(result.returncode, 1)
-            for word in [str(bad), *words]:
-                self.assertIn(word, result.stderr)
-            self.assertEqual(out.read_text(), "old")
-        held_out = self.folder / "never"
-        for arguments, words in {("--bits", "33"): "--bits", ("--every", "5"): "--every requires --held-out",
-                                 ("--held-out", str(held_out)): "--held-out requires --out",
-                                 ("--out", str(out), "--held-out", str(held_out), "--every", "401"):
-                                     "texts.tsv: has 400 texts, expected 401 or more"}.items():
-            result = hashed(self.folder, *arguments)
-            self.assertNotEqual(result.returncode, 0)
-            self.assertIn(words, result.stderr)
-            self.assertEqual(result.stdout, "")
-            self.assertEqual(out.read_text(), "old")
-            self.assertFalse(held_out.exists())
-
-    def test_samples_go_to_stdout_or_a_file(self) -> None:
-        out = self.folder / "all"
-        self.assertEqual(hashed(self.folder, "--bits", "16", "--out", str(out)).returncode, 0)
-        result = hashed(self.folder, "--bits", "16")
-        self.assertEqual((result.returncode, result.stdout), (0, out.read_text()), result.stderr)
-        self.assertEqual(result.stderr.count("400 texts"), 1)
-        with open("/dev/full", "wb") as full:
-            refused = subprocess.run([DATA, "hash-trigrams", str(self.folder / "texts.tsv")], stdout=full,
-                                     stderr=subprocess.PIPE, text=True, timeout=60)
-        self.assertEqual((refused.returncode, refused.stderr), (1, "error: stdout can't be written\n"))
-
+class Linear(OnTexts):
     def test_learns_and_gives_the_same_losses_on_threads_and_processes(self) -> None:
         for loss in ("logistic", "svm", "least-squares"):
             options = ["--loss", loss, "--epochs", "3", "--learning-rate", "2"]
@@ -232,6 +125,36 @@ class Linear(unittest.TestCase):
         result = run(MPIRUN, *launched("--epochs", "1", "--threads", "2"), ":", *launched("--epochs", "1", "--batch", "10"))
         self.assertEqual(result.returncode, 0, result.stderr)
 
+    @unittest.skipUnless(Path("/dev/full").exists(), "needs a device that is always full")
+    def test_rows_that_can_not_be_written(self) -> None:
+        for sync in ("auto", "ps", "async-ps"):
+            checkpoint = self.folder / f"checkpoint-{sync}"
+            save = [] if sync == "async-ps" else ["--save", str(checkpoint)]
+            result = train(self.folder, "--sync", sync, "--epochs", "1", "--out", "/dev/full", *save)
+            self.assertEqual((result.returncode, result.stderr), (1, "error: rank 0: /dev/full: can't be written\n"))
+            self.assertEqual(checkpoint.exists(), bool(save))
+
+    def test_hosts_with_other_files(self) -> None:
+        if not MPIRUN:
+            self.skipTest("built without MPI")
+        hosts = [self.folder / "host0", self.folder / "host1"]
+        for host in hosts:
+            host.mkdir()
+            shutil.copy(self.folder / "train", host)
+
+        def run_there(*options: str) -> subprocess.CompletedProcess:
+            ranks = [["-n", "1", "-wdir", str(host), TRAIN, "linear", "train", "--epochs", "2", *options] for host in hosts]
+            return run(MPIRUN, *ranks[0], ":", *ranks[1])
+
+        self.assertEqual(run_there("--save", "checkpoint").returncode, 0)
+        lines = (hosts[0] / "train").read_text().splitlines(keepends=True)
+        (hosts[1] / "train").write_text("".join(lines[1:]))
+        sizes = [(host / "train").stat().st_size for host in hosts]
+        self.assertIn(f"rank 1: train: has {sizes[1]} bytes, expected {sizes[0]} as on rank 0", run_there().stderr)
+        for host in hosts:
+            (host / "train").write_text("".join([*lines[1:], lines[0]]))
+        self.assertIn("is of another run", run_there("--resume", "checkpoint").stderr)
+
     def test_errors(self) -> None:
         bad = self.folder / "bad.libsvm"
         bad.write_text("1 1:1\n-1 0:2\n")
@@ -242,6 +165,7 @@ class Linear(unittest.TestCase):
                 ("--test", "absent"): ["absent: can't be opened", "o such file"],
                 ("--test", str(self.folder)): [f"{self.folder}: "],
                 ("--machine", str(bad)): [f"machine file {bad}: not JSON"],
+                ("--machine", str(self.folder)): [f"machine file {self.folder}: "],
                 ("--out", "/absent/rows"): ["/absent/rows: can't be opened for writing"],
                 **{("--loss", "least-squares", "--learning-rate", "1e9", "--batch", "1", "--sync", sync):
                        ["not finite any more at epoch 1"] for sync in ("auto", "ps", "async-ps")},
@@ -257,6 +181,4 @@ class Linear(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    DATA, TRAIN, *rest = sys.argv[1:]
-    MPIRUN = rest[0] if rest else ""
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    main()

@@ -102,7 +102,8 @@ TEST_CASE("linear: bad data are told on all ranks") {
       training.folder().write("wide", "1 1:1\n0 3:1 9:1\n0\n1 2:1 4000000000:1\n0 4000000000:1\n").string();
   settings.host_memory_bytes = 16'000'000'000;
   for (const auto& [sync, needed] :
-       {std::pair("auto", "48.0 GB where 3"), std::pair("dense:ring", "144.0 GB where 3")}) {
+       {std::pair("auto", "48.0 GB where 3"), std::pair("dsar-split-allgather", "96.0 GB where 3"),
+        std::pair("dense:ring", "144.0 GB where 3")}) {
     settings.sync = sync;
     expect(3, {"wide, line 4: index 4000000000 makes as many weights: ", needed, "has 16.0 GB available"});
   }

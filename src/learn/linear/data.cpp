@@ -29,11 +29,12 @@ struct Summary {
   std::uint64_t hash = 0;  ///< of all that was read
 };
 
-/// Whatever the order of samples, so that it does not depend on how many ranks read them.
-std::uint64_t hash_of(const SparseSamples& samples) {
+/// A sum over samples, each with its place in the file, of which `first` is the first one's: so it does not depend on
+/// how many ranks have read them.
+std::uint64_t hash_of(const SparseSamples& samples, std::uint64_t first) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < samples.count(); ++i) {
-    std::uint64_t hash = fnv(fnv_start, std::bit_cast<std::uint32_t>(samples.labels[i]));
+    std::uint64_t hash = fnv(fnv(fnv_start, first + i), std::bit_cast<std::uint32_t>(samples.labels[i]));
     for (std::size_t e = samples.row_offsets[i]; e < samples.row_offsets[i + 1]; ++e)
       hash = fnv(fnv(hash, samples.indices[e]), std::bit_cast<std::uint32_t>(samples.values[e]));
     sum += mix(hash);
@@ -45,7 +46,9 @@ Summary summary_of(Transport& transport, const SparseSamples& own) {
   const auto has = [&](float label) {
     return std::find(own.labels.begin(), own.labels.end(), label) != own.labels.end();
   };
-  Summary mine{own.count(), 0, 0, has(0), has(-1), hash_of(own)};
+  const std::vector<std::uint64_t> counts = patterns::of_all_ranks(transport, std::uint64_t{own.count()});
+  const std::uint64_t first = std::accumulate(counts.begin(), counts.begin() + transport.rank(), std::uint64_t{0});
+  Summary mine{own.count(), 0, 0, has(0), has(-1), hash_of(own, first)};
   for (std::size_t i = 0; i < own.count(); ++i) {
     const std::size_t end = own.row_offsets[i + 1];
     if (end == own.row_offsets[i] || own.indices[end - 1] < mine.features) continue;
@@ -89,8 +92,8 @@ SparseSamples read_together(Transport& transport, const std::string& path, Label
   return own;
 }
 
-/// How many vectors with an element for each feature a rank keeps: weights, where the sum is dense that, and for an
-/// allreduce of all weights the gradient. That `auto` may choose one of these is not foreseen.
+/// How many vectors with an element for each feature a rank keeps at most: weights, where the sum is dense that, and
+/// an allreduce of all weights may work in another. That `auto` may choose one of these is not foreseen.
 std::size_t whole_vectors(const std::string& sync) {
   if (sync.starts_with("dense")) return 3;
   const SparseAlgorithm* const algorithm = sparse_algorithms().find(sync.substr(0, sync.find('(')));

@@ -32,6 +32,7 @@ void EpochLog::print_head(const LinearData& data, std::size_t epoch) {
 
 void EpochLog::row(const LinearData& data, std::size_t epoch, std::span<const EpochPart> parts,
                    double weights_squared) {
+  check();
   EpochPart all;
   for (const EpochPart& part : parts) {
     all.loss += part.loss;
@@ -89,7 +90,11 @@ void EpochLog::row(const LinearData& data, std::size_t epoch, std::span<const Ep
   column("communication_seconds", 13, 3);
   column("data_seconds", 7, 3);
   table_ << std::endl;
-  if (out_.is_open() && !(out_ << row.dump() << std::endl)) fail(settings_.out, "can't be written");
+  if (out_.is_open() && !(out_ << row.dump() << std::endl)) is_whole_ = false;
+}
+
+void EpochLog::check() const {
+  if (!is_whole_) fail(settings_.out, "can't be written");
 }
 
 void EpochLog::show(const LinearData& data, std::size_t epoch, std::size_t step, const EpochPart& part) {

@@ -29,7 +29,7 @@ struct EpochPart {
 };
 
 /// One row an epoch: of a table, and a JSON line in LinearSettings::out. For rank 0; others construct it and call
-/// nothing.
+/// nothing but check().
 class EpochLog {
  public:
   /// Both must outlive it. Throws Error naming the file if that can't be opened.
@@ -37,6 +37,9 @@ class EpochLog {
 
   /// Of all ranks' parts: sums of losses, the longest times. `weights_squared`: their squares' sum, for l2.
   void row(const LinearData& data, std::size_t epoch, std::span<const EpochPart> parts, double weights_squared);
+  /// Throws Error if a line could not be written, as the next row does: not at once, so that a full disk costs no
+  /// checkpoint.
+  void check() const;
   /// How far a rank that computes is, on a terminal; `part`: of the epoch so far.
   void show(const LinearData& data, std::size_t epoch, std::size_t step, const EpochPart& part);
 
@@ -51,6 +54,7 @@ class EpochLog {
   launch::ProgressLine progress_;
   std::chrono::steady_clock::time_point shown_ = {};
   bool has_head_ = false;
+  bool is_whole_ = true;
 };
 
 }  // namespace dsop::learn

@@ -43,6 +43,7 @@ void train_linear(Transport& transport, const LinearSettings& settings, std::ost
     train_by_server(transport, settings, data, *log, reading_seconds, settings.sync == "ps");
   else
     train_by_allreduce(transport, settings, data, *log, reading_seconds);
+  launch::on_all_ranks(transport, [&] { log->check(); });
 }
 
 void update(std::span<float> weights, const SparseVectorView<float>& gradient, double factor, double decay) {

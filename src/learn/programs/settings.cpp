@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string_view>
 
@@ -23,11 +22,10 @@ bool holds(const std::array<std::string_view, n>& names, const std::string& name
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// What can't be read counts as empty: whoever needs it says so.
 std::string hash_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << std::hex << checksum(std::string(std::istreambuf_iterator<char>(file), {}));
+  std::ostringstream bytes, text;
+  if (!(bytes << std::ifstream(path, std::ios::binary).rdbuf())) return "but can't be read";
+  text << "hash " << std::hex << checksum(bytes.str());
   return text.str();
 }
 
@@ -36,7 +34,7 @@ std::string value_of(const CLI::Option& option) {
   const bool is_flag = option.get_items_expected_max() == 0;
   if (is_flag || holds(files, option.get_name())) return option.count() > 0 ? "given" : "not given";
   if (option.count() == 0) return option.get_default_str().empty() ? "not given" : option.get_default_str();
-  if (option.get_name() == "--machine") return "given, hash " + hash_of_file(option.results().front());
+  if (option.get_name() == "--machine") return "given, " + hash_of_file(option.results().front());
   std::string values;
   for (const std::string& value : option.results()) values.append(values.empty() ? "" : ",").append(value);
   return option.get_items_expected_max() > 1 ? '[' + values + ']' : values;  // a default list has brackets

@@ -45,7 +45,8 @@ void run_rank(const TrainOptions& options, const MakeTask& make_task, Transport&
     if (transport.rank() == 0) check_out(options);
     task = make_task(share);
   });
-  expect_same_lines(transport, "the task is " + task->description() + '\n');
+  expect_same_lines(
+      transport, "the task is " + task->words().description + "\nwhat is held out is " + task->words().held_out + '\n');
   const std::unique_ptr<Strategy<float>> strategy = make_strategy(options, transport, *task);
   const std::string identity = "seed " + std::to_string(options.seed) + "\nbatch " + std::to_string(options.batch) +
                                " on each of " + std::to_string(transport.size()) + " ranks\nstrategy " +

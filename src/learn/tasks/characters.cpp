@@ -14,10 +14,22 @@
 namespace dsop::learn {
 namespace {
 
+/// One hash of the whole text, its end, which is held out, with it.
+TaskWords words_of(const CharacterText& text, const LstmOptions& options) {
+  const std::string data =
+      data_words({std::as_bytes(std::span(text.alphabet)), std::as_bytes(std::span(text.characters))});
+  return {"lstm characters, embedding " + std::to_string(options.embedding) + ", hidden " +
+              std::to_string(options.hidden) + ", layers " + std::to_string(options.layers) + ", window " +
+              std::to_string(options.window) + ", text of " + std::to_string(text.characters.size()) + " characters, " +
+              std::to_string(text.alphabet.size()) + " different, " + data,
+          data};
+}
+
 class CharactersTask final : public Task {
  public:
   CharactersTask(CharacterText text, const Share& share, const LstmOptions& options)
-      : text_(std::move(text)),
+      : Task(words_of(text, options)),
+        text_(std::move(text)),
         training_(text_.characters.size() - text_.characters.size() / 10),
         share_(share),
         options_(options),
@@ -33,13 +45,6 @@ class CharactersTask final : public Task {
     check_samples(windows(), share);
   }
 
-  std::string description() const override {
-    return "lstm characters, embedding " + std::to_string(options_.embedding) + ", hidden " +
-           std::to_string(options_.hidden) + ", layers " + std::to_string(options_.layers) + ", window " +
-           std::to_string(options_.window) + ", text of " + std::to_string(text_.characters.size()) + " characters, " +
-           std::to_string(text_.alphabet.size()) + " different" +
-           data_words({std::as_bytes(std::span(text_.alphabet)), std::as_bytes(std::span(text_.characters))});
-  }
   std::vector<Parameter<float>*> parameters() override { return model_.parameters(); }
   std::size_t steps_per_epoch() const override { return windows() / share_.batch(); }
   std::size_t samples_per_step() const override { return share_.batch(); }

@@ -33,24 +33,29 @@ std::vector<std::size_t> widths_of(const Digits& digits, const std::vector<std::
   return widths;
 }
 
+std::string data_words_of(const Digits& digits) {
+  return data_words({std::as_bytes(std::span(digits.pixels)), std::as_bytes(std::span(digits.labels))});
+}
+
+std::string description_of(const Digits& training, const MlpOptions& options) {
+  std::string text = "mlp";
+  for (const std::size_t width : widths_of(training, options.hidden))
+    text.append(text == "mlp" ? " " : "-").append(std::to_string(width));
+  return text + (options.activation == Activation::relu ? " relu, " : " tanh, ") + std::to_string(training.count()) +
+         " samples, " + data_words_of(training);
+}
+
 class DigitsTask final : public Task {
  public:
   DigitsTask(Digits training, Digits held_out, const Share& share, const MlpOptions& options)
-      : training_(std::move(training)),
+      : Task({description_of(training, options), data_words_of(held_out)}),
+        training_(std::move(training)),
         held_out_(std::move(held_out)),
         share_(share),
         options_(options),
         model_(widths_of(training_, options.hidden), options.activation, share.per_rank, options.seed),
         order_(training_.count(), options.seed) {}
 
-  std::string description() const override {
-    std::string text = "mlp";
-    for (const std::size_t width : widths_of(training_, options_.hidden))
-      text.append(text == "mlp" ? " " : "-").append(std::to_string(width));
-    return text + (options_.activation == Activation::relu ? " relu, " : " tanh, ") +
-           std::to_string(training_.count()) + " samples" +
-           data_words({std::as_bytes(std::span(training_.pixels)), std::as_bytes(std::span(training_.labels))});
-  }
   std::vector<Parameter<float>*> parameters() override { return model_.parameters(); }
   std::size_t steps_per_epoch() const override { return training_.count() / share_.batch(); }
   std::size_t samples_per_step() const override { return share_.batch(); }

@@ -65,6 +65,14 @@ std::string data_words_of(const std::vector<TaggedSentence>& sentences) {
   return data_words({std::as_bytes(std::span(text))});
 }
 
+std::string description_of(const std::vector<TaggedSentence>& training, const LstmOptions& options) {
+  const Vocabulary vocabulary(training);
+  return "lstm atis, embedding " + std::to_string(options.embedding) + ", hidden " + std::to_string(options.hidden) +
+         ", layers " + std::to_string(options.layers) + ", " + std::to_string(training.size()) + " sentences of " +
+         std::to_string(vocabulary.words.count()) + " words, " + std::to_string(vocabulary.tags.count()) + " tags, " +
+         std::to_string(vocabulary.intents.count()) + " intents, " + data_words_of(training);
+}
+
 std::size_t longest(const std::vector<Sentence>& sentences) {
   std::size_t length = 0;
   for (const Sentence& sentence : sentences) length = std::max(length, sentence.words.size());
@@ -81,7 +89,7 @@ class SentencesTask final : public Task {
  public:
   SentencesTask(const std::vector<TaggedSentence>& training, const std::vector<TaggedSentence>& test,
                 const Share& share, const LstmOptions& options)
-      : data_(data_words_of(training)),
+      : Task({description_of(training, options), data_words_of(test)}),
         vocabulary_(training),
         training_(numbered(training)),
         test_(numbered(test)),
@@ -102,13 +110,6 @@ class SentencesTask final : public Task {
       if (p->max_pairs > share.per_rank) p->expected_pairs = share.per_rank * mean_length(training_);
   }
 
-  std::string description() const override {
-    return "lstm atis, embedding " + std::to_string(options_.embedding) + ", hidden " +
-           std::to_string(options_.hidden) + ", layers " + std::to_string(options_.layers) + ", " +
-           std::to_string(training_.size()) + " sentences of " + std::to_string(vocabulary_.words.count()) +
-           " words, " + std::to_string(vocabulary_.tags.count()) + " tags, " +
-           std::to_string(vocabulary_.intents.count()) + " intents" + data_;
-  }
   std::vector<Parameter<float>*> parameters() override { return model_.parameters(); }
   std::size_t steps_per_epoch() const override { return training_.size() / share_.batch(); }
   std::size_t samples_per_step() const override { return share_.batch(); }
@@ -188,7 +189,6 @@ class SentencesTask final : public Task {
     return correct;
   }
 
-  std::string data_;
   Vocabulary vocabulary_;
   std::vector<Sentence> training_;
   std::vector<Sentence> test_;

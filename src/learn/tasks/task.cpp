@@ -20,7 +20,7 @@ std::string data_words(std::initializer_list<std::span<const std::byte>> data) {
   for (const std::span<const std::byte> part : data)
     sum = fnv(sum, checksum({reinterpret_cast<const char*>(part.data()), part.size()}));
   std::ostringstream text;
-  text << ", data " << std::hex << sum;
+  text << "data " << std::hex << sum;
   return text.str();
 }
 

@@ -29,18 +29,24 @@ struct Share {
 /// Throws ArgumentError if the training set has fewer samples than a step of all ranks takes.
 void check_samples(std::size_t samples, const Share& share);
 
-/// For a description: ", data " and a hash of the training data, which may stand in several parts. Cost: reads them.
+/// "data " and a hash of them, which may stand in several parts. Cost: reads them.
 std::string data_words(std::initializer_list<std::span<const std::byte>> data);
 
 using Figures = std::vector<std::pair<std::string, double>>;
 
+struct TaskWords {
+  /// What ranks, and a checkpoint, must agree on: the model's shape and the training data, as
+  /// "mlp 784-10 relu, 8000 samples, data 9ae16a3b2f90404f".
+  std::string description;
+  std::string held_out;  ///< what ranks must agree on beside that: data_words() of what evaluate() is of
+};
+
 class Task {
  public:
+  explicit Task(TaskWords words) : words_(std::move(words)) {}
   virtual ~Task() = default;
 
-  /// What ranks, and a checkpoint, must agree on: the model's shape and the data, as
-  /// "mlp 784-10 relu, 8000 samples, data 9ae16a3b2f90404f".
-  virtual std::string description() const = 0;
+  const TaskWords& words() const { return words_; }
   virtual std::vector<Parameter<float>*> parameters() = 0;
   virtual std::size_t steps_per_epoch() const = 0;
   /// What samples/s counts.
@@ -55,6 +61,9 @@ class Task {
 
   /// The first layer whose result in the last forward() holds something that is not finite, or empty.
   virtual std::string not_finite() = 0;
+
+ private:
+  TaskWords words_;
 };
 
 }  // namespace dsop::learn

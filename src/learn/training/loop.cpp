@@ -40,7 +40,7 @@ class Training {
         strategy_(strategy),
         options_(options),
         optimizer_(make_optimizer<float>(task.parameters(), options.optimizer)),
-        saved_{{task.description() + '\n' + words.identity + "optimizer " + words_for(options.optimizer) + '\n',
+        saved_{{task.words().description + '\n' + words.identity + "optimizer " + words_for(options.optimizer) + '\n',
                 words.options},
                *optimizer_,
                strategy_},
@@ -200,7 +200,7 @@ class Training {
   void say_what_runs() {
     std::size_t weights = 0;
     for (const Parameter<float>* const p : optimizer_->parameters()) weights += p->value.elements().size();
-    nlohmann::ordered_json what{{"task", task_.description()},
+    nlohmann::ordered_json what{{"task", task_.words().description},
                                 {"weights", weights},
                                 {"ranks", transport_.size()},
                                 {"transport", transport_.name()},

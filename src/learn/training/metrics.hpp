@@ -35,7 +35,8 @@ class Metrics {
   void step(const StepReport& report, std::size_t last_step);
   void epoch(std::size_t epoch, std::size_t step, double mean_loss, double seconds, const Figures& figures,
              const std::string& weights_hash);
-  /// Throws Error if a line could not be written to the file: not at once, so that a full disk costs no checkpoint.
+  /// Throws Error if a line could not be written to the file: not at once, so that a full disk costs no checkpoint. A
+  /// run that ends for another reason before is not told of it.
   void check() const;
 
  private:
