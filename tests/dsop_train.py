@@ -71,14 +71,6 @@ def run(*arguments: str, processes: int = 0) -> subprocess.CompletedProcess:
     return subprocess.run([*launcher, TRAIN, *arguments], cwd=FOLDER, capture_output=True, text=True, timeout=60)
 
 
-def run_in(folders: list[Path], *arguments: str) -> subprocess.CompletedProcess:
-    """A process in each of the folders."""
-    command = [MPIRUN]
-    for folder in folders:
-        command += [*([":"] if len(command) > 1 else []), "-n", "1", "-wdir", str(folder), TRAIN, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
-
-
 class Rows:
     """What a run wrote to --out."""
 

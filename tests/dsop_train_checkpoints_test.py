@@ -9,7 +9,8 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from dsop_train import ATIS, CHARACTERS, FOLDER, MLP, MODELS, MPIRUN, TRAIN, Refusing, Rows, at, changed, main, run, run_in
+from dsop_train import ATIS, CHARACTERS, FOLDER, MLP, MODELS, MPIRUN, TRAIN, Refusing, Rows, at, changed, main, run
+from programs import run_in
 
 
 # Weights that grow a thousand thousand times a step: in the seventh they are larger than a float can be.
@@ -60,7 +61,7 @@ class Checkpoints(Refusing):
             shutil.copytree(FOLDER / "digits", host / "digits", dirs_exist_ok=True)
 
         def run_there(*options: str) -> subprocess.CompletedProcess:
-            return run_in(hosts, *MLP, "--batch", "4", *options)
+            return run_in(hosts, MPIRUN, TRAIN, *MLP, "--batch", "4", *options)
 
         saved = run_there("--steps", "3", "--save", "checkpoint")
         self.assertEqual((saved.returncode, saved.stderr), (0, ""))

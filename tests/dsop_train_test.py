@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """dsop-train's perceptron and LSTMs as a person uses them: the same losses however it is done, bad input."""
 
-import os
-import pty
-import re
 import subprocess
 import unittest
 from pathlib import Path
 
 from dsop_train import (ATIS, CHARACTERS, FOLDER, GLOBAL_BATCH, MLP, MODELS, MPIRUN, TRAIN, Refusing, Rows, at, changed, main,
                         run)
+from programs import shown_on_terminal
 
 
 def policies_in(plan: str) -> dict[str, str]:
@@ -75,16 +73,7 @@ class Losses(unittest.TestCase):
 
     def test_terminal_shows_how_far_it_is(self) -> None:
         line = rb"\[[# ]{30}\] step \d+/100000, loss \d\.\d{4}, \d+ samples/s, \d+ % communication"
-        terminal, its_end = pty.openpty()
-        command = [TRAIN, *MLP, *at(2), "--steps", "100000"]
-        with (subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.DEVNULL, stderr=its_end) as process,
-              open(terminal, "rb", 0) as screen):
-            os.close(its_end)
-            shown = b""
-            while not re.search(line, shown) and len(shown) < 4000:
-                shown += screen.read(1000)
-            process.kill()
-        self.assertRegex(shown, line)
+        self.assertRegex(shown_on_terminal(line, [TRAIN, *MLP, *at(2), "--steps", "100000"], FOLDER), line)
 
     def test_seconds_of_each_rank(self) -> None:
         for row in Rows(*MLP, *at(4), "--steps", "3").of_kind("step"):

@@ -21,7 +21,7 @@ list_hosts() {
 launch_with_openmpi() {
   launch=(mpirun.openmpi --allow-run-as-root --host "$(list_hosts ":$(((ranks + hosts - 1) / hosts))")"
     -np "$ranks" --map-by node --bind-to none
-    --mca plm_rsh_agent "$state/remote_shell" --mca orte_tmpdir_base "$session"
+    --mca plm_rsh_agent "$state/remote_shell" --mca orte_tmpdir_base "$run_folder"
     --mca btl 'tcp,self' --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1)
 }
 
@@ -69,7 +69,7 @@ write_last_run() {
   is_up || return 0 # it was taken down meanwhile
   rate_bits=$(bits_per_second rate "$(setting rate)")
   if [[ -n $(setting uplink) ]]; then uplink_bits=$(bits_per_second uplink "$(setting uplink)"); fi
-  count_since "$session/counters" | awk -v busy=$((busy - $1)) -v all=$((all - $2)) -v start="$3" -v end="$EPOCHREALTIME" \
+  count_since "$run_folder/counters" | awk -v busy=$((busy - $1)) -v all=$((all - $2)) -v start="$3" -v end="$EPOCHREALTIME" \
     -v rate="$rate_bits" -v uplink="$uplink_bits" '
     { share = 8 * ($2 > $3 ? $2 : $3) / (/^h/ ? rate : uplink) / (end - start)
       if (share > most) most = share }
@@ -79,11 +79,11 @@ write_last_run() {
 # start_run LINE: a line of shell on h0, in the background, in a PID namespace of its own; it ends with this script.
 # Open MPI sometimes warns that it was too late to set its launcher's process group, which the launcher did itself.
 start_run() {
-  mkfifo "$session/errors"
-  grep --line-buffered -v 'plm:rsh: Warning: setpgid' <"$session/errors" >&2 &
+  mkfifo "$run_folder/errors"
+  grep --line-buffered -v 'plm:rsh: Warning: setpgid' <"$run_folder/errors" >&2 &
   filter_pid=$!
   setpriv --pdeathsig KILL unshare --pid --fork --kill-child --mount-proc \
-    "$state/remote_shell" h0 "$1" <&0 2>"$session/errors" &
+    "$state/remote_shell" h0 "$1" <&0 2>"$run_folder/errors" &
   run_pid=$!
 }
 
@@ -92,13 +92,13 @@ cluster_run() {
   require_up
   hosts=$(setting hosts)
   ranks=${ranks:-$hosts}
-  session=$(mktemp -d "$state/run.XXXXXX")
-  trap 'rm -rf "$session"' EXIT
+  run_folder=$(mktemp -d "$state/run.XXXXXX")
+  trap 'rm -rf "$run_folder"' EXIT
   "launch_with_$mpi"
   DSOP_CLUSTER=$(describe_cluster)
   export DSOP_CLUSTER OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
   local busy all start=$EPOCHREALTIME status=0
-  read_counters >"$session/counters"
+  read_counters >"$run_folder/counters"
   read -r busy all < <(read_ticks)
   trap 'end_run 129' HUP
   trap 'end_run 130' INT

@@ -3,26 +3,17 @@
 #include <bit>
 #include <cstdint>
 #include <span>
-#include <sstream>
 #include <type_traits>
 #include <vector>
 
 #include <dsop/errors.hpp>
 
 #include "model/fnv.hpp"
+#include "model/hexadecimal.hpp"
 #include "model/rank_list.hpp"
 #include "patterns/of_all_ranks.hpp"
 
 namespace dsop {
-namespace {
-
-std::string hexadecimal(std::uint64_t number) {
-  std::ostringstream text;
-  text << std::hex << number;
-  return text.str();
-}
-
-}  // namespace
 
 template <class T>
 std::uint64_t hash_of_bits(MatrixView<const T> G) {

@@ -6,6 +6,7 @@
 
 #include "launch/launch.hpp"
 #include "learn/training/checkpoint_file.hpp"
+#include "model/hexadecimal.hpp"
 #include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {
@@ -14,7 +15,7 @@ namespace {
 RunWords words_of(const LinearSettings& settings, const LinearData& data) {
   std::ostringstream text;
   text << "linear " << settings.loss->name << ", " << data.samples << " samples of " << data.features
-       << " features, data " << std::hex << data.hash << std::dec << '\n'
+       << " features, data " << hexadecimal(data.hash) << '\n'
        << "seed " << settings.seed << '\n'
        << "batch " << settings.batch << " on each of " << data.workers.count << " ranks that compute\n";
   return {text.str(), settings.options};

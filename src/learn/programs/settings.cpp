@@ -12,6 +12,7 @@
 
 #include "launch/launch.hpp"
 #include "learn/training/bytes.hpp"
+#include "model/hexadecimal.hpp"
 #include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {
@@ -23,10 +24,9 @@ bool holds(const std::array<std::string_view, n>& names, const std::string& name
 }
 
 std::string hash_of_file(const std::string& path) {
-  std::ostringstream bytes, text;
+  std::ostringstream bytes;
   if (!(bytes << std::ifstream(path, std::ios::binary).rdbuf())) return "but can't be read";
-  text << "hash " << std::hex << checksum(bytes.str());
-  return text.str();
+  return "hash " + hexadecimal(checksum(bytes.str()));
 }
 
 std::string value_of(const CLI::Option& option) {

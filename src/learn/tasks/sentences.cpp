@@ -65,8 +65,8 @@ std::string data_words_of(const std::vector<TaggedSentence>& sentences) {
   return data_words({std::as_bytes(std::span(text))});
 }
 
-std::string description_of(const std::vector<TaggedSentence>& training, const LstmOptions& options) {
-  const Vocabulary vocabulary(training);
+std::string description_of(const std::vector<TaggedSentence>& training, const Vocabulary& vocabulary,
+                           const LstmOptions& options) {
   return "lstm atis, embedding " + std::to_string(options.embedding) + ", hidden " + std::to_string(options.hidden) +
          ", layers " + std::to_string(options.layers) + ", " + std::to_string(training.size()) + " sentences of " +
          std::to_string(vocabulary.words.count()) + " words, " + std::to_string(vocabulary.tags.count()) + " tags, " +
@@ -87,10 +87,10 @@ std::size_t mean_length(const std::vector<Sentence>& sentences) {
 
 class SentencesTask final : public Task {
  public:
-  SentencesTask(const std::vector<TaggedSentence>& training, const std::vector<TaggedSentence>& test,
-                const Share& share, const LstmOptions& options)
-      : Task({description_of(training, options), data_words_of(test)}),
-        vocabulary_(training),
+  SentencesTask(Vocabulary vocabulary, const std::vector<TaggedSentence>& training,
+                const std::vector<TaggedSentence>& test, const Share& share, const LstmOptions& options)
+      : Task({description_of(training, vocabulary, options), data_words_of(test)}),
+        vocabulary_(std::move(vocabulary)),
         training_(numbered(training)),
         test_(numbered(test)),
         test_tags_(test),
@@ -208,7 +208,7 @@ std::unique_ptr<Task> make_sentences_task(const std::vector<TaggedSentence>& tra
                                           const LstmOptions& options) {
   check_samples(training.size(), share);
   if (test.empty()) throw ArgumentError("there are no sentences to test with");
-  return std::make_unique<SentencesTask>(training, test, share, options);
+  return std::make_unique<SentencesTask>(Vocabulary(training), training, test, share, options);
 }
 
 }  // namespace dsop::learn

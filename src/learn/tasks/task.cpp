@@ -1,10 +1,9 @@
 #include "learn/tasks/task.hpp"
 
-#include <sstream>
-
 #include <dsop/errors.hpp>
 
 #include "learn/training/bytes.hpp"
+#include "model/hexadecimal.hpp"
 
 namespace dsop::learn {
 
@@ -19,9 +18,7 @@ std::string data_words(std::initializer_list<std::span<const std::byte>> data) {
   std::uint64_t sum = fnv_start;
   for (const std::span<const std::byte> part : data)
     sum = fnv(sum, checksum({reinterpret_cast<const char*>(part.data()), part.size()}));
-  std::ostringstream text;
-  text << "data " << std::hex << sum;
-  return text.str();
+  return "data " + hexadecimal(sum);
 }
 
 }  // namespace dsop::learn

@@ -12,39 +12,35 @@
 namespace dsop::learn {
 namespace {
 
+void send_bytes(Transport& transport, std::string_view bytes, int to) {
+  const std::uint64_t size = bytes.size();
+  transport.send(std::span(&size, 1), to);
+  transport.send(std::span(bytes), to);
+}
+
+std::string receive_bytes(Transport& transport, int from) {
+  std::uint64_t size = 0;
+  transport.recv(std::span(&size, 1), from);
+  std::string bytes(size, '\0');
+  transport.recv(std::span(bytes), from);
+  return bytes;
+}
+
 /// Every rank's bytes, in the order of ranks, on rank 0; nothing on others.
 std::vector<std::string> bytes_of_all(Transport& transport, const std::string& own) {
   if (transport.rank() != 0) {
-    const std::uint64_t size = own.size();
-    transport.send(std::span(&size, 1), 0);
-    transport.send(std::span(own), 0);
+    send_bytes(transport, own, 0);
     return {};
   }
   std::vector<std::string> all{own};
-  for (int r = 1; r < transport.size(); ++r) {
-    std::uint64_t size = 0;
-    transport.recv(std::span(&size, 1), r);
-    all.emplace_back(size, '\0');
-    transport.recv(std::span(all.back()), r);
-  }
+  for (int r = 1; r < transport.size(); ++r) all.push_back(receive_bytes(transport, r));
   return all;
 }
 
 /// This rank's bytes of rank 0's `all`.
 std::string bytes_of_first(Transport& transport, const std::vector<std::string_view>& all) {
-  if (transport.rank() != 0) {
-    std::uint64_t size = 0;
-    transport.recv(std::span(&size, 1), 0);
-    std::string own(size, '\0');
-    transport.recv(std::span(own), 0);
-    return own;
-  }
-  for (int r = 1; r < transport.size(); ++r) {
-    const std::string_view bytes = all[static_cast<std::size_t>(r)];
-    const std::uint64_t size = bytes.size();
-    transport.send(std::span(&size, 1), r);
-    transport.send(std::span(bytes), r);
-  }
+  if (transport.rank() != 0) return receive_bytes(transport, 0);
+  for (int r = 1; r < transport.size(); ++r) send_bytes(transport, all[static_cast<std::size_t>(r)], r);
   return std::string(all.front());
 }
 

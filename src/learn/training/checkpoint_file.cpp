@@ -21,8 +21,8 @@ namespace dsop::learn {
 namespace {
 
 constexpr std::string_view magic = "dsop-train checkpoint\n";
-constexpr std::uint32_t version =
-    4;  // 1: linear models took their samples in another order; 2: without options; 3: without a hash of the data
+// 1: linear models took their samples in another order; 2: without options; 3: without a hash of the data
+constexpr std::uint32_t version = 4;
 constexpr std::size_t header_bytes = magic.size() + sizeof version + 2 * sizeof(std::uint64_t);
 
 /// What follows the header, which is whole.

@@ -15,6 +15,7 @@
 #include "learn/training/checkpoint.hpp"
 #include "learn/training/metrics.hpp"
 #include "learn/training/reports.hpp"
+#include "model/hexadecimal.hpp"
 #include "model/mix.hpp"
 #include "planning/same_bits.hpp"
 
@@ -192,9 +193,7 @@ class Training {
       if (strategy_.keeps_ranks_equal()) check_same_bits<float>(transport_, p->value.view());
       hash = mix(hash ^ hash_of_bits<float>(p->value.view()));
     }
-    std::ostringstream text;
-    text << std::hex << hash;
-    return text.str();
+    return hexadecimal(hash);
   }
 
   void say_what_runs() {

@@ -2,15 +2,13 @@
 """dsop-train linear as a person uses it."""
 
 import json
-import os
-import pty
-import re
 import shutil
 import subprocess
 import unittest
 from pathlib import Path
 
 from linear_programs import MPIRUN, TRAIN, OnTexts, losses, main, run, train
+from programs import run_in, shown_on_terminal
 
 
 class Linear(OnTexts):
@@ -37,16 +35,9 @@ class Linear(OnTexts):
     def test_terminal_shows_how_far_it_is(self) -> None:
         line = rb"epoch \d+/100000, step \d+/320, loss \d\.\d{4}, \d+ samples/s a rank, \d+ % communication"
         for sync in ("auto", "ps", "async-ps"):
-            terminal, its_end = pty.openpty()
             command = [TRAIN, "linear", str(self.folder / "train"), "--sync", sync, "--ranks", "2" if "ps" in sync else "1",
                        "--batch", "1", "--epochs", "100000"]
-            with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=its_end) as process, open(terminal, "rb", 0) as screen:
-                os.close(its_end)
-                shown = b""
-                while not re.search(line, shown) and len(shown) < 4000:
-                    shown += screen.read(1000)
-                process.kill()
-            self.assertRegex(shown, line)
+            self.assertRegex(shown_on_terminal(line, command, self.folder), line)
 
     def test_rows(self) -> None:
         out = self.folder / "rows"
@@ -143,8 +134,7 @@ class Linear(OnTexts):
             shutil.copy(self.folder / "train", host)
 
         def run_there(*options: str) -> subprocess.CompletedProcess:
-            ranks = [["-n", "1", "-wdir", str(host), TRAIN, "linear", "train", "--epochs", "2", *options] for host in hosts]
-            return run(MPIRUN, *ranks[0], ":", *ranks[1])
+            return run_in(hosts, MPIRUN, TRAIN, "linear", "train", "--epochs", "2", *options)
 
         self.assertEqual(run_there("--save", "checkpoint").returncode, 0)
         lines = (hosts[0] / "train").read_text().splitlines(keepends=True)
