@@ -11,14 +11,14 @@
 #include <dsop/counting.hpp>
 #include <dsop/errors.hpp>
 
+#include "calls/collective_plan.hpp"
+#include "calls/workspace.hpp"
 #include "collect.hpp"
 #include "host.hpp"
 #include "inputs.hpp"
 #include "launch/launch.hpp"
 #include "memory.hpp"
 #include "output.hpp"
-#include "planning/collective_plan.hpp"
-#include "planning/workspace.hpp"
 #include "progress.hpp"
 #include "version.hpp"
 

@@ -10,7 +10,7 @@
 #include <dsop/problem.hpp>
 #include <dsop/transport.hpp>
 
-#include "planning/header.hpp"
+#include "calls/header.hpp"
 #include "timing.hpp"
 
 namespace dsop::bench {

@@ -6,11 +6,11 @@
 #include <dsop/algorithms.hpp>
 #include <dsop/errors.hpp>
 
+#include "algorithms/outer_product/algorithm.hpp"
+#include "calls/terms.hpp"
 #include "collect.hpp"
 #include "compare/rival.hpp"
 #include "launch/launch.hpp"
-#include "outer_product/algorithm.hpp"
-#include "planning/terms.hpp"
 
 namespace dsop::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include <dsop/sparse.hpp>
 #include <dsop/views.hpp>
 
-#include "model/mix.hpp"
+#include "base/mix.hpp"
 
 namespace dsop::bench {
 

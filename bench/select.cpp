@@ -16,16 +16,16 @@
 #include <dsop/problem.hpp>
 #include <dsop/selection.hpp>
 
+#include "algorithms/selection/algorithm.hpp"
+#include "algorithms/selection/ranges.hpp"
+#include "algorithms/topk/algorithm.hpp"
 #include "host.hpp"
 #include "inputs.hpp"
 #include "kernels/magnitude.hpp"
 #include "kernels/threads.hpp"
 #include "memory.hpp"
 #include "rounds.hpp"
-#include "selection/algorithm.hpp"
-#include "selection/ranges.hpp"
 #include "statistics.hpp"
-#include "topk/algorithm.hpp"
 
 namespace dsop::bench {
 namespace {

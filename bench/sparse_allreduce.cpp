@@ -10,13 +10,13 @@
 #include <dsop/errors.hpp>
 #include <dsop/sparse_allreduce.hpp>
 
+#include "algorithms/sparse/algorithm.hpp"
 #include "collect.hpp"
 #include "critical_path.hpp"
 #include "host.hpp"
 #include "launch/launch.hpp"
 #include "memory.hpp"
 #include "output.hpp"
-#include "sparse/algorithm.hpp"
 #include "sparse_problems.hpp"
 #include "version.hpp"
 

@@ -7,12 +7,12 @@
 
 #include <dsop/errors.hpp>
 
+#include "algorithms/sparse/algorithm.hpp"
+#include "algorithms/topk/algorithm.hpp"
 #include "host.hpp"
 #include "output.hpp"
 #include "progress.hpp"
-#include "sparse/algorithm.hpp"
 #include "sparse_allreduce.hpp"
-#include "topk/algorithm.hpp"
 
 namespace dsop::bench {
 

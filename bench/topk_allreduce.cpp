@@ -10,6 +10,7 @@
 #include <dsop/topk_allreduce.hpp>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/sparse/algorithm.hpp"
 #include "collect.hpp"
 #include "critical_path.hpp"
 #include "gradient_inputs.hpp"
@@ -17,7 +18,6 @@
 #include "launch/launch.hpp"
 #include "memory.hpp"
 #include "output.hpp"
-#include "sparse/algorithm.hpp"
 #include "sparse_problems.hpp"
 #include "topk_contenders.hpp"
 #include "version.hpp"

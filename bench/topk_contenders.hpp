@@ -8,7 +8,7 @@
 #include <dsop/selection.hpp>
 #include <dsop/sparse_allreduce.hpp>
 
-#include "planning/topk_executor.hpp"
+#include "calls/topk_executor.hpp"
 #include "sparse_allreduce.hpp"
 #include "sparse_problems.hpp"
 

@@ -4,11 +4,11 @@
 #include <iomanip>
 #include <iostream>
 
+#include "algorithms/outer_product/algorithm.hpp"
 #include "calibrate.hpp"
 #include "contenders.hpp"
 #include "host.hpp"
 #include "launch/launch.hpp"
-#include "outer_product/algorithm.hpp"
 #include "progress.hpp"
 #include "statistics.hpp"
 #include "version.hpp"

@@ -1,7 +1,7 @@
 // The public calls.
 #include <dsop/collectives.hpp>
 
-#include "planning/executors.hpp"
+#include "calls/executors.hpp"
 
 namespace dsop {
 namespace {

@@ -1,7 +1,7 @@
 // The public calls.
 #include <dsop/dsop.hpp>
 
-#include "planning/executors.hpp"
+#include "calls/executors.hpp"
 
 namespace dsop {
 namespace {

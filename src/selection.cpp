@@ -4,10 +4,10 @@
 #include <functional>
 #include <limits>
 
+#include "algorithms/selection/algorithm.hpp"
+#include "algorithms/selection/ranges.hpp"
+#include "calls/refuse.hpp"
 #include "kernels/compact.hpp"
-#include "planning/refuse.hpp"
-#include "selection/algorithm.hpp"
-#include "selection/ranges.hpp"
 
 namespace dsop {
 namespace {

@@ -1,7 +1,7 @@
 // The public call.
 #include <dsop/sparse_allreduce.hpp>
 
-#include "planning/executors.hpp"
+#include "calls/executors.hpp"
 
 namespace dsop {
 

@@ -1,7 +1,7 @@
 // The public class.
 #include <dsop/topk_allreduce.hpp>
 
-#include "planning/topk_executor.hpp"
+#include "calls/topk_executor.hpp"
 #include "transport/call_state.hpp"
 
 namespace dsop {

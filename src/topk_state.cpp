@@ -14,7 +14,7 @@
 
 #include <dsop/topk_allreduce.hpp>
 
-#include "planning/refuse.hpp"
+#include "calls/refuse.hpp"
 
 namespace dsop {
 namespace {

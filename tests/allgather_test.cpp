@@ -6,7 +6,7 @@
 
 #include <dsop/counting.hpp>
 
-#include "dense/allgather.hpp"
+#include "algorithms/dense/allgather.hpp"
 #include "failures.hpp"
 
 using namespace dsop;

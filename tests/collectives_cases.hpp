@@ -11,9 +11,9 @@
 #include <dsop/collectives.hpp>
 #include <dsop/counting.hpp>
 
+#include "calls/collective_plan.hpp"
 #include "failures.hpp"
 #include "inputs.hpp"
-#include "planning/collective_plan.hpp"
 #include "sent_by_calls.hpp"
 #include "turns.hpp"
 

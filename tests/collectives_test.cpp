@@ -6,9 +6,9 @@
 #include <mutex>
 #include <set>
 
+#include "algorithms/dense/pipeline_blocks.hpp"
 #include "collectives_cases.hpp"
 #include "critical_path.hpp"
-#include "dense/pipeline_blocks.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;

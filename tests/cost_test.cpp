@@ -9,12 +9,12 @@
 
 #include <dsop/counting.hpp>
 
+#include "algorithms/sharded/algorithm.hpp"
+#include "algorithms/sparse/algorithm.hpp"
+#include "algorithms/topk/algorithm.hpp"
 #include "collectives_cases.hpp"
 #include "failures.hpp"
 #include "outer_product_cases.hpp"
-#include "sharded/algorithm.hpp"
-#include "sparse/algorithm.hpp"
-#include "topk/algorithm.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;

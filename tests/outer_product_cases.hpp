@@ -13,9 +13,9 @@
 #include <dsop/counting.hpp>
 #include <dsop/dsop.hpp>
 
+#include "algorithms/outer_product/algorithm.hpp"
 #include "collect.hpp"
 #include "inputs.hpp"
-#include "outer_product/algorithm.hpp"
 #include "sent_by_calls.hpp"
 #include "turns.hpp"
 

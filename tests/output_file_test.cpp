@@ -1,5 +1,5 @@
 // Files that are written whole or not at all.
-#include "model/output_file.hpp"
+#include "base/output_file.hpp"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

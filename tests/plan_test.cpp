@@ -6,9 +6,9 @@
 #include <dsop/plan.hpp>
 #include <dsop/sparse_allreduce.hpp>
 
+#include "algorithms/outer_product/algorithm.hpp"
+#include "algorithms/sparse/algorithm.hpp"
 #include "failures.hpp"
-#include "outer_product/algorithm.hpp"
-#include "sparse/algorithm.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;

@@ -16,9 +16,9 @@
 #include <dsop/errors.hpp>
 #include <dsop/selection.hpp>
 
+#include "algorithms/selection/algorithm.hpp"
 #include "inputs.hpp"
 #include "kernels/threads.hpp"
-#include "selection/algorithm.hpp"
 
 namespace dsop::tests {
 

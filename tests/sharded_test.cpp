@@ -5,9 +5,9 @@
 
 #include <dsop/counting.hpp>
 
+#include "algorithms/sharded/algorithm.hpp"
 #include "failures.hpp"
 #include "outer_product_cases.hpp"
-#include "sharded/algorithm.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;

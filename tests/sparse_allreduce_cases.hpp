@@ -7,9 +7,9 @@
 
 #include <dsop/sparse_allreduce.hpp>
 
+#include "algorithms/sparse/algorithm.hpp"
 #include "failures.hpp"
 #include "inputs.hpp"
-#include "sparse/algorithm.hpp"
 #include "sparse_inputs.hpp"
 
 namespace dsop::tests {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "dense/algorithm.hpp"
-#include "planning/executors.hpp"
+#include "algorithms/dense/algorithm.hpp"
+#include "calls/executors.hpp"
 #include "sparse_allreduce_cases.hpp"
 
 using namespace dsop;

@@ -9,14 +9,14 @@
 #include <dsop/sparse_allreduce.hpp>
 #include <dsop/topk_allreduce.hpp>
 
+#include "algorithms/selection/cut.hpp"
+#include "algorithms/topk/algorithm.hpp"
+#include "algorithms/topk/residual.hpp"
+#include "base/mix.hpp"
 #include "failures.hpp"
-#include "model/mix.hpp"
 #include "patterns/of_all_ranks.hpp"
-#include "selection/cut.hpp"
 #include "sparse_allreduce_cases.hpp"
 #include "sparse_inputs.hpp"
-#include "topk/algorithm.hpp"
-#include "topk/residual.hpp"
 #include "turns.hpp"
 
 namespace dsop::tests {

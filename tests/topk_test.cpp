@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "algorithms/topk/global_threshold.hpp"
 #include "kernels/add.hpp"
-#include "topk/global_threshold.hpp"
 #include "topk_cases.hpp"
 
 using namespace dsop;

@@ -10,7 +10,7 @@
 
 #include <dsop/errors.hpp>
 
-#include "model/mix.hpp"
+#include "base/mix.hpp"
 #include "sparse/wire.hpp"
 
 using namespace dsop;

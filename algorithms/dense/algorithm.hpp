@@ -8,9 +8,9 @@
 #include <dsop/plan.hpp>
 #include <dsop/transport.hpp>
 
-#include "model/callback.hpp"
-#include "model/parameter.hpp"
-#include "model/registry.hpp"
+#include "base/callback.hpp"
+#include "base/parameter.hpp"
+#include "base/registry.hpp"
 
 namespace dsop {
 

@@ -10,7 +10,7 @@
 #include <dsop/problem.hpp>
 #include <dsop/transport.hpp>
 
-#include "model/registry.hpp"
+#include "base/registry.hpp"
 
 namespace dsop {
 

@@ -5,7 +5,7 @@
 //
 // Every rank adds every element itself; both partners add in the order of their ranks, so their bits are the same.
 // Cost: log2 P messages of N words and log2 P N additions; one message more where P is no power of two.
-#include "dense/algorithm.hpp"
+#include "algorithms/dense/algorithm.hpp"
 #include "kernels/add.hpp"
 #include "patterns/fold.hpp"
 

@@ -10,10 +10,10 @@
 // where P is no power of two.
 #include <algorithm>
 
-#include "dense/algorithm.hpp"
+#include "algorithms/dense/algorithm.hpp"
+#include "base/needed_lead.hpp"
+#include "base/segments.hpp"
 #include "kernels/add.hpp"
-#include "model/needed_lead.hpp"
-#include "model/segments.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/hypercube.hpp"
 #include "patterns/segment_messages.hpp"

@@ -8,7 +8,7 @@
 // rank 0. Ranks in the middle send both ways over one link, where three messages of each stream take turns: so each
 // rank is two times three steps further behind, and nobody waits in each step for a message that was only just sent.
 // Cost: 2 (n / b + 1) messages, 2 N words (half of it at the chain's ends); N additions, hidden but for a block.
-#include "dense/pipeline_blocks.hpp"
+#include "algorithms/dense/pipeline_blocks.hpp"
 #include "kernels/add.hpp"
 #include "patterns/segment_messages.hpp"
 

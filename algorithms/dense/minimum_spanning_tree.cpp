@@ -2,7 +2,7 @@
 // Communications in Training Large Scale Neural Networks" (2016), section 3, as in van de Geijn's InterCom.
 //
 // Cost: ceil(log2 P) messages of N words (the root's), one after the other as many again; ceil(log2 P) N additions.
-#include "dense/algorithm.hpp"
+#include "algorithms/dense/algorithm.hpp"
 #include "patterns/binomial_tree.hpp"
 
 namespace dsop::dense {

@@ -1,7 +1,7 @@
 // The MPI library's own MPI_Allreduce: what programs call today, and so the base that everything is compared with.
 // Which algorithm the library picks can't be known here; the cost is that of Rabenseifner's, which both Open MPI 4.1
 // and MPICH take for long vectors.
-#include "dense/algorithm.hpp"
+#include "algorithms/dense/algorithm.hpp"
 
 namespace dsop::dense {
 

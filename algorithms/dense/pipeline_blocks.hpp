@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dense/algorithm.hpp"
+#include "algorithms/dense/algorithm.hpp"
 #include "patterns/blocks.hpp"
 
 namespace dsop::dense {

@@ -6,8 +6,8 @@
 //
 // Cost at a power of two: 2 log2 P messages; 2 (P-1)/P N words; (P-1)/P N additions. Otherwise one message of N words,
 // N additions and a wait for the result more.
-#include "dense/algorithm.hpp"
-#include "dense/halving_cost.hpp"
+#include "algorithms/dense/algorithm.hpp"
+#include "algorithms/dense/halving_cost.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/fold.hpp"
 #include "patterns/recursive_halving.hpp"

@@ -9,7 +9,7 @@
 // Cost: 2 (P-1) messages; 2 (P-1)/P N words, any P; (P-1)/P N additions.
 #include <algorithm>
 
-#include "dense/algorithm.hpp"
+#include "algorithms/dense/algorithm.hpp"
 #include "kernels/add.hpp"
 #include "kernels/bf16.hpp"
 #include "patterns/blocks.hpp"

@@ -10,10 +10,10 @@
 // Cost: 2 (P-1) S messages; 2 (P-1)/P N words, any P; (P-1)/P N additions, hidden but for a segment.
 #include <algorithm>
 
-#include "dense/algorithm.hpp"
+#include "algorithms/dense/algorithm.hpp"
+#include "base/needed_lead.hpp"
+#include "base/segments.hpp"
 #include "kernels/add.hpp"
-#include "model/needed_lead.hpp"
-#include "model/segments.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/ring.hpp"
 #include "patterns/segment_messages.hpp"

@@ -11,10 +11,10 @@
 #include <dsop/transport.hpp>
 #include <dsop/views.hpp>
 
-#include "dense/algorithm.hpp"
-#include "dense/allgather.hpp"
-#include "model/named.hpp"
-#include "model/registry.hpp"
+#include "algorithms/dense/algorithm.hpp"
+#include "algorithms/dense/allgather.hpp"
+#include "base/named.hpp"
+#include "base/registry.hpp"
 
 namespace dsop {
 

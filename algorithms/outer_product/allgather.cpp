@@ -6,7 +6,7 @@
 // Every rank computes every element, so all must make the product in the same way (the plan's shared_method).
 // Cost: that of the allgather, (P-1) k (n+m) words; 2 P k n m flops. Sparse factors: what is not zero of k (n+m), with
 // an index each, and the flops for what is zero neither in a nor in b.
-#include "outer_product/pairs.hpp"
+#include "algorithms/outer_product/pairs.hpp"
 
 namespace dsop::outer_product {
 namespace {

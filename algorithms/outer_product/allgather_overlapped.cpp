@@ -14,9 +14,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "algorithms/outer_product/factor_segments.hpp"
+#include "base/segments.hpp"
 #include "kernels/outer_product.hpp"
-#include "model/segments.hpp"
-#include "outer_product/factor_segments.hpp"
 #include "transport/working.hpp"
 
 namespace dsop::outer_product {

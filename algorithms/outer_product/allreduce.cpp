@@ -6,7 +6,7 @@
 // Cost: that of the dense algorithm for n m elements, and 2 k n m flops.
 #include <type_traits>
 
-#include "outer_product/pairs.hpp"
+#include "algorithms/outer_product/pairs.hpp"
 
 namespace dsop::outer_product {
 namespace {

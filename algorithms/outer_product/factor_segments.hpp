@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "outer_product/gather_factors.hpp"
+#include "algorithms/outer_product/gather_factors.hpp"
 #include "patterns/blocks.hpp"
 
 namespace dsop::outer_product {

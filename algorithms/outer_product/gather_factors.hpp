@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "outer_product/algorithm.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
 #include "sparse/factor.hpp"
 
 namespace dsop::outer_product {

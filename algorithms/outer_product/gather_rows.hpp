@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "outer_product/pairs.hpp"
+#include "algorithms/outer_product/pairs.hpp"
 
 namespace dsop::outer_product {
 

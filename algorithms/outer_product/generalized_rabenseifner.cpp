@@ -6,7 +6,7 @@
 //
 // An element is computed by one rank and sent to the others. The paper gathers round rings; here, in the cheapest way.
 // Cost: that of two allgathers, (P-1) k (n+m) + (P-1)/P n m words; 2 k n m flops.
-#include "outer_product/owners_cost.hpp"
+#include "algorithms/outer_product/owners_cost.hpp"
 
 namespace dsop::outer_product {
 namespace {

@@ -10,10 +10,10 @@
 // where sending rows takes longer than making them.
 #include <algorithm>
 
+#include "algorithms/outer_product/gather_factors.hpp"
+#include "algorithms/outer_product/row_blocks.hpp"
+#include "base/segments.hpp"
 #include "kernels/outer_product.hpp"
-#include "model/segments.hpp"
-#include "outer_product/gather_factors.hpp"
-#include "outer_product/row_blocks.hpp"
 #include "transport/working.hpp"
 
 namespace dsop::outer_product {

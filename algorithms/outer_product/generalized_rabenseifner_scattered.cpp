@@ -8,10 +8,10 @@
 //
 // An element is computed by one rank and sent to the others.
 // Cost: P - 1 messages and those of the allgather; about k (P-1) (n/p_r + m/p_c) + (P-1)/P n m words; 2 k n m flops.
+#include "algorithms/outer_product/scatter_factors.hpp"
+#include "algorithms/outer_product/share_parts.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/outer_product.hpp"
-#include "outer_product/scatter_factors.hpp"
-#include "outer_product/share_parts.hpp"
 
 namespace dsop::outer_product {
 namespace {

@@ -10,7 +10,7 @@
 // Cost: that of two allgathers, (P-1) k (n+m) + (g-1)/g n m words; 2 P k n m / g flops.
 #include <cmath>
 
-#include "outer_product/owners_cost.hpp"
+#include "algorithms/outer_product/owners_cost.hpp"
 #include "transport/subset.hpp"
 
 namespace dsop::outer_product {

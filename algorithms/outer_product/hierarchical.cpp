@@ -15,9 +15,9 @@
 // it charges others, an upper bound.
 #include <algorithm>
 
+#include "algorithms/outer_product/gather_factors.hpp"
+#include "algorithms/outer_product/nodes.hpp"
 #include "kernels/outer_product.hpp"
-#include "outer_product/gather_factors.hpp"
-#include "outer_product/nodes.hpp"
 #include "transport/subset.hpp"
 
 namespace dsop::outer_product {

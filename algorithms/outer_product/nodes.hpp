@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "outer_product/algorithm.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
 
 namespace dsop::outer_product {
 

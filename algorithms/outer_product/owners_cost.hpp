@@ -1,9 +1,9 @@
 // What it costs to gather all factors, have owners make the rows of G, and gather these.
 #pragma once
 
-#include "outer_product/pairs.hpp"
-#include "outer_product/row_blocks.hpp"
-#include "outer_product/share_parts.hpp"
+#include "algorithms/outer_product/pairs.hpp"
+#include "algorithms/outer_product/row_blocks.hpp"
+#include "algorithms/outer_product/share_parts.hpp"
 
 namespace dsop::outer_product {
 

@@ -1,9 +1,9 @@
 // Pairs that may be sparse: how they are gathered and multiplied.
 #pragma once
 
+#include "algorithms/outer_product/gather_factors.hpp"
+#include "algorithms/outer_product/local_product.hpp"
 #include "kernels/outer_product.hpp"
-#include "outer_product/gather_factors.hpp"
-#include "outer_product/local_product.hpp"
 #include "sparse/room.hpp"
 
 namespace dsop::outer_product {

@@ -8,10 +8,10 @@
 // A sum is made by one rank, in the order r, r - 1, r - 2, ..., and sent to the others. Owners get gradient words
 // where Generalized Rabenseifner gives them factors.
 // Cost: P - 1 messages and an allgather's; 2 (P-1)/P n m words; 2 k n m flops and (P-1)/P n m additions.
+#include "algorithms/outer_product/gather_factors.hpp"
+#include "algorithms/outer_product/row_blocks.hpp"
 #include "kernels/add.hpp"
 #include "kernels/outer_product.hpp"
-#include "outer_product/gather_factors.hpp"
-#include "outer_product/row_blocks.hpp"
 
 namespace dsop::outer_product {
 namespace {

@@ -1,11 +1,11 @@
-#include "outer_product/algorithm.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
 
 #include <dsop/algorithms.hpp>
 
-#include "selection/algorithm.hpp"
-#include "sharded/algorithm.hpp"
-#include "sparse/algorithm.hpp"
-#include "topk/algorithm.hpp"
+#include "algorithms/selection/algorithm.hpp"
+#include "algorithms/sharded/algorithm.hpp"
+#include "algorithms/sparse/algorithm.hpp"
+#include "algorithms/topk/algorithm.hpp"
 
 namespace dsop {
 

@@ -15,9 +15,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "outer_product/pairs.hpp"
-#include "outer_product/row_blocks.hpp"
-#include "outer_product/share_parts.hpp"
+#include "algorithms/outer_product/pairs.hpp"
+#include "algorithms/outer_product/row_blocks.hpp"
+#include "algorithms/outer_product/share_parts.hpp"
 #include "transport/working.hpp"
 
 namespace dsop::outer_product {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "outer_product/algorithm.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
 #include "patterns/all_to_all.hpp"
 #include "patterns/grid.hpp"
 

@@ -4,8 +4,8 @@
 #include <span>
 #include <type_traits>
 
+#include "algorithms/outer_product/gather_factors.hpp"
 #include "kernels/bf16.hpp"
-#include "outer_product/gather_factors.hpp"
 
 namespace dsop::outer_product {
 

@@ -7,9 +7,9 @@
 
 #include <dsop/selection.hpp>
 
-#include "model/parameter.hpp"
-#include "model/registry.hpp"
-#include "selection/memory.hpp"
+#include "algorithms/selection/memory.hpp"
+#include "base/parameter.hpp"
+#include "base/registry.hpp"
 #include "sparse/stream.hpp"
 
 namespace dsop {

@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cmath>
 
-#include "selection/collect.hpp"
+#include "algorithms/selection/collect.hpp"
 
 namespace dsop::selection {
 namespace {

@@ -1,15 +1,15 @@
-#include "selection/candidates.hpp"
+#include "algorithms/selection/candidates.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
 
+#include "algorithms/selection/cut.hpp"
+#include "algorithms/selection/ranges.hpp"
+#include "base/mix.hpp"
 #include "kernels/ranked_key.hpp"
 #include "kernels/threads.hpp"
-#include "model/mix.hpp"
-#include "selection/cut.hpp"
-#include "selection/ranges.hpp"
 
 namespace dsop::selection {
 

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <numeric>
 
-#include "selection/algorithm.hpp"
-#include "selection/cut.hpp"
-#include "selection/ranges.hpp"
+#include "algorithms/selection/algorithm.hpp"
+#include "algorithms/selection/cut.hpp"
+#include "algorithms/selection/ranges.hpp"
 
 namespace dsop::selection {
 

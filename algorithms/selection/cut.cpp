@@ -1,12 +1,12 @@
-#include "selection/cut.hpp"
+#include "algorithms/selection/cut.hpp"
 
 #include <algorithm>
 #include <array>
 
+#include "algorithms/selection/candidates.hpp"
+#include "algorithms/selection/neighbourhood.hpp"
+#include "algorithms/selection/ranges.hpp"
 #include "kernels/ranked_key.hpp"
-#include "selection/candidates.hpp"
-#include "selection/neighbourhood.hpp"
-#include "selection/ranges.hpp"
 
 namespace dsop::selection {
 namespace {

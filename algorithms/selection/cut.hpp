@@ -5,8 +5,8 @@
 #include <limits>
 #include <span>
 
+#include "algorithms/selection/memory.hpp"
 #include "kernels/compact.hpp"
-#include "selection/memory.hpp"
 
 namespace dsop::selection {
 

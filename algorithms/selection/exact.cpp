@@ -6,7 +6,7 @@
 //   2. Collect what lies beyond.
 //
 // Cost: as a rule two reads of all N: one that gathers candidates, one that collects. Chooses k.
-#include "selection/collect.hpp"
+#include "algorithms/selection/collect.hpp"
 
 namespace dsop::selection {
 namespace {

@@ -14,9 +14,9 @@
 #include <cmath>
 #include <limits>
 
+#include "algorithms/selection/collect.hpp"
+#include "base/mix.hpp"
 #include "kernels/magnitude_sums.hpp"
-#include "model/mix.hpp"
-#include "selection/collect.hpp"
 
 namespace dsop::selection {
 namespace {

@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/selection/collect.hpp"
 #include "kernels/magnitude_sums.hpp"
-#include "selection/collect.hpp"
 
 namespace dsop::selection {
 namespace {

@@ -1,12 +1,12 @@
-#include "selection/neighbourhood.hpp"
+#include "algorithms/selection/neighbourhood.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
+#include "algorithms/selection/candidates.hpp"
+#include "algorithms/selection/ranges.hpp"
 #include "kernels/threads.hpp"
-#include "selection/candidates.hpp"
-#include "selection/ranges.hpp"
 
 namespace dsop::selection {
 namespace {

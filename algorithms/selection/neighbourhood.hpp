@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <span>
 
+#include "algorithms/selection/memory.hpp"
 #include "kernels/magnitude.hpp"
-#include "selection/memory.hpp"
 
 namespace dsop::selection {
 

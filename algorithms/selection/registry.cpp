@@ -1,4 +1,4 @@
-#include "selection/algorithm.hpp"
+#include "algorithms/selection/algorithm.hpp"
 
 namespace dsop {
 

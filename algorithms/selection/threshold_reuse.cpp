@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "selection/collect.hpp"
+#include "algorithms/selection/collect.hpp"
 
 namespace dsop::selection {
 namespace {

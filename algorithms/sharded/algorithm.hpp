@@ -1,7 +1,7 @@
 // Outer products of which every rank keeps its own rows: no gradient travels.
 #pragma once
 
-#include "outer_product/algorithm.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
 
 namespace dsop {
 

@@ -1,4 +1,4 @@
-#include "sharded/algorithm.hpp"
+#include "algorithms/sharded/algorithm.hpp"
 
 namespace dsop {
 

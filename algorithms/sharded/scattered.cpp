@@ -6,9 +6,9 @@
 //
 // An element is computed by one rank, the only one that has it.
 // Cost: P - 1 messages; k (n (P-1)/P + (P-1) m) words; 2 k n m flops.
+#include "algorithms/outer_product/scatter_factors.hpp"
+#include "algorithms/sharded/algorithm.hpp"
 #include "kernels/outer_product.hpp"
-#include "outer_product/scatter_factors.hpp"
-#include "sharded/algorithm.hpp"
 
 namespace dsop::sharded {
 namespace {

@@ -7,11 +7,11 @@
 
 #include <dsop/sparse_allreduce.hpp>
 
-#include "dense/algorithm.hpp"
-#include "dense/allgather.hpp"
-#include "model/named.hpp"
-#include "model/parameter.hpp"
-#include "model/registry.hpp"
+#include "algorithms/dense/algorithm.hpp"
+#include "algorithms/dense/allgather.hpp"
+#include "base/named.hpp"
+#include "base/parameter.hpp"
+#include "base/registry.hpp"
 #include "sparse/stream.hpp"
 
 namespace dsop {

@@ -5,7 +5,7 @@
 //   2. Every rank adds them, in the order of ranks.
 //
 // Cost, k elements of each rank: the allgather's messages; 2 k (P-1) words, a value and an index each; P k additions.
-#include "sparse/expected.hpp"
+#include "algorithms/sparse/expected.hpp"
 #include "sparse/room.hpp"
 
 namespace dsop::sparse {

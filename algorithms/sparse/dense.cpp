@@ -7,8 +7,8 @@
 // zeros, to what comes. Cost: that of the dense algorithm for N elements, and one pass over them, or over N/P.
 #include <algorithm>
 
+#include "algorithms/sparse/expected.hpp"
 #include "kernels/add.hpp"
-#include "sparse/expected.hpp"
 #include "sparse/room.hpp"
 
 namespace dsop::sparse {

@@ -13,9 +13,9 @@
 // Where there are ranks beyond, a wait for 2 k words before, and up to twice as many in step 1.
 //
 // As bf16 an element is rounded in step 1, up to log2 C times in step 2, and in step 3; from a rank beyond once more.
+#include "algorithms/sparse/early_switch_cost.hpp"
+#include "algorithms/sparse/split.hpp"
 #include "patterns/recursive_halving.hpp"
-#include "sparse/early_switch_cost.hpp"
-#include "sparse/split.hpp"
 #include "transport/subset.hpp"
 
 namespace dsop::sparse {

@@ -7,8 +7,8 @@
 //
 // Cost, k elements of each rank: 2 (P-1) messages, half of them lengths, and the allgather's; 2 k (P-1)/P words in step
 // 1, N (P-1)/P in step 2.
-#include "sparse/gather_dense.hpp"
-#include "sparse/split.hpp"
+#include "algorithms/sparse/gather_dense.hpp"
+#include "algorithms/sparse/split.hpp"
 
 namespace dsop::sparse {
 namespace {

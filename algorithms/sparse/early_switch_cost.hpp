@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "dense/halving_cost.hpp"
-#include "sparse/fold.hpp"
-#include "sparse/gather_dense.hpp"
-#include "sparse/groups.hpp"
+#include "algorithms/dense/halving_cost.hpp"
+#include "algorithms/sparse/fold.hpp"
+#include "algorithms/sparse/gather_dense.hpp"
+#include "algorithms/sparse/groups.hpp"
 
 namespace dsop::sparse {
 

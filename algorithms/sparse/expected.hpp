@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "sparse/algorithm.hpp"
+#include "algorithms/sparse/algorithm.hpp"
 #include "sparse/wire.hpp"
 
 namespace dsop::sparse {

@@ -1,8 +1,8 @@
 // How ranks that take no part in a sum have their vectors in it.
 #pragma once
 
+#include "algorithms/sparse/split_cost.hpp"
 #include "patterns/hypercube.hpp"
-#include "sparse/split_cost.hpp"
 
 namespace dsop::sparse {
 

@@ -1,8 +1,8 @@
 // The step with which several algorithms end: every rank has summed its block, and everybody gets all of them, dense.
 #pragma once
 
+#include "algorithms/sparse/expected.hpp"
 #include "kernels/bf16.hpp"
-#include "sparse/expected.hpp"
 #include "sparse/room.hpp"
 
 namespace dsop::sparse {

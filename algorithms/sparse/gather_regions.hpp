@@ -3,8 +3,8 @@
 
 #include <bit>
 
+#include "algorithms/sparse/split.hpp"
 #include "patterns/bruck_allgather.hpp"
-#include "sparse/split.hpp"
 
 namespace dsop::sparse {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "algorithms/sparse/algorithm.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/hypercube.hpp"
-#include "sparse/algorithm.hpp"
 
 namespace dsop::sparse {
 

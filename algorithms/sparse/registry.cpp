@@ -1,4 +1,4 @@
-#include "sparse/algorithm.hpp"
+#include "algorithms/sparse/algorithm.hpp"
 
 namespace dsop {
 

@@ -4,9 +4,9 @@
 
 #include <numeric>
 
+#include "algorithms/sparse/split_cost.hpp"
 #include "patterns/all_to_all.hpp"
 #include "sparse/running_sum.hpp"
-#include "sparse/split_cost.hpp"
 
 namespace dsop::sparse {
 

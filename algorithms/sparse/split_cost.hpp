@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "algorithms/sparse/expected.hpp"
+#include "algorithms/sparse/unknown_length.hpp"
 #include "patterns/all_to_all.hpp"
 #include "patterns/blocks.hpp"
-#include "sparse/expected.hpp"
 #include "sparse/room.hpp"
-#include "sparse/unknown_length.hpp"
 
 namespace dsop::sparse {
 

@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "sparse/fold.hpp"
-#include "sparse/unknown_length.hpp"
+#include "algorithms/sparse/fold.hpp"
+#include "algorithms/sparse/unknown_length.hpp"
 
 namespace dsop::sparse {
 namespace {

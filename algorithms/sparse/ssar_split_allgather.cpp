@@ -8,7 +8,7 @@
 // A region's sum is dense where its parts together are larger than that. Cost, k elements of each rank: 2 (P-1)
 // messages, half of them lengths, log2 P with lengths and the allgather's; 2 k (P-1)/P words in step 1, and in step 2
 // as many if all indices are the same, 2 k (P-1) if none are.
-#include "sparse/gather_regions.hpp"
+#include "algorithms/sparse/gather_regions.hpp"
 
 namespace dsop::sparse {
 namespace {

@@ -10,11 +10,11 @@
 #include <dsop/sparse_allreduce.hpp>
 #include <dsop/topk_allreduce.hpp>
 
-#include "dense/allgather.hpp"
-#include "model/named.hpp"
-#include "model/parameter.hpp"
-#include "model/registry.hpp"
-#include "selection/memory.hpp"
+#include "algorithms/dense/allgather.hpp"
+#include "algorithms/selection/memory.hpp"
+#include "base/named.hpp"
+#include "base/parameter.hpp"
+#include "base/registry.hpp"
 #include "sparse/stream.hpp"
 
 namespace dsop {

@@ -6,13 +6,13 @@
 
 #include <dsop/errors.hpp>
 
+#include "algorithms/sparse/unknown_length.hpp"
+#include "algorithms/topk/algorithm.hpp"
+#include "algorithms/topk/pairs.hpp"
 #include "patterns/all_to_all.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/bruck_allgather.hpp"
 #include "sparse/room.hpp"
-#include "sparse/unknown_length.hpp"
-#include "topk/algorithm.hpp"
-#include "topk/pairs.hpp"
 
 namespace dsop::topk {
 

@@ -11,10 +11,10 @@
 // The residual is what was not selected, or was rounded off. Cost: the selection's and the allreduce's.
 #include <algorithm>
 
-#include "sparse/algorithm.hpp"
+#include "algorithms/sparse/algorithm.hpp"
+#include "algorithms/topk/algorithm.hpp"
+#include "algorithms/topk/residual.hpp"
 #include "sparse/room.hpp"
-#include "topk/algorithm.hpp"
-#include "topk/residual.hpp"
 
 namespace dsop::topk {
 namespace {

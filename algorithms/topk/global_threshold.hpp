@@ -6,8 +6,8 @@
 #include <limits>
 #include <numeric>
 
-#include "topk/balance_and_allgatherv.hpp"
-#include "topk/split_and_reduce.hpp"
+#include "algorithms/topk/balance_and_allgatherv.hpp"
+#include "algorithms/topk/split_and_reduce.hpp"
 
 namespace dsop::topk {
 

@@ -10,12 +10,12 @@
 // 0 sends ceil(log2 P), 2 k log2 P words, and on the longest path, up and down, twice as many travel in turn.
 #include <bit>
 
-#include "selection/cut.hpp"
-#include "sparse/expected.hpp"
+#include "algorithms/selection/cut.hpp"
+#include "algorithms/sparse/expected.hpp"
+#include "algorithms/topk/algorithm.hpp"
+#include "algorithms/topk/pairs.hpp"
+#include "algorithms/topk/residual.hpp"
 #include "sparse/room.hpp"
-#include "topk/algorithm.hpp"
-#include "topk/pairs.hpp"
-#include "topk/residual.hpp"
 
 namespace dsop::topk {
 namespace {

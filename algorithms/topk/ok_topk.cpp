@@ -23,10 +23,10 @@
 // in 4.
 #include <cmath>
 
-#include "topk/global_threshold.hpp"
-#include "topk/ok_topk_cost.hpp"
-#include "topk/residual.hpp"
-#include "topk/split_and_reduce.hpp"
+#include "algorithms/topk/global_threshold.hpp"
+#include "algorithms/topk/ok_topk_cost.hpp"
+#include "algorithms/topk/residual.hpp"
+#include "algorithms/topk/split_and_reduce.hpp"
 
 namespace dsop::topk {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <bit>
 
-#include "sparse/expected.hpp"
-#include "topk/global_threshold.hpp"
+#include "algorithms/sparse/expected.hpp"
+#include "algorithms/topk/global_threshold.hpp"
 
 namespace dsop::topk {
 

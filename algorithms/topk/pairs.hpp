@@ -6,9 +6,9 @@
 #include <span>
 #include <type_traits>
 
+#include "algorithms/selection/cut.hpp"
+#include "algorithms/selection/ranges.hpp"
 #include "kernels/bf16.hpp"
-#include "selection/cut.hpp"
-#include "selection/ranges.hpp"
 #include "sparse/wire.hpp"
 
 namespace dsop::topk {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
+#include "algorithms/topk/algorithm.hpp"
+#include "algorithms/topk/sum_of_numbers.hpp"
 #include "patterns/blocks.hpp"
 #include "sparse/room.hpp"
 #include "sparse/wire.hpp"
-#include "topk/algorithm.hpp"
-#include "topk/sum_of_numbers.hpp"
 
 namespace dsop::topk {
 

@@ -1,4 +1,4 @@
-#include "topk/algorithm.hpp"
+#include "algorithms/topk/algorithm.hpp"
 
 namespace dsop {
 

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <span>
 
+#include "algorithms/topk/algorithm.hpp"
 #include "kernels/bf16.hpp"
 #include "sparse/wire.hpp"
-#include "topk/algorithm.hpp"
 
 namespace dsop::topk {
 

@@ -2,9 +2,9 @@
 // Sparse Allreduce for Distributed Deep Learning" (PPoPP 2022), section 3.1.1.
 #pragma once
 
-#include "sparse/split.hpp"
-#include "topk/regions.hpp"
-#include "topk/residual.hpp"
+#include "algorithms/sparse/split.hpp"
+#include "algorithms/topk/regions.hpp"
+#include "algorithms/topk/residual.hpp"
 
 namespace dsop::topk {
 

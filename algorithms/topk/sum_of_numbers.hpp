@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "dense/algorithm.hpp"
+#include "algorithms/dense/algorithm.hpp"
 #include "sparse/room.hpp"
 
 namespace dsop::topk {

@@ -7,10 +7,10 @@
 // Cost: P-1 messages; (P-1) k (n+m) words; 2 K n m flops; K passes over G.
 #include <dsop/plan.hpp>
 
+#include "algorithms/outer_product/gather_factors.hpp"
+#include "calls/workspace.hpp"
 #include "compare/pair_passes.hpp"
 #include "compare/rival.hpp"
-#include "outer_product/gather_factors.hpp"
-#include "planning/workspace.hpp"
 
 namespace dsop::bench::compare {
 namespace {

@@ -10,7 +10,7 @@
 #include <dsop/transport.hpp>
 #include <dsop/views.hpp>
 
-#include "model/registry.hpp"
+#include "base/registry.hpp"
 
 namespace dsop::bench {
 

@@ -11,9 +11,9 @@
 #include <dsop/dsop.hpp>
 #include <dsop/threads.hpp>
 
+#include "calls/error_of.hpp"
+#include "calls/header.hpp"
 #include "launch/mpi_world.hpp"
-#include "planning/error_of.hpp"
-#include "planning/header.hpp"
 #include "transport/call_state.hpp"
 
 namespace dsop::launch {

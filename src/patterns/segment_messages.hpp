@@ -7,7 +7,7 @@
 
 #include <dsop/transport.hpp>
 
-#include "model/segments.hpp"
+#include "base/segments.hpp"
 
 namespace dsop::patterns {
 

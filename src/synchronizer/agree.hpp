@@ -5,8 +5,8 @@
 
 #include <dsop/transport.hpp>
 
-#include "planning/header.hpp"
-#include "planning/terms.hpp"
+#include "calls/header.hpp"
+#include "calls/terms.hpp"
 #include "transport/call_state.hpp"
 
 namespace dsop::synchronizer {

@@ -1,7 +1,7 @@
 #include "synchronizer/bucket.hpp"
 
+#include "calls/error_of.hpp"
 #include "kernels/copy.hpp"
-#include "planning/error_of.hpp"
 #include "synchronizer/agree.hpp"
 
 namespace dsop::synchronizer {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "planning/collective_executor.hpp"
+#include "calls/collective_executor.hpp"
 #include "synchronizer/parameter.hpp"
 
 namespace dsop::synchronizer {

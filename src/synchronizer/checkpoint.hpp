@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "model/fnv.hpp"
-#include "planning/refuse.hpp"
+#include "base/fnv.hpp"
+#include "calls/refuse.hpp"
 
 namespace dsop::synchronizer {
 

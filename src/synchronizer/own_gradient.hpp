@@ -7,7 +7,7 @@
 #include <dsop/sparse.hpp>
 #include <dsop/views.hpp>
 
-#include "planning/workspace.hpp"
+#include "calls/workspace.hpp"
 
 namespace dsop::synchronizer {
 

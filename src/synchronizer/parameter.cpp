@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "planning/error_of.hpp"
+#include "calls/error_of.hpp"
 #include "synchronizer/agree.hpp"
 
 namespace dsop::synchronizer {

@@ -11,10 +11,10 @@
 
 #include <dsop/synchronizer.hpp>
 
-#include "planning/executor.hpp"
-#include "planning/sparse_executor.hpp"
-#include "planning/topk_executor.hpp"
-#include "selection/memory.hpp"
+#include "algorithms/selection/memory.hpp"
+#include "calls/executor.hpp"
+#include "calls/sparse_executor.hpp"
+#include "calls/topk_executor.hpp"
 #include "synchronizer/own_gradient.hpp"
 #include "synchronizer/policy.hpp"
 

@@ -4,11 +4,11 @@
 #include <charconv>
 #include <cmath>
 
-#include "dense/algorithm.hpp"
-#include "outer_product/algorithm.hpp"
-#include "planning/refuse.hpp"
-#include "sparse/algorithm.hpp"
-#include "topk/algorithm.hpp"
+#include "algorithms/dense/algorithm.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
+#include "algorithms/sparse/algorithm.hpp"
+#include "algorithms/topk/algorithm.hpp"
+#include "calls/refuse.hpp"
 
 namespace dsop::synchronizer {
 namespace {

@@ -1,9 +1,9 @@
 // Parameters and their policies.
 #include <algorithm>
 
-#include "planning/arguments.hpp"
-#include "planning/error_of.hpp"
-#include "planning/refuse.hpp"
+#include "calls/arguments.hpp"
+#include "calls/error_of.hpp"
+#include "calls/refuse.hpp"
 #include "synchronizer/agree.hpp"
 #include "synchronizer/state.hpp"
 

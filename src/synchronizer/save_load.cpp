@@ -5,8 +5,8 @@
 //   a hash of all that
 #include <map>
 
-#include "planning/error_of.hpp"
-#include "planning/refuse.hpp"
+#include "calls/error_of.hpp"
+#include "calls/refuse.hpp"
 #include "synchronizer/checkpoint.hpp"
 #include "synchronizer/state.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "planning/refuse.hpp"
+#include "calls/refuse.hpp"
 #include "synchronizer/bucket.hpp"
 #include "synchronizer/packing.hpp"
 #include "synchronizer/step_calls.hpp"

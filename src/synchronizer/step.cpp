@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planning/arguments.hpp"
-#include "planning/error_of.hpp"
-#include "planning/refuse.hpp"
-#include "planning/sparse_arguments.hpp"
+#include "calls/arguments.hpp"
+#include "calls/error_of.hpp"
+#include "calls/refuse.hpp"
+#include "calls/sparse_arguments.hpp"
 #include "synchronizer/agree.hpp"
 #include "synchronizer/state.hpp"
 

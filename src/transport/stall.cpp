@@ -7,7 +7,7 @@
 
 #include <dsop/errors.hpp>
 
-#include "model/rank_list.hpp"
+#include "base/rank_list.hpp"
 #include "transport/call_state.hpp"
 
 namespace dsop {

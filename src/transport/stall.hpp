@@ -7,7 +7,7 @@
 #include <dsop/stall_watch.hpp>
 #include <dsop/transport.hpp>
 
-#include "model/operation.hpp"
+#include "base/operation.hpp"
 
 namespace dsop {
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "base/mix.hpp"
 #include "learn/models/mlp.hpp"
 #include "learn/models/sequence_model.hpp"
 #include "learn/strategies/local_product.hpp"
-#include "model/mix.hpp"
 
 namespace dsop::learn {
 namespace {

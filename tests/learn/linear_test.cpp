@@ -10,8 +10,8 @@
 
 #include <dsop/threads.hpp>
 
+#include "algorithms/sparse/algorithm.hpp"
 #include "linear_cases.hpp"
-#include "sparse/algorithm.hpp"
 
 namespace {
 

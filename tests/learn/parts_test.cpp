@@ -14,6 +14,7 @@
 #include <dsop/threads.hpp>
 
 #include "../failures.hpp"
+#include "calls/same_bits.hpp"
 #include "learn/layers/packing.hpp"
 #include "learn/layers/parameter.hpp"
 #include "learn/layers/softmax_cross_entropy.hpp"
@@ -23,7 +24,6 @@
 #include "learn/strategies/timed.hpp"
 #include "learn/tasks/chunks.hpp"
 #include "learn/tasks/order.hpp"
-#include "planning/same_bits.hpp"
 
 namespace dsop::learn {
 namespace {

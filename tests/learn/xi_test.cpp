@@ -11,8 +11,8 @@
 
 #include <dsop/threads.hpp>
 
+#include "base/mix.hpp"
 #include "learn/strategies/synchronized.hpp"
-#include "model/mix.hpp"
 
 namespace dsop::learn {
 namespace {

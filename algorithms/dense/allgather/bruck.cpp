@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "dense/allgather/runs.hpp"
+#include "algorithms/dense/allgather/runs.hpp"
 
 namespace dsop::dense {
 namespace {

@@ -9,7 +9,7 @@
 // last, and the own block a second time.
 #include <algorithm>
 
-#include "dense/allgather/runs.hpp"
+#include "algorithms/dense/allgather/runs.hpp"
 #include "patterns/ring.hpp"
 
 namespace dsop::dense {

@@ -9,7 +9,7 @@
 // and a corner with an extra sends everything once more.
 #include <algorithm>
 
-#include "dense/allgather/runs.hpp"
+#include "algorithms/dense/allgather/runs.hpp"
 #include "patterns/hypercube.hpp"
 
 namespace dsop::dense {

@@ -1,4 +1,4 @@
-#include "dense/allgather.hpp"
+#include "algorithms/dense/allgather.hpp"
 
 namespace dsop {
 

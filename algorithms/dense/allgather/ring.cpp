@@ -5,7 +5,7 @@
 //
 // Cost: P - 1 messages; all bytes but the right neighbour's.
 #include "patterns/ring.hpp"
-#include "dense/allgather.hpp"
+#include "algorithms/dense/allgather.hpp"
 
 namespace dsop::dense {
 namespace {

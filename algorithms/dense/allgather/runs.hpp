@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "dense/allgather.hpp"
+#include "algorithms/dense/allgather.hpp"
 
 namespace dsop::dense {
 

@@ -5,8 +5,8 @@
 //   2. Allgather by recursive doubling; then corners pass the vector on to their extras.
 //
 // Cost at a power of two: 2 log2 P messages, 2 (P-1)/P N words. Otherwise one message of N words more.
-#include "dense/algorithm.hpp"
-#include "dense/from_root.hpp"
+#include "algorithms/dense/algorithm.hpp"
+#include "algorithms/dense/from_root.hpp"
 #include "patterns/binomial_tree.hpp"
 #include "patterns/hypercube.hpp"
 

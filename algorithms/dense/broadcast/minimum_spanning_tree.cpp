@@ -2,8 +2,8 @@
 // Communications in Training Large Scale Neural Networks" (2016), section 3, as in van de Geijn's InterCom.
 //
 // Cost: ceil(log2 P) messages of N words.
-#include "dense/algorithm.hpp"
-#include "dense/from_root.hpp"
+#include "algorithms/dense/algorithm.hpp"
+#include "algorithms/dense/from_root.hpp"
 #include "patterns/binomial_tree.hpp"
 
 namespace dsop::dense {

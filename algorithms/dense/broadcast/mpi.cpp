@@ -1,6 +1,6 @@
 // The MPI library's own MPI_Bcast. Which algorithm it picks can't be known here; the cost is that of the bidirectional
 // exchange.
-#include "dense/algorithm.hpp"
+#include "algorithms/dense/algorithm.hpp"
 
 namespace dsop::dense {
 

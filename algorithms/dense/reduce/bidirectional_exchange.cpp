@@ -8,9 +8,9 @@
 // Cost at a power of two: log2 P + 1 messages, up to (3/2 - 1/P) N words (the root's partner in the last step of the
 // gather sends half of the vector). Time as for 2 (P-1)/P N words, (P-1)/P N additions; otherwise N words and N
 // additions more.
-#include "dense/algorithm.hpp"
-#include "dense/from_root.hpp"
-#include "dense/halving_cost.hpp"
+#include "algorithms/dense/algorithm.hpp"
+#include "algorithms/dense/from_root.hpp"
+#include "algorithms/dense/halving_cost.hpp"
 #include "patterns/binomial_tree.hpp"
 #include "patterns/hypercube.hpp"
 

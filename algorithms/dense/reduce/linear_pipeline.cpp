@@ -6,8 +6,8 @@
 //
 // Time n / b + P - 2 times that of a block of b, where no rank waits for a message's latency; hardly more for more
 // ranks while n / b >> P. Cost: n / b + 1 messages, N words; N additions, hidden but for a block.
-#include "dense/from_root.hpp"
-#include "dense/pipeline_blocks.hpp"
+#include "algorithms/dense/from_root.hpp"
+#include "algorithms/dense/pipeline_blocks.hpp"
 #include "kernels/add.hpp"
 #include "patterns/segment_messages.hpp"
 

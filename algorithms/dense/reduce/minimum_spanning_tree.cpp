@@ -3,8 +3,8 @@
 //
 // A parent adds its children from the nearest to the farthest, so that the sum is in the order of the ranks.
 // Cost: one message of N words; ceil(log2 P) of them one after the other, and N additions after each.
-#include "dense/algorithm.hpp"
-#include "dense/from_root.hpp"
+#include "algorithms/dense/algorithm.hpp"
+#include "algorithms/dense/from_root.hpp"
 #include "patterns/binomial_tree.hpp"
 
 namespace dsop::dense {

@@ -1,4 +1,4 @@
-#include "dense/algorithm.hpp"
+#include "algorithms/dense/algorithm.hpp"
 
 namespace dsop {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "model/mix.hpp"
+#include "base/mix.hpp"
 
 namespace dsop::learn {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/mix.hpp"
 #include "learn/layers/matrix.hpp"
-#include "model/mix.hpp"
 
 namespace dsop::learn {
 

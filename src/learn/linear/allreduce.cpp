@@ -1,12 +1,12 @@
 #include <dsop/sparse_allreduce.hpp>
 
+#include "calls/collective_plan.hpp"
+#include "calls/executors.hpp"
 #include "launch/launch.hpp"
 #include "learn/layers/finite.hpp"
 #include "learn/linear/checkpoint.hpp"
 #include "learn/linear/training.hpp"
 #include "patterns/of_all_ranks.hpp"
-#include "planning/collective_plan.hpp"
-#include "planning/executors.hpp"
 
 namespace dsop::learn {
 namespace {

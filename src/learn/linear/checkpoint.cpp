@@ -4,9 +4,9 @@
 
 #include <dsop/collectives.hpp>
 
+#include "base/hexadecimal.hpp"
 #include "launch/launch.hpp"
 #include "learn/training/checkpoint_file.hpp"
-#include "model/hexadecimal.hpp"
 #include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {

@@ -6,15 +6,15 @@
 #include <numeric>
 #include <sstream>
 
+#include "algorithms/sparse/algorithm.hpp"
+#include "base/fnv.hpp"
+#include "base/mix.hpp"
 #include "launch/launch.hpp"
 #include "launch/memory.hpp"
 #include "launch/mpi_world.hpp"
 #include "learn/data/input_file.hpp"
 #include "learn/tasks/order.hpp"
-#include "model/fnv.hpp"
-#include "model/mix.hpp"
 #include "patterns/of_all_ranks.hpp"
-#include "sparse/algorithm.hpp"
 
 namespace dsop::learn {
 namespace {

@@ -3,9 +3,9 @@
 #include <string>
 #include <thread>
 
+#include "calls/error_of.hpp"
 #include "launch/launch.hpp"
 #include "learn/linear/server.hpp"
-#include "planning/error_of.hpp"
 
 namespace dsop::learn {
 namespace {

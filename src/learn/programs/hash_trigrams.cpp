@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "base/output_file.hpp"
 #include "launch/launch.hpp"
 #include "learn/data/input_file.hpp"
 #include "learn/data/labelled_text.hpp"
 #include "learn/data/libsvm.hpp"
 #include "learn/data/same_file.hpp"
 #include "learn/data/trigrams.hpp"
-#include "model/output_file.hpp"
 
 namespace dsop::learn {
 namespace {

@@ -5,12 +5,12 @@
 #include <memory>
 #include <optional>
 
+#include "algorithms/sparse/algorithm.hpp"
 #include "launch/launch.hpp"
 #include "learn/data/same_file.hpp"
 #include "learn/linear/training.hpp"
 #include "learn/programs/number_range.hpp"
 #include "learn/programs/settings.hpp"
-#include "sparse/algorithm.hpp"
 
 namespace dsop::learn {
 namespace {

@@ -10,9 +10,9 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/hexadecimal.hpp"
 #include "launch/launch.hpp"
 #include "learn/training/bytes.hpp"
-#include "model/hexadecimal.hpp"
 #include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "dense/algorithm.hpp"
+#include "algorithms/dense/algorithm.hpp"
 #include "launch/launch.hpp"
 #include "learn/stopwatch.hpp"
 #include "learn/strategies/local_product.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/mix.hpp"
+#include "base/mix.hpp"
 
 namespace dsop::learn {
 

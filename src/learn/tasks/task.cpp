@@ -2,8 +2,8 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/hexadecimal.hpp"
 #include "learn/training/bytes.hpp"
-#include "model/hexadecimal.hpp"
 
 namespace dsop::learn {
 

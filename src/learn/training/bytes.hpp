@@ -11,7 +11,7 @@
 
 #include <dsop/errors.hpp>
 
-#include "model/fnv.hpp"
+#include "base/fnv.hpp"
 
 namespace dsop::learn {
 

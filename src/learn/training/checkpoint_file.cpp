@@ -14,8 +14,8 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/output_file.hpp"
 #include "learn/data/input_file.hpp"
-#include "model/output_file.hpp"
 
 namespace dsop::learn {
 namespace {

@@ -9,15 +9,15 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/hexadecimal.hpp"
+#include "base/mix.hpp"
+#include "calls/same_bits.hpp"
 #include "launch/launch.hpp"
 #include "learn/layers/finite.hpp"
 #include "learn/strategies/timed.hpp"
 #include "learn/training/checkpoint.hpp"
 #include "learn/training/metrics.hpp"
 #include "learn/training/reports.hpp"
-#include "model/hexadecimal.hpp"
-#include "model/mix.hpp"
-#include "planning/same_bits.hpp"
 
 namespace dsop::learn {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <dsop/sparse.hpp>
 
-#include "model/checked.hpp"
-#include "planning/refuse.hpp"
+#include "base/checked.hpp"
+#include "calls/refuse.hpp"
 #include "sparse/stream.hpp"
 
 namespace dsop {

@@ -5,8 +5,8 @@
 
 #include <dsop/sparse_allreduce.hpp>
 
-#include "planning/header.hpp"
-#include "planning/workspace.hpp"
+#include "calls/header.hpp"
+#include "calls/workspace.hpp"
 
 namespace dsop {
 

@@ -1,17 +1,17 @@
-#include "planning/topk_executor.hpp"
+#include "calls/topk_executor.hpp"
 
 #include <bit>
 #include <sstream>
 
-#include "model/checked.hpp"
-#include "model/mix.hpp"
-#include "planning/agreed_error.hpp"
-#include "planning/error_of.hpp"
-#include "planning/refuse.hpp"
-#include "planning/terms.hpp"
-#include "selection/cut.hpp"
-#include "topk/residual.hpp"
-#include "topk/split_and_reduce.hpp"
+#include "algorithms/selection/cut.hpp"
+#include "algorithms/topk/residual.hpp"
+#include "algorithms/topk/split_and_reduce.hpp"
+#include "base/checked.hpp"
+#include "base/mix.hpp"
+#include "calls/agreed_error.hpp"
+#include "calls/error_of.hpp"
+#include "calls/refuse.hpp"
+#include "calls/terms.hpp"
 #include "transport/stall.hpp"
 
 namespace dsop {

@@ -1,4 +1,4 @@
-#include "planning/same_bits.hpp"
+#include "calls/same_bits.hpp"
 
 #include <bit>
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 #include <dsop/errors.hpp>
 
-#include "model/fnv.hpp"
-#include "model/hexadecimal.hpp"
-#include "model/rank_list.hpp"
+#include "base/fnv.hpp"
+#include "base/hexadecimal.hpp"
+#include "base/rank_list.hpp"
 #include "patterns/of_all_ranks.hpp"
 
 namespace dsop {

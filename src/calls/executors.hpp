@@ -5,9 +5,9 @@
 
 #include <dsop/transport.hpp>
 
-#include "planning/collective_executor.hpp"
-#include "planning/executor.hpp"
-#include "planning/sparse_executor.hpp"
+#include "calls/collective_executor.hpp"
+#include "calls/executor.hpp"
+#include "calls/sparse_executor.hpp"
 #include "transport/call_state.hpp"
 
 namespace dsop {

@@ -1,12 +1,12 @@
-#include "planning/arguments.hpp"
+#include "calls/arguments.hpp"
 
 #include <cmath>
 #include <cstdint>
 
-#include "model/checked.hpp"
-#include "outer_product/algorithm.hpp"
-#include "planning/refuse.hpp"
-#include "planning/sparse_arguments.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
+#include "base/checked.hpp"
+#include "calls/refuse.hpp"
+#include "calls/sparse_arguments.hpp"
 #include "sparse/factor.hpp"
 
 namespace dsop {

@@ -1,14 +1,14 @@
-#include "planning/sparse_executor.hpp"
+#include "calls/sparse_executor.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "planning/error_of.hpp"
-#include "planning/sparse_arguments.hpp"
-#include "planning/terms.hpp"
-#include "sparse/algorithm.hpp"
+#include "algorithms/sparse/algorithm.hpp"
+#include "calls/error_of.hpp"
+#include "calls/sparse_arguments.hpp"
+#include "calls/terms.hpp"
 #include "sparse/wire.hpp"
 #include "transport/stall.hpp"
 

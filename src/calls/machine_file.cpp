@@ -15,8 +15,8 @@
 #include <dsop/errors.hpp>
 #include <dsop/problem.hpp>
 
-#include "model/output_file.hpp"
-#include "outer_product/algorithm.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
+#include "base/output_file.hpp"
 
 namespace dsop {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <dsop/dsop.hpp>
 
-#include "planning/header.hpp"
+#include "calls/header.hpp"
 
 namespace dsop {
 

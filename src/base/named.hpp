@@ -7,8 +7,8 @@
 
 #include <dsop/errors.hpp>
 
-#include "model/parameter.hpp"
-#include "model/registry.hpp"
+#include "base/parameter.hpp"
+#include "base/registry.hpp"
 
 namespace dsop {
 

@@ -8,10 +8,10 @@
 
 #include <dsop/topk_allreduce.hpp>
 
-#include "planning/header.hpp"
-#include "planning/workspace.hpp"
-#include "selection/memory.hpp"
-#include "topk/algorithm.hpp"
+#include "algorithms/selection/memory.hpp"
+#include "algorithms/topk/algorithm.hpp"
+#include "calls/header.hpp"
+#include "calls/workspace.hpp"
 
 namespace dsop {
 

@@ -1,4 +1,4 @@
-#include "model/parameter.hpp"
+#include "base/parameter.hpp"
 
 #include <charconv>
 

@@ -1,4 +1,4 @@
-#include "planning/workspace.hpp"
+#include "calls/workspace.hpp"
 
 #include <cstdlib>
 

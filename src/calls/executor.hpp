@@ -8,8 +8,8 @@
 
 #include <dsop/dsop.hpp>
 
-#include "planning/header.hpp"
-#include "planning/workspace.hpp"
+#include "calls/header.hpp"
+#include "calls/workspace.hpp"
 
 namespace dsop {
 

@@ -4,14 +4,14 @@
 #include <dsop/errors.hpp>
 #include <dsop/plan.hpp>
 
-#include "model/checked.hpp"
-#include "model/needed_lead.hpp"
-#include "outer_product/algorithm.hpp"
-#include "outer_product/pairs.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
+#include "algorithms/outer_product/pairs.hpp"
+#include "algorithms/sharded/algorithm.hpp"
+#include "base/checked.hpp"
+#include "base/needed_lead.hpp"
+#include "calls/ranking.hpp"
+#include "calls/refuse.hpp"
 #include "patterns/blocks.hpp"
-#include "planning/ranking.hpp"
-#include "planning/refuse.hpp"
-#include "sharded/algorithm.hpp"
 
 namespace dsop {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <dsop/plan.hpp>
 
-#include "model/named.hpp"
+#include "base/named.hpp"
 
 namespace dsop {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "outer_product/algorithm.hpp"
-#include "planning/print_candidates.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
+#include "calls/print_candidates.hpp"
 
 namespace dsop {
 

@@ -1,4 +1,4 @@
-#include "planning/terms.hpp"
+#include "calls/terms.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -12,7 +12,7 @@
 #include <dsop/product_method.hpp>
 #include <dsop/transport.hpp>
 
-#include "model/operation.hpp"
+#include "base/operation.hpp"
 
 namespace dsop {
 

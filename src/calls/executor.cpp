@@ -1,19 +1,19 @@
-#include "planning/executor.hpp"
+#include "calls/executor.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <new>
 
+#include "algorithms/outer_product/gather_rows.hpp"
+#include "calls/arguments.hpp"
+#include "calls/error_of.hpp"
+#include "calls/same_bits.hpp"
+#include "calls/sane_strides.hpp"
+#include "calls/terms.hpp"
 #include "kernels/add.hpp"
 #include "kernels/outer_product.hpp"
-#include "outer_product/gather_rows.hpp"
 #include "patterns/blocks.hpp"
-#include "planning/arguments.hpp"
-#include "planning/error_of.hpp"
-#include "planning/same_bits.hpp"
-#include "planning/sane_strides.hpp"
-#include "planning/terms.hpp"
 #include "sparse/factor.hpp"
 #include "transport/call_state.hpp"
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "model/checked.hpp"
-#include "planning/refuse.hpp"
-#include "sparse/expected.hpp"
-#include "topk/algorithm.hpp"
+#include "algorithms/sparse/expected.hpp"
+#include "algorithms/topk/algorithm.hpp"
+#include "base/checked.hpp"
+#include "calls/refuse.hpp"
 
 namespace dsop {
 namespace {

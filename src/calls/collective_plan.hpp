@@ -5,9 +5,9 @@
 
 #include <dsop/plan.hpp>
 
-#include "dense/algorithm.hpp"
-#include "model/named.hpp"
-#include "planning/header.hpp"
+#include "algorithms/dense/algorithm.hpp"
+#include "base/named.hpp"
+#include "calls/header.hpp"
 
 namespace dsop {
 

@@ -1,10 +1,10 @@
-#include "planning/collective_plan.hpp"
+#include "calls/collective_plan.hpp"
 
 #include <vector>
 
 #include <dsop/errors.hpp>
 
-#include "planning/ranking.hpp"
+#include "calls/ranking.hpp"
 
 namespace dsop {
 namespace {

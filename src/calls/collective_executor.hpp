@@ -6,9 +6,9 @@
 
 #include <dsop/collectives.hpp>
 
-#include "planning/collective_plan.hpp"
-#include "planning/header.hpp"
-#include "planning/workspace.hpp"
+#include "calls/collective_plan.hpp"
+#include "calls/header.hpp"
+#include "calls/workspace.hpp"
 
 namespace dsop {
 

@@ -1,4 +1,4 @@
-#include "model/output_file.hpp"
+#include "base/output_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

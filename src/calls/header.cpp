@@ -1,4 +1,4 @@
-#include "planning/header.hpp"
+#include "calls/header.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -8,11 +8,11 @@
 
 #include <dsop/errors.hpp>
 
-#include "model/fnv.hpp"
-#include "model/rank_list.hpp"
+#include "base/fnv.hpp"
+#include "base/rank_list.hpp"
+#include "calls/agreed_error.hpp"
 #include "patterns/bruck_allgather.hpp"
 #include "patterns/of_all_ranks.hpp"
-#include "planning/agreed_error.hpp"
 #include "transport/call_state.hpp"
 
 namespace dsop {

@@ -7,11 +7,11 @@
 #include <dsop/errors.hpp>
 #include <dsop/sparse_allreduce.hpp>
 
-#include "model/checked.hpp"
-#include "planning/print_candidates.hpp"
-#include "planning/ranking.hpp"
-#include "sparse/algorithm.hpp"
-#include "sparse/expected.hpp"
+#include "algorithms/sparse/algorithm.hpp"
+#include "algorithms/sparse/expected.hpp"
+#include "base/checked.hpp"
+#include "calls/print_candidates.hpp"
+#include "calls/ranking.hpp"
 
 namespace dsop {
 

@@ -1,11 +1,11 @@
-#include "planning/collective_executor.hpp"
+#include "calls/collective_executor.hpp"
 
 #include <algorithm>
 #include <type_traits>
 
-#include "planning/error_of.hpp"
-#include "planning/refuse.hpp"
-#include "planning/terms.hpp"
+#include "calls/error_of.hpp"
+#include "calls/refuse.hpp"
+#include "calls/terms.hpp"
 #include "transport/stall.hpp"
 
 namespace dsop {
