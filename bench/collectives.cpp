@@ -11,13 +11,13 @@
 #include <dsop/counting.hpp>
 #include <dsop/errors.hpp>
 
-#include "calls/collective_plan.hpp"
-#include "calls/workspace.hpp"
+#include "algorithms/dense/family.hpp"
 #include "collect.hpp"
 #include "host.hpp"
 #include "inputs.hpp"
 #include "launch/launch.hpp"
 #include "memory.hpp"
+#include "memory/workspace.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "version.hpp"
@@ -27,7 +27,7 @@ namespace {
 
 struct Row {
   std::string algorithm;  // as asked for
-  CollectivePlan plan;
+  DensePlan plan;
   DenseProblem problem;
   std::optional<Traffic> busiest;    // none if messages can't be counted
   std::optional<std::size_t> wrong;  // elements, over all ranks
@@ -38,11 +38,11 @@ std::vector<std::string> expand_all(const CollectiveBenchOptions& options, const
   std::vector<std::string> expanded;
   for (const std::string& name : options.algorithms) {
     if (name != "all") {
-      make_collective_plan(collective_algorithms(options.operation), any, Machine{}, name);  // refuses what can't run
+      make_dense_plan(algorithms_of(options.operation), any, Machine{}, name);  // refuses what can't run
       expanded.push_back(name);
       continue;
     }
-    for (const DenseAlgorithm& algorithm : collective_algorithms(options.operation))
+    for (const DenseAlgorithm& algorithm : algorithms_of(options.operation))
       if (algorithm.unsupported(any).empty()) expanded.push_back(algorithm.name);
   }
   return expanded;
@@ -50,8 +50,8 @@ std::vector<std::string> expand_all(const CollectiveBenchOptions& options, const
 
 // Programs compare with the MPI library; where there is none, with what such libraries do for long vectors. The name is
 // that by which it was asked for, if it was.
-std::string base_of(Operation operation, const std::vector<std::string>& asked, const Transport& transport) {
-  const Registry<DenseAlgorithm>& known = collective_algorithms(operation);
+std::string base_of(Collective operation, const std::vector<std::string>& asked, const Transport& transport) {
+  const Registry<DenseAlgorithm>& known = algorithms_of(operation);
   const DenseAlgorithm* const base = known.find(transport.has_native_collectives() ? "mpi" : "bidirectional-exchange");
   const auto found =
       std::find_if(asked.begin(), asked.end(), [&](const auto& name) { return known.find(name) == base; });
@@ -59,10 +59,10 @@ std::string base_of(Operation operation, const std::vector<std::string>& asked, 
 }
 
 template <class T>
-void call(Transport& transport, std::span<T> data, Operation operation, int root, const CollectiveOptions& options) {
-  if (operation == Operation::allreduce) return allreduce(transport, data, options);
-  operation == Operation::reduce ? dsop::reduce(transport, data, root, options)
-                                 : broadcast(transport, data, root, options);
+void call(Transport& transport, std::span<T> data, Collective operation, int root, const CollectiveOptions& options) {
+  if (operation == Collective::allreduce) return allreduce(transport, data, options);
+  operation == Collective::reduce ? dsop::reduce(transport, data, root, options)
+                                  : broadcast(transport, data, root, options);
 }
 
 template <class T>
@@ -72,10 +72,10 @@ InputFactors<T> vector_of(int rank, std::size_t size) {
 
 // Elements that differ from a plain sum over all ranks' vectors, whole numbers, or from the root's, with ==.
 template <class T>
-std::size_t count_wrong(const Transport& transport, std::span<const T> data, Operation operation, int root) {
-  if (operation == Operation::reduce && transport.rank() != root) return 0;
-  const int first = operation == Operation::broadcast ? root : 0;
-  const int last = operation == Operation::broadcast ? root : transport.size() - 1;
+std::size_t count_wrong(const Transport& transport, std::span<const T> data, Collective operation, int root) {
+  if (operation == Collective::reduce && transport.rank() != root) return 0;
+  const int first = operation == Collective::broadcast ? root : 0;
+  const int last = operation == Collective::broadcast ? root : transport.size() - 1;
   std::vector<T> expected(data.size());
   for (int r = first; r <= last; ++r) {
     const InputFactors<T> own = vector_of<T>(r, data.size());
@@ -90,7 +90,7 @@ template <class T>
 std::vector<Row> measure_sizes(Transport& transport, std::size_t size, const std::vector<std::string>& algorithms,
                                const CollectiveBenchOptions& options, const std::optional<Machine>& machine,
                                const std::function<void(const std::string&)>& progress) {
-  const Operation operation = options.operation;
+  const Collective operation = options.operation;
   const DenseProblem problem{.elements = size,
                              .ranks = transport.size(),
                              .type = data_type<T>,
@@ -117,13 +117,13 @@ std::vector<Row> measure_sizes(Transport& transport, std::size_t size, const std
     const Traffic before = counted.payload();
     run();  // touches memory and makes connections
     const Traffic after = counted.payload();
-    Row row{algorithm,
-            make_collective_plan(collective_algorithms(operation), problem,
-                                 machine.value_or(transport.default_machine()), algorithm),
-            problem,
-            {},
-            {},
-            {}};
+    Row row{
+        algorithm,
+        make_dense_plan(algorithms_of(operation), problem, machine.value_or(transport.default_machine()), algorithm),
+        problem,
+        {},
+        {},
+        {}};
     if (!row.plan.algorithm->native)
       row.busiest = Traffic{largest_of_all_ranks(transport, after.messages - before.messages),
                             largest_of_all_ranks(transport, after.bytes - before.bytes)};

@@ -10,13 +10,13 @@
 #include <dsop/problem.hpp>
 #include <dsop/transport.hpp>
 
-#include "calls/header.hpp"
+#include "algorithms/dense/family.hpp"
 #include "timing.hpp"
 
 namespace dsop::bench {
 
 struct CollectiveBenchOptions {
-  Operation operation = Operation::allreduce;
+  Collective operation = Collective::allreduce;
   std::vector<std::size_t> sizes;
   int root = 0;                         ///< of a broadcast or reduce
   std::vector<std::string> algorithms;  ///< names, "auto", or "all"

@@ -15,12 +15,12 @@ class CollectivesCommand {
   /// `add_common(command)` adds what all commands have.
   template <class AddCommon>
   void add_to(CLI::App& app, AddCommon add_common) {
-    for (const Operation operation : {Operation::allreduce, Operation::broadcast, Operation::reduce}) {
+    for (const Collective operation : {Collective::allreduce, Collective::broadcast, Collective::reduce}) {
       const std::string name = dsop::name(operation);
       CLI::App* const command = app.add_subcommand(name, "Every " + name + " of dense vectors, in one run");
       add_common(command);
       command->add_option("--size", sizes_, "Elements N: a list, or first:last:step")->capture_default_str();
-      if (operation != Operation::allreduce)
+      if (operation != Collective::allreduce)
         command->add_option("--root", options_.root, "The rank that has the vector, or gets the sum")
             ->capture_default_str();
       command->add_option("--algorithm", algorithms_, "all, auto, or a list of names")->capture_default_str();

@@ -7,7 +7,7 @@
 #include <dsop/errors.hpp>
 
 #include "algorithms/outer_product/algorithm.hpp"
-#include "calls/terms.hpp"
+#include "algorithms/outer_product/family.hpp"
 #include "collect.hpp"
 #include "compare/rival.hpp"
 #include "launch/launch.hpp"
@@ -55,7 +55,7 @@ Problem problem_here(Transport& transport, const Point& point, DataType type, Wi
                   .type = type};
   problem.native_collectives = transport.has_native_collectives();
   problem.wire = wire;
-  const Sparsity sparsity = expected_sparsity(shape_of(point, encoding), type);
+  const Sparsity sparsity = outer_product::expected_sparsity(shape_of(point, encoding), type);
   if (sparsity != Sparsity{}) problem.sparsity.assign(problem.pairs.size(), sparsity);
   problem.nodes = shared_nodes(of_all_ranks(transport, transport.node()));
   return problem;

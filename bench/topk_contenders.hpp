@@ -8,7 +8,7 @@
 #include <dsop/selection.hpp>
 #include <dsop/sparse_allreduce.hpp>
 
-#include "calls/topk_executor.hpp"
+#include "algorithms/topk/family.hpp"
 #include "sparse_allreduce.hpp"
 #include "sparse_problems.hpp"
 
@@ -99,7 +99,7 @@ class SelectedTopK final : public SelectedAllreduce {
   const std::vector<T>& gradient_;
   std::vector<T> values_;
   std::size_t k_;
-  TopKExecutor<T> executor_;
+  TopKCalls<T> executor_;
 };
 
 template <class T>

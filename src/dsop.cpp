@@ -1,21 +1,9 @@
 // The public calls.
 #include <dsop/dsop.hpp>
 
-#include "calls/executors.hpp"
+#include "algorithms/outer_product/family.hpp"
 
 namespace dsop {
-namespace {
-
-template <class T>
-Executor<T>& free_function_executor(Transport& transport) {
-  if constexpr (std::is_same_v<T, float>)
-    return executors_of(transport).f32;
-  else
-    return executors_of(transport).f64;
-}
-
-}  // namespace
-
 template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& factors, MatrixView<T> gradient,
           const Options& options) {
@@ -27,7 +15,7 @@ void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>
           const Options& options) {
   Transport& transport = communicator.transport();
   transport.calls().queue->wait_for_all();
-  free_function_executor<T>(transport).run(transport, factors, gradient, options, nullptr);
+  kept<OuterProductCalls<T>>(transport).run(transport, factors, gradient, options, nullptr);
 }
 
 template <class T>
@@ -35,7 +23,7 @@ struct OuterProduct<T>::State {
   Transport& transport;
   Shape shape;
   Options options;
-  Executor<T> executor;
+  OuterProductCalls<T> calls = {};
   std::shared_ptr<StartedCall> last_started = {};
 
   ~State() { wait_for_started(); }
@@ -48,8 +36,8 @@ template <class T>
 OuterProduct<T>::OuterProduct(Communicator communicator, Shape shape, Options options) {
   Transport& transport = communicator.transport();
   transport.calls().queue->wait_for_all();
-  state_ = std::unique_ptr<State>(new State{transport, shape, std::move(options), Executor<T>()});
-  state_->executor.prepare(transport, shape, state_->options);
+  state_ = std::unique_ptr<State>(new State{transport, shape, std::move(options)});
+  state_->calls.prepare(transport, shape, state_->options);
 }
 
 template <class T>
@@ -67,19 +55,19 @@ void OuterProduct<T>::run(const Factors<T>& factors, MatrixView<T> gradient) {
 template <class T>
 void OuterProduct<T>::run_sharded(const Factors<T>& factors, MatrixView<T> own_rows) {
   state_->transport.calls().queue->wait_for_all();
-  state_->executor.run_sharded(state_->transport, factors, own_rows, state_->options, state_->shape);
+  state_->calls.run_sharded(state_->transport, factors, own_rows, state_->options, state_->shape);
 }
 
 template <class T>
 void OuterProduct<T>::run(const SparseFactors<T>& factors, MatrixView<T> gradient) {
   state_->transport.calls().queue->wait_for_all();
-  state_->executor.run(state_->transport, factors, gradient, state_->options, &state_->shape);
+  state_->calls.run(state_->transport, factors, gradient, state_->options, &state_->shape);
 }
 
 template <class T>
 GradientRows<T> OuterProduct<T>::run_rows(const SparseFactors<T>& factors) {
   state_->transport.calls().queue->wait_for_all();
-  return state_->executor.run_rows(state_->transport, factors, state_->options, state_->shape);
+  return state_->calls.run_rows(state_->transport, factors, state_->options, state_->shape);
 }
 
 template <class T>
@@ -91,9 +79,7 @@ template <class T>
 Pending OuterProduct<T>::start(const SparseFactors<T>& factors, MatrixView<T> gradient) {
   State& state = *state_;
   state.last_started = state.transport.calls().queue->start(
-      [&state, factors, gradient] {
-        state.executor.run(state.transport, factors, gradient, state.options, &state.shape);
-      },
+      [&state, factors, gradient] { state.calls.run(state.transport, factors, gradient, state.options, &state.shape); },
       state.transport.allows_progress_thread());
   return Pending(state.last_started);
 }
@@ -101,7 +87,7 @@ Pending OuterProduct<T>::start(const SparseFactors<T>& factors, MatrixView<T> gr
 template <class T>
 const Plan& OuterProduct<T>::plan() const {
   state_->wait_for_started();
-  return state_->executor.plan();
+  return state_->calls.plan();
 }
 
 template void dsop(Communicator, const Factors<float>&, MatrixView<float>, const Options&);

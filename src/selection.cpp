@@ -6,7 +6,7 @@
 
 #include "algorithms/selection/algorithm.hpp"
 #include "algorithms/selection/ranges.hpp"
-#include "calls/refuse.hpp"
+#include "base/refuse.hpp"
 #include "kernels/compact.hpp"
 
 namespace dsop {

@@ -1,19 +1,16 @@
 // The public call.
 #include <dsop/sparse_allreduce.hpp>
 
-#include "calls/executors.hpp"
+#include "algorithms/sparse/family.hpp"
 
 namespace dsop {
 
 namespace {
 
 template <class T>
-SparseExecutor<T>& executor_of(Transport& transport) {
+SparseCalls<T>& calls_of(Transport& transport) {
   transport.calls().queue->wait_for_all();
-  if constexpr (std::is_same_v<T, float>)
-    return executors_of(transport).sparse_f32;
-  else
-    return executors_of(transport).sparse_f64;
+  return kept<SparseCalls<T>>(transport);
 }
 
 }  // namespace
@@ -22,7 +19,7 @@ template <class T>
 SparseSum<T> sparse_allreduce(Communicator communicator, const std::type_identity_t<SparseVectorView<T>>& own,
                               const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
-  return executor_of<T>(transport).run(transport, own, options, 1);
+  return calls_of<T>(transport).run(transport, own, options, 1);
 }
 
 template <class T>
@@ -30,12 +27,12 @@ std::vector<SparseSum<T>> sparse_allreduce_regions(
     Communicator communicator, const std::type_identity_t<std::span<const SparseVectorView<T>>>& regions,
     const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
-  SparseExecutor<T>& executor = executor_of<T>(transport);
+  SparseCalls<T>& calls = calls_of<T>(transport);
   std::vector<SparseSum<T>> sums;
   sums.reserve(regions.size());
-  if (regions.empty()) executor.run(transport, {}, options, 0);  // others may have some, and then all throw
+  if (regions.empty()) calls.run(transport, {}, options, 0);  // others may have some, and then all throw
   for (const SparseVectorView<T>& region : regions)
-    sums.push_back(executor.run(transport, region, options, regions.size()));
+    sums.push_back(calls.run(transport, region, options, regions.size()));
   return sums;
 }
 

@@ -1,7 +1,7 @@
 // The public class.
 #include <dsop/topk_allreduce.hpp>
 
-#include "calls/topk_executor.hpp"
+#include "algorithms/topk/family.hpp"
 #include "transport/call_state.hpp"
 
 namespace dsop {
@@ -9,7 +9,7 @@ namespace dsop {
 template <class T>
 struct TopKAllreduce<T>::Impl {
   Transport& transport;
-  TopKExecutor<T> executor;
+  TopKCalls<T> calls;
 };
 
 template <class T>
@@ -26,12 +26,12 @@ TopKAllreduce<T>::~TopKAllreduce() = default;
 template <class T>
 TopKSum<T> TopKAllreduce<T>::run(std::span<T> values, std::size_t k) {
   impl_->transport.calls().queue->wait_for_all();
-  return impl_->executor.run(impl_->transport, values, k);
+  return impl_->calls.run(impl_->transport, values, k);
 }
 
 template <class T>
 const TopKState& TopKAllreduce<T>::state() const {
-  return impl_->executor.state();
+  return impl_->calls.state();
 }
 
 template class TopKAllreduce<float>;

@@ -14,7 +14,7 @@
 
 #include <dsop/topk_allreduce.hpp>
 
-#include "calls/refuse.hpp"
+#include "base/refuse.hpp"
 
 namespace dsop {
 namespace {

@@ -11,7 +11,7 @@
 #include <dsop/collectives.hpp>
 #include <dsop/counting.hpp>
 
-#include "calls/collective_plan.hpp"
+#include "algorithms/dense/family.hpp"
 #include "failures.hpp"
 #include "inputs.hpp"
 #include "sent_by_calls.hpp"
@@ -112,8 +112,7 @@ void check_collectives(Transport& uncounted, Failures& failures) {
           failures.check(is_undefined || data == (family.sums ? sum : vector_of<T>(problem.root, size)),
                          what.str() + "wrong");
           if (size == 0) continue;
-          const CollectivePlan plan =
-              make_collective_plan(family.algorithms, problem, transport.default_machine(), name);
+          const DensePlan plan = make_dense_plan(family.algorithms, problem, transport.default_machine(), name);
           if (!plan.algorithm->native) sent.add(transport.payload(), plan.cost, what.str());
         }
       }

@@ -52,7 +52,7 @@ TEST_CASE("the volumes of the collectives are those of the paper's table") {
   constexpr std::size_t N = 1 << 18;
   constexpr std::size_t bytes = N * sizeof(float);
   const auto cost = [](const Family& family, int P, const char* name) {
-    return make_collective_plan(family.algorithms, {N, P}, Machine{}, name).cost;
+    return make_dense_plan(family.algorithms, {N, P}, Machine{}, name).cost;
   };
   const std::vector<Family> all = families();
   for (const int P : {2, 4, 8, 32}) {
@@ -105,7 +105,7 @@ TEST_CASE("the times and additions of the collectives are those of their formula
              Stated{all[2], "bidirectional-exchange", exchange + folds * whole, others + folds},
          }) {
       INFO(stated.family.name << ' ' << stated.algorithm << ", P = " << P << ", hidden " << machine.hidden_share);
-      const Cost cost = make_collective_plan(stated.family.algorithms, {N, P}, machine, stated.algorithm).cost;
+      const Cost cost = make_dense_plan(stated.family.algorithms, {N, P}, machine, stated.algorithm).cost;
       CHECK(cost.flops == Approx(stated.additions * N));
       CHECK(cost.seconds() == Approx(stated.travel + stated.shown * stated.additions * gamma));
     }
@@ -168,15 +168,14 @@ TEST_CASE("the linear pipeline's predicted time hardly grows with the ranks, the
   const Machine machine;
   for (const Family& family : families()) {
     const auto seconds = [&](int P, const char* name) {
-      return make_collective_plan(family.algorithms, {1 << 26, P}, machine, name).cost.seconds();
+      return make_dense_plan(family.algorithms, {1 << 26, P}, machine, name).cost.seconds();
     };
     INFO(family.name);
     CHECK(seconds(32, "linear-pipeline") < 1.1 * seconds(4, "linear-pipeline"));
     CHECK(seconds(32, "minimum-spanning-tree") > 2.4 * seconds(4, "minimum-spanning-tree"));
-    CHECK(make_collective_plan(family.algorithms, {1, 32}, machine, "auto").algorithm->name != "linear-pipeline");
+    CHECK(make_dense_plan(family.algorithms, {1, 32}, machine, "auto").algorithm->name != "linear-pipeline");
     if (family.has_root)
-      CHECK(make_collective_plan(family.algorithms, {1 << 26, 32}, machine, "auto").algorithm->name ==
-            "linear-pipeline");
+      CHECK(make_dense_plan(family.algorithms, {1 << 26, 32}, machine, "auto").algorithm->name == "linear-pipeline");
   }
 }
 
@@ -261,6 +260,6 @@ TEST_CASE("a wrong argument of a collective on one rank is an error on all") {
 
 TEST_CASE("bidirectional exchange names an algorithm of every collective") {
   for (const Family& family : families())
-    CHECK(make_collective_plan(family.algorithms, {.elements = 100, .ranks = 4}, Machine{}, "bidirectional-exchange")
+    CHECK(make_dense_plan(family.algorithms, {.elements = 100, .ranks = 4}, Machine{}, "bidirectional-exchange")
               .algorithm != nullptr);
 }

@@ -46,7 +46,7 @@ std::vector<Counted> count_all(int P, const std::vector<Job>& jobs, const std::v
       layer.run(own.given(), {G.data(), c.n, c.m});
       const std::lock_guard lock(mutex);
       counted[j].busiest.raise_to(transport.payload());
-      counted[j].predicted = layer.plan().cost();
+      counted[j].predicted = stated_cost(layer.plan(), transport.payload());
     }
   };
   run_on_threads(P, body, 1, nodes);

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "algorithms/dense/algorithm.hpp"
-#include "calls/executors.hpp"
+#include "algorithms/sparse/family.hpp"
 #include "sparse_allreduce_cases.hpp"
 
 using namespace dsop;
@@ -97,18 +97,18 @@ TEST_CASE("auto learns the overlap from the last sum, and keeps its choice while
           failures.check(by_chance != all_alike, "the overlap makes no difference to the choice: " + by_chance);
           failures.check(call(k) == by_chance, "the first call is not chosen by chance");
           failures.check(call(k) == all_alike, "the second call is not chosen by what was measured");
-          const auto& executor = executors_of(transport).sparse_f32;
-          const Candidate* const evaluated = executor.plan().candidates.data();
+          const auto& calls = kept<SparseCalls<float>>(transport);
+          const Candidate* const evaluated = calls.plan()->candidates.data();
           // Numbers change a little, and on each rank otherwise.
           for (const std::size_t fewer : {1UL, 10UL, 100UL}) {
             const std::size_t own_k = k - fewer * static_cast<std::size_t>(transport.rank());
             const SparseInput<float> own = vector(own_k);
             static_cast<void>(sparse_allreduce<float>(transport, own.view(), {.machine = machine}));
-            failures.check(executor.plan().candidates.data() == evaluated, "the formulas were evaluated again");
-            failures.check(executor.plan().problem.nonzeros[static_cast<std::size_t>(transport.rank())] == own_k,
+            failures.check(calls.plan()->candidates.data() == evaluated, "the formulas were evaluated again");
+            failures.check(calls.plan()->problem.nonzeros[static_cast<std::size_t>(transport.rank())] == own_k,
                            "the plan is for other numbers");
           }
-          failures.check(call(k / 2) == choice(k / 2, executor.plan().problem.drawn_from),
+          failures.check(call(k / 2) == choice(k / 2, calls.plan()->problem.drawn_from),
                          "another number is not seen");
         }) == "");
 }

@@ -23,12 +23,13 @@ template <class T>
 struct OuterProductCall {
   Transport& transport;
   const Plan& plan;
-  Factors<T> own;          ///< A_r, B_r
+  Factors<T> own = {};     ///< A_r, B_r
   MatrixView<T> gradient;  ///< G; without gaps and to be overwritten where the algorithm sends_gradient
   T scale;
-  bool accumulate;
+  bool accumulate = false;
   std::span<T> workspace;                        ///< exactly workspace_elements()
   const SparseFactors<T>* sparse_own = nullptr;  ///< in place of `own`, where the plan's problem has sparse factors
+  bool gathered = false;  ///< all factors rode in the agreement: they stand where gather_factors() puts them
 };
 
 struct OuterProductAlgorithm {
@@ -40,6 +41,7 @@ struct OuterProductAlgorithm {
   const AllgatherAlgorithm* exchange = nullptr;  ///< how factors are gathered; null: the cheapest way
   bool sends_gradient = true;  ///< parts of G travel, so a G with gaps, or to be added to, is made aside
   bool takes_sparse = false;   ///< otherwise sees a problem without sparsity, and is given `own` in full
+  bool can_ride = false;       ///< gathers factors in any way, so those of few bytes ride in the agreement
   bool sends_bf16 = false;     ///< and can travel as bf16, if the problem's wire says so
   std::string (*unsupported)(const OuterProductAlgorithm&, const Problem&) =
       [](const OuterProductAlgorithm&, const Problem&) { return std::string(); };

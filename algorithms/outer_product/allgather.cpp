@@ -42,6 +42,7 @@ OuterProductAlgorithm allgather() {
           .source = "Enderlin et al. 2021 (DSOP), allgather baseline",
           .sends_gradient = false,
           .takes_sparse = true,
+          .can_ride = true,
           .cost = cost,
           .workspace_elements = workspace_elements,
           .run = {run<float>, run<double>}};
@@ -53,6 +54,7 @@ OuterProductAlgorithm allgather_over(const AllgatherAlgorithm& exchange) {
   algorithm.summary = "as allgather, factors " + exchange.summary;
   algorithm.source = exchange.source;
   algorithm.exchange = &exchange;
+  algorithm.can_ride = false;
   algorithm.unsupported = [](const OuterProductAlgorithm& self, const Problem& problem) {
     return self.exchange->unsupported(factor_blocks(problem));
   };

@@ -64,8 +64,10 @@ Factors<T> gather_factors(OuterProductCall<T>& call) {
   const int r = call.transport.rank();
   const MatrixView<T> gathered(call.workspace.data(), bounds.back(), n + m);
 
-  pack_pairs(call.own, gathered, bounds[static_cast<std::size_t>(r)]);
-  allgather(call.transport, call.plan.factors, std::span(gathered.data, bounds.back() * (n + m)));
+  if (!call.gathered) {
+    pack_pairs(call.own, gathered, bounds[static_cast<std::size_t>(r)]);
+    allgather(call.transport, call.plan.factors, std::span(gathered.data, bounds.back() * (n + m)));
+  }
   return {gathered.column_range(0, n), gathered.column_range(n, m)};
 }
 

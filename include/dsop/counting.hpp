@@ -18,11 +18,12 @@ struct Traffic {
   bool operator==(const Traffic&) const = default;
 };
 
-/// Hands everything on to another transport, which must outlive it, and counts what its rank sends. The exchange of
-/// headers that opens each call is counted apart. What native collectives send can't be seen.
+/// Hands everything on to another transport, which must outlive it, and counts what its rank sends. The exchange
+/// that opens each call is counted apart; of factors that ride in it the bytes count as payload. What native
+/// collectives send can't be seen.
 class CountingTransport final : public TransportOver {
  public:
-  using TransportOver::TransportOver;
+  explicit CountingTransport(Transport& inner);
 
   int node() const override { return inner().node(); }
   bool has_native_collectives() const override { return inner().has_native_collectives(); }
@@ -42,14 +43,18 @@ class CountingTransport final : public TransportOver {
     return inner().ranks_behind(position, seconds);
   }
 
-  const Traffic& payload() const { return payload_; }
-  const Traffic& agreement() const { return agreement_; }
+  Traffic payload() const;
+  Traffic agreement() const;
 
  private:
   Request start_send(std::span<const std::byte> data, int to, Tag tag) override;
 
+  std::size_t ridden_bytes() const;
+
   Traffic payload_;
   Traffic agreement_;
+  const CallState& state_;
+  std::size_t ridden_bytes_before_;
 };
 
 }  // namespace dsop

@@ -11,8 +11,8 @@
 #include <dsop/dsop.hpp>
 #include <dsop/threads.hpp>
 
-#include "calls/error_of.hpp"
-#include "calls/header.hpp"
+#include "base/error_of.hpp"
+#include "calls/agreed_errors.hpp"
 #include "launch/mpi_world.hpp"
 #include "transport/call_state.hpp"
 

@@ -7,7 +7,7 @@
 #include <dsop/errors.hpp>
 #include <dsop/mpi.hpp>
 
-#include "calls/agreed_error.hpp"
+#include "calls/agreed_errors.hpp"
 
 namespace dsop::launch {
 

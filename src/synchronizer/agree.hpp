@@ -5,11 +5,11 @@
 
 #include <dsop/transport.hpp>
 
-#include "calls/header.hpp"
-#include "calls/terms.hpp"
-#include "transport/call_state.hpp"
+#include "calls/call.hpp"
 
 namespace dsop::synchronizer {
+
+inline constexpr const char* end_of_step = "the end of a synchronizer's step";
 
 /// While it lives, calls are made for a parameter, or for several whose names stand there: errors name it, and ranks
 /// that make them for another disagree.
@@ -28,9 +28,9 @@ class OnBehalf {
 template <class T>
 void fail_on_all(Transport& transport, const std::string& error) {
   if (error.empty()) return;
-  const WithinCall within_call(transport, Operation::end_step, 0, 0, data_type<T>);
-  std::vector<Header> headers;
-  exchange_headers(transport, make_header(transport, 0, Operation::end_step, {}), error, headers);
+  Call call(transport, end_of_step, 0, 0, data_type<T>);
+  call.check([&] { throw ArgumentError(error); });
+  call.agree();
 }
 
 }  // namespace dsop::synchronizer

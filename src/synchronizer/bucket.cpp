@@ -1,6 +1,6 @@
 #include "synchronizer/bucket.hpp"
 
-#include "calls/error_of.hpp"
+#include "base/error_of.hpp"
 #include "kernels/copy.hpp"
 #include "synchronizer/agree.hpp"
 
@@ -34,11 +34,10 @@ std::span<T> Bucket<T>::take_memory() {
 template <class T>
 void Bucket<T>::run(Transport& transport, const Options& options) {
   const OnBehalf on_behalf(transport, names_);
-  const WithinCall within_call(transport, Operation::allreduce, elements_, 1, data_type<T>);
-  Options terms = options;
-  terms.algorithm = algorithm_;
+  Call call(transport, name(Collective::allreduce), elements_, 1, data_type<T>);
   std::span<T> data;
-  executor_.agree(transport, Operation::allreduce, elements_, 0, terms, error_of([&] { data = take_memory(); }));
+  call.check([&] { data = take_memory(); });
+  calls_.agree(call, {Collective::allreduce, elements_, 0, algorithm_, options.scale, options.machine, options.wire});
 
   const auto for_each_part = [&](auto body) {
     std::span<T> rest = data;
@@ -51,10 +50,10 @@ void Bucket<T>::run(Transport& transport, const Options& options) {
     part.make_gradient(static_cast<T>(options.scale), place);
     part.forget_residual();
   });
-  executor_.run_agreed(transport, data, 0);
+  calls_.run_agreed(call, data, 0);
   for_each_part([&](Parameter<T>& part, MatrixView<T> place) {
     if (place.data != part.given.gradient.data) kernels::copy<T>(place, part.given.gradient);
-    part.last_step = {.algorithm = executor_.plan().algorithm_text()};
+    part.last_step = {.algorithm = calls_.plan().algorithm_text()};
   });
 }
 

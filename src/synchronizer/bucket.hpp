@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "calls/collective_executor.hpp"
+#include "algorithms/dense/family.hpp"
 #include "synchronizer/parameter.hpp"
 
 namespace dsop::synchronizer {
@@ -29,7 +29,7 @@ class Bucket {
   std::string names_;
   std::size_t elements_ = 0;
   Workspace<T> memory_;
-  CollectiveExecutor<T> executor_;
+  DenseCalls<T> calls_;
 };
 
 }  // namespace dsop::synchronizer

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/fnv.hpp"
-#include "calls/refuse.hpp"
+#include "base/refuse.hpp"
 
 namespace dsop::synchronizer {
 

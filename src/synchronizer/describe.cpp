@@ -99,7 +99,7 @@ double product_seconds(const Sum<T>& sum, const Machine& machine) {
 
 template <class T>
 void add_dense(Table& table, const Sum<T>& sum, std::size_t b, const DenseProblem& problem, const Machine& machine) {
-  const CollectivePlan plan = make_collective_plan(dense_algorithms(), problem, machine, sum.algorithm);
+  const DensePlan plan = make_dense_plan(dense_algorithms(), problem, machine, sum.algorithm);
   Cost cost = plan.cost;
   cost.arithmetic_seconds += product_seconds(sum, machine);
   if (sum.parts.size() == 1) return table.add(cells_of(*sum.parts[0], plan.algorithm_text()), cost);
@@ -120,8 +120,9 @@ void add_alone(Table& table, const synchronizer::Parameter<T>& parameter, int ra
       return table.add(cells_of(parameter, plan.algorithm_text()), plan.cost());
     }
     case Route::sparse:
-      if (parameter.sparse_plan().algorithm == nullptr) return table.add(cells_of(parameter, "known after a step"), {});
-      return table.add(cells_of(parameter, parameter.sparse_plan().algorithm_text()), parameter.sparse_plan().cost());
+      if (const SparsePlan* const plan = parameter.sparse_plan())
+        return table.add(cells_of(parameter, plan->algorithm_text()), plan->cost());
+      return table.add(cells_of(parameter, "known after a step"), {});
     case Route::top_k: {
       const std::string& made_by = parameter.last_step.algorithm;
       return table.add(cells_of(parameter, made_by.empty() ? parameter.policy.algorithm : made_by),

@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "calls/error_of.hpp"
+#include "base/error_of.hpp"
 #include "synchronizer/agree.hpp"
 
 namespace dsop::synchronizer {
@@ -37,7 +37,7 @@ void Parameter<T>::end_step(bool well) {
 
 template <class T>
 void Parameter<T>::prepare_outer_product(Transport& transport, const Options& options) {
-  Executor<T> prepared;
+  OuterProductCalls<T> prepared;
   prepared.prepare(transport, shape, options);
   outer_product_ = std::move(prepared);
 }
@@ -48,7 +48,7 @@ void Parameter<T>::sum_outer_product(Transport& transport, const Options& option
   Options terms = options;
   terms.algorithm = policy.algorithm;
   outer_product_.run(transport, std::get<SparseFactors<T>>(given.own), given.gradient, terms, &shape);
-  last_step = {.algorithm = outer_product_.plan().algorithm_text()};
+  last_step = {.algorithm = outer_product_.algorithm_text()};
 }
 
 // What is to be summed, in the form that is smaller.
@@ -84,11 +84,11 @@ void Parameter<T>::sum_sparse(Transport& transport, const Options& options) {
 }
 
 template <class T>
-std::unique_ptr<TopKExecutor<T>> Parameter<T>::make_selecting(const Policy& of, TopKState state,
-                                                              const Options& options) const {
+std::unique_ptr<TopKCalls<T>> Parameter<T>::make_selecting(const Policy& of, TopKState state,
+                                                           const Options& options) const {
   if (state == TopKState{}) state.selection.seed = std::hash<std::string>()(name);  // so that parameters draw apart
-  return std::make_unique<TopKExecutor<T>>(elements(), TopKOptions{of.algorithm, options.machine, options.wire},
-                                           std::move(state));
+  return std::make_unique<TopKCalls<T>>(elements(), TopKOptions{of.algorithm, options.machine, options.wire},
+                                        std::move(state));
 }
 
 // The next residual is the last and the gradient, but for what the sum has.

@@ -11,10 +11,10 @@
 
 #include <dsop/synchronizer.hpp>
 
+#include "algorithms/outer_product/family.hpp"
 #include "algorithms/selection/memory.hpp"
-#include "calls/executor.hpp"
-#include "calls/sparse_executor.hpp"
-#include "calls/topk_executor.hpp"
+#include "algorithms/sparse/family.hpp"
+#include "algorithms/topk/family.hpp"
 #include "synchronizer/own_gradient.hpp"
 #include "synchronizer/policy.hpp"
 
@@ -49,7 +49,7 @@ class Parameter {
   /// Another policy comes: what the last step did, and planned, is not what the next will do.
   void forget_last_step() {
     last_step = {};
-    sparse_ = SparseExecutor<T>(false);
+    sparse_ = SparseCalls<T>(false);
   }
 
   // Of the options, scale, machine and wire play a part.
@@ -59,12 +59,13 @@ class Parameter {
   void keep_own(Transport& transport, const Options& options);
 
   /// What a policy that selects works with, from `state` on.
-  std::unique_ptr<TopKExecutor<T>> make_selecting(const Policy& of, TopKState state, const Options& options) const;
+  std::unique_ptr<TopKCalls<T>> make_selecting(const Policy& of, TopKState state, const Options& options) const;
   /// Plans for outer products, which communicates.
   void prepare_outer_product(Transport& transport, const Options& options);
 
   const Plan& outer_product_plan() const { return outer_product_.plan(); }
-  const SparsePlan& sparse_plan() const { return sparse_.plan(); }
+  /// Null before a step with it.
+  const SparsePlan* sparse_plan() const { return sparse_.plan(); }
 
   std::string name;
   Shape shape;
@@ -73,7 +74,7 @@ class Parameter {
   bool is_given = false;  ///< in this step
   /// What was left behind up to the last step that ended well: as many elements as the gradient has, or none.
   std::vector<T> residual = {};
-  std::unique_ptr<TopKExecutor<T>> selecting = {};  ///< under a policy that selects, and with a residual
+  std::unique_ptr<TopKCalls<T>> selecting = {};  ///< under a policy that selects, and with a residual
   ParameterStep last_step = {};
 
  private:
@@ -87,8 +88,8 @@ class Parameter {
   TopKState state_before_;        // of `selecting`
 
   OwnGradient<T> own_gradient_;
-  Executor<T> outer_product_;
-  SparseExecutor<T> sparse_{false};
+  OuterProductCalls<T> outer_product_;
+  SparseCalls<T> sparse_{false};
   selection::Kept<T> whole_;  // of a gradient with gaps, without
   selection::Kept<T> values_;
   selection::Kept<std::uint32_t> indices_;

@@ -8,7 +8,7 @@
 #include "algorithms/outer_product/algorithm.hpp"
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/topk/algorithm.hpp"
-#include "calls/refuse.hpp"
+#include "base/refuse.hpp"
 
 namespace dsop::synchronizer {
 namespace {

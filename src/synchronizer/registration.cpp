@@ -1,9 +1,9 @@
 // Parameters and their policies.
 #include <algorithm>
 
-#include "calls/arguments.hpp"
-#include "calls/error_of.hpp"
-#include "calls/refuse.hpp"
+#include "algorithms/outer_product/arguments.hpp"
+#include "base/error_of.hpp"
+#include "base/refuse.hpp"
 #include "synchronizer/agree.hpp"
 #include "synchronizer/state.hpp"
 
@@ -23,6 +23,11 @@ void check_size(const Shape& shape, const Policy& policy) {
            "at most " + std::to_string(sparse::most_elements));
 }
 
+void say(Call& call, const Shape& shape, const std::string& policy) {
+  call.same("rows", shape.rows).same("columns", shape.columns).same("policy", std::string_view(policy));
+  call.own().pairs = shape.max_pairs & Record::dense;
+}
+
 }  // namespace
 
 template <class T>
@@ -32,15 +37,14 @@ Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& 
   object = transport.calls().calls + 1;
   terms_.machine = options.machine;
   terms_.wire = options.wire;
-  Header own;
-  own.common.rows = options.bucket_bytes;
-  own.common.accumulate = options.residual_holds_step;
-  agree(Operation::make_synchronizer, "", own, error_of([&] {
+  agree("making a synchronizer", "", error_of([&] {
           if (options.machine) check_machine(*options.machine);
           if (options.wire == Wire::bf16 && data_type<T> != DataType::f32)
             refuse("wire", name(options.wire), "full for gradients in " + std::string(name(data_type<T>)));
-        }));
-  for (const Header& header : headers_) runs_at_finish |= !header.own.allows_progress_thread;
+        }),
+        [&](Call& call) {
+          call.same("bucket_bytes", options.bucket_bytes).same("residual_holds_step", options.residual_holds_step);
+        });
 }
 
 // give() outside a step may send nothing: ranks that have not made it would take that for another call of their own.
@@ -50,31 +54,6 @@ void Synchronizer<T>::State::tell_early_error(std::string& subject, std::string&
   subject = std::move(early_->subject);
   error = std::move(early_->error);
   early_.reset();
-}
-
-// Of `own`, what is special to the operation is there: shape, policy and so on. An error within a step ends it: the
-// other ranks have heard it in place of the step's next call.
-template <class T>
-void Synchronizer<T>::State::agree(Operation operation, std::string subject, const Header& own, std::string error) {
-  tell_early_error(subject, error);
-  const OnBehalf on_behalf(transport, subject);
-  const WithinCall within_call(transport, operation, own.common.rows, own.common.columns, data_type<T>);
-  Options terms = terms_;
-  terms.algorithm = own.common.algorithm.data();
-  terms.accumulate = own.common.accumulate;
-  if (operation != Operation::end_step) terms.scale = 1;
-  Header header = make_header(transport, object, operation, terms);
-  header.common.type = data_type<T>;
-  header.common.rows = own.common.rows;
-  header.common.columns = own.common.columns;
-  header.common.step = own.common.step;
-  header.own.pairs = own.own.pairs;
-  try {
-    exchange_headers(transport, header, error, headers_);
-  } catch (...) {
-    if (has_begun_) calls_.fail(std::current_exception());
-    throw;
-  }
 }
 
 template <class T>
@@ -89,15 +68,11 @@ void Synchronizer<T>::State::add(const std::string& name, const Shape& shape, co
     policy = synchronizer::parse_policy(text);
     check_size(shape, policy);
   });
-  Header own;
-  own.common.rows = shape.rows;
-  own.common.columns = shape.columns;
-  own.own.pairs = shape.max_pairs;
-  text.copy(own.common.algorithm.data(), own.common.algorithm.size() - 1);
-  agree(Operation::register_parameter, name, own, error);
+  const bool some_rank_gives_factors =
+      agree("registering a parameter", name, error, [&](Call& call) { say(call, shape, text); });
 
   auto parameter = std::make_unique<Parameter>(name, shape);
-  take_policy(*parameter, policy);
+  take_policy(*parameter, policy, some_rank_gives_factors);
   by_name_[name] = parameter.get();
   parameters.push_back(std::move(parameter));
 }
@@ -106,19 +81,16 @@ template <class T>
 void Synchronizer<T>::State::set_policy(const std::string& name, const std::string& text) {
   transport.calls().queue->wait_for_all();
   Policy policy;
-  Header own;
-  text.copy(own.common.algorithm.data(), own.common.algorithm.size() - 1);
+  Shape shape{.max_pairs = 0};
   const std::string error = error_of([&] {
     check_between_steps("set_policy()");
-    const Shape& shape = find(name).shape;
-    own.common.rows = shape.rows;
-    own.common.columns = shape.columns;
-    own.own.pairs = shape.max_pairs;
+    shape = find(name).shape;
     policy = synchronizer::parse_policy(text);
     check_size(shape, policy);
   });
-  agree(Operation::change_policy, name, own, error);
-  take_policy(find(name), policy);
+  const bool some_rank_gives_factors =
+      agree("changing a parameter's policy", name, error, [&](Call& call) { say(call, shape, text); });
+  take_policy(find(name), policy, some_rank_gives_factors);
 }
 
 // Throws ArgumentError if the policy names an algorithm that can't sum the parameter.
@@ -127,9 +99,8 @@ void Synchronizer<T>::State::check_can_serve(const Parameter& parameter, const P
   const Machine machine = options.machine.value_or(transport.default_machine());
   const bool native = transport.has_native_collectives();
   if (policy.kind == Kind::dense)
-    make_collective_plan(dense_algorithms(),
-                         {parameter.elements(), transport.size(), data_type<T>, native, options.wire}, machine,
-                         policy.algorithm);
+    make_dense_plan(dense_algorithms(), {parameter.elements(), transport.size(), data_type<T>, native, options.wire},
+                    machine, policy.algorithm);
   if (policy.kind == Kind::sparse) {
     const std::vector<std::size_t> all(static_cast<std::size_t>(transport.size()), Sparsity::dense);
     SparseProblem problem{parameter.elements(), all, data_type<T>, native};
@@ -140,14 +111,12 @@ void Synchronizer<T>::State::check_can_serve(const Parameter& parameter, const P
 
 // If it fails, it does on all ranks, and leaves the parameter as it was.
 template <class T>
-void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& policy) {
+void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& policy, bool some_rank_gives_factors) {
   const OnBehalf on_behalf(transport, parameter.name);
-  const bool some_rank_gives_factors =
-      std::any_of(headers_.begin(), headers_.end(), [](const Header& header) { return header.own.pairs > 0; });
   Options terms = terms_;
   terms.algorithm = policy.algorithm;
   if (policy.kind == Kind::outer_product && some_rank_gives_factors) parameter.prepare_outer_product(transport, terms);
-  std::unique_ptr<TopKExecutor<T>> selecting;
+  std::unique_ptr<TopKCalls<T>> selecting;
   agree_on_errors(transport, error_of([&] {
                     check_can_serve(parameter, policy);
                     if (!policy.selects()) return;
@@ -162,8 +131,6 @@ void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& pol
 
 template Synchronizer<float>::State::State(Transport&, const SynchronizerOptions&);
 template Synchronizer<double>::State::State(Transport&, const SynchronizerOptions&);
-template void Synchronizer<float>::State::agree(Operation, std::string, const Header&, std::string);
-template void Synchronizer<double>::State::agree(Operation, std::string, const Header&, std::string);
 template void Synchronizer<float>::State::tell_early_error(std::string&, std::string&);
 template void Synchronizer<double>::State::tell_early_error(std::string&, std::string&);
 template void Synchronizer<float>::State::add(const std::string&, const Shape&, const std::string&);

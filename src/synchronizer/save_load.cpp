@@ -5,8 +5,8 @@
 //   a hash of all that
 #include <map>
 
-#include "calls/error_of.hpp"
-#include "calls/refuse.hpp"
+#include "base/error_of.hpp"
+#include "base/refuse.hpp"
 #include "synchronizer/checkpoint.hpp"
 #include "synchronizer/state.hpp"
 
@@ -40,7 +40,7 @@ void read_heading(Reader& reader, const Transport& transport, bool residual_hold
 template <class T>
 struct Loaded {
   std::vector<T> residual = {};
-  std::unique_ptr<TopKExecutor<T>> selecting = {};
+  std::unique_ptr<TopKCalls<T>> selecting = {};
 };
 
 template <class T>
@@ -112,9 +112,8 @@ void Synchronizer<T>::State::load(std::istream& in) {
     }
     reader.check_hash();
   });
-  Header own;
-  own.common.step = saved_steps;
-  agree(Operation::load_synchronizer, "", own, error);
+  agree("loading a synchronizer's state", "", error,
+        [&](Call& call) { call.same_now("the state's step", saved_steps); });
 
   for (auto& [parameter, state] : loaded) {
     parameter->residual = std::move(state.residual);

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "calls/refuse.hpp"
+#include "base/refuse.hpp"
+#include "synchronizer/agree.hpp"
 #include "synchronizer/bucket.hpp"
 #include "synchronizer/packing.hpp"
 #include "synchronizer/step_calls.hpp"
@@ -59,9 +60,10 @@ struct Synchronizer<T>::State {
   std::uint64_t steps = 0;                                  ///< that have ended well
 
  private:
-  void agree(Operation operation, std::string subject, const Header& own, std::string error);
+  template <class Say>
+  bool agree(const char* operation, std::string subject, std::string error, const Say& say);
   void tell_early_error(std::string& subject, std::string& error);
-  void take_policy(Parameter& parameter, const synchronizer::Policy& policy);
+  void take_policy(Parameter& parameter, const synchronizer::Policy& policy, bool some_rank_gives_factors);
   void check_can_serve(const Parameter& parameter, const synchronizer::Policy& policy) const;
   void check_given(const Parameter& parameter, const Given& given) const;
   void fail(std::string subject, std::string error);
@@ -82,8 +84,30 @@ struct Synchronizer<T>::State {
   Options terms_;  // of this step's calls: its factor, the machine and what travels
   synchronizer::Packing packing_;
   std::vector<std::unique_ptr<synchronizer::Bucket<T>>> buckets_;
-  std::vector<Header> headers_;
   synchronizer::StepCalls calls_;  // last: its end waits for what uses the rest
 };
+
+/// The ranks agree on `operation`, of which `say(call)` says what all must say alike. Returns whether some rank says
+/// pairs. An error within a step ends it: the other ranks have heard it in place of the step's next call.
+template <class T>
+template <class Say>
+bool Synchronizer<T>::State::agree(const char* operation, std::string subject, std::string error, const Say& say) {
+  tell_early_error(subject, error);
+  const synchronizer::OnBehalf on_behalf(transport, subject);
+  Call call(transport, operation, 0, 0, data_type<T>, object);
+  call.check([&] {
+    if (!error.empty()) throw ArgumentError(error);
+  });
+  say(call);
+  call.same("wire", options.wire).same_machine(options.machine);
+  try {
+    call.agree();
+  } catch (...) {
+    if (has_begun_) calls_.fail(std::current_exception());
+    throw;
+  }
+  runs_at_finish = !call.ranks().all_allow_progress_thread;
+  return call.any([](const Record& record) { return record.pairs > 0; });
+}
 
 }  // namespace dsop

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calls/arguments.hpp"
-#include "calls/error_of.hpp"
-#include "calls/refuse.hpp"
-#include "calls/sparse_arguments.hpp"
+#include "algorithms/outer_product/arguments.hpp"
+#include "base/error_of.hpp"
+#include "base/refuse.hpp"
+#include "sparse/arguments.hpp"
 #include "synchronizer/agree.hpp"
 #include "synchronizer/state.hpp"
 
@@ -139,7 +139,7 @@ template <class T>
 void Synchronizer<T>::State::end_step() {
   std::string names;
   for (const Parameter* const parameter : order) names.append(names.empty() ? "" : ", ").append(parameter->name);
-  agree(Operation::end_step, names, {}, "");
+  agree(synchronizer::end_of_step, names, "", [&](Call& call) { call.same_now("scale", terms_.scale); });
 }
 
 template void Synchronizer<float>::State::begin(const Step&);

@@ -1,9 +1,12 @@
 // What a transport knows of the calls that it carries.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "transport/call_queue.hpp"
 #include "transport/stall.hpp"
@@ -15,9 +18,11 @@ struct CallState {
   CallState(const CallState&) = delete;
   ~CallState() { queue->close(); }
 
-  std::uint64_t calls = 0;          ///< so far
-  std::shared_ptr<void> executors;  ///< what these remember: see executors_of()
-  std::string parameter;            ///< of a synchronizer's, that calls are made for; errors name it
+  std::uint64_t calls = 0;  ///< so far
+  /// What calls keep, each under a mark of its type: see kept().
+  std::vector<std::pair<const void*, std::shared_ptr<void>>> kept;
+  std::string parameter;         ///< of a synchronizer's, that calls are made for; errors name it
+  std::size_t ridden_bytes = 0;  ///< so far: payload that this rank has sent in agreements
   WatchedCall watched;
   std::shared_ptr<CallQueue> queue = std::make_shared<CallQueue>();
 };

@@ -25,7 +25,8 @@ std::string Stall::text() const {
   return text.str();
 }
 
-WithinCall::WithinCall(Transport& transport, Operation operation, std::size_t rows, std::size_t columns, DataType type)
+WithinCall::WithinCall(Transport& transport, const char* operation, std::size_t rows, std::size_t columns,
+                       DataType type)
     : transport_(transport) {
   CallState& calls = transport.calls();
   WatchedCall& call = calls.watched;
@@ -59,7 +60,7 @@ void WatchedWait::report() {
   deadline_ = Clock::time_point::max();
   const StallWatch& watch = call_.watch;
   const bool within = call_.position % 2 == 1;
-  Stall stall{.operation = within ? name(call_.operation) : "messages between calls",
+  Stall stall{.operation = within ? call_.operation : "messages between calls",
               .rows = within ? call_.rows : 0,
               .columns = within ? call_.columns : 0,
               .type = call_.type,

@@ -7,15 +7,13 @@
 #include <dsop/stall_watch.hpp>
 #include <dsop/transport.hpp>
 
-#include "base/operation.hpp"
-
 namespace dsop {
 
 /// The call that a communicator is within, if any.
 struct WatchedCall {
   StallWatch watch;
   std::uint64_t position = 0;  ///< 2 c + 1 within call number c, 2 c before it
-  Operation operation = Operation::outer_product;
+  const char* operation = "";
   std::size_t rows = 0;
   std::size_t columns = 0;
   DataType type = DataType::f32;
@@ -24,7 +22,7 @@ struct WatchedCall {
 /// While it lives, the transport's next call is under way.
 class WithinCall {
  public:
-  WithinCall(Transport& transport, Operation operation, std::size_t rows, std::size_t columns, DataType type);
+  WithinCall(Transport& transport, const char* operation, std::size_t rows, std::size_t columns, DataType type);
   WithinCall(const WithinCall&) = delete;
   ~WithinCall();
 

@@ -1,7 +1,7 @@
 #include <dsop/sparse_allreduce.hpp>
 
-#include "calls/collective_plan.hpp"
-#include "calls/executors.hpp"
+#include "algorithms/dense/family.hpp"
+#include "algorithms/sparse/family.hpp"
 #include "launch/launch.hpp"
 #include "learn/layers/finite.hpp"
 #include "learn/linear/checkpoint.hpp"
@@ -17,7 +17,7 @@ std::string algorithm_of(const LinearSettings& settings, const Transport& transp
   if (settings.sync != "dense") return settings.sync;
   const DenseProblem weights{.elements = features, .ranks = transport.size(), .type = DataType::f32};
   const Machine machine = settings.machine.value_or(transport.default_machine());
-  return "dense-" + make_collective_plan(dense_algorithms(), weights, machine, "auto").algorithm_text();
+  return "dense-" + make_dense_plan(dense_algorithms(), weights, machine, "auto").algorithm_text();
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
   std::size_t all_steps = done * data.batches.size();
   for (std::size_t epoch = done + 1; epoch <= settings.epochs; ++epoch) {
     // What `auto` learns from a sum is in no checkpoint: an epoch begins without, interrupted or not.
-    executors_of(transport).sparse_f32 = SparseExecutor<float>();
+    kept<SparseCalls<float>>(transport) = SparseCalls<float>();
     const double reads = epoch == done + 1 ? reading_seconds : 0;
     EpochPart part{.total_seconds = reads, .data_seconds = reads};
     Stopwatch total;

@@ -3,7 +3,7 @@
 #include <string>
 #include <thread>
 
-#include "calls/error_of.hpp"
+#include "base/error_of.hpp"
 #include "launch/launch.hpp"
 #include "learn/linear/server.hpp"
 

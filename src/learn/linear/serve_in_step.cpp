@@ -3,7 +3,7 @@
 //   1. All workers say what they need, and get it.
 //   2. The server adds their gradients to the weights, in the order of ranks. What is wrong with them it says in the
 //      next step, or at the epoch's end.
-#include "calls/error_of.hpp"
+#include "base/error_of.hpp"
 #include "launch/launch.hpp"
 #include "learn/linear/checkpoint.hpp"
 #include "learn/linear/server.hpp"

@@ -10,8 +10,8 @@
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/sparse/expected.hpp"
 #include "base/checked.hpp"
-#include "calls/print_candidates.hpp"
-#include "calls/ranking.hpp"
+#include "calls/choose.hpp"
+#include "calls/show_candidates.hpp"
 
 namespace dsop {
 
@@ -83,28 +83,19 @@ std::ostream& operator<<(std::ostream& stream, const SparsePlan& plan) {
 
 namespace {
 
-using NamedSparse = Named<SparseAlgorithm>;
-
-Candidate evaluate(const SparseAlgorithm& algorithm, double parameter, const SparseProblem& problem,
-                   const Machine& machine) {
-  return {algorithm_text(algorithm, parameter),
-          parameter,
-          algorithm.cost(algorithm, problem, machine, parameter),
-          {},
-          algorithm.needed_lead};
-}
-
-std::vector<Ranked<SparseAlgorithm>> rank_all(const NamedSparse& named, const SparseProblem& problem,
-                                              const Machine& machine) {
-  std::vector<Ranked<SparseAlgorithm>> ranked;
-  for (const SparseAlgorithm& algorithm : sparse_algorithms()) {
-    const auto with = [&](double value) { return evaluate(algorithm, value, problem, machine); };
-    ranked.push_back({&algorithm, algorithm.native(),
-                      evaluate_best(algorithm, named, why_unsupported(algorithm, problem), with, algorithm, problem)});
+struct Family {
+  static std::string why_unsupported(const SparseAlgorithm& algorithm, const SparseProblem& problem) {
+    return dsop::why_unsupported(algorithm, problem);
   }
-  rank(ranked);
-  return ranked;
-}
+  static Candidate evaluate(const SparseAlgorithm& algorithm, double parameter, const SparseProblem& problem,
+                            const Machine& machine) {
+    return {algorithm_text(algorithm, parameter),
+            parameter,
+            algorithm.cost(algorithm, problem, machine, parameter),
+            {},
+            algorithm.needed_lead};
+  }
+};
 
 // As many elements with their indices as travel and are added in the time of a dense vector's, as a share of those.
 double sparse_share(const SparseProblem& problem, const Machine& machine) {
@@ -137,22 +128,12 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 
   problem.sparse_share = sparse_share(problem, machine);
-  NamedSparse named;
-  if (algorithm != "auto") {
-    named = parse_algorithm(algorithm, "algorithm", sparse_algorithms());
-    const std::string reason = why_not(named, why_unsupported(*named.algorithm, problem), *named.algorithm, problem);
-    if (!reason.empty()) throw ArgumentError(reason);
-  }
-  SparsePlan plan{.problem = problem};
-  std::vector<Ranked<SparseAlgorithm>> all = rank_all(named, problem, machine);
-  plan.reason = algorithm == "auto" ? why_first(all) : "named by the caller";
-  for (auto& [ranked, native, candidate] : all) {
-    if (named.algorithm != nullptr ? ranked == named.algorithm : plan.candidates.empty()) {
-      plan.algorithm = ranked;
-      plan.parameter = candidate.parameter;
-    }
-    plan.candidates.push_back(std::move(candidate));
-  }
+  Choice<SparseAlgorithm> choice = choose<Family>(sparse_algorithms(), problem, machine, algorithm);
+  SparsePlan plan{.algorithm = choice.algorithm,
+                  .parameter = choice.parameter,
+                  .reason = std::move(choice.reason),
+                  .problem = problem,
+                  .candidates = std::move(choice.candidates)};
   if (plan.algorithm->blocks != nullptr)
     plan.exchange = &cheapest_allgather(plan.algorithm->blocks(problem, plan.parameter), machine);
   adapt_plan(plan, problem.nonzeros);

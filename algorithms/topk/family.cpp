@@ -1,4 +1,4 @@
-#include "calls/topk_executor.hpp"
+#include "algorithms/topk/family.hpp"
 
 #include <bit>
 #include <sstream>
@@ -7,12 +7,9 @@
 #include "algorithms/topk/residual.hpp"
 #include "algorithms/topk/split_and_reduce.hpp"
 #include "base/checked.hpp"
+#include "base/error_of.hpp"
 #include "base/mix.hpp"
-#include "calls/agreed_error.hpp"
-#include "calls/error_of.hpp"
-#include "calls/refuse.hpp"
-#include "calls/terms.hpp"
-#include "transport/stall.hpp"
+#include "base/refuse.hpp"
 
 namespace dsop {
 namespace {
@@ -48,7 +45,7 @@ std::size_t without_zeros(std::span<sparse::Index> indices, std::span<T> chosen)
 }  // namespace
 
 template <class T>
-void TopKExecutor<T>::select(const Transport& transport, std::span<const T> values, std::size_t k) {
+void TopKCalls<T>::select(const Transport& transport, std::span<const T> values, std::size_t k) {
   if (state_.bounds.size() != static_cast<std::size_t>(transport.size()) + 1) state_.bounds.clear();
   choice_ = {k};
   choice_.error = error_of([&] {
@@ -58,28 +55,33 @@ void TopKExecutor<T>::select(const Transport& transport, std::span<const T> valu
 }
 
 template <class T>
-TopKSum<T> TopKExecutor<T>::sum(Transport& transport, std::span<T> values) {
-  const WithinCall within_call(transport, Operation::topk_allreduce, elements_, choice_.k, data_type<T>);
+TopKSum<T> TopKCalls<T>::sum(Transport& transport, std::span<T> values) {
+  Call call(transport, "top-k allreduce", elements_, choice_.k, data_type<T>);
+  call.check([&] {
+    if (!choice_.error.empty()) throw ArgumentError(choice_.error);
+  });
+  say(call);
+  call.own().take_sparsity({.a = choice_.selection.chosen});
   const Selection& selection = choice_.selection;
   TopKSum<T> result{.chosen = selection.chosen, .nans = selection.nans, .infinities = selection.infinities};
   try {
-    agree(transport);
-    agree_on_errors(transport, error_of([&] {
-                      plan(transport);
-                      take_memory(result);
-                    }));
+    call.agree();
+    call.together([&] {
+      make_plan(call);
+      take_memory(call, result);
+    });
   } catch (const AgreedError&) {
     selector_.reset();
     throw;
   }
-  run_algorithm(transport, values, result);
+  run_algorithm(call, values, result);
   state_.selection.step = selector_->state().step;
   state_.selection.threshold = selector_->state().threshold;
   return result;
 }
 
 template <class T>
-void TopKExecutor<T>::check(std::span<const T> values, std::size_t k) const {
+void TopKCalls<T>::check(std::span<const T> values, std::size_t k) const {
   if (elements_ > sparse::most_elements)
     refuse("elements", elements_, "at most " + std::to_string(sparse::most_elements));
   if (values.size() != elements_) refuse("values.size()", values.size(), "the elements, " + std::to_string(elements_));
@@ -92,7 +94,7 @@ void TopKExecutor<T>::check(std::span<const T> values, std::size_t k) const {
 // Ranks draw different numbers from equal seeds. Of fewer than k that are not zero a selection fills up with zeros,
 // which nobody needs.
 template <class T>
-void TopKExecutor<T>::choose(const Transport& transport, std::span<const T> values) {
+void TopKCalls<T>::choose(const Transport& transport, std::span<const T> values) {
   const auto [algorithm, number] = parse_topk(options_.algorithm);
   if (!selector_) {
     std::ostringstream name;
@@ -114,39 +116,33 @@ void TopKExecutor<T>::choose(const Transport& transport, std::span<const T> valu
 }
 
 template <class T>
-void TopKExecutor<T>::agree(Transport& transport) {
-  Options terms;
-  terms.algorithm = options_.algorithm;
-  terms.machine = options_.machine;
-  terms.wire = options_.wire;
-  Header header = make_header(transport, 0, Operation::topk_allreduce, terms);
-  header.common.type = data_type<T>;
-  header.common.rows = elements_;
-  header.common.columns = choice_.k;
-  header.common.step = state_.selection.step;
-  header.common.state = hash_of_common(state_);
-  header.own.sparsity.a = choice_.selection.chosen;
-  exchange_headers(transport, header, choice_.error, headers_);
+void TopKCalls<T>::say(Call& call) const {
+  call.same("elements", elements_)
+      .same("k", choice_.k)
+      .same_now("the state's step", state_.selection.step)
+      .same_now("the hash of the state's global threshold and bounds", hash_of_common(state_))
+      .same("algorithm", std::string_view(options_.algorithm))
+      .same("wire", options_.wire)
+      .same_machine(options_.machine);
 }
 
-// Every rank sees the same headers, so all make the same plan.
+// Every rank sees the same records, so all make the same plan.
 template <class T>
-void TopKExecutor<T>::plan(const Transport& transport) {
-  const std::size_t k = choice_.k;
-  const TopKProblem problem{elements_,    k, transport.size(), data_type<T>, transport.has_native_collectives(),
-                            options_.wire};
-  std::vector<std::size_t> chosen;
-  for (const Header& header : headers_) chosen.push_back(header.own.sparsity.a);
-  if (plan_.algorithm != nullptr && plan_.problem.k == k && plan_.chosen == chosen) return;
+void TopKCalls<T>::make_plan(const Call& call) {
+  chosen_of_ranks_.clear();
+  for (const Record& record : call.records()) chosen_of_ranks_.push_back(record.sparsity().a);
+  if (plan_.algorithm != nullptr && plan_.problem.k == choice_.k && plan_.chosen == chosen_of_ranks_) return;
+  const TopKProblem problem{
+      elements_,    choice_.k, call.transport().size(), data_type<T>, call.transport().has_native_collectives(),
+      options_.wire};
   plan_ = {};
-  plan_ = make_topk_plan(problem, options_.machine.value_or(transport.default_machine()),
-                         parse_topk(options_.algorithm), std::move(chosen));
+  plan_ = make_topk_plan(problem, call.machine(), parse_topk(options_.algorithm), chosen_of_ranks_);
 }
 
 // All that the call needs, so that nothing fails between two messages.
 template <class T>
-void TopKExecutor<T>::take_memory(TopKSum<T>& result) {
-  workspace_.at_least(plan_.workspace_bytes);
+void TopKCalls<T>::take_memory(Call& call, TopKSum<T>& result) {
+  call.grow(plan_.workspace_bytes);
   blocks_.bounds_bytes.assign(plan_.chosen.size() + 1, 0);
   state_.bounds.reserve(plan_.chosen.size() + 1);
   if (plan_.algorithm->exact_sum.empty())
@@ -156,25 +152,25 @@ void TopKExecutor<T>::take_memory(TopKSum<T>& result) {
 }
 
 template <class T>
-void TopKExecutor<T>::run_algorithm(Transport& transport, std::span<T> values, TopKSum<T>& result) {
+void TopKCalls<T>::run_algorithm(const Call& call, std::span<T> values, TopKSum<T>& result) {
   result.sum.dimension = elements_;
   if (plan_.total_chosen() == 0) return;
   const std::span<T> memory(result.memory.get(), plan_.result_bytes / sizeof(T));
-  if (transport.size() == 1) {
+  if (call.transport().size() == 1) {
     result.sum = topk::copy_smaller_form(choice_.own, memory);
     result.took_part = topk::those_in(result.sum, choice_.indices);
     topk::leave_out(values, result.took_part, Wire::full);
     return;
   }
-  TopKCall<T> call{transport,       plan_,  values, choice_.own,
-                   choice_.indices, state_, memory, workspace_.elements().first(plan_.workspace_bytes),
-                   blocks_,         memory_};
-  plan_.algorithm->run(call);
-  result.sum = call.sum;
-  result.took_part = call.took_part;
+  TopKCall<T> step{call.transport(), plan_,  values, choice_.own,
+                   choice_.indices,  state_, memory, call.memory<std::byte>(plan_.workspace_bytes),
+                   blocks_,          memory_};
+  plan_.algorithm->run(step);
+  result.sum = step.sum;
+  result.took_part = step.took_part;
 }
 
-template class TopKExecutor<float>;
-template class TopKExecutor<double>;
+template class TopKCalls<float>;
+template class TopKCalls<double>;
 
 }  // namespace dsop

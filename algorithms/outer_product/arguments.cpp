@@ -1,12 +1,12 @@
-#include "calls/arguments.hpp"
+#include "algorithms/outer_product/arguments.hpp"
 
 #include <cmath>
 #include <cstdint>
 
 #include "algorithms/outer_product/algorithm.hpp"
 #include "base/checked.hpp"
-#include "calls/refuse.hpp"
-#include "calls/sparse_arguments.hpp"
+#include "base/refuse.hpp"
+#include "sparse/arguments.hpp"
 #include "sparse/factor.hpp"
 
 namespace dsop {

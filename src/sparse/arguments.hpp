@@ -7,7 +7,7 @@
 #include <dsop/sparse.hpp>
 
 #include "base/checked.hpp"
-#include "calls/refuse.hpp"
+#include "base/refuse.hpp"
 #include "sparse/stream.hpp"
 
 namespace dsop {

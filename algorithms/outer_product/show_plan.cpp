@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "algorithms/outer_product/algorithm.hpp"
-#include "calls/print_candidates.hpp"
+#include "calls/show_candidates.hpp"
 
 namespace dsop {
 

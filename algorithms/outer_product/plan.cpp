@@ -1,39 +1,59 @@
-// Which algorithm is cheapest: every algorithm's cost formula, evaluated and compared.
+// Plans of outer products: which algorithm, and what it will exchange.
 #include <algorithm>
 
 #include <dsop/errors.hpp>
 #include <dsop/plan.hpp>
 
-#include "algorithms/outer_product/algorithm.hpp"
+#include "algorithms/outer_product/family.hpp"
 #include "algorithms/outer_product/pairs.hpp"
 #include "algorithms/sharded/algorithm.hpp"
 #include "base/checked.hpp"
 #include "base/needed_lead.hpp"
-#include "calls/ranking.hpp"
-#include "calls/refuse.hpp"
+#include "base/refuse.hpp"
+#include "calls/communicator.hpp"
 #include "patterns/blocks.hpp"
+#include "sparse/factor.hpp"
 
 namespace dsop {
 namespace {
 
-Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter, const Problem& problem,
-                   const Machine& machine) {
-  Candidate candidate{
-      algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, problem, machine, parameter), {}};
-  const double elements = static_cast<double>(problem.rows) * static_cast<double>(problem.columns);
-  if (problem.staged_result && algorithm.sends_gradient)
-    candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);
-  if (candidate.cost.hidden_seconds > 0)
-    candidate.needed_lead = 1 + doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
-  return candidate;
-}
+// What algorithms see of the problem: one that does not take sparse factors sees none.
+class Problems {
+ public:
+  explicit Problems(const Problem& problem) : all_(problem) {
+    if (all_.sparsity.empty()) return;
+    dense_ = all_;
+    dense_.sparsity.clear();
+    dense_.sparse_product = false;
+  }
+  const Problem& seen_by(const OuterProductAlgorithm& algorithm) const {
+    return algorithm.takes_sparse || all_.sparsity.empty() ? all_ : dense_;
+  }
 
-// What an algorithm sees of the problem.
-Problem seen_by(const OuterProductAlgorithm& algorithm, Problem problem) {
-  if (!algorithm.takes_sparse) problem.sparsity.clear();
-  if (problem.sparsity.empty()) problem.sparse_product = false;
-  return problem;
-}
+ private:
+  const Problem& all_;
+  Problem dense_;
+};
+
+struct Family {
+  static const Problem& seen_by(const OuterProductAlgorithm& algorithm, const Problems& problems) {
+    return problems.seen_by(algorithm);
+  }
+  static std::string why_unsupported(const OuterProductAlgorithm& algorithm, const Problem& problem) {
+    return dsop::why_unsupported(algorithm, problem);
+  }
+  static Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter, const Problem& problem,
+                            const Machine& machine) {
+    Candidate candidate{
+        algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, problem, machine, parameter), {}};
+    const double elements = static_cast<double>(problem.rows) * static_cast<double>(problem.columns);
+    if (problem.staged_result && algorithm.sends_gradient)
+      candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);
+    if (candidate.cost.hidden_seconds > 0)
+      candidate.needed_lead = 1 + doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
+    return candidate;
+  }
+};
 
 // Whether the sparse kernel is faster for all pairs together; it then is for each rank's, where densities are alike.
 bool sparse_is_faster(Problem problem, const Machine& machine) {
@@ -41,30 +61,11 @@ bool sparse_is_faster(Problem problem, const Machine& machine) {
     problem.sparse_product = sparse;
     return outer_product::LocalProduct(problem, 0, problem.ranks()).seconds(machine, problem.rows);
   };
-  return !problem.sparsity.empty() && seconds(true) < seconds(false);
+  return seconds(true) < seconds(false);
 }
 
 const Registry<OuterProductAlgorithm>& algorithms_for(const Problem& problem) {
   return problem.sharded ? sharded_algorithms() : outer_product_algorithms();
-}
-
-using RankedAlgorithm = Ranked<OuterProductAlgorithm>;
-
-std::vector<RankedAlgorithm> rank_all(const NamedAlgorithm& named, const Problem& problem, const Machine& machine) {
-  std::vector<RankedAlgorithm> ranked;
-  for (const OuterProductAlgorithm& algorithm : algorithms_for(problem)) {
-    const Problem seen = seen_by(algorithm, problem);
-    const auto with = [&](double value) { return evaluate(algorithm, value, seen, machine); };
-    ranked.push_back({&algorithm, algorithm.native(),
-                      evaluate_best(algorithm, named, why_unsupported(algorithm, seen), with, algorithm, seen)});
-  }
-  rank(ranked);
-  return ranked;
-}
-
-// Empty if it can serve the problem.
-std::string why_not(const NamedAlgorithm& named, const Problem& problem) {
-  return dsop::why_not(named, why_unsupported(*named.algorithm, problem), *named.algorithm, problem);
 }
 
 double ratio(std::size_t left, std::size_t right) {
@@ -82,7 +83,8 @@ const Winner* measured_winner(const Machine& machine, const Problem& problem) {
   double least_distance = 0;
   for (const Winner& winner : machine.winners) {
     if (winner.ranks != problem.ranks() || winner.type != problem.type) continue;
-    if (!why_not(parse_algorithm(winner.algorithm, "winners", outer_product_algorithms()), problem).empty()) continue;
+    const NamedAlgorithm named = parse_algorithm(winner.algorithm, "winners", outer_product_algorithms());
+    if (!why_not<Family>(named, Problems(problem)).empty()) continue;
     const double distance = std::max({ratio(winner.rows, problem.rows), ratio(winner.columns, problem.columns),
                                       ratio(winner.pairs, problem.largest_pairs())});
     if (distance > nearly || (nearest != nullptr && distance >= least_distance)) continue;
@@ -138,43 +140,62 @@ void choose_exchanges(Plan& plan) {
   for (Exchange& segment : plan.segments) segment.algorithm = &exchange;
 }
 
+// `auto` takes what was measured to be the fastest; then the algorithm whose factors ride in the agreement, if they
+// fit there, since it then sends no messages of its own; then the least predicted time.
+struct Preferred {
+  std::string name = "auto";
+  std::string reason = {};
+};
+
+Preferred preferred(const Problem& problem, const Winner* winner) {
+  if (winner != nullptr) return {winner->algorithm, "measured to be the fastest on this machine"};
+  if (outer_product::riding_bytes(problem) > 0)
+    return {"allgather", "the factors are so few that they ride in the agreement"};
+  return {};
+}
+
 }  // namespace
 
-std::string why_unsupported(const OuterProductAlgorithm& algorithm, const Problem& problem) {
-  if (problem.wire == Wire::bf16 && algorithm.sends_gradient && !algorithm.sends_bf16)
-    return "sends the gradient in full only, and wire is bf16";
-  return algorithm.unsupported(algorithm, problem);
+namespace outer_product {
+
+Sparsity expected_sparsity(const Shape& shape, DataType type) {
+  const auto form = [&](std::size_t columns, double density) {
+    const double elements = density * static_cast<double>(shape.planned_pairs()) * static_cast<double>(columns);
+    return sparse::smaller_form(shape.planned_pairs(), columns, static_cast<std::size_t>(elements), type);
+  };
+  return {form(shape.rows, shape.density_a), form(shape.columns, shape.density_b)};
+}
+
+std::size_t riding_bytes(const Problem& problem) {
+  if (problem.ranks() == 1 || problem.sharded || problem.rows_only || !problem.sparsity.empty()) return 0;
+  const std::size_t bytes = problem.largest_pairs() * (problem.rows + problem.columns) * bytes_of(problem.type);
+  return SlotLengths::fit(bytes, problem.ranks()) ? bytes : 0;
 }
 
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
-               ProductMethod shared_method) {
+               ProductMethod shared_method, Evaluated evaluated) {
   check_problem(problem);
   check_machine(machine);
   Plan plan{.problem = problem, .machine = machine, .shared_method = shared_method};
+  plan.problem.sparse_product =
+      !problem.sparsity.empty() && (problem.rows_only || sparse_is_faster(problem, machine));
+  const Problems problems(plan.problem);
   const Winner* const winner = measured_winner(machine, problem);
-  const std::string& choice = algorithm == "auto" && winner != nullptr ? winner->algorithm : algorithm;
-  const bool is_named = choice != "auto";
-  const NamedAlgorithm named =
-      is_named ? parse_algorithm(choice, "algorithm", algorithms_for(problem)) : NamedAlgorithm{};
-  if (is_named) {
-    const std::string reason = why_not(named, problem);
-    if (!reason.empty()) throw ArgumentError(reason);
-  }
-  plan.problem.sparse_product = problem.rows_only || sparse_is_faster(problem, machine);
-  std::vector<RankedAlgorithm> all = rank_all(named, plan.problem, machine);
+  const Preferred first = preferred(problem, winner);
+  Choice<OuterProductAlgorithm> choice = choose<Family>(
+      algorithms_for(problem), problems, machine, algorithm == "auto" ? first.name : algorithm, evaluated);
+  if (first.name == "allgather")
+    std::stable_partition(choice.candidates.begin(), choice.candidates.end(),
+                          [](const Candidate& candidate) { return candidate.algorithm == "allgather"; });
+  plan.algorithm = choice.algorithm;
+  plan.parameter = choice.parameter;
   plan.auto_is_measured = winner != nullptr;
-  plan.auto_choice = winner != nullptr ? winner->algorithm : all.front().candidate.algorithm;
-  plan.reason = algorithm != "auto"     ? "named by the caller or by DSOP_ALGORITHM"
-                : plan.auto_is_measured ? "measured to be the fastest on this machine"
-                                        : why_first(all);
-  for (auto& [ranked, native, candidate] : all) {
-    if (is_named ? ranked == named.algorithm : plan.candidates.empty()) {
-      plan.algorithm = ranked;
-      plan.parameter = candidate.parameter;
-    }
-    plan.candidates.push_back(std::move(candidate));
-  }
-  plan.problem = seen_by(*plan.algorithm, plan.problem);
+  plan.auto_choice = winner != nullptr ? winner->algorithm : choice.candidates.front().algorithm;
+  plan.reason = algorithm != "auto"       ? "named by the caller or by DSOP_ALGORITHM"
+                : first.reason.empty() ? choice.reason
+                                          : first.reason;
+  plan.candidates = std::move(choice.candidates);
+  plan.problem = Problem(problems.seen_by(*plan.algorithm));
   plan.pair_bounds.assign(1, 0);
   for (const std::size_t pairs : problem.pairs) plan.pair_bounds.push_back(plan.pair_bounds.back() + pairs);
   for (int r = 0; r <= problem.ranks(); ++r)
@@ -184,6 +205,19 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   choose_exchanges(plan);
   plan.workspace_bytes = workspace_bytes(plan);
   return plan;
+}
+
+}  // namespace outer_product
+
+std::string why_unsupported(const OuterProductAlgorithm& algorithm, const Problem& problem) {
+  if (problem.wire == Wire::bf16 && algorithm.sends_gradient && !algorithm.sends_bf16)
+    return "sends the gradient in full only, and wire is bf16";
+  return algorithm.unsupported(algorithm, problem);
+}
+
+Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
+               ProductMethod shared_method) {
+  return outer_product::make_plan(problem, machine, algorithm, shared_method, Evaluated::all);
 }
 
 }  // namespace dsop

@@ -1,6 +1,8 @@
 // What can be wrong with one rank's arguments.
 #pragma once
 
+#include <variant>
+
 #include <dsop/dsop.hpp>
 
 namespace dsop {
@@ -19,5 +21,25 @@ template <class T>
 void check_row_arguments(const SparseFactors<T>& factors, const Options& options, const Shape& promised);
 template <class T>
 void check_shape(const Shape& shape, const Options& options);
+
+/// The stride of a single row is never used, but OpenBLAS looks at it.
+template <class T>
+MatrixView<T> with_sane_stride(MatrixView<T> view) {
+  if (view.rows <= 1) view.stride = view.columns;
+  return view;
+}
+
+template <class T>
+FactorView<T> with_sane_stride(const FactorView<T>& factor) {
+  const auto* const dense = std::get_if<MatrixView<const T>>(&factor);
+  return dense == nullptr ? factor : FactorView<T>(with_sane_stride(*dense));
+}
+
+template <class T>
+SparseFactors<T> with_sane_strides(SparseFactors<T> factors) {
+  factors.a = with_sane_stride<T>(factors.a);
+  factors.b = with_sane_stride<T>(factors.b);
+  return factors;
+}
 
 }  // namespace dsop

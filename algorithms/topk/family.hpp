@@ -1,4 +1,4 @@
-// One top-k allreduce from a rank's values to the sum and the residual: check, select, agree, plan, run.
+// The calls of top-k allreduces.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 #include "algorithms/selection/memory.hpp"
 #include "algorithms/topk/algorithm.hpp"
-#include "calls/header.hpp"
-#include "calls/workspace.hpp"
+#include "calls/call.hpp"
 
 namespace dsop {
 
-/// A parameter's state and buffers. Always given the same communicator.
+/// What a parameter keeps from call to call: its state, its plan, and what it selects in. Always given the same
+/// communicator.
 template <class T>
-class TopKExecutor {
+class TopKCalls {
  public:
-  TopKExecutor(std::size_t elements, TopKOptions options, TopKState state)
+  TopKCalls(std::size_t elements, TopKOptions options, TopKState state)
       : elements_(elements), options_(std::move(options)), state_(std::move(state)) {}
 
   TopKSum<T> run(Transport& transport, std::span<T> values, std::size_t k) {
@@ -49,22 +49,21 @@ class TopKExecutor {
 
   void check(std::span<const T> values, std::size_t k) const;
   void choose(const Transport& transport, std::span<const T> values);
-  void agree(Transport& transport);
-  void plan(const Transport& transport);
-  void take_memory(TopKSum<T>& result);
-  void run_algorithm(Transport& transport, std::span<T> values, TopKSum<T>& result);
+  void say(Call& call) const;
+  void make_plan(const Call& call);
+  void take_memory(Call& call, TopKSum<T>& result);
+  void run_algorithm(const Call& call, std::span<T> values, TopKSum<T>& result);
 
   std::size_t elements_;
   TopKOptions options_;
   TopKState state_;
   Choice choice_;
   std::optional<Selector<T>> selector_;  // one step further than the state once it has selected
-  std::vector<Header> headers_;
+  std::vector<std::size_t> chosen_of_ranks_;
   TopKPlan plan_;
   AllgatherProblem blocks_;
   selection::Kept<sparse::Index> indices_;  // of what was selected
   selection::Kept<T> chosen_;
-  Workspace<std::byte> workspace_;
   selection::Memory<T> memory_;
 };
 

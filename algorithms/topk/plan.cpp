@@ -5,7 +5,7 @@
 #include "algorithms/sparse/expected.hpp"
 #include "algorithms/topk/algorithm.hpp"
 #include "base/checked.hpp"
-#include "calls/refuse.hpp"
+#include "base/refuse.hpp"
 
 namespace dsop {
 namespace {

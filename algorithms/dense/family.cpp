@@ -1,0 +1,97 @@
+#include "algorithms/dense/family.hpp"
+
+#include <type_traits>
+
+#include <dsop/errors.hpp>
+
+#include "base/refuse.hpp"
+
+namespace dsop {
+namespace {
+
+struct Family {
+  static std::string why_unsupported(const DenseAlgorithm& algorithm, const DenseProblem& problem) {
+    if (problem.wire == Wire::bf16 && algorithm.run_bf16 == nullptr)
+      return "sends values in full only, and wire is bf16";
+    return algorithm.unsupported(problem);
+  }
+  static Candidate evaluate(const DenseAlgorithm& algorithm, double parameter, const DenseProblem& problem,
+                            const Machine& machine) {
+    return {algorithm_text(algorithm, parameter), parameter, algorithm.cost(problem, machine, parameter), {}};
+  }
+};
+
+template <class T>
+void check_arguments(const Transport& transport, std::span<T> data, int root, const CollectiveOptions& options) {
+  if (data.data() == nullptr && !data.empty()) refuse("data", "null", "memory for its elements");
+  if (root < 0 || root >= transport.size())
+    refuse("root", root, "a rank from 0 to " + std::to_string(transport.size() - 1));
+  if (options.machine) check_machine(*options.machine);
+}
+
+}  // namespace
+
+const Registry<DenseAlgorithm>& algorithms_of(Collective collective) {
+  if (collective == Collective::broadcast) return broadcast_algorithms();
+  return collective == Collective::reduce ? reduce_algorithms() : dense_algorithms();
+}
+
+DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const DenseProblem& problem,
+                          const Machine& machine, const std::string& name) {
+  const Choice<DenseAlgorithm> choice = choose<Family>(algorithms, problem, machine, name, Evaluated::named);
+  const DenseAlgorithm& algorithm = *choice.algorithm;
+  return {&algorithm, choice.parameter, choice.candidates.front().cost,
+          algorithm.workspace_elements(problem, choice.parameter), problem.wire};
+}
+
+template <class T>
+void DenseCalls<T>::run(Transport& transport, Collective collective, std::span<T> data, int root,
+                        const CollectiveOptions& options) {
+  Call call(transport, name(collective), data.size(), 1, data_type<T>);
+  call.check([&] { check_arguments(transport, data, root, options); });
+  agree(call, {collective, data.size(), root, options.algorithm, 1, options.machine});
+  run_agreed(call, data, root);
+}
+
+// The plan is a function of what the ranks will agree on: if they do, each has made the same one.
+template <class T>
+void DenseCalls<T>::agree(Call& call, const Asked& asked) {
+  call.same("data.size()", asked.elements)
+      .same("root", asked.root)
+      .same("algorithm", std::string_view(asked.algorithm))
+      .same_now("scale", asked.scale)
+      .same("wire", asked.wire)
+      .same_machine(asked.machine);
+  plan_ = plans_.find(call.key(), call.key_digest());
+  DensePlan plan;
+  if (plan_ == nullptr)
+    call.check([&] {
+      const Transport& transport = call.transport();
+      const DenseProblem problem{.elements = asked.elements,
+                                 .ranks = transport.size(),
+                                 .type = data_type<T>,
+                                 .native_collectives = transport.has_native_collectives(),
+                                 .wire = asked.wire,
+                                 .root = asked.root};
+      plan = make_dense_plan(algorithms_of(asked.collective), problem, call.machine(), asked.algorithm);
+    });
+  call.agree();
+  if (plan_ == nullptr) plan_ = &plans_.insert(call.key(), call.key_digest(), std::move(plan));
+  const std::size_t bytes = plan_->workspace_elements * sizeof(T);
+  if (call.must_grow(bytes)) call.together([&] { call.grow(bytes); });
+}
+
+template <class T>
+void DenseCalls<T>::run_agreed(Call& call, std::span<T> data, int root) const {
+  Transport& transport = call.transport();
+  if (data.empty() || transport.size() == 1) return;
+  DenseCall<T> step{transport, data, call.memory<T>(plan_->workspace_elements * sizeof(T)), plan_->parameter, {}, root};
+  if constexpr (std::is_same_v<T, float>)
+    if (plan_->wire == Wire::bf16) return plan_->algorithm->run_bf16(step);
+  plan_->algorithm->run(step);
+}
+
+template class DenseCalls<float>;
+template class DenseCalls<double>;
+
+}  // namespace dsop

@@ -1,0 +1,95 @@
+// The calls of outer products: dsop(), and one layer's run(), run_rows() and run_sharded().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <dsop/dsop.hpp>
+
+#include "algorithms/outer_product/algorithm.hpp"
+#include "calls/call.hpp"
+#include "calls/choose.hpp"
+#include "calls/kept_plans.hpp"
+
+namespace dsop {
+
+namespace outer_product {
+
+/// dsop::make_plan(), perhaps without the costs of what is not named.
+Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
+               ProductMethod shared_method, Evaluated evaluated);
+
+/// Of the largest rank's factors, where all ranks' may ride in an agreement; else 0.
+std::size_t riding_bytes(const Problem& problem);
+
+/// The number of non-zeros that a layer's shape lets expect.
+Sparsity expected_sparsity(const Shape& shape, DataType type);
+
+}  // namespace outer_product
+
+/// What dsop(), or a layer, keeps from call to call: plans by shape and by the numbers that ranks say. Memory: at most
+/// `most_plans` plans, each a few hundred bytes an algorithm of the registry and a hundred a rank.
+template <class T>
+class OuterProductCalls {
+ public:
+  static constexpr std::size_t most_plans = 32;
+
+  /// Plans for `shape` and takes the memory, without computing. Later runs keep to the algorithm chosen here.
+  void prepare(Transport& transport, const Shape& shape, const Options& options);
+  /// `promised` is the layer's shape, null for dsop().
+  void run(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> gradient, const Options& options,
+           const Shape* promised);
+  GradientRows<T> run_rows(Transport& transport, const SparseFactors<T>& factors, const Options& options,
+                           const Shape& promised);
+  /// Leaves this rank its own rows of G alone, of the shape that was promised.
+  void run_sharded(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> own_rows,
+                   const Options& options, const Shape& promised);
+  /// Of the last call, with the costs of all algorithms, which are found here: calls need that of their own alone.
+  const Plan& plan() const;
+  /// The name of the algorithm that made the last sum, with its parameter.
+  std::string algorithm_text() const { return made_->plan.algorithm_text(); }
+
+ private:
+  /// What all ranks say alike of a call.
+  struct Asked {
+    std::size_t rows;
+    std::size_t columns;
+    const std::string& algorithm;
+    const Options& options;
+    bool sharded = false;
+    bool rows_only = false;
+  };
+  /// The algorithm that was chosen for so many pairs of all ranks.
+  struct InUse {
+    std::string algorithm;
+    std::size_t pairs;
+  };
+  struct Made {
+    Problem problem = {};  ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
+    Plan plan = {};        ///< with the cost of its own algorithm alone
+    std::size_t memory_bytes = 0;
+    std::size_t riding_bytes = 0;  ///< of the largest rank's factors, if they may ride in the agreement
+  };
+
+  const std::string& named_algorithm(Call& call, const Options& options);
+  static void say(Call& call, const Asked& asked);
+  static Problem problem_of(const Call& call, const Asked& asked);
+  void agree_and_plan(Call& call, const Asked& asked, const SparseFactors<T>* factors);
+  std::string algorithm_for(const Asked& asked, std::size_t pairs, const InUse* in_use) const;
+  Made make(const Call& call, const Asked& asked, const std::string& algorithm) const;
+  void find_or_make(Call& call, const Asked& asked);
+  void compute(Call& call, const SparseFactors<T>& factors, MatrixView<T> gradient, const Options& options);
+
+  std::uint64_t object_ = 0;       // not 0 once prepared
+  std::string environment_;        // what DSOP_ALGORITHM names
+  std::string prepared_algorithm_; // its parameter is chosen again for each number of pairs, unless it was named
+  std::string prepared_reason_;
+  KeptPlans<InUse> in_use_{most_plans};  // by shape
+  KeptPlans<Made> plans_{most_plans};    // by shape and numbers
+  const Made* made_ = nullptr;           // for the last call, in plans_
+  mutable std::optional<Plan> shown_;    // for plan()
+};
+
+}  // namespace dsop

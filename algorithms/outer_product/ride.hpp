@@ -1,0 +1,49 @@
+// Factors that ride in the agreement which opens a call, in place of an allgather of their own.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <variant>
+
+#include <dsop/counting.hpp>
+
+#include "algorithms/outer_product/family.hpp"
+#include "algorithms/outer_product/gather_factors.hpp"
+#include "calls/call.hpp"
+
+namespace dsop::outer_product {
+
+/// Puts this rank's pairs behind its record, [a_p | b_p] one after the other, if there is room and both are dense.
+template <class T>
+void ride(Call& call, const SparseFactors<T>& factors) {
+  const auto* const a = std::get_if<MatrixView<const T>>(&factors.a);
+  const auto* const b = std::get_if<MatrixView<const T>>(&factors.b);
+  if (call.has_error() || a == nullptr || b == nullptr || call.own().sparsity() != Sparsity{}) return;
+  const std::size_t n = a->columns;
+  const std::size_t m = b->columns;
+  const std::span<std::byte> slot = call.ride(a->rows * (n + m) * sizeof(T));
+  if (!slot.empty()) pack_pairs<T>({*a, *b}, MatrixView<T>(reinterpret_cast<T*>(slot.data()), a->rows, n + m), 0);
+}
+
+/// What a rank sends of factors that ride: no message of their own, and the room for the largest rank's of all others.
+inline Traffic ridden_traffic(const Problem& problem) {
+  const std::size_t room = SlotLengths::with_record(riding_bytes(problem)) - sizeof(Record);
+  return {0, static_cast<std::size_t>(problem.ranks() - 1) * room};
+}
+
+/// If all ranks' factors rode along, puts them where gather_factors() would, at the beginning of `workspace`.
+template <class T>
+bool unpack_ridden(const Call& call, const Plan& plan, std::span<T> workspace) {
+  if (!call.all_ride()) return false;
+  call.count_ridden(ridden_traffic(plan.problem).bytes);
+  const std::size_t pair = plan.problem.rows + plan.problem.columns;
+  for (int r = 0; r < plan.problem.ranks(); ++r) {
+    const auto rank = static_cast<std::size_t>(r);
+    std::memcpy(workspace.data() + plan.pair_bounds[rank] * pair, call.ridden(r).data(),
+                plan.problem.pairs[rank] * pair * sizeof(T));
+  }
+  return true;
+}
+
+}  // namespace dsop::outer_product

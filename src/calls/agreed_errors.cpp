@@ -1,0 +1,87 @@
+#include "calls/agreed_errors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/rank_list.hpp"
+#include "patterns/of_all_ranks.hpp"
+#include "transport/call_state.hpp"
+
+namespace dsop {
+namespace {
+
+std::vector<std::string> gather_texts(Transport& transport, const std::string& own) {
+  using Text = std::array<char, 4096>;
+  Text text{};
+  own.copy(text.data(), text.size() - 1);
+  std::vector<std::string> texts;
+  for (const Text& of_rank : patterns::of_all_ranks(transport, text)) texts.emplace_back(of_rank.data());
+  return texts;
+}
+
+using Lines = std::vector<std::pair<std::string, std::string>>;  // names and values
+
+Lines lines_of(const std::string& text) {
+  Lines lines;
+  for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
+    const std::size_t tabulator = text.find('\t', begin);
+    lines.emplace_back(text.substr(begin, tabulator - begin), text.substr(tabulator + 1, end - tabulator - 1));
+  }
+  return lines;
+}
+
+// What a rank says of `name`, the value number v; "" if it does not speak of that.
+std::string value_of(const Lines& lines, std::size_t v, const std::string& name) {
+  return v < lines.size() && lines[v].first == name ? lines[v].second : "";
+}
+
+}  // namespace
+
+void throw_all_errors(Transport& transport, const std::string& own_error) {
+  const std::string& parameter = transport.calls().parameter;
+  std::string own;
+  if (!own_error.empty() && !parameter.empty()) own.append("parameter ").append(parameter).append(": ");
+  const std::vector<std::string> texts = gather_texts(transport, own.append(own_error));
+  auto groups = ranks_by_value(transport.size(), [&](int r) { return texts[static_cast<std::size_t>(r)]; });
+  groups.erase("");
+  std::string message;
+  for (const auto& [text, ranks] : groups) {
+    if (!message.empty()) message += "; ";
+    message.append(list_ranks(ranks)).append(": ").append(text);
+  }
+  throw AgreedError(message);
+}
+
+void agree_on_errors(Transport& transport, const std::string& own_error) {
+  const std::vector<char> failed = patterns::of_all_ranks<char>(transport, own_error.empty() ? 0 : 1);
+  if (std::any_of(failed.begin(), failed.end(), [](char flag) { return flag != 0; }))
+    throw_all_errors(transport, own_error);
+}
+
+void throw_disagreement(Transport& transport, const std::string& own_values) {
+  std::vector<Lines> ranks;
+  for (const std::string& text : gather_texts(transport, own_values)) ranks.push_back(lines_of(text));
+  std::string message;
+  bool same_operation = true;
+  for (std::size_t v = 0; v < ranks[0].size() && same_operation; ++v) {
+    const std::string& name = ranks[0][v].first;
+    const auto groups = ranks_by_value(
+        transport.size(), [&](int r) { return value_of(ranks[static_cast<std::size_t>(r)], v, name); });
+    if (groups.size() == 1) continue;
+    same_operation = name != "the operation";
+    message.append(message.empty() ? "the ranks disagree: " : "; ").append(name).append(" is ");
+    const char* separator = "";
+    for (const auto& [value, group] : groups) {
+      message.append(separator).append(value.empty() ? "none" : value).append(" on ").append(list_ranks(group));
+      separator = ", ";
+    }
+  }
+  if (message.empty())
+    message = "the ranks disagree: their digests differ, though all values that they were made of read the same";
+  throw AgreedError(message);
+}
+
+}  // namespace dsop

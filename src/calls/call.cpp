@@ -1,0 +1,133 @@
+#include "calls/call.hpp"
+
+#include <cstring>
+
+#include "kernels/outer_product.hpp"
+#include "kernels/threads.hpp"
+#include "patterns/bruck_allgather.hpp"
+
+namespace dsop {
+
+using Clock = std::chrono::steady_clock;
+
+Call::Call(Transport& transport, const char* operation, std::size_t rows, std::size_t columns, DataType type,
+           std::uint64_t object)
+    : transport_(transport),
+      communicator_(kept<CommunicatorState>(transport)),
+      within_call_(transport, operation, rows, columns, type),
+      start_(Clock::now()),
+      type_(type),
+      values_(communicator_.key),
+      machine_(&communicator_.default_machine) {
+  CallState& calls = transport.calls();
+  same_now<std::string_view>("the parameter", calls.parameter);
+  same_now("the number of calls before this one", calls.calls++);
+  same<std::string_view>("the operation", operation);
+  same_now("the order of calls (0: dsop(), i: the OuterProduct that call i made)", object);
+  same("data type", type);
+  own_.threads = kernels::thread_count() & 0xffff;
+  own_.on_progress_thread = calls.queue->on_progress_thread();
+  own_.asks_for_facts = !communicator_.ranks.known;
+  own_.take_last_call(communicator_.last_call_seconds);
+}
+
+Call::~Call() {
+  if (agreed_) communicator_.slot_lengths.learn(values_.plan_digest(), rides_next_time_bytes_, transport_.size());
+  communicator_.last_call_seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+}
+
+Call& Call::same_machine(const std::optional<Machine>& given) {
+  if (given) {
+    DescribedMachine& described = communicator_.given_machine;
+    if (described.numbers().empty() || !(described.machine() == *given)) described.describe(*given);
+    machine_ = &described;
+  }
+  values_.say("machine (latency, overhead, gap, gap per byte, flops, memory, hidden share, indexed addition, steps)",
+              *machine_);
+  return *this;
+}
+
+std::span<std::byte> Call::ride(std::size_t bytes) {
+  if (!error_.empty() || sizeof(Record) + bytes > communicator_.slot_lengths.bytes()) return {};
+  own_.rides = 1;
+  return std::span(communicator_.slots).subspan(sizeof(Record), bytes);
+}
+
+void Call::agree() {
+  CommunicatorState& state = communicator_;
+  const int P = transport_.size();
+  slot_bytes_ = state.slot_lengths.bytes();
+  own_.digest = values_.digest();
+  own_.failed = !error_.empty();
+  std::memcpy(state.slots.data(), &own_, sizeof(Record));
+  patterns::bruck_rounds(transport_, std::span(state.slots).first(static_cast<std::size_t>(P) * slot_bytes_),
+                         slot_bytes_, Tag::agreement);
+  for (int i = 0, q = transport_.rank(); i < P; ++i, q = q + 1 < P ? q + 1 : 0)
+    std::memcpy(&state.records[static_cast<std::size_t>(q)],
+                state.slots.data() + static_cast<std::size_t>(i) * slot_bytes_, sizeof(Record));
+
+  if (any([](const Record& record) { return record.asks_for_facts != 0; })) exchange_facts(transport_, state.ranks);
+  if (any([&](const Record& record) { return record.failed != 0 || record.digest != own_.digest; })) throw_error();
+  all_ride_ = !any([](const Record& record) { return record.rides == 0; });
+  agreed_ = true;
+}
+
+void Call::throw_error() {
+  communicator_.slot_lengths.forget();
+  if (any([](const Record& record) { return record.failed != 0; })) throw_all_errors(transport_, error_);
+  throw_disagreement(transport_, values_.text());
+}
+
+std::span<const std::byte> Call::ridden(int rank) const {
+  const int P = transport_.size();
+  const auto place = static_cast<std::size_t>((rank - transport_.rank() + P) % P);
+  return std::span(communicator_.slots).subspan(place * slot_bytes_ + sizeof(Record), slot_bytes_ - sizeof(Record));
+}
+
+ProductMethod Call::shared_method() const {
+  const auto threads = records()[0].threads;
+  return {.instructions = ranks().least_instructions,
+          .blas_allowed = ranks().same_blas && !any([&](const Record& record) {
+                            return record.threads != threads || record.large_stride != 0;
+                          })};
+}
+
+std::uint64_t Call::add_numbers_to_key() {
+  std::uint64_t hash = values_.plan_digest();
+  for (const Record& record : records())
+    for (const std::uint64_t number : record.numbers()) {
+      communicator_.key.push_back(number);
+      hash = digest(hash, number);
+    }
+  return hash;
+}
+
+PackedPairs Call::packed(std::size_t pairs) const {
+  PackedPairs packed{.type = type_, .pairs = pairs};
+  for (const Record& record : records()) {
+    packed.threads += record.threads;
+    packed.on_progress_thread += record.on_progress_thread;
+  }
+  return packed;
+}
+
+void Call::grow(std::size_t bytes, std::size_t packed_pairs) {
+  communicator_.grow_arena(bytes);
+  communicator_.arena_bytes = std::max(communicator_.arena_bytes, bytes);
+  if (packed_pairs == 0) return;
+  if (type_ == DataType::f32)
+    kernels::reserve_product<float>(packed_pairs);
+  else
+    kernels::reserve_product<double>(packed_pairs);
+  const PackedPairs now = packed(packed_pairs);
+  std::erase_if(communicator_.packed, [&](const PackedPairs& before) { return before.same_kind(now); });
+  communicator_.packed.push_back(now);
+}
+
+bool Call::has_packed(std::size_t pairs) const {
+  const PackedPairs asked = packed(pairs);
+  return std::any_of(communicator_.packed.begin(), communicator_.packed.end(),
+                     [&](const PackedPairs& before) { return before.has(asked); });
+}
+
+}  // namespace dsop

@@ -1,0 +1,147 @@
+// One call, whatever its operation: what is checked, what all ranks agree on, and the memory that they then work in.
+//
+//   Call call(transport, "allreduce", n, 1, DataType::f32)  counts it and names it for the stall watch
+//   call.check([&] { ... });                                keeps this rank's own error
+//   call.same("algorithm", name).same("root", root);        what all must say alike
+//   call.own().pairs = k;                                   what may differ: a few numbers
+//   call.agree();                                           one exchange; every rank throws, or none
+//   if (call.must_grow(bytes))                              memory, agreed on where it grows
+//     call.together([&] { call.grow(bytes); });
+//
+// The exchange is a Bruck allgather of equal slots, each with a Record and room for small factors. How large slots are
+// follows from earlier calls' records, never from this call's arguments, so that ranks that disagree, or fail, still
+// send messages of equal length.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dsop/product_method.hpp>
+#include <dsop/transport.hpp>
+
+#include "base/error_of.hpp"
+#include "calls/agreed_errors.hpp"
+#include "calls/communicator.hpp"
+#include "calls/record.hpp"
+#include "calls/values.hpp"
+#include "transport/stall.hpp"
+
+namespace dsop {
+
+class Call {
+ public:
+  /// `operation` and the numbers are what a stall is reported with; `object` is 0 or the number of the call that made
+  /// the object that this call is of.
+  Call(Transport& transport, const char* operation, std::size_t rows, std::size_t columns, DataType type,
+       std::uint64_t object = 0);
+  Call(const Call&) = delete;
+  ~Call();
+
+  /// Keeps the first error as this rank's, for agree().
+  template <class Check>
+  void check(const Check& check) {
+    if (error_.empty()) error_ = error_of(check);
+  }
+  bool has_error() const { return !error_.empty(); }
+
+  /// All ranks must say the same, and plans depend on it. `name` is what an error calls it.
+  template <class Value>
+  Call& same(const char* name, const Value& value) {
+    values_.say(name, value, true);
+    return *this;
+  }
+  /// All ranks must say the same; no plan depends on it.
+  template <class Value>
+  Call& same_now(const char* name, const Value& value) {
+    values_.say(name, value, false);
+    return *this;
+  }
+  /// The machine to plan for: the given one, or the transport's.
+  Call& same_machine(const std::optional<Machine>& given);
+  /// What this rank says of itself.
+  Record& own() { return own_; }
+
+  /// Room for `bytes` of this rank's factors behind its record; empty where the slot has less. Claims it.
+  std::span<std::byte> ride(std::size_t bytes);
+
+  /// Exchanges the records. Throws AgreedError on every rank if one has an error or ranks disagree.
+  void agree();
+
+  /// After agree().
+  std::span<const Record> records() const { return communicator_.records; }
+  template <class Has>
+  bool any(const Has& has) const {
+    return std::any_of(records().begin(), records().end(), has);
+  }
+  /// Whether all ranks' factors rode along; then rank r's stand at the beginning of ridden(r).
+  bool all_ride() const { return all_ride_; }
+  std::span<const std::byte> ridden(int rank) const;
+  /// What rode is used: so many bytes of what this rank sent are payload.
+  void count_ridden(std::size_t bytes) const { transport_.calls().ridden_bytes += bytes; }
+  /// Ranks of calls like this one would ride with at most so many bytes each: the next slots may have room for them.
+  void rides_next_time(std::size_t bytes) { rides_next_time_bytes_ = bytes; }
+
+  const Ranks& ranks() const { return communicator_.ranks; }
+  /// How products are made that several ranks make.
+  ProductMethod shared_method() const;
+  const Machine& machine() const { return machine_->machine(); }
+  /// Of all values that plans depend on.
+  const std::vector<std::uint64_t>& key() const { return communicator_.key; }
+  std::uint64_t key_digest() const { return values_.plan_digest(); }
+  /// Puts the numbers that ranks may say otherwise into the key, and returns its digest with them.
+  std::uint64_t add_numbers_to_key();
+
+  /// Runs `take()`, in which ranks plan and take memory. Costs an exchange of a byte. Throws AgreedError on all ranks
+  /// if it throws on one.
+  template <class Take>
+  void together(const Take& take) {
+    try {
+      agree_on_errors(transport_, error_of(take));
+    } catch (const AgreedError&) {
+      communicator_.forget_memory();
+      throw;
+    }
+  }
+  /// Whether some rank may have less than `bytes` of memory, or none for packing so many pairs: then all ranks grow()
+  /// together(). All ranks give the same numbers.
+  bool must_grow(std::size_t bytes, std::size_t packed_pairs = 0) const {
+    return bytes > communicator_.arena_bytes || (packed_pairs > 0 && !has_packed(packed_pairs));
+  }
+  /// Takes it. Throws Error if there is none.
+  void grow(std::size_t bytes, std::size_t packed_pairs = 0);
+  /// The beginning of the arena, which has so many bytes.
+  template <class T>
+  std::span<T> memory(std::size_t bytes) const {
+    return {reinterpret_cast<T*>(communicator_.arena.elements().data()), bytes / sizeof(T)};
+  }
+
+  Transport& transport() const { return transport_; }
+
+ private:
+  PackedPairs packed(std::size_t pairs) const;
+  bool has_packed(std::size_t pairs) const;
+  [[noreturn]] void throw_error();
+
+  Transport& transport_;
+  CommunicatorState& communicator_;
+  WithinCall within_call_;
+  std::chrono::steady_clock::time_point start_;
+  DataType type_;
+  NamedValues values_;
+  const DescribedMachine* machine_;
+  Record own_;
+  std::string error_;
+  std::size_t slot_bytes_ = 0;  // of this call's exchange
+  std::size_t rides_next_time_bytes_ = 0;
+  bool agreed_ = false;
+  bool all_ride_ = false;
+};
+
+}  // namespace dsop

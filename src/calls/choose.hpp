@@ -1,0 +1,171 @@
+// Which of a family's algorithms serves a call: all are evaluated by their cost formulas and put in the order in which
+// `auto` takes them.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dsop/errors.hpp>
+#include <dsop/plan.hpp>
+
+#include "base/named.hpp"
+#include "base/registry.hpp"
+
+namespace dsop {
+
+// What a family tells choose() of its algorithms are static functions of a type `Family`:
+//   std::string why_unsupported(const Algorithm&, const Problem&)   empty if it can serve
+//   Candidate evaluate(const Algorithm&, double parameter, const Problem&, const Machine&)
+//   const Problem& seen_by(const Algorithm&, const Problems&)       where algorithms see different problems
+
+/// The algorithm that serves a call, and those that were considered.
+template <class Algorithm>
+struct Choice {
+  const Algorithm* algorithm = nullptr;
+  double parameter = 0;
+  std::string reason = {};
+  std::vector<Candidate> candidates = {};  ///< as `auto` prefers them; the chosen one alone where only that was asked
+};
+
+/// Whether it runs inside the MPI library: its time is a guess.
+template <class Algorithm>
+bool is_native(const Algorithm& algorithm) {
+  if constexpr (requires { algorithm.native(); })
+    return algorithm.native();
+  else
+    return algorithm.native;
+}
+
+/// Which algorithms are evaluated.
+enum class Evaluated : unsigned char { all, named };
+
+/// By this time `auto` compares.
+inline double compared_seconds(const Candidate& candidate) {
+  return candidate.cost.seconds() * candidate.needed_lead;
+}
+
+// An algorithm's parameter is a function of the algorithm and the problem, or of the problem alone.
+template <class Algorithm, class Problem>
+std::vector<double> values_of(const Algorithm& algorithm, const Problem& problem) {
+  if constexpr (requires { algorithm.parameter.values(algorithm, problem); })
+    return algorithm.parameter.values(algorithm, problem);
+  else
+    return algorithm.parameter.values(problem);
+}
+template <class Algorithm, class Problem>
+std::string expected_of(const Algorithm& algorithm, double value, const Problem& problem) {
+  if constexpr (requires { algorithm.parameter.expected(value, algorithm, problem); })
+    return algorithm.parameter.expected(value, algorithm, problem);
+  else
+    return algorithm.parameter.expected(value, problem);
+}
+
+template <class Family, class Algorithm, class Problems>
+const auto& seen_by(const Algorithm& algorithm, const Problems& problems) {
+  if constexpr (requires { Family::seen_by(algorithm, problems); })
+    return Family::seen_by(algorithm, problems);
+  else
+    return problems;
+}
+
+/// Empty if the algorithm can serve with the parameter that was named.
+template <class Family, class Algorithm, class Problems>
+std::string why_not(const Named<Algorithm>& named, const Problems& problems) {
+  const Algorithm& algorithm = *named.algorithm;
+  const auto& problem = seen_by<Family>(algorithm, problems);
+  if (const std::string reason = Family::why_unsupported(algorithm, problem); !reason.empty())
+    return "algorithm " + algorithm.name + " can't be used: it " + reason;
+  if (!named.parameter) return {};
+  const std::string expected = expected_of(algorithm, *named.parameter, problem);
+  return expected.empty()
+             ? ""
+             : "algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected;
+}
+
+/// With the parameter that the caller named, or with the best of its values.
+template <class Family, class Algorithm, class Problems>
+Candidate evaluate_best(const Algorithm& algorithm, const Named<Algorithm>& named, const Problems& problems,
+                        const Machine& machine) {
+  const auto& problem = seen_by<Family>(algorithm, problems);
+  if (std::string reason = Family::why_unsupported(algorithm, problem); !reason.empty())
+    return {algorithm.name, 0, {}, std::move(reason)};
+  if (named.algorithm == &algorithm && named.parameter)
+    return Family::evaluate(algorithm, *named.parameter, problem, machine);
+  std::optional<Candidate> best;
+  for (const double value : values_of(algorithm, problem)) {
+    Candidate candidate = Family::evaluate(algorithm, value, problem, machine);
+    if (!best || compared_seconds(candidate) < compared_seconds(*best)) best = std::move(candidate);
+  }
+  return *best;
+}
+
+template <class Algorithm>
+struct Ranked {
+  const Algorithm* algorithm;
+  Candidate candidate;
+};
+
+/// By compared_seconds(); then what runs inside the MPI library, since its time is a guess; last what can't serve.
+template <class Algorithm>
+void rank(std::vector<Ranked<Algorithm>>& all) {
+  std::stable_sort(all.begin(), all.end(), [](const Ranked<Algorithm>& l, const Ranked<Algorithm>& r) {
+    const bool possible = l.candidate.unsupported.empty();
+    if (possible != r.candidate.unsupported.empty()) return possible;
+    if (is_native(*l.algorithm) != is_native(*r.algorithm)) return is_native(*r.algorithm);
+    return compared_seconds(l.candidate) < compared_seconds(r.candidate);
+  });
+}
+
+/// Why the first of the ranked is taken. Some make the same messages under two names: an allgather over the cheapest
+/// pattern, and over that pattern.
+template <class Algorithm>
+std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
+  const double first_seconds = ranked[0].candidate.cost.seconds();
+  if (!(first_seconds > 0)) return "nothing to do";
+  const auto find = [&](auto is_it) {
+    const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const Ranked<Algorithm>& r) {
+      return r.candidate.unsupported.empty() && !is_native(*r.algorithm) && is_it(r.candidate.cost.seconds());
+    });
+    return found == ranked.end() ? nullptr : &found->candidate;
+  };
+  const Candidate* const faster = find([&](double seconds) { return seconds < first_seconds; });
+  if (faster != nullptr) return "least predicted time but for " + faster->algorithm + ", which is not far enough ahead";
+  const Candidate* const next = find([&](double seconds) { return seconds > first_seconds; });
+  if (next == nullptr) return "the only one that can serve";
+  char times[32];
+  std::snprintf(times, sizeof times, "%.2f", next->cost.seconds() / first_seconds);
+  return std::string("least predicted time, ") + times + "x ahead of " + next->algorithm;
+}
+
+/// `name` is an algorithm's, perhaps with its parameter, or "auto": the least predicted time of those that do not run
+/// inside the MPI library. Throws ArgumentError when the name is unknown (the text lists the known ones), or when it
+/// can't serve. The same on all ranks that ask the same.
+template <class Family, class Algorithm, class Problems>
+Choice<Algorithm> choose(const Registry<Algorithm>& registry, const Problems& problem, const Machine& machine,
+                         const std::string& name, Evaluated evaluated = Evaluated::all) {
+  Named<Algorithm> named;
+  if (name != "auto") {
+    named = parse_algorithm(name, "algorithm", registry);
+    if (const std::string reason = why_not<Family>(named, problem); !reason.empty()) throw ArgumentError(reason);
+  }
+  std::vector<Ranked<Algorithm>> ranked;
+  for (const Algorithm& algorithm : registry)
+    if (evaluated == Evaluated::all || named.algorithm == nullptr || named.algorithm == &algorithm)
+      ranked.push_back({&algorithm, evaluate_best<Family>(algorithm, named, problem, machine)});
+  rank(ranked);
+  Choice<Algorithm> choice{.reason = named.algorithm == nullptr ? why_first(ranked) : "named by the caller"};
+  for (auto& [algorithm, candidate] : ranked) {
+    if (named.algorithm != nullptr ? algorithm == named.algorithm : choice.algorithm == nullptr) {
+      choice.algorithm = algorithm;
+      choice.parameter = candidate.parameter;
+    }
+    choice.candidates.push_back(std::move(candidate));
+  }
+  return choice;
+}
+
+}  // namespace dsop

@@ -1,0 +1,119 @@
+// What calls keep with a communicator.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <dsop/transport.hpp>
+
+#include "calls/ranks.hpp"
+#include "calls/record.hpp"
+#include "calls/values.hpp"
+#include "memory/workspace.hpp"
+#include "transport/call_state.hpp"
+
+namespace dsop {
+
+/// How long the slots of the next exchange are: long enough for what rode, or would have, the last time that a call
+/// came after one like the last. A function of calls that all ranks have agreed on, so the same on all.
+class SlotLengths {
+ public:
+  /// So many bytes of all ranks' slots together carry factors at most.
+  static constexpr std::size_t most_bytes = 64 << 10;
+
+  /// Of a slot that has room for so many bytes of factors.
+  static std::size_t with_record(std::size_t ridden_bytes) {
+    constexpr std::size_t alignment = alignof(std::max_align_t);
+    return sizeof(Record) + (std::min(ridden_bytes, most_bytes) + alignment - 1) / alignment * alignment;
+  }
+  /// Whether so many bytes of each rank's factors may ride.
+  static bool fit(std::size_t ridden_bytes, int ranks) {
+    return static_cast<std::size_t>(ranks) * with_record(ridden_bytes) <= most_bytes;
+  }
+
+  /// Of a slot, with its record.
+  std::size_t bytes() const { return bytes_; }
+  /// A call has been agreed on, its values hash to `digest`, and so many bytes a rank would ride.
+  void learn(std::uint64_t digest, std::size_t ridden_bytes, int ranks);
+  /// A call has failed.
+  void forget() {
+    bytes_ = sizeof(Record);
+    last_ = 0;
+  }
+
+ private:
+  struct Followed {
+    std::uint64_t digest = 0;
+    std::size_t bytes = sizeof(Record);
+  };
+  static constexpr std::size_t remembered = 64;
+
+  Followed& place(std::uint64_t digest) { return followed_[digest % remembered]; }
+
+  std::size_t bytes_ = sizeof(Record);
+  std::uint64_t last_ = 0;                       // digest of the last call
+  std::array<Followed, remembered> followed_{};  // what came after a call
+};
+
+/// For how many pairs all ranks are known to have the memory in which products pack factors. It belongs to a thread,
+/// the program's or the progress thread, and depends on how many of OpenMP's that one uses.
+struct PackedPairs {
+  std::uint64_t threads = 0;             ///< of all ranks, added up
+  std::uint64_t on_progress_thread = 0;  ///< so many ranks were
+  DataType type{};
+  std::size_t pairs = 0;
+
+  bool same_kind(const PackedPairs& other) const {
+    return type == other.type && on_progress_thread == other.on_progress_thread;
+  }
+  bool has(const PackedPairs& asked) const {
+    return same_kind(asked) && threads == asked.threads && pairs >= asked.pairs;
+  }
+};
+
+struct CommunicatorState {
+  explicit CommunicatorState(Transport& transport);
+
+  /// Throws Error if there is no memory, and then has none.
+  void grow_arena(std::size_t bytes);
+  /// Some rank may have less memory than was agreed on.
+  void forget_memory() {
+    arena_bytes = 0;
+    packed.clear();
+  }
+
+  Ranks ranks;
+  SlotLengths slot_lengths;
+  std::vector<std::byte> slots;    ///< of all ranks, this rank's first
+  std::vector<Record> records;     ///< of the last call
+  std::vector<std::uint64_t> key;  ///< of the last call
+  DescribedMachine default_machine;
+  DescribedMachine given_machine;  ///< the last that a caller gave
+  double last_call_seconds = 0;
+  Workspace<std::byte> arena;       ///< that all calls work in, one after the other
+  std::size_t arena_bytes = 0;      ///< that all ranks are known to have
+  std::vector<PackedPairs> packed;  ///< one of a kind
+};
+
+/// What calls keep with a communicator, an object of each type; made on first use, as State(transport) if it can be.
+template <class State>
+State& kept(Transport& transport) {
+  static constexpr char identity = 0;
+  auto& all = transport.calls().kept;
+  for (const auto& [type, state] : all)
+    if (type == &identity) return *static_cast<State*>(state.get());
+  std::shared_ptr<State> state;
+  if constexpr (std::is_constructible_v<State, Transport&>)
+    state = std::make_shared<State>(transport);
+  else
+    state = std::make_shared<State>();
+  all.emplace_back(&identity, state);
+  return *state;
+}
+
+}  // namespace dsop

@@ -1,0 +1,46 @@
+#include "calls/ranks.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <dsop/problem.hpp>
+
+#include "kernels/blas_info.hpp"
+#include "patterns/of_all_ranks.hpp"
+
+namespace dsop {
+namespace {
+
+struct Facts {
+  std::array<char, 24> blas_core{};
+  std::int32_t node = 0;
+  InstructionSet instructions = InstructionSet::baseline;
+  bool allows_progress_thread = false;
+};
+
+Facts own_facts(const Transport& transport) {
+  Facts own{.node = transport.node(),
+            .instructions = best_instruction_set(),
+            .allows_progress_thread = transport.allows_progress_thread()};
+  kernels::blas_core_name().copy(own.blas_core.data(), own.blas_core.size() - 1);
+  return own;
+}
+
+}  // namespace
+
+void exchange_facts(Transport& transport, Ranks& ranks) {
+  const std::vector<Facts> all = patterns::of_all_ranks(transport, own_facts(transport));
+  ranks.least_instructions = all[0].instructions;
+  ranks.same_blas = ranks.all_allow_progress_thread = true;
+  std::vector<int> nodes;
+  for (const Facts& rank : all) {
+    nodes.push_back(rank.node);
+    ranks.least_instructions = std::min(ranks.least_instructions, rank.instructions);
+    ranks.same_blas &= rank.blas_core == all[0].blas_core;
+    ranks.all_allow_progress_thread &= rank.allows_progress_thread;
+  }
+  ranks.nodes = shared_nodes(std::move(nodes));
+  ranks.known = true;
+}
+
+}  // namespace dsop

@@ -1,0 +1,24 @@
+// What never changes on a communicator, of all its ranks: exchanged once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include <dsop/product_method.hpp>
+#include <dsop/transport.hpp>
+
+namespace dsop {
+
+struct Ranks {
+  bool known = false;
+  std::vector<int> nodes = {};  ///< as in Problem
+  InstructionSet least_instructions = InstructionSet::baseline;
+  bool same_blas = false;                 ///< one processor family's kernels of OpenBLAS on all ranks
+  bool all_allow_progress_thread = true;  ///< so started calls run beside the program
+};
+
+/// Fills `ranks`. All ranks of the transport must call it.
+void exchange_facts(Transport& transport, Ranks& ranks);
+
+}  // namespace dsop

@@ -1,0 +1,69 @@
+// What a rank says of itself at the start of each call: 32 bytes, whatever the operation.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <dsop/problem.hpp>
+
+namespace dsop {
+
+/// Numbers have 48 bits; the highest stands for Sparsity::dense.
+struct Record {
+  static constexpr std::uint64_t dense = (std::uint64_t{1} << 48) - 1;
+  static constexpr std::uint64_t most = dense - 1;
+
+  std::uint64_t digest = 0;  ///< of what all ranks must say alike
+
+  std::uint64_t pairs : 48 = 0;
+  std::uint64_t threads : 16 = 1;  ///< of OpenMP, now: the bits of a product that several ranks make depend on it
+
+  std::uint64_t nonzeros_a : 48 = dense;     ///< of what it sends of its a, or of its vector
+  std::uint64_t given_sparse : 1 = 0;        ///< a factor or both, whatever it sends
+  std::uint64_t result_aside : 1 = 0;        ///< G has gaps or is added to: an algorithm that sends G makes it aside
+  std::uint64_t large_stride : 1 = 0;        ///< above OpenBLAS's 32 bits
+  std::uint64_t on_progress_thread : 1 = 0;  ///< which packs factors in memory of its own
+  std::uint64_t unused_numbers : 12 = 0;
+
+  std::uint64_t nonzeros_b : 48 = dense;
+  // Of this call alone: no plan depends on these.
+  std::uint64_t failed : 1 = 0;          ///< it has found an error of its own
+  std::uint64_t asks_for_facts : 1 = 0;  ///< it does not know what never changes on the other ranks
+  std::uint64_t rides : 1 = 0;           ///< its factors stand behind the record
+  std::uint64_t checks_bits : 1 = 0;     ///< Options::check_bits
+  std::uint64_t last_call_log : 12 = 0;  ///< how long its last call took, see last_call_seconds()
+
+  void take_sparsity(const Sparsity& sparsity) {
+    nonzeros_a = number(sparsity.a) & dense;
+    nonzeros_b = number(sparsity.b) & dense;
+  }
+  Sparsity sparsity() const { return {count(nonzeros_a), count(nonzeros_b)}; }
+
+  /// Within 1.6 %, from a nanosecond on: the exponent and six bits of a float's fraction.
+  void take_last_call(double seconds) {
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::max(seconds * 1e9, 1.0)));
+    last_call_log = ((bits >> fraction_bits_left_out) - one_log) & 0xfff;
+  }
+  double last_call_seconds() const {
+    return 1e-9 * std::bit_cast<float>((static_cast<std::uint32_t>(last_call_log) + one_log) << fraction_bits_left_out);
+  }
+
+  /// What a plan depends on.
+  std::array<std::uint64_t, 3> numbers() const {
+    const auto words = std::bit_cast<std::array<std::uint64_t, 4>>(*this);
+    return {words[1], words[2], std::uint64_t{nonzeros_b}};
+  }
+
+ private:
+  static constexpr int fraction_bits_left_out = 23 - 6;
+  static constexpr std::uint32_t one_log = 127 << 6;
+
+  static std::uint64_t number(std::size_t count) { return count == Sparsity::dense ? dense : count; }
+  static std::size_t count(std::uint64_t number) { return number == dense ? Sparsity::dense : number; }
+};
+static_assert(sizeof(Record) == 32);
+
+}  // namespace dsop

@@ -1,0 +1,100 @@
+// What all ranks must say alike in a call: named values, their digest, and their texts where they differ.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dsop/machine.hpp>
+#include <dsop/problem.hpp>
+
+#include "base/digest.hpp"
+
+namespace dsop {
+
+/// A machine, and all of it that plans depend on as numbers that can be compared.
+class DescribedMachine {
+ public:
+  void describe(const Machine& machine);
+
+  const Machine& machine() const { return machine_; }
+  std::span<const std::uint64_t> numbers() const { return numbers_; }
+  std::uint64_t digest() const { return digest_; }
+
+ private:
+  Machine machine_;
+  std::vector<std::uint64_t> numbers_;
+  std::uint64_t digest_ = 0;
+};
+
+/// A value with the name by which errors call it. Texts and machines stay the caller's.
+struct NamedValue {
+  enum class Kind : unsigned char { whole, real, text, truth, machine };
+
+  const char* name = "";
+  Kind kind = Kind::whole;
+  std::uint64_t number = 0;
+  std::string_view text = {};
+  const Machine* machine = nullptr;
+
+  /// As errors show it, exactly.
+  std::string shown() const;
+};
+
+/// The values of one call, in the order in which they were said.
+class NamedValues {
+ public:
+  /// Takes values into the digest; those that a plan depends on into the key of kept plans too.
+  explicit NamedValues(std::vector<std::uint64_t>& key) : key_(key) { key_.clear(); }
+
+  template <std::integral Number>
+  void say(const char* name, Number number, bool for_plan) {
+    add({.name = name,
+         .kind = std::same_as<Number, bool> ? NamedValue::Kind::truth : NamedValue::Kind::whole,
+         .number = static_cast<std::uint64_t>(number)},
+        for_plan);
+  }
+  void say(const char* name, double number, bool for_plan) {
+    add({.name = name, .kind = NamedValue::Kind::real, .number = std::bit_cast<std::uint64_t>(number)}, for_plan);
+  }
+  void say(const char* name, std::string_view text, bool for_plan);
+  void say(const char* name, DataType type, bool for_plan) { say(name, dsop::name(type), for_plan); }
+  void say(const char* name, Wire wire, bool for_plan) { say(name, dsop::name(wire), for_plan); }
+  void say(const char* name, const DescribedMachine& machine) {
+    add({.name = name, .kind = NamedValue::Kind::machine, .number = machine.digest(), .machine = &machine.machine()},
+        true);
+    key_.insert(key_.end(), machine.numbers().begin(), machine.numbers().end());
+  }
+
+  std::uint64_t digest() const { return digest_; }
+  /// Of what plans depend on alone.
+  std::uint64_t plan_digest() const { return plan_digest_; }
+  /// A line each, for the other ranks: name, tabulator, value.
+  std::string text() const;
+
+ private:
+  void add(const NamedValue& value, bool for_plan) {
+    if (count_ < values_.size()) values_[count_++] = value;
+    take_in(value.number, for_plan);
+  }
+  void take_in(std::uint64_t number, bool for_plan) {
+    digest_ = dsop::digest(digest_, number);
+    if (!for_plan) return;
+    plan_digest_ = dsop::digest(plan_digest_, number);
+    key_.push_back(number);
+  }
+
+  std::array<NamedValue, 20> values_;
+  std::size_t count_ = 0;
+  std::uint64_t digest_ = 0;
+  std::uint64_t plan_digest_ = 0;
+  std::vector<std::uint64_t>& key_;
+};
+
+}  // namespace dsop
