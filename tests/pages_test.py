@@ -56,7 +56,7 @@ class Pages(unittest.TestCase):
         index = ROOT / "docs/README.md"
         linked = {(index.parent / link).resolve() for link in re.findall(r"\]\(([^)#\s]+)\)", index.read_text())}
         pages = {page.resolve() for page in (ROOT / "docs").rglob("*.md")} - {index.resolve()}
-        self.assertEqual(sorted(map(str, pages - linked)), [])
+        self.assertEqual(sorted(map(str, pages - linked)), [], "docs/README.md does not link these pages")
 
     def test_readme_is_short(self) -> None:
         self.assertLessEqual(len(README.read_text().splitlines()), 180)
