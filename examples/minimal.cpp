@@ -6,7 +6,7 @@
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   {
-    constexpr std::size_t n = 3, m = 4, k = 2;  // inputs, outputs, samples a rank
+    constexpr std::size_t n = 300, m = 200, k = 2;  // inputs, outputs, samples a rank
     int rank = 0, size = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

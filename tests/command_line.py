@@ -1,6 +1,6 @@
 """dsop-bench for tests of its command line: how to run it and what it must refuse.
 
-A test file is called with: DSOP_BENCH README [MPIRUN].
+A test file is called with: DSOP_BENCH ALGORITHMS_PAGE [MPIRUN].
 """
 
 import os
@@ -12,7 +12,7 @@ import unittest
 import uuid
 from pathlib import Path
 
-BENCH, README = sys.argv[1:3]
+BENCH, ALGORITHMS_PAGE = sys.argv[1:3]
 MPIRUN = sys.argv[3] if sys.argv[3:] else ""
 
 

@@ -62,8 +62,8 @@ def parse_command_line(arguments: list[str]) -> tuple[argparse.Namespace, list[s
     parser = argparse.ArgumentParser(
         prog="scripts/simulate",
         usage="%(prog)s --platform PLATFORM --ranks P [OPTIONS] -- [COMMAND] ARGUMENTS OF dsop-bench COMMAND",
-        description="Runs dsop-bench outer-product, or another command, on a simulated cluster, one rank a host. docs/simulation.md says what "
-        "is modelled and what is not.",
+        description="Runs dsop-bench outer-product, or another command, on a simulated cluster, one rank a host. "
+        "docs/programs/simulate.md says what is modelled and what is not.",
         allow_abbrev=False,
     )
     parser.add_argument("--platform", required=True, metavar="euler3|ethernet|fat-tree|FILE",
