@@ -125,7 +125,7 @@ class ReportTest(unittest.TestCase):
         lines = report_tables(rows).splitlines()
         self.assertEqual([line.split("|")[-2].strip() for line in lines[2:5]], ["slower", "overlap", "ahead"])
         self.assertEqual(lines[6:], ["1 of 3 rows are slower than they were:",
-                                     "- dense, size 10, ring: old / new 0.5 (0.5 to 0.5833)"])
+                                     "- dense, size 10, ring: old / new 0.5 (0.5 to 0.583)"])
 
     def test_columns_are_as_wide_as_they_need(self) -> None:
         self.assertEqual(table(["a", "b"], [["long", "c"]]), "| a    | b |\n| ---- | - |\n| long | c |")

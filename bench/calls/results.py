@@ -41,8 +41,13 @@ def by_key(rows: Iterable[Row], keys: tuple[str, ...], value: str) -> dict[tuple
     return sides
 
 
+def number(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
+
+
 def interval(estimate: Estimate, scale: float = 1) -> str:
-    return f"{estimate.median * scale:.4g} ({estimate.low * scale:.4g} to {estimate.high * scale:.4g})"
+    return f"{number(estimate.median * scale)} ({number(estimate.low * scale)} to {number(estimate.high * scale)})"
 
 
 def table(titles: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
