@@ -1,0 +1,53 @@
+"""How programs are started: on ranks of this machine, or on emulated hosts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from calls.builds import ROOT, Refused, run_quietly
+
+CLUSTER = (str(ROOT / "scripts/cluster"), "--name", "calls")
+HOSTS, RATE = 8, "1gbit"
+ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Place:
+    name: str  # as rows and tables say it
+    launcher: tuple[str, ...]
+
+    def run(self, program: Path, *arguments: str) -> str:
+        """What the program prints."""
+        done = subprocess.run([*self.launcher, str(program), *arguments], capture_output=True, text=True, check=False,
+                              env=os.environ | ENVIRONMENT)
+        if done.returncode != 0:
+            raise Refused(f"{self.command(program, *arguments)}: exit status {done.returncode}\n{done.stderr}")
+        return done.stdout
+
+    def command(self, program: Path, *arguments: str) -> str:
+        """For people: paths as seen from the checkout."""
+        return " ".join([*self.launcher, str(program), *arguments]).replace(f"{ROOT}/", "")
+
+
+def on_cores(ranks: int) -> Place:
+    """A core for each rank where there are so many; otherwise they share, and one that waits yields."""
+    if ranks <= len(os.sched_getaffinity(0)):
+        return Place(f"{ranks} pinned" if ranks > 1 else "1", ("mpirun", "--bind-to", "core", "-n", str(ranks)))
+    return Place(f"{ranks} on shared cores", ("mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
+                                              "-n", str(ranks)))
+
+
+@contextmanager
+def emulated_hosts() -> Iterator[Place]:
+    if os.geteuid() != 0:
+        raise Refused("--hosts needs root: the emulated hosts are network namespaces")
+    run_quietly(*CLUSTER, "up", "--hosts", str(HOSTS), "--rate", RATE)
+    try:
+        yield Place(f"{HOSTS} hosts, {RATE}", (*CLUSTER, "run", "-n", str(HOSTS), "--"))
+    finally:
+        run_quietly(*CLUSTER, "down")
