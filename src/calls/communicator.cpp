@@ -8,9 +8,16 @@
 
 namespace dsop {
 
+// Pairs that change from call to call should fit: what is expected rises at once, and falls by an eighth a call.
+std::size_t SlotLengths::fallen(std::size_t before_bytes, std::size_t now_bytes) {
+  const std::size_t less = with_record((before_bytes - sizeof(Record)) / 8 * 7);
+  return less < before_bytes ? std::max(less, now_bytes) : now_bytes;
+}
+
 void SlotLengths::learn(std::uint64_t digest, std::size_t ridden_bytes, int ranks) {
   const std::size_t of_this_call = fit(ridden_bytes, ranks) ? with_record(ridden_bytes) : sizeof(Record);
-  place(last_) = {last_, of_this_call};
+  Followed& before = place(last_);
+  before = {last_, before.digest == last_ ? fallen(before.bytes, of_this_call) : of_this_call};
   const Followed& after = place(digest);
   bytes_ = after.digest == digest ? after.bytes : of_this_call;
   last_ = digest;

@@ -53,6 +53,7 @@ class SlotLengths {
   };
   static constexpr std::size_t remembered = 64;
 
+  static std::size_t fallen(std::size_t before_bytes, std::size_t now_bytes);
   Followed& place(std::uint64_t digest) { return followed_[digest % remembered]; }
 
   std::size_t bytes_ = sizeof(Record);
