@@ -44,7 +44,7 @@ OuterProductAlgorithm allgather() {
           .takes_sparse = true,
           .cost = cost,
           .workspace_elements = workspace_elements,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 OuterProductAlgorithm allgather_over(const AllgatherAlgorithm& exchange) {
