@@ -57,17 +57,12 @@ Pending start_reduce(Communicator communicator, std::span<T> data, int root, con
   return start(communicator, Collective::reduce, data, root, options);
 }
 
-template void allreduce(Communicator, std::span<float>, const CollectiveOptions&);
-template void allreduce(Communicator, std::span<double>, const CollectiveOptions&);
-template void broadcast(Communicator, std::span<float>, int, const CollectiveOptions&);
-template void broadcast(Communicator, std::span<double>, int, const CollectiveOptions&);
-template void reduce(Communicator, std::span<float>, int, const CollectiveOptions&);
-template void reduce(Communicator, std::span<double>, int, const CollectiveOptions&);
-template Pending start_allreduce(Communicator, std::span<float>, const CollectiveOptions&);
-template Pending start_allreduce(Communicator, std::span<double>, const CollectiveOptions&);
-template Pending start_broadcast(Communicator, std::span<float>, int, const CollectiveOptions&);
-template Pending start_broadcast(Communicator, std::span<double>, int, const CollectiveOptions&);
-template Pending start_reduce(Communicator, std::span<float>, int, const CollectiveOptions&);
-template Pending start_reduce(Communicator, std::span<double>, int, const CollectiveOptions&);
-
+#define INSTANTIATE(T)                                                                         \
+  template void allreduce(Communicator, std::span<T>, const CollectiveOptions&);               \
+  template void broadcast(Communicator, std::span<T>, int, const CollectiveOptions&);          \
+  template void reduce(Communicator, std::span<T>, int, const CollectiveOptions&);             \
+  template Pending start_allreduce(Communicator, std::span<T>, const CollectiveOptions&);      \
+  template Pending start_broadcast(Communicator, std::span<T>, int, const CollectiveOptions&); \
+  template Pending start_reduce(Communicator, std::span<T>, int, const CollectiveOptions&);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 }  // namespace dsop

@@ -90,11 +90,9 @@ const Plan& OuterProduct<T>::plan() const {
   return state_->calls.plan();
 }
 
-template void dsop(Communicator, const Factors<float>&, MatrixView<float>, const Options&);
-template void dsop(Communicator, const Factors<double>&, MatrixView<double>, const Options&);
-template void dsop(Communicator, const SparseFactors<float>&, MatrixView<float>, const Options&);
-template void dsop(Communicator, const SparseFactors<double>&, MatrixView<double>, const Options&);
-template class OuterProduct<float>;
-template class OuterProduct<double>;
-
+#define INSTANTIATE(T)                                                                      \
+  template void dsop(Communicator, const Factors<T>&, MatrixView<T>, const Options&);       \
+  template void dsop(Communicator, const SparseFactors<T>&, MatrixView<T>, const Options&); \
+  template class OuterProduct<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 }  // namespace dsop

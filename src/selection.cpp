@@ -4,6 +4,8 @@
 #include <functional>
 #include <limits>
 
+#include <dsop/types.hpp>
+
 #include "algorithms/selection/algorithm.hpp"
 #include "algorithms/selection/ranges.hpp"
 #include "base/refuse.hpp"
@@ -104,7 +106,7 @@ const SelectionState& Selector<T>::state() const {
   return impl_->state;
 }
 
-template class Selector<float>;
-template class Selector<double>;
+#define INSTANTIATE(T) template class Selector<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop

@@ -36,14 +36,9 @@ std::vector<SparseSum<T>> sparse_allreduce_regions(
   return sums;
 }
 
-template SparseSum<float> sparse_allreduce(Communicator, const SparseVectorView<float>&, const SparseAllreduceOptions&);
-template SparseSum<double> sparse_allreduce(Communicator, const SparseVectorView<double>&,
-                                            const SparseAllreduceOptions&);
-template std::vector<SparseSum<float>> sparse_allreduce_regions(Communicator,
-                                                                const std::span<const SparseVectorView<float>>&,
-                                                                const SparseAllreduceOptions&);
-template std::vector<SparseSum<double>> sparse_allreduce_regions(Communicator,
-                                                                 const std::span<const SparseVectorView<double>>&,
-                                                                 const SparseAllreduceOptions&);
-
+#define INSTANTIATE(T)                                                                                             \
+  template SparseSum<T> sparse_allreduce(Communicator, const SparseVectorView<T>&, const SparseAllreduceOptions&); \
+  template std::vector<SparseSum<T>> sparse_allreduce_regions(                                                     \
+      Communicator, const std::span<const SparseVectorView<T>>&, const SparseAllreduceOptions&);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 }  // namespace dsop

@@ -34,7 +34,6 @@ const TopKState& TopKAllreduce<T>::state() const {
   return impl_->calls.state();
 }
 
-template class TopKAllreduce<float>;
-template class TopKAllreduce<double>;
-
+#define INSTANTIATE(T) template class TopKAllreduce<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 }  // namespace dsop

@@ -53,7 +53,7 @@ DenseAlgorithm butterfly() {
           .source = "Thakur, Rabenseifner and Gropp 2005, section 4.5",
           .cost = cost,
           .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::dense

@@ -111,7 +111,7 @@ DenseAlgorithm butterfly_pipelined() {
                         .expected = expected_segments<most_segments>},
           .cost = cost,
           .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::dense

@@ -91,7 +91,7 @@ void DenseCalls<T>::run_agreed(Call& call, std::span<T> data, int root) const {
   plan_->algorithm->run(step);
 }
 
-template class DenseCalls<float>;
-template class DenseCalls<double>;
+#define INSTANTIATE(T) template class DenseCalls<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop

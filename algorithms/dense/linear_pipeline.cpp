@@ -69,7 +69,7 @@ DenseAlgorithm linear_pipeline() {
           .parameter = block_size(),
           .cost = cost,
           .workspace_elements = pipeline_rooms,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::dense

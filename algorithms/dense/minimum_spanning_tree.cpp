@@ -36,7 +36,7 @@ DenseAlgorithm minimum_spanning_tree() {
           .source = "Wang et al. 2016, table 1 (MST)",
           .cost = cost,
           .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::dense

@@ -32,7 +32,7 @@ DenseAlgorithm mpi() {
           .unsupported = unsupported,
           .cost = cost,
           .workspace_elements = [](const DenseProblem&, double) { return std::size_t{0}; },
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::dense

@@ -60,7 +60,7 @@ DenseAlgorithm rabenseifner() {
           .other_name = "bidirectional-exchange",  // Wang et al. 2016, table 1 (BE)
           .cost = cost,
           .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::dense

@@ -94,7 +94,7 @@ DenseAlgorithm ring() {
           .asks_for_sums = true,
           .cost = cost,
           .workspace_elements = workspace_elements,
-          .run = {run<float>, run<double>},
+          .run = [](auto& call) { run(call); },
           .run_bf16 = run_bf16};
 }
 

@@ -107,7 +107,7 @@ DenseAlgorithm ring_pipelined() {
                         .expected = expected_segments<most_segments>},
           .cost = cost,
           .workspace_elements = workspace_elements,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::dense

@@ -45,7 +45,7 @@ OuterProductAlgorithm allgather() {
           .can_ride = true,
           .cost = cost,
           .workspace_elements = workspace_elements,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 OuterProductAlgorithm allgather_over(const AllgatherAlgorithm& exchange) {

@@ -105,7 +105,7 @@ OuterProductAlgorithm allgather_overlapped() {
           .segments = factor_segments,
           .workspace_elements = [](const OuterProductAlgorithm&, const Problem& problem,
                                    double) { return gathered_elements(problem); },
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 OuterProductAlgorithm bruck_overlapped() {

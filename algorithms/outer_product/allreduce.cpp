@@ -4,7 +4,6 @@
 //   2. The matrices are summed as vectors of n m elements.
 //
 // Cost: that of the dense algorithm for n m elements, and 2 k n m flops.
-#include <type_traits>
 
 #include "algorithms/outer_product/pairs.hpp"
 
@@ -43,7 +42,7 @@ void run(OuterProductCall<T>& call) {
   DenseCall<T> sum{call.transport, std::span<T>(G.data, G.rows * G.columns), call.workspace.first(elements),
                    call.plan.parameter, make};
   if (!dense.asks_for_elements) product<T>(call, own_pairs(call), 0, G, false);
-  if constexpr (std::is_same_v<T, float>)
+  if constexpr (can_travel_as(Wire::bf16, data_type<T>))
     if (call.plan.problem.wire == Wire::bf16) return dense.run_bf16(sum);
   dense.run(sum);
 }
@@ -84,15 +83,16 @@ OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense) {
       .sends_bf16 = dense.run_bf16 != nullptr,
       .unsupported = [](const OuterProductAlgorithm& self,
                         const Problem& problem) { return self.dense->unsupported(vector_of(problem)); },
-      .parameter = {
-          .name = dense.parameter.name,
-          .values = [](const OuterProductAlgorithm& self,
-                       const Problem& problem) { return self.dense->parameter.values(vector_of(problem)); },
-          .expected = [](double value, const OuterProductAlgorithm& self,
-                         const Problem& problem) { return self.dense->parameter.expected(value, vector_of(problem)); }},
+      .parameter = {.name = dense.parameter.name,
+                    .values = [](const OuterProductAlgorithm& self,
+                                 const Problem& problem) { return self.dense->parameter.values(vector_of(problem)); },
+                    .expected =
+                        [](double value, const OuterProductAlgorithm& self, const Problem& problem) {
+                          return self.dense->parameter.expected(value, vector_of(problem));
+                        }},
       .cost = cost,
       .workspace_elements = workspace_elements,
-      .run = {run<float>, run<double>}};
+      .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::outer_product

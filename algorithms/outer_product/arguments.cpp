@@ -135,18 +135,11 @@ void check_shape(const Shape& shape, const Options& options) {
     if (!(density >= 0 && density <= 1)) refuse(name, density, "0 to 1");
 }
 
-template void check_arguments(const SparseFactors<float>&, const MatrixView<float>&, const Options&, const Shape*);
-template void check_arguments(const SparseFactors<double>&, const MatrixView<double>&, const Options&, const Shape*);
-
-template void check_row_arguments(const SparseFactors<float>&, const Options&, const Shape&);
-template void check_row_arguments(const SparseFactors<double>&, const Options&, const Shape&);
-
-template void check_sharded_arguments(const SparseFactors<float>&, const MatrixView<float>&, const Options&,
-                                      const Shape&, std::size_t);
-template void check_sharded_arguments(const SparseFactors<double>&, const MatrixView<double>&, const Options&,
-                                      const Shape&, std::size_t);
-
-template void check_shape<float>(const Shape&, const Options&);
-template void check_shape<double>(const Shape&, const Options&);
-
+#define INSTANTIATE(T)                                                                                               \
+  template void check_arguments(const SparseFactors<T>&, const MatrixView<T>&, const Options&, const Shape*);        \
+  template void check_row_arguments(const SparseFactors<T>&, const Options&, const Shape&);                          \
+  template void check_sharded_arguments(const SparseFactors<T>&, const MatrixView<T>&, const Options&, const Shape&, \
+                                        std::size_t);                                                                \
+  template void check_shape<T>(const Shape&, const Options&);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 }  // namespace dsop

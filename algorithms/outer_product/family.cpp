@@ -307,7 +307,7 @@ void OuterProductCalls<T>::compute(Call& call, const SparseFactors<T>& factors, 
   copy_or_add<T>(result, gradient, options.accumulate);
 }
 
-template class OuterProductCalls<float>;
-template class OuterProductCalls<double>;
+#define INSTANTIATE(T) template class OuterProductCalls<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop

@@ -48,7 +48,7 @@ OuterProductAlgorithm generalized_rabenseifner() {
           .cost = cost,
           .gradient_blocks = gradient_blocks,
           .workspace_elements = workspace_elements,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::outer_product

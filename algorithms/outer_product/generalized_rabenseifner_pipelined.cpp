@@ -99,7 +99,7 @@ OuterProductAlgorithm generalized_rabenseifner_pipelined() {
           .segments = segments,
           .workspace_elements = [](const OuterProductAlgorithm&, const Problem& problem,
                                    double) { return gathered_elements(problem); },
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::outer_product

@@ -103,7 +103,7 @@ OuterProductAlgorithm hierarchical() {
           .cost = cost,
           .factor_blocks = node_blocks,
           .workspace_elements = workspace_elements,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::outer_product

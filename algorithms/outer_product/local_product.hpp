@@ -53,8 +53,7 @@ class LocalProduct {
     return streams + Room::bytes<T>(pairs_ * problem_.rows) + Room::bytes<T>(pairs_ * problem_.columns);
   }
   std::size_t workspace_elements(std::size_t rows) const {
-    return problem_.type == DataType::f32 ? (workspace_bytes<float>(rows) + 3) / 4
-                                          : (workspace_bytes<double>(rows) + 7) / 8;
+    return visit(problem_.type, [&]<class T>(T) { return (workspace_bytes<T>(rows) + sizeof(T) - 1) / sizeof(T); });
   }
 
  private:

@@ -81,7 +81,7 @@ OuterProductAlgorithm rabenseifner_gather() {
           .cost = cost,
           .gradient_blocks = gradient_blocks,
           .workspace_elements = workspace_elements,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::outer_product

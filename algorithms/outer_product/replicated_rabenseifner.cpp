@@ -118,7 +118,7 @@ OuterProductAlgorithm replicated_rabenseifner() {
       .cost = cost,
       .gradient_blocks = gradient_blocks,
       .workspace_elements = workspace_elements,
-      .run = {run<float>, run<double>}};
+      .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::outer_product

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <type_traits>
 
 #include "algorithms/outer_product/gather_factors.hpp"
 #include "kernels/bf16.hpp"
@@ -24,7 +23,7 @@ inline double conversion_seconds(const Problem& problem, const Machine& machine,
 template <class T>
 void share_parts(const OuterProductCall<T>& call, Transport& transport, std::span<T> parts) {
   const Exchange& exchange = call.plan.gradient;
-  if constexpr (std::is_same_v<T, float>) {
+  if constexpr (can_travel_as(Wire::bf16, data_type<T>)) {
     if (call.plan.problem.wire == Wire::bf16) {
       const std::span<T> room = call.workspace.last(wire_elements(call.plan.problem, parts.size()));
       const std::span<kernels::Bf16> wire(reinterpret_cast<kernels::Bf16*>(room.data()), parts.size());

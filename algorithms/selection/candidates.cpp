@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cmath>
 
+#include <dsop/types.hpp>
+
 #include "algorithms/selection/cut.hpp"
 #include "algorithms/selection/ranges.hpp"
 #include "base/mix.hpp"
@@ -61,9 +63,9 @@ Counts gather(std::span<const T> values, KeyRange<T> range, std::span<Key<T>> ke
   return {inside, above};
 }
 
-template KeyRange<float> guess(std::span<const float>, std::size_t, Memory<float>&);
-template KeyRange<double> guess(std::span<const double>, std::size_t, Memory<double>&);
-template Counts gather(std::span<const float>, KeyRange<float>, std::span<Key<float>>);
-template Counts gather(std::span<const double>, KeyRange<double>, std::span<Key<double>>);
+#define INSTANTIATE(T)                                                     \
+  template KeyRange<T> guess(std::span<const T>, std::size_t, Memory<T>&); \
+  template Counts gather(std::span<const T>, KeyRange<T>, std::span<Key<T>>);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::selection

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <dsop/types.hpp>
+
 #include "algorithms/selection/candidates.hpp"
 #include "algorithms/selection/neighbourhood.hpp"
 #include "algorithms/selection/ranges.hpp"
@@ -84,11 +86,10 @@ Cut<T> find_small_cut(std::span<const T> values, std::size_t k) {
   return cut_among(values, k, std::span<const Key<T>>(keys.data(), values.size()), 0);
 }
 
-template void reserve_cut(std::size_t, Memory<float>&);
-template void reserve_cut(std::size_t, Memory<double>&);
-template Cut<float> find_cut(std::span<const float>, std::size_t, Memory<float>&);
-template Cut<double> find_cut(std::span<const double>, std::size_t, Memory<double>&);
-template Cut<float> find_small_cut(std::span<const float>, std::size_t);
-template Cut<double> find_small_cut(std::span<const double>, std::size_t);
+#define INSTANTIATE(T)                                                   \
+  template void reserve_cut(std::size_t, Memory<T>&);                    \
+  template Cut<T> find_cut(std::span<const T>, std::size_t, Memory<T>&); \
+  template Cut<T> find_small_cut(std::span<const T>, std::size_t);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::selection

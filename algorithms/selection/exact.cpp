@@ -22,7 +22,7 @@ SelectionAlgorithm exact() {
   return {.name = "exact",
           .summary = "the k largest magnitudes, of equals those of lower index",
           .source = "Aji and Heafield 2017, section 3",
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::selection

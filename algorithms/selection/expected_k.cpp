@@ -92,14 +92,14 @@ SelectionAlgorithm expected_k() {
   return {.name = "expected-k",
           .summary = "a random choice of which k are expected, the larger the likelier",
           .source = "Renggli 2017 (SparCML's thesis), section 2.4.1",
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 SelectionAlgorithm expected_k_uniform() {
   return {.name = "expected-k-uniform",
           .summary = "a random choice of which k are expected, each as likely as all",
           .source = "Renggli 2017 (SparCML's thesis), section 2.4.1",
-          .run = {run_uniform<float>, run_uniform<double>}};
+          .run = [](auto& call) { run_uniform(call); }};
 }
 
 }  // namespace dsop::selection

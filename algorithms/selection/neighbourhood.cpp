@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include <dsop/types.hpp>
+
 #include "algorithms/selection/candidates.hpp"
 #include "algorithms/selection/ranges.hpp"
 #include "kernels/threads.hpp"
@@ -56,7 +58,7 @@ void narrow(std::span<const T> values, std::size_t k, Neighbourhood<T>& near, Me
       std::min<kernels::Key<T>>(near.range.low + ((kernels::Key<T>{1} << shift) - 1), kernels::nan_key<T>);
 }
 
-template void narrow(std::span<const float>, std::size_t, Neighbourhood<float>&, Memory<float>&);
-template void narrow(std::span<const double>, std::size_t, Neighbourhood<double>&, Memory<double>&);
+#define INSTANTIATE(T) template void narrow(std::span<const T>, std::size_t, Neighbourhood<T>&, Memory<T>&);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::selection

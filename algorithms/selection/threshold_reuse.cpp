@@ -38,7 +38,7 @@ SelectionAlgorithm threshold_reuse() {
           .parameter = {.name = "steps between two evaluations",
                         .values = [] { return std::vector<double>{32}; },
                         .expected = whole_number},
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::selection

@@ -51,7 +51,7 @@ OuterProductAlgorithm allgather() {
           .sends_gradient = false,
           .cost = cost,
           .workspace_elements = workspace_elements,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::sharded

@@ -52,7 +52,7 @@ OuterProductAlgorithm scattered() {
           .sends_gradient = false,
           .cost = cost,
           .workspace_elements = workspace_elements,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::sharded

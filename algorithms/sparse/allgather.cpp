@@ -73,7 +73,7 @@ SparseAlgorithm allgather() {
           .cost = cost,
           .blocks = vectors,
           .workspace_bytes = workspace_bytes,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::sparse

@@ -37,7 +37,7 @@ void sum_own_block(SparseCall<T>& call, const Groups& groups, const Stream<T>& o
 
   Subset peers(call.transport, group, groups.C, [&](int i) { return position * groups.C + i; });
   const Blocks blocks = groups.blocks(position);
-  if constexpr (std::is_same_v<T, float>)
+  if constexpr (can_travel_as(Wire::bf16, data_type<T>))
     if (problem.wire == Wire::bf16)
       return patterns::recursive_halving_bf16(peers, groups.C, blocks, x, room.take<kernels::Bf16>(x.size()));
   patterns::recursive_halving(peers, groups.C, blocks, x, room.take<T>(x.size()));
@@ -86,7 +86,7 @@ SparseAlgorithm dsar_early_switch() {
               [](const SparseAlgorithm&, const SparseProblem& problem, double ranks_a_group) {
                 return early_switch_bytes(problem, Groups(problem, ranks_a_group));
               },
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::sparse

@@ -56,7 +56,7 @@ SparseAlgorithm dsar_split_allgather() {
                 return std::max(split_bytes(problem, problem.ranks(), problem.largest_nonzeros()),
                                 gather_dense_bytes(problem));
               },
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::sparse

@@ -14,7 +14,7 @@ inline std::size_t values_for_pairs(std::size_t pairs, DataType type) {
 }
 
 inline std::size_t most_indices(std::size_t size, DataType type, Wire wire) {
-  return type == DataType::f32 ? most_indices<float>(size, wire) : most_indices<double>(size, wire);
+  return visit(type, [&]<class T>(T) { return most_indices<T>(size, wire); });
 }
 
 /// The most pairs of index and value of vectors whose sum is sparse: it is no larger so, in memory and on its way, and
@@ -25,7 +25,7 @@ inline std::size_t most_summed(const SparseProblem& problem, std::size_t size) {
 }
 
 inline std::size_t packed_bytes(std::size_t size, std::size_t elements, DataType type, Wire wire = Wire::full) {
-  return type == DataType::f32 ? packed_bytes<float>(size, elements, wire) : packed_bytes<double>(size, elements, wire);
+  return visit(type, [&]<class T>(T) { return packed_bytes<T>(size, elements, wire); });
 }
 
 inline std::size_t packed_bytes(const SparseProblem& problem, std::size_t size, std::size_t elements) {

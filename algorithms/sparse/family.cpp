@@ -133,7 +133,7 @@ void SparseCalls<T>::learn_overlap(const SparseVectorView<T>& sum) {
   made_->drawn_from = made_->plan.problem.drawn_from_of(static_cast<double>(count));
 }
 
-template class SparseCalls<float>;
-template class SparseCalls<double>;
+#define INSTANTIATE(T) template class SparseCalls<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop

@@ -34,7 +34,7 @@ void gather_dense(SparseCall<T>& call, Offset offset) {
   for (int q = 0; q <= problem.ranks(); ++q)
     call.blocks.bounds_bytes[static_cast<std::size_t>(q)] = offset(q) * bytes_on_wire(problem);
   call.sum = {result.size(), {}, result};
-  if constexpr (std::is_same_v<T, float>)
+  if constexpr (can_travel_as(Wire::bf16, data_type<T>))
     if (problem.wire == Wire::bf16) {
       const std::span<kernels::Bf16> wire = Room(call.workspace).take<kernels::Bf16>(result.size());
       const std::size_t first = offset(call.transport.rank());

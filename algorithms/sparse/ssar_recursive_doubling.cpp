@@ -114,7 +114,7 @@ SparseAlgorithm ssar_recursive_doubling() {
           .sends_bf16 = true,
           .cost = cost,
           .workspace_bytes = workspace_bytes,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::sparse

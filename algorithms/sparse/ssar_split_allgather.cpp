@@ -53,7 +53,7 @@ SparseAlgorithm ssar_split_allgather() {
           .cost = cost,
           .blocks = blocks,
           .workspace_bytes = workspace_bytes,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::sparse

@@ -52,7 +52,7 @@ SparseAlgorithm topk_dsa() {
           .cost = cost,
           .blocks = blocks,
           .workspace_bytes = workspace_bytes,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::sparse

@@ -170,7 +170,7 @@ void TopKCalls<T>::run_algorithm(const Call& call, std::span<T> values, TopKSum<
   result.took_part = step.took_part;
 }
 
-template class TopKCalls<float>;
-template class TopKCalls<double>;
+#define INSTANTIATE(T) template class TopKCalls<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop

@@ -119,7 +119,7 @@ TopKAlgorithm gtopk() {
           .sends_k = true,
           .cost = cost,
           .workspace_bytes = workspace_bytes,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::topk

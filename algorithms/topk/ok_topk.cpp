@@ -40,7 +40,7 @@ bool every(double period, const TopKState& state) {
   return std::fmod(static_cast<double>(state.selection.step), period) == 0;
 }
 
-template <class T, Variant variant>
+template <Variant variant, class T>
 void run(TopKCall<T>& call) {
   const int r = call.transport.rank();
   const double tau_prime = call.plan.parameter;
@@ -96,7 +96,7 @@ TopKAlgorithm named(std::string name, std::string summary) {
           .cost = ok_topk_cost,
           .blocks = ok_topk_blocks,
           .workspace_bytes = ok_topk_workspace_bytes,
-          .run = {run<float, variant>, run<double, variant>}};
+          .run = [](auto& call) { run<variant>(call); }};
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct [[gnu::packed]] Pair {
 
 inline std::size_t pair_bytes(DataType type, Wire wire) {
   if (wire == Wire::bf16) return sizeof(Pair<kernels::Bf16>);
-  return type == DataType::f32 ? sizeof(Pair<float>) : sizeof(Pair<double>);
+  return visit(type, []<class T>(T) { return sizeof(Pair<T>); });
 }
 
 /// The value as another type, of which one may be Bf16.

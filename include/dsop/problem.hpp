@@ -4,19 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
+#include <dsop/types.hpp>
+
 namespace dsop {
-
-enum class DataType : unsigned char { f32, f64 };
-
-constexpr std::size_t bytes_of(DataType type) {
-  return type == DataType::f32 ? 4 : 8;
-}
-constexpr std::string_view name(DataType type) {
-  return type == DataType::f32 ? "f32" : "f64";
-}
 
 /// How the parts of G, or the values of a sparse vector, that travel are written: as they are, or as bf16, the upper
 /// half of a float.
@@ -26,8 +18,10 @@ constexpr std::string_view name(Wire wire) {
   return wire == Wire::full ? "full" : "bf16";
 }
 
-template <class T>
-constexpr DataType data_type = std::is_same_v<T, float> ? DataType::f32 : DataType::f64;
+/// Whether elements of `type` may travel as `wire` says.
+constexpr bool can_travel_as(Wire wire, DataType type) {
+  return wire == Wire::full || type == DataType::f32;
+}
 
 /// How many elements of one rank's factors travel, with an index each, or `dense`: all, without.
 struct Sparsity {

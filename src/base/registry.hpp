@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/each_type.hpp"
+
 namespace dsop {
 
 template <class Algorithm>
@@ -39,14 +41,23 @@ class Registry {
   std::vector<Algorithm> algorithms_;
 };
 
-/// An algorithm's body for both data types: one template, instantiated twice.
+/// An algorithm's body for each element type, made from one that takes any Call<T>&: [](auto& call) { run(call); }
 template <template <class> class Call>
-struct TypedRun {
-  void (*f32)(Call<float>&);
-  void (*f64)(Call<double>&);
+class TypedRun {
+ public:
+  template <class Generic>
+  TypedRun(const Generic& generic) : bodies_(generic) {}
 
-  void operator()(Call<float>& call) const { f32(call); }
-  void operator()(Call<double>& call) const { f64(call); }
+  template <class T>
+  void operator()(Call<T>& call) const {
+    bodies_.template of<T>()(call);
+  }
+
+ private:
+  template <class T>
+  using Body = void (*)(Call<T>&);
+
+  EachType<Body> bodies_;
 };
 
 }  // namespace dsop

@@ -115,10 +115,7 @@ void Call::grow(std::size_t bytes, std::size_t packed_pairs) {
   communicator_.grow_arena(bytes);
   communicator_.arena_bytes = std::max(communicator_.arena_bytes, bytes);
   if (packed_pairs == 0) return;
-  if (type_ == DataType::f32)
-    kernels::reserve_product<float>(packed_pairs);
-  else
-    kernels::reserve_product<double>(packed_pairs);
+  visit(type_, [&]<class T>(T) { kernels::reserve_product<T>(packed_pairs); });
   const PackedPairs now = packed(packed_pairs);
   std::erase_if(communicator_.packed, [&](const PackedPairs& before) { return before.same_kind(now); });
   communicator_.packed.push_back(now);

@@ -39,9 +39,8 @@ void check_same_bits(Transport& transport, MatrixView<const T> G) {
   throw Error(message);
 }
 
-template std::uint64_t hash_of_bits(MatrixView<const float>);
-template std::uint64_t hash_of_bits(MatrixView<const double>);
-template void check_same_bits<float>(Transport&, MatrixView<const float>);
-template void check_same_bits<double>(Transport&, MatrixView<const double>);
-
+#define INSTANTIATE(T)                                      \
+  template std::uint64_t hash_of_bits(MatrixView<const T>); \
+  template void check_same_bits<T>(Transport&, MatrixView<const T>);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 }  // namespace dsop

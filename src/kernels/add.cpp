@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include <dsop/types.hpp>
+
 namespace dsop::kernels {
 
 template <class T>
@@ -11,7 +13,7 @@ void add(std::span<T> sum, std::span<const T> left, std::span<const T> right) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = left[i] + right[i];
 }
 
-template void add(std::span<float>, std::span<const float>, std::span<const float>);
-template void add(std::span<double>, std::span<const double>, std::span<const double>);
+#define INSTANTIATE(T) template void add(std::span<T>, std::span<const T>, std::span<const T>);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::kernels

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <dsop/types.hpp>
+
 namespace dsop::kernels {
 namespace {
 
@@ -42,11 +44,10 @@ void blocked_product(const RankK<T>& kernel, Panels panels, MatrixView<const T> 
   if (write == Write::stream) finish_streaming();
 }
 
-template Panels choose_panels(const RankK<float>&, std::size_t, std::size_t, std::size_t);
-template Panels choose_panels(const RankK<double>&, std::size_t, std::size_t, std::size_t);
-template void blocked_product(const RankK<float>&, Panels, MatrixView<const float>, MatrixView<const float>,
-                              MatrixView<float>, float, Write, float*);
-template void blocked_product(const RankK<double>&, Panels, MatrixView<const double>, MatrixView<const double>,
-                              MatrixView<double>, double, Write, double*);
+#define INSTANTIATE(T)                                                                                               \
+  template Panels choose_panels(const RankK<T>&, std::size_t, std::size_t, std::size_t);                             \
+  template void blocked_product(const RankK<T>&, Panels, MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, \
+                                Write, T*);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::kernels

@@ -1,5 +1,7 @@
 #include "kernels/compact.hpp"
 
+#include <dsop/types.hpp>
+
 #include "kernels/set_bits.hpp"
 
 namespace dsop::kernels {
@@ -147,7 +149,7 @@ Compact<T> compactor([[maybe_unused]] InstructionSet set) {
   return compact_baseline<T>;
 }
 
-template Compact<float> compactor<float>(InstructionSet);
-template Compact<double> compactor<double>(InstructionSet);
+#define INSTANTIATE(T) template Compact<T> compactor<T>(InstructionSet);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::kernels

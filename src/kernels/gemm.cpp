@@ -6,22 +6,26 @@
 #include <limits>
 #include <type_traits>
 
+#include <dsop/types.hpp>
+
 namespace dsop::kernels {
 namespace {
+
+constexpr auto blas_gemm(float) {
+  return cblas_sgemm;
+}
+constexpr auto blas_gemm(double) {
+  return cblas_dgemm;
+}
 
 /// C = scale A B (+ C), A being transposed as it is told, and B; `inner` is what the sum goes over.
 template <class T>
 void call_blas(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, MatrixView<const T> a, MatrixView<const T> b,
                MatrixView<T> c, std::size_t inner, T scale, bool accumulate) {
-  const auto call = [&](auto function) {
-    function(CblasRowMajor, a_form, b_form, static_cast<blasint>(c.rows), static_cast<blasint>(c.columns),
-             static_cast<blasint>(inner), scale, a.data, static_cast<blasint>(a.stride), b.data,
-             static_cast<blasint>(b.stride), accumulate ? T{1} : T{0}, c.data, static_cast<blasint>(c.stride));
-  };
-  if constexpr (std::is_same_v<T, float>)
-    call(cblas_sgemm);
-  else
-    call(cblas_dgemm);
+  const auto function = blas_gemm(T{});
+  function(CblasRowMajor, a_form, b_form, static_cast<blasint>(c.rows), static_cast<blasint>(c.columns),
+           static_cast<blasint>(inner), scale, a.data, static_cast<blasint>(a.stride), b.data,
+           static_cast<blasint>(b.stride), accumulate ? T{1} : T{0}, c.data, static_cast<blasint>(c.stride));
 }
 
 }  // namespace
@@ -52,13 +56,11 @@ void multiply_transposed(std::type_identity_t<MatrixView<const T>> a, std::type_
   call_blas<T>(CblasNoTrans, CblasTrans, a, b, c, a.columns, 1, accumulate);
 }
 
-template bool fits_gemm(MatrixView<const float>, MatrixView<const float>, MatrixView<float>);
-template bool fits_gemm(MatrixView<const double>, MatrixView<const double>, MatrixView<double>);
-template void gemm(MatrixView<const float>, MatrixView<const float>, MatrixView<float>, float, bool);
-template void gemm(MatrixView<const double>, MatrixView<const double>, MatrixView<double>, double, bool);
-template void multiply(MatrixView<const float>, MatrixView<const float>, MatrixView<float>, bool);
-template void multiply(MatrixView<const double>, MatrixView<const double>, MatrixView<double>, bool);
-template void multiply_transposed(MatrixView<const float>, MatrixView<const float>, MatrixView<float>, bool);
-template void multiply_transposed(MatrixView<const double>, MatrixView<const double>, MatrixView<double>, bool);
+#define INSTANTIATE(T)                                                                   \
+  template bool fits_gemm(MatrixView<const T>, MatrixView<const T>, MatrixView<T>);      \
+  template void gemm(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, bool);  \
+  template void multiply(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, bool); \
+  template void multiply_transposed(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, bool);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::kernels

@@ -3,8 +3,10 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <type_traits>
 
+#include <dsop/types.hpp>
+
+#include "base/bits.hpp"
 #include "kernels/set_bits.hpp"
 
 namespace dsop::kernels {
@@ -15,9 +17,8 @@ using sparse::Index;
 // `value`, or what added leaves everything as it is, also -0.
 template <class T>
 T if_wanted(T value, bool wanted) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  const Bits all = Bits{0} - static_cast<Bits>(wanted);
-  return std::bit_cast<T>((std::bit_cast<Bits>(value) & all) | (std::bit_cast<Bits>(T{-0.0}) & ~all));
+  const Bits<T> all = Bits<T>{0} - static_cast<Bits<T>>(wanted);
+  return std::bit_cast<T>((std::bit_cast<Bits<T>>(value) & all) | (std::bit_cast<Bits<T>>(T{-0.0}) & ~all));
 }
 
 /// Pairs from `i` on, behind the `joined` that are there.
@@ -114,7 +115,7 @@ JoinEqual<T> equal_joiner([[maybe_unused]] InstructionSet set) {
   return join_baseline<T>;
 }
 
-template JoinEqual<float> equal_joiner<float>(InstructionSet);
-template JoinEqual<double> equal_joiner<double>(InstructionSet);
+#define INSTANTIATE(T) template JoinEqual<T> equal_joiner<T>(InstructionSet);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::kernels

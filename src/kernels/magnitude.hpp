@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
 #include <limits>
 #include <type_traits>
+
+#include "base/bits.hpp"
 
 namespace dsop::kernels {
 
 /// Never negative.
 template <class T>
-using Key = std::conditional_t<sizeof(T) == sizeof(std::int32_t), std::int32_t, std::int64_t>;
+using Key = std::make_signed_t<Bits<T>>;
 
 template <class T>
 inline constexpr unsigned key_bits = 8 * sizeof(T) - 1;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <dsop/product_method.hpp>
+#include <dsop/types.hpp>
 
 namespace dsop::kernels {
 namespace {
@@ -129,9 +130,9 @@ Below sum_below(std::span<const T> values, double threshold, double scale) {
   return below_of(values, threshold, scale);
 }
 
-template Moments moments(std::span<const float>);
-template Moments moments(std::span<const double>);
-template Below sum_below(std::span<const float>, double, double);
-template Below sum_below(std::span<const double>, double, double);
+#define INSTANTIATE(T)                          \
+  template Moments moments(std::span<const T>); \
+  template Below sum_below(std::span<const T>, double, double);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::kernels

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
+
+#include <dsop/types.hpp>
 
 #include "kernels/blocked_product.hpp"
 #include "kernels/gemm.hpp"
@@ -84,9 +85,13 @@ void own_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, 
 //        1000 x 1000  1.48  2.17  2.27  1.78  1.44  1.27  1.20  1.17  1.19  1.06  0.90
 //        8000 x  128  1.71  1.65  1.58  1.57  1.36  1.26  1.23  1.15  1.35  1.29  1.05
 //         128 x 8000  1.86  1.78  1.64  1.26  1.01  1.07  1.00  0.97  0.93  0.89  0.71
-template <class T>
-std::size_t largest_inner_dimension() {
-  return std::is_same_v<T, float> ? 192 : 128;
+template <>
+std::size_t largest_inner_dimension<float>() {
+  return 192;
+}
+template <>
+std::size_t largest_inner_dimension<double>() {
+  return 128;
 }
 
 template <class T>
@@ -113,12 +118,9 @@ void reserve_product(std::size_t K) {
   PackMemory::at_least(thread_count() * (few + many));
 }
 
-template void reserve_product<float>(std::size_t);
-template void reserve_product<double>(std::size_t);
-template std::size_t largest_inner_dimension<float>();
-template std::size_t largest_inner_dimension<double>();
-template void product(MatrixView<const float>, MatrixView<const float>, MatrixView<float>, float, bool, ProductMethod);
-template void product(MatrixView<const double>, MatrixView<const double>, MatrixView<double>, double, bool,
-                      ProductMethod);
+#define INSTANTIATE(T)                           \
+  template void reserve_product<T>(std::size_t); \
+  template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, bool, ProductMethod);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::kernels

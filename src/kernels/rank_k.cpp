@@ -4,6 +4,8 @@
 
 #include <bit>
 
+#include <dsop/types.hpp>
+
 #include "kernels/pack.hpp"
 
 namespace dsop::kernels {
@@ -146,8 +148,8 @@ RankK<T> rank_k([[maybe_unused]] InstructionSet set) {
   return Baseline<T>::kernel(multiply_baseline<T>);
 }
 
-template RankK<float> rank_k<float>(InstructionSet);
-template RankK<double> rank_k<double>(InstructionSet);
+#define INSTANTIATE(T) template RankK<T> rank_k<T>(InstructionSet);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 void finish_streaming() {
 #if defined(__x86_64__)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <dsop/types.hpp>
+
 #include "kernels/threads.hpp"
 
 namespace dsop::kernels {
@@ -109,15 +111,11 @@ std::size_t sparse_product_rows(const StreamPairs<T>& pairs, std::span<std::uint
   return count;
 }
 
-template std::size_t sparse_product_bytes<float>(std::size_t, std::size_t);
-template std::size_t sparse_product_bytes<double>(std::size_t, std::size_t);
-template void sparse_product(const StreamPairs<float>&, std::size_t, MatrixView<float>, float, bool,
-                             std::span<std::byte>);
-template void sparse_product(const StreamPairs<double>&, std::size_t, MatrixView<double>, double, bool,
-                             std::span<std::byte>);
-template std::size_t sparse_product_rows(const StreamPairs<float>&, std::span<std::uint32_t>, MatrixView<float>, float,
-                                         std::span<std::byte>);
-template std::size_t sparse_product_rows(const StreamPairs<double>&, std::span<std::uint32_t>, MatrixView<double>,
-                                         double, std::span<std::byte>);
+#define INSTANTIATE(T)                                                                                            \
+  template std::size_t sparse_product_bytes<T>(std::size_t, std::size_t);                                         \
+  template void sparse_product(const StreamPairs<T>&, std::size_t, MatrixView<T>, T, bool, std::span<std::byte>); \
+  template std::size_t sparse_product_rows(const StreamPairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T,     \
+                                           std::span<std::byte>);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::kernels

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <dsop/types.hpp>
+
 namespace dsop::sparse {
 namespace {
 
@@ -93,13 +95,11 @@ void expand(const FactorView<T>& factor, std::span<T> to) {
   for (std::size_t p = 0; p < rows_of(factor); ++p) expand(row(factor, p), to.subspan(p * columns, columns));
 }
 
-template std::size_t elements_to_send(const FactorView<float>&, bool);
-template std::size_t elements_to_send(const FactorView<double>&, bool);
-template void encode(const FactorView<float>&, std::size_t, std::span<std::byte>);
-template void encode(const FactorView<double>&, std::size_t, std::span<std::byte>);
-template void decode(std::span<const std::byte>, std::size_t, std::size_t, std::span<Stream<float>>);
-template void decode(std::span<const std::byte>, std::size_t, std::size_t, std::span<Stream<double>>);
-template void expand(const FactorView<float>&, std::span<float>);
-template void expand(const FactorView<double>&, std::span<double>);
+#define INSTANTIATE(T)                                                                              \
+  template std::size_t elements_to_send(const FactorView<T>&, bool);                                \
+  template void encode(const FactorView<T>&, std::size_t, std::span<std::byte>);                    \
+  template void decode(std::span<const std::byte>, std::size_t, std::size_t, std::span<Stream<T>>); \
+  template void expand(const FactorView<T>&, std::span<T>);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::sparse

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <dsop/types.hpp>
+
 #include "kernels/join_equal.hpp"
 #include "sparse/merge_steps.hpp"
 
@@ -103,7 +105,7 @@ Stream<T> merge(const Stream<T>& left, const Stream<T>& right, std::span<T> memo
   return Merge<T>(left, right, memory).make();
 }
 
-template Stream<float> merge(const Stream<float>&, const Stream<float>&, std::span<float>);
-template Stream<double> merge(const Stream<double>&, const Stream<double>&, std::span<double>);
+#define INSTANTIATE(T) template Stream<T> merge(const Stream<T>&, const Stream<T>&, std::span<T>);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::sparse

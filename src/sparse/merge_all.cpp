@@ -3,6 +3,8 @@
 #include <bit>
 #include <utility>
 
+#include <dsop/types.hpp>
+
 #include "sparse/merge.hpp"
 
 namespace dsop::sparse {
@@ -78,7 +80,7 @@ Stream<T> merge_all(Stream<T> first, std::span<Stream<T>> others, std::span<T> m
   }
 }
 
-template Stream<float> merge_all(Stream<float>, std::span<Stream<float>>, std::span<float>);
-template Stream<double> merge_all(Stream<double>, std::span<Stream<double>>, std::span<double>);
+#define INSTANTIATE(T) template Stream<T> merge_all(Stream<T>, std::span<Stream<T>>, std::span<T>);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::sparse

@@ -8,8 +8,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
+#include "base/bits.hpp"
 #include "sparse/stream.hpp"
 
 namespace dsop::sparse {
@@ -56,7 +56,6 @@ template <class T>
 [[gnu::noinline]] void merge_steps(const Stream<T>& left, const Stream<T>& right, std::array<Place, places>& at,
                                    std::size_t steps, Block<T>& __restrict block, const Index* sum_indices,
                                    const T* sum_values) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   const Index* const left_indices = left.indices.data();
   const Index* const right_indices = right.indices.data();
   const T* const left_values = left.values.data();
@@ -79,13 +78,13 @@ template <class T>
         auto& [l, r] = here[i];
         const Index from_left = left_indices[l];
         const Index from_right = right_indices[r];
-        const auto bits_left = std::bit_cast<Bits>(left_values[l]);
-        const auto bits_right = std::bit_cast<Bits>(right_values[r]);
+        const auto bits_left = std::bit_cast<Bits<T>>(left_values[l]);
+        const auto bits_right = std::bit_cast<Bits<T>>(right_values[r]);
         std::size_t takes_right = std::size_t{0} - static_cast<std::size_t>(from_right < from_left);
         asm("" : "+r"(takes_right));  // a mask: who sees that it has two values makes a branch of it
         indices[i * most_steps + step] = std::min(from_left, from_right);
         block.values[i * most_steps + step] =
-            std::bit_cast<T>(bits_left ^ ((bits_left ^ bits_right) & static_cast<Bits>(takes_right)));
+            std::bit_cast<T>(bits_left ^ ((bits_left ^ bits_right) & static_cast<Bits<T>>(takes_right)));
         l += 1 + takes_right;
         r -= takes_right;
       }

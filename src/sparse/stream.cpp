@@ -4,6 +4,7 @@
 #include <string>
 
 #include <dsop/errors.hpp>
+#include <dsop/types.hpp>
 
 #include "sparse/merge.hpp"
 
@@ -131,19 +132,14 @@ Stream<T> compress(std::span<const T> dense, Index* indices, T* values) {
   return {dense.size(), {indices, count}, {values, count}};
 }
 
-template Stream<float> sum(const Stream<float>&, const Stream<float>&, std::span<float>, std::size_t);
-template Stream<double> sum(const Stream<double>&, const Stream<double>&, std::span<double>, std::size_t);
-template Stream<float> sum_all(std::span<Stream<float>>, std::span<float>, std::size_t);
-template Stream<double> sum_all(std::span<Stream<double>>, std::span<double>, std::size_t);
-template Stream<float> concatenate(std::span<const Stream<float>>, std::span<float>);
-template Stream<double> concatenate(std::span<const Stream<double>>, std::span<double>);
-template Stream<float> copy(const Stream<float>&, std::span<float>);
-template Stream<double> copy(const Stream<double>&, std::span<double>);
-template Stream<float> expand(const Stream<float>&, std::span<float>);
-template Stream<double> expand(const Stream<double>&, std::span<double>);
-template std::size_t count_nonzeros(std::span<const float>);
-template std::size_t count_nonzeros(std::span<const double>);
-template Stream<float> compress(std::span<const float>, Index*, float*);
-template Stream<double> compress(std::span<const double>, Index*, double*);
+#define INSTANTIATE(T)                                                                   \
+  template Stream<T> sum(const Stream<T>&, const Stream<T>&, std::span<T>, std::size_t); \
+  template Stream<T> sum_all(std::span<Stream<T>>, std::span<T>, std::size_t);           \
+  template Stream<T> concatenate(std::span<const Stream<T>>, std::span<T>);              \
+  template Stream<T> copy(const Stream<T>&, std::span<T>);                               \
+  template Stream<T> expand(const Stream<T>&, std::span<T>);                             \
+  template std::size_t count_nonzeros(std::span<const T>);                               \
+  template Stream<T> compress(std::span<const T>, Index*, T*);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::sparse

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <sstream>
+#include <string>
 
 #include <dsop/errors.hpp>
+#include <dsop/types.hpp>
 
 #include "kernels/bf16.hpp"
 
@@ -62,12 +64,20 @@ void check_indices(std::span<const Index> indices, std::size_t size) {
 
 template <class T>
 std::uint8_t type_on_wire(Wire wire) {
-  return wire == Wire::bf16 ? 2 : static_cast<std::uint8_t>(data_type<T>);
+  return static_cast<std::uint8_t>(wire == Wire::bf16 ? data_types.size() : static_cast<std::size_t>(data_type<T>));
 }
+
+// "its type (0: f32, 1: f64, 2: bf16)"
+const std::string types_on_wire = [] {
+  std::string text = "its type (";
+  for (std::size_t type = 0; type < data_types.size(); ++type)
+    text.append(std::to_string(type)).append(": ").append(name(data_types[type])).append(", ");
+  return text + std::to_string(data_types.size()) + ": bf16)";
+}();
 
 template <class T>
 void write_values(std::span<const T> values, std::byte* to, Wire wire) {
-  if constexpr (std::is_same_v<T, float>)
+  if constexpr (can_travel_as(Wire::bf16, data_type<T>))
     if (wire == Wire::bf16)
       return kernels::round_to_bf16({reinterpret_cast<kernels::Bf16*>(to), values.size()}, values);
   std::copy(values.begin(), values.end(), reinterpret_cast<T*>(to));
@@ -75,7 +85,7 @@ void write_values(std::span<const T> values, std::byte* to, Wire wire) {
 
 template <class T>
 std::span<const T> read_values(const std::byte* from, std::size_t count, Wire wire, std::span<T>& widened) {
-  if constexpr (std::is_same_v<T, float>)
+  if constexpr (can_travel_as(Wire::bf16, data_type<T>))
     if (wire == Wire::bf16) {
       if (count > widened.size()) refuse("the count of values", count, "as many as its sender announced");
       const std::span<T> values = widened.first(count);
@@ -148,7 +158,7 @@ Stream<T> unpack(std::span<const std::byte> from, Region region, Wire wire, std:
   check("its mark", header.mark, dsop_mark);
   check("what follows the type", header.zero, 0U);
   if (header.dense > 1) refuse("its form", +header.dense, "0 (sparse) or 1 (dense)");
-  check("its type (0: f32, 1: f64, 2: bf16)", header.type, unsigned{type_on_wire<T>(wire)});
+  check(types_on_wire.c_str(), header.type, unsigned{type_on_wire<T>(wire)});
   check("its first element", header.first, region.first);
   check("its region's size", header.size, region.size);
   if (header.dense != 0) check("the count of values in dense form", header.count, region.size);
@@ -165,15 +175,12 @@ Stream<T> unpack(std::span<const std::byte> from, Region region, Wire wire, std:
   return {region.size, indices, read_values(values, header.count, wire, widened)};
 }
 
-template Stream<float> part(const Stream<float>&, Region);
-template Stream<double> part(const Stream<double>&, Region);
-template std::size_t packed_bytes(const Stream<float>&, Region, Wire);
-template std::size_t packed_bytes(const Stream<double>&, Region, Wire);
-template std::span<std::byte> pack(const Stream<float>&, Region, std::span<std::byte>, Wire);
-template std::span<std::byte> pack(const Stream<double>&, Region, std::span<std::byte>, Wire);
-template Stream<float> unpack(std::span<const std::byte>, Region);
-template Stream<float> unpack(std::span<const std::byte>, Region, Wire, std::span<float>&);
-template Stream<double> unpack(std::span<const std::byte>, Region);
-template Stream<double> unpack(std::span<const std::byte>, Region, Wire, std::span<double>&);
+#define INSTANTIATE(T)                                                                      \
+  template Stream<T> part(const Stream<T>&, Region);                                        \
+  template std::size_t packed_bytes(const Stream<T>&, Region, Wire);                        \
+  template std::span<std::byte> pack(const Stream<T>&, Region, std::span<std::byte>, Wire); \
+  template Stream<T> unpack(std::span<const std::byte>, Region);                            \
+  template Stream<T> unpack(std::span<const std::byte>, Region, Wire, std::span<T>&);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::sparse

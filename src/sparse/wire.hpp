@@ -2,8 +2,8 @@
 //
 //   bytes  0 ..  3  the mark "dsop"      8 .. 15  first element of the region
 //              4    0 sparse, 1 dense   16 .. 23  elements of the region
-//              5    0 f32, 1 f64,       24 .. 31  values that follow
-//                   2 bf16 for f32
+//              5    DataType's number,  24 .. 31  values that follow
+//                   or one beyond: bf16
 //         6 ..  7  zero
 //
 // Indices are counted from the region's first element, so that 32 bits serve vectors of any length. They begin at a

@@ -1,5 +1,7 @@
 #include "synchronizer/bucket.hpp"
 
+#include <dsop/types.hpp>
+
 #include "base/error_of.hpp"
 #include "kernels/copy.hpp"
 #include "synchronizer/agree.hpp"
@@ -57,7 +59,7 @@ void Bucket<T>::run(Transport& transport, const Options& options) {
   });
 }
 
-template class Bucket<float>;
-template class Bucket<double>;
+#define INSTANTIATE(T) template class Bucket<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::synchronizer

@@ -6,6 +6,8 @@
 #include <optional>
 #include <sstream>
 
+#include <dsop/types.hpp>
+
 #include "synchronizer/state.hpp"
 
 namespace dsop {
@@ -171,7 +173,7 @@ std::string Synchronizer<T>::State::describe() const {
   return text.str() + table.text();
 }
 
-template std::string Synchronizer<float>::State::describe() const;
-template std::string Synchronizer<double>::State::describe() const;
+#define INSTANTIATE(T) template std::string Synchronizer<T>::State::describe() const;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop

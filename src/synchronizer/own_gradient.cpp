@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <dsop/types.hpp>
+
 #include "kernels/outer_product.hpp"
 #include "kernels/sparse_product.hpp"
 #include "sparse/factor.hpp"
@@ -102,7 +104,7 @@ void OwnGradient<T>::make(const Given<T>& given, T factor, std::span<const T> ad
   scale_and_add<T>(given.gradient, factor, added, to);
 }
 
-template class OwnGradient<float>;
-template class OwnGradient<double>;
+#define INSTANTIATE(T) template class OwnGradient<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::synchronizer

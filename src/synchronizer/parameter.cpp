@@ -4,6 +4,8 @@
 #include <functional>
 #include <utility>
 
+#include <dsop/types.hpp>
+
 #include "base/error_of.hpp"
 #include "synchronizer/agree.hpp"
 
@@ -120,7 +122,7 @@ void Parameter<T>::keep_own(Transport& transport, const Options& options) {
   last_step = {};
 }
 
-template class Parameter<float>;
-template class Parameter<double>;
+#define INSTANTIATE(T) template class Parameter<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::synchronizer

@@ -1,6 +1,8 @@
 // Parameters and their policies.
 #include <algorithm>
 
+#include <dsop/types.hpp>
+
 #include "algorithms/outer_product/arguments.hpp"
 #include "base/error_of.hpp"
 #include "base/refuse.hpp"
@@ -39,7 +41,7 @@ Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& 
   terms_.wire = options.wire;
   agree("making a synchronizer", "", error_of([&] {
           if (options.machine) check_machine(*options.machine);
-          if (options.wire == Wire::bf16 && data_type<T> != DataType::f32)
+          if (!can_travel_as(options.wire, data_type<T>))
             refuse("wire", name(options.wire), "full for gradients in " + std::string(name(data_type<T>)));
         }),
         [&](Call& call) {
@@ -129,13 +131,11 @@ void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& pol
   parameter.forget_last_step();
 }
 
-template Synchronizer<float>::State::State(Transport&, const SynchronizerOptions&);
-template Synchronizer<double>::State::State(Transport&, const SynchronizerOptions&);
-template void Synchronizer<float>::State::tell_early_error(std::string&, std::string&);
-template void Synchronizer<double>::State::tell_early_error(std::string&, std::string&);
-template void Synchronizer<float>::State::add(const std::string&, const Shape&, const std::string&);
-template void Synchronizer<double>::State::add(const std::string&, const Shape&, const std::string&);
-template void Synchronizer<float>::State::set_policy(const std::string&, const std::string&);
-template void Synchronizer<double>::State::set_policy(const std::string&, const std::string&);
+#define INSTANTIATE(T)                                                                             \
+  template Synchronizer<T>::State::State(Transport&, const SynchronizerOptions&);                  \
+  template void Synchronizer<T>::State::tell_early_error(std::string&, std::string&);              \
+  template void Synchronizer<T>::State::add(const std::string&, const Shape&, const std::string&); \
+  template void Synchronizer<T>::State::set_policy(const std::string&, const std::string&);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop

@@ -5,6 +5,8 @@
 //   a hash of all that
 #include <map>
 
+#include <dsop/types.hpp>
+
 #include "base/error_of.hpp"
 #include "base/refuse.hpp"
 #include "synchronizer/checkpoint.hpp"
@@ -122,9 +124,9 @@ void Synchronizer<T>::State::load(std::istream& in) {
   steps = saved_steps;
 }
 
-template void Synchronizer<float>::State::save(std::ostream&) const;
-template void Synchronizer<double>::State::save(std::ostream&) const;
-template void Synchronizer<float>::State::load(std::istream&);
-template void Synchronizer<double>::State::load(std::istream&);
+#define INSTANTIATE(T)                                             \
+  template void Synchronizer<T>::State::save(std::ostream&) const; \
+  template void Synchronizer<T>::State::load(std::istream&);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <dsop/types.hpp>
+
 #include "algorithms/outer_product/arguments.hpp"
 #include "base/error_of.hpp"
 #include "base/refuse.hpp"
@@ -142,11 +144,10 @@ void Synchronizer<T>::State::end_step() {
   agree(synchronizer::end_of_step, names, "", [&](Call& call) { call.same_now("scale", terms_.scale); });
 }
 
-template void Synchronizer<float>::State::begin(const Step&);
-template void Synchronizer<double>::State::begin(const Step&);
-template void Synchronizer<float>::State::give(const std::string&, Given);
-template void Synchronizer<double>::State::give(const std::string&, Given);
-template void Synchronizer<float>::State::finish();
-template void Synchronizer<double>::State::finish();
+#define INSTANTIATE(T)                                                   \
+  template void Synchronizer<T>::State::begin(const Step&);              \
+  template void Synchronizer<T>::State::give(const std::string&, Given); \
+  template void Synchronizer<T>::State::finish();
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop

@@ -1,5 +1,6 @@
 // The public class.
 #include <dsop/synchronizer.hpp>
+#include <dsop/types.hpp>
 
 #include "synchronizer/state.hpp"
 
@@ -75,7 +76,7 @@ void Synchronizer<T>::load(std::istream& in) {
   state_->load(in);
 }
 
-template class Synchronizer<float>;
-template class Synchronizer<double>;
+#define INSTANTIATE(T) template class Synchronizer<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop

@@ -56,7 +56,7 @@ DenseAlgorithm broadcast_bidirectional_exchange() {
           .source = "Wang et al. 2016, table 1 (BE)",
           .cost = cost,
           .workspace_elements = [](const DenseProblem&, double) { return std::size_t{0}; },
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::dense

@@ -48,7 +48,7 @@ DenseAlgorithm broadcast_linear_pipeline() {
           .parameter = block_size(),
           .cost = cost,
           .workspace_elements = [](const DenseProblem&, double) { return std::size_t{0}; },
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::dense

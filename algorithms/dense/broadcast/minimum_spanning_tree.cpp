@@ -33,7 +33,7 @@ DenseAlgorithm broadcast_minimum_spanning_tree() {
           .source = "Wang et al. 2016, table 1 (MST)",
           .cost = cost,
           .workspace_elements = [](const DenseProblem&, double) { return std::size_t{0}; },
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::dense

@@ -24,7 +24,7 @@ DenseAlgorithm broadcast_mpi() {
           .unsupported = mpi().unsupported,
           .cost = broadcast_bidirectional_exchange().cost,
           .workspace_elements = [](const DenseProblem&, double) { return std::size_t{0}; },
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::dense

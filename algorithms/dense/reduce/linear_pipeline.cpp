@@ -53,7 +53,7 @@ DenseAlgorithm reduce_linear_pipeline() {
           .parameter = block_size(),
           .cost = cost,
           .workspace_elements = pipeline_rooms,
-          .run = {run<float>, run<double>}};
+          .run = [](auto& call) { run(call); }};
 }
 
 }  // namespace dsop::dense

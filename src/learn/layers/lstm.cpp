@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <dsop/types.hpp>
+
 #include "kernels/gemm.hpp"
 
 namespace dsop::learn {
@@ -111,7 +113,8 @@ void Lstm<T>::input_error(MatrixView<T> error) const {
   kernels::multiply_transposed(error_.view(), input_weights(), error);
 }
 
-template class Lstm<float>;
-template class Lstm<double>;
+#define INSTANTIATE(T) template class Lstm<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace dsop::learn

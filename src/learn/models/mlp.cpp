@@ -1,5 +1,7 @@
 #include "learn/models/mlp.hpp"
 
+#include <dsop/types.hpp>
+
 #include "learn/layers/finite.hpp"
 
 namespace dsop::learn {
@@ -58,7 +60,8 @@ std::string Mlp<T>::not_finite() {
   return all_finite<T>(layers_.back().error()) ? "" : layers_.back().weights.name;
 }
 
-template class Mlp<float>;
-template class Mlp<double>;
+#define INSTANTIATE(T) template class Mlp<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace dsop::learn

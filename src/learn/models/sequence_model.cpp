@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <dsop/types.hpp>
+
 #include "learn/layers/finite.hpp"
 
 namespace dsop::learn {
@@ -128,7 +130,8 @@ std::string SequenceModel<T>::not_finite() {
   return "";
 }
 
-template class SequenceModel<float>;
-template class SequenceModel<double>;
+#define INSTANTIATE(T) template class SequenceModel<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace dsop::learn

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <dsop/errors.hpp>
+#include <dsop/types.hpp>
 
 namespace dsop::learn {
 
@@ -94,11 +95,11 @@ double clip_gradients(const std::vector<Parameter<T>*>& parameters, double large
   return norm;
 }
 
-template class Optimizer<float>;
-template class Optimizer<double>;
-template std::unique_ptr<Optimizer<float>> make_optimizer(std::vector<Parameter<float>*>, const OptimizerOptions&);
-template std::unique_ptr<Optimizer<double>> make_optimizer(std::vector<Parameter<double>*>, const OptimizerOptions&);
-template double clip_gradients(const std::vector<Parameter<float>*>&, double);
-template double clip_gradients(const std::vector<Parameter<double>*>&, double);
+#define INSTANTIATE(T)                                                                                        \
+  template class Optimizer<T>;                                                                                \
+  template std::unique_ptr<Optimizer<T>> make_optimizer(std::vector<Parameter<T>*>, const OptimizerOptions&); \
+  template double clip_gradients(const std::vector<Parameter<T>*>&, double);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace dsop::learn
