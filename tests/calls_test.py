@@ -20,7 +20,7 @@ from calls.tables import report_tables  # noqa: E402
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
 
 
 class ProgramTest(unittest.TestCase):

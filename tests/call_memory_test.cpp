@@ -1,0 +1,124 @@
+// What calls allocate: nothing once shapes and numbers have been seen, and what communicators and layers hold.
+#include <catch2/catch.hpp>
+
+#include <functional>
+
+#include <dsop/collectives.hpp>
+#include <dsop/dsop.hpp>
+
+#include "counted_memory.hpp"
+#include "failures.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+// Ranks take turns at a barrier of calls, so that none allocates while another counts.
+void wait_for_all(Transport& transport) {
+  char token = 0;
+  for (int q = 0; q < transport.size(); ++q)
+    if (q != transport.rank()) transport.send(std::span(&token, 1), q);
+  for (int q = 0; q < transport.size(); ++q)
+    if (q != transport.rank()) transport.recv(std::span(&token, 1), q);
+}
+
+void check_allocates_nothing(Transport& transport, const std::string& what, const std::function<void()>& calls,
+                             Failures& failures) {
+  for (int warm_up = 0; warm_up < 4; ++warm_up) calls();
+  wait_for_all(transport);
+  const std::size_t before = allocations();
+  wait_for_all(transport);
+  for (int repeat = 0; repeat < 10; ++repeat) calls();
+  wait_for_all(transport);
+  const std::size_t now = allocations();
+  wait_for_all(transport);
+  failures.check(now == before, what + " allocates " + std::to_string(now - before) + " times in ten calls");
+}
+
+struct Matrices {
+  explicit Matrices(std::size_t n_) : n(n_), ones(8 * n_, 1), G(n_ * n_) {}
+  Factors<float> factors(std::size_t k = 1) const { return {{ones.data(), k, n}, {ones.data(), k, n}}; }
+  MatrixView<float> gradient() { return {G.data(), n, n}; }
+
+  std::size_t n;
+  std::vector<float> ones;
+  std::vector<float> G;
+};
+
+}  // namespace
+
+TEST_CASE("calls that were seen before allocate nothing") {
+  for (const int P : {1, 2, 4})
+    CHECK(failures_on_threads(P, [](Transport& transport, Failures& failures) {
+            Matrices small(10), large(300);
+            const auto own_pairs = static_cast<std::size_t>(1 + transport.rank());
+            check_allocates_nothing(
+                transport, "dsop() of two shapes by turns",
+                [&] {
+                  dsop::dsop<float>(transport, small.factors(), small.gradient());
+                  dsop::dsop<float>(transport, large.factors(own_pairs), large.gradient());
+                },
+                failures);
+            for (const std::string algorithm :
+                 {"auto", "allgather-bruck", "generalized-rabenseifner", "allreduce-ring", "allreduce-rabenseifner"}) {
+              OuterProduct<float> layer(transport, {300, 300, 8}, {.algorithm = algorithm});
+              std::size_t calls = 0;
+              check_allocates_nothing(
+                  transport, "a layer's run by " + algorithm + " with two numbers of pairs",
+                  [&] {
+                    layer.run(large.factors(1 + calls++ % 2), large.gradient());
+                    layer.run(large.factors(1 + calls++ % 2), large.gradient());
+                  },
+                  failures);
+            }
+            OuterProduct<float> sharded(transport, {300, 300, 8});
+            std::vector<float> rows(300 * 300);
+            const auto r = static_cast<std::size_t>(transport.rank());
+            const std::vector<std::size_t> bounds = sharded.plan().row_bounds;
+            check_allocates_nothing(
+                transport, "a sharded run",
+                [&] {
+                  sharded.run_sharded(large.factors(), {rows.data(), bounds[r + 1] - bounds[r], 300});
+                },
+                failures);
+            std::vector<float> data(1000);
+            check_allocates_nothing(
+                transport, "collectives",
+                [&] {
+                  allreduce<float>(transport, data);
+                  broadcast<float>(transport, std::span(data).first(100), 0);
+                  reduce<float>(transport, data, 0);
+                },
+                failures);
+          }) == "");
+}
+
+TEST_CASE("communicators and layers hold no more memory than is stated") {
+  for (const int P : {1, 4, 9}) {
+    std::size_t of_communicator = 0;
+    std::size_t of_layer = 0;
+    CHECK(failures_on_threads(P, [&](Transport& transport, Failures&) {
+            Matrices small(10);
+            const auto measure = [&](std::size_t& held, const std::function<void()>& calls) {
+              wait_for_all(transport);
+              const std::size_t before = allocated_bytes();
+              wait_for_all(transport);
+              calls();
+              wait_for_all(transport);
+              if (transport.rank() == 0) held = (allocated_bytes() - before) / static_cast<std::size_t>(P);
+              wait_for_all(transport);
+            };
+            std::vector<float> data(10);
+            measure(of_communicator, [&] { allreduce<float>(transport, data); });
+            std::optional<OuterProduct<float>> layer;
+            measure(of_layer, [&] {
+              layer.emplace(transport, Shape{10, 10, 1});
+              layer->run(small.factors(), small.gradient());
+            });
+          }) == "");
+    const auto ranks = static_cast<std::size_t>(P);
+    CHECK(of_communicator <= 80 * 1024 + 200 * ranks);
+    CHECK(of_layer <= 8 * 1024 + 1000 * ranks);
+  }
+}

@@ -1,0 +1,197 @@
+// How ranks agree on a call: equal slots whatever the ranks say, errors on all of them, plans and memory that stay the
+// same on all.
+#include <catch2/catch.hpp>
+
+#include <bit>
+#include <cmath>
+#include <random>
+
+#include <dsop/collectives.hpp>
+#include <dsop/counting.hpp>
+#include <dsop/dsop.hpp>
+#include <dsop/sparse_allreduce.hpp>
+
+#include "calls/call.hpp"
+#include "calls/kept_plans.hpp"
+#include "failures.hpp"
+#include "kernels/threads.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+// A layer n x n of one pair a rank, k of them on the calling one: G must be the sum over ranks of k everywhere.
+void check_sum(Transport& transport, std::size_t n, const std::vector<std::size_t>& pairs, const Options& options,
+               Failures& failures) {
+  const std::size_t k = pairs[static_cast<std::size_t>(transport.rank())];
+  const std::vector<float> ones(k * n, 1);
+  std::vector<float> G(n * n, -1);
+  dsop::dsop<float>(transport, {{ones.data(), k, n}, {ones.data(), k, n}}, {G.data(), n, n}, options);
+  float sum = 0;
+  for (const std::size_t of_rank : pairs) sum += static_cast<float>(of_rank);
+  for (const float element : G)
+    if (element != sum) return failures.add("G has " + std::to_string(element) + ", expected " + std::to_string(sum));
+}
+
+}  // namespace
+
+TEST_CASE("a record has 32 bytes and keeps its numbers") {
+  Record record;
+  CHECK(record.sparsity() == Sparsity{});
+  record.take_sparsity({7, std::size_t{1} << 40});
+  CHECK(record.sparsity() == Sparsity{7, std::size_t{1} << 40});
+  for (const double seconds : {1e-9, 3e-6, 0.5, 1000.0}) {
+    record.take_last_call(seconds);
+    CHECK(record.last_call_seconds() == Approx(seconds).epsilon(0.016));
+  }
+  Record other = record;
+  other.digest = 1;
+  other.failed = other.checks_bits = other.rides = other.asks_for_facts = 1;
+  CHECK(other.numbers() == record.numbers());
+  other.threads = 2;
+  CHECK(other.numbers() != record.numbers());
+}
+
+TEST_CASE("slots grow and shrink at every call, with ranks that change their numbers") {
+  for (const int P : {1, 2, 3, 5, 8})
+    CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+            std::mt19937 random(7);  // the same on all ranks
+            for (int call = 0; call < 200; ++call) {
+              std::vector<std::size_t> pairs(static_cast<std::size_t>(P));
+              for (std::size_t& k : pairs) k = random() % 5;
+              const std::size_t n = random() % 3 == 0 ? 1 + random() % 600 : 1 + random() % 8;
+              check_sum(transport, n, pairs, {.algorithm = random() % 2 == 0 ? "auto" : "allgather"}, failures);
+              if (random() % 4 == 0) {
+                std::vector<float> data(3, 1);
+                allreduce<float>(transport, data);
+                failures.check(data[2] == static_cast<float>(P), "an allreduce between is wrong");
+              }
+            }
+          }) == "");
+}
+
+TEST_CASE("ranks may disagree or fail at any call, whatever rides") {
+  for (const int P : {2, 3, 5})
+    CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+            std::mt19937 random(11);
+            for (int call = 0; call < 150; ++call) {
+              const auto odd_one = static_cast<int>(random() % static_cast<unsigned>(P));
+              const std::size_t n = 1 + random() % 40;
+              const unsigned wrong = random() % 5;
+              const bool is_odd = transport.rank() == odd_one;
+              const std::vector<std::size_t> pairs(static_cast<std::size_t>(P), 1 + random() % 3);
+              const std::string error = argument_error_of([&] {
+                if (wrong == 0 && is_odd) {
+                  std::vector<float> data(n, 1);
+                  allreduce<float>(transport, data);
+                } else if (wrong == 1 && is_odd) {
+                  static_cast<void>(sparse_allreduce<float>(transport, {.dimension = n, .values = {}}));
+                } else {
+                  check_sum(transport, wrong == 2 && is_odd ? n + 1 : n, pairs,
+                            {.algorithm = wrong == 3 && is_odd ? "no such" : "auto"}, failures);
+                }
+              });
+              failures.check(error.empty() == (wrong == 4), "call " + std::to_string(call) + ": " + error);
+            }
+          }) == "");
+}
+
+TEST_CASE("digests that differ where all texts are alike are an error on all ranks") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          const std::string error = argument_error_of([&] {
+            Call call(transport, "allreduce", 1, 1, DataType::f32);
+            const std::uint64_t bits = std::bit_cast<std::uint64_t>(std::nan("")) + (transport.rank() == 1 ? 1 : 0);
+            call.same("scale", std::bit_cast<double>(bits));
+            call.agree();
+          });
+          failures.check(
+              error ==
+                  "the ranks disagree: their digests differ, though all values that they were made of read the same",
+              error);
+          check_sum(transport, 2, {1, 1, 1}, {}, failures);
+        }) == "");
+}
+
+TEST_CASE("a rank that throws while memory is taken makes all ranks throw, and the next call takes it again") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          for (const bool fails : {true, false}) {
+            const std::string error = argument_error_of([&] {
+              Call call(transport, "allreduce", 1, 1, DataType::f32);
+              call.agree();
+              failures.check(call.must_grow(1000), "what one rank has not is taken for there");
+              call.together([&] {
+                call.grow(1000);
+                if (fails && transport.rank() == 2) throw Error("no memory here");
+              });
+              failures.check(!call.must_grow(1000) && call.must_grow(1001), "memory is not known");
+            });
+            failures.check(error == (fails ? "rank 2: no memory here" : ""), error);
+          }
+        }) == "");
+}
+
+TEST_CASE("ranks that plan for another machine in the second call are named") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          check_sum(transport, 3, {1, 2, 0}, {}, failures);
+          Machine machine;
+          machine.latency_seconds = 1;
+          Options options;
+          if (transport.rank() == 1) options.machine = machine;
+          const std::string error = argument_error_of([&] { check_sum(transport, 3, {1, 2, 0}, options, failures); });
+          failures.check(error.starts_with("the ranks disagree: machine (latency, overhead, gap, gap per byte, flops, "
+                                           "memory, hidden share, indexed addition, steps) is "),
+                         error);
+          check_sum(transport, 3, {1, 2, 0}, {}, failures);
+        }) == "");
+}
+
+TEST_CASE("a rank that uses more threads later makes products that several ranks make without OpenBLAS") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          OuterProduct<float> layer(transport, {4, 4, 1}, {.algorithm = "allgather"});
+          const std::vector<float> ones(4, 1);
+          std::vector<float> G(16);
+          const auto run = [&] {
+            layer.run({{ones.data(), 1, 4}, {ones.data(), 1, 4}}, {G.data(), 4, 4});
+            return layer.plan().shared_method.blas_allowed;
+          };
+          failures.check(run(), "equal threads forbid OpenBLAS");
+          kernels::set_thread_count(transport.rank() == 0 ? 2 : 1);
+          const bool differ = kernels::thread_count() != 1;  // not in a build without OpenMP
+          failures.check(transport.rank() != 0 || run() == !differ, "other threads on a rank allow OpenBLAS");
+          if (transport.rank() != 0) static_cast<void>(run());
+          kernels::set_thread_count(1);
+          failures.check(run(), "equal threads forbid OpenBLAS again");
+        }) == "");
+}
+
+TEST_CASE("factors that ride cost no message, and count as payload") {
+  for (const int P : {2, 4, 7})
+    CHECK(
+        failures_on_threads(P, [&](Transport& inner, Failures& failures) {
+          CountingTransport transport(inner);
+          const std::vector<std::size_t> pairs(static_cast<std::size_t>(P), 1);
+          for (int warm_up = 0; warm_up < 3; ++warm_up) check_sum(transport, 100, pairs, {}, failures);
+          const Traffic payload = transport.payload();
+          const Traffic agreement = transport.agreement();
+          check_sum(transport, 100, pairs, {}, failures);
+          const auto others = static_cast<std::size_t>(P - 1);
+          const auto rounds = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(P - 1)));
+          failures.check(payload + Traffic{0, others * 800} == transport.payload(), "the payload is another");
+          failures.check(agreement + Traffic{rounds, others * 32} == transport.agreement(), "the agreement is another");
+        }) == "");
+}
+
+TEST_CASE("kept plans are found by value, and the one that was not used for longest goes") {
+  KeptPlans<int> plans(2);
+  const std::vector<std::uint64_t> a{1, 2}, b{1, 3}, c{4};
+  plans.insert(a, 9, 1);
+  plans.insert(b, 9, 2);  // the same digest
+  CHECK(*plans.find(a, 9) == 1);
+  CHECK(*plans.find(b, 9) == 2);
+  CHECK(*plans.find(a, 9) == 1);
+  plans.insert(c, 5, 3);
+  CHECK(plans.find(b, 9) == nullptr);
+  CHECK(*plans.find(a, 9) == 1);
+  CHECK(*plans.find(c, 5) == 3);
+}
