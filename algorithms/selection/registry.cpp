@@ -5,7 +5,9 @@ namespace dsop {
 namespace selection {
 SelectionAlgorithm exact();
 SelectionAlgorithm expected_k();
-SelectionAlgorithm expected_k_uniform();
+SelectionAlgorithm expected_k_clipped();
+SelectionAlgorithm expected_k_threshold();
+SelectionAlgorithm uniform();
 SelectionAlgorithm bucketed();
 SelectionAlgorithm threshold_reuse();
 SelectionAlgorithm gaussian();
@@ -18,7 +20,9 @@ const Registry<SelectionAlgorithm>& selection_algorithms() {
       selection::threshold_reuse(),
       selection::gaussian(),
       selection::expected_k(),
-      selection::expected_k_uniform(),
+      selection::expected_k_clipped(),
+      selection::expected_k_threshold(),
+      selection::uniform(),
   });
   return registry;
 }

@@ -11,6 +11,8 @@ TopKAlgorithm gtopk();
 TopKAlgorithm exact_topk();
 TopKAlgorithm gaussian_k();
 TopKAlgorithm expected_k();
+TopKAlgorithm expected_k_clipped();
+TopKAlgorithm expected_k_threshold();
 }  // namespace topk
 
 const Registry<TopKAlgorithm>& topk_algorithms() {
@@ -23,6 +25,8 @@ const Registry<TopKAlgorithm>& topk_algorithms() {
       topk::exact_topk(),
       topk::gaussian_k(),
       topk::expected_k(),
+      topk::expected_k_clipped(),
+      topk::expected_k_threshold(),
   });
   return registry;
 }
