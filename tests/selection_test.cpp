@@ -13,6 +13,7 @@
 #include <dsop/errors.hpp>
 #include <dsop/selection.hpp>
 
+#include "base/mix.hpp"
 #include "selection_cases.hpp"
 
 using namespace dsop;
@@ -70,7 +71,7 @@ TEMPLATE_TEST_CASE("what is not finite is chosen", "[selection]", float, double)
   for (const auto& [name, values] : selection_inputs<TestType>(N)) {
     const std::vector<std::uint32_t> expected = not_finite<TestType>(values);
     for (const SelectionAlgorithm& algorithm : selection_algorithms()) {
-      if (algorithm.name == "bucketed") continue;  // its buckets have little room each
+      if (algorithm.in_buckets.f32 != nullptr) continue;  // buckets have little room each
       INFO(algorithm.name << ", " << name);
       Selector<TestType> selector(algorithm.name);
       for (int step = 0; step < 2; ++step) {
@@ -103,7 +104,7 @@ TEMPLATE_TEST_CASE("a selection does not depend on threads", "[selection]", floa
   }
 }
 
-TEMPLATE_TEST_CASE("bucketed chooses the largest of each bucket", "[selection]", float, double) {
+TEMPLATE_TEST_CASE("exact chooses the largest of each bucket", "[selection]", float, double) {
   for (const std::size_t N : selection_sizes)
     for (const auto& [name, values] : selection_inputs<TestType>(N))
       for (const std::size_t b : {1UL, 3UL, 512UL, 5000UL, 1UL << 40})
@@ -116,10 +117,37 @@ TEMPLATE_TEST_CASE("bucketed chooses the largest of each bucket", "[selection]",
             for (const std::uint32_t i : k_largest<TestType>(bucket, k * last / N - k * first / N))
               expected.push_back(static_cast<std::uint32_t>(first) + i);
           }
-          const std::string algorithm = "bucketed(" + std::to_string(b) + ")";
+          const std::string algorithm = "exact-per-bucket(" + std::to_string(b) + ")";
           REQUIRE(expected.size() == k);
           REQUIRE(select_once<TestType>(algorithm, values, k, k).indices == expected);
         }
+}
+
+TEMPLATE_TEST_CASE("a selection per bucket makes that selection of each bucket's share of k", "[selection]", float,
+                   double) {
+  for (const SelectionAlgorithm& algorithm : selection_algorithms()) {
+    if (algorithm.in_buckets.f32 == nullptr) continue;
+    const std::string inside = algorithm.name.substr(0, algorithm.name.find("-per-bucket"));
+    for (const std::size_t N : {1UL, 511UL, 512UL, 1300UL, 9001UL})
+      for (const auto& [name, values] : selection_inputs<TestType>(N))
+        for (const std::size_t b : {1UL, 512UL, 1000UL, 1UL << 40})
+          for (const std::size_t k : selection_ks(N)) {
+            INFO(algorithm.name << ", " << name << ", N = " << N << ", k = " << k << ", b = " << b);
+            const SelectionState state{.step = 2, .seed = 7};
+            const auto found =
+                select_once<TestType>(algorithm.name + '(' + std::to_string(b) + ')', values, k, k, state);
+            std::vector<std::uint32_t> expected;
+            for (std::size_t first = 0, j = 0; first < N; first += b, ++j) {
+              const std::size_t last = N - first < b ? N : first + b;
+              const std::vector<TestType> bucket(values.data() + first, values.data() + last);
+              const std::size_t due = k * last / N - k * first / N;
+              const SelectionState own{.step = 2, .seed = mix(7) + j};
+              for (const std::uint32_t i : select_once<TestType>(inside, bucket, due, due, own).indices)
+                expected.push_back(static_cast<std::uint32_t>(first) + i);
+            }
+            REQUIRE(found.indices == expected);
+          }
+  }
 }
 
 TEMPLATE_TEST_CASE("a threshold is kept for tau' steps, and after a checkpoint", "[selection]", float, double) {
@@ -200,10 +228,15 @@ TEST_CASE("a selection that makes no sense is refused", "[selection]") {
   const auto naming = [](const std::string& name) { return argument_error([&] { Selector<double> named(name); }); };
   CHECK(naming("exakt") == "algorithm is exakt, expected one of " + selection_algorithms().names());
   CHECK(naming("exact(2)") == "algorithm is exact(2), expected exact without a number");
-  CHECK(naming("bucketed(x)") ==
-        "algorithm is bucketed(x), expected bucketed(NUMBER), the number being its elements a bucket");
-  CHECK(naming("bucketed(0)") ==
-        "the number of bucketed(0), its elements a bucket, is 0, expected a whole number, 1 or more");
+  CHECK(naming("exact-per-bucket(x)") ==
+        "algorithm is exact-per-bucket(x), expected exact-per-bucket(NUMBER), the number being its elements a bucket");
+  for (const SelectionAlgorithm& algorithm : selection_algorithms()) {
+    if (algorithm.in_buckets.f32 == nullptr) continue;
+    for (const std::string number : {"0", "1.5", "-512"})
+      CHECK(naming(algorithm.name + '(' + number + ')') == "the number of " + algorithm.name + '(' + number +
+                                                               "), its elements a bucket, is " + number +
+                                                               ", expected a whole number, 1 or more");
+  }
   CHECK(naming("threshold-reuse(1.5)") ==
         "the number of threshold-reuse(1.5), its steps between two evaluations, is 1.5, expected a whole number, 1 or "
         "more");

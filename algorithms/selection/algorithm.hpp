@@ -25,6 +25,7 @@ struct SelectionCall {
   selection::Memory<T>& memory;
   std::span<sparse::Index> indices;
   std::span<T> chosen;
+  TypedRun<SelectionCall> in_buckets = {};  ///< of one per bucket: what chooses in each
   std::size_t count = 0;
   double threshold = 0;
   bool has_all_not_finite = false;  ///< no NaN or infinity is left out; false: nobody looked
@@ -38,6 +39,7 @@ struct SelectionAlgorithm {
   std::string source;
   Parameter<> parameter = {};
   TypedRun<SelectionCall> run;
+  TypedRun<SelectionCall> in_buckets = {};  ///< null but where it is made per bucket
 };
 
 const Registry<SelectionAlgorithm>& selection_algorithms();
