@@ -90,7 +90,9 @@ Selection Selector<T>::select(std::span<const T> values, std::size_t k, std::spa
                               std::span<T> chosen) {
   check(values, k, indices, chosen);
   SelectionState state = impl_->state;
-  SelectionCall<T> call{values, k, impl_->parameter, state, impl_->memory, indices, chosen};
+  SelectionCall<T> call{
+      values,        k,       impl_->parameter, state,
+      impl_->memory, indices, chosen,           impl_->algorithm.in_buckets ? &*impl_->algorithm.in_buckets : nullptr};
   call.threshold = std::numeric_limits<double>::infinity();
   if (k > 0) impl_->algorithm.run(call);
   ++state.step;

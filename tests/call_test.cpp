@@ -76,9 +76,9 @@ TEST_CASE("ranks may disagree or fail at any call, whatever rides") {
     CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
             std::mt19937 random(11);
             for (int call = 0; call < 150; ++call) {
-              const auto odd_one = static_cast<int>(random() % static_cast<unsigned>(P));
+              const auto odd_one = static_cast<int>(random() % static_cast<std::uint_fast32_t>(P));
               const std::size_t n = 1 + random() % 40;
-              const unsigned wrong = random() % 5;
+              const auto wrong = random() % 5;
               const bool is_odd = transport.rank() == odd_one;
               const std::vector<std::size_t> pairs(static_cast<std::size_t>(P), 1 + random() % 3);
               const std::string error = argument_error_of([&] {

@@ -151,6 +151,8 @@ class Linear(OnTexts):
         for processes in (0, 2) if MPIRUN else (0,):
             for options, words in {
                 ("--sync", "rnig"): ['"rnig"', "async-ps", "ssar-split-allgather"],
+                ("--sync", "ps:0"): ['"ps:0"', "ps:SERVERS"],
+                ("--sync", "async-ps:two"): ['"async-ps:two"', "async-ps:SERVERS"],
                 ("--test", str(bad)): [str(bad), "line 2", 'the index is "0"', "expected 1 to 4294967296"],
                 ("--test", "absent"): ["absent: can't be opened: "],
                 ("--test", str(self.folder)): [f"{self.folder}: "],

@@ -13,6 +13,7 @@
 #include <dsop/errors.hpp>
 #include <dsop/selection.hpp>
 
+#include "base/mix.hpp"
 #include "selection_cases.hpp"
 
 using namespace dsop;
@@ -70,7 +71,7 @@ TEMPLATE_TEST_CASE("what is not finite is chosen", "[selection]", float, double)
   for (const auto& [name, values] : selection_inputs<TestType>(N)) {
     const std::vector<std::uint32_t> expected = not_finite<TestType>(values);
     for (const SelectionAlgorithm& algorithm : selection_algorithms()) {
-      if (algorithm.name == "bucketed") continue;  // its buckets have little room each
+      if (algorithm.in_buckets) continue;  // buckets have little room each
       INFO(algorithm.name << ", " << name);
       Selector<TestType> selector(algorithm.name);
       for (int step = 0; step < 2; ++step) {
@@ -103,7 +104,7 @@ TEMPLATE_TEST_CASE("a selection does not depend on threads", "[selection]", floa
   }
 }
 
-TEMPLATE_TEST_CASE("bucketed chooses the largest of each bucket", "[selection]", float, double) {
+TEMPLATE_TEST_CASE("exact chooses the largest of each bucket", "[selection]", float, double) {
   for (const std::size_t N : selection_sizes)
     for (const auto& [name, values] : selection_inputs<TestType>(N))
       for (const std::size_t b : {1UL, 3UL, 512UL, 5000UL, 1UL << 40})
@@ -116,82 +117,36 @@ TEMPLATE_TEST_CASE("bucketed chooses the largest of each bucket", "[selection]",
             for (const std::uint32_t i : k_largest<TestType>(bucket, k * last / N - k * first / N))
               expected.push_back(static_cast<std::uint32_t>(first) + i);
           }
-          const std::string algorithm = "bucketed(" + std::to_string(b) + ")";
+          const std::string algorithm = "exact-per-bucket(" + std::to_string(b) + ")";
           REQUIRE(expected.size() == k);
           REQUIRE(select_once<TestType>(algorithm, values, k, k).indices == expected);
         }
 }
 
-TEMPLATE_TEST_CASE("expected-k chooses k on average, and each element as often as its weight says", "[selection]",
-                   float, double) {
-  constexpr std::size_t N = 3001;
-  constexpr std::size_t k = 200;
-  constexpr int seeds = 400;
-  for (const auto& [name, values] : selection_inputs<TestType>(N))
-    for (const std::string algorithm : {"expected-k", "expected-k-uniform"}) {
-      INFO(algorithm << ", " << name);
-      std::vector<int> times(N);
-      double threshold = 0;
-      for (int seed = 0; seed < seeds; ++seed) {
-        Selector<TestType> selector(algorithm, {.seed = static_cast<std::uint64_t>(seed)});
-        const Chosen<TestType> chosen = select<TestType>(selector, values, k, N);
-        for (const std::uint32_t i : chosen.indices) ++times[i];
-        threshold = chosen.selection.threshold;
-      }
-      const auto certain = static_cast<double>(not_finite<TestType>(values).size());
-      const auto probability = [&](TestType x) {
-        if (!std::isfinite(x)) return 1.0;
-        if (algorithm == "expected-k-uniform") return (k - certain) / (N - certain);
-        return std::min(1.0, std::abs(static_cast<double>(x)) / threshold);
-      };
-      double expected = 0;
-      double variance = 0;
-      for (std::size_t i = 0; i < N; ++i) {
-        const double p = probability(values[i]);
-        expected += p;
-        variance += p * (1 - p);
-        const double spread = std::sqrt(p * (1 - p) * seeds);
-        const double rare = p > 0 && p < 1 ? 2 : 0;
-        if (std::abs(times[i] - p * seeds) > 6 * spread + rare) FAIL_CHECK("element " << i << ", p = " << p);
-      }
-      const auto others = static_cast<std::size_t>(std::count(values.begin(), values.end(), TestType{0}));
-      const bool enough = algorithm == "expected-k-uniform" || N - others >= k;
-      const bool coarse = name == "subnormal";  // so may be the threshold
-      CHECK(expected == Approx(enough ? k : N - others).epsilon(coarse ? 0.05 : 1e-9));
-      const double mean = std::accumulate(times.begin(), times.end(), 0.0) / seeds;
-      CHECK(std::abs(mean - expected) <= 4 * std::sqrt(variance / seeds) + 1e-9);
-    }
-}
-
-TEST_CASE("expected-k chooses k on average of values whose sum is beyond all doubles", "[selection]") {
-  std::vector<double> values(2000, 1);
-  std::fill_n(values.begin(), 100, 1e308);
-  constexpr int seeds = 100;
-  for (const std::size_t k : {20UL, 200UL}) {  // of the huge ones, or those and others
-    std::size_t chosen = 0;
-    for (int seed = 0; seed < seeds; ++seed) {
-      const auto one = select_once<double>("expected-k", values, k, 2000, {.seed = static_cast<std::uint64_t>(seed)});
-      chosen += one.indices.size();
-      if (k == 200) CHECK(one.selection.threshold == Approx(19));
-      if (k == 200) CHECK(one.indices[99] == 99);
-    }
-    CHECK(std::abs(static_cast<double>(chosen) / seeds / static_cast<double>(k) - 1) < 0.1);
-  }
-}
-
-TEMPLATE_TEST_CASE("a random choice is that of its seed and step", "[selection]", float, double) {
-  const std::vector<TestType> values = selection_inputs<TestType>(5000)[0].second;
-  for (const std::string algorithm : {"expected-k", "expected-k-uniform"}) {
-    INFO(algorithm);
-    Selector<TestType> one(algorithm, {.seed = 5});
-    Selector<TestType> other(algorithm, {.seed = 6});
-    const auto first = select<TestType>(one, values, 500, 5000);
-    CHECK(first == select_once<TestType>(algorithm, values, 500, 5000, {.seed = 5}));
-    CHECK_FALSE(first == select<TestType>(other, values, 500, 5000));
-    Selector<TestType> resumed(algorithm, one.state());
-    const auto second = select<TestType>(one, values, 500, 5000);
-    CHECK_FALSE(first == second);
-    CHECK(second == select<TestType>(resumed, values, 500, 5000));
+TEMPLATE_TEST_CASE("a selection per bucket makes that selection of each bucket's share of k", "[selection]", float,
+                   double) {
+  for (const SelectionAlgorithm& algorithm : selection_algorithms()) {
+    if (!algorithm.in_buckets) continue;
+    const std::string inside = algorithm.name.substr(0, algorithm.name.find("-per-bucket"));
+    for (const std::size_t N : {1UL, 511UL, 512UL, 1300UL, 9001UL})
+      for (const auto& [name, values] : selection_inputs<TestType>(N))
+        for (const std::size_t b : {1UL, 512UL, 1000UL, 1UL << 40})
+          for (const std::size_t k : selection_ks(N)) {
+            INFO(algorithm.name << ", " << name << ", N = " << N << ", k = " << k << ", b = " << b);
+            const SelectionState state{.step = 2, .seed = 7};
+            const auto found =
+                select_once<TestType>(algorithm.name + '(' + std::to_string(b) + ')', values, k, k, state);
+            std::vector<std::uint32_t> expected;
+            for (std::size_t first = 0, j = 0; first < N; first += b, ++j) {
+              const std::size_t last = N - first < b ? N : first + b;
+              const std::vector<TestType> bucket(values.data() + first, values.data() + last);
+              const std::size_t due = k * last / N - k * first / N;
+              const SelectionState own{.step = 2, .seed = mix(7) + j};
+              for (const std::uint32_t i : select_once<TestType>(inside, bucket, due, due, own).indices)
+                expected.push_back(static_cast<std::uint32_t>(first) + i);
+            }
+            REQUIRE(found.indices == expected);
+          }
   }
 }
 
@@ -273,10 +228,15 @@ TEST_CASE("a selection that makes no sense is refused", "[selection]") {
   const auto naming = [](const std::string& name) { return argument_error([&] { Selector<double> named(name); }); };
   CHECK(naming("exakt") == "algorithm is exakt, expected one of " + selection_algorithms().names());
   CHECK(naming("exact(2)") == "algorithm is exact(2), expected exact without a number");
-  CHECK(naming("bucketed(x)") ==
-        "algorithm is bucketed(x), expected bucketed(NUMBER), the number being its elements a bucket");
-  CHECK(naming("bucketed(0)") ==
-        "the number of bucketed(0), its elements a bucket, is 0, expected a whole number, 1 or more");
+  CHECK(naming("exact-per-bucket(x)") ==
+        "algorithm is exact-per-bucket(x), expected exact-per-bucket(NUMBER), the number being its elements a bucket");
+  for (const SelectionAlgorithm& algorithm : selection_algorithms()) {
+    if (!algorithm.in_buckets) continue;
+    for (const std::string number : {"0", "1.5", "-512"})
+      CHECK(naming(algorithm.name + '(' + number + ')') == "the number of " + algorithm.name + '(' + number +
+                                                               "), its elements a bucket, is " + number +
+                                                               ", expected a whole number, 1 or more");
+  }
   CHECK(naming("threshold-reuse(1.5)") ==
         "the number of threshold-reuse(1.5), its steps between two evaluations, is 1.5, expected a whole number, 1 or "
         "more");

@@ -144,8 +144,8 @@ class OnThreads(Refusing):
         self.assert_refused(run("select", "--density", "0.1,0"), '--density is "0.1,0", expected shares above 0')
         for text in ["1.5", "-0.1", "1%", "", "0.1,,1", "nan"]:
             self.assert_refused(run("select", "--density", text), f'--density is "{text}", expected shares from 0 to 1')
-        self.assert_refused(run("select", "--algorithm", "exakt"), "algorithm is exakt, expected one of exact, bucketed")
-        self.assert_refused(run("select", "--algorithm", "bucketed(0)"), "elements a bucket, is 0, expected a whole number")
+        self.assert_refused(run("select", "--algorithm", "exakt"), "algorithm is exakt, expected one of exact, threshold-reuse")
+        self.assert_refused(run("select", "--algorithm", "exact-per-bucket(0)"), "elements a bucket, is 0, expected a whole number")
         self.assert_refused(run("select", "--dtype", "f16"), "--dtype", "f16", "f32")
         self.assert_refused(run("select", "--iterations", "0"), "--iterations")
         self.assert_refused(run("select", "--out", "/no/such/folder/x"), "--out /no/such/folder/x")
@@ -170,7 +170,7 @@ class OnThreads(Refusing):
             self.assertEqual(row["k"], round(row["size"] * row["density"]))
             self.assertEqual(int(line[2]), row["k"])
             self.assertEqual(line[4], "-" if row["chosen"] is None else str(row["chosen"]))
-            if row["algorithm"] in ("exact", "bucketed"):
+            if row["algorithm"] in ("exact", "exact-per-bucket"):
                 self.assertEqual(row["chosen"], row["k"])
             self.assertEqual(len(row["seconds"]), 3)
             self.assertTrue(all(second > 0 for second in row["seconds"]))

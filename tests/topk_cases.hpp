@@ -39,11 +39,14 @@ inline std::vector<TopKCase> topk_cases(int P) {
           {2000, 40, one_region}, {300, 200, uniform}, {257, 257, power_law}, {4000, 16 * ranks, uniform}};
 }
 
-/// All names of the family, those with a number with one that makes few steps go through all that they do.
+/// All names of the family, those with a number with one that makes few steps go through all that they do, or buckets
+/// not so small that none of a vector's is given one of k.
 inline std::vector<std::string> topk_names() {
   std::vector<std::string> names;
   for (const TopKAlgorithm& algorithm : topk_algorithms())
-    names.push_back(algorithm.parameter.name.empty() ? algorithm.name : algorithm.name + "(2)");
+    names.push_back(algorithm.parameter.name.empty()          ? algorithm.name
+                    : algorithm.name.ends_with("-per-bucket") ? algorithm.name + "(100)"
+                                                              : algorithm.name + "(2)");
   return names;
 }
 

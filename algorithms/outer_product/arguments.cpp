@@ -39,7 +39,7 @@ bool overlap(const MatrixView<const T>& left, const SparseMatrixView<T>& right) 
 }
 
 struct Expected {
-  std::string what;
+  const char* what;
   std::size_t value;
 
   std::string text() const { return what + std::to_string(value); }

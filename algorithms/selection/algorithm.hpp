@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -25,6 +26,7 @@ struct SelectionCall {
   selection::Memory<T>& memory;
   std::span<sparse::Index> indices;
   std::span<T> chosen;
+  const TypedRun<SelectionCall>* in_buckets = nullptr;  ///< of one per bucket: what chooses in each
   std::size_t count = 0;
   double threshold = 0;
   bool has_all_not_finite = false;  ///< no NaN or infinity is left out; false: nobody looked
@@ -38,6 +40,7 @@ struct SelectionAlgorithm {
   std::string source;
   Parameter<> parameter = {};
   TypedRun<SelectionCall> run;
+  std::optional<TypedRun<SelectionCall>> in_buckets = {};  ///< none but where it is made per bucket
 };
 
 const Registry<SelectionAlgorithm>& selection_algorithms();

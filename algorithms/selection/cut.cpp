@@ -49,6 +49,13 @@ Cut<T> cut_among(std::span<const T> values, std::size_t k, std::span<const Key<T
   return cut_at(values, key, k - above, equal);
 }
 
+template <class T>
+Cut<T> find_small_cut(std::span<const T> values, std::size_t k) {
+  std::array<Key<T>, small_vector> keys;
+  std::transform(values.begin(), values.end(), keys.begin(), kernels::key_of<T>);
+  return cut_among(values, k, std::span<const Key<T>>(keys.data(), values.size()), 0);
+}
+
 /// Candidates for the k-th largest of `values` that are gathered rather than narrowed down further.
 std::size_t few_of(std::size_t values) {
   return std::max(small_vector, values / 32);
@@ -64,6 +71,7 @@ void reserve_cut(std::size_t most_values, Memory<T>& memory) {
 
 template <class T>
 Cut<T> find_cut(std::span<const T> values, std::size_t k, Memory<T>& memory) {
+  if (values.size() <= small_vector) return find_small_cut(values, k);
   const std::size_t few = few_of(values.size());
   const std::span<Key<T>> keys = memory.keys.at_least(few);
   const auto among = [&](Counts counts) {
@@ -79,17 +87,9 @@ Cut<T> find_cut(std::span<const T> values, std::size_t k, Memory<T>& memory) {
   return among(gather(values, near.range, keys));
 }
 
-template <class T>
-Cut<T> find_small_cut(std::span<const T> values, std::size_t k) {
-  std::array<Key<T>, small_vector> keys;
-  std::transform(values.begin(), values.end(), keys.begin(), kernels::key_of<T>);
-  return cut_among(values, k, std::span<const Key<T>>(keys.data(), values.size()), 0);
-}
-
-#define INSTANTIATE(T)                                                   \
-  template void reserve_cut(std::size_t, Memory<T>&);                    \
-  template Cut<T> find_cut(std::span<const T>, std::size_t, Memory<T>&); \
-  template Cut<T> find_small_cut(std::span<const T>, std::size_t);
+#define INSTANTIATE(T)                                \
+  template void reserve_cut(std::size_t, Memory<T>&); \
+  template Cut<T> find_cut(std::span<const T>, std::size_t, Memory<T>&);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::selection

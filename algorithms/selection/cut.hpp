@@ -22,21 +22,18 @@ inline bool is_about(std::size_t count, std::size_t k) {
   return 5 * count >= 4 * k && 5 * count <= 6 * k;
 }
 
+inline constexpr std::size_t small_vector = 4096;
+
 /// The cut that chooses exactly k (1 .. values.size()), of equals those of lower index.
 /// Cost: as a rule a pass that gathers what is near the k-th by a sample of N / 256; where that is not so or more than
 /// N / 32, for vectors of many alike, passes that settle 12 bits of it each; one up to the last equal where some are
-/// left out. Uses the threads of the calling thread.
+/// left out. Uses the threads of the calling thread; up to `small_vector` values no memory but its stack.
 template <class T>
 Cut<T> find_cut(std::span<const T> values, std::size_t k, Memory<T>& memory);
 
 /// Makes all memory that find_cut() needs for so many values or fewer, with no more threads than now.
 template <class T>
 void reserve_cut(std::size_t most_values, Memory<T>& memory);
-
-/// As find_cut() for at most `small_vector` values, on the calling thread, in no memory but its stack.
-inline constexpr std::size_t small_vector = 4096;
-template <class T>
-Cut<T> find_small_cut(std::span<const T> values, std::size_t k);
 
 /// Chooses of a block what a cut says.
 template <class T>

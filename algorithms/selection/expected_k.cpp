@@ -1,89 +1,76 @@
-// A random choice of which k elements are expected: Renggli, "SparCML: High-Performance Sparse Communication for
-// Machine Learning" (master's thesis, ETH 2017), section 2.4.1. Element i is chosen with probability p_i, by itself:
+// A random choice of which k elements are expected: Renggli, "Efficient Sparse AllReduce For Scalable Machine Learning"
+// (master's thesis, ETH Zurich 2017), section 2.4.1. Element i of v is chosen with probability p_i, by itself:
 //
-//   expected-k           p_i = min(1, |x_i| / th), where th makes them sum to k: the larger, the likelier
-//   expected-k-uniform   p_i = k / N
+//   expected-k           p_i = k |v_i| / norm1                     where norminf <= norm1 / k, else
+//                        p_i = k (|v_i| + eps) / (norm1 + N eps)   with eps = (k norminf - norm1) / (N - k)
+//   expected-k-clipped   p_i = min(1, k |v_i| / norm1)
 //
-// What is not finite is chosen in any case, and counts among the k. Dividing what was chosen by its p_i gives a sparse
-// vector whose expectation is all of x: th is reported as the threshold (infinity if all that is chosen is not finite,
-// or th is beyond all doubles; 0 for the uniform choice). Of fewer than k that are not zero, expected-k takes all.
-// Element i's draw is a function of the seed, the step and i. More than there is room for: those of the lowest indices.
-// Cost: expected-k two reads of all N, and one more each time that some |x_i| turns out to be above th, so that th
-// falls; expected-k-uniform two.
+// The first form's p_i sum to k. Its eps, of which the thesis asks for at least as much, makes the largest element
+// certain and all others likelier, zeros too: so of fewer than k that are not zero some are left out. The second form's
+// sum to k at most, zeros are never chosen, and norminf is not needed. Beyond the thesis: what is not finite is chosen
+// in any case and counts among the k, and v is what remains; where k = N, all are; where all are zero, none.
+// Dividing what was chosen by its p_i gives a sparse vector whose expectation is v. The reported threshold is norm1 /
+// k, or 0 where zeros may be chosen. Cost: three reads of all N, the second form two.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "algorithms/selection/collect.hpp"
-#include "base/mix.hpp"
-#include "kernels/magnitude_sums.hpp"
+#include "algorithms/selection/draw.hpp"
 
 namespace dsop::selection {
 namespace {
 
-using sparse::Index;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
+/// As `Sum` of sum_over().
 template <class T>
-kernels::Below sum_below(std::span<const T> x, double th, double scale = 1) {
-  return sum_over(x, [th, scale](std::span<const T> part) { return kernels::sum_below(part, th, scale); });
-}
-
-/// What `scale` times a magnitude is compared with.
-struct Threshold {
-  double th = infinity;
-  double scale = 1;
+struct Largest {
+  kernels::Key<T> key = 0;
+  Largest& operator+=(const Largest& other) {
+    key = std::max(key, other.key);
+    return *this;
+  }
 };
 
-// All that are not below th are certain. Each round adds to them what lies above the next th, until nothing more does.
-// Where a sum is beyond all doubles, it is made of smaller numbers; the smallest, which then are zero, don't matter.
 template <class T>
-Threshold find_th(std::span<const T> x, std::size_t k) {
-  Threshold threshold;
-  auto& [th, scale] = threshold;
-  for (;;) {
-    kernels::Below below = sum_below(x, th, scale);
-    if (below.sum == infinity) below = sum_below(x, th, scale = 0x1p-64);
-    const double certain = static_cast<double>(x.size()) - below.count;
-    if (certain >= static_cast<double>(k) || below.sum == 0) return threshold;
-    const double next = below.sum / (static_cast<double>(k) - certain);
-    if (next >= th) return threshold;
-    th = next;
-  }
+double largest_finite(std::span<const T> x) {
+  const Largest<T> largest = sum_over(x, [](std::span<const T> part) {
+    Largest<T> of_part;
+    for (const T x_i : part) {
+      const kernels::Key<T> key = kernels::key_of(x_i);
+      of_part.key = std::max(of_part.key, key < kernels::infinity_key<T> ? key : 0);
+    }
+    return of_part;
+  });
+  return static_cast<double>(kernels::magnitude_of<T>(largest.key));
 }
 
-/// Chooses element i if a number drawn from [0, 1) is below probability(x_i), or that is NaN.
-template <class T, class Probability>
-void draw(SelectionCall<T>& call, const Probability& probability) {
-  const std::uint64_t stream = mix(mix(call.state.seed) + call.state.step);
-  const Collected collected = collect(call, [&](std::span<const T> block, Index first, kernels::Picked<T>& picked) {
-    std::size_t count = 0;
-    for (std::size_t e = 0; e < block.size(); ++e) {
-      const Index i = first + static_cast<Index>(e);
-      picked.indices[count] = i;
-      picked.values[count] = block[e];
-      const double drawn = static_cast<double>(mix(stream + i) >> 11) * 0x1p-53;
-      count += drawn >= probability(block[e]) ? 0 : 1;
-    }
-    return count;
-  });
-  call.has_all_not_finite = collected == Collected::all;
+/// A power of two that makes `largest` about 1, so that no sum of magnitudes overflows or is subnormal.
+double scale_to_one(double largest) {
+  return std::ldexp(1.0, -std::clamp(std::ilogb(largest), -1000, 1000));
 }
 
 template <class T>
 void run(SelectionCall<T>& call) {
-  const auto [th, scale] = find_th(call.values, call.k);
-  call.threshold = th / scale;
-  draw(call, [th = th, scale = scale](T x_i) { return std::abs(static_cast<double>(x_i)) * scale / th; });
+  const double largest = largest_finite(call.values);
+  const double scale = scale_to_one(largest);
+  const double norminf = scale * largest;
+  const auto [N, norm1] = sum_below(call.values, infinity, scale);
+  const double k = left_of_k(call, N);
+  call.threshold = norm1 > 0 ? norm1 / k / scale : infinity;
+  if (norminf <= norm1 / k) return draw(call, [&](double v_i) { return k * (scale * v_i) / norm1; });
+  call.threshold = 0;
+  if (k == N) return draw(call, [](double) { return 1.0; });
+  const double eps = (k * norminf - norm1) / (N - k);
+  draw(call, [&](double v_i) { return k * (scale * v_i + eps) / (norm1 + N * eps); });
 }
 
 template <class T>
-void run_uniform(SelectionCall<T>& call) {
-  const double finite = sum_below(call.values, infinity).count;
-  const double certain = static_cast<double>(call.values.size()) - finite;
-  const double p = std::max(static_cast<double>(call.k) - certain, 0.0) / std::max(finite, 1.0);
-  draw(call, [p](T x_i) { return std::isfinite(x_i) ? p : 1; });
+void run_clipped(SelectionCall<T>& call) {
+  double scale = 1;
+  kernels::Below all = sum_below(call.values, infinity);
+  if (all.sum == infinity) all = sum_below(call.values, infinity, scale = 0x1p-64);
+  const double norm1 = all.sum;
+  const double k = left_of_k(call, all.count);
+  call.threshold = norm1 > 0 ? norm1 / k / scale : infinity;
+  draw(call, [&](double v_i) { return k * (scale * v_i) / norm1; });  // what is drawn is below 1
 }
 
 }  // namespace
@@ -95,11 +82,11 @@ SelectionAlgorithm expected_k() {
           .run = [](auto& call) { run(call); }};
 }
 
-SelectionAlgorithm expected_k_uniform() {
-  return {.name = "expected-k-uniform",
-          .summary = "a random choice of which k are expected, each as likely as all",
+SelectionAlgorithm expected_k_clipped() {
+  return {.name = "expected-k-clipped",
+          .summary = "a random choice of which at most k are expected, by k times an element's share of the norm",
           .source = "Renggli 2017 (SparCML's thesis), section 2.4.1",
-          .run = [](auto& call) { run_uniform(call); }};
+          .run = [](auto& call) { run_clipped(call); }};
 }
 
 }  // namespace dsop::selection

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "kernels/magnitude.hpp"
 #include "sparse/stream.hpp"
@@ -35,6 +36,7 @@ struct Memory {
   Kept<std::size_t> counts;           ///< by thread
   Kept<sparse::Index> piece_indices;  ///< what all threads but the first have chosen
   Kept<T> piece_values;
+  std::vector<Memory> of_threads;  ///< of selections that are made side by side
 };
 
 }  // namespace dsop::selection

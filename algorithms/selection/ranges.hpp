@@ -29,17 +29,19 @@ void for_blocks(std::span<const T> values, std::size_t first, std::size_t last, 
 /// the bits do not depend on threads.
 template <class T, class Of>
 auto sum_over(std::span<const T> values, const Of& of) {
-  constexpr std::size_t parts = 256;
+  constexpr std::size_t most_parts = 256;
+  constexpr std::size_t part_elements = 512;
   using Sum = decltype(of(values));
-  std::array<Sum, parts> sums;
+  std::array<Sum, most_parts> sums;
   const std::size_t n = values.size();
+  const std::size_t parts = std::min(most_parts, (n + part_elements - 1) / part_elements);
   const auto bound = [&](std::size_t part) { return n / parts * part + std::min(part, n % parts); };
   kernels::on_threads(threads_for(n), [&](std::size_t t, std::size_t team) {
     for (std::size_t part = parts * t / team; part < parts * (t + 1) / team; ++part)
       sums[part] = of(values.subspan(bound(part), bound(part + 1) - bound(part)));
   });
   Sum total{};
-  for (const Sum& sum : sums) total += sum;
+  for (const Sum& sum : std::span(sums).first(parts)) total += sum;
   return total;
 }
 

@@ -1,5 +1,5 @@
-// Split within groups, dense from there: Renggli, "SparCML: High-Performance Sparse Communication for Machine Learning"
-// (2017), section 3.3.4 (early switching).
+// Split within groups, dense from there: Renggli, "Efficient Sparse AllReduce For Scalable Machine Learning" (2017),
+// section 3.3.4 (early switching).
 //
 //   1. Split within C groups of g ranks, C a power of two: each rank gets what the group holds of its region of N/g
 //      elements, and adds it as dsar-split-allgather does. Each of the P - gC ranks beyond has handed its vector to one

@@ -1,4 +1,4 @@
-// Recursive doubling of sparse vectors: Renggli, "SparCML: High-Performance Sparse Communication for Machine Learning"
+// Recursive doubling of sparse vectors: Renggli, "Efficient Sparse AllReduce For Scalable Machine Learning"
 // (2017), section 3.3 (SSAR_Recursive_double).
 //
 //   For each dimension of the hypercube: swap the sums so far with the partner across it, and add.

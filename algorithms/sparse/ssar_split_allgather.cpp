@@ -1,4 +1,4 @@
-// Split and sparse allgather: Renggli, "SparCML: High-Performance Sparse Communication for Machine Learning" (2017),
+// Split and sparse allgather: Renggli, "Efficient Sparse AllReduce For Scalable Machine Learning" (2017),
 // section 3.3 (SSAR_Split_allgather).
 //
 //   1. Split: every rank gets what all hold of its region of N/P elements, and adds it in the order of ranks, from its

@@ -6,11 +6,15 @@
 //   topk         the k largest; the allreduce that is cheapest for so many
 //   gaussian-k   by a threshold for normal values, then allgather: "GaussianK" in Li and Hoefler, "Near-Optimal Sparse
 //                Allreduce for Distributed Deep Learning" (2022), section 5
-//   expected-k   a random choice; the allreduce that is cheapest for so many
+//   expected-k, expected-k-clipped, expected-k-threshold
+//                a random choice; the allreduce that is cheapest for so many
+//   ...-per-bucket
+//                each of these with the selection made inside buckets: see selection/per_bucket.cpp
 //
 // The residual is what was not selected, or was rounded off. Cost: the selection's and the allreduce's.
 #include <algorithm>
 
+#include "algorithms/selection/algorithm.hpp"
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/residual.hpp"
@@ -74,6 +78,32 @@ TopKAlgorithm expected_k() {
       named("expected-k", "a random choice of which k are expected, summed exactly by whatever is cheapest",
             "Renggli 2017 (SparCML's thesis), section 2.4.1");
   algorithm.selection = "expected-k";
+  return algorithm;
+}
+
+TopKAlgorithm expected_k_clipped() {
+  TopKAlgorithm algorithm = named(
+      "expected-k-clipped", "a random choice of which at most k are expected, summed exactly by whatever is cheapest",
+      "Renggli 2017 (SparCML's thesis), section 2.4.1");
+  algorithm.selection = "expected-k-clipped";
+  return algorithm;
+}
+
+TopKAlgorithm expected_k_threshold() {
+  TopKAlgorithm algorithm = named("expected-k-threshold",
+                                  "a random choice of which k are expected, certain above a threshold, summed exactly "
+                                  "by whatever is cheapest",
+                                  "Wangni et al. 2018, greedy algorithm");
+  algorithm.selection = "expected-k-threshold";
+  return algorithm;
+}
+
+TopKAlgorithm per_bucket(TopKAlgorithm algorithm) {
+  algorithm.name += "-per-bucket";
+  algorithm.summary = "inside buckets of so many elements, k in all: " + algorithm.summary;
+  algorithm.source = "Renggli 2017 (SparCML's thesis), section 4.3.3";
+  algorithm.selection += "-per-bucket";
+  algorithm.parameter = selection_algorithms().find(algorithm.selection)->parameter;
   return algorithm;
 }
 

@@ -11,19 +11,30 @@ TopKAlgorithm gtopk();
 TopKAlgorithm exact_topk();
 TopKAlgorithm gaussian_k();
 TopKAlgorithm expected_k();
+TopKAlgorithm expected_k_clipped();
+TopKAlgorithm expected_k_threshold();
+TopKAlgorithm per_bucket(TopKAlgorithm algorithm);
 }  // namespace topk
 
 const Registry<TopKAlgorithm>& topk_algorithms() {
-  static const Registry<TopKAlgorithm> registry({
-      topk::ok_topk(),
-      topk::ok_topk_equal_regions(),
-      topk::ok_topk_direct(),
-      topk::ok_topk_naive(),
-      topk::gtopk(),
-      topk::exact_topk(),
-      topk::gaussian_k(),
-      topk::expected_k(),
-  });
+  static const Registry<TopKAlgorithm> registry([] {
+    const std::vector<TopKAlgorithm> of_vectors{
+        topk::ok_topk(),
+        topk::ok_topk_equal_regions(),
+        topk::ok_topk_direct(),
+        topk::ok_topk_naive(),
+        topk::gtopk(),
+        topk::exact_topk(),
+        topk::gaussian_k(),
+        topk::expected_k(),
+        topk::expected_k_clipped(),
+        topk::expected_k_threshold(),
+    };
+    std::vector<TopKAlgorithm> algorithms = of_vectors;
+    for (const TopKAlgorithm& algorithm : of_vectors)
+      if (!algorithm.exact_sum.empty()) algorithms.push_back(topk::per_bucket(algorithm));
+    return algorithms;
+  }());
   return registry;
 }
 

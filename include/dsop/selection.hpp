@@ -34,7 +34,7 @@ template <class T>
 class Selector {
  public:
   /// `algorithm`: a name from describe_algorithms(), family "selection", as "exact" or with its number,
-  /// "bucketed(256)". Throws ArgumentError for names that are not known and numbers out of range.
+  /// "exact-per-bucket(256)". Throws ArgumentError for names that are not known and numbers out of range.
   explicit Selector(const std::string& algorithm = "exact", SelectionState state = {});
   Selector(Selector&&) noexcept;
   Selector& operator=(Selector&&) noexcept;
@@ -42,8 +42,8 @@ class Selector {
 
   /// Writes what it chooses of `values` (1 to 2^32 elements) to `chosen`, unchanged, and where it stood to `indices`,
   /// rising. Both belong to the caller, have room for the same number, at least k, and must not overlap `values`.
-  /// `exact` and `bucketed` choose k; the others as many as they find, at most the room (see each): with room for 2 k +
-  /// 100 it hardly ever matters. k may be 0, which chooses nothing, but no more than values.size(). Throws
+  /// `exact`, alone or per bucket, chooses k; the others as many as they find, at most the room (see each): with room
+  /// for 2 k + 100 it hardly ever matters. k may be 0, which chooses nothing, but no more than values.size(). Throws
   /// ArgumentError naming the argument; std::bad_alloc where memory that grows with k and the threads is not there, and
   /// then the state is what it was. The cost of each is stated in its file.
   Selection select(std::span<const T> values, std::size_t k, std::span<std::uint32_t> indices, std::span<T> chosen);

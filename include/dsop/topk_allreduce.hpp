@@ -39,8 +39,8 @@ struct TopKOptions {
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
   /// bf16: values travel in 16 bits, beside indices of 32 (ok-topk's search for thresholds in full), and are added in
   /// f32. Only for f32. What is rounded off a value stays in the residual of the rank that sends it, so nothing is
-  /// lost. `topk` and `expected-k` sum by `allgather`, which rounds nothing twice. Beyond 3.39e38 a value becomes
-  /// infinite.
+  /// lost. What sums exactly what ranks select does so by `allgather`, which rounds nothing twice. Beyond 3.39e38 a
+  /// value becomes infinite.
   Wire wire = Wire::full;
 };
 
@@ -55,18 +55,19 @@ struct TopKSum {
   std::size_t nans = 0;              ///< in this rank's values before the call
   std::size_t infinities = 0;        ///< the same
   std::string algorithm = {};        ///< that made it, with its number and that of the exact algorithm beneath
-  /// The indices, rising, of the chosen that took part: with `topk`, `gaussian-k` and `expected-k` of all; with the
-  /// others of those that the sum has, where it is dense of those that are not zero in it. This rank's residual is 0
-  /// there, or what was rounded off; with `gtopk` also what this rank dropped of them on the way up the tree. They lie
-  /// in the TopKAllreduce, also when that is moved, until its next run() or its end.
+  /// The indices, rising, of the chosen that took part: with `topk`, `gaussian-k` and `expected-k`, in all their
+  /// forms, of all; with the others of those that the sum has, where it is dense of those that are not zero in it. This
+  /// rank's residual is 0 there, or what was rounded off; with `gtopk` also what this rank dropped of them on the way
+  /// up the tree. They lie in the TopKAllreduce, also when that is moved, until its next run() or its end.
   std::span<const std::uint32_t> took_part = {};
 };
 
 /// Sums about k elements of each rank's vector, over and over; one object a parameter. `topk`, `gaussian-k` and
-/// `expected-k` give the whole sum of what the ranks selected. Where `topk` and `expected-k` choose how to sum it they
-/// take indices for uniform, whatever the sums before had in common: that would belong to the state, and a run that
-/// goes on from saved ones would else choose otherwise. `ok-topk`, in all its forms, gives about the k largest of that
-/// sum; `gtopk` the k that are left by a tree of ranks each of which keeps the k largest of two, which may be others.
+/// `expected-k`, in all their forms, give the whole sum of what the ranks selected. Where they choose how to sum it
+/// they take indices for uniform, whatever the sums before had in common: that would belong to the state, and a run
+/// that goes on from saved ones would else choose otherwise. `ok-topk`, in all its forms, gives about the k largest of
+/// that sum; `gtopk` the k that are left by a tree of ranks each of which keeps the k largest of two, which may be
+/// others.
 template <class T>
 class TopKAllreduce {
  public:

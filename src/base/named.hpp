@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <dsop/errors.hpp>
 
@@ -24,7 +25,7 @@ struct Named {
 template <class Algorithm>
 Named<Algorithm> parse_algorithm(const std::string& text, const std::string& argument,
                                  const Registry<Algorithm>& known) {
-  const Algorithm* const algorithm = known.find(text.substr(0, text.find('(')));
+  const Algorithm* const algorithm = known.find(std::string_view(text).substr(0, text.find('(')));
   if (algorithm == nullptr)
     throw ArgumentError(argument + " is " + text + ", expected auto or one of " + known.names());
   return {algorithm, number_in_brackets(argument, text, algorithm->parameter.name)};

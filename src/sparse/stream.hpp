@@ -1,6 +1,11 @@
-// A vector of which most may be zero, and the sums of such vectors: the stream of SparCML (Renggli, "SparCML:
-// High-Performance Sparse Communication for Machine Learning", master's thesis, ETH 2017, section 4.1; Renggli et al.,
-// SC'19, section 5.1).
+// A vector of which most may be zero, and the sums of such vectors, after the stream of SparCML: Renggli, "Efficient
+// Sparse AllReduce For Scalable Machine Learning" (master's thesis, ETH Zurich 2017), section 4.1; Renggli et al.,
+// "SparCML: High-Performance Sparse Communication for Machine Learning" (SC'19), section 5.1.
+//
+// There a stream is one array of pairs of an index and its value, with their number in front, so that the regions of an
+// allgather become one vector by a copy. Here indices and values are two arrays: merges that look at indices read no
+// values, sums of values need not jump over indices, and elements are chosen and sent as they lie; a region takes two
+// copies instead. Both take as many bytes, but for the header that a message has (wire.hpp).
 #pragma once
 
 #include <cstddef>
@@ -19,7 +24,7 @@ inline constexpr std::size_t most_elements = std::size_t{1} << 32;
 template <class T>
 using Stream = SparseVectorView<T>;
 
-/// The most indices with which a vector is no larger sparse than dense: SparCML's delta.
+/// The most indices with which a vector is no larger sparse than dense: the thesis's phi, SparCML's delta.
 template <class T>
 constexpr std::size_t most_indices(std::size_t dimension) {
   return dimension * sizeof(T) / (sizeof(T) + sizeof(Index));

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -102,7 +101,7 @@ class Hub {
   void end(int rank) {
     const std::lock_guard lock(mutex_);
     place(rank).ended = true;
-    const auto wake = [&](const std::deque<Operation*>& posted) {
+    const auto wake = [&](const std::vector<Operation*>& posted) {
       for (const Operation* o : posted)
         if (o->awaited && o->peer() == rank) place(o->rank()).changed.notify_all();
     };
@@ -113,9 +112,9 @@ class Hub {
  private:
   struct Place {
     std::condition_variable changed;
-    std::deque<Operation*> sends;     // to this rank, in order, not yet received
-    std::deque<Operation*> receives;  // of this rank, in order, not yet sent
-    std::uint64_t position = 0;       // how far this rank has come
+    std::vector<Operation*> sends;     // to this rank, in order, not yet received
+    std::vector<Operation*> receives;  // of this rank, in order, not yet sent
+    std::uint64_t position = 0;        // how far this rank has come
     bool ended = false;
   };
 
@@ -129,7 +128,7 @@ class Hub {
 
   Place& place(int rank) { return places_[static_cast<std::size_t>(rank)]; }
 
-  void post(Operation& mine, std::deque<Operation*>& own_side, std::deque<Operation*>& other_side) {
+  void post(Operation& mine, std::vector<Operation*>& own_side, std::vector<Operation*>& other_side) {
     std::unique_lock lock(mutex_);
     mine.state = Operation::State::posted;
     const auto match = std::find_if(other_side.begin(), other_side.end(),

@@ -50,7 +50,7 @@ TEST_CASE("linear: a resumed run has the bits of one that was not interrupted") 
     settings.save = save;
     return training.run(4);
   };
-  for (const std::string sync : {"auto", "dense:ring", "ssar-recursive-doubling", "ps"}) {
+  for (const std::string sync : {"auto", "dense:ring", "ssar-recursive-doubling", "ps", "ps:2"}) {
     CAPTURE(sync);
     settings.sync = sync;
     const auto rows = run(5, "", whole);

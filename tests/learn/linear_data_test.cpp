@@ -61,24 +61,77 @@ TEST_CASE("linear: each rank has its part of each mini-batch, and the last may b
                                 .loss = &linear_losses()[1],
                                 .batch = 3};
   std::vector<LinearData> data(3);
+  std::vector<std::vector<Batch>> batches(3);
   run_on_threads(3, [&](Transport& transport) {
-    data[static_cast<std::size_t>(transport.rank())] = read_linear_data(transport, settings);
+    const auto r = static_cast<std::size_t>(transport.rank());
+    data[r] = read_linear_data(transport, settings);
+    batches[r] = batches_of_epoch(transport, data[r], settings, 1);
   });
   std::size_t test_samples = 0;
   for (std::size_t r = 0; r < 3; ++r) {
-    REQUIRE(data[r].batches.size() == 3);
+    CHECK(data[r].steps == 3);
+    REQUIRE(batches[r].size() == 3);
     CHECK(data[r].samples == 23);
     CHECK(data[r].test_samples == 7);
     test_samples += data[r].test.rows.count();
     for (std::size_t step = 0; step < 3; ++step) {
       const std::size_t rows = step < 2 ? 3 : r < 2 ? 2 : 1;
-      CHECK(data[r].batches[step].rows.count() == rows);
-      CHECK(data[r].batches[step].all_samples == (step < 2 ? 9 : 5));
+      CHECK(batches[r][step].rows.count() == rows);
+      CHECK(batches[r][step].all_samples == (step < 2 ? 9 : 5));
     }
-    for (const std::size_t epoch : {1U, 2U, 9U})
-      CHECK(step_order(data[r], settings, epoch) == step_order(data[0], settings, epoch));
   }
   CHECK(test_samples == 7);
+}
+
+namespace {
+
+/// The labels of each mini-batch of an epoch, sorted.
+using MiniBatches = std::vector<std::vector<float>>;
+
+MiniBatches mini_batches(LinearSettings settings, int ranks, std::size_t batch, std::size_t epoch) {
+  settings.batch = batch;
+  std::vector<std::vector<Batch>> of_ranks(static_cast<std::size_t>(ranks));
+  run_on_threads(ranks, [&](Transport& transport) {
+    const LinearData data = read_linear_data(transport, settings);
+    of_ranks[static_cast<std::size_t>(transport.rank())] = batches_of_epoch(transport, data, settings, epoch);
+  });
+  MiniBatches labels(of_ranks[0].size());
+  for (const std::vector<Batch>& batches : of_ranks)
+    for (std::size_t step = 0; step < labels.size(); ++step)
+      labels[step].insert(labels[step].end(), batches[step].rows.labels.begin(), batches[step].rows.labels.end());
+  for (std::vector<float>& of_step : labels) std::sort(of_step.begin(), of_step.end());
+  return labels;
+}
+
+}  // namespace
+
+TEST_CASE("linear: all samples are shuffled in every epoch, the same for any number of ranks") {
+  const TemporaryFolder folder;
+  std::string file;
+  for (int i = 0; i < 50; ++i) file += std::to_string(i) + " 1:1\n";
+  LinearSettings settings{.train = folder.write("train", file).string(), .loss = &linear_losses()[0]};
+  MiniBatches before;
+  for (const std::size_t epoch : {1U, 2U, 3U}) {
+    CAPTURE(epoch);
+    settings.sync = "auto";
+    const MiniBatches expected = mini_batches(settings, 1, 12, epoch);
+    REQUIRE(expected.size() == 5);
+    std::vector<float> all;
+    for (const std::vector<float>& of_step : expected) all.insert(all.end(), of_step.begin(), of_step.end());
+    std::sort(all.begin(), all.end());
+    for (std::size_t i = 0; i < 50; ++i) CHECK(all.at(i) == static_cast<float>(i));
+    for (const std::vector<float>& together : expected)  // not the order of mini-batches alone
+      CHECK(std::count(before.begin(), before.end(), together) == 0);
+    before = expected;
+    for (const int ranks : {2, 3, 4})
+      CHECK(mini_batches(settings, ranks, 12 / static_cast<std::size_t>(ranks), epoch) == expected);
+    settings.sync = "ps";
+    for (const int workers : {1, 3})
+      CHECK(mini_batches(settings, workers + 1, 12 / static_cast<std::size_t>(workers), epoch) == expected);
+    settings.sync = "async-ps";
+    CHECK(mini_batches(settings, 2, 12, epoch) == expected);
+    CHECK(mini_batches(settings, 4, 4, epoch).size() == 5);
+  }
 }
 
 TEST_CASE("linear: bad data are told on all ranks") {
@@ -92,7 +145,9 @@ TEST_CASE("linear: bad data are told on all ranks") {
   settings.sync = "ps";
   expect(7, {"train: has 5 samples", "each of the 6 ranks that compute"});
   CHECK(training.error(6).empty());
-  expect(1, {"--sync ps has 1 rank, expected 2 or more"});
+  expect(1, {"--sync ps has 1 rank, expected 2 or more: a server and those that compute"});
+  settings.sync = "async-ps:3";
+  expect(3, {"--sync async-ps:3 has 3 ranks, expected 4 or more: 3 servers and those that compute"});
   settings.sync = "auto";
   settings.train = training.folder().write("mixed", "1 1:1\n0 2:1\n-1 3:1\n").string();
   expect(2, {"mixed: has labels -1 and 0, expected -1 and 1, or 0 and 1"});
@@ -110,6 +165,8 @@ TEST_CASE("linear: bad data are told on all ranks") {
   settings.host_memory_bytes = 15'999'999'999;
   settings.sync = "ps";  // the server alone keeps them
   expect(3, {"wide, line 4: index 4000000000 makes as many weights: 16.0 GB where 1"});
+  settings.sync = "ps:2";  // and its half the other
+  expect(4, {"wide, line 4: index 4000000000 makes as many weights: 24.0 GB where 2"});
   settings.sync = "auto";
   settings.train = training.folder().write("less-wide", "1 1:1\n0 100000:1\n").string();
   settings.host_memory_bytes = 800'000;

@@ -65,17 +65,23 @@ TEST_CASE("linear: a batch's gradient is that of its samples one by one") {
       for (std::size_t e = samples.row_offsets[i]; e < samples.row_offsets[i + 1]; ++e)
         expected[samples.indices[e]] += loss.slope(z, samples.labels[i]) * double{samples.values[e]};
     }
-    for (const int threads : {1, 3}) {  // step 0: threads then leave the weights as they are
+    std::vector<float> own_weights;
+    gather(weights, batch.columns, own_weights);
+    for (const int threads : {1, 2, 3, 6, 9}) {
       CAPTURE(loss.name, threads);
-      std::vector<float> own_weights;
-      gather(weights, batch.columns, own_weights);
       std::vector<float> gradient;
-      CHECK(compute_gradient(batch, loss, own_weights, 0, threads, gradient) == Approx(expected_loss));
+      CHECK(compute_gradient(batch, loss, own_weights, threads, gradient) == Approx(expected_loss));
       REQUIRE(gradient.size() == batch.columns.size());
       std::vector<double> found(300);
       for (std::size_t e = 0; e < gradient.size(); ++e) found[batch.columns[e]] = double{gradient[e]};
-      if (threads == 1)  // several may lose a sum
-        for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(expected[i]).margin(1e-5));
+      for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(expected[i]).margin(1e-5));
+      for (int again = 0; again < 20; ++again) {
+        std::vector<float> other;
+        compute_gradient(batch, loss, own_weights, threads, other);
+        CHECK(other == gradient);
+      }
+      CHECK(compute_gradient_by_hogwild(batch, loss, own_weights, 0, threads, gradient) == Approx(expected_loss));
+      CHECK(gradient.size() == batch.columns.size());  // several threads may lose a sum
     }
   }
   std::vector<float> beyond;
@@ -98,9 +104,11 @@ TEST_CASE("linear: threads give one thread's gradient where no two samples share
   for (const LinearLoss& loss : linear_losses()) {
     std::vector<float> one, several;
     std::vector<float> weights(batch.columns.size(), 0.25F);
-    const double sum = compute_gradient(batch, loss, weights, 0, 1, one);
-    CHECK(compute_gradient(batch, loss, weights, 0, 3, several) == Approx(sum));
+    const double sum = compute_gradient(batch, loss, weights, 1, one);
     CAPTURE(loss.name);
+    CHECK(compute_gradient(batch, loss, weights, 3, several) == Approx(sum));
+    CHECK(several == one);
+    CHECK(compute_gradient_by_hogwild(batch, loss, weights, 0, 3, several) == Approx(sum));
     CHECK(several == one);
   }
 }
@@ -132,11 +140,23 @@ TEST_CASE("linear: at equal global batch every synchronous strategy gives the lo
     CAPTURE(workers);
     settings.sync = "ps";
     settings.batch = 12 / static_cast<std::size_t>(workers);
-    check_same(training.run(workers + 1), expected);
+    const auto rows = training.run(workers + 1);
+    check_same(rows, expected);
+    for (const int servers : {1, 2, 3, 5}) {
+      CAPTURE(servers);
+      settings.sync = "ps:" + std::to_string(servers);
+      const auto shared = training.run(workers + servers);
+      REQUIRE(shared.size() == rows.size());
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        for (const char* const name : {"loss", "test_loss", "test_accuracy"})
+          CHECK(shared[i].at(name) == rows[i].at(name));
+    }
   }
   settings.sync = "async-ps";
   settings.batch = 12;
   check_same(training.run(2), expected);  // of one worker, nobody waits for another either way
+  settings.sync = "async-ps:3";
+  check_same(training.run(4), expected);
 }
 
 TEST_CASE("linear: the asynchronous server and threads that share weights learn too") {
@@ -154,9 +174,57 @@ TEST_CASE("linear: the asynchronous server and threads that share weights learn 
   learns(training.run(1));
   settings.sync = "async-ps";
   learns(training.run(4));
+  settings.sync = "async-ps:2";
+  learns(training.run(5));
   settings.sync = "auto";
   settings.threads = 3;
   learns(training.run(2));
+  settings.hogwild = true;
+  learns(training.run(2));
+}
+
+TEST_CASE("linear: threads with a gradient each give the same bits in every run, and the losses of one thread") {
+  Training training;
+  LinearSettings& settings = training.settings();
+  settings.batch = 13;
+  settings.epochs = 3;
+  for (const std::string sync : {"auto", "ps"}) {
+    CAPTURE(sync);
+    settings.sync = sync;
+    settings.threads = 1;
+    const auto expected = training.run(3);
+    settings.threads = 4;
+    const auto rows = training.run(3);
+    check_same(rows, expected);
+    const auto again = training.run(3);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      for (const char* const name : {"loss", "test_loss"}) CHECK(again[i].at(name) == rows[i].at(name));
+  }
+}
+
+TEST_CASE("linear: more servers than weights leave some without") {
+  Training training;
+  LinearSettings& settings = training.settings();
+  settings.train = training.folder().write("narrow", "1 1:1\n-1 2:1\n1 1:2\n-1 2:3\n").string();
+  settings.test.clear();
+  settings.epochs = 2;
+  for (const std::string family : {"ps", "async-ps"}) {
+    settings.sync = family;
+    const auto expected = training.run(2);
+    settings.sync = family + ":5";
+    const auto rows = training.run(6);
+    REQUIRE(rows.size() == 2);
+    for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i].at("loss") == expected[i].at("loss"));
+  }
+}
+
+TEST_CASE("linear: how many servers a strategy has") {
+  for (const auto& [sync, servers] :
+       {std::pair("ps", 1), std::pair("async-ps", 1), std::pair("ps:3", 3), std::pair("async-ps:12", 12)})
+    CHECK(servers_of(sync) == servers);
+  for (const char* const sync :
+       {"auto", "ps:", "ps:0", "ps:-1", "ps:2.5", "ps:2x", "ps: 2", "ps:99999999999", "pss", "psync:2"})
+    CHECK(servers_of(sync) == 0);
 }
 
 TEST_CASE("linear: learning rates") {
@@ -209,10 +277,11 @@ TEST_CASE("linear: a loss that is no number stops all ranks, with epoch and step
   training.settings().loss = &linear_losses()[0];
   training.settings().learning_rate = 1e9;
   training.settings().batch = 1;
-  for (const std::string sync : {"auto", "dense:ring", "ps", "async-ps"}) {
+  for (const auto& [sync, ranks] : {std::pair("auto", 3), std::pair("dense:ring", 3), std::pair("ps", 3),
+                                    std::pair("async-ps", 3), std::pair("ps:3", 7), std::pair("async-ps:3", 7)}) {
     CAPTURE(sync);
     training.settings().sync = sync;
-    const std::string words = training.error(3);
+    const std::string words = training.error(ranks);
     CHECK_THAT(words, Catch::Matchers::Contains("loss is not finite any more at epoch 1, step "));
     CHECK_THAT(words, Catch::Matchers::Contains("--learning-rate is 1e+09, expected a smaller one"));
     CHECK_THAT(words, Catch::Matchers::StartsWith("rank"));  // so they have agreed on it
@@ -228,7 +297,8 @@ TEST_CASE("linear: what only weights or losses show to be infinite stops all ran
   const auto expect = [&](const std::string& words, const std::string& train, const std::string& test) {
     settings.train = training.folder().write("train", train).string();
     settings.test = training.folder().write("test", test).string();
-    for (const auto& [sync, ranks] : {std::pair("auto", 1), std::pair("ps", 2), std::pair("async-ps", 2)}) {
+    for (const auto& [sync, ranks] : {std::pair("auto", 1), std::pair("ps", 2), std::pair("async-ps", 2),
+                                      std::pair("ps:2", 3), std::pair("async-ps:2", 3)}) {
       CAPTURE(words, sync);
       settings.sync = sync;
       CHECK_THAT(training.error(ranks),

@@ -32,7 +32,7 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
   std::vector<float> own_weights;
   std::vector<float> gradient;
   const std::size_t done = read_checkpoint(transport, settings, data, weights);
-  std::size_t all_steps = done * data.batches.size();
+  std::size_t all_steps = done * data.steps;
   for (std::size_t epoch = done + 1; epoch <= settings.epochs; ++epoch) {
     // What `auto` learns from a sum is in no checkpoint: an epoch begins without, interrupted or not.
     kept<SparseCalls<float>>(transport) = SparseCalls<float>();
@@ -40,14 +40,14 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
     EpochPart part{.total_seconds = reads, .data_seconds = reads};
     Stopwatch total;
     Stopwatch watch;
-    const std::vector<std::size_t> order = step_order(data, settings, epoch);
+    const std::vector<Batch> batches = batches_of_epoch(transport, data, settings, epoch);
     watch.stop(part.data_seconds);
-    for (std::size_t step = 1; step <= order.size(); ++step) {
-      const Batch& batch = data.batches[order[step - 1]];
+    for (std::size_t step = 1; step <= data.steps; ++step) {
+      const Batch& batch = batches[step - 1];
       const double rate = settings.rate(epoch, ++all_steps);
       const double factor = rate / static_cast<double>(batch.all_samples);
       gather(weights, batch.columns, own_weights);
-      part.loss += compute_gradient(batch, loss, own_weights, factor, settings.threads, gradient);
+      part.loss += own_gradient(settings, batch, own_weights, factor, gradient);
       part.samples += batch.rows.count();
       watch.stop(part.arithmetic_seconds);
       const SparseSum<float> total_gradient = sparse_allreduce<float>(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <thread>
 
 namespace dsop::learn {
@@ -50,6 +51,18 @@ double hogwild(const Batch& batch, const LinearLoss& loss, std::span<float> weig
   return sum;
 }
 
+/// The sum of work(thread) over threads 0 .. team-1, which run at the same time, in their order.
+template <class Work>
+double sum_of_threads(std::size_t team, const Work& work) {
+  std::vector<double> sums(team);
+  std::vector<std::jthread> others;
+  for (std::size_t thread = 1; thread < team; ++thread)
+    others.emplace_back([&, thread] { sums[thread] = work(thread); });
+  sums[0] = work(0);
+  others.clear();
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
 }  // namespace
 
 Batch make_batch(const SparseSamples& samples, std::size_t first, std::size_t last) {
@@ -88,31 +101,36 @@ Evaluation evaluate(const Batch& batch, const LinearLoss& loss, std::span<const 
   return result;
 }
 
-double compute_gradient(const Batch& batch, const LinearLoss& loss, std::span<float> own_weights, double step,
-                        int threads, std::vector<float>& gradient) {
-  gradient.assign(batch.columns.size(), 0);
-  double sum = 0;
-  if (threads > 1) {
-    std::vector<double> sums(static_cast<std::size_t>(threads));
-    std::vector<std::jthread> others;
-    const auto work = [&](std::size_t thread) {
-      sums[thread] =
-          hogwild(batch, loss, own_weights, static_cast<float>(step), thread, sums.size(), std::span(gradient));
-    };
-    for (std::size_t thread = 1; thread < sums.size(); ++thread) others.emplace_back(work, thread);
-    work(0);
-    others.clear();
-    for (const double thread_sum : sums) sum += thread_sum;
-    return sum;
-  }
-  for (std::size_t i = 0; i < batch.rows.count(); ++i) {
-    const Sample x = sample(batch.rows, i);
-    const float z = score(x, own_weights);
-    sum += loss.value(z, x.label);
-    const auto slope = static_cast<float>(loss.slope(z, x.label));
-    for (std::size_t e = 0; e < x.places.size(); ++e) gradient[x.places[e]] += slope * x.values[e];
-  }
+double compute_gradient(const Batch& batch, const LinearLoss& loss, std::span<const float> own_weights, int threads,
+                        std::vector<float>& gradient) {
+  const std::size_t columns = batch.columns.size();
+  const auto team = static_cast<std::size_t>(threads);
+  gradient.assign(columns * team, 0);
+  const double sum = sum_of_threads(team, [&](std::size_t thread) {
+    const std::span<float> own = std::span(gradient).subspan(columns * thread, columns);
+    double losses = 0;
+    for (std::size_t i = thread; i < batch.rows.count(); i += team) {
+      const Sample x = sample(batch.rows, i);
+      const float z = score(x, own_weights);
+      losses += loss.value(z, x.label);
+      const auto slope = static_cast<float>(loss.slope(z, x.label));
+      for (std::size_t e = 0; e < x.places.size(); ++e) own[x.places[e]] += slope * x.values[e];
+    }
+    return losses;
+  });
+  for (std::size_t thread = 1; thread < team; ++thread)
+    for (std::size_t e = 0; e < columns; ++e) gradient[e] += gradient[columns * thread + e];
+  gradient.resize(columns);
   return sum;
+}
+
+double compute_gradient_by_hogwild(const Batch& batch, const LinearLoss& loss, std::span<float> own_weights,
+                                   double step, int threads, std::vector<float>& gradient) {
+  gradient.assign(batch.columns.size(), 0);
+  const auto team = static_cast<std::size_t>(threads);
+  return sum_of_threads(team, [&](std::size_t thread) {
+    return hogwild(batch, loss, own_weights, static_cast<float>(step), thread, team, std::span(gradient));
+  });
 }
 
 }  // namespace dsop::learn

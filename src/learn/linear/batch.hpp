@@ -32,11 +32,16 @@ struct Evaluation {
 
 Evaluation evaluate(const Batch& batch, const LinearLoss& loss, std::span<const float> own_weights);
 
-/// Sets `gradient` to the sum over the samples of slope times sample, and returns the sum of their losses. With several
-/// `threads` these share the samples and the weights, and each moves the weights by -`step` times a sample's part of
-/// the gradient at once, without locks, so that the next samples see it (Hogwild, Recht et al. 2011): sums then depend
-/// on which thread was first, some may be lost, and `own_weights` are left moved.
-double compute_gradient(const Batch& batch, const LinearLoss& loss, std::span<float> own_weights, double step,
-                        int threads, std::vector<float>& gradient);
+/// Sets `gradient` to the sum over the samples of slope times sample, and returns the sum of their losses. Each of
+/// `threads` makes the gradient of its share of the samples, and these are added in the order of threads (Renggli 2017,
+/// section 4.2.1): the same bits in every run, others for another number of threads.
+double compute_gradient(const Batch& batch, const LinearLoss& loss, std::span<const float> own_weights, int threads,
+                        std::vector<float>& gradient);
+
+/// The same by Hogwild (Recht et al. 2011): threads share the samples, one gradient and the weights, and each moves the
+/// weights by -`step` times a sample's part of the gradient at once, without locks, so that the next samples see it.
+/// Sums then depend on which thread was first, some may be lost, and `own_weights` are left moved.
+double compute_gradient_by_hogwild(const Batch& batch, const LinearLoss& loss, std::span<float> own_weights,
+                                   double step, int threads, std::vector<float>& gradient);
 
 }  // namespace dsop::learn

@@ -13,7 +13,6 @@
 #include "launch/memory.hpp"
 #include "launch/mpi_world.hpp"
 #include "learn/data/input_file.hpp"
-#include "learn/tasks/order.hpp"
 #include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {
@@ -103,11 +102,18 @@ std::size_t whole_vectors(const std::string& sync) {
 /// Throws on all ranks if a host has too little memory for what its ranks have an element of for each feature.
 void check_memory(Transport& transport, const LinearSettings& settings, const Summary& train) {
   const std::vector<int> ranks = launch::ranks_on_this_host(transport);
-  const std::size_t holders = !settings.has_server() ? ranks.size() : ranks.front() == 0 ? 1 : 0;
+  const int servers = settings.servers();
+  const auto holders =
+      std::count_if(ranks.begin(), ranks.end(), [&](int rank) { return servers == 0 || rank < servers; });
   const bool has_file = ranks.front() == 0 && !(settings.resume.empty() && settings.save.empty());
   launch::on_all_ranks(transport, [&] {
-    const std::size_t needed =
-        train.features * sizeof(float) * (whole_vectors(settings.sync) * holders + (has_file ? 1 : 0));
+    std::size_t weights = has_file ? train.features : 0;
+    for (const int rank : ranks)
+      if (servers == 0 || rank == 0)
+        weights += whole_vectors(settings.sync) * train.features;
+      else if (rank < servers)
+        weights += train.features / static_cast<std::size_t>(servers);
+    const std::size_t needed = weights * sizeof(float);
     const std::size_t available = settings.host_memory_bytes.value_or(launch::available_memory_bytes());
     if (available == 0 || needed <= available || transport.rank() != ranks.front()) return;
     std::ostringstream text;
@@ -126,7 +132,7 @@ LinearData read_linear_data(Transport& transport, const LinearSettings& settings
   const int r = transport.rank();
   const int P = transport.size();
   LinearData data;
-  data.workers = settings.has_server() ? Workers{1, P - 1} : Workers{0, P};
+  data.workers = Workers{settings.servers(), P - settings.servers()};
   const auto W = static_cast<std::size_t>(data.workers.count);
 
   Summary summary;
@@ -142,13 +148,8 @@ LinearData read_linear_data(Transport& transport, const LinearSettings& settings
   data.samples = summary.samples;
   data.features = summary.features;
   data.hash = summary.hash;
-  const SparseSamples own = deal(transport, read, data.workers, settings.seed);
-  for (std::size_t place = 0; place < data.samples; place += settings.batch * W) {
-    const std::size_t first = place / W;
-    data.batches.push_back(
-        make_batch(own, std::min(first, own.count()), std::min(first + settings.batch, own.count())));
-    data.batches.back().all_samples = std::min(settings.batch * W, data.samples - place);
-  }
+  data.dealt = deal(transport, read, data.workers, settings.seed);
+  data.steps = (data.samples + settings.batch * W - 1) / (settings.batch * W);
 
   if (!settings.test.empty()) {
     const int parts = settings.has_server() ? 1 : P;
@@ -159,8 +160,19 @@ LinearData read_linear_data(Transport& transport, const LinearSettings& settings
   return data;
 }
 
-std::vector<std::size_t> step_order(const LinearData& data, const LinearSettings& settings, std::size_t epoch) {
-  return shuffled(data.batches.size(), settings.seed, epoch);
+std::vector<Batch> batches_of_epoch(Transport& transport, const LinearData& data, const LinearSettings& settings,
+                                    std::size_t epoch) {
+  const SparseSamples own = settings.waits_for_all()
+                                ? deal_again(transport, data.dealt, data.workers, settings.seed, epoch)
+                                : shuffle(data.dealt, settings.seed, epoch);
+  const std::size_t all_workers = settings.batch * static_cast<std::size_t>(data.workers.count);
+  std::vector<Batch> batches;
+  for (std::size_t step = 0; step < data.steps; ++step) {
+    const std::size_t first = std::min(step * settings.batch, own.count());
+    batches.push_back(make_batch(own, first, std::min(first + settings.batch, own.count())));
+    batches.back().all_samples = std::min(all_workers, data.samples - step * all_workers);
+  }
+  return batches;
 }
 
 }  // namespace dsop::learn

@@ -33,6 +33,15 @@ void unpack(const std::uint64_t* words, SparseSamples& samples) {
   samples.row_offsets.push_back(samples.indices.size());
 }
 
+void append(SparseSamples& samples, const SparseSamples& from, std::size_t i) {
+  const auto first = static_cast<std::ptrdiff_t>(from.row_offsets[i]);
+  const auto last = static_cast<std::ptrdiff_t>(from.row_offsets[i + 1]);
+  samples.labels.push_back(from.labels[i]);
+  samples.indices.insert(samples.indices.end(), from.indices.begin() + first, from.indices.begin() + last);
+  samples.values.insert(samples.values.end(), from.values.begin() + first, from.values.begin() + last);
+  samples.row_offsets.push_back(samples.indices.size());
+}
+
 /// What every rank has for this one.
 std::vector<Words> exchange_samples(Transport& transport, const std::vector<Words>& to) {
   const auto ranks = static_cast<std::size_t>(transport.size());
@@ -53,20 +62,13 @@ std::vector<Words> exchange_samples(Transport& transport, const std::vector<Word
   return from;
 }
 
-}  // namespace
-
-SparseSamples deal(Transport& transport, const SparseSamples& own, Workers workers, std::uint64_t seed) {
-  const std::vector<std::size_t> counts = patterns::of_all_ranks(transport, own.count());
-  const std::size_t first = std::accumulate(counts.begin(), counts.begin() + transport.rank(), std::size_t{0});
-  constexpr std::size_t before_epochs = 0;  // they are counted from 1, and have orders of their own
-  const std::vector<std::size_t> places =
-      shuffled(std::accumulate(counts.begin(), counts.end(), std::size_t{0}), seed, before_epochs);
-
-  std::vector<Words> to(counts.size());
+/// Sends each sample to the worker of its place.
+SparseSamples to_places(Transport& transport, const SparseSamples& own, std::span<const std::size_t> places,
+                        Workers workers) {
+  std::vector<Words> to(static_cast<std::size_t>(transport.size()));
   for (std::size_t i = 0; i < own.count(); ++i) {
-    const std::size_t place = places[first + i];
-    const std::size_t worker = place % static_cast<std::size_t>(workers.count);
-    pack(own, i, place, to[static_cast<std::size_t>(workers.first) + worker]);
+    const std::size_t worker = places[i] % static_cast<std::size_t>(workers.count);
+    pack(own, i, places[i], to[static_cast<std::size_t>(workers.first) + worker]);
   }
   const std::vector<Words> from = exchange_samples(transport, to);
 
@@ -76,6 +78,38 @@ SparseSamples deal(Transport& transport, const SparseSamples& own, Workers worke
   std::sort(hand.begin(), hand.end(), [](const auto* a, const auto* b) { return a[0] < b[0]; });
   SparseSamples samples;
   for (const std::uint64_t* const words : hand) unpack(words, samples);
+  return samples;
+}
+
+}  // namespace
+
+SparseSamples deal(Transport& transport, const SparseSamples& own, Workers workers, std::uint64_t seed) {
+  const std::vector<std::size_t> counts = patterns::of_all_ranks(transport, own.count());
+  const std::size_t first = std::accumulate(counts.begin(), counts.begin() + transport.rank(), std::size_t{0});
+  constexpr std::size_t before_epochs = 0;  // they are counted from 1, and have orders of their own
+  const std::vector<std::size_t> places =
+      shuffled(std::accumulate(counts.begin(), counts.end(), std::size_t{0}), seed, before_epochs);
+  return to_places(transport, own, std::span(places).subspan(first, own.count()), workers);
+}
+
+SparseSamples deal_again(Transport& transport, const SparseSamples& dealt, Workers workers, std::uint64_t seed,
+                         std::size_t epoch) {
+  const std::vector<std::size_t> counts = patterns::of_all_ranks(transport, dealt.count());
+  const std::vector<std::size_t> order =
+      shuffled(std::accumulate(counts.begin(), counts.end(), std::size_t{0}), seed, epoch);
+  std::vector<std::size_t> places;
+  const auto own = static_cast<std::size_t>(transport.rank() - workers.first);
+  for (std::size_t i = 0; i < dealt.count(); ++i)
+    places.push_back(order[own + i * static_cast<std::size_t>(workers.count)]);
+  return to_places(transport, dealt, places, workers);
+}
+
+SparseSamples shuffle(const SparseSamples& dealt, std::uint64_t seed, std::size_t epoch) {
+  const std::vector<std::size_t> places = shuffled(dealt.count(), seed, epoch);
+  std::vector<std::size_t> at(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i) at[places[i]] = i;
+  SparseSamples samples;
+  for (const std::size_t i : at) append(samples, dealt, i);
   return samples;
 }
 

@@ -21,4 +21,12 @@ struct Workers {
 /// once, in 8 bytes an element and 24; messages 2 (P - 1).
 SparseSamples deal(Transport& transport, const SparseSamples& own, Workers workers, std::uint64_t seed);
 
+/// The samples that deal() has dealt, shuffled for an epoch, from 1, and dealt again in the same way: a permutation of
+/// all, the same for any number of workers. All ranks call it; cost as deal()'s, most samples change hands.
+SparseSamples deal_again(Transport& transport, const SparseSamples& dealt, Workers workers, std::uint64_t seed,
+                         std::size_t epoch);
+
+/// This worker's own samples alone, shuffled for an epoch. Of one worker it gives what deal_again() does.
+SparseSamples shuffle(const SparseSamples& dealt, std::uint64_t seed, std::size_t epoch);
+
 }  // namespace dsop::learn

@@ -23,7 +23,7 @@ EpochLog::EpochLog(const LinearSettings& settings, const Transport& transport, s
 void EpochLog::print_head(const LinearData& data, std::size_t epoch) {
   table_ << "# " << settings_.loss->name << " on " << data.samples << " samples of " << data.features
          << " features, --sync " << settings_.sync << ", ranks " << ranks_ << " (" << transport_ << "), batch "
-         << settings_.batch << " a rank, " << data.batches.size() << " steps an epoch\n";
+         << settings_.batch << " a rank, " << data.steps << " steps an epoch\n";
   if (!settings_.resume.empty())
     table_ << "# goes on from " << settings_.resume << ", after epoch " << epoch - 1 << '\n';
   table_ << "#epoch      loss  test_loss  test_accuracy    total  arithmetic  communication     data (seconds)\n";
@@ -49,6 +49,7 @@ void EpochLog::row(const LinearData& data, std::size_t epoch, std::span<const Ep
                              {"sync", settings_.sync},
                              {"ranks", ranks_},
                              {"threads", settings_.threads},
+                             {"hogwild", settings_.hogwild},
                              {"transport", transport_},
                              {"batch", settings_.batch},
                              {"learning_rate", settings_.learning_rate},
@@ -58,7 +59,7 @@ void EpochLog::row(const LinearData& data, std::size_t epoch, std::span<const Ep
                              {"seed", settings_.seed},
                              {"samples", data.samples},
                              {"features", data.features},
-                             {"steps", data.batches.size()},
+                             {"steps", data.steps},
                              {"epoch", epoch}};
   row["loss"] = all.loss / static_cast<double>(data.samples) + settings_.l2 / 2 * weights_squared;
   row["test_loss"] = nullptr;
@@ -104,7 +105,7 @@ void EpochLog::show(const LinearData& data, std::size_t epoch, std::size_t step,
   const auto samples = static_cast<double>(part.samples);
   const double seconds = part.arithmetic_seconds + part.communication_seconds;
   std::ostringstream text;
-  text << std::fixed << "epoch " << epoch << '/' << settings_.epochs << ", step " << step << '/' << data.batches.size();
+  text << std::fixed << "epoch " << epoch << '/' << settings_.epochs << ", step " << step << '/' << data.steps;
   if (part.samples > 0)
     text << ", loss " << std::setprecision(4) << part.loss / samples << ", " << std::setprecision(0)
          << samples / seconds << " samples/s a rank, " << 100 * part.communication_seconds / seconds

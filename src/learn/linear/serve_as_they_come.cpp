@@ -1,4 +1,4 @@
-// The asynchronous server: answers each worker by itself, and adds each gradient to the weights when it comes.
+// An asynchronous server: answers each worker by itself, and adds each gradient to the weights when it comes.
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -63,21 +63,19 @@ class ComingServer {
     Worker& worker = workers_[v];
     switch (worker.wait) {
       case Wait::call:
-        if (worker.call.step == 0) return end_epoch(v);
+        if (worker.call.saying == Saying::ends_epoch) return end_epoch(v);
+        if (worker.call.saying == Saying::leaves) return leave(worker);
         worker.columns.resize(worker.call.columns);
         return expect(v, Wait::columns, std::span(worker.columns));
       case Wait::columns:
         gather(model_.weights(), worker.columns, worker.weights);
-        worker.weights.push_back(error_.empty() ? no_error : error_follows);
-        worker.send = transport_.isend(std::span(worker.weights), rank(v));
-        if (!error_.empty()) return end(worker);
+        worker.weights.push_back(error_.empty() ? no_error : error_has_come);
+        worker.send = transport_.isend(std::span<const float>(worker.weights), rank(v));
         worker.gradient.resize(worker.columns.size());
         return expect(v, Wait::gradient, std::span(worker.gradient));
       case Wait::gradient:
         transport_.wait(worker.send);
-        unless_broken([&] {
-          model_.step(worker.call, worker.columns, worker.gradient, 1 / static_cast<double>(workers_.size()));
-        });
+        model_.step(worker.call, worker.columns, worker.gradient, 1 / static_cast<double>(workers_.size()));
         model_.show(worker.call);
         return expect(v, Wait::call, std::span(&worker.call, 1));
       case Wait::nothing:
@@ -85,16 +83,24 @@ class ComingServer {
     }
   }
 
-  /// The slowest worker's end is the epoch's.
+  /// The slowest worker's end is the epoch's. Server 0 then waits for the others, which wait for nobody.
   void end_epoch(std::size_t v) {
     Worker& worker = workers_[v];
     std::vector<EpochPart>& parts = parts_[worker.call.epoch - 1];
     parts.push_back(worker.call.part);
-    if (parts.size() == workers_.size()) unless_broken([&] { model_.end_epoch(worker.call.epoch, parts); });
+    if (parts.size() == workers_.size()) {
+      model_.collect();
+      if (error_.empty()) error_ = error_of([&] { model_.end_epoch(worker.call.epoch, parts); });
+    }
     if (worker.call.epoch == parts_.size())
       end(worker);
     else
       expect(v, Wait::call, std::span(&worker.call, 1));
+  }
+
+  void leave(Worker& worker) {
+    if (error_.empty()) error_ = model_.broken(worker.call);
+    end(worker);
   }
 
   /// Nothing more is to come.
@@ -103,17 +109,12 @@ class ComingServer {
     worker.wait = Wait::nothing;
   }
 
-  template <class Body>
-  void unless_broken(const Body& body) {
-    if (error_.empty()) error_ = error_of(body);
-  }
-
   Transport& transport_;
   ServerModel& model_;
   int first_;
   std::vector<Worker> workers_;
   std::vector<std::vector<EpochPart>> parts_;  ///< of each epoch, in the order of arrival
-  std::string error_;                          ///< the first of the model's
+  std::string error_;                          ///< the first
 };
 
 }  // namespace

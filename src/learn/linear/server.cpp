@@ -1,5 +1,6 @@
 #include "learn/linear/server.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "launch/launch.hpp"
@@ -9,58 +10,129 @@
 namespace dsop::learn {
 namespace {
 
-constexpr int server = 0;
+/// What a worker does with the servers.
+class Servers {
+ public:
+  Servers(Transport& transport, const LinearData& data, int servers)
+      : transport_(transport), features_(data.features), parts_(static_cast<std::size_t>(servers)) {}
+
+  void say(ServerCall call) {
+    for (std::size_t s = 0; s < parts_.size(); ++s) {
+      call.columns = parts_[s].columns.size();
+      transport_.send(std::span(&call, 1), static_cast<int>(s));
+    }
+  }
+
+  /// Asks each server for the weights in its range; false if one says that something broke.
+  bool get_weights(ServerCall call, const Batch& batch, std::vector<float>& weights) {
+    divide(batch.columns);
+    say(call);
+    for (std::size_t s = 0; s < parts_.size(); ++s) transport_.send(std::span(parts_[s].columns), static_cast<int>(s));
+    weights.clear();
+    bool all_well = true;
+    for (std::size_t s = 0; s < parts_.size(); ++s) {
+      reply_.resize(parts_[s].columns.size() + 1);
+      transport_.recv(std::span(reply_), static_cast<int>(s));
+      weights.insert(weights.end(), reply_.begin(), reply_.end() - 1);
+      all_well = all_well && reply_.back() == no_error;
+    }
+    return all_well;
+  }
+
+  void send_gradient(std::span<const float> gradient) {
+    for (std::size_t s = 0; s < parts_.size(); ++s)
+      transport_.send(gradient.subspan(parts_[s].first, parts_[s].columns.size()), static_cast<int>(s));
+  }
+
+ private:
+  struct Part {
+    std::size_t first = 0;                    ///< place in the batch's columns
+    std::vector<std::uint32_t> columns = {};  ///< places in the server's range
+  };
+
+  void divide(std::span<const std::uint32_t> columns) {
+    std::size_t first = 0;
+    for (std::size_t s = 0; s < parts_.size(); ++s) {
+      const auto begin_and_end = [&](std::size_t server) {
+        return range_begin(features_, static_cast<int>(parts_.size()), static_cast<int>(server));
+      };
+      const auto begin = static_cast<std::uint32_t>(begin_and_end(s));
+      parts_[s] = {first, {}};
+      for (; first < columns.size() && columns[first] < begin_and_end(s + 1); ++first)
+        parts_[s].columns.push_back(columns[first] - begin);
+    }
+  }
+
+  Transport& transport_;
+  std::size_t features_;
+  std::vector<Part> parts_;
+  std::vector<float> reply_;
+};
 
 void work(Transport& transport, const LinearSettings& settings, const LinearData& data, double reading_seconds,
-          std::size_t done, bool waits_for_all) {
-  const LinearLoss& loss = *settings.loss;
+          std::size_t done) {
+  Servers servers(transport, data, settings.servers());
   std::vector<float> own_weights;
   std::vector<float> gradient;
-  const auto meet = [&] { launch::on_all_ranks(transport, [] {}); };  // throws what the server has to say
-  const auto call_server = [&](ServerCall call) { transport.send(std::span(&call, 1), server); };
-  std::size_t all_steps = done * data.batches.size();
+  const auto meet = [&] { launch::on_all_ranks(transport, [] {}); };  // throws what a server has to say
+  std::size_t all_steps = done * data.steps;
   for (std::size_t epoch = done + 1; epoch <= settings.epochs; ++epoch) {
     const double reads = epoch == done + 1 ? reading_seconds : 0;
     EpochPart part{.total_seconds = reads, .data_seconds = reads};
     Stopwatch total;
     Stopwatch watch;
-    const std::vector<std::size_t> order = step_order(data, settings, epoch);
+    const std::vector<Batch> batches = batches_of_epoch(transport, data, settings, epoch);
     watch.stop(part.data_seconds);
-    for (std::size_t step = 1; step <= order.size(); ++step) {
-      const Batch& batch = data.batches[order[step - 1]];
+    for (std::size_t step = 1; step <= data.steps; ++step) {
+      const Batch& batch = batches[step - 1];
       const double factor = settings.rate(epoch, ++all_steps) / static_cast<double>(batch.all_samples);
-      own_weights.resize(batch.columns.size() + 1);
-      call_server({epoch, step, batch.columns.size(), batch.all_samples, part});
-      transport.send(std::span(batch.columns), server);
-      transport.recv(std::span(own_weights), server);
-      if (own_weights.back() == error_follows) meet();
-      own_weights.pop_back();
+      ServerCall call{.epoch = epoch, .step = step, .all_samples = batch.all_samples, .part = part};
+      const bool all_well = servers.get_weights(call, batch, own_weights);
       watch.stop(part.communication_seconds);
-      part.loss += compute_gradient(batch, loss, own_weights, factor, settings.threads, gradient);
+      part.loss += own_gradient(settings, batch, own_weights, factor, gradient);
       part.samples += batch.rows.count();
+      const bool is_finite = all_finite<float>(gradient);
+      if (!is_finite) std::fill(gradient.begin(), gradient.end(), 0.0F);
       watch.stop(part.arithmetic_seconds);
-      transport.send(std::span(gradient), server);
+      servers.send_gradient(gradient);
       watch.stop(part.communication_seconds);
+      if (is_finite && all_well) continue;
+      call.saying = Saying::leaves;
+      if (!is_finite) call.broken_step = step;
+      servers.say(call);
+      meet();
     }
     total.stop(part.total_seconds);
-    call_server({.epoch = epoch, .part = part});
-    if (waits_for_all) meet();
+    servers.say({.saying = Saying::ends_epoch, .epoch = epoch, .part = part});
+    if (settings.waits_for_all()) meet();
     write_checkpoint(transport, settings, data, epoch, {});
   }
-  if (!waits_for_all) meet();
+  if (!settings.waits_for_all()) meet();
 }
 
 }  // namespace
 
+void ServerModel::collect() {
+  if (!is_first()) return transport_.send(std::span<const float>(weights()), 0);
+  for (int s = 1; s < settings_.servers(); ++s)
+    transport_.recv(all_weights().subspan(range(s).begin, range(s).size), s);
+}
+
+void ServerModel::hand_out() {
+  if (!is_first()) return transport_.recv(weights(), 0);
+  for (int s = 1; s < settings_.servers(); ++s)
+    transport_.send(std::span<const float>(all_weights().subspan(range(s).begin, range(s).size)), s);
+}
+
 void ServerModel::step(const ServerCall& call, std::span<const std::uint32_t> columns, std::span<const float> gradient,
                        double decay_share) {
-  if (!all_finite<float>(gradient)) throw Error(loss_not_finite(call.epoch, call.step, settings_));
-  const double rate = settings_.rate(call.epoch, (call.epoch - 1) * data_.batches.size() + call.step);
-  update(weights_, {weights_.size(), columns, gradient}, rate / static_cast<double>(call.all_samples),
+  const double rate = settings_.rate(call.epoch, (call.epoch - 1) * data_.steps + call.step);
+  update(weights(), {weights().size(), columns, gradient}, rate / static_cast<double>(call.all_samples),
          decay_share * rate * settings_.l2);
 }
 
 void ServerModel::end_epoch(std::size_t epoch, std::vector<EpochPart> parts) {
+  if (!is_first()) return;
   std::vector<float> own_weights;
   gather(weights_, data_.test.columns, own_weights);
   const Evaluation test = evaluate(data_.test, *settings_.loss, own_weights);
@@ -70,17 +142,23 @@ void ServerModel::end_epoch(std::size_t epoch, std::vector<EpochPart> parts) {
   log_.row(data_, epoch, parts, settings_.l2 == 0 ? 0 : sum_of_squares(weights_));
 }
 
-void train_by_server(Transport& transport, const LinearSettings& settings, const LinearData& data, EpochLog& log,
-                     double reading_seconds, bool waits_for_all) {
+std::string ServerModel::broken(const ServerCall& call) const {
+  return call.broken_step == 0 ? "" : loss_not_finite(call.epoch, call.broken_step, settings_);
+}
+
+void train_by_servers(Transport& transport, const LinearSettings& settings, const LinearData& data, EpochLog& log,
+                      double reading_seconds) {
+  const bool serves = transport.rank() < settings.servers();
   std::unique_ptr<ServerModel> model;
   launch::on_all_ranks(transport, [&] {
-    if (transport.rank() == server) model = std::make_unique<ServerModel>(settings, data, log);
+    if (serves) model = std::make_unique<ServerModel>(transport, settings, data, log);
   });
   const std::size_t done =
-      read_checkpoint(transport, settings, data, model ? std::span(model->weights()) : std::span<float>());
-  if (transport.rank() != server)
-    work(transport, settings, data, reading_seconds, done, waits_for_all);
-  else if (waits_for_all)
+      read_checkpoint(transport, settings, data, model ? model->all_weights() : std::span<float>());
+  if (serves) model->hand_out();
+  if (!serves)
+    work(transport, settings, data, reading_seconds, done);
+  else if (settings.waits_for_all())
     serve_in_step(transport, *model, settings, data, done);
   else
     serve_as_they_come(transport, *model, data, settings.epochs);

@@ -14,6 +14,9 @@ namespace dsop::learn {
 
 enum class RateSchedule : unsigned char { constant, inverse };
 
+/// The S of "ps:S" and "async-ps:S", 1 without it; 0 of another --sync, also where S is no whole number from 1 on.
+int servers_of(const std::string& sync);
+
 struct LinearSettings {
   std::string train = {};   ///< libsvm files
   std::string test = {};    ///< may be empty
@@ -31,11 +34,16 @@ struct LinearSettings {
   double l2 = 0;
   std::uint64_t seed = 1;
   std::string options = {};  ///< for RunWords; may be empty
-  int threads = 1;           ///< of a rank, that share its batch: see compute_gradient()
+  int threads = 1;           ///< of a rank, that share its batch
+  bool hogwild = false;      ///< threads share one gradient, without locks: see compute_gradient_by_hogwild()
 
   std::optional<std::size_t> host_memory_bytes = std::nullopt;  ///< tests lower it; else what is available
 
-  bool has_server() const { return sync == "ps" || sync == "async-ps"; }
+  /// Ranks 0 .. servers() - 1 share the weights, and the others compute; 0: every rank has the weights and computes.
+  int servers() const { return servers_of(sync); }
+  bool has_server() const { return servers() > 0; }
+  /// false: a worker waits for no other.
+  bool waits_for_all() const { return !sync.starts_with("async-ps"); }
 
   /// In step `step`, from 1, counted over all epochs, of epoch `epoch`, from 1.
   double rate(std::size_t epoch, std::size_t step) const {

@@ -1,6 +1,7 @@
 #include "learn/linear/training.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <memory>
 #include <sstream>
@@ -23,14 +24,29 @@ std::string not_finite(const std::string& what, std::size_t epoch, const std::st
 
 }  // namespace
 
+int servers_of(const std::string& sync) {
+  const std::size_t colon = sync.find(':');
+  const std::string family = sync.substr(0, colon);
+  if (family != "ps" && family != "async-ps") return 0;
+  if (colon == std::string::npos) return 1;
+  int servers = 0;
+  const char* const end = sync.data() + sync.size();
+  const auto [last, error] = std::from_chars(sync.data() + colon + 1, end, servers);
+  return error == std::errc() && last == end && servers > 0 ? servers : 0;
+}
+
 void train_linear(Transport& transport, const LinearSettings& settings, std::ostream& table) {
   Stopwatch watch;
   double reading_seconds = 0;
   std::unique_ptr<EpochLog> log;
   launch::on_all_ranks(transport, [&] {
-    if (settings.has_server() && transport.size() < 2)
-      throw Error("--sync " + settings.sync + " has 1 rank, expected 2 or more: a server and those that compute");
-    if (settings.sync == "async-ps" && !(settings.save.empty() && settings.resume.empty()))
+    const int servers = settings.servers();
+    const int P = transport.size();
+    if (servers >= P)
+      throw Error("--sync " + settings.sync + " has " + std::to_string(P) + (P == 1 ? " rank" : " ranks") +
+                  ", expected " + std::to_string(servers + 1) + " or more: " +
+                  (servers == 1 ? "a server" : std::to_string(servers) + " servers") + " and those that compute");
+    if (!settings.waits_for_all() && !(settings.save.empty() && settings.resume.empty()))
       throw Error(
           "--save and --resume need workers that end an epoch together, expected another --sync than async-ps: its "
           "weights hold a part of the next epoch by then");
@@ -40,10 +56,17 @@ void train_linear(Transport& transport, const LinearSettings& settings, std::ost
   const LinearData data = read_linear_data(transport, settings);
   watch.stop(reading_seconds);
   if (settings.has_server())
-    train_by_server(transport, settings, data, *log, reading_seconds, settings.sync == "ps");
+    train_by_servers(transport, settings, data, *log, reading_seconds);
   else
     train_by_allreduce(transport, settings, data, *log, reading_seconds);
   launch::on_all_ranks(transport, [&] { log->check(); });
+}
+
+double own_gradient(const LinearSettings& settings, const Batch& batch, std::span<float> own_weights, double factor,
+                    std::vector<float>& gradient) {
+  if (settings.hogwild)
+    return compute_gradient_by_hogwild(batch, *settings.loss, own_weights, factor, settings.threads, gradient);
+  return compute_gradient(batch, *settings.loss, own_weights, settings.threads, gradient);
 }
 
 void update(std::span<float> weights, const SparseVectorView<float>& gradient, double factor, double decay) {

@@ -24,13 +24,19 @@ void train_linear(Transport& transport, const LinearSettings& settings, std::ost
 void train_by_allreduce(Transport& transport, const LinearSettings& settings, const LinearData& data, EpochLog& log,
                         double reading_seconds);
 
-/// Rank 0 has the weights. In each step a worker asks it for those that its batch needs, and sends the gradient's
-/// elements at the same places. `waits_for_all`: the server answers when all workers have asked, and makes one step of
-/// all gradients, in the order of ranks. Otherwise it answers and makes a step of each gradient as they come, so that a
-/// worker never waits for another; results then differ from run to run. A gradient is divided by the samples of the
-/// whole mini-batch either way, so an epoch moves the weights as far.
-void train_by_server(Transport& transport, const LinearSettings& settings, const LinearData& data, EpochLog& log,
-                     double reading_seconds, bool waits_for_all);
+/// Ranks 0 .. S - 1 share the weights by range (Renggli 2017, section 4.2.2). In each step a worker asks each for those
+/// that its batch needs, and sends the gradient's elements at the same places. With "ps:S" a server answers when all
+/// workers have asked, and makes one step of all gradients, in the order of ranks: the same bits for any S. With
+/// "async-ps:S" it answers and makes a step of each gradient as they come, so that a worker never waits for another;
+/// results then differ from run to run. A gradient is divided by the samples of the whole mini-batch either way, so an
+/// epoch moves the weights as far.
+void train_by_servers(Transport& transport, const LinearSettings& settings, const LinearData& data, EpochLog& log,
+                      double reading_seconds);
+
+/// A worker's gradient of its batch by the threads of `settings`; `factor` is what the sum will be multiplied by.
+/// Returns the sum of the samples' losses.
+double own_gradient(const LinearSettings& settings, const Batch& batch, std::span<float> own_weights, double factor,
+                    std::vector<float>& gradient);
 
 /// weights = (1 - decay) weights - factor gradient.
 void update(std::span<float> weights, const SparseVectorView<float>& gradient, double factor, double decay);

@@ -27,9 +27,11 @@ struct Line {
 /// "sparse", perhaps with its number, or a name of its own. Empty, or what is wrong.
 std::string check_sync(const std::string& sync) {
   const std::string family_name = sync.starts_with("dense:") ? "dense-" + sync.substr(6) : sync;
-  if (sync == "auto" || sync == "dense" || sync == "ps" || sync == "async-ps") return "";
+  if (sync == "auto" || sync == "dense" || servers_of(sync) > 0) return "";
   if (sparse_algorithms().find(family_name.substr(0, family_name.find('('))) != nullptr) return "";
-  return "is \"" + sync + "\", expected auto, dense, dense:NAME, ps, async-ps or one of " + sparse_algorithms().names();
+  return "is \"" + sync +
+         "\", expected auto, dense, dense:NAME, ps, ps:SERVERS, async-ps, async-ps:SERVERS or one of " +
+         sparse_algorithms().names();
 }
 
 int run(Line& line, const Settings& options) {
@@ -72,8 +74,9 @@ void add_linear(CLI::App& app, int& status) {
   command->add_option("--loss", line->loss, "What is minimised")->check(CLI::IsMember(losses));
   command
       ->add_option("--sync", settings.sync,
-                   "auto, dense or dense:NAME (an allreduce of all weights), a sparse allreduce's name, or rank 0 as a "
-                   "parameter server: ps, async-ps (never waits for a worker; results differ from run to run)")
+                   "auto, dense or dense:NAME (an allreduce of all weights), a sparse allreduce's name, or the first S "
+                   "ranks as parameter servers that share the weights: ps or ps:S (default 1), async-ps or async-ps:S "
+                   "(never wait for a worker; results differ from run to run)")
       ->check(CLI::Validator([](const std::string& sync) { return check_sync(sync); }, ""));
   command->add_option("--machine", line->machine,
                       "Machine description that --sync auto and dense plan for, as dsop-bench calibrate writes it");
@@ -94,17 +97,21 @@ void add_linear(CLI::App& app, int& status) {
   command
       ->add_option(
           "--threads", settings.threads,
-          "Threads of a rank, started in each step: they share its samples and one copy of the weights of these, "
-          "which they move without locks (Hogwild) and then throw away; the weights themselves move by the sum of "
-          "all gradients. Above 1 results differ from run to run")
+          "Threads of a rank, started in each step: they share its samples, each makes the gradient of its own, and "
+          "these are added")
       ->check(CLI::Range(1, 1024));
+  command->add_flag(
+      "--hogwild", settings.hogwild,
+      "Threads of a rank share one gradient and one copy of the weights, which they move without locks and "
+      "then throw away; the weights themselves move by the sum of all ranks' gradients. Results differ "
+      "from run to run");
   command->add_option("--out", settings.out, "Append one JSON object an epoch to this file");
   command->add_option("--save", settings.save,
                       "Write a checkpoint to this file after each epoch; a file that is there must be that of "
                       "--resume. Not with --sync async-ps");
   command->add_option("--resume", settings.resume,
-                      "Go on from this checkpoint, bit by bit as if the run had not been interrupted; with --threads "
-                      "above 1 as near as two runs are; says on stderr which options are other ones than its");
+                      "Go on from this checkpoint, bit by bit as if the run had not been interrupted; with --hogwild "
+                      "as near as two runs are; says on stderr which options are other ones than its");
   command->callback([line, command, &status] { status = run(*line, settings_of(*command)); });
 }
 
