@@ -12,12 +12,12 @@
 #include <dsop/errors.hpp>
 
 #include "calls/collective_plan.hpp"
-#include "calls/workspace.hpp"
 #include "collect.hpp"
 #include "host.hpp"
 #include "inputs.hpp"
 #include "launch/launch.hpp"
 #include "memory.hpp"
+#include "memory/workspace.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "version.hpp"

@@ -9,13 +9,13 @@
 #include <dsop/dsop.hpp>
 
 #include "algorithms/outer_product/algorithm.hpp"
-#include "calls/workspace.hpp"
 #include "collect.hpp"
 #include "compare/rival.hpp"
 #include "host.hpp"
 #include "inputs.hpp"
 #include "launch/launch.hpp"
 #include "memory.hpp"
+#include "memory/workspace.hpp"
 #include "wire.hpp"
 
 namespace dsop::bench {

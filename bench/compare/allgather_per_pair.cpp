@@ -8,9 +8,9 @@
 #include <dsop/plan.hpp>
 
 #include "algorithms/outer_product/gather_factors.hpp"
-#include "calls/workspace.hpp"
 #include "compare/pair_passes.hpp"
 #include "compare/rival.hpp"
+#include "memory/workspace.hpp"
 
 namespace dsop::bench::compare {
 namespace {

@@ -1,6 +1,6 @@
 // Large memory that all ranks share: its contents mean nothing, and SMPI then moves no bytes of it. What has the same
 // size is the same memory, mapped once: SMPI alone would map it, every page of it, for each rank.
-#include "calls/workspace.hpp"
+#include "memory/workspace.hpp"
 
 #define SMPI_NO_OVERRIDE_MALLOC
 #include <smpi/smpi.h>

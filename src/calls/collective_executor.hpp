@@ -8,7 +8,7 @@
 
 #include "calls/collective_plan.hpp"
 #include "calls/header.hpp"
-#include "calls/workspace.hpp"
+#include "memory/workspace.hpp"
 
 namespace dsop {
 

@@ -9,7 +9,7 @@
 #include <dsop/dsop.hpp>
 
 #include "calls/header.hpp"
-#include "calls/workspace.hpp"
+#include "memory/workspace.hpp"
 
 namespace dsop {
 

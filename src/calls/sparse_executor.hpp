@@ -6,7 +6,7 @@
 #include <dsop/sparse_allreduce.hpp>
 
 #include "calls/header.hpp"
-#include "calls/workspace.hpp"
+#include "memory/workspace.hpp"
 
 namespace dsop {
 

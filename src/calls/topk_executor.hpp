@@ -11,7 +11,7 @@
 #include "algorithms/selection/memory.hpp"
 #include "algorithms/topk/algorithm.hpp"
 #include "calls/header.hpp"
-#include "calls/workspace.hpp"
+#include "memory/workspace.hpp"
 
 namespace dsop {
 

@@ -7,7 +7,7 @@
 #include <dsop/sparse.hpp>
 #include <dsop/views.hpp>
 
-#include "calls/workspace.hpp"
+#include "memory/workspace.hpp"
 
 namespace dsop::synchronizer {
 

@@ -1,4 +1,4 @@
-#include "calls/workspace.hpp"
+#include "memory/workspace.hpp"
 
 #include <cstdlib>
 
