@@ -44,7 +44,7 @@ void CollectiveExecutor<T>::agree(Transport& transport, Operation operation, std
   own.common.root = root;
   const auto plan = [&] {
     plan_ = plan_for(transport, own.common, options);
-    workspace_.at_least(plan_.workspace_elements * sizeof(T));
+    workspace_.at_least(plan_.workspace_bytes);
   };
   exchange_headers(transport, own, own_error.empty() ? error_of(plan) : own_error, headers_);
 }
@@ -52,7 +52,8 @@ void CollectiveExecutor<T>::agree(Transport& transport, Operation operation, std
 template <class T>
 void CollectiveExecutor<T>::run_agreed(Transport& transport, std::span<T> data, int root) {
   if (data.empty() || transport.size() == 1) return;
-  DenseCall<T> call{transport, data, workspace_.elements().first(plan_.workspace_elements), plan_.parameter, {}, root};
+  Arena memory(workspace_.elements());
+  DenseCall<T> call{transport, data, memory, plan_.parameter, {}, root};
   if constexpr (std::is_same_v<T, float>)
     if (plan_.wire == Wire::bf16) return plan_.algorithm->run_bf16(call);
   plan_.algorithm->run(call);

@@ -38,7 +38,7 @@ class CollectiveExecutor {
   std::vector<Known> known_;
   CollectivePlan plan_;
   std::vector<Header> headers_;
-  Workspace<T> workspace_;
+  Workspace<std::byte> workspace_;
 };
 
 }  // namespace dsop

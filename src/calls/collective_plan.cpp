@@ -40,7 +40,7 @@ CollectivePlan make_collective_plan(const Registry<DenseAlgorithm>& algorithms, 
   }
   rank(ranked);
   const auto& [algorithm, native, best] = ranked.front();
-  return {algorithm, best.parameter, best.cost, algorithm->workspace_elements(problem, best.parameter), problem.wire};
+  return {algorithm, best.parameter, best.cost, algorithm->workspace_bytes(problem, best.parameter), problem.wire};
 }
 
 }  // namespace dsop

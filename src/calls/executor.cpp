@@ -139,13 +139,14 @@ GradientRows<T> Executor<T>::run_rows(Transport& transport, const SparseFactors<
                     result.indices.resize(most_rows);
                     result.elements = std::make_unique_for_overwrite<T[]>(most_rows * promised.columns);
                   }));
+  Arena memory(workspace_.elements().first(plan_.workspace_bytes));
   OuterProductCall<T> call{transport,
                            plan_,
                            {},
                            {result.elements.get(), result.indices.size(), promised.columns},
                            static_cast<T>(options.scale),
                            false,
-                           workspace_.elements().first(plan_.workspace_bytes / sizeof(T)),
+                           memory,
                            &factors};
   result.indices.resize(outer_product::gather_rows<T>(call, result.indices));
   return result;
@@ -188,7 +189,7 @@ void Executor<T>::agree_and_plan(Transport& transport, Header& own, const std::s
 template <class T>
 void Executor<T>::take_memory(const OwnTerms& own) {
   planned_for_ = headers_;
-  const auto at_least = [](Workspace<T>& workspace, std::size_t bytes) {
+  const auto at_least = [](auto& workspace, std::size_t bytes) {
     try {
       workspace.at_least(bytes);
     } catch (const std::bad_alloc&) {
@@ -222,20 +223,20 @@ void Executor<T>::compute(Transport& transport, const SparseFactors<T>& factors,
   const OuterProductAlgorithm& algorithm = *plan_.algorithm;
   if (plan_.problem.rows == 0 || plan_.problem.columns == 0) return;
   const bool sparse = !plan_.problem.sparsity.empty();
+  Arena memory(workspace_.elements().first(plan_.workspace_bytes));
   OuterProductCall<T> call{transport,
                            plan_,
                            sparse ? Factors<T>{} : in_full(factors),
                            gradient,
                            static_cast<T>(options.scale),
                            options.accumulate,
-                           workspace_.elements().first(plan_.workspace_bytes / sizeof(T)),
+                           memory,
                            sparse ? &factors : nullptr};
   if (!plan_.problem.staged_result || !algorithm.sends_gradient) {
     algorithm.run(call);
     return;
   }
-  const std::span<T> result = call.workspace.first(gradient.rows * gradient.columns);
-  call.workspace = call.workspace.subspan(result.size());
+  const std::span<T> result = memory.take<T>(gradient.rows * gradient.columns);
   call.gradient = {result.data(), gradient.rows, gradient.columns};
   call.accumulate = false;
   algorithm.run(call);

@@ -41,7 +41,7 @@ class Executor {
   std::vector<Header> headers_;
   std::vector<Header> planned_for_;
   Plan plan_;
-  Workspace<T> workspace_;
+  Workspace<std::byte> workspace_;
   Workspace<T> expanded_;  // factors that are given sparse, for an algorithm that does not take them so
 };
 

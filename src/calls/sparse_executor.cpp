@@ -52,7 +52,8 @@ SparseSum<T> SparseExecutor<T>::run(Transport& transport, const SparseVectorView
     result.sum.first = given.first;
     return result;
   }
-  SparseCall<T> call{transport, plan_, own, memory, workspace_.elements().first(plan_.workspace_bytes), blocks_};
+  Arena arena(workspace_.elements().first(plan_.workspace_bytes));
+  SparseCall<T> call{transport, plan_, own, memory, arena, blocks_};
   plan_.algorithm->run(call);
   result.sum = call.sum;
   result.sum.first = given.first;

@@ -150,7 +150,7 @@ void TopKExecutor<T>::take_memory(TopKSum<T>& result) {
   blocks_.bounds_bytes.assign(plan_.chosen.size() + 1, 0);
   state_.bounds.reserve(plan_.chosen.size() + 1);
   if (plan_.algorithm->exact_sum.empty())
-    selection::reserve_cut(std::min(topk::reduced_bytes(plan_) / sizeof(T), elements_), memory_);
+    selection::reserve_cut(std::min(topk::reduced_elements(plan_), elements_), memory_);
   result.memory = std::make_unique_for_overwrite<T[]>(plan_.result_bytes / sizeof(T));
   result.algorithm = algorithm_text(plan_);
 }
@@ -166,9 +166,8 @@ void TopKExecutor<T>::run_algorithm(Transport& transport, std::span<T> values, T
     topk::leave_out(values, result.took_part, Wire::full);
     return;
   }
-  TopKCall<T> call{transport,       plan_,  values, choice_.own,
-                   choice_.indices, state_, memory, workspace_.elements().first(plan_.workspace_bytes),
-                   blocks_,         memory_};
+  Arena arena(workspace_.elements().first(plan_.workspace_bytes));
+  TopKCall<T> call{transport, plan_, values, choice_.own, choice_.indices, state_, memory, arena, blocks_, memory_};
   plan_.algorithm->run(call);
   result.sum = call.sum;
   result.took_part = call.took_part;
