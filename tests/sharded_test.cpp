@@ -7,6 +7,7 @@
 
 #include "algorithms/sharded/algorithm.hpp"
 #include "failures.hpp"
+#include "memory/workspace.hpp"
 #include "outer_product_cases.hpp"
 
 using namespace dsop;
@@ -43,15 +44,13 @@ void run_every_algorithm(Transport& threads, const Case& c, Failures& failures) 
     const Plan plan = make_plan(problem, Machine{}, algorithm.name);
     const std::size_t rows = plan.row_bounds[rank + 1] - plan.row_bounds[rank];
     std::vector<T> shard(rows * (c.m + c.gap), untouched<T>);
-    std::vector<T> workspace(plan.workspace_bytes / sizeof(T));
+    Workspace<std::byte> workspace;
+    workspace.resize(plan.workspace_bytes);
+    Arena memory(workspace.elements());
     CountingTransport transport(threads);
-    OuterProductCall<T> call{transport,
-                             plan,
-                             own.view(),
-                             MatrixView<T>(shard.data(), rows, c.m, c.m + c.gap),
-                             static_cast<T>(c.scale),
-                             c.accumulate,
-                             workspace};
+    OuterProductCall<T> call{
+        transport,    plan,  own.view(), MatrixView<T>(shard.data(), rows, c.m, c.m + c.gap), static_cast<T>(c.scale),
+        c.accumulate, memory};
     plan.algorithm->run(call);
     const std::string wrong = wrong_rows<T>(c, plan.row_bounds, r, shard);
     failures.check(wrong.empty(), algorithm.name + " " + wrong);

@@ -10,6 +10,7 @@
 
 #include <dsop/counting.hpp>
 
+#include "memory/workspace.hpp"
 #include "sparse/wire.hpp"
 #include "sparse_allreduce_cases.hpp"
 
@@ -174,10 +175,12 @@ std::string error_when_rank_1_has(std::size_t count, const std::vector<std::size
     std::iota(indices.begin(), indices.end(), 0U);
     const std::vector<float> values(indices.size(), 1);
     std::vector<float> result(4000);
-    std::vector<std::byte> workspace(plan.workspace_bytes);
+    Workspace<std::byte> workspace;
+    workspace.resize(plan.workspace_bytes);
+    Arena memory(workspace.elements());
     AllgatherProblem blocks{std::vector<std::size_t>(announced.size() + 1)};
     SparseCall<float> call{transport, plan,  {4000, indices, values}, std::span(result).first(plan.result_bytes / 4),
-                           workspace, blocks};
+                           memory,    blocks};
     try {
       plan.algorithm->run(call);
     } catch (const TransportError& caught) {

@@ -8,6 +8,7 @@
 
 #include <dsop/counting.hpp>
 
+#include "memory/workspace.hpp"
 #include "sparse/wire.hpp"
 #include "sparse_allreduce_cases.hpp"
 
@@ -43,9 +44,11 @@ std::vector<Counted> count(int P, const SparseCase& c, const std::vector<std::st
     for (std::size_t a = 0; a < algorithms.size(); ++a) {
       CountingTransport transport(threads);
       std::vector<float> result(plans[a].result_bytes / sizeof(float));
-      std::vector<std::byte> workspace(plans[a].workspace_bytes);
+      Workspace<std::byte> workspace;
+      workspace.resize(plans[a].workspace_bytes);
+      Arena memory(workspace.elements());
       AllgatherProblem blocks{std::vector<std::size_t>(static_cast<std::size_t>(P) + 1)};
-      SparseCall<float> call{transport, plans[a], own.view(), result, workspace, blocks};
+      SparseCall<float> call{transport, plans[a], own.view(), result, memory, blocks};
       plans[a].algorithm->run(call);
       failures.check(in_full(call.sum) == expected, algorithms[a] + " is wrong");
       const std::lock_guard lock(mutex);
@@ -111,17 +114,21 @@ TEST_CASE("every sparse allreduce keeps to the memory that its plan states", "[s
               const bool dense = problem.nonzeros[static_cast<std::size_t>(transport.rank())] == Sparsity::dense;
               for (const SparsePlan& plan : plans) {
                 std::vector<float> result(plan.result_bytes / sizeof(float) + behind, 0.5F);
-                std::vector<std::byte> workspace(plan.workspace_bytes + behind, std::byte{77});
+                Workspace<std::byte> workspace;
+                workspace.resize(plan.workspace_bytes + behind);
+                const std::span<std::byte> unused = workspace.elements().subspan(plan.workspace_bytes);
+                std::fill(unused.begin(), unused.end(), std::byte{77});
+                Arena memory(workspace.elements().first(plan.workspace_bytes));
                 AllgatherProblem blocks{std::vector<std::size_t>(static_cast<std::size_t>(P) + 1)};
                 SparseCall<float> call{transport,
                                        plan,
                                        dense ? SparseVectorView<float>{c.dimension, {}, in_full_own} : own.view(),
                                        std::span(result).first(result.size() - behind),
-                                       std::span(workspace).first(plan.workspace_bytes),
+                                       memory,
                                        blocks};
                 plan.algorithm->run(call);
                 failures.check(std::count(result.end() - behind, result.end(), 0.5F) == behind &&
-                                   std::count(workspace.end() - behind, workspace.end(), std::byte{77}) == behind,
+                                   std::count(unused.begin(), unused.end(), std::byte{77}) == behind,
                                plan.algorithm->name + " wrote more");
               }
             }) == "");

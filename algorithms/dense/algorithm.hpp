@@ -11,23 +11,36 @@
 #include "base/callback.hpp"
 #include "base/parameter.hpp"
 #include "base/registry.hpp"
+#include "memory/arena.hpp"
 
 namespace dsop {
 
 /// Of an allreduce: `data` becomes the sum of all ranks' data, the same bits on every rank. Of a broadcast: it becomes
-/// that of `root`. Of a reduce: that of `root` becomes the sum, and the others' may become anything. `workspace` has
-/// exactly workspace_elements(), `parameter` is what the plan chose.
+/// that of `root`. Of a reduce: that of `root` becomes the sum, and the others' may become anything. `memory` has the
+/// workspace_bytes(), `parameter` is what the plan chose.
 template <class T>
 struct DenseCall {
   Transport& transport;
   std::span<T> data;
-  std::span<T> workspace;
+  Arena& memory;
   double parameter;
   /// Puts the elements of a part of `data` there, where that is left until the algorithm asks for them.
   Callback<std::span<T>> make = {};
   int root = 0;
   /// Adds this rank's elements to a part of `data` that holds the sum of others'.
   Callback<std::span<T>> add = {};
+
+  /// As the algorithm's memory sees it.
+  DenseProblem problem(Wire wire = Wire::full) const {
+    return {.elements = data.size(), .ranks = transport.size(), .type = data_type<T>, .wire = wire};
+  }
+};
+
+/// Memory for what is received of other ranks' data, up to all of it, before it is added.
+template <class T>
+struct Received {
+  Received(Arena& arena, const DenseProblem& problem, double = 0) : elements(arena.take<T>(problem.elements)) {}
+  std::span<T> elements;
 };
 
 struct DenseAlgorithm {
@@ -42,7 +55,9 @@ struct DenseAlgorithm {
   std::string (*unsupported)(const DenseProblem&) = [](const DenseProblem&) { return std::string(); };
   Parameter<DenseProblem> parameter = {};
   Cost (*cost)(const DenseProblem&, const Machine&, double parameter);
-  std::size_t (*workspace_elements)(const DenseProblem&, double parameter);
+  std::size_t (*workspace_bytes)(const DenseProblem&, double parameter) = [](const DenseProblem&, double) {
+    return std::size_t{0};
+  };
   TypedRun<DenseCall> run;
   void (*run_bf16)(DenseCall<float>&) = nullptr;  ///< parts travel as bf16, sums stay in f32; null: it can't
 };

@@ -17,7 +17,7 @@ using patterns::Hypercube;
 template <class T>
 void run(DenseCall<T>& call) {
   const std::span<T> x = call.data;
-  const std::span<T> y = call.workspace;
+  const std::span<T> y = Received<T>(call.memory, call.problem()).elements;
   patterns::fold_to_power_of_two(call.transport, x, y, [&](const Hypercube& cube) {
     for (int distance = 1; distance < cube.corners; distance *= 2) {
       const int partner = cube.rank ^ distance;
@@ -52,7 +52,7 @@ DenseAlgorithm butterfly() {
           .summary = "recursive doubling of the whole vector; fewest messages",
           .source = "Thakur, Rabenseifner and Gropp 2005, section 4.5",
           .cost = cost,
-          .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
+          .workspace_bytes = counted<Received>,
           .run = [](auto& call) { run(call); }};
 }
 

@@ -34,7 +34,8 @@ void run(DenseCall<T>& call) {
   const auto S = static_cast<int>(call.parameter);
   const Blocks segments(call.data.size(), S);
   const auto x = [&](int i) { return segments.of(call.data, i); };
-  const auto y = [&](int i) { return segments.of(call.workspace, i); };
+  const Received<T> received(call.memory, call.problem());
+  const auto y = [&](int i) { return segments.of(received.elements, i); };
   SegmentMessages messages(call.transport);
 
   if (cube.is_extra()) {
@@ -110,7 +111,7 @@ DenseAlgorithm butterfly_pipelined() {
                         .values = values,
                         .expected = expected_segments<most_segments>},
           .cost = cost,
-          .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
+          .workspace_bytes = counted<Received>,
           .run = [](auto& call) { run(call); }};
 }
 

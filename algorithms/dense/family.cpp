@@ -1,7 +1,5 @@
 #include "algorithms/dense/family.hpp"
 
-#include <type_traits>
-
 #include <dsop/errors.hpp>
 
 #include "base/refuse.hpp"
@@ -41,7 +39,7 @@ DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const Dens
   const Choice<DenseAlgorithm> choice = choose<Family>(algorithms, problem, machine, name, Evaluated::named);
   const DenseAlgorithm& algorithm = *choice.algorithm;
   return {&algorithm, choice.parameter, choice.candidates.front().cost,
-          algorithm.workspace_elements(problem, choice.parameter), problem.wire};
+          algorithm.workspace_bytes(problem, choice.parameter), problem.wire};
 }
 
 template <class T>
@@ -77,16 +75,16 @@ void DenseCalls<T>::agree(Call& call, const Asked& asked) {
     });
   call.agree();
   if (plan_ == nullptr) plan_ = &plans_.insert(call.key(), call.key_digest(), std::move(plan));
-  const std::size_t bytes = plan_->workspace_elements * sizeof(T);
-  if (call.must_grow(bytes)) call.together([&] { call.grow(bytes); });
+  if (call.must_grow(plan_->workspace_bytes)) call.together([&] { call.grow(plan_->workspace_bytes); });
 }
 
 template <class T>
 void DenseCalls<T>::run_agreed(Call& call, std::span<T> data, int root) const {
   Transport& transport = call.transport();
   if (data.empty() || transport.size() == 1) return;
-  DenseCall<T> step{transport, data, call.memory<T>(plan_->workspace_elements * sizeof(T)), plan_->parameter, {}, root};
-  if constexpr (std::is_same_v<T, float>)
+  Arena memory(call.memory(plan_->workspace_bytes));
+  DenseCall<T> step{transport, data, memory, plan_->parameter, {}, root};
+  if constexpr (can_travel_as(Wire::bf16, data_type<T>))
     if (plan_->wire == Wire::bf16) return plan_->algorithm->run_bf16(step);
   plan_->algorithm->run(step);
 }

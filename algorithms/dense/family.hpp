@@ -28,7 +28,7 @@ struct DensePlan {
   const DenseAlgorithm* algorithm = nullptr;
   double parameter = 0;  ///< the number that the algorithm leaves open
   Cost cost = {};
-  std::size_t workspace_elements = 0;
+  std::size_t workspace_bytes = 0;
   Wire wire = Wire::full;
 
   std::string algorithm_text() const { return dsop::algorithm_text(*algorithm, parameter); }

@@ -21,9 +21,11 @@ void run(DenseCall<T>& call) {
   const bool is_last = r + 1 == call.transport.size();
   const PipelineBlocks blocks(call.data.size(), data_type<T>, call.parameter);
   const int m = blocks.count();
-  const patterns::Blocks rooms(call.workspace.size(), blocks_ahead);
+  const BlocksAhead<T> received(call.memory, call.problem(), call.parameter);
   const auto x = [&](int i) { return blocks.of(call.data, i); };
-  const auto sum_behind = [&](int i) { return rooms.of(call.workspace, i % blocks_ahead).first(blocks.size(i)); };
+  const auto sum_behind = [&](int i) {
+    return received.of[static_cast<std::size_t>(i % blocks_ahead)].first(blocks.size(i));
+  };
   patterns::SegmentMessages sums(call.transport);
   patterns::SegmentMessages totals(call.transport);
   const auto receive_sum = [&](int i) {
@@ -68,7 +70,7 @@ DenseAlgorithm linear_pipeline() {
           .source = "Wang et al. 2016, section 3.1",
           .parameter = block_size(),
           .cost = cost,
-          .workspace_elements = pipeline_rooms,
+          .workspace_bytes = counted<BlocksAhead>,
           .run = [](auto& call) { run(call); }};
 }
 

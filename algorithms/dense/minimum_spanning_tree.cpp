@@ -14,7 +14,7 @@ namespace {
 
 template <class T>
 void run(DenseCall<T>& call) {
-  patterns::tree_reduce(call.transport, call.data, call.workspace);
+  patterns::tree_reduce(call.transport, call.data, Received<T>(call.memory, call.problem()).elements);
   patterns::tree_broadcast(call.transport, call.data);
 }
 
@@ -35,7 +35,7 @@ DenseAlgorithm minimum_spanning_tree() {
           .summary = "reduce, then broadcast, on a binomial tree",
           .source = "Wang et al. 2016, table 1 (MST)",
           .cost = cost,
-          .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
+          .workspace_bytes = counted<Received>,
           .run = [](auto& call) { run(call); }};
 }
 

@@ -31,7 +31,6 @@ DenseAlgorithm mpi() {
           .native = true,
           .unsupported = unsupported,
           .cost = cost,
-          .workspace_elements = [](const DenseProblem&, double) { return std::size_t{0}; },
           .run = [](auto& call) { run(call); }};
 }
 

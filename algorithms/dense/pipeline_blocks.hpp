@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -103,9 +104,14 @@ inline Cost adding_pipeline_cost(const DenseProblem& problem, const Machine& mac
   return cost;
 }
 
-/// Workspace for the blocks that are received and not yet added.
-inline std::size_t pipeline_rooms(const DenseProblem& problem, double block_kib) {
-  return blocks_ahead * PipelineBlocks(problem.elements, problem.type, block_kib).largest();
-}
+/// Memory for the blocks that are received and not yet added.
+template <class T>
+struct BlocksAhead {
+  BlocksAhead(Arena& arena, const DenseProblem& problem, double block_kib) {
+    const PipelineBlocks blocks(problem.elements, problem.type, block_kib);
+    for (std::span<T>& block : of) block = arena.take<T>(blocks.largest());
+  }
+  std::array<std::span<T>, blocks_ahead> of;
+};
 
 }  // namespace dsop::dense

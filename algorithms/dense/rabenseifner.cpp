@@ -21,9 +21,10 @@ using patterns::Hypercube;
 template <class T>
 void run(DenseCall<T>& call) {
   const std::span<T> x = call.data;
-  patterns::fold_to_power_of_two(call.transport, x, call.workspace, [&](const Hypercube& cube) {
+  const std::span<T> y = Received<T>(call.memory, call.problem()).elements;
+  patterns::fold_to_power_of_two(call.transport, x, y, [&](const Hypercube& cube) {
     const Blocks blocks(x.size(), cube.corners);
-    patterns::recursive_halving(call.transport, cube.corners, blocks, x, call.workspace);
+    patterns::recursive_halving(call.transport, cube.corners, blocks, x, y);
     patterns::recursive_doubling(call.transport, cube.corners, blocks, x);
   });
 }
@@ -59,7 +60,7 @@ DenseAlgorithm rabenseifner() {
           .source = "Rabenseifner 2004, section 4",
           .other_name = "bidirectional-exchange",  // Wang et al. 2016, table 1 (BE)
           .cost = cost,
-          .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
+          .workspace_bytes = counted<Received>,
           .run = [](auto& call) { run(call); }};
 }
 

@@ -21,10 +21,21 @@ namespace {
 using patterns::Blocks;
 using patterns::Ring;
 
+// Of a sum that comes, or of all that travels as bf16.
+template <class T>
+struct Memory {
+  Memory(Arena& arena, const DenseProblem& problem, double = 0)
+      : partial_sum(arena.take<T>(problem.wire == Wire::full ? Blocks(problem.elements, problem.ranks).largest() : 0)),
+        wire(arena.take<kernels::Bf16>(problem.wire == Wire::bf16 ? problem.elements : 0)) {}
+  std::span<T> partial_sum;
+  std::span<kernels::Bf16> wire;
+};
+
 template <class T>
 void run(DenseCall<T>& call) {
   const Ring ring(call.transport);
   const Blocks blocks(call.data.size(), ring.size);
+  const Memory<T> memory(call.memory, call.problem());
   const auto block = [&](int b) { return blocks.of(call.data, ring.wrap(b)); };
 
   if (call.add) call.make(block(ring.rank));
@@ -35,7 +46,7 @@ void run(DenseCall<T>& call) {
       call.add(x);
       continue;
     }
-    const std::span<T> partial_sum = call.workspace.first(x.size());
+    const std::span<T> partial_sum = memory.partial_sum.first(x.size());
     call.transport.sendrecv(block(ring.rank - s), ring.right(), partial_sum, ring.left());
     kernels::add<T>(x, partial_sum, x);
   }
@@ -43,10 +54,9 @@ void run(DenseCall<T>& call) {
 }
 
 void run_bf16(DenseCall<float>& call) {
-  using kernels::Bf16;
   const Ring ring(call.transport);
   const Blocks blocks(call.data.size(), ring.size);
-  const std::span<Bf16> wire(reinterpret_cast<Bf16*>(call.workspace.data()), call.data.size());
+  const std::span<kernels::Bf16> wire = Memory<float>(call.memory, call.problem(Wire::bf16)).wire;
   const auto block = [&](int b) { return blocks.of(call.data, ring.wrap(b)); };
   const auto on_wire = [&](int b) { return blocks.of(wire, ring.wrap(b)); };
 
@@ -80,11 +90,6 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   return cost;
 }
 
-std::size_t workspace_elements(const DenseProblem& problem, double) {
-  if (problem.wire == Wire::bf16) return (problem.elements + 1) / 2;
-  return Blocks(problem.elements, problem.ranks).largest();
-}
-
 }  // namespace
 
 DenseAlgorithm ring() {
@@ -93,7 +98,7 @@ DenseAlgorithm ring() {
           .source = "Patarasuk and Yuan 2009, section 3",
           .asks_for_sums = true,
           .cost = cost,
-          .workspace_elements = workspace_elements,
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); },
           .run_bf16 = run_bf16};
 }

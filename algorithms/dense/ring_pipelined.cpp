@@ -28,6 +28,22 @@ using patterns::Blocks;
 using patterns::Ring;
 using patterns::SegmentMessages;
 
+// Of the segments of a block that are received and not yet added.
+template <class T>
+struct Memory {
+  Memory(Arena& arena, const DenseProblem& problem, double segments)
+      : S(static_cast<int>(segments)),
+        largest(Blocks(Blocks(problem.elements, problem.ranks).largest(), S).largest()),
+        elements(arena.take<T>(largest * static_cast<std::size_t>(S))) {}
+  std::span<T> segment(int i, std::size_t size) const {
+    return elements.subspan(static_cast<std::size_t>(i) * largest, size);
+  }
+
+  int S;
+  std::size_t largest;
+  std::span<T> elements;
+};
+
 template <class T>
 void run(DenseCall<T>& call) {
   const Ring ring(call.transport);
@@ -35,17 +51,17 @@ void run(DenseCall<T>& call) {
   const int P = ring.size;
   const auto S = static_cast<int>(call.parameter);
   const Blocks blocks(call.data.size(), P);
-  const Blocks rooms(call.workspace.size(), S);
+  const Memory<T> memory(call.memory, call.problem(), call.parameter);
   const auto segment = [&](int b, int i) {
     const std::span<T> block = blocks.of(call.data, ring.wrap(b));
     return Blocks(block.size(), S).of(block, i);
   };
-  const auto room = [&](int b, int i) { return rooms.of(call.workspace, i).first(segment(b, i).size()); };
+  const auto received = [&](int b, int i) { return memory.segment(i, segment(b, i).size()); };
   SegmentMessages messages(call.transport);
   const auto send = [&](int s, int i) { messages.send(i, segment(r - s, i), ring.right()); };
   const auto receive = [&](int s, int i) {
     const int b = r - s - 1;
-    messages.receive(i, s < P - 1 ? room(b, i) : segment(b, i), ring.left());
+    messages.receive(i, s < P - 1 ? received(b, i) : segment(b, i), ring.left());
   };
 
   const int steps = 2 * (P - 1);
@@ -59,7 +75,7 @@ void run(DenseCall<T>& call) {
       const std::span<T> x = segment(r - s - 1, i);
       if (s < P - 1) call.make(x);
       messages.wait_received(i);
-      if (s < P - 1) kernels::add<T>(x, room(r - s - 1, i), x);
+      if (s < P - 1) kernels::add<T>(x, received(r - s - 1, i), x);
       messages.wait_sent(i);
       if (s + 1 == steps) continue;
       receive(s + 1, i);
@@ -84,12 +100,6 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double segments) 
   return cost;
 }
 
-std::size_t workspace_elements(const DenseProblem& problem, double segments) {
-  const std::size_t block = Blocks(problem.elements, problem.ranks).largest();
-  const auto S = static_cast<int>(segments);
-  return Blocks(block, S).largest() * static_cast<std::size_t>(S);
-}
-
 std::vector<double> values(const DenseProblem& problem) {
   return segment_counts(Blocks(problem.elements, problem.ranks).largest() * bytes_of(problem.type));
 }
@@ -106,7 +116,7 @@ DenseAlgorithm ring_pipelined() {
                         .values = values,
                         .expected = expected_segments<most_segments>},
           .cost = cost,
-          .workspace_elements = workspace_elements,
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "algorithms/dense/allgather.hpp"
 #include "base/named.hpp"
 #include "base/registry.hpp"
+#include "memory/arena.hpp"
 
 namespace dsop {
 
@@ -27,9 +27,10 @@ struct OuterProductCall {
   MatrixView<T> gradient;  ///< G; without gaps and to be overwritten where the algorithm sends_gradient
   T scale;
   bool accumulate = false;
-  std::span<T> workspace;                        ///< exactly workspace_elements()
+  Arena& memory;                                 ///< with the workspace_bytes()
   const SparseFactors<T>* sparse_own = nullptr;  ///< in place of `own`, where the plan's problem has sparse factors
-  bool gathered = false;  ///< all factors rode in the agreement: they stand where gather_factors() puts them
+  /// Where all factors rode in the agreement: puts them there, one pair a row, in place of an allgather.
+  Callback<std::span<T>> unpack = {};
 };
 
 struct OuterProductAlgorithm {
@@ -53,7 +54,7 @@ struct OuterProductAlgorithm {
   AllgatherProblem (*gradient_blocks)(const Problem&, double parameter) = nullptr;
   /// Of the allgathers of segments, of factors or of G, if it makes such one after the other.
   std::vector<AllgatherProblem> (*segments)(const Problem&, double parameter) = nullptr;
-  std::size_t (*workspace_elements)(const OuterProductAlgorithm&, const Problem&, double parameter);
+  std::size_t (*workspace_bytes)(const OuterProductAlgorithm&, const Problem&, double parameter);
   TypedRun<OuterProductCall> run;
 
   /// Runs inside the MPI library: its messages can't be counted, its cost is a guess.

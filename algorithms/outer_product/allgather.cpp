@@ -12,8 +12,14 @@ namespace dsop::outer_product {
 namespace {
 
 template <class T>
+struct Memory : GatheredPairs<T> {
+  Memory(Arena& arena, const Problem& problem, double = 0) : GatheredPairs<T>(arena, problem, problem.rows) {}
+};
+
+template <class T>
 void run(OuterProductCall<T>& call) {
-  const Pairs<T> all = gather_pairs(call);
+  const Memory<T> memory(call.memory, call.plan.problem);
+  const Pairs<T> all = gather_pairs(call, memory);
   product<T>(call, all, 0, call.gradient, call.accumulate, call.plan.shared_method);
 }
 
@@ -30,10 +36,6 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   return cost;
 }
 
-std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double) {
-  return gathered_pairs_elements(problem, problem.rows);
-}
-
 }  // namespace
 
 OuterProductAlgorithm allgather() {
@@ -44,7 +46,7 @@ OuterProductAlgorithm allgather() {
           .takes_sparse = true,
           .can_ride = true,
           .cost = cost,
-          .workspace_elements = workspace_elements,
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }
 

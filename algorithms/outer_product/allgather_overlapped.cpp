@@ -103,8 +103,7 @@ OuterProductAlgorithm allgather_overlapped() {
                         .expected = expected_segments<most_factor_segments>},
           .cost = cost,
           .segments = factor_segments,
-          .workspace_elements = [](const OuterProductAlgorithm&, const Problem& problem,
-                                   double) { return gathered_elements(problem); },
+          .workspace_bytes = counted<GatheredFactors>,
           .run = [](auto& call) { run(call); }};
 }
 

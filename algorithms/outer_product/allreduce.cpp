@@ -37,11 +37,13 @@ template <class T>
 void run(OuterProductCall<T>& call) {
   const MatrixView<T> G = call.gradient;
   const DenseAlgorithm& dense = *call.plan.algorithm->dense;
-  const std::size_t elements = dense.workspace_elements(vector_of(call.plan.problem), call.plan.parameter);
+  const std::size_t phase = call.memory.mark();
+  const OwnPairs<T> memory(call.memory, call.plan.problem);
+  if (!dense.asks_for_elements) product<T>(call, own_pairs(call, memory), 0, G, false);
+
   const auto make = [&](std::span<T> x) { make_elements(call, x); };
-  DenseCall<T> sum{call.transport, std::span<T>(G.data, G.rows * G.columns), call.workspace.first(elements),
+  DenseCall<T> sum{call.transport, std::span<T>(G.data, G.rows * G.columns), call.memory.rewind(phase),
                    call.plan.parameter, make};
-  if (!dense.asks_for_elements) product<T>(call, own_pairs(call), 0, G, false);
   if constexpr (can_travel_as(Wire::bf16, data_type<T>))
     if (call.plan.problem.wire == Wire::bf16) return dense.run_bf16(sum);
   dense.run(sum);
@@ -62,12 +64,9 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   return cost;
 }
 
-// The streams' memory is free again when the sum begins.
-std::size_t workspace_elements(const OuterProductAlgorithm& self, const Problem& problem, double parameter) {
-  std::size_t elements = self.dense->workspace_elements(vector_of(problem), parameter);
-  for (int r = 0; r < problem.ranks() && !problem.sparsity.empty(); ++r)
-    elements = std::max(elements, LocalProduct(problem, r, 1).workspace_elements(problem.rows));
-  return elements;
+std::size_t workspace_bytes(const OuterProductAlgorithm& self, const Problem& problem, double parameter) {
+  return std::max(self.dense->workspace_bytes(vector_of(problem), parameter),
+                  counted_bytes<OwnPairs>(problem.type, problem));
 }
 
 }  // namespace
@@ -91,7 +90,7 @@ OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense) {
                           return self.dense->parameter.expected(value, vector_of(problem));
                         }},
       .cost = cost,
-      .workspace_elements = workspace_elements,
+      .workspace_bytes = workspace_bytes,
       .run = [](auto& call) { run(call); }};
 }
 

@@ -10,12 +10,15 @@
 namespace dsop::outer_product {
 
 /// The columns of A in S segments, and those of B: A_0 .. A_(S-1), B_0 .. B_(S-1); G has S x S blocks A_i^T B_j.
-/// Segment s of all K pairs lies together, one pair a row: [part of a | part of b]. Takes gathered_elements().
+/// Segment s of all K pairs lies together, one pair a row: [part of a | part of b]. Takes GatheredFactors.
 template <class T>
 class FactorSegments {
  public:
   FactorSegments(const OuterProductCall<T>& call, int S)
-      : call_(call), rows_(call.gradient.rows, S), columns_(call.gradient.columns, S) {}
+      : call_(call),
+        gathered_(call.memory, call.plan.problem),
+        rows_(call.gradient.rows, S),
+        columns_(call.gradient.columns, S) {}
 
   MatrixView<T> a(int s) const { return segment(s).column_range(0, rows_.size(s)); }
   MatrixView<T> b(int s) const { return segment(s).column_range(rows_.size(s), columns_.size(s)); }
@@ -37,10 +40,12 @@ class FactorSegments {
  private:
   MatrixView<T> segment(int s) const {
     const std::size_t K = call_.plan.pair_bounds.back();
-    return {call_.workspace.data() + K * (rows_.offset(s) + columns_.offset(s)), K, rows_.size(s) + columns_.size(s)};
+    return {gathered_.elements.data() + K * (rows_.offset(s) + columns_.offset(s)), K,
+            rows_.size(s) + columns_.size(s)};
   }
 
   const OuterProductCall<T>& call_;
+  GatheredFactors<T> gathered_;
   patterns::Blocks rows_;
   patterns::Blocks columns_;
 };

@@ -131,11 +131,12 @@ GradientRows<T> OuterProductCalls<T>::run_rows(Transport& transport, const Spars
     result.indices.resize(most_rows);
     result.elements = std::make_unique_for_overwrite<T[]>(most_rows * promised.columns);
   });
+  Arena memory(call.memory(plan.workspace_bytes));
   OuterProductCall<T> step{.transport = transport,
                            .plan = plan,
                            .gradient = {result.elements.get(), result.indices.size(), promised.columns},
                            .scale = static_cast<T>(options.scale),
-                           .workspace = call.memory<T>(plan.workspace_bytes),
+                           .memory = memory,
                            .sparse_own = &factors};
   result.indices.resize(outer_product::gather_rows<T>(step, result.indices));
   return result;
@@ -260,7 +261,11 @@ auto OuterProductCalls<T>::make(const Call& call, const Asked& asked, const std:
   if (!prepared_algorithm_.empty() && !asked.sharded) plan.reason = prepared_reason_;
   if (asked.rows_only) plan.reason = "the only one that makes rows alone";
   plan.runs_at_wait = !call.ranks().all_allow_progress_thread;
-  made.memory_bytes = plan.workspace_bytes + expanded_elements(call, plan) * sizeof(T);
+  made.expanded_elements = expanded_elements(call, plan);
+  Arena memory;
+  memory.take<T>(made.expanded_elements);
+  memory.take<std::byte>(plan.workspace_bytes);
+  made.memory_bytes = memory.bytes();
   if (plan.algorithm->can_ride) made.riding_bytes = outer_product::riding_bytes(made.problem);
   return made;
 }
@@ -283,24 +288,24 @@ void OuterProductCalls<T>::compute(Call& call, const SparseFactors<T>& factors, 
   const Plan& plan = made_->plan;
   const OuterProductAlgorithm& algorithm = *plan.algorithm;
   if (plan.problem.rows == 0 || plan.problem.columns == 0) return;
-  std::span<T> memory = call.memory<T>(made_->memory_bytes);
+  Arena memory(call.memory(made_->memory_bytes));
+  const std::span<T> expanded = memory.take<T>(made_->expanded_elements);
   const bool sparse = !plan.problem.sparsity.empty();
-  OuterProductCall<T> step{
-      .transport = call.transport(),
-      .plan = plan,
-      .own = sparse ? Factors<T>{} : in_full(factors, memory.subspan(plan.workspace_bytes / sizeof(T))),
-      .gradient = gradient,
-      .scale = static_cast<T>(options.scale),
-      .accumulate = options.accumulate,
-      .workspace = memory.first(plan.workspace_bytes / sizeof(T)),
-      .sparse_own = sparse ? &factors : nullptr};
-  if (algorithm.can_ride && !sparse) step.gathered = outer_product::unpack_ridden(call, plan, step.workspace);
+  OuterProductCall<T> step{.transport = call.transport(),
+                           .plan = plan,
+                           .own = sparse ? Factors<T>{} : in_full(factors, expanded),
+                           .gradient = gradient,
+                           .scale = static_cast<T>(options.scale),
+                           .accumulate = options.accumulate,
+                           .memory = memory,
+                           .sparse_own = sparse ? &factors : nullptr};
+  const auto unpack = [&](std::span<T> all) { outer_product::unpack_ridden(call, plan, all); };
+  if (algorithm.can_ride && !sparse && call.all_ride()) step.unpack = unpack;
   if (!plan.problem.staged_result || !algorithm.sends_gradient) {
     algorithm.run(step);
     return;
   }
-  const std::span<T> result = step.workspace.first(gradient.rows * gradient.columns);
-  step.workspace = step.workspace.subspan(result.size());
+  const std::span<T> result = memory.take<T>(gradient.rows * gradient.columns);
   step.gradient = {result.data(), gradient.rows, gradient.columns};
   step.accumulate = false;
   algorithm.run(step);

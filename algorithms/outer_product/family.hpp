@@ -67,10 +67,11 @@ class OuterProductCalls {
     std::size_t pairs;
   };
   struct Made {
-    Problem problem = {};  ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
-    Plan plan = {};        ///< with the cost of its own algorithm alone
-    std::size_t memory_bytes = 0;
-    std::size_t riding_bytes = 0;  ///< of the largest rank's factors, if they may ride in the agreement
+    Problem problem = {};               ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
+    Plan plan = {};                     ///< with the cost of its own algorithm alone
+    std::size_t expanded_elements = 0;  ///< of the largest rank's factors that are given sparse and needed in full
+    std::size_t memory_bytes = 0;       ///< for these, and for the plan
+    std::size_t riding_bytes = 0;       ///< of the largest rank's factors, if they may ride in the agreement
   };
 
   const std::string& named_algorithm(Call& call, const Options& options);
@@ -82,9 +83,9 @@ class OuterProductCalls {
   void find_or_make(Call& call, const Asked& asked);
   void compute(Call& call, const SparseFactors<T>& factors, MatrixView<T> gradient, const Options& options);
 
-  std::uint64_t object_ = 0;       // not 0 once prepared
-  std::string environment_;        // what DSOP_ALGORITHM names
-  std::string prepared_algorithm_; // its parameter is chosen again for each number of pairs, unless it was named
+  std::uint64_t object_ = 0;        // not 0 once prepared
+  std::string environment_;         // what DSOP_ALGORITHM names
+  std::string prepared_algorithm_;  // its parameter is chosen again for each number of pairs, unless it was named
   std::string prepared_reason_;
   KeptPlans<InUse> in_use_{most_plans};  // by shape
   KeptPlans<Made> plans_{most_plans};    // by shape and numbers

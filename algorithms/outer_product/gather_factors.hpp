@@ -8,17 +8,25 @@
 
 namespace dsop::outer_product {
 
+/// What rank r's pairs travel in.
+inline std::size_t factor_bytes(const Problem& problem, std::size_t r) {
+  const std::size_t k = problem.pairs[r];
+  if (problem.sparsity.empty()) return k * (problem.rows + problem.columns) * bytes_of(problem.type);
+  return sparse::encoded_bytes(k, problem.rows, problem.sparsity[r].a, problem.type) +
+         sparse::encoded_bytes(k, problem.columns, problem.sparsity[r].b, problem.type);
+}
+
+inline std::size_t total_factor_bytes(const Problem& problem) {
+  std::size_t total = 0;
+  for (std::size_t r = 0; r < problem.pairs.size(); ++r) total += factor_bytes(problem, r);
+  return total;
+}
+
 /// Rank r's block are its pairs: a and b of each or, in a problem with sparse factors, all its a, then all its b.
 inline AllgatherProblem factor_blocks(const Problem& problem) {
   AllgatherProblem blocks{{0}, problem.native_collectives};
-  for (std::size_t r = 0; r < problem.pairs.size(); ++r) {
-    const std::size_t k = problem.pairs[r];
-    const std::size_t bytes = problem.sparsity.empty()
-                                  ? k * (problem.rows + problem.columns) * bytes_of(problem.type)
-                                  : sparse::encoded_bytes(k, problem.rows, problem.sparsity[r].a, problem.type) +
-                                        sparse::encoded_bytes(k, problem.columns, problem.sparsity[r].b, problem.type);
-    blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() + bytes);
-  }
+  for (std::size_t r = 0; r < problem.pairs.size(); ++r)
+    blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() + factor_bytes(problem, r));
   return blocks;
 }
 
@@ -43,9 +51,17 @@ inline Traffic sent_in_all(const AllgatherAlgorithm& exchange, const std::vector
   return sent;
 }
 
-inline std::size_t gathered_elements(const Problem& problem) {
-  return problem.total_pairs() * (problem.rows + problem.columns);
-}
+/// Memory for all K pairs, one a row: [a_p | b_p]. None in a problem with sparse factors.
+template <class T>
+struct GatheredFactors {
+  GatheredFactors(Arena& arena, const Problem& problem, double = 0)
+      : elements(
+            arena.take<T>(problem.sparsity.empty() ? problem.total_pairs() * (problem.rows + problem.columns) : 0)),
+        pairs(elements.data(), problem.total_pairs(), problem.rows + problem.columns) {}
+
+  std::span<T> elements;
+  MatrixView<T> pairs;
+};
 
 /// Copies own pairs to the rows of `gathered` from row `first` on: [a_p | b_p].
 template <class T>
@@ -54,21 +70,19 @@ void pack_pairs(const Factors<T>& own, MatrixView<T> gathered, std::size_t first
     std::copy_n(own.b.row(p), own.b.columns, std::copy_n(own.a.row(p), own.a.columns, gathered.row(first + p)));
 }
 
-/// Gathers all K pairs at the start of the workspace, one pair a row: [a_p | b_p], so that a rank's factors are one
-/// message and all A and all B are matrices with K rows. Returns views of them. Takes gathered_elements().
+/// Gathers all K pairs, so that a rank's factors are one message and all A and all B are matrices with K rows. Returns
+/// views of them.
 template <class T>
-Factors<T> gather_factors(OuterProductCall<T>& call) {
+Factors<T> gather_factors(OuterProductCall<T>& call, const GatheredFactors<T>& gathered) {
   const std::size_t n = call.plan.problem.rows;
   const std::size_t m = call.plan.problem.columns;
-  const std::vector<std::size_t>& bounds = call.plan.pair_bounds;
-  const int r = call.transport.rank();
-  const MatrixView<T> gathered(call.workspace.data(), bounds.back(), n + m);
-
-  if (!call.gathered) {
-    pack_pairs(call.own, gathered, bounds[static_cast<std::size_t>(r)]);
-    allgather(call.transport, call.plan.factors, std::span(gathered.data, bounds.back() * (n + m)));
+  if (call.unpack) {
+    call.unpack(gathered.elements);
+  } else {
+    pack_pairs(call.own, gathered.pairs, call.plan.pair_bounds[static_cast<std::size_t>(call.transport.rank())]);
+    allgather(call.transport, call.plan.factors, gathered.elements);
   }
-  return {gathered.column_range(0, n), gathered.column_range(n, m)};
+  return {gathered.pairs.column_range(0, n), gathered.pairs.column_range(n, m)};
 }
 
 }  // namespace dsop::outer_product

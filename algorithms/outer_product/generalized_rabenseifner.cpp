@@ -14,14 +14,24 @@ namespace {
 using patterns::Blocks;
 
 template <class T>
+struct Memory {
+  Memory(Arena& arena, const Problem& problem, double = 0)
+      : pairs(arena, problem, Blocks(problem.rows, problem.ranks()).largest()),
+        wire(share_parts_memory(arena, problem, problem.rows * problem.columns)) {}
+  GatheredPairs<T> pairs;
+  std::span<kernels::Bf16> wire;
+};
+
+template <class T>
 void run(OuterProductCall<T>& call) {
   const MatrixView<T> G = call.gradient;
   const int r = call.transport.rank();
   const Blocks rows(G.rows, call.transport.size());
-  const Pairs<T> all = gather_pairs(call);
+  const Memory<T> memory(call.memory, call.plan.problem);
+  const Pairs<T> all = gather_pairs(call, memory.pairs);
 
   product<T>(call, all, rows.offset(r), G.row_range(rows.offset(r), rows.size(r)), false);
-  share_parts(call, call.transport, std::span<T>(G.data, G.rows * G.columns));
+  share_parts(call, call.transport, std::span<T>(G.data, G.rows * G.columns), memory.wire);
 }
 
 AllgatherProblem gradient_blocks(const Problem& problem, double) {
@@ -30,11 +40,6 @@ AllgatherProblem gradient_blocks(const Problem& problem, double) {
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
   return owners_cost(self, problem, machine, problem.ranks());
-}
-
-std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double) {
-  return gathered_pairs_elements(problem, Blocks(problem.rows, problem.ranks()).largest()) +
-         wire_elements(problem, problem.rows * problem.columns);
 }
 
 }  // namespace
@@ -47,7 +52,7 @@ OuterProductAlgorithm generalized_rabenseifner() {
           .sends_bf16 = true,
           .cost = cost,
           .gradient_blocks = gradient_blocks,
-          .workspace_elements = workspace_elements,
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }
 

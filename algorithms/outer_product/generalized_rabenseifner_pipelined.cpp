@@ -26,7 +26,8 @@ void run(OuterProductCall<T>& call) {
   const MatrixView<T> G = call.gradient;
   const auto S = static_cast<int>(call.plan.parameter);
   const Blocks segments(G.rows, S);
-  const Factors<T> all = gather_factors(call);
+  const GatheredFactors<T> memory(call.memory, call.plan.problem);
+  const Factors<T> all = gather_factors(call, memory);
 
   int made = 0;
   const auto make_rows = [&] {
@@ -97,8 +98,7 @@ OuterProductAlgorithm generalized_rabenseifner_pipelined() {
                         .expected = expected_segments<most_segments>},
           .cost = cost,
           .segments = segments,
-          .workspace_elements = [](const OuterProductAlgorithm&, const Problem& problem,
-                                   double) { return gathered_elements(problem); },
+          .workspace_bytes = counted<GatheredFactors>,
           .run = [](auto& call) { run(call); }};
 }
 

@@ -25,23 +25,34 @@ std::size_t packed_elements(const Problem& problem, const Grid& grid) {
 }
 
 template <class T>
+struct Memory {
+  Memory(Arena& arena, const Problem& problem, double p_r)
+      : scattered(arena, problem, grid_of(problem, p_r)),
+        packed(arena.take<T>(packed_elements(problem, grid_of(problem, p_r)))),
+        wire(share_parts_memory(arena, problem, problem.rows * problem.columns)) {}
+  ScatteredFactors<T> scattered;
+  std::span<T> packed;
+  std::span<kernels::Bf16> wire;
+};
+
+template <class T>
 void run(OuterProductCall<T>& call) {
   const Problem& problem = call.plan.problem;
   const MatrixView<T> G = call.gradient;
   const Grid grid = grid_of(problem, call.plan.parameter);
-  const std::size_t packed = packed_elements(problem, grid);
-  const std::span<T> parts = packed > 0 ? call.workspace.subspan(scattered_elements(problem, grid), packed)
-                                        : std::span<T>(G.data, G.rows * G.columns);
+  const Memory<T> memory(call.memory, problem, call.plan.parameter);
+  const bool packed = !memory.packed.empty();
+  const std::span<T> parts = packed ? memory.packed : std::span<T>(G.data, G.rows * G.columns);
   const auto part = [&](int r) {
     const std::size_t offset =
         call.plan.gradient.problem.bounds_bytes[static_cast<std::size_t>(r)] / bytes_on_wire(problem);
     return MatrixView<T>(parts.data() + offset, grid.rows(r), grid.columns(r));
   };
 
-  const Factors<T> needed = scatter_factors(call, grid);
+  const Factors<T> needed = scatter_factors(call, grid, memory.scattered);
   kernels::product<T>(needed.a, needed.b, part(call.transport.rank()), call.scale, false);
-  share_parts(call, call.transport, parts);
-  for (int r = 0; packed > 0 && r < problem.ranks(); ++r)
+  share_parts(call, call.transport, parts, memory.wire);
+  for (int r = 0; packed && r < problem.ranks(); ++r)
     kernels::copy<T>(part(r),
                      G.row_range(grid.first_row(r), grid.rows(r)).column_range(grid.first_column(r), grid.columns(r)));
 }
@@ -73,12 +84,6 @@ Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& m
   return cost;
 }
 
-std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double p_r) {
-  const Grid grid = grid_of(problem, p_r);
-  return scattered_elements(problem, grid) + packed_elements(problem, grid) +
-         wire_elements(problem, problem.rows * problem.columns);
-}
-
 std::vector<double> divisors_of_ranks(const OuterProductAlgorithm&, const Problem& problem) {
   std::vector<double> divisors;
   for (int height = 1; height <= problem.ranks(); ++height)
@@ -102,7 +107,7 @@ OuterProductAlgorithm generalized_rabenseifner_scattered() {
           .parameter = {.name = "rows of the grid of owners", .values = divisors_of_ranks, .expected = expected},
           .cost = cost,
           .gradient_blocks = gradient_blocks,
-          .workspace_elements = workspace_elements,
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }
 

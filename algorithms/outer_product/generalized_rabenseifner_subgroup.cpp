@@ -19,21 +19,24 @@ namespace {
 using patterns::Blocks;
 
 template <class T>
+struct Memory : GatheredPairs<T> {
+  Memory(Arena& arena, const Problem& problem, double g)
+      : GatheredPairs<T>(arena, problem, Blocks(problem.rows, static_cast<int>(g)).largest()) {}
+};
+
+template <class T>
 void run(OuterProductCall<T>& call) {
   const MatrixView<T> G = call.gradient;
   const auto g = static_cast<int>(call.plan.parameter);
   const int i = call.transport.rank() % g;
   const Blocks rows(G.rows, g);
-  const Pairs<T> all = gather_pairs(call);
+  const Memory<T> memory(call.memory, call.plan.problem, call.plan.parameter);
+  const Pairs<T> all = gather_pairs(call, memory);
 
   product<T>(call, all, rows.offset(i), G.row_range(rows.offset(i), rows.size(i)), false, call.plan.shared_method);
   const int first = call.transport.rank() - i;
   Subset group(call.transport, i, g, [first](int rank) { return first + rank; });
   allgather(group, call.plan.gradient, std::span(G.data, G.rows * G.columns));
-}
-
-std::size_t most_rows_of_an_owner(const Problem& problem, double g) {
-  return Blocks(problem.rows, static_cast<int>(g)).largest();
 }
 
 AllgatherProblem gradient_blocks(const Problem& problem, double g) {
@@ -70,10 +73,7 @@ OuterProductAlgorithm generalized_rabenseifner_subgroup() {
           .parameter = {.name = "number of ranks in a group", .values = values, .expected = expected},
           .cost = cost,
           .gradient_blocks = gradient_blocks,
-          .workspace_elements =
-              [](const OuterProductAlgorithm&, const Problem& problem, double g) {
-                return gathered_pairs_elements(problem, most_rows_of_an_owner(problem, g));
-              },
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }
 

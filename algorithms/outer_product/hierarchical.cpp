@@ -30,8 +30,9 @@ void run(OuterProductCall<T>& call) {
   const std::size_t m = problem.columns;
   const int r = call.transport.rank();
   const int leader = node_of(problem, r);
-  const MatrixView<T> gathered(call.workspace.data(), call.plan.pair_bounds.back(), n + m);
-  const std::span<T> everything(gathered.data, gathered.rows * gathered.columns);
+  const GatheredFactors<T> memory(call.memory, problem);
+  const MatrixView<T> gathered = memory.pairs;
+  const std::span<T> everything = memory.elements;
   const auto factors_of = [&](int q) {
     return everything.subspan(first_pair(problem, q) * (n + m), problem.pairs[static_cast<std::size_t>(q)] * (n + m));
   };
@@ -88,10 +89,6 @@ std::string unsupported(const OuterProductAlgorithm&, const Problem& problem) {
   return problem.nodes.empty() ? "needs ranks that share a node" : "";
 }
 
-std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double) {
-  return gathered_elements(problem);
-}
-
 }  // namespace
 
 OuterProductAlgorithm hierarchical() {
@@ -102,7 +99,7 @@ OuterProductAlgorithm hierarchical() {
           .unsupported = unsupported,
           .cost = cost,
           .factor_blocks = node_blocks,
-          .workspace_elements = workspace_elements,
+          .workspace_bytes = counted<GatheredFactors>,
           .run = [](auto& call) { run(call); }};
 }
 

@@ -1,15 +1,31 @@
 // What the product of pairs that may be sparse costs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include <dsop/machine.hpp>
 #include <dsop/problem.hpp>
 
-#include "kernels/sparse_product.hpp"
-#include "sparse/room.hpp"
-
 namespace dsop::outer_product {
+
+/// Elements of rank r's a that may not be zero.
+inline std::size_t nonzeros_of_a(const Problem& problem, std::size_t r) {
+  const bool dense = problem.sparsity.empty() || problem.sparsity[r].a == Sparsity::dense;
+  return dense ? problem.pairs[r] * problem.rows : problem.sparsity[r].a;
+}
+
+inline std::size_t total_nonzeros_of_a(const Problem& problem) {
+  std::size_t total = 0;
+  for (std::size_t r = 0; r < problem.pairs.size(); ++r) total += nonzeros_of_a(problem, r);
+  return total;
+}
+
+inline std::size_t largest_nonzeros_of_a(const Problem& problem) {
+  std::size_t largest = 0;
+  for (std::size_t r = 0; r < problem.pairs.size(); ++r) largest = std::max(largest, nonzeros_of_a(problem, r));
+  return largest;
+}
 
 /// The product of the pairs of ranks first .. first + count - 1. Where non-zeros lie in a and b counts as independent.
 class LocalProduct {
@@ -19,12 +35,11 @@ class LocalProduct {
       const auto rank = static_cast<std::size_t>(r);
       const Sparsity sparsity = problem.sparsity.empty() ? Sparsity{} : problem.sparsity[rank];
       const std::size_t k = problem.pairs[rank];
-      const std::size_t a = sparsity.a == Sparsity::dense ? k * problem.rows : sparsity.a;
+      const std::size_t a = nonzeros_of_a(problem, rank);
       const std::size_t b = sparsity.b == Sparsity::dense ? k * problem.columns : sparsity.b;
       if (k > 0)
         (sparsity.b == Sparsity::dense ? in_rows_ : scattered_) +=
             static_cast<double>(a) * static_cast<double>(b) / static_cast<double>(k);
-      nonzeros_of_a_ += a;
       pairs_ += k;
     }
   }
@@ -43,18 +58,6 @@ class LocalProduct {
     if (problem_.sparse_product) return 2 * share(rows) * (scattered_ + in_rows_);
     return 2 * static_cast<double>(pairs_) * static_cast<double>(rows) * static_cast<double>(problem_.columns);
   }
-  /// Memory of the streams and for their product, of at most `rows` rows.
-  template <class T>
-  std::size_t workspace_bytes(std::size_t rows) const {
-    using sparse::Room;
-    const std::size_t streams = 2 * Room::bytes<sparse::Stream<T>>(pairs_);
-    if (problem_.sparse_product)
-      return streams + Room::bytes<std::byte>(kernels::sparse_product_bytes<T>(rows, nonzeros_of_a_));
-    return streams + Room::bytes<T>(pairs_ * problem_.rows) + Room::bytes<T>(pairs_ * problem_.columns);
-  }
-  std::size_t workspace_elements(std::size_t rows) const {
-    return visit(problem_.type, [&]<class T>(T) { return (workspace_bytes<T>(rows) + sizeof(T) - 1) / sizeof(T); });
-  }
 
  private:
   double share(std::size_t rows) const {
@@ -63,7 +66,6 @@ class LocalProduct {
 
   const Problem& problem_;
   std::size_t pairs_ = 0;
-  std::size_t nonzeros_of_a_ = 0;
   double scattered_ = 0;  // expected additions to single elements of G, where b is sparse
   double in_rows_ = 0;    // to elements of whole rows
 };

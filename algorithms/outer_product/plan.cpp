@@ -119,9 +119,11 @@ void check_problem(const Problem& problem) {
 std::size_t workspace_bytes(const Plan& plan) {
   const OuterProductAlgorithm& algorithm = *plan.algorithm;
   const Problem& problem = plan.problem;
-  std::size_t elements = algorithm.workspace_elements(algorithm, problem, plan.parameter);
-  if (problem.staged_result && algorithm.sends_gradient) elements += problem.rows * problem.columns;
-  return elements * bytes_of(problem.type);
+  const bool staged = problem.staged_result && algorithm.sends_gradient;
+  Arena memory;
+  memory.take<std::byte>(staged ? problem.rows * problem.columns * bytes_of(problem.type) : 0);
+  memory.take<std::byte>(algorithm.workspace_bytes(algorithm, problem, plan.parameter));
+  return memory.bytes();
 }
 
 void choose_exchanges(Plan& plan) {

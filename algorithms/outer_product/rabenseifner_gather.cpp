@@ -19,6 +19,13 @@ namespace {
 using patterns::Blocks;
 
 template <class T>
+struct Memory {
+  Memory(Arena& arena, const Problem& problem, double = 0)
+      : received(arena.take<T>(Blocks(problem.rows, problem.ranks()).largest() * problem.columns)) {}
+  std::span<T> received;
+};
+
+template <class T>
 void run(OuterProductCall<T>& call) {
   const MatrixView<T> G = call.gradient;
   const int P = call.transport.size();
@@ -33,7 +40,7 @@ void run(OuterProductCall<T>& call) {
                         G.row_range(rows.offset(q), rows.size(q)), call.scale, false);
   };
 
-  const std::span<T> received = call.workspace.first(part(r).size());
+  const std::span<T> received = Memory<T>(call.memory, call.plan.problem).received.first(part(r).size());
   make(r);
   for (int s = 1; s < P; ++s) {
     const int to = (r + s) % P;
@@ -68,10 +75,6 @@ Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& m
   return cost;
 }
 
-std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double) {
-  return Blocks(problem.rows, problem.ranks()).largest() * problem.columns;
-}
-
 }  // namespace
 
 OuterProductAlgorithm rabenseifner_gather() {
@@ -80,7 +83,7 @@ OuterProductAlgorithm rabenseifner_gather() {
           .source = "Enderlin et al. 2021 (DSOP), predecessor of the paper's contribution",
           .cost = cost,
           .gradient_blocks = gradient_blocks,
-          .workspace_elements = workspace_elements,
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }
 

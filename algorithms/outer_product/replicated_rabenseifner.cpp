@@ -36,13 +36,22 @@ std::size_t rows_of_a_piece(const Problem& problem) {
 }
 
 template <class T>
+struct Memory {
+  Memory(Arena& arena, const Problem& problem, double f)
+      : factors(arena, problem), wire(share_parts_memory(arena, problem, owned_rows(problem, f) * problem.columns)) {}
+  GatheredFactors<T> factors;
+  std::span<kernels::Bf16> wire;
+};
+
+template <class T>
 void run(OuterProductCall<T>& call) {
   const MatrixView<T> G = call.gradient;
   const int r = call.transport.rank();
   const std::size_t owned = owned_rows(call.plan.problem, call.plan.parameter);
   const Blocks rows(owned, call.transport.size());
   const std::size_t piece = owned > 0 ? rows_of_a_piece(call.plan.problem) : G.rows;
-  const Factors<T> all = gather_factors(call);
+  const Memory<T> memory(call.memory, call.plan.problem, call.plan.parameter);
+  const Factors<T> all = gather_factors(call, memory.factors);
 
   std::size_t made = owned;
   const auto make_piece = [&] {
@@ -57,7 +66,7 @@ void run(OuterProductCall<T>& call) {
                       G.row_range(rows.offset(r), rows.size(r)), call.scale, false);
   if (owned > 0) {
     WorkingTransport never_idle(call.transport, make_piece);
-    share_parts(call, never_idle, std::span<T>(G.data, owned * G.columns));
+    share_parts(call, never_idle, std::span<T>(G.data, owned * G.columns), memory.wire);
   }
   while (make_piece()) {
   }
@@ -92,10 +101,6 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   return cost;
 }
 
-std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double f) {
-  return gathered_elements(problem) + wire_elements(problem, owned_rows(problem, f) * problem.columns);
-}
-
 std::vector<double> sixteenths(const OuterProductAlgorithm&, const Problem&) {
   std::vector<double> values;
   for (int i = 0; i <= 16; ++i) values.push_back(i / 16.0);
@@ -117,7 +122,7 @@ OuterProductAlgorithm replicated_rabenseifner() {
       .parameter = {.name = "fraction of the rows that everybody makes", .values = sixteenths, .expected = expected},
       .cost = cost,
       .gradient_blocks = gradient_blocks,
-      .workspace_elements = workspace_elements,
+      .workspace_bytes = counted<Memory>,
       .run = [](auto& call) { run(call); }};
 }
 

@@ -32,18 +32,16 @@ inline Traffic ridden_traffic(const Problem& problem) {
   return {0, static_cast<std::size_t>(problem.ranks() - 1) * room};
 }
 
-/// If all ranks' factors rode along, puts them where gather_factors() would, at the beginning of `workspace`.
+/// Puts all ranks' factors, which rode along, one after the other, [a_p | b_p].
 template <class T>
-bool unpack_ridden(const Call& call, const Plan& plan, std::span<T> workspace) {
-  if (!call.all_ride()) return false;
+void unpack_ridden(const Call& call, const Plan& plan, std::span<T> factors) {
   call.count_ridden(ridden_traffic(plan.problem).bytes);
   const std::size_t pair = plan.problem.rows + plan.problem.columns;
   for (int r = 0; r < plan.problem.ranks(); ++r) {
     const auto rank = static_cast<std::size_t>(r);
-    std::memcpy(workspace.data() + plan.pair_bounds[rank] * pair, call.ridden(r).data(),
+    std::memcpy(factors.data() + plan.pair_bounds[rank] * pair, call.ridden(r).data(),
                 plan.problem.pairs[rank] * pair * sizeof(T));
   }
-  return true;
 }
 
 }  // namespace dsop::outer_product

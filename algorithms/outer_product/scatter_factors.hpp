@@ -39,23 +39,26 @@ inline double scatter_seconds(const Problem& problem, const Grid& grid, const Ma
   return busiest.messages == 0 ? 0 : machine.message_seconds(busiest.bytes, busiest.messages);
 }
 
-/// Room for what is received and for what is sent.
-inline std::size_t scattered_elements(const Problem& problem, const Grid& grid) {
-  return problem.total_pairs() * (grid.most_rows() + grid.most_columns()) +
-         problem.largest_pairs() * scattered_elements_a_pair(problem, grid);
-}
-
-/// Gathers the parts of all K pairs that make this rank's block of G at the start of the workspace, one pair a row:
-/// [part of a_p | part of b_p]. Returns views of them. Takes scattered_elements(); of these, the K rows of the result
-/// must stay while it is used.
+/// Memory for what is received, which must stay while the result is used, and for what is sent.
 template <class T>
-Factors<T> scatter_factors(OuterProductCall<T>& call, const Grid& grid) {
+struct ScatteredFactors {
+  ScatteredFactors(Arena& arena, const Problem& problem, const Grid& grid)
+      : gathered(arena.take<T>(problem.total_pairs() * (grid.most_rows() + grid.most_columns()))),
+        sent(arena.take<T>(problem.largest_pairs() * scattered_elements_a_pair(problem, grid))) {}
+  std::span<T> gathered;
+  std::span<T> sent;
+};
+
+/// Gathers the parts of all K pairs that make this rank's block of G, one pair a row: [part of a_p | part of b_p].
+/// Returns views of them.
+template <class T>
+Factors<T> scatter_factors(OuterProductCall<T>& call, const Grid& grid, const ScatteredFactors<T>& memory) {
   const std::vector<std::size_t>& bounds = call.plan.pair_bounds;
   const int r = call.transport.rank();
   const std::size_t own_pairs = call.own.a.rows;
   const std::size_t width = grid.rows(r) + grid.columns(r);
-  const MatrixView<T> gathered(call.workspace.data(), bounds.back(), width);
-  T* outgoing = call.workspace.data() + bounds.back() * width;
+  const MatrixView<T> gathered(memory.gathered.data(), bounds.back(), width);
+  T* outgoing = memory.sent.data();
 
   const auto pack = [&](int q, T* packed) {
     for (std::size_t p = 0; p < own_pairs; ++p) {

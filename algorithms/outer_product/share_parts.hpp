@@ -8,9 +8,9 @@
 
 namespace dsop::outer_product {
 
-/// What share_parts takes at the end of the workspace for parts of `elements` in all.
-inline std::size_t wire_elements(const Problem& problem, std::size_t elements) {
-  return problem.wire == Wire::bf16 ? (elements + 1) / 2 : 0;
+/// What share_parts() works in: parts of `elements` in all, as they travel.
+inline std::span<kernels::Bf16> share_parts_memory(Arena& arena, const Problem& problem, std::size_t elements) {
+  return arena.take<kernels::Bf16>(problem.wire == Wire::bf16 ? elements : 0);
 }
 
 /// Seconds for rounding the elements of the own part and widening all: six bytes an element, read and written.
@@ -21,12 +21,11 @@ inline double conversion_seconds(const Problem& problem, const Machine& machine,
 /// Allgather of `parts`, the owners' parts one after the other, by the plan's gradient exchange. As bf16 every rank,
 /// the owner too, ends with the rounded values.
 template <class T>
-void share_parts(const OuterProductCall<T>& call, Transport& transport, std::span<T> parts) {
+void share_parts(const OuterProductCall<T>& call, Transport& transport, std::span<T> parts,
+                 std::span<kernels::Bf16> wire) {
   const Exchange& exchange = call.plan.gradient;
   if constexpr (can_travel_as(Wire::bf16, data_type<T>)) {
     if (call.plan.problem.wire == Wire::bf16) {
-      const std::span<T> room = call.workspace.last(wire_elements(call.plan.problem, parts.size()));
-      const std::span<kernels::Bf16> wire(reinterpret_cast<kernels::Bf16*>(room.data()), parts.size());
       const int r = transport.rank();
       const std::size_t first = exchange.problem.bounds_bytes[static_cast<std::size_t>(r)] / sizeof(kernels::Bf16);
       const std::size_t count = exchange.problem.bytes(r) / sizeof(kernels::Bf16);

@@ -18,7 +18,8 @@ using patterns::Blocks;
 
 template <class T>
 void run(OuterProductCall<T>& call) {
-  const Factors<T> all = outer_product::gather_factors(call);
+  const outer_product::GatheredFactors<T> memory(call.memory, call.plan.problem);
+  const Factors<T> all = outer_product::gather_factors(call, memory);
   const std::size_t first = call.plan.row_bounds[static_cast<std::size_t>(call.transport.rank())];
   kernels::product<T>(all.a.column_range(first, call.gradient.rows), all.b, call.gradient, call.scale, call.accumulate);
 }
@@ -38,10 +39,6 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   return cost;
 }
 
-std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double) {
-  return outer_product::gathered_elements(problem);
-}
-
 }  // namespace
 
 OuterProductAlgorithm allgather() {
@@ -50,7 +47,7 @@ OuterProductAlgorithm allgather() {
           .source = "Enderlin et al. 2021 (DSOP), without the paper's last step",
           .sends_gradient = false,
           .cost = cost,
-          .workspace_elements = workspace_elements,
+          .workspace_bytes = counted<outer_product::GatheredFactors>,
           .run = [](auto& call) { run(call); }};
 }
 

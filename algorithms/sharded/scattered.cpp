@@ -20,8 +20,16 @@ Grid owners_of_rows(const Problem& problem) {
 }
 
 template <class T>
+struct Memory : outer_product::ScatteredFactors<T> {
+  Memory(Arena& arena, const Problem& problem, double = 0)
+      : outer_product::ScatteredFactors<T>(arena, problem, owners_of_rows(problem)) {}
+};
+
+template <class T>
 void run(OuterProductCall<T>& call) {
-  const Factors<T> needed = outer_product::scatter_factors(call, owners_of_rows(call.plan.problem));
+  const Problem& problem = call.plan.problem;
+  const Memory<T> memory(call.memory, problem);
+  const Factors<T> needed = outer_product::scatter_factors(call, owners_of_rows(problem), memory);
   kernels::product<T>(needed.a, needed.b, call.gradient, call.scale, call.accumulate);
 }
 
@@ -39,10 +47,6 @@ Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& m
   return cost;
 }
 
-std::size_t workspace_elements(const OuterProductAlgorithm&, const Problem& problem, double) {
-  return outer_product::scattered_elements(problem, owners_of_rows(problem));
-}
-
 }  // namespace
 
 OuterProductAlgorithm scattered() {
@@ -51,7 +55,7 @@ OuterProductAlgorithm scattered() {
           .source = "Enderlin et al. 2021 (DSOP), future work (all-scatter)",
           .sends_gradient = false,
           .cost = cost,
-          .workspace_elements = workspace_elements,
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }
 

@@ -6,7 +6,6 @@
 //
 // Cost, k elements of each rank: the allgather's messages; 2 k (P-1) words, a value and an index each; P k additions.
 #include "algorithms/sparse/expected.hpp"
-#include "sparse/room.hpp"
 
 namespace dsop::sparse {
 namespace {
@@ -19,6 +18,20 @@ AllgatherProblem vectors(const SparseProblem& problem, double = 0) {
 }
 
 template <class T>
+struct Memory {
+  Memory(Arena& arena, const SparseProblem& problem, double = 0)
+      : vectors(arena.take<Stream<T>>(problem.nonzeros.size())),
+        widened(arena.take<T>(widened_elements(problem, problem.total_nonzeros()))) {
+    std::size_t bytes = 0;
+    for (const std::size_t k : problem.nonzeros) bytes += packed_bytes(problem, problem.elements, k);
+    gathered = arena.take<std::byte>(bytes);
+  }
+  std::span<Stream<T>> vectors;
+  std::span<T> widened;
+  std::span<std::byte> gathered;
+};
+
+template <class T>
 void run(SparseCall<T>& call) {
   const int P = call.transport.size();
   const Region all{0, call.own.dimension};
@@ -28,16 +41,13 @@ void run(SparseCall<T>& call) {
   for (std::size_t q = 0; q < nonzeros.size(); ++q)
     bounds[q + 1] = bounds[q] + packed_bytes<T>(all.size, nonzeros[q], problem.wire);
 
-  Room room(call.workspace);
-  const std::span<std::byte> gathered = room.take<std::byte>(bounds.back());
-  const std::span<Stream<T>> vectors = room.take<Stream<T>>(nonzeros.size());
-  std::span<T> widened = room.take<T>(widened_elements(problem, problem.total_nonzeros()));
-  AllgatherCall exchange{call.transport, gathered, call.blocks};
+  Memory<T> memory(call.memory, problem);
+  AllgatherCall exchange{call.transport, memory.gathered, call.blocks};
   pack(call.own, all, exchange.blocks(call.transport.rank()), problem.wire);
   call.plan.exchange->run(exchange);
   for (int q = 0; q < P; ++q)
-    vectors[static_cast<std::size_t>(q)] = unpack<T>(exchange.blocks(q), all, problem.wire, widened);
-  call.sum = sum_all(vectors, call.result, most_summed(problem, all.size));
+    memory.vectors[static_cast<std::size_t>(q)] = unpack<T>(exchange.blocks(q), all, problem.wire, memory.widened);
+  call.sum = sum_all(memory.vectors, call.result, most_summed(problem, all.size));
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
@@ -58,11 +68,6 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
   return cost;
 }
 
-std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
-  return Room::bytes<std::byte>(vectors(problem).total_bytes()) + Room::bytes<Stream<double>>(problem.nonzeros.size()) +
-         Room::bytes<float>(widened_elements(problem, problem.total_nonzeros()));
-}
-
 }  // namespace
 
 SparseAlgorithm allgather() {
@@ -72,7 +77,7 @@ SparseAlgorithm allgather() {
           .sends_bf16 = true,
           .cost = cost,
           .blocks = vectors,
-          .workspace_bytes = workspace_bytes,
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }
 

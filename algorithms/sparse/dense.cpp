@@ -9,17 +9,12 @@
 
 #include "algorithms/sparse/expected.hpp"
 #include "kernels/add.hpp"
-#include "sparse/room.hpp"
 
 namespace dsop::sparse {
 namespace {
 
 DenseProblem vector_of(const SparseProblem& problem) {
   return {problem.elements, problem.ranks(), problem.type, problem.native_collectives, problem.wire};
-}
-
-std::size_t workspace_elements(const SparseAlgorithm& self, const SparseProblem& problem, double parameter) {
-  return self.dense->workspace_elements(vector_of(problem), parameter);
 }
 
 bool asks_for_sums(const SparseAlgorithm& self, const SparseProblem& problem) {
@@ -39,9 +34,7 @@ void run(SparseCall<T>& call) {
     std::fill(to.begin(), to.end(), T{0});
     add(to);
   };
-  Room room(call.workspace);
-  DenseCall<T> sum{call.transport, x, room.take<T>(workspace_elements(*plan.algorithm, plan.problem, plan.parameter)),
-                   plan.parameter};
+  DenseCall<T> sum{call.transport, x, call.memory, plan.parameter};
   if (asks_for_sums(*plan.algorithm, plan.problem)) {
     sum.make = make;
     sum.add = add;
@@ -60,6 +53,10 @@ Cost cost(const SparseAlgorithm& self, const SparseProblem& problem, const Machi
   cost.arithmetic_seconds +=
       machine.memory_seconds(static_cast<double>(problem.elements / parts * bytes_of(problem.type)));
   return cost;
+}
+
+std::size_t workspace_bytes(const SparseAlgorithm& self, const SparseProblem& problem, double parameter) {
+  return self.dense->workspace_bytes(vector_of(problem), parameter);
 }
 
 }  // namespace
@@ -85,10 +82,7 @@ SparseAlgorithm dense_over(const DenseAlgorithm& dense) {
                               return self.dense->parameter.expected(value, vector_of(problem));
                             }},
           .cost = cost,
-          .workspace_bytes =
-              [](const SparseAlgorithm& self, const SparseProblem& problem, double parameter) {
-                return Room::bytes<std::byte>(workspace_elements(self, problem, parameter) * bytes_of(problem.type));
-              },
+          .workspace_bytes = workspace_bytes,
           .run = [](auto& call) { run(call); }};
 }
 

@@ -21,8 +21,34 @@
 namespace dsop::sparse {
 namespace {
 
+// The most elements of a vector that is split, or Sparsity::dense.
+std::size_t most_held(const SparseProblem& problem, const Groups& groups) {
+  return groups.extras() > 0 ? most_folded(problem) : problem.largest_nonzeros();
+}
+
 template <class T>
-void sum_own_block(SparseCall<T>& call, const Groups& groups, const Stream<T>& own, Room room) {
+struct Memory {
+  Memory(Arena& arena, const SparseProblem& problem, double ranks_a_group)
+      : Memory(arena, problem, Groups(problem, ranks_a_group)) {}
+  Memory(Arena& arena, const SparseProblem& problem, const Groups& groups)
+      : folded(arena.take<T>(groups.extras() > 0 ? folded_elements(problem) : 0)),
+        phase(arena.mark()),
+        fold(arena, problem),
+        split(arena.rewind(phase), split_of(problem, groups.g, most_held(problem, groups))),
+        halving(arena.rewind(phase).take<T>(problem.wire == Wire::full ? groups.regions.largest() : 0)),
+        halving_bf16(arena.take<kernels::Bf16>(widened_elements(problem, groups.regions.largest()))),
+        gather(gather_dense_memory(arena.rewind(phase), problem)) {}
+  std::span<T> folded;
+  std::size_t phase;  ///< where the memory of each phase begins that follows
+  FoldMemory<T> fold;
+  SplitMemory<T> split;
+  std::span<T> halving;
+  std::span<kernels::Bf16> halving_bf16;
+  std::span<kernels::Bf16> gather;
+};
+
+template <class T>
+void sum_own_block(SparseCall<T>& call, const Groups& groups, const Stream<T>& own, const Memory<T>& memory) {
   const SparseProblem& problem = call.plan.problem;
   const int position = groups.position(call.transport.rank());
   const int group = groups.group(call.transport.rank());
@@ -33,14 +59,14 @@ void sum_own_block(SparseCall<T>& call, const Groups& groups, const Stream<T>& o
   if (groups.g == 1)
     expand(own, x);
   else
-    split(members, problem, most_held(problem, groups), own, room, own_region);
+    split(members, problem, own, memory.split, own_region);
 
   Subset peers(call.transport, group, groups.C, [&](int i) { return position * groups.C + i; });
   const Blocks blocks = groups.blocks(position);
   if constexpr (can_travel_as(Wire::bf16, data_type<T>))
     if (problem.wire == Wire::bf16)
-      return patterns::recursive_halving_bf16(peers, groups.C, blocks, x, room.take<kernels::Bf16>(x.size()));
-  patterns::recursive_halving(peers, groups.C, blocks, x, room.take<T>(x.size()));
+      return patterns::recursive_halving_bf16(peers, groups.C, blocks, x, memory.halving_bf16);
+  patterns::recursive_halving(peers, groups.C, blocks, x, memory.halving);
 }
 
 template <class T>
@@ -48,11 +74,11 @@ void run(SparseCall<T>& call) {
   const SparseProblem& problem = call.plan.problem;
   const Groups groups(problem, call.plan.parameter);
   const patterns::Corners rank = groups.corners(call.transport.rank());
-  Room room(call.workspace);
-  const std::span<T> folded = room.take<T>(rank.has_extra() ? folded_elements(problem) : 0);
-  const Stream<T> own = fold(call, rank, room, folded);
-  if (!rank.is_extra()) sum_own_block(call, groups, own, room);
-  gather_dense(call, [&](int q) { return groups.offset(q); });
+  const Memory<T> memory(call.memory, problem, groups);
+  const Stream<T> own = fold(call, rank, memory.fold, memory.folded);
+  if (!rank.is_extra()) sum_own_block(call, groups, own, memory);
+  gather_dense(
+      call, [&](int q) { return groups.offset(q); }, memory.gather);
 }
 
 AllgatherProblem blocks(const SparseProblem& problem, double ranks_a_group) {
@@ -82,10 +108,7 @@ SparseAlgorithm dsar_early_switch() {
           .parameter = {.name = "ranks a group", .values = values, .expected = whole_number},
           .cost = cost,
           .blocks = blocks,
-          .workspace_bytes =
-              [](const SparseAlgorithm&, const SparseProblem& problem, double ranks_a_group) {
-                return early_switch_bytes(problem, Groups(problem, ranks_a_group));
-              },
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }
 

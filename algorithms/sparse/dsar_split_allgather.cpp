@@ -19,13 +19,26 @@ AllgatherProblem blocks(const SparseProblem& problem, double) {
 }
 
 template <class T>
+struct Memory {
+  Memory(Arena& arena, const SparseProblem& problem, double = 0)
+      : phase(arena.mark()),
+        split(arena, split_of(problem, problem.ranks(), problem.largest_nonzeros())),
+        gather(gather_dense_memory(arena.rewind(phase), problem)) {}
+  std::size_t phase;  ///< where the memory of each phase begins that follows
+  SplitMemory<T> split;
+  std::span<kernels::Bf16> gather;
+};
+
+template <class T>
 void run(SparseCall<T>& call) {
   const SparseProblem& problem = call.plan.problem;
+  const Memory<T> memory(call.memory, problem);
   const Blocks regions(problem.elements, call.transport.size());
   const std::span<T> x = regions.of(call.result.first(problem.elements), call.transport.rank());
   RunningSum<T> own_region(x.size(), 0, x, {});
-  split(call.transport, problem, problem.largest_nonzeros(), call.own, Room(call.workspace), own_region);
-  gather_dense(call, [&](int q) { return regions.offset(q); });
+  split(call.transport, problem, call.own, memory.split, own_region);
+  gather_dense(
+      call, [&](int q) { return regions.offset(q); }, memory.gather);
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
@@ -51,11 +64,7 @@ SparseAlgorithm dsar_split_allgather() {
           .sends_bf16 = true,
           .cost = cost,
           .blocks = blocks,
-          .workspace_bytes =
-              [](const SparseAlgorithm&, const SparseProblem& problem, double) {
-                return std::max(split_bytes(problem, problem.ranks(), problem.largest_nonzeros()),
-                                gather_dense_bytes(problem));
-              },
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }
 

@@ -1,4 +1,4 @@
-// Memory, messages and time of dsar-early-switch.
+// Messages and time of dsar-early-switch.
 #pragma once
 
 #include <cmath>
@@ -9,18 +9,6 @@
 #include "algorithms/sparse/groups.hpp"
 
 namespace dsop::sparse {
-
-/// The most elements of a vector that is split, or Sparsity::dense.
-inline std::size_t most_held(const SparseProblem& problem, const Groups& groups) {
-  return groups.extras() > 0 ? most_folded(problem) : problem.largest_nonzeros();
-}
-
-inline std::size_t early_switch_bytes(const SparseProblem& problem, const Groups& groups) {
-  const std::size_t folded = groups.extras() > 0 ? folded_elements(problem) : 0;
-  return Room::bytes<std::byte>(folded * bytes_of(problem.type)) +
-         std::max({fold_bytes(problem), split_bytes(problem, groups.g, most_held(problem, groups)),
-                   region_bytes(problem, groups.g), gather_dense_bytes(problem)});
-}
 
 inline Cost early_switch_cost(const SparseProblem& problem, const Machine& machine, const Groups& groups,
                               const AllgatherProblem& blocks) {

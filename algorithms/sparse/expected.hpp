@@ -32,15 +32,21 @@ inline std::size_t packed_bytes(const SparseProblem& problem, std::size_t size, 
   return packed_bytes(size, elements, problem.type, problem.wire);
 }
 
-/// Room for a vector of so many elements that is cut into `parts` regions, each of them packed.
-inline std::size_t packed_parts_bytes(const SparseProblem& problem, std::size_t elements, int parts) {
-  constexpr std::size_t header_and_padding_bytes = 48;
-  return packed_bytes(problem, problem.elements, elements) + static_cast<std::size_t>(parts) * header_and_padding_bytes;
+/// The most that a vector of `size` elements with so many of them, or Sparsity::dense, takes if it is cut into `parts`
+/// regions, each of them packed.
+inline std::size_t packed_parts_bytes(std::size_t size, std::size_t elements, DataType type, Wire wire, int parts) {
+  return packed_bytes(size, elements, type, wire) +
+         static_cast<std::size_t>(parts) * (header_bytes + most_padding_bytes);
 }
 
 /// Room for so many values that travelled as bf16.
 inline std::size_t widened_elements(const SparseProblem& problem, std::size_t values) {
   return problem.wire == Wire::bf16 ? values : 0;
+}
+
+/// Room for the values of a message with so many elements of `size`, which may be dense, if they travelled as bf16.
+inline std::size_t most_widened(std::size_t size, std::size_t elements, Wire wire) {
+  return wire == Wire::bf16 ? std::min(size, 3 * std::min(elements, size)) : 0;
 }
 
 /// Seconds for rounding and widening so many values of a SparseProblem or a TopKProblem: six bytes each, read and

@@ -44,14 +44,17 @@ SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>
   call.agree();
 
   SparseSum<T> result{.sum = {.dimension = given.dimension, .first = given.first}};
-  std::size_t expanded_at = 0;
+  bool some_expand = false;
+  std::size_t memory_bytes = 0;
   try {
     call.together([&] {
       find_or_make(call, given, options);
       const SparsePlan& plan = made_->plan;
-      const bool some_expand = call.any([](const Record& record) { return record.given_sparse != 0; });
-      expanded_at = (plan.workspace_bytes + 63) / 64 * 64;
-      call.grow(some_expand ? expanded_at + given.dimension * sizeof(T) : plan.workspace_bytes);
+      some_expand = call.any([](const Record& record) { return record.given_sparse != 0; });
+      Arena memory;
+      memory.take<T>(some_expand ? given.dimension : 0);
+      memory.take<std::byte>(plan.workspace_bytes);
+      call.grow(memory_bytes = memory.bytes());
       blocks_.bounds_bytes.assign(plan.problem.nonzeros.size() + 1, 0);
       result.memory = std::make_unique_for_overwrite<T[]>(plan.result_bytes / sizeof(T));
       result.algorithm = plan.algorithm_text();
@@ -64,18 +67,16 @@ SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>
   if (given.dimension == 0) return result;
 
   const SparsePlan& plan = made_->plan;
-  const auto expanded = [&] {
-    const std::span<T> memory = call.memory<T>(expanded_at + given.dimension * sizeof(T));
-    return sparse::expand<T>(given, memory.subspan(expanded_at / sizeof(T)));
-  };
-  const SparseVectorView<T> own = larger_sparse ? expanded() : given;
+  Arena memory(call.memory(memory_bytes));
+  const std::span<T> expanded = memory.take<T>(some_expand ? given.dimension : 0);
+  const SparseVectorView<T> own = larger_sparse ? sparse::expand<T>(given, expanded) : given;
   const std::span<T> sum_memory(result.memory.get(), plan.result_bytes / sizeof(T));
   if (transport.size() == 1) {
     result.sum = sparse::copy<T>(own, sum_memory);
     result.sum.first = given.first;
     return result;
   }
-  SparseCall<T> step{transport, plan, own, sum_memory, call.memory<std::byte>(plan.workspace_bytes), blocks_};
+  SparseCall<T> step{transport, plan, own, sum_memory, memory, blocks_};
   plan.algorithm->run(step);
   result.sum = step.sum;
   result.sum.first = given.first;

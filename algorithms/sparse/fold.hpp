@@ -18,28 +18,28 @@ inline std::size_t folded_elements(const SparseProblem& problem) {
   return most == Sparsity::dense ? problem.elements : values_for_pairs(most, problem.type);
 }
 
-inline std::size_t fold_bytes(const SparseProblem& problem) {
-  const std::size_t k = problem.largest_nonzeros();
-  return Room::bytes<std::byte>(packed_bytes(problem, problem.elements, k)) +
-         Room::bytes<float>(most_widened(problem, 1, k));
-}
+template <class T>
+struct FoldMemory {
+  FoldMemory(Arena& arena, const SparseProblem& problem)
+      : message(arena.take<std::byte>(packed_bytes(problem, problem.elements, problem.largest_nonzeros()))),
+        widened(arena.take<T>(most_widened(problem.elements, problem.largest_nonzeros(), problem.wire))) {}
+  std::span<std::byte> message;
+  std::span<T> widened;
+};
 
 /// Extras hand their vectors to their corners. What this rank then holds: its own vector or, as a corner that has an
-/// extra, the sum of both, made in `memory` of folded_elements(). Takes fold_bytes() of `room`.
+/// extra, the sum of both, made in `folded`, of folded_elements().
 template <class T>
-Stream<T> fold(const SparseCall<T>& call, const patterns::Corners& rank, Room room, std::span<T> memory) {
+Stream<T> fold(const SparseCall<T>& call, const patterns::Corners& rank, FoldMemory<T> memory, std::span<T> folded) {
   const SparseProblem& problem = call.plan.problem;
   const Region all{0, call.own.dimension};
-  const std::size_t most_k = problem.largest_nonzeros();
-  const std::span<std::byte> message = room.take<std::byte>(packed_bytes<T>(all.size, most_k, problem.wire));
-  std::span<T> widened = room.take<T>(most_widened(problem, 1, most_k));
-
-  if (rank.is_extra()) call.transport.send(pack(call.own, all, message, problem.wire), rank.proxy());
+  if (rank.is_extra()) call.transport.send(pack(call.own, all, memory.message, problem.wire), rank.proxy());
   if (!rank.has_extra()) return call.own;
   const std::size_t k = problem.nonzeros[static_cast<std::size_t>(rank.extra())];
-  const std::span<std::byte> received = message.first(packed_bytes<T>(all.size, k, problem.wire));
+  const std::span<std::byte> received = memory.message.first(packed_bytes<T>(all.size, k, problem.wire));
   call.transport.recv(received, rank.extra());
-  return sum(call.own, unpack<T>(received, all, problem.wire, widened), memory, most_summed(problem, all.size));
+  const Stream<T> of_extra = unpack<T>(received, all, problem.wire, memory.widened);
+  return sum(call.own, of_extra, folded, most_summed(problem, all.size));
 }
 
 /// What a corner and its extra have together, as expected.

@@ -3,7 +3,6 @@
 
 #include "algorithms/sparse/expected.hpp"
 #include "kernels/bf16.hpp"
-#include "sparse/room.hpp"
 
 namespace dsop::sparse {
 
@@ -15,8 +14,9 @@ AllgatherProblem dense_blocks(const SparseProblem& problem, Offset offset) {
   return blocks;
 }
 
-inline std::size_t gather_dense_bytes(const SparseProblem& problem) {
-  return Room::bytes<kernels::Bf16>(widened_elements(problem, problem.elements));
+/// What gather_dense() works in: all elements as they travel.
+inline std::span<kernels::Bf16> gather_dense_memory(Arena& arena, const SparseProblem& problem) {
+  return arena.take<kernels::Bf16>(widened_elements(problem, problem.elements));
 }
 
 template <class T>
@@ -26,9 +26,9 @@ void gather_blocks(const SparseCall<T>& call, std::span<std::byte> data) {
 }
 
 /// Makes the call's sum of such blocks, which lie in `result`. As bf16 every rank, the block's owner too, ends with the
-/// rounded values. Takes gather_dense_bytes() of the workspace.
+/// rounded values.
 template <class T, class Offset>
-void gather_dense(SparseCall<T>& call, Offset offset) {
+void gather_dense(SparseCall<T>& call, Offset offset, std::span<kernels::Bf16> wire) {
   const SparseProblem& problem = call.plan.problem;
   const std::span<T> result = call.result.first(problem.elements);
   for (int q = 0; q <= problem.ranks(); ++q)
@@ -36,7 +36,6 @@ void gather_dense(SparseCall<T>& call, Offset offset) {
   call.sum = {result.size(), {}, result};
   if constexpr (can_travel_as(Wire::bf16, data_type<T>))
     if (problem.wire == Wire::bf16) {
-      const std::span<kernels::Bf16> wire = Room(call.workspace).take<kernels::Bf16>(result.size());
       const std::size_t first = offset(call.transport.rank());
       const std::size_t size = offset(call.transport.rank() + 1) - first;
       kernels::round_to_bf16(wire.subspan(first, size), result.subspan(first, size));

@@ -16,18 +16,26 @@ inline bool stays_sparse(const SparseProblem& problem) {
 }
 
 inline std::size_t most_gathered_bytes(const SparseProblem& problem) {
-  return packed_parts_bytes(problem, stays_sparse(problem) ? problem.total_nonzeros() : Sparsity::dense,
-                            problem.ranks());
+  return packed_parts_bytes(problem.elements, stays_sparse(problem) ? problem.total_nonzeros() : Sparsity::dense,
+                            problem.type, problem.wire, problem.ranks());
 }
 
 inline std::size_t most_widened(const SparseProblem& problem) {
   return widened_elements(problem, stays_sparse(problem) ? problem.total_nonzeros() : problem.elements);
 }
 
-inline std::size_t gather_regions_bytes(const SparseProblem& problem) {
-  return Room::bytes<Stream<double>>(problem.nonzeros.size()) + Room::bytes<std::size_t>(problem.nonzeros.size()) +
-         Room::bytes<std::byte>(most_gathered_bytes(problem)) + Room::bytes<float>(most_widened(problem));
-}
+template <class T>
+struct GatherRegionsMemory {
+  GatherRegionsMemory(Arena& arena, const SparseProblem& problem)
+      : parts(arena.take<Stream<T>>(problem.nonzeros.size())),
+        lengths(arena.take<std::size_t>(problem.nonzeros.size())),
+        gathered(arena.take<std::byte>(most_gathered_bytes(problem))),
+        widened(arena.take<T>(most_widened(problem))) {}
+  std::span<Stream<T>> parts;
+  std::span<std::size_t> lengths;
+  std::span<std::byte> gathered;
+  std::span<T> widened;
+};
 
 /// Memory for the sum of a region, in elements: for all of it, or for all pairs where it stays sparse.
 inline std::size_t region_sum_elements(const SparseProblem& problem) {
@@ -35,39 +43,38 @@ inline std::size_t region_sum_elements(const SparseProblem& problem) {
   return values_for_pairs(problem.total_nonzeros(), problem.type);
 }
 
-inline std::size_t region_sum_bytes(const SparseProblem& problem) {
-  return 2 * Room::bytes<std::byte>(region_sum_elements(problem) * bytes_of(problem.type));
-}
-
-/// To be filled by split(): sparse where its parts together are no larger and no slower to add so. Takes
-/// region_sum_bytes() of `room`.
+/// Of an algorithm that splits, sums its region and gathers the sums.
 template <class T>
-RunningSum<T> sum_of_own_region(const SparseCall<T>& call, Room& room) {
+struct SplitAndGatherMemory {
+  SplitAndGatherMemory(Arena& arena, const SparseProblem& problem, double = 0)
+      : sum(arena.take<T>(region_sum_elements(problem))),
+        other_sum(arena.take<T>(region_sum_elements(problem))),
+        phase(arena.mark()),
+        split(arena, split_of(problem, problem.ranks(), problem.largest_nonzeros())),
+        gather(arena.rewind(phase), problem) {}
+  std::span<T> sum;  ///< of the own region, made in the two by turns
+  std::span<T> other_sum;
+  std::size_t phase;  ///< where the memory of each phase begins that follows
+  SplitMemory<T> split;
+  GatherRegionsMemory<T> gather;
+};
+
+/// To be filled by split(): sparse where its parts together are no larger and no slower to add so.
+template <class T>
+RunningSum<T> sum_of_own_region(const SparseCall<T>& call, const SplitAndGatherMemory<T>& memory) {
   const SparseProblem& problem = call.plan.problem;
   const std::size_t size = Blocks(problem.elements, problem.ranks()).size(call.transport.rank());
-  const std::span<T> memory = room.take<T>(region_sum_elements(problem));
-  const std::span<T> other = room.take<T>(region_sum_elements(problem));
-  return {size, most_summed(problem, size), memory, other};
+  return {size, most_summed(problem, size), memory.sum, memory.other_sum};
 }
 
-/// What split() and gather_regions() take between them, with the sum of the own region.
-inline std::size_t split_and_gather_bytes(const SparseProblem& problem) {
-  return region_sum_bytes(problem) +
-         std::max(split_bytes(problem, problem.ranks(), problem.largest_nonzeros()), gather_regions_bytes(problem));
-}
-
-/// Makes the call's sum of all ranks' regions, each in whichever form it has. Takes gather_regions_bytes() of `room`.
+/// Makes the call's sum of all ranks' regions, each in whichever form it has.
 template <class T>
-void gather_regions(SparseCall<T>& call, const Stream<T>& own_region, Room room) {
+void gather_regions(SparseCall<T>& call, const Stream<T>& own_region, GatherRegionsMemory<T> memory) {
   const SparseProblem& problem = call.plan.problem;
   const int P = call.transport.size();
-  const auto ranks = static_cast<std::size_t>(P);
   const Blocks regions(call.own.dimension, P);
   const auto from_its_first = [&](int q) { return Region{0, regions.size(q)}; };
-  const std::span<Stream<T>> parts = room.take<Stream<T>>(ranks);
-  const std::span<std::size_t> lengths = room.take<std::size_t>(ranks);
-  const std::span<std::byte> gathered = room.take<std::byte>(most_gathered_bytes(problem));
-  std::span<T> widened = room.take<T>(most_widened(problem));
+  auto& [parts, lengths, gathered, widened] = memory;
 
   const int r = call.transport.rank();
   lengths[static_cast<std::size_t>(r)] = packed_bytes(own_region, from_its_first(r), problem.wire);

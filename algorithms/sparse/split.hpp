@@ -2,6 +2,7 @@
 // what the others hold of its own.
 #pragma once
 
+#include <algorithm>
 #include <numeric>
 
 #include "algorithms/sparse/split_cost.hpp"
@@ -14,23 +15,48 @@ inline Region region_of(const Blocks& blocks, int rank) {
   return {blocks.offset(rank), blocks.size(rank)};
 }
 
+/// Vectors that are cut into regions, one for each of `ranks`.
+struct SplitProblem {
+  std::size_t elements;
+  std::size_t largest_region;
+  std::size_t most_held;  ///< the most elements of a vector, or Sparsity::dense
+  int ranks;
+  Wire wire;
+};
+
+/// Into regions of N/P elements.
+inline SplitProblem split_of(const SparseProblem& problem, int ranks, std::size_t most_held) {
+  return {problem.elements, largest_region(problem, ranks), most_held, ranks, problem.wire};
+}
+
 /// What a split works in.
 template <class T>
 struct SplitMemory {
-  std::span<Stream<T>> parts;               ///< those that are added at a time: most_added_at_once()
+  SplitMemory(Arena& arena, const SplitProblem& problem)
+      : parts(arena.take<Stream<T>>(static_cast<std::size_t>(std::min(problem.ranks, patterns::steps_ahead + 1)))),
+        sent_bounds(arena.take<std::size_t>(static_cast<std::size_t>(problem.ranks) + 1)),
+        received_lengths(arena.take<std::size_t>(static_cast<std::size_t>(problem.ranks))),
+        sent(arena.take<std::byte>(
+            packed_parts_bytes(problem.elements, problem.most_held, data_type<T>, problem.wire, problem.ranks))),
+        most_part_bytes(packed_bytes<T>(problem.largest_region, problem.most_held, problem.wire)),
+        received(arena.take<std::byte>(static_cast<std::size_t>(patterns::most_received_at_once(problem.ranks)) *
+                                       most_part_bytes)),
+        widened(arena.take<T>(parts.size() * most_widened(problem.largest_region, problem.most_held, problem.wire))) {}
+
+  std::span<Stream<T>> parts;               ///< those that are added at a time, with the own
   std::span<std::size_t> sent_bounds;       ///< one of each rank, and one more
   std::span<std::size_t> received_lengths;  ///< one of each rank
   std::span<std::byte> sent;                ///< all parts
-  std::span<std::byte> received;            ///< patterns::most_received_at_once() parts
-  std::size_t most_part_bytes = 0;          ///< of those, each; a multiple of 8
-  std::span<T> widened = {};                ///< for values that travel as bf16, of those that are added at a time
+  std::size_t most_part_bytes;              ///< a multiple of 8
+  std::span<std::byte> received;            ///< those that come before the first is added
+  std::span<T> widened;                     ///< for values that travel as bf16, of those that are added at a time
 };
 
 /// Adds what all ranks of `transport` hold of this rank's region, region(rank), to `sum`: in the order of ranks from
 /// this one on and round, in which it comes, the first while later ones travel.
 template <class T, class RegionOfRank>
-void split(Transport& transport, const RegionOfRank& region, Wire wire, const Stream<T>& own, SplitMemory<T> memory,
-           RunningSum<T>& sum) {
+void split(Transport& transport, const RegionOfRank& region, Wire wire, const Stream<T>& own,
+           const SplitMemory<T>& memory, RunningSum<T>& sum) {
   const int P = transport.size();
   const int r = transport.rank();
   const std::span<std::size_t> sent_bounds = memory.sent_bounds;
@@ -64,22 +90,11 @@ void split(Transport& transport, const RegionOfRank& region, Wire wire, const St
                                  [&](int first, int last) { add(first == 1 ? 0 : first, last); });
 }
 
-/// The same with regions of N/P elements; `transport` has some or all of the problem's ranks, and none holds more than
-/// `most_held` elements. Takes split_bytes() of `room`.
+/// The same with regions of N/P elements; `transport` has some or all of the problem's ranks.
 template <class T>
-void split(Transport& transport, const SparseProblem& problem, std::size_t most_held, const Stream<T>& own, Room room,
+void split(Transport& transport, const SparseProblem& problem, const Stream<T>& own, const SplitMemory<T>& memory,
            RunningSum<T>& sum) {
-  const int P = transport.size();
-  const Blocks blocks(problem.elements, P);
-  const auto ranks = static_cast<std::size_t>(P);
-  SplitMemory<T> memory;
-  memory.parts = room.take<Stream<T>>(most_added_at_once(P));
-  memory.sent_bounds = room.take<std::size_t>(ranks + 1);
-  memory.received_lengths = room.take<std::size_t>(ranks);
-  memory.sent = room.take<std::byte>(most_sent_bytes(problem, P, most_held));
-  memory.most_part_bytes = most_part_bytes(problem, P, most_held);
-  memory.received = room.take<std::byte>(slots_bytes(memory.most_part_bytes, P));
-  memory.widened = room.take<T>(most_widened(problem, P, most_held));
+  const Blocks blocks(problem.elements, transport.size());
   split(
       transport, [&](int q) { return region_of(blocks, q); }, problem.wire, own, memory, sum);
 }

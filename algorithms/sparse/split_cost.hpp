@@ -1,13 +1,9 @@
-// Memory, messages and time of a split of vectors among ranks.
+// Messages and time of a split of vectors among ranks.
 #pragma once
-
-#include <algorithm>
 
 #include "algorithms/sparse/expected.hpp"
 #include "algorithms/sparse/unknown_length.hpp"
-#include "patterns/all_to_all.hpp"
 #include "patterns/blocks.hpp"
-#include "sparse/room.hpp"
 
 namespace dsop::sparse {
 
@@ -15,43 +11,6 @@ using patterns::Blocks;
 
 inline std::size_t largest_region(const SparseProblem& problem, int parts) {
   return Blocks(problem.elements, parts).largest();
-}
-
-/// Room for the elements of one.
-inline std::size_t region_bytes(const SparseProblem& problem, int parts) {
-  return Room::bytes<std::byte>(largest_region(problem, parts) * bytes_of(problem.type));
-}
-
-// Here `most_held` is the most elements of a vector that is split, or Sparsity::dense.
-inline std::size_t most_sent_bytes(const SparseProblem& problem, int parts, std::size_t most_held) {
-  return packed_parts_bytes(problem, most_held, parts);
-}
-
-inline std::size_t most_part_bytes(const SparseProblem& problem, int parts, std::size_t most_held) {
-  return packed_bytes(problem, largest_region(problem, parts), most_held);
-}
-
-/// Room for the parts of others, of so many bytes each at most, that come before the first is added.
-inline std::size_t slots_bytes(std::size_t most_part_bytes, int parts) {
-  return static_cast<std::size_t>(patterns::most_received_at_once(parts)) * most_part_bytes;
-}
-
-/// Parts, with the own.
-inline std::size_t most_added_at_once(int parts) {
-  return static_cast<std::size_t>(std::min(parts, patterns::steps_ahead + 1));
-}
-
-inline std::size_t most_widened(const SparseProblem& problem, int parts, std::size_t most_held) {
-  const std::size_t most = std::min(largest_region(problem, parts), 3 * std::min(most_held, problem.elements));
-  return widened_elements(problem, most_added_at_once(parts) * most);
-}
-
-inline std::size_t split_bytes(const SparseProblem& problem, int parts, std::size_t most_held) {
-  const auto ranks = static_cast<std::size_t>(parts);
-  return Room::bytes<Stream<double>>(most_added_at_once(parts)) + 2 * Room::bytes<std::size_t>(ranks + 1) +
-         Room::bytes<std::byte>(most_sent_bytes(problem, parts, most_held)) +
-         Room::bytes<std::byte>(slots_bytes(most_part_bytes(problem, parts, most_held), parts)) +
-         Room::bytes<float>(most_widened(problem, parts, most_held));
 }
 
 /// What a rank holds of a region, as expected.

@@ -25,38 +25,52 @@ std::size_t most_in_sum(const SparseProblem& problem) {
 }
 
 template <class T>
+struct Memory {
+  Memory(Arena& arena, const SparseProblem& problem, double = 0)
+      : phase(arena.mark()),
+        fold(arena, problem),
+        received(arena.rewind(phase).take<std::byte>(packed_bytes(problem, problem.elements, most_in_sum(problem)))),
+        sent(arena.take<std::byte>(received.size())),
+        widened(arena.take<T>(most_widened(problem.elements, most_in_sum(problem), problem.wire))),
+        widened_sent(arena.take<T>(widened.size())) {}
+  std::size_t phase;  ///< where the memory of each phase begins that follows
+  FoldMemory<T> fold;
+  std::span<std::byte> received;
+  std::span<std::byte> sent;
+  std::span<T> widened;
+  std::span<T> widened_sent;
+};
+
+template <class T>
 void run(SparseCall<T>& call) {
   Transport& transport = call.transport;
   const SparseProblem& problem = call.plan.problem;
   const patterns::Hypercube cube(transport.rank(), transport.size());
   const Region all{0, call.own.dimension};
   const std::size_t most = most_summed(problem, all.size);
-  Room room(call.workspace);
-  const std::span<std::byte> received = room.take<std::byte>(packed_bytes(problem, all.size, most_in_sum(problem)));
-  const std::span<std::byte> x = room.take<std::byte>(received.size());
-  const std::span<T> widened = room.take<T>(most_widened(problem, 1, most_in_sum(problem)));
-  const std::span<T> widened_x = room.take<T>(widened.size());
+  const Memory<T> memory(call.memory, problem);
   const auto unpacked = [&](std::span<const std::byte> packed, std::span<T> values) {
     return unpack<T>(packed, all, problem.wire, values);
   };
 
-  call.sum = fold(call, cube, Room(call.workspace), call.result);
+  call.sum = fold(call, cube, memory.fold, call.result);
   if (cube.is_extra()) {
-    call.sum = copy(unpacked(receive_with_length(transport, received, cube.proxy()), widened), call.result);
+    call.sum =
+        copy(unpacked(receive_with_length(transport, memory.received, cube.proxy()), memory.widened), call.result);
     return;
   }
   for (int distance = 1; distance < cube.corners; distance *= 2) {
     const int partner = cube.rank ^ distance;
-    const std::span<const std::byte> packed = pack(call.sum, all, x, problem.wire);
-    const Stream<T> mine = unpacked(packed, widened_x);
-    const Stream<T> theirs = unpacked(swap_with_length(transport, packed, received, partner), widened);
+    const std::span<const std::byte> packed = pack(call.sum, all, memory.sent, problem.wire);
+    const Stream<T> mine = unpacked(packed, memory.widened_sent);
+    const Stream<T> theirs = unpacked(swap_with_length(transport, packed, memory.received, partner), memory.widened);
     call.sum = cube.rank < partner ? sum(mine, theirs, call.result, most) : sum(theirs, mine, call.result, most);
   }
   const bool extras_round = cube.corners < cube.ranks && problem.wire == Wire::bf16;
   if (!cube.has_extra() && !extras_round) return;
-  const std::span<const std::byte> packed = pack(call.sum, all, x, problem.wire);
+  const std::span<const std::byte> packed = pack(call.sum, all, memory.sent, problem.wire);
   if (cube.has_extra()) send_with_length(transport, packed, cube.extra());
-  if (extras_round) call.sum = copy(unpacked(packed, widened_x), call.result);  // what extras have
+  if (extras_round) call.sum = copy(unpacked(packed, memory.widened_sent), call.result);  // what extras have
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
@@ -99,12 +113,6 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
   return cost;
 }
 
-std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
-  const std::size_t most = most_in_sum(problem);
-  return std::max(fold_bytes(problem), 2 * Room::bytes<std::byte>(packed_bytes(problem, problem.elements, most)) +
-                                           2 * Room::bytes<float>(most_widened(problem, 1, most)));
-}
-
 }  // namespace
 
 SparseAlgorithm ssar_recursive_doubling() {
@@ -113,7 +121,7 @@ SparseAlgorithm ssar_recursive_doubling() {
           .source = "Renggli 2017 (SparCML), section 3.3",
           .sends_bf16 = true,
           .cost = cost,
-          .workspace_bytes = workspace_bytes,
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }
 

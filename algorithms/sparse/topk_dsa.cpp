@@ -27,19 +27,15 @@ Stream<T> smaller_form(const Stream<T>& x, std::span<T> memory) {
 template <class T>
 void run(SparseCall<T>& call) {
   const SparseProblem& problem = call.plan.problem;
-  Room room(call.workspace);
-  RunningSum<T> own_region = sum_of_own_region(call, room);
-  split(call.transport, problem, problem.largest_nonzeros(), call.own, room, own_region);
-  gather_regions(call, smaller_form(own_region.sum(), own_region.other()), room);
+  const SplitAndGatherMemory<T> memory(call.memory, problem);
+  RunningSum<T> own_region = sum_of_own_region(call, memory);
+  split(call.transport, problem, call.own, memory.split, own_region);
+  gather_regions(call, smaller_form(own_region.sum(), own_region.other()), memory.gather);
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
   return one_after_the_other(split_cost(problem, machine, problem.ranks(), expected_part(problem, problem.ranks())),
                              gather_regions_cost(problem, machine, expected_in_region(problem)));
-}
-
-std::size_t workspace_bytes(const SparseAlgorithm&, const SparseProblem& problem, double) {
-  return split_and_gather_bytes(problem);
 }
 
 }  // namespace
@@ -51,7 +47,7 @@ SparseAlgorithm topk_dsa() {
           .sends_bf16 = true,
           .cost = cost,
           .blocks = blocks,
-          .workspace_bytes = workspace_bytes,
+          .workspace_bytes = counted<SplitAndGatherMemory>,
           .run = [](auto& call) { run(call); }};
 }
 

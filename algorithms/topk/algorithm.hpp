@@ -15,6 +15,7 @@
 #include "base/named.hpp"
 #include "base/parameter.hpp"
 #include "base/registry.hpp"
+#include "memory/arena.hpp"
 #include "sparse/stream.hpp"
 
 namespace dsop {
@@ -50,9 +51,9 @@ struct TopKCall {
   std::span<sparse::Index> took_part;  ///< its indices, to become those that took part, in the same memory
   TopKState& state;                    ///< its step is still that of this call
   std::span<T> result;                 ///< the plan's result_bytes
-  std::span<std::byte> workspace;      ///< the plan's workspace_bytes
+  Arena& memory;                       ///< with the plan's workspace_bytes
   AllgatherProblem& blocks;            ///< with a bound for each rank and one more, to be filled
-  selection::Memory<T>& memory;        ///< for selections of sums
+  selection::Memory<T>& selection;     ///< for selections of sums
   sparse::Stream<T> sum = {};          ///< is to become the sum, in `result`
 };
 
@@ -74,6 +75,12 @@ struct TopKAlgorithm {
 };
 
 const Registry<TopKAlgorithm>& topk_algorithms();
+
+/// The workspace_bytes of an algorithm whose Memory depends on the plan.
+template <template <class> class Memory>
+static std::size_t counted(const TopKPlan& plan) {
+  return counted_bytes<Memory>(plan.problem.type, plan);
+}
 
 /// What the ranks do once each has chosen chosen[r] elements. Throws ArgumentError when sizes overflow.
 TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, const Named<TopKAlgorithm>& named,

@@ -12,11 +12,8 @@
 #include "patterns/all_to_all.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/bruck_allgather.hpp"
-#include "sparse/room.hpp"
 
 namespace dsop::topk {
-
-using sparse::Room;
 
 /// Gives bounds[q] .. bounds[q + 1] to the `count` things of each rank q.
 inline void number(Transport& transport, std::size_t count, std::span<std::size_t> bounds) {
@@ -77,18 +74,11 @@ sparse::Stream<T> vector_of(std::span<const Pair<Value>> pairs, std::size_t dime
 /// Balances first if some rank holds more than four times the mean.
 enum class Balancing : unsigned char { where_uneven, never };
 
-/// Of a sum's pairs, room for as many as may travel.
-inline std::size_t gathered_bytes(const TopKPlan& plan) {
-  const std::size_t most = room_for(plan.problem.k, plan.problem.elements);
-  return Room::bytes<std::byte>(most * pair_bytes(plan.problem.type, plan.problem.wire));
-}
-
-/// The sum that has all ranks' pairs, in the order of ranks; their values travel as `Value`. Takes gathered_bytes() of
-/// `room`.
+/// The sum that has all ranks' pairs, in the order of ranks; their values travel as `Value`. `all` has
+/// room for as many as may travel.
 template <class Value, class T>
 sparse::Stream<T> balance_and_allgatherv(TopKCall<T>& call, std::span<const Pair<T>> own, Balancing balancing,
-                                         std::span<std::size_t> bounds, Room room) {
-  const auto all = room.take<Pair<Value>>(room_for(call.plan.problem.k, call.values.size()));
+                                         std::span<std::size_t> bounds, std::span<Pair<Value>> all) {
   if (bounds.back() > all.size()) sparse::refuse_length(bounds.back() * sizeof(Pair<Value>), all.size_bytes());
   const std::span<Pair<Value>> pairs = all.first(bounds.back());
   const std::size_t first = bounds[static_cast<std::size_t>(call.transport.rank())];

@@ -18,23 +18,35 @@
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/residual.hpp"
-#include "sparse/room.hpp"
 
 namespace dsop::topk {
 namespace {
 
-using sparse::Room;
 using sparse::Stream;
+
+bool some_choice_is_dense(const SparseProblem& problem) {
+  const auto is_dense = [](std::size_t nonzeros) { return nonzeros == Sparsity::dense; };
+  return std::any_of(problem.nonzeros.begin(), problem.nonzeros.end(), is_dense);
+}
+
+template <class T>
+struct Memory {
+  Memory(Arena& arena, const TopKPlan& plan)
+      : own_in_full(arena.take<T>(some_choice_is_dense(plan.exact.problem) ? plan.problem.elements : 0)),
+        exact(arena.take<std::byte>(plan.exact.workspace_bytes)) {}
+  std::span<T> own_in_full;
+  std::span<std::byte> exact;
+};
 
 template <class T>
 void run(TopKCall<T>& call) {
   const SparsePlan& exact = call.plan.exact;
-  Room room(call.workspace);
-  const std::span<std::byte> workspace = room.take<std::byte>(exact.workspace_bytes);
+  const Memory<T> memory(call.memory, call.plan);
   const Wire wire = exact.problem.wire;
   const bool larger_sparse = call.own.indices.size() > sparse::most_indices<T>(call.own.dimension, wire);
-  const Stream<T> own = larger_sparse ? sparse::expand(call.own, room.take<T>(call.own.dimension)) : call.own;
-  SparseCall<T> sum{call.transport, exact, own, call.result, workspace, call.blocks};
+  const Stream<T> own = larger_sparse ? sparse::expand(call.own, memory.own_in_full) : call.own;
+  Arena memory_of_sum(memory.exact);
+  SparseCall<T> sum{call.transport, exact, own, call.result, memory_of_sum, call.blocks};
   exact.algorithm->run(sum);
   call.sum = sum.sum;
   leave_out(call.values, call.took_part, wire);
@@ -47,14 +59,7 @@ TopKAlgorithm named(std::string name, std::string summary, std::string source) {
           .selection = "exact",
           .exact_sum = "auto",
           .cost = [](const TopKPlan& plan, const Machine&) { return plan.exact.cost(); },
-          .workspace_bytes =
-              [](const TopKPlan& plan) {
-                const auto is_dense = [](std::size_t nonzeros) { return nonzeros == Sparsity::dense; };
-                const auto& nonzeros = plan.exact.problem.nonzeros;
-                const bool some_dense = std::any_of(nonzeros.begin(), nonzeros.end(), is_dense);
-                return Room::bytes<std::byte>(plan.exact.workspace_bytes) +
-                       Room::bytes<std::byte>(some_dense ? plan.problem.elements * bytes_of(plan.problem.type) : 0);
-              },
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }
 

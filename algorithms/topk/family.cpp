@@ -146,7 +146,7 @@ void TopKCalls<T>::take_memory(Call& call, TopKSum<T>& result) {
   blocks_.bounds_bytes.assign(plan_.chosen.size() + 1, 0);
   state_.bounds.reserve(plan_.chosen.size() + 1);
   if (plan_.algorithm->exact_sum.empty())
-    selection::reserve_cut(std::min(topk::reduced_bytes(plan_) / sizeof(T), elements_), memory_);
+    selection::reserve_cut(std::min(topk::reduced_elements(plan_), elements_), memory_);
   result.memory = std::make_unique_for_overwrite<T[]>(plan_.result_bytes / sizeof(T));
   result.algorithm = algorithm_text(plan_);
 }
@@ -162,9 +162,9 @@ void TopKCalls<T>::run_algorithm(const Call& call, std::span<T> values, TopKSum<
     topk::leave_out(values, result.took_part, Wire::full);
     return;
   }
-  TopKCall<T> step{call.transport(), plan_,  values, choice_.own,
-                   choice_.indices,  state_, memory, call.memory<std::byte>(plan_.workspace_bytes),
-                   blocks_,          memory_};
+  Arena arena(call.memory(plan_.workspace_bytes));
+  TopKCall<T> step{call.transport(), plan_,  values, choice_.own, choice_.indices,
+                   state_,           memory, arena,  blocks_,     memory_};
   plan_.algorithm->run(step);
   result.sum = step.sum;
   result.took_part = step.took_part;

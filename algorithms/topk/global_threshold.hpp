@@ -41,19 +41,14 @@ class Ladder {
   Key<T> lowest_;
 };
 
-inline std::size_t adjustment_bytes(int ranks) {
-  constexpr std::size_t rungs = Ladder<double>::rungs;
-  return Room::bytes<double>(rungs) + SumOfNumbers(rungs, ranks).bytes();
-}
-
 /// The rung of the ladder round the state's threshold at which what all sums have above it comes nearest to k; it
-/// becomes that threshold. Takes adjustment_bytes() of `room`. Cost: an allreduce of 128 numbers, whole ones, so exact.
+/// becomes that threshold. `sum` is of as many numbers as rungs. Cost: an allreduce of these, whole ones, so exact.
 template <class T>
-Cut<T> th_adjust(TopKCall<T>& call, const Stream<T>& reduced, Room room) {
+Cut<T> th_adjust(TopKCall<T>& call, const Stream<T>& reduced, const SumOfNumbers& sum) {
   const Ladder<T> ladder(kernels::key_of(static_cast<T>(call.state.global_threshold)));
-  const std::span<double> counts = room.take<double>(ladder.rungs);
+  const std::span<double> counts = sum.numbers;
   ladder.count(reduced.values, counts);
-  SumOfNumbers(counts.size(), call.transport.size()).run(call.transport, counts, room);
+  sum.run(call.transport);
   const auto k = static_cast<double>(call.plan.problem.k);
   const auto nearest = std::min_element(counts.begin(), counts.end(),
                                         [k](double l, double r) { return std::abs(l - k) < std::abs(r - k); });
@@ -106,7 +101,7 @@ Cut<T> th_re_evaluate(TopKCall<T>& call, const Stream<T>& reduced, std::span<std
 
   const std::size_t k = call.plan.problem.k;
   Cut<T> cut{.key = 0};
-  if (k <= values.size()) cut = selection::find_cut<T>(values, k, call.memory);
+  if (k <= values.size()) cut = selection::find_cut<T>(values, k, call.selection);
   call.state.global_threshold = kernels::magnitude_of<T>(cut.key);
   if (cut.key == 0) return {.key = 1};
   if (cut.last >= first) cut.last = last_of_all(own, first, cut.last);

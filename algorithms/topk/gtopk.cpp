@@ -15,25 +15,37 @@
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/pairs.hpp"
 #include "algorithms/topk/residual.hpp"
-#include "sparse/room.hpp"
 
 namespace dsop::topk {
 namespace {
 
 using sparse::Index;
 using sparse::Region;
-using sparse::Room;
 using sparse::Stream;
 
 std::size_t message_bytes(const TopKProblem& problem) {
   return sparse::packed_bytes(problem.elements, problem.k, problem.type, problem.wire);
 }
 
-// Of two ranks' elements, whichever form it takes.
-std::size_t sum_bytes(const TopKProblem& problem) {
-  return std::min(2 * problem.k * (bytes_of(problem.type) + sizeof(Index)) + bytes_of(problem.type),
-                  problem.elements * bytes_of(problem.type));
+// Values for which the sum of two ranks' elements needs room, whichever form it takes.
+std::size_t most_in_two(const TopKProblem& problem) {
+  return std::min(sparse::values_for_pairs(2 * problem.k, problem.type), problem.elements);
 }
+
+template <class T>
+struct Memory {
+  Memory(Arena& arena, const TopKPlan& plan)
+      : message(arena.take<std::byte>(message_bytes(plan.problem))),
+        both(arena.take<T>(most_in_two(plan.problem))),
+        indices(arena.take<Index>(plan.problem.k)),
+        values(arena.take<T>(plan.problem.k)),
+        widened(arena.take<T>(sparse::most_widened(plan.problem.elements, plan.problem.k, plan.problem.wire))) {}
+  std::span<std::byte> message;
+  std::span<T> both;
+  std::span<Index> indices;
+  std::span<T> values;
+  std::span<T> widened;
+};
 
 // The k largest of x, in memory for so many; the rest is added to the residual.
 template <class T>
@@ -43,7 +55,7 @@ Stream<T> keep_largest(TopKCall<T>& call, const Stream<T>& x, std::span<Index> i
   const auto drop_to = [&](std::size_t end) {
     for (; next < end; ++next) call.values[index_of(x, all, next)] += x.values[next];
   };
-  for_each_beyond(x.values, selection::find_cut(x.values, indices.size(), call.memory), 0, [&](std::size_t e) {
+  for_each_beyond(x.values, selection::find_cut(x.values, indices.size(), call.selection), 0, [&](std::size_t e) {
     drop_to(e);
     next = e + 1;
     indices[kept] = index_of(x, all, e);
@@ -60,13 +72,9 @@ void run(TopKCall<T>& call) {
   const int r = transport.rank();
   const TopKProblem& problem = call.plan.problem;
   const Region all{0, problem.elements};
-  Room room(call.workspace);
-  const std::span<std::byte> message = room.take<std::byte>(message_bytes(problem));
-  const std::span<T> both = room.take<T>(sum_bytes(problem) / sizeof(T));
-  const std::span<Index> indices = room.take<Index>(problem.k);
-  const std::span<T> values = room.take<T>(problem.k);
-  const std::span<T> widened = room.take<T>(most_widened(problem, problem.k));
-  const auto unpacked = [&](std::span<T> memory) { return sparse::unpack<T>(message, all, problem.wire, memory); };
+  const Memory<T> memory(call.memory, call.plan);
+  const std::span<std::byte> message = memory.message;
+  const auto unpacked = [&](std::span<T> values) { return sparse::unpack<T>(message, all, problem.wire, values); };
 
   Stream<T> x = call.own;
   leave_out(call.values, call.own.indices, Wire::full);
@@ -75,7 +83,7 @@ void run(TopKCall<T>& call) {
     const int partner = r + distance;
     if (partner >= P) continue;
     transport.recv(message, partner);
-    x = keep_largest(call, sparse::sum(x, unpacked(widened), both), indices, values);
+    x = keep_largest(call, sparse::sum(x, unpacked(memory.widened), memory.both), memory.indices, memory.values);
   }
   for (std::size_t e = 0; e < x.indices.size() && problem.wire == Wire::bf16; ++e)
     call.values[x.indices[e]] += rounded_off(x.values[e], problem.wire);
@@ -86,7 +94,7 @@ void run(TopKCall<T>& call) {
   }
   for (distance /= 2; distance >= 1; distance /= 2)
     if (r + distance < P) transport.send(message, r + distance);
-  call.sum = sparse::copy(unpacked(widened), call.result);
+  call.sum = sparse::copy(unpacked(memory.widened), call.result);
   call.took_part = those_in(call.sum, call.took_part);
 }
 
@@ -102,13 +110,6 @@ Cost cost(const TopKPlan& plan, const Machine& machine) {
   return cost;
 }
 
-std::size_t workspace_bytes(const TopKPlan& plan) {
-  const TopKProblem& problem = plan.problem;
-  return Room::bytes<std::byte>(message_bytes(problem)) + Room::bytes<std::byte>(sum_bytes(problem)) +
-         Room::bytes<Index>(problem.k) + Room::bytes<double>(problem.k) +
-         Room::bytes<float>(most_widened(problem, problem.k));
-}
-
 }  // namespace
 
 TopKAlgorithm gtopk() {
@@ -118,7 +119,7 @@ TopKAlgorithm gtopk() {
           .selection = "exact",
           .sends_k = true,
           .cost = cost,
-          .workspace_bytes = workspace_bytes,
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }
 

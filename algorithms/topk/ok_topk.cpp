@@ -40,28 +40,50 @@ bool every(double period, const TopKState& state) {
   return std::fmod(static_cast<double>(state.selection.step), period) == 0;
 }
 
+template <class T>
+struct Memory {
+  Memory(Arena& arena, const TopKPlan& plan)
+      : reduced(arena.take<T>(reduced_elements(plan))),
+        other_reduced(arena.take<T>(reduced_elements(plan))),
+        bounds(arena.take<std::size_t>(plan.chosen.size() + 1)),
+        own(arena.take<Pair<T>>(room_for(plan.problem.k, plan.problem.elements))),
+        phase(arena.mark()),
+        regions(arena, plan.chosen.size() - 1, plan.problem.ranks),
+        split(arena.rewind(phase), split_of(plan)),
+        counts(arena.rewind(phase), Ladder<T>::rungs, plan.problem.ranks),
+        gathered(arena.rewind(phase).take<Pair<T>>(plan.problem.wire == Wire::full ? own.size() : 0)),
+        gathered_bf16(arena.take<Pair<kernels::Bf16>>(plan.problem.wire == Wire::bf16 ? own.size() : 0)) {}
+  std::span<T> reduced;  ///< the sum of the own region, made in the two by turns
+  std::span<T> other_reduced;
+  std::span<std::size_t> bounds;
+  std::span<Pair<T>> own;  ///< what is selected of that sum
+  std::size_t phase;       ///< where the memory of each phase begins that follows
+  SumOfNumbers regions;
+  sparse::SplitMemory<T> split;
+  SumOfNumbers counts;
+  std::span<Pair<T>> gathered;
+  std::span<Pair<kernels::Bf16>> gathered_bf16;
+};
+
 template <Variant variant, class T>
 void run(TopKCall<T>& call) {
   const int r = call.transport.rank();
   const double tau_prime = call.plan.parameter;
-  Room room(call.workspace);
-  const std::span<T> memory = room.take<T>(reduced_bytes(call.plan) / sizeof(T));
-  const std::span<T> other_memory = room.take<T>(reduced_bytes(call.plan) / sizeof(T));
-  const std::span<std::size_t> bounds = room.take<std::size_t>(call.plan.chosen.size() + 1);
-  const std::span<Pair<T>> own = room.take<Pair<T>>(room_for(call.plan.problem.k, call.values.size()));
+  const Memory<T> memory(call.memory, call.plan);
+  const std::span<std::size_t> bounds = memory.bounds;
   const Wire wire = call.plan.problem.wire;
 
   if (variant.equal_regions)
     equal_regions(call);
   else if (call.state.bounds.empty() || every(2 * tau_prime, call.state))
-    space_repartition(call, room);
+    space_repartition(call, memory.regions);
   const Region region = region_of(call.state, r);
-  const sparse::RunningSum<T> sum = split_and_reduce(call, memory, other_memory, room);
+  const sparse::RunningSum<T> sum = split_and_reduce(call, memory.reduced, memory.other_reduced, memory.split);
   const Stream<T>& reduced = sum.sum();
 
   std::size_t count = 0;
   const auto select_beyond = [&](Cut<T> cut, std::size_t first) {
-    count = select(reduced, region, cut, first, own);
+    count = select(reduced, region, cut, first, memory.own);
     number(call.transport, count, bounds);
   };
   const auto gives_about_k = [&] {
@@ -71,17 +93,18 @@ void run(TopKCall<T>& call) {
   const auto th = kernels::key_of(static_cast<T>(call.state.global_threshold));
   const bool reuses = !every(tau_prime, call.state);
   if (reuses) select_beyond({.key = std::max<Key<T>>(th, 1)}, 0);
-  if (reuses && !gives_about_k()) select_beyond(th_adjust(call, reduced, room), 0);
+  if (reuses && !gives_about_k()) select_beyond(th_adjust(call, reduced, memory.counts), 0);
   if (!reuses || !gives_about_k()) {
     const Cut<T> cut = th_re_evaluate(call, reduced, bounds, sum.other());
     select_beyond(cut, bounds[static_cast<std::size_t>(r)]);
   }
-  const auto gather = wire == Wire::full ? balance_and_allgatherv<T, T> : balance_and_allgatherv<kernels::Bf16, T>;
-  call.sum = gather(call, own.first(count), variant.balancing, bounds, room);
+  const std::span<const Pair<T>> own = memory.own.first(count);
+  call.sum = wire == Wire::full ? balance_and_allgatherv(call, own, variant.balancing, bounds, memory.gathered)
+                                : balance_and_allgatherv(call, own, variant.balancing, bounds, memory.gathered_bf16);
   call.took_part = those_in(call.sum, call.took_part);
   leave_out(call.values, call.took_part, wire);
   if (wire == Wire::bf16)
-    for (const Pair<T>& pair : own.first(count)) call.values[pair.index] += rounded_off<T>(pair.value, wire);
+    for (const Pair<T>& pair : own) call.values[pair.index] += rounded_off<T>(pair.value, wire);
 }
 
 template <Variant variant>
@@ -95,7 +118,7 @@ TopKAlgorithm named(std::string name, std::string summary) {
                         .expected = whole_number},
           .cost = ok_topk_cost,
           .blocks = ok_topk_blocks,
-          .workspace_bytes = ok_topk_workspace_bytes,
+          .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run<variant>(call); }};
 }
 

@@ -1,4 +1,4 @@
-// Messages, time and memory of Ok-Topk.
+// Messages and time of Ok-Topk.
 #pragma once
 
 #include <bit>
@@ -40,14 +40,6 @@ inline Cost ok_topk_cost(const TopKPlan& plan, const Machine& machine) {
       sparse::conversion_seconds(plan.problem, machine, cost.flops, cost.flops) +  // split and reduce
       sparse::conversion_seconds(plan.problem, machine, own_share, cost.flops);    // allgatherv
   return cost;
-}
-
-inline std::size_t ok_topk_workspace_bytes(const TopKPlan& plan) {
-  const std::size_t own = room_for(plan.problem.k, plan.problem.elements);
-  return 2 * Room::bytes<std::byte>(reduced_bytes(plan)) + Room::bytes<std::size_t>(plan.chosen.size() + 1) +
-         Room::bytes<std::byte>(own * pair_bytes(plan.problem.type, Wire::full)) +
-         std::max({repartition_bytes(plan.problem.ranks), split_bytes(plan), adjustment_bytes(plan.problem.ranks),
-                   gathered_bytes(plan)});
 }
 
 }  // namespace dsop::topk

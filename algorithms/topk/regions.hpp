@@ -7,7 +7,6 @@
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/sum_of_numbers.hpp"
 #include "patterns/blocks.hpp"
-#include "sparse/room.hpp"
 #include "sparse/wire.hpp"
 
 namespace dsop::topk {
@@ -25,23 +24,18 @@ void equal_regions(TopKCall<T>& call) {
   for (std::size_t b = 0; b < call.state.bounds.size(); ++b) call.state.bounds[b] = equal.offset(static_cast<int>(b));
 }
 
-inline std::size_t repartition_bytes(int ranks) {
-  const auto bounds = static_cast<std::size_t>(ranks - 1);
-  return sparse::Room::bytes<double>(bounds) + SumOfNumbers(bounds, ranks).bytes();
-}
-
 /// Every rank bounds regions in which it has chosen equally many elements; the means of all ranks' bounds are agreed
-/// upon. Takes repartition_bytes() of `room`. Cost: an allreduce of P - 1 numbers, whole ones, so exact.
+/// upon. `sum` is of P - 1 numbers. Cost: an allreduce of these, whole ones, so exact.
 template <class T>
-void space_repartition(TopKCall<T>& call, sparse::Room room) {
+void space_repartition(TopKCall<T>& call, const SumOfNumbers& sum) {
   const int P = call.transport.size();
-  const std::span<double> bounds = room.take<double>(static_cast<std::size_t>(P - 1));
+  const std::span<double> bounds = sum.numbers;
   equal_regions(call);
   const std::size_t k = call.own.indices.size();
   for (std::size_t b = 1; b <= bounds.size(); ++b)
     bounds[b - 1] =
         static_cast<double>(k == 0 ? call.state.bounds[b] : call.own.indices[b * k / call.plan.chosen.size()]);
-  SumOfNumbers(bounds.size(), P).run(call.transport, bounds, room);
+  sum.run(call.transport);
   for (std::size_t b = 1; b <= bounds.size(); ++b) call.state.bounds[b] = static_cast<std::uint64_t>(bounds[b - 1] / P);
 }
 

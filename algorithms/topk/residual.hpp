@@ -20,11 +20,6 @@ T rounded_off(T value, Wire wire) {
   return std::isfinite(error) ? error : T{0};
 }
 
-/// Room for the values of a message with so many elements, which may be dense, if they travel in 16 bits.
-inline std::size_t most_widened(const TopKProblem& problem, std::size_t elements) {
-  return problem.wire == Wire::full ? 0 : std::min(problem.elements, 3 * elements);
-}
-
 /// What is in the sum, but for what was rounded off on its way there.
 template <class T>
 void leave_out(std::span<T> values, std::span<const sparse::Index> took_part, Wire wire) {

@@ -22,12 +22,14 @@ class AllgatherPerPair final : public PreparedRival {
  public:
   explicit AllgatherPerPair(const RivalJob<T>& job)
       : job_(job), plan_(make_plan(job.problem, job.transport.default_machine(), "allgather")) {
-    gathered_.resize(outer_product::gathered_elements(job.problem) * sizeof(T));
+    memory_.resize(plan_.workspace_bytes);
   }
 
   void run() override {
-    OuterProductCall<T> call{job_.transport, plan_, job_.own, job_.gradient, T{1}, false, gathered_.elements()};
-    const Factors<T> all = outer_product::gather_factors(call);
+    Arena arena(memory_.elements());
+    OuterProductCall<T> call{job_.transport, plan_, job_.own, job_.gradient, T{1}, false, arena};
+    const outer_product::GatheredFactors<T> memory(arena, plan_.problem);
+    const Factors<T> all = outer_product::gather_factors(call, memory);
     pair_passes<T>(all.a, all.b, job_.gradient);
   }
 
@@ -36,7 +38,7 @@ class AllgatherPerPair final : public PreparedRival {
  private:
   RivalJob<T> job_;
   Plan plan_;
-  Workspace<T> gathered_;
+  Workspace<std::byte> memory_;
 };
 
 }  // namespace
@@ -51,7 +53,8 @@ Rival allgather_per_pair() {
                 return 2 * static_cast<double>(problem.total_pairs()) * static_cast<double>(problem.rows) *
                        static_cast<double>(problem.columns);
               },
-          .workspace_elements = outer_product::gathered_elements,
+          .workspace_elements =
+              [](const Problem& problem) { return problem.total_pairs() * (problem.rows + problem.columns); },
           .prepare = {[](const RivalJob<float>& job) { return std::make_unique<AllgatherPerPair<float>>(job); },
                       [](const RivalJob<double>& job) { return std::make_unique<AllgatherPerPair<double>>(job); }}};
 }

@@ -116,11 +116,8 @@ class Call {
   }
   /// Takes it. Throws Error if there is none.
   void grow(std::size_t bytes, std::size_t packed_pairs = 0);
-  /// The beginning of the arena, which has so many bytes.
-  template <class T>
-  std::span<T> memory(std::size_t bytes) const {
-    return {reinterpret_cast<T*>(communicator_.arena.elements().data()), bytes / sizeof(T)};
-  }
+  /// The arena's memory, which has so many bytes.
+  std::span<std::byte> memory(std::size_t bytes) const { return communicator_.arena.elements().first(bytes); }
 
   Transport& transport() const { return transport_; }
 

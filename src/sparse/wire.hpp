@@ -19,6 +19,10 @@
 
 namespace dsop::sparse {
 
+/// What a region travels in has a header, and fewer bytes than this beside its elements.
+inline constexpr std::size_t header_bytes = 32;
+inline constexpr std::size_t most_padding_bytes = 8;
+
 /// Elements first .. first + size - 1 of a vector.
 struct Region {
   std::size_t first = 0;
@@ -42,7 +46,6 @@ constexpr std::size_t values_bytes(std::size_t count, Wire wire) {
 /// no larger.
 template <class T>
 constexpr std::size_t packed_bytes(std::size_t size, std::size_t elements, Wire wire = Wire::full) {
-  constexpr std::size_t header_bytes = 32;
   const std::size_t bytes = elements <= most_indices<T>(size, wire)
                                 ? values_bytes<T>(elements, wire) + elements * sizeof(Index)
                                 : values_bytes<T>(size, wire);

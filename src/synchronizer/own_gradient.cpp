@@ -6,8 +6,8 @@
 
 #include "kernels/outer_product.hpp"
 #include "kernels/sparse_product.hpp"
+#include "memory/arena.hpp"
 #include "sparse/factor.hpp"
-#include "sparse/room.hpp"
 
 namespace dsop::synchronizer {
 namespace {
@@ -23,6 +23,18 @@ std::size_t stored(const FactorView<T>& factor) {
   if (const auto* const sparse = std::get_if<SparseMatrixView<T>>(&factor)) return sparse->count();
   return sparse::rows_of(factor) * sparse::columns_of(factor);
 }
+
+/// Sparse factors' rows as streams, and what the product of so many rows needs.
+template <class T>
+struct ProductMemory {
+  ProductMemory(Arena& arena, const SparseFactors<T>& factors, std::size_t rows)
+      : a(arena.take<sparse::Stream<T>>(sparse::rows_of(factors.a))),
+        b(arena.take<sparse::Stream<T>>(a.size())),
+        terms(arena.take<std::byte>(kernels::sparse_product_bytes<T>(rows, stored<T>(factors.a)))) {}
+  std::span<sparse::Stream<T>> a;
+  std::span<sparse::Stream<T>> b;
+  std::span<std::byte> terms;
+};
 
 template <class T>
 void fill(std::span<const T> values, MatrixView<T> to) {
@@ -65,13 +77,10 @@ template <class T>
 void OwnGradient<T>::reserve(const Given<T>& given) {
   const auto* const factors = std::get_if<SparseFactors<T>>(&given.own);
   if (factors == nullptr) return;
-  const std::size_t k = sparse::rows_of(factors->a);
-  if (both_dense(*factors)) return kernels::reserve_product<T>(k);
-  using sparse::Room;
-  const std::size_t bytes =
-      2 * Room::bytes<sparse::Stream<T>>(k) +
-      Room::bytes<std::byte>(kernels::sparse_product_bytes<T>(given.gradient.rows, stored<T>(factors->a)));
-  memory_.at_least(bytes);
+  if (both_dense(*factors)) return kernels::reserve_product<T>(sparse::rows_of(factors->a));
+  Arena counting;
+  static_cast<void>(ProductMemory<T>(counting, *factors, given.gradient.rows));
+  memory_.at_least(counting.bytes());
 }
 
 template <class T>
@@ -79,15 +88,13 @@ void OwnGradient<T>::make_product(const SparseFactors<T>& factors, T factor, boo
   if (both_dense(factors))
     return kernels::product<T>(std::get<MatrixView<const T>>(factors.a), std::get<MatrixView<const T>>(factors.b), to,
                                factor, accumulate);
-  sparse::Room room(memory_.elements());
-  const std::size_t k = sparse::rows_of(factors.a);
-  const auto a = room.take<sparse::Stream<T>>(k);
-  const auto b = room.take<sparse::Stream<T>>(k);
-  for (std::size_t p = 0; p < k; ++p) {
-    a[p] = sparse::row(factors.a, p);
-    b[p] = sparse::row(factors.b, p);
+  Arena arena(memory_.elements());
+  const ProductMemory<T> memory(arena, factors, to.rows);
+  for (std::size_t p = 0; p < memory.a.size(); ++p) {
+    memory.a[p] = sparse::row(factors.a, p);
+    memory.b[p] = sparse::row(factors.b, p);
   }
-  kernels::sparse_product<T>({a, b}, 0, to, factor, accumulate, room.rest());
+  kernels::sparse_product<T>({memory.a, memory.b}, 0, to, factor, accumulate, memory.terms);
 }
 
 template <class T>

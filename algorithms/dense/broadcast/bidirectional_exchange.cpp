@@ -55,7 +55,6 @@ DenseAlgorithm broadcast_bidirectional_exchange() {
           .summary = "scatter on a binomial tree, then allgather by recursive doubling",
           .source = "Wang et al. 2016, table 1 (BE)",
           .cost = cost,
-          .workspace_elements = [](const DenseProblem&, double) { return std::size_t{0}; },
           .run = [](auto& call) { run(call); }};
 }
 

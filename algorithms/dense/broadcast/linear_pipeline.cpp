@@ -47,7 +47,6 @@ DenseAlgorithm broadcast_linear_pipeline() {
           .source = "Wang et al. 2016, section 3.1",
           .parameter = block_size(),
           .cost = cost,
-          .workspace_elements = [](const DenseProblem&, double) { return std::size_t{0}; },
           .run = [](auto& call) { run(call); }};
 }
 

@@ -32,7 +32,6 @@ DenseAlgorithm broadcast_minimum_spanning_tree() {
           .summary = "on a binomial tree; fewest steps",
           .source = "Wang et al. 2016, table 1 (MST)",
           .cost = cost,
-          .workspace_elements = [](const DenseProblem&, double) { return std::size_t{0}; },
           .run = [](auto& call) { run(call); }};
 }
 

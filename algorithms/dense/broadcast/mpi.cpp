@@ -23,7 +23,6 @@ DenseAlgorithm broadcast_mpi() {
           .native = true,
           .unsupported = mpi().unsupported,
           .cost = broadcast_bidirectional_exchange().cost,
-          .workspace_elements = [](const DenseProblem&, double) { return std::size_t{0}; },
           .run = [](auto& call) { run(call); }};
 }
 

@@ -25,15 +25,16 @@ template <class T>
 void run(DenseCall<T>& call) {
   auto transport = from_root(call.transport, call.root);
   const std::span<T> x = call.data;
+  const std::span<T> y = Received<T>(call.memory, call.problem()).elements;
   const Hypercube cube(transport.rank(), transport.size());
   const Blocks blocks(x.size(), cube.corners);
   if (cube.is_extra()) return transport.send(x, cube.proxy());
 
   if (cube.has_extra()) {
-    transport.recv(call.workspace, cube.extra());
-    kernels::add<T>(x, x, call.workspace);
+    transport.recv(y, cube.extra());
+    kernels::add<T>(x, x, y);
   }
-  patterns::recursive_halving(transport, cube.corners, blocks, x, call.workspace);
+  patterns::recursive_halving(transport, cube.corners, blocks, x, y);
   patterns::tree_gather(transport, cube.corners, blocks, x);
 }
 
@@ -67,7 +68,7 @@ DenseAlgorithm reduce_bidirectional_exchange() {
           .summary = "reduce-scatter by recursive halving, then gather on a binomial tree",
           .source = "Wang et al. 2016, table 1 (BE)",
           .cost = cost,
-          .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
+          .workspace_bytes = counted<Received>,
           .run = [](auto& call) { run(call); }};
 }
 

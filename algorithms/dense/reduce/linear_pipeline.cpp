@@ -21,8 +21,10 @@ void run(DenseCall<T>& call) {
   const bool is_last = r + 1 == transport.size();
   const PipelineBlocks blocks(call.data.size(), data_type<T>, call.parameter);
   const int m = blocks.count();
-  const patterns::Blocks rooms(call.workspace.size(), blocks_ahead);
-  const auto sum_behind = [&](int i) { return rooms.of(call.workspace, i % blocks_ahead).first(blocks.size(i)); };
+  const BlocksAhead<T> received(call.memory, call.problem(), call.parameter);
+  const auto sum_behind = [&](int i) {
+    return received.of[static_cast<std::size_t>(i % blocks_ahead)].first(blocks.size(i));
+  };
   patterns::SegmentMessages messages(transport);
   const auto receive = [&](int i) {
     if (!is_last && i < m) messages.receive(i % blocks_ahead, sum_behind(i), r + 1);
@@ -52,7 +54,7 @@ DenseAlgorithm reduce_linear_pipeline() {
           .source = "Wang et al. 2016, section 3.1",
           .parameter = block_size(),
           .cost = cost,
-          .workspace_elements = pipeline_rooms,
+          .workspace_bytes = counted<BlocksAhead>,
           .run = [](auto& call) { run(call); }};
 }
 

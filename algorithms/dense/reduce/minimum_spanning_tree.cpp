@@ -13,7 +13,7 @@ namespace {
 template <class T>
 void run(DenseCall<T>& call) {
   auto transport = from_root(call.transport, call.root);
-  patterns::tree_reduce(transport, call.data, call.workspace);
+  patterns::tree_reduce(transport, call.data, Received<T>(call.memory, call.problem()).elements);
 }
 
 Cost cost(const DenseProblem& problem, const Machine& machine, double) {
@@ -35,7 +35,7 @@ DenseAlgorithm reduce_minimum_spanning_tree() {
           .summary = "on a binomial tree; fewest steps",
           .source = "Wang et al. 2016, table 1 (MST)",
           .cost = cost,
-          .workspace_elements = [](const DenseProblem& problem, double) { return problem.elements; },
+          .workspace_bytes = counted<Received>,
           .run = [](auto& call) { run(call); }};
 }
 

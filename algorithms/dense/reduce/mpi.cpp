@@ -23,7 +23,6 @@ DenseAlgorithm reduce_mpi() {
           .native = true,
           .unsupported = mpi().unsupported,
           .cost = reduce_bidirectional_exchange().cost,
-          .workspace_elements = [](const DenseProblem&, double) { return std::size_t{0}; },
           .run = [](auto& call) { run(call); }};
 }
 
