@@ -52,8 +52,7 @@ Rival allgather_per_pair() {
                        static_cast<double>(problem.columns);
               },
           .workspace_elements = outer_product::gathered_elements,
-          .prepare = {[](const RivalJob<float>& job) { return std::make_unique<AllgatherPerPair<float>>(job); },
-                      [](const RivalJob<double>& job) { return std::make_unique<AllgatherPerPair<double>>(job); }}};
+          .prepare = []<class T>(const RivalJob<T>& job) { return std::make_unique<AllgatherPerPair<T>>(job); }};
 }
 
 }  // namespace dsop::bench::compare
