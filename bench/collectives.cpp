@@ -213,7 +213,7 @@ void benchmark_collective(Transport& transport, const CollectiveBenchOptions& op
   ProgressLine progress(speaks);
   for (const std::size_t size : options.sizes) {
     const auto show = [&](const std::string& what) { progress.show(std::to_string(size) + " elements: " + what); };
-    const auto measure_type = options.type == DataType::f32 ? measure_sizes<float> : measure_sizes<double>;
+    const auto measure_type = visit(options.type, []<class T>(T) { return measure_sizes<T>; });
     const std::vector<Row> rows = measure_type(transport, size, algorithms, options, machine, show);
     for (const Row& row : rows) wrong += row.wrong.value_or(0);
     if (!speaks) continue;

@@ -5,14 +5,17 @@
 
 #include <string>
 
-#include "launch/command_line.hpp"
+#include "base/data_type_names.hpp"
 #include "lists.hpp"
 #include "timing.hpp"
 
 namespace dsop::bench {
 
 inline void add_type(CLI::App* command, DataType& type, Protocol& protocol) {
-  launch::add_choice(command, "--dtype", type, DataType::f64, "f32 or f64");
+  const auto set = [&type](const std::string& given) { type = *data_type_named(given); };
+  command->add_option_function<std::string>("--dtype", set, one_of(data_type_names()))
+      ->check(CLI::IsMember(data_type_names()))
+      ->default_str(std::string(name(type)));
   command->add_option("--iterations", protocol.iterations, "Timed calls of each, one more is dropped")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();

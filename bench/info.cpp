@@ -11,7 +11,7 @@
 #include "contenders.hpp"
 #include "host.hpp"
 #include "kernels/blas_info.hpp"
-#include "kernels/outer_product.hpp"
+#include "types.hpp"
 
 namespace dsop::bench {
 
@@ -45,8 +45,7 @@ void print_info(Transport& transport, const std::optional<Machine>& machine) {
   std::cout << std::setw(14) << "blas_threads" << kernels::blas_threading() << '\n'
             << std::setw(14) << "ranks" << ranks_and_cores(transport) << '\n'
             << std::setw(14) << "own kernel"
-            << "inner dimensions up to " << kernels::largest_inner_dimension<float>() << " (f32), "
-            << kernels::largest_inner_dimension<double>() << " (f64); above: OpenBLAS\n\n";
+            << "inner dimensions up to " << largest_inner_dimensions() << "; above: OpenBLAS\n\n";
 
   for (const Plan& plan : plans) std::cout << plan << '\n';
 }

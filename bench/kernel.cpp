@@ -17,12 +17,10 @@
 #include "rounds.hpp"
 #include "statistics.hpp"
 #include "store_loops.hpp"
+#include "types.hpp"
 
 namespace dsop::bench {
 namespace {
-
-template <class T>
-constexpr std::string_view type_name = sizeof(T) == 4 ? "f32" : "f64";
 
 /// The matrices of one measurement. C starts at a cache line, as frameworks allocate it.
 template <class T>
@@ -60,7 +58,7 @@ void verify(const Matrices<T>& matrices, const Loop& reference, const Loop& cont
   contender.run();
   if (std::equal(expected.begin(), expected.end(), made)) return;
   std::ostringstream message;
-  message << contender.name << ": its product at K = " << matrices.a.rows << ", " << type_name<T> << " is not "
+  message << contender.name << ": its product at K = " << matrices.a.rows << ", " << name(data_type<T>) << " is not "
           << reference.name << "'s";
   throw std::runtime_error(message.str());
 }
@@ -107,9 +105,10 @@ void measure_inner(const KernelOptions& options, std::size_t inner, std::ostream
   for (const StoreLoop<T>& loop : store_loops<T>())
     contenders.push_back({std::string(loop.name), [=] { loop.write_zeros(c); }});
   measure_rounds(contenders, options.iterations);
-  write_row(table, type_name<T>, inner, static_cast<double>(options.rows * options.columns), sizeof(T), contenders);
+  write_row(table, name(data_type<T>), inner, static_cast<double>(options.rows * options.columns), sizeof(T),
+            contenders);
   if (json_lines != nullptr)
-    for (const Loop& contender : contenders) write_json(*json_lines, type_name<T>, inner, options, contender);
+    for (const Loop& contender : contenders) write_json(*json_lines, name(data_type<T>), inner, options, contender);
 }
 
 void write_header(std::ostream& table, const KernelOptions& options) {
@@ -117,8 +116,8 @@ void write_header(std::ostream& table, const KernelOptions& options) {
         << options.columns << ", row-major, overwritten\n"
         << "# threads " << kernels::thread_count() << ", instructions " << name(best_instruction_set())
         << ", OpenBLAS core " << openblas_get_corename() << ", " << options.iterations << " rounds\n"
-        << "# product: what dsop calls (OpenBLAS above K = " << kernels::largest_inner_dimension<float>()
-        << " for f32, " << kernels::largest_inner_dimension<double>() << " for f64); kernel: ours at every K\n"
+        << "# product: what dsop calls (OpenBLAS above K = " << largest_inner_dimensions()
+        << "); kernel: ours at every K\n"
         << "# store: the fastest of the loops that only write C, named behind\n"
         << "# ns: median time per element of C, with the 95 % interval of the median; GB/s: bytes of C per second\n"
         << "# ratios: of medians; blas/ is OpenBLAS's time over ours, /store is product's time over store's\n"
@@ -137,8 +136,8 @@ void check(const KernelOptions& options) {
   positive("columns", options.columns);
   positive("iterations", options.iterations);
   for (const std::size_t inner : options.inner) positive("inner", inner);
-  if (options.dtype != "f32" && options.dtype != "f64" && options.dtype != "both")
-    throw std::invalid_argument("dtype: '" + options.dtype + "', expected f32, f64 or both");
+  if (types_named(options.dtype).empty())
+    throw std::invalid_argument("dtype: '" + options.dtype + "', expected " + one_of(names_of_types()));
 }
 
 }  // namespace
@@ -146,10 +145,9 @@ void check(const KernelOptions& options) {
 void kernel_benchmark(const KernelOptions& options, std::ostream& table, std::ostream* json_lines) {
   check(options);
   write_header(table, options);
-  for (const std::size_t inner : options.inner) {
-    if (options.dtype != "f64") measure_inner<float>(options, inner, table, json_lines);
-    if (options.dtype != "f32") measure_inner<double>(options, inner, table, json_lines);
-  }
+  for (const std::size_t inner : options.inner)
+    for (const DataType type : types_named(options.dtype))
+      visit(type, [&]<class T>(T) { measure_inner<T>(options, inner, table, json_lines); });
 }
 
 }  // namespace dsop::bench

@@ -10,6 +10,7 @@
 #include "launch/launch.hpp"
 #include "lists.hpp"
 #include "sums.hpp"
+#include "types.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -42,8 +43,8 @@ void add_kernel(CLI::App& app, int& status) {
   kernel->add_option("--rows", line->options.rows, "Rows of C")->capture_default_str();
   kernel->add_option("--cols", line->options.columns, "Columns of C")->capture_default_str();
   kernel->add_option("--inner", line->inner, "Inner dimensions K")->capture_default_str();
-  kernel->add_option("--dtype", line->options.dtype, "f32, f64 or both")
-      ->check(CLI::IsMember({"f32", "f64", "both"}))
+  kernel->add_option("--dtype", line->options.dtype, one_of(names_of_types()))
+      ->check(CLI::IsMember(names_of_types()))
       ->capture_default_str();
   kernel->add_option("--iterations", line->options.iterations, "Samples of each")
       ->check(CLI::Range(1, 1000000))

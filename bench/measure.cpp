@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include <dsop/dsop.hpp>
+#include <dsop/types.hpp>
 
 #include "algorithms/outer_product/algorithm.hpp"
 #include "collect.hpp"
@@ -179,8 +180,8 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   std::vector<Contender> contenders;
   for (Entry<T>& entry : entries) {
     options.progress(entry.label() + ", first call");
-    if (entry.rival != nullptr)
-      entry.prepared = entry.rival->prepare(RivalJob<T>{counted, problem, own->dense.view(), G});
+    if (const Rival* const rival = entry.rival)
+      entry.prepared = rival->prepare.of<T>()({counted, problem, own->dense.view(), G});
     const auto run = [&entry, &transport, &own, G] { entry.run(transport, *own, G); };
     if (!is_simulated()) run();  // touches memory and makes connections
     if (options.verify) std::ranges::fill(gradient.elements(), std::numeric_limits<T>::quiet_NaN());
@@ -205,9 +206,9 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   return rows;
 }
 
-template std::vector<Measurement> measure<float>(Transport&, const Point&, const std::vector<Asked>&,
-                                                 const MeasureOptions&);
-template std::vector<Measurement> measure<double>(Transport&, const Point&, const std::vector<Asked>&,
-                                                  const MeasureOptions&);
+#define INSTANTIATE(T)                                                                              \
+  template std::vector<Measurement> measure<T>(Transport&, const Point&, const std::vector<Asked>&, \
+                                               const MeasureOptions&);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::bench

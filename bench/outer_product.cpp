@@ -59,7 +59,7 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
   for (std::size_t p = 0; p < all_points.size(); ++p) {
     const MeasureOptions measure_options{options.verify, options.machine, options.protocol, options.wire,
                                          progress_of(progress, all_points, p)};
-    const auto measure_type = options.type == DataType::f32 ? measure<float> : measure<double>;
+    const auto measure_type = visit(options.type, []<class T>(T) { return measure<T>; });
     const std::vector<Asked> asked = expand_near(transport, algorithms, options.encodings, all_points[p], options.type,
                                                  options.wire, options.machine);
     const std::vector<Measurement> rows = measure_type(transport, all_points[p], asked, measure_options);

@@ -214,7 +214,7 @@ void benchmark_overlap(Transport& transport, const OuterProductOptions& options)
         throw ArgumentError("--algorithm is " + algorithm + ", expected with --overlap what can be started");
   });
   if (speaks) print_head(transport, options.type);
-  const auto measure_type = options.type == DataType::f32 ? measure_overlap<float> : measure_overlap<double>;
+  const auto measure_type = visit(options.type, []<class T>(T) { return measure_overlap<T>; });
   for (const Point& point : points(options)) {
     const Problem problem{.rows = point.rows,
                           .columns = point.columns,

@@ -26,6 +26,7 @@
 #include "memory.hpp"
 #include "rounds.hpp"
 #include "statistics.hpp"
+#include "types.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -154,11 +155,15 @@ void check(const SelectOptions& options) {
   for (const std::size_t size : options.sizes) {
     if (size == 0 || size > sparse::most_elements)
       throw Error("--size is " + std::to_string(size) + ", expected 1 to 2^32");
-    const std::size_t element = options.type == "f32" ? sizeof(float) : sizeof(double);
-    const std::size_t pair = options.type == "f32" ? sizeof(Pair<float>) : sizeof(Pair<double>);
     const double densest = *std::max_element(options.densities.begin(), options.densities.end());
-    // The pieces of the threads and the keys among which the k-th is looked for are as much again.
-    check_memory(size * (element + pair) + 2 * room_for(chosen_of(densest, size), size) * (element + sizeof(int)));
+    const std::size_t room = room_for(chosen_of(densest, size), size);
+    std::size_t most_bytes = 0;
+    for (const DataType type : types_named(options.type))
+      // The pieces of the threads and the keys among which the k-th is looked for are as much again.
+      most_bytes = std::max(most_bytes, visit(type, [&]<class T>(T) {
+                              return size * (sizeof(T) + sizeof(Pair<T>)) + 2 * room * (sizeof(T) + sizeof(int));
+                            }));
+    check_memory(most_bytes);
   }
 }
 
@@ -182,10 +187,9 @@ void select_benchmark(const SelectOptions& asked, std::ostream& table, RowsFile&
   check(options);
   write_header(table, options);
   for (const std::size_t size : options.sizes)
-    for (const double density : options.densities) {
-      if (options.type != "f64") measure_point<float>(options, size, density, table, rows);
-      if (options.type != "f32") measure_point<double>(options, size, density, table, rows);
-    }
+    for (const double density : options.densities)
+      for (const DataType type : types_named(options.type))
+        visit(type, [&]<class T>(T) { measure_point<T>(options, size, density, table, rows); });
 }
 
 }  // namespace dsop::bench

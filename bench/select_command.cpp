@@ -8,6 +8,7 @@
 #include "launch/launch.hpp"
 #include "lists.hpp"
 #include "select.hpp"
+#include "types.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -40,8 +41,8 @@ void add_select(CLI::App& app, int& status) {
   select->add_option("--size", line->sizes, "Elements N: a list, or first:last:step")->capture_default_str();
   select->add_option("--density", line->densities, "Shares k / N: a list")->capture_default_str();
   select->add_option("--algorithm", line->algorithms, "all, or a list of names")->capture_default_str();
-  select->add_option("--dtype", line->options.type, "f32, f64 or both")
-      ->check(CLI::IsMember({"f32", "f64", "both"}))
+  select->add_option("--dtype", line->options.type, one_of(names_of_types()))
+      ->check(CLI::IsMember(names_of_types()))
       ->capture_default_str();
   select->add_option("--iterations", line->options.iterations, "Samples of each")
       ->check(CLI::Range(1, 1000000))

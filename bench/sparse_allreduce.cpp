@@ -203,7 +203,7 @@ void benchmark_sparse_allreduce(Transport& transport, const SparseBenchOptions& 
   for_each_problem(
       transport, options, file,
       [&](std::size_t size, double density, const auto& show) {
-        const auto measure_type = options.type == DataType::f32 ? measure_sums<float> : measure_sums<double>;
+        const auto measure_type = visit(options.type, []<class T>(T) { return measure_sums<T>; });
         std::vector<Row> rows = measure_type(transport, size, density, algorithms, options, show);
         for (const Row& row : rows) wrong += row.wrong.value_or(0);
         return rows;

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include <dsop/types.hpp>
+
 #include "kernels/threads.hpp"
 
 #if defined(__x86_64__)
@@ -75,7 +77,7 @@ std::vector<StoreLoop<T>> store_loops() {
   };
 }
 
-template std::vector<StoreLoop<float>> store_loops();
-template std::vector<StoreLoop<double>> store_loops();
+#define INSTANTIATE(T) template std::vector<StoreLoop<T>> store_loops();
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::bench

@@ -15,6 +15,7 @@
 #include "sparse/merge.hpp"
 #include "sparse_inputs.hpp"
 #include "statistics.hpp"
+#include "types.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -120,7 +121,7 @@ void measure_density(const SumOptions& options, double density, std::ostream& ta
   const Interval interval = median_interval(times_faster);
   const double sparse_pair = median(loops[0].seconds) / static_cast<double>(std::max(pairs, std::size_t{1}));
   const double dense_element = median(loops[2].seconds) / static_cast<double>(N);
-  const char* const type = sizeof(T) == 4 ? "f32" : "f64";
+  const std::string_view type = name(data_type<T>);
   table << std::setw(6) << type << std::setw(11) << N << std::fixed << std::setprecision(4) << std::setw(9) << density
         << std::setprecision(3) << std::setw(9) << sparse_pair * 1e9 << std::setw(9)
         << median(loops[1].seconds) / static_cast<double>(std::max(pairs, std::size_t{1})) * 1e9 << std::setw(9)
@@ -152,10 +153,9 @@ void sum_benchmark(const SumOptions& options, std::ostream& table, std::ostream*
       << "# factor: elements added dense in the time of a pair; meet: the density of both vectors at which both take "
          "as long\n"
       << "# type          N  density   sparse    plain    dense  x plain    low   high   factor     meet\n";
-  for (const double density : {0.0001, 0.001, 0.01, 0.0625, 0.125, 0.25}) {
-    if (options.dtype != "f64") measure_density<float>(options, density, table, json_lines);
-    if (options.dtype != "f32") measure_density<double>(options, density, table, json_lines);
-  }
+  for (const double density : {0.0001, 0.001, 0.01, 0.0625, 0.125, 0.25})
+    for (const DataType type : types_named(options.dtype))
+      visit(type, [&]<class T>(T) { measure_density<T>(options, density, table, json_lines); });
 }
 
 }  // namespace dsop::bench

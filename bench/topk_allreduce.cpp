@@ -197,7 +197,7 @@ void benchmark_topk_allreduce(Transport& transport, const SparseBenchOptions& op
   for_each_problem(
       transport, options, file,
       [&](std::size_t size, double density, const auto& show) {
-        const auto measure_type = options.type == DataType::f32 ? measure_sums<float> : measure_sums<double>;
+        const auto measure_type = visit(options.type, []<class T>(T) { return measure_sums<T>; });
         return measure_type(transport, size, density, algorithms, options, show);
       },
       [&](const std::vector<Row>& rows, std::size_t size) { print_rows(rows, size, transport.size(), options); },

@@ -91,7 +91,7 @@ void tune(Transport& transport, const TuneOptions& options) {
     measure_options.machine = formulas_alone;
     measure_options.protocol = options.protocol;
     measure_options.progress = progress_of(progress, options.points, p);
-    const auto measure_type = options.type == DataType::f32 ? measure<float> : measure<double>;
+    const auto measure_type = visit(options.type, []<class T>(T) { return measure<T>; });
     const std::vector<Measurement> rows = measure_type(transport, options.points[p], could_win(plan), measure_options);
     const auto winner = std::min_element(rows.begin(), rows.end(), [](const Measurement& l, const Measurement& r) {
       return median_seconds(l) < median_seconds(r);

@@ -23,7 +23,7 @@ std::string wrong_elements(Transport& transport, const bench::Rival& rival, cons
   std::vector<T> elements(c.n * c.m);
   const MatrixView<T> G(elements.data(), c.n, c.m);
   const std::unique_ptr<bench::PreparedRival> ready =
-      rival.prepare(bench::RivalJob<T>{transport, problem, all[static_cast<std::size_t>(transport.rank())].view(), G});
+      rival.prepare.of<T>()({transport, problem, all[static_cast<std::size_t>(transport.rank())].view(), G});
   std::string wrong;
   for (int call = 0; call < 2; ++call) {
     std::fill(elements.begin(), elements.end(), std::numeric_limits<T>::quiet_NaN());
@@ -69,7 +69,7 @@ inline std::string used_for(Transport& transport, const bench::Rival& rival, std
   const Problem problem{1, elements, std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
   const bench::InputFactors<float> own(1, transport.rank(), 1, 1, elements);
   std::vector<float> G(elements);
-  const auto ready = rival.prepare(bench::RivalJob<float>{transport, problem, own.view(), {G.data(), 1, elements}});
+  const auto ready = rival.prepare.of<float>()({transport, problem, own.view(), {G.data(), 1, elements}});
   ready->run();
   bench::barrier(transport);
   return ready->used();

@@ -176,8 +176,7 @@ void check_topk(Transport& transport, Failures& failures) {
   for (std::size_t c = 0; c < cases.size(); ++c)
     for (std::size_t a = 0; a < names.size(); ++a)
       for (const Wire wire : {Wire::full, Wire::bf16})
-        if (takes_turn(c + a + P + (wire == Wire::bf16 ? 1 : 0), P > 4 ? 7 : 2) &&
-            (wire == Wire::full || data_type<T> == DataType::f32))
+        if (takes_turn(c + a + P + (wire == Wire::bf16 ? 1 : 0), P > 4 ? 7 : 2) && can_travel_as(wire, data_type<T>))
           check_topk_steps<T>(transport, cases[c], names[a], wire == Wire::full ? 6 : 3, failures, wire);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "algorithms/outer_product/algorithm.hpp"
+#include "base/check_wire.hpp"
 #include "base/checked.hpp"
 #include "base/refuse.hpp"
 #include "sparse/arguments.hpp"
@@ -71,8 +72,7 @@ void check_options(const Options& options) {
     refuse("scale", options.scale, "a finite number in " + std::string(name(data_type<T>)));
   if (options.machine) check_machine(*options.machine);
   if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", outer_product_algorithms());
-  if (options.wire == Wire::bf16 && data_type<T> != DataType::f32)
-    refuse("wire", name(options.wire), "full for gradients in " + std::string(name(data_type<T>)));
+  check_wire("wire", options.wire, data_type<T>, "gradients");
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 #include "algorithms/outer_product/family.hpp"
 #include "algorithms/outer_product/pairs.hpp"
 #include "algorithms/sharded/algorithm.hpp"
+#include "base/check_wire.hpp"
 #include "base/checked.hpp"
 #include "base/needed_lead.hpp"
 #include "base/refuse.hpp"
@@ -97,8 +98,7 @@ const Winner* measured_winner(const Machine& machine, const Problem& problem) {
 void check_problem(const Problem& problem) {
   const std::size_t ranks = problem.pairs.size();
   if (ranks == 0) throw ArgumentError("problem.pairs is empty, expected one number of pairs a rank");
-  if (problem.wire == Wire::bf16 && problem.type != DataType::f32)
-    throw ArgumentError("problem.wire is bf16, expected full for gradients in " + std::string(name(problem.type)));
+  check_wire("problem.wire", problem.wire, problem.type, "gradients");
   if (!problem.sparsity.empty() && problem.sparsity.size() != ranks)
     refuse("problem.sparsity.size()", problem.sparsity.size(), "one for each of " + std::to_string(ranks) + " ranks");
   if (!problem.nodes.empty() && problem.nodes.size() != ranks)
@@ -179,13 +179,12 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   check_problem(problem);
   check_machine(machine);
   Plan plan{.problem = problem, .machine = machine, .shared_method = shared_method};
-  plan.problem.sparse_product =
-      !problem.sparsity.empty() && (problem.rows_only || sparse_is_faster(problem, machine));
+  plan.problem.sparse_product = !problem.sparsity.empty() && (problem.rows_only || sparse_is_faster(problem, machine));
   const Problems problems(plan.problem);
   const Winner* const winner = measured_winner(machine, problem);
   const Preferred first = preferred(problem, winner);
-  Choice<OuterProductAlgorithm> choice = choose<Family>(
-      algorithms_for(problem), problems, machine, algorithm == "auto" ? first.name : algorithm, evaluated);
+  Choice<OuterProductAlgorithm> choice = choose<Family>(algorithms_for(problem), problems, machine,
+                                                        algorithm == "auto" ? first.name : algorithm, evaluated);
   if (first.name == "allgather")
     std::stable_partition(choice.candidates.begin(), choice.candidates.end(),
                           [](const Candidate& candidate) { return candidate.algorithm == "allgather"; });
@@ -193,9 +192,9 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   plan.parameter = choice.parameter;
   plan.auto_is_measured = winner != nullptr;
   plan.auto_choice = winner != nullptr ? winner->algorithm : choice.candidates.front().algorithm;
-  plan.reason = algorithm != "auto"       ? "named by the caller or by DSOP_ALGORITHM"
+  plan.reason = algorithm != "auto"    ? "named by the caller or by DSOP_ALGORITHM"
                 : first.reason.empty() ? choice.reason
-                                          : first.reason;
+                                       : first.reason;
   plan.candidates = std::move(choice.candidates);
   plan.problem = Problem(problems.seen_by(*plan.algorithm));
   plan.pair_bounds.assign(1, 0);

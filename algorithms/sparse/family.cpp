@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/check_wire.hpp"
 #include "base/refuse.hpp"
 #include "sparse/arguments.hpp"
 #include "sparse/wire.hpp"
@@ -20,8 +21,7 @@ template <class T>
 void check(const SparseVectorView<T>& own, const SparseAllreduceOptions& options) {
   check_vector("own", own);
   if (options.machine) check_machine(*options.machine);
-  if (options.wire == Wire::bf16 && data_type<T> != DataType::f32)
-    refuse("wire", name(options.wire), "full for values in " + std::string(name(data_type<T>)));
+  check_wire("wire", options.wire, data_type<T>, "values");
   if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", sparse_algorithms());
 }
 

@@ -9,6 +9,7 @@
 
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/sparse/expected.hpp"
+#include "base/check_wire.hpp"
 #include "base/checked.hpp"
 #include "calls/choose.hpp"
 #include "calls/show_candidates.hpp"
@@ -123,8 +124,7 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
   SparseProblem problem = asked;
   if (problem.nonzeros.empty()) throw ArgumentError("problem.nonzeros is empty, expected one number a rank");
   check_machine(machine);
-  if (problem.wire == Wire::bf16 && problem.type != DataType::f32)
-    throw ArgumentError("problem.wire is bf16, expected full for values in " + std::string(name(problem.type)));
+  check_wire("problem.wire", problem.wire, problem.type, "values");
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 
   problem.sparse_share = sparse_share(problem, machine);

@@ -4,6 +4,7 @@
 
 #include "algorithms/sparse/expected.hpp"
 #include "algorithms/topk/algorithm.hpp"
+#include "base/check_wire.hpp"
 #include "base/checked.hpp"
 #include "base/refuse.hpp"
 
@@ -38,8 +39,7 @@ Named<TopKAlgorithm> parse_topk(const std::string& text) {
 TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, const Named<TopKAlgorithm>& named,
                         std::vector<std::size_t> chosen) {
   const TopKAlgorithm& algorithm = *named.algorithm;
-  if (problem.wire == Wire::bf16 && problem.type != DataType::f32)
-    throw ArgumentError("wire is bf16, expected full for values in " + std::string(name(problem.type)));
+  check_wire("wire", problem.wire, problem.type, "values");
   TopKPlan plan{&algorithm, *named.parameter, problem, std::move(chosen)};
   const std::size_t value_bytes = bytes_of(problem.type);
   if (algorithm.exact_sum.empty()) {

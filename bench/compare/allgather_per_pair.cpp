@@ -55,8 +55,7 @@ Rival allgather_per_pair() {
               },
           .workspace_elements =
               [](const Problem& problem) { return problem.total_pairs() * (problem.rows + problem.columns); },
-          .prepare = {[](const RivalJob<float>& job) { return std::make_unique<AllgatherPerPair<float>>(job); },
-                      [](const RivalJob<double>& job) { return std::make_unique<AllgatherPerPair<double>>(job); }}};
+          .prepare = []<class T>(const RivalJob<T>& job) { return std::make_unique<AllgatherPerPair<T>>(job); }};
 }
 
 }  // namespace dsop::bench::compare

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <dsop/errors.hpp>
+#include <dsop/types.hpp>
 
 #include "collect.hpp"
 #include "compare/gloo.hpp"
@@ -120,7 +121,8 @@ std::unique_ptr<VectorSum> gloo_sum(Transport& transport, GlooAlgorithm algorith
   return std::make_unique<HalvingDoubling<T>>(transport, elements, name);
 }
 
-template std::unique_ptr<VectorSum> gloo_sum(Transport&, GlooAlgorithm, std::span<float>, const std::string&);
-template std::unique_ptr<VectorSum> gloo_sum(Transport&, GlooAlgorithm, std::span<double>, const std::string&);
+#define INSTANTIATE(T) \
+  template std::unique_ptr<VectorSum> gloo_sum(Transport&, GlooAlgorithm, std::span<T>, const std::string&);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::bench::compare

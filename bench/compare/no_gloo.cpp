@@ -1,6 +1,8 @@
 // For a build without Gloo.
 #include "compare/gloo.hpp"
 
+#include <dsop/types.hpp>
+
 namespace dsop::bench::compare {
 
 std::string gloo_unavailable() {
@@ -12,7 +14,8 @@ std::unique_ptr<VectorSum> gloo_sum(Transport&, GlooAlgorithm, std::span<T>, con
   return nullptr;
 }
 
-template std::unique_ptr<VectorSum> gloo_sum(Transport&, GlooAlgorithm, std::span<float>, const std::string&);
-template std::unique_ptr<VectorSum> gloo_sum(Transport&, GlooAlgorithm, std::span<double>, const std::string&);
+#define INSTANTIATE(T) \
+  template std::unique_ptr<VectorSum> gloo_sum(Transport&, GlooAlgorithm, std::span<T>, const std::string&);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::bench::compare

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <dsop/types.hpp>
+
 #include "kernels/threads.hpp"
 #include "patterns/blocks.hpp"
 
@@ -44,7 +46,7 @@ void pair_passes(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> G) 
   });
 }
 
-template void pair_passes(MatrixView<const float>, MatrixView<const float>, MatrixView<float>);
-template void pair_passes(MatrixView<const double>, MatrixView<const double>, MatrixView<double>);
+#define INSTANTIATE(T) template void pair_passes(MatrixView<const T>, MatrixView<const T>, MatrixView<T>);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::bench::compare

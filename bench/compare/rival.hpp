@@ -10,6 +10,7 @@
 #include <dsop/transport.hpp>
 #include <dsop/views.hpp>
 
+#include "base/each_type.hpp"
 #include "base/registry.hpp"
 
 namespace dsop::bench {
@@ -39,15 +40,6 @@ struct Rival {
   template <class T>
   using PrepareFor = std::function<std::unique_ptr<PreparedRival>(const RivalJob<T>&)>;
 
-  /// A rival's `prepare` for both data types.
-  struct Prepare {
-    PrepareFor<float> f32;
-    PrepareFor<double> f64;
-
-    std::unique_ptr<PreparedRival> operator()(const RivalJob<float>& job) const { return f32(job); }
-    std::unique_ptr<PreparedRival> operator()(const RivalJob<double>& job) const { return f64(job); }
-  };
-
   std::string name;
   std::string summary;
   std::string source;
@@ -55,7 +47,7 @@ struct Rival {
   std::function<std::string(const Transport&)> unsupported = [](const Transport&) { return std::string(); };
   std::function<double(const Problem&)> flops;  ///< of one rank's products; sums inside a library are not in it
   std::function<std::size_t(const Problem&)> workspace_elements;  ///< a rank, at most
-  Prepare prepare;
+  EachType<PrepareFor> prepare;
 };
 
 const Registry<Rival>& rivals();

@@ -38,14 +38,13 @@ class ProductThenSum final : public PreparedRival {
   std::unique_ptr<VectorSum> sum_;
 };
 
-/// `make_sum(transport, span)` gives the VectorSum for a span of either type.
+/// `make_sum(transport, span)` gives the VectorSum for a span of any element type.
 template <class MakeSum>
-Rival::Prepare product_then(MakeSum make_sum) {
-  const auto prepare = [make_sum]<class T>(const RivalJob<T>& job) -> std::unique_ptr<PreparedRival> {
+EachType<Rival::PrepareFor> product_then(MakeSum make_sum) {
+  return [make_sum]<class T>(const RivalJob<T>& job) {
     const std::span<T> elements(job.gradient.data, job.gradient.rows * job.gradient.columns);
     return std::make_unique<ProductThenSum<T>>(job, make_sum(job.transport, elements));
   };
-  return {prepare, prepare};
 }
 
 /// 2 k n m of the largest k.

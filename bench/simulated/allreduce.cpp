@@ -5,9 +5,10 @@
 
 #include <string>
 
-#include <dsop/problem.hpp>
+#include <dsop/types.hpp>
 
 #include "simulation.hpp"
+#include "transport/mpi_types.hpp"
 
 namespace simgrid::smpi::colls {
 // Exported by libsimgrid 3.32, declared in none of its public headers. Takes effect on the next call of any rank.
@@ -30,10 +31,15 @@ MPI_Op make_sum(MPI_User_function* function) {
   return sum;
 }
 
+// MPI_SUM where nothing is charged for it.
 MPI_Op charged_sum(MPI_Datatype type) {
-  static const MPI_Op f32 = make_sum(add_and_charge<float>);
-  static const MPI_Op f64 = make_sum(add_and_charge<double>);
-  return type == MPI_FLOAT ? f32 : f64;
+  MPI_Op sum = MPI_SUM;
+  for (const DataType each : data_types)
+    visit(each, [&]<class T>(T) {
+      static const MPI_Op charged = make_sum(add_and_charge<T>);
+      if (type == mpi_type<T>()) sum = charged;
+    });
+  return sum;
 }
 
 // The fixed decision of Open MPI 4.0 (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c) for commutative operators; what

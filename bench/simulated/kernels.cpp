@@ -10,6 +10,7 @@
 #include <map>
 
 #include <dsop/problem.hpp>
+#include <dsop/types.hpp>
 
 #include "simulation.hpp"
 
@@ -133,26 +134,16 @@ void add_widened(std::span<float> sum, std::span<const Bf16> in) {
 template <class T>
 void reserve_product(std::size_t) {}  // nothing is packed
 
-template void reserve_product<float>(std::size_t);
-template void reserve_product<double>(std::size_t);
-template std::size_t largest_inner_dimension<float>();
-template std::size_t largest_inner_dimension<double>();
-template void product(MatrixView<const float>, MatrixView<const float>, MatrixView<float>, float, bool, ProductMethod);
-template void product(MatrixView<const double>, MatrixView<const double>, MatrixView<double>, double, bool,
-                      ProductMethod);
-template std::size_t sparse_product_bytes<float>(std::size_t, std::size_t);
-template std::size_t sparse_product_bytes<double>(std::size_t, std::size_t);
-template void sparse_product(const StreamPairs<float>&, std::size_t, MatrixView<float>, float, bool,
-                             std::span<std::byte>);
-template void sparse_product(const StreamPairs<double>&, std::size_t, MatrixView<double>, double, bool,
-                             std::span<std::byte>);
-template std::size_t sparse_product_rows(const StreamPairs<float>&, std::span<std::uint32_t>, MatrixView<float>, float,
-                                         std::span<std::byte>);
-template std::size_t sparse_product_rows(const StreamPairs<double>&, std::span<std::uint32_t>, MatrixView<double>,
-                                         double, std::span<std::byte>);
-template void add(std::span<float>, std::span<const float>, std::span<const float>);
-template void add(std::span<double>, std::span<const double>, std::span<const double>);
-template void copy(MatrixView<const float>, MatrixView<float>);
-template void copy(MatrixView<const double>, MatrixView<double>);
+#define INSTANTIATE(T)                                                                                            \
+  template void reserve_product<T>(std::size_t);                                                                  \
+  template std::size_t largest_inner_dimension<T>();                                                              \
+  template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, bool, ProductMethod);         \
+  template std::size_t sparse_product_bytes<T>(std::size_t, std::size_t);                                         \
+  template void sparse_product(const StreamPairs<T>&, std::size_t, MatrixView<T>, T, bool, std::span<std::byte>); \
+  template std::size_t sparse_product_rows(const StreamPairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T,     \
+                                           std::span<std::byte>);                                                 \
+  template void add(std::span<T>, std::span<const T>, std::span<const T>);                                        \
+  template void copy(MatrixView<const T>, MatrixView<T>);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::kernels

@@ -1,6 +1,8 @@
 // The paper's passes over G, charged at the stated rates; computed only where memory is real.
 #include "compare/pair_passes.hpp"
 
+#include <dsop/types.hpp>
+
 #include "kernels/outer_product.hpp"
 #include "simulation.hpp"
 
@@ -17,7 +19,7 @@ void pair_passes(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> G) 
   if (a.rows == 0) kernels::product<T>(a, b, G, T{1}, false);
 }
 
-template void pair_passes(MatrixView<const float>, MatrixView<const float>, MatrixView<float>);
-template void pair_passes(MatrixView<const double>, MatrixView<const double>, MatrixView<double>);
+#define INSTANTIATE(T) template void pair_passes(MatrixView<const T>, MatrixView<const T>, MatrixView<T>);
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::bench::compare

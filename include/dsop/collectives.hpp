@@ -21,7 +21,7 @@ struct CollectiveOptions {
 // For T float and double. All ranks of `communicator` must make the same calls in the same order, with as many elements
 // and the same root. Buffers are kept with the communicator. Throw ArgumentError on every rank if any rank's arguments
 // are wrong or the ranks disagree, TransportError if a rank is lost. Cost: the algorithm's (see the table of
-// algorithms), plus one exchange of fixed-size headers (log2 P messages).
+// algorithms), plus one exchange of records of 32 bytes (log2 P messages).
 
 /// `data` becomes the sum of all ranks' data, the same bits on each.
 template <class T>

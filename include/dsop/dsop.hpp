@@ -65,10 +65,12 @@ struct Options {
 /// Sets `gradient` (n x m) on every rank to scale times the sum over all ranks of a^T b, the same bits on each (with
 /// `accumulate`: adds that to each rank's own). a is k x n and b is k x m; k may differ between ranks and be zero.
 /// All ranks of `communicator` must call it, in the same order as its other calls, one thread at a time. The views stay
-/// the caller's; the range of memory from the gradient's first element to its last must not meet those of a and b. Plan
-/// and buffers are kept with the communicator for the next call with the same shape. Throws ArgumentError on every rank
-/// if any rank's arguments are wrong or the ranks disagree, TransportError if a rank is lost. Cost: see the table of
-/// algorithms, plus one exchange of fixed-size headers (log2 P messages).
+/// the caller's; the range of memory from the gradient's first element to its last must not meet those of a and b.
+/// Plans of up to 32 shapes and numbers of pairs are kept with the communicator, whose calls share their working
+/// memory: a call that was seen before allocates nothing. Throws ArgumentError on every rank if any rank's arguments
+/// are wrong or the ranks disagree, TransportError if a rank is lost. Cost: see the table of algorithms, plus one
+/// exchange of records of 32 bytes (log2 P messages), in which factors ride where those of all ranks take at most 64
+/// KiB.
 template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& factors, MatrixView<T> gradient,
           const Options& options = {});
@@ -96,11 +98,12 @@ struct Shape {
   std::size_t planned_pairs() const { return expected_pairs > 0 ? expected_pairs : max_pairs; }
 };
 
-/// dsop() for one layer: the algorithm is chosen and the buffers are made once, for planned_pairs() on every rank; a
-/// call with more makes larger ones. Construction communicates (all ranks, same order), and throws as dsop(). Move-only
-/// (a moved-from one can only be assigned to or destroyed); owns its buffers; the communicator must outlive it. Its end
-/// waits for what it has started. A gradient with gaps, unlike one without, or one to add to, makes an algorithm that
-/// sends parts of G take room for a second G, on its first run.
+/// dsop() for one layer: the algorithm is chosen once, for planned_pairs() on every rank, and the communicator's
+/// working memory has room for it; a call with more makes it larger. Construction communicates (all ranks, same order),
+/// and throws as dsop(). Move-only (a moved-from one can only be assigned to or destroyed); holds about 8 KiB, and less
+/// than 1 KiB a rank, for each of up to 32 plans; the communicator must outlive it. Its end waits for what it has
+/// started. A gradient with gaps, unlike one without, or one to add to, makes an algorithm that sends parts of G take
+/// room for a second G, on its first run.
 template <class T>
 class OuterProduct {
  public:
@@ -134,7 +137,8 @@ class OuterProduct {
   /// rows may be none. Errors as of run(). Turning from run() to run_sharded(), or back, takes a new plan.
   void run_sharded(const Factors<T>& factors, MatrixView<T> own_rows);
 
-  /// The plan of the last run (before any: of the shape). Waits for this layer's started calls.
+  /// The plan of the last run (before any: of the shape), valid until the next. Waits for this layer's started calls.
+  /// Costs what make_plan() does, since a run evaluates its own algorithm alone.
   const Plan& plan() const;
 
  private:

@@ -107,10 +107,10 @@ struct SparseSum {
 /// `ssar-recursive-doubling`, less than that with the others as a rule (docs/sparse.md has a table); beside them and
 /// the result it allocates nothing once the ranks have agreed. Throws ArgumentError on every rank if any rank's
 /// arguments are wrong or the ranks disagree, TransportError if a rank is lost or a message malformed. `auto` expects
-/// the overlap of indices that the communicator's last sum by `auto` had, if that was of as many elements, before what
-/// chance makes, and chooses anew when numbers of elements or overlap have changed by more than a twentieth. Cost: a
-/// pass over the indices, two exchanges of fixed-size headers (log2 P messages each), and what the algorithm's formula
-/// says.
+/// the overlap of indices that the communicator's last sum by `auto` of as many elements had, before any what chance
+/// makes, and chooses anew when numbers of elements or overlap have changed by more than a twentieth. Cost: a
+/// pass over the indices, two exchanges (log2 P messages each) of records of 32 bytes and of a byte a rank, and what
+/// the algorithm's formula says.
 template <class T>
 [[nodiscard]] SparseSum<T> sparse_allreduce(Communicator communicator,
                                             const std::type_identity_t<SparseVectorView<T>>& own,

@@ -114,7 +114,7 @@ class Synchronizer {
   void give(const std::string& name, const SparseVectorView<T>& own, MatrixView<T> gradient);
 
   /// Starts what is left, and returns when all gradients are complete: sums over ranks, not means, unless Step::scale
-  /// says otherwise. Costs an exchange of fixed-size headers beside those of the calls.
+  /// says otherwise. Costs an exchange of records of 32 bytes beside those of the calls.
   void finish();
 
   /// A table: each parameter's policy, algorithm, bytes that the busiest rank sends a step and predicted time, buckets

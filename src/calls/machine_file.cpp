@@ -16,6 +16,7 @@
 #include <dsop/problem.hpp>
 
 #include "algorithms/outer_product/algorithm.hpp"
+#include "base/data_type_names.hpp"
 #include "base/output_file.hpp"
 
 namespace dsop {
@@ -98,13 +99,14 @@ Winner winner_of(const std::string& winner, const nlohmann::json& json) {
   if (!json.is_object() || json.size() != members.size() || !std::all_of(members.begin(), members.end(), is_there))
     refuse(winner, json, "an object of rows, columns, pairs, ranks, dtype, algorithm and nothing else");
   const nlohmann::json& type = json.at("dtype");
-  if (type != name(DataType::f32) && type != name(DataType::f64)) refuse(winner + ".dtype", type, "f32 or f64");
+  const auto known = data_type_named(type.is_string() ? type.get<std::string>() : "");
+  if (!known) refuse(winner + ".dtype", type, one_of(data_type_names()));
   constexpr std::size_t none = 0;
   return {whole_number(winner + ".rows", json.at("rows"), none),
           whole_number(winner + ".columns", json.at("columns"), none),
           whole_number(winner + ".pairs", json.at("pairs"), none),
           whole_number(winner + ".ranks", json.at("ranks"), 1),
-          type == name(DataType::f32) ? DataType::f32 : DataType::f64,
+          *known,
           algorithm_of(winner + ".algorithm", json.at("algorithm"))};
 }
 

@@ -17,8 +17,9 @@ using sparse::Index;
 // `value`, or what added leaves everything as it is, also -0.
 template <class T>
 T if_wanted(T value, bool wanted) {
-  const Bits<T> all = Bits<T>{0} - static_cast<Bits<T>>(wanted);
-  return std::bit_cast<T>((std::bit_cast<Bits<T>>(value) & all) | (std::bit_cast<Bits<T>>(T{-0.0}) & ~all));
+  const auto all = static_cast<Bits<T>>(Bits<T>{0} - static_cast<Bits<T>>(wanted));
+  return std::bit_cast<T>(
+      static_cast<Bits<T>>((std::bit_cast<Bits<T>>(value) & all) | (std::bit_cast<Bits<T>>(T{-0.0}) & ~all)));
 }
 
 /// Pairs from `i` on, behind the `joined` that are there.

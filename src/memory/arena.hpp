@@ -76,7 +76,10 @@ class Arena {
 template <template <class> class Memory, class... Arguments>
 static std::size_t counted_bytes(DataType type, const Arguments&... arguments) {
   Arena arena;
-  visit(type, [&]<class T>(T) { static_cast<void>(Memory<T>(arena, arguments...)); });
+#define DSOP_COUNT(T) \
+  if (type == data_type<T>) static_cast<void>(Memory<T>(arena, arguments...));
+  DSOP_FOR_ELEMENT_TYPES(DSOP_COUNT)
+#undef DSOP_COUNT
   return arena.bytes();
 }
 

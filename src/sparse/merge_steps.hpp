@@ -83,8 +83,8 @@ template <class T>
         std::size_t takes_right = std::size_t{0} - static_cast<std::size_t>(from_right < from_left);
         asm("" : "+r"(takes_right));  // a mask: who sees that it has two values makes a branch of it
         indices[i * most_steps + step] = std::min(from_left, from_right);
-        block.values[i * most_steps + step] =
-            std::bit_cast<T>(bits_left ^ ((bits_left ^ bits_right) & static_cast<Bits<T>>(takes_right)));
+        block.values[i * most_steps + step] = std::bit_cast<T>(
+            static_cast<Bits<T>>(bits_left ^ ((bits_left ^ bits_right) & static_cast<Bits<T>>(takes_right))));
         l += 1 + takes_right;
         r -= takes_right;
       }

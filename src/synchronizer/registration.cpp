@@ -4,6 +4,7 @@
 #include <dsop/types.hpp>
 
 #include "algorithms/outer_product/arguments.hpp"
+#include "base/check_wire.hpp"
 #include "base/error_of.hpp"
 #include "base/refuse.hpp"
 #include "synchronizer/agree.hpp"
@@ -41,8 +42,7 @@ Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& 
   terms_.wire = options.wire;
   agree("making a synchronizer", "", error_of([&] {
           if (options.machine) check_machine(*options.machine);
-          if (!can_travel_as(options.wire, data_type<T>))
-            refuse("wire", name(options.wire), "full for gradients in " + std::string(name(data_type<T>)));
+          check_wire("wire", options.wire, data_type<T>, "gradients");
         }),
         [&](Call& call) {
           call.same("bucket_bytes", options.bucket_bytes).same("residual_holds_step", options.residual_holds_step);

@@ -4,6 +4,8 @@
 
 #include <dsop/errors.hpp>
 
+#include "transport/mpi_types.hpp"
+
 namespace dsop {
 
 void check_mpi(int code, const char* call) {
@@ -160,9 +162,9 @@ template <class Sum>
 void MpiTransport::for_summed_pieces(std::size_t bytes, DataType type, Sum sum) {
   const std::size_t whole_elements_bytes =
       std::max(largest_piece_bytes_ / bytes_of(type), std::size_t{1}) * bytes_of(type);
-  for_pieces(bytes, whole_elements_bytes, [&](std::size_t offset, int count) {
-    sum(offset, count / static_cast<int>(bytes_of(type)), type == DataType::f32 ? MPI_FLOAT : MPI_DOUBLE);
-  });
+  const MPI_Datatype element = visit(type, []<class T>(T) { return mpi_type<T>(); });
+  for_pieces(bytes, whole_elements_bytes,
+             [&](std::size_t offset, int count) { sum(offset, count / static_cast<int>(bytes_of(type)), element); });
 }
 
 void MpiTransport::native_allreduce(std::span<std::byte> data, DataType type) {

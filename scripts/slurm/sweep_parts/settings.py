@@ -33,7 +33,7 @@ OPTIONS: dict[str, Option] = {
     "cols": Option(values.columns, "same", "columns m: same, or a list"),
     "pairs": Option(values.number_list(0), "1", "pairs a rank: a list"),
     "algorithm": Option(values.names, "all,auto", "all, auto, or a list of names"),
-    "dtype": Option(values.number_type, "f32", "f32 or f64"),
+    "dtype": Option(values.number_type, "f32", " or ".join(values.NUMBER_TYPES)),
     "repetitions": Option(values.whole_number(1, 100000), "1", "observations of every point"),
     "iterations": Option(values.whole_number(1), "20", "timed calls an observation is the median of"),
     "precision": Option(values.percentage, None, "ends a repetition when all medians are known to so much: 5%%"),

@@ -6,6 +6,7 @@ import re
 from typing import Callable
 
 MOST_NUMBERS = 10000
+NUMBER_TYPES = ("f32", "f64")
 
 
 class BadValue(ValueError):
@@ -57,8 +58,8 @@ def names(text: str) -> list[str]:
 
 
 def number_type(text: str) -> str:
-    if text not in ("f32", "f64"):
-        raise BadValue("f32 or f64")
+    if text not in NUMBER_TYPES:
+        raise BadValue(" or ".join(NUMBER_TYPES))
     return text
 
 

@@ -1,0 +1,172 @@
+// How the ranks agree on a call of an outer product, and find or make its plan.
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include <dsop/types.hpp>
+
+#include "algorithms/outer_product/family.hpp"
+#include "algorithms/outer_product/ride.hpp"
+#include "sparse/factor.hpp"
+
+namespace dsop {
+namespace {
+
+// The memory of the largest rank's factors in full, if one gives sparse ones to an algorithm that does not take them.
+std::size_t expanded_elements(const Call& call, const Plan& plan) {
+  std::size_t pairs = 0;
+  for (const Record& record : call.records())
+    if (record.given_sparse != 0) pairs = std::max(pairs, std::size_t{record.pairs});
+  return plan.problem.sparsity.empty() ? pairs * (plan.problem.rows + plan.problem.columns) : 0;
+}
+
+bool is_near(std::size_t pairs, std::size_t chosen_for) {
+  return pairs <= 2 * chosen_for && chosen_for <= 2 * pairs;
+}
+
+}  // namespace
+
+// Where the caller leaves the algorithm open, the environment may name it; a layer asks it once.
+template <class T>
+const std::string& OuterProductCalls<T>::named_algorithm(Call& call, const Options& options) {
+  const bool is_prepared = !prepared_algorithm_.empty();
+  const char* const name = options.algorithm != "auto" || is_prepared ? nullptr : std::getenv("DSOP_ALGORITHM");
+  if (name == nullptr || *name == 0) return options.algorithm;
+  environment_ = name;
+  call.check([&] {
+    if (environment_ != "auto") parse_algorithm(environment_, "DSOP_ALGORITHM", outer_product_algorithms());
+  });
+  return environment_;
+}
+
+template <class T>
+void OuterProductCalls<T>::say(Call& call, const Asked& asked) {
+  call.same("rows", asked.rows)
+      .same("columns", asked.columns)
+      .same("algorithm", std::string_view(asked.algorithm))
+      .same_now("scale", asked.options.scale)
+      .same("accumulate", asked.options.accumulate)
+      .same("wire", asked.options.wire)
+      .same_machine(asked.options.machine);
+}
+
+template <class T>
+Problem OuterProductCalls<T>::problem_of(const Call& call, const Asked& asked) {
+  Problem problem{.rows = asked.rows, .columns = asked.columns, .type = data_type<T>};
+  problem.native_collectives = call.transport().has_native_collectives();
+  problem.wire = asked.options.wire;
+  problem.sharded = asked.sharded;
+  problem.rows_only = asked.rows_only;
+  problem.nodes = call.ranks().nodes;
+  for (const Record& record : call.records()) {
+    problem.pairs.push_back(record.pairs);
+    problem.sparsity.push_back(record.sparsity());
+    problem.staged_result |= record.result_aside != 0;
+  }
+  if (!problem.rows_only && !call.any([](const Record& record) { return record.sparsity() != Sparsity{}; }))
+    problem.sparsity.clear();
+  return problem;
+}
+
+// A layer keeps to the algorithm that it was prepared with; dsop() to the one in use while the pairs of all ranks are
+// within twice of those that it was chosen for.
+template <class T>
+std::string OuterProductCalls<T>::algorithm_for(const Asked& asked, std::size_t pairs, const InUse* in_use) const {
+  if (asked.sharded || asked.rows_only) return asked.algorithm;
+  if (!prepared_algorithm_.empty()) return prepared_algorithm_;
+  if (in_use != nullptr && is_near(pairs, in_use->pairs)) return in_use->algorithm;
+  return asked.algorithm;
+}
+
+template <class T>
+void OuterProductCalls<T>::agree_and_plan(Call& call, const Asked& asked, const SparseFactors<T>* factors) {
+  say(call, asked);
+  if (factors != nullptr) {
+    call.own().pairs = sparse::rows_of(factors->a) & Record::dense;
+    const std::string& algorithm = prepared_algorithm_.empty() ? asked.algorithm : prepared_algorithm_;
+    if (!asked.sharded && !asked.rows_only && (algorithm == "auto" || algorithm == "allgather"))
+      outer_product::ride(call, *factors);
+  }
+  call.agree();
+  shown_.reset();
+  try {
+    find_or_make(call, asked);
+  } catch (const AgreedError&) {  // some ranks may have kept what others have not
+    in_use_.clear();
+    plans_.clear();
+    throw;
+  }
+  call.rides_next_time(made_->riding_bytes);
+}
+
+// Plans are functions of what all ranks have said, so all ranks make the same, and come to the same exchanges.
+template <class T>
+void OuterProductCalls<T>::find_or_make(Call& call, const Asked& asked) {
+  const std::size_t shape_length = call.key().size();
+  const std::uint64_t digest = call.add_numbers_to_key();
+  const auto shape = std::span(call.key()).first(shape_length);
+  made_ = plans_.find(call.key(), digest);
+  bool is_first = false;
+  std::string error;
+  if (made_ == nullptr) {
+    std::size_t pairs = 0;
+    for (const Record& record : call.records()) pairs += record.pairs;
+    InUse* const in_use = in_use_.find(shape, call.key_digest());
+    is_first = in_use == nullptr;
+    error = error_of([&] {
+      made_ = &plans_.insert(call.key(), digest, make(call, asked, algorithm_for(asked, pairs, in_use)));
+      const Plan& plan = made_->plan;
+      const InUse now{asked.algorithm != "auto" ? asked.algorithm
+                      : plan.auto_is_measured   ? plan.algorithm_text()
+                                                : plan.algorithm_name(),
+                      pairs};
+      if (is_first)
+        in_use_.insert(shape, call.key_digest(), now);
+      else if (!is_near(pairs, in_use->pairs))
+        *in_use = now;
+    });
+  }
+  const std::size_t pairs = made_ == nullptr ? 0 : made_->plan.pair_bounds.back();
+  if (!is_first && error.empty() && !call.must_grow(made_->memory_bytes, pairs)) return;
+  call.together([&] {
+    if (!error.empty()) throw Error(error);
+    call.grow(made_->memory_bytes, pairs);
+  });
+}
+
+template <class T>
+auto OuterProductCalls<T>::make(const Call& call, const Asked& asked, const std::string& algorithm) const -> Made {
+  Made made{.problem = problem_of(call, asked)};
+  made.plan = outer_product::make_plan(made.problem, call.machine(), algorithm, call.shared_method(),
+                                       algorithm == "auto" ? Evaluated::all : Evaluated::named);
+  Plan& plan = made.plan;
+  const std::string chosen = plan.algorithm_text();
+  std::erase_if(plan.candidates, [&](const Candidate& candidate) { return candidate.algorithm != chosen; });
+  if (!prepared_algorithm_.empty() && !asked.sharded) plan.reason = prepared_reason_;
+  if (asked.rows_only) plan.reason = "the only one that makes rows alone";
+  plan.runs_at_wait = !call.ranks().all_allow_progress_thread;
+  made.expanded_elements = expanded_elements(call, plan);
+  Arena memory;
+  memory.take<T>(made.expanded_elements);
+  memory.take<std::byte>(plan.workspace_bytes);
+  made.memory_bytes = memory.bytes();
+  if (plan.algorithm->can_ride) made.riding_bytes = outer_product::riding_bytes(made.problem);
+  return made;
+}
+
+template <class T>
+const Plan& OuterProductCalls<T>::plan() const {
+  if (!shown_) {
+    const Plan& plan = made_->plan;
+    shown_ = plan;
+    shown_->candidates = outer_product::make_plan(made_->problem, plan.machine, plan.algorithm_text(),
+                                                  plan.shared_method, Evaluated::all)
+                             .candidates;
+  }
+  return *shown_;
+}
+
+#define INSTANTIATE(T) template class OuterProductCalls<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
+
+}  // namespace dsop
