@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 
 #include <dsop/algorithms.hpp>
@@ -23,8 +24,7 @@ struct Arguments {
 
 // Three ranks make a good call that `spoil` may have spoilt on some; all must throw exactly `expected`, and the next,
 // good call must work.
-template <class Spoil>
-std::string failures_when(const std::string& expected, Spoil spoil) {
+std::string failures_when(const std::string& expected, const std::function<void(int, Arguments&)>& spoil) {
   return failures_on_threads(3, [&](Transport& transport, Failures& failures) {
     const bench::InputFactors<float> own(1, transport.rank(), 2, 3, 4);
     std::vector<float> G(12);

@@ -26,23 +26,24 @@ struct Counted {
   Cost predicted;
 };
 
-struct Job {
+struct Trial {
   std::string algorithm;
   Case c;
   Wire wire = Wire::full;
 };
 
-std::vector<Counted> count_all(int P, const std::vector<Job>& jobs, const std::vector<int>& nodes = {}) {
-  std::vector<Counted> counted(jobs.size());
+std::vector<Counted> count_all(int P, const std::vector<Trial>& trials, const std::vector<int>& nodes = {}) {
+  std::vector<Counted> counted(trials.size());
   std::mutex mutex;
   const auto body = [&](Transport& threads) {
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-      const Case& c = jobs[j].c;
+    for (std::size_t j = 0; j < trials.size(); ++j) {
+      const Case& c = trials[j].c;
       CountingTransport transport(threads);
       const CaseFactors<float> own(c, transport.rank());
       std::vector<float> G(c.n * c.m);
-      OuterProduct<float> layer(transport, {c.n, c.m, own.dense().a.rows},
-                                {.algorithm = jobs[j].algorithm, .find_zeros = own.find_zeros(), .wire = jobs[j].wire});
+      OuterProduct<float> layer(
+          transport, {c.n, c.m, own.dense().a.rows},
+          {.algorithm = trials[j].algorithm, .find_zeros = own.find_zeros(), .wire = trials[j].wire});
       layer.run(own.given(), {G.data(), c.n, c.m});
       const std::lock_guard lock(mutex);
       counted[j].busiest.raise_to(transport.payload());
@@ -53,10 +54,10 @@ std::vector<Counted> count_all(int P, const std::vector<Job>& jobs, const std::v
   return counted;
 }
 
-void check_formulas(int P, const std::vector<Job>& jobs, const std::vector<int>& nodes = {}) {
-  const std::vector<Counted> counted = count_all(P, jobs, nodes);
-  for (std::size_t j = 0; j < jobs.size(); ++j) {
-    INFO(jobs[j].algorithm << ", P = " << P << ", " << jobs[j].c.text());
+void check_formulas(int P, const std::vector<Trial>& trials, const std::vector<int>& nodes = {}) {
+  const std::vector<Counted> counted = count_all(P, trials, nodes);
+  for (std::size_t j = 0; j < trials.size(); ++j) {
+    INFO(trials[j].algorithm << ", P = " << P << ", " << trials[j].c.text());
     REQUIRE(counted[j].busiest.messages == counted[j].predicted.messages);
     REQUIRE(counted[j].busiest.bytes == counted[j].predicted.bytes);
   }
@@ -78,11 +79,11 @@ TEST_CASE("every formula holds for bf16 on the wire") {
   problem.wire = Wire::bf16;
   const std::vector<std::string> algorithms = usable_algorithms(problem);
   const std::vector<Case> cases = all_cases(P);
-  std::vector<Job> jobs;
+  std::vector<Trial> trials;
   for (std::size_t a = 0; a < algorithms.size(); ++a)
     for (std::size_t c = 0; c < cases.size(); ++c)
-      if (has_turn(algorithms[a], a, c, P)) jobs.push_back({algorithms[a], cases[c], Wire::bf16});
-  check_formulas(P, jobs);
+      if (has_turn(algorithms[a], a, c, P)) trials.push_back({algorithms[a], cases[c], Wire::bf16});
+  check_formulas(P, trials);
 }
 
 TEST_CASE("bf16 halves the bytes of the gradient") {
@@ -106,9 +107,9 @@ TEST_CASE("the formulas hold for ranks that share nodes") {
       std::vector<int>{0, 0}, std::vector<int>{7, 7, 7}, std::vector<int>{0, 0, 0, 1}, std::vector<int>{0, 1, 0, 1},
       std::vector<int>{5, 2, 2, 5, 2, 9, 5}, std::vector<int>{1, 1, 1, 1, 2, 2, 2, 2});
   const int P = static_cast<int>(nodes.size());
-  std::vector<Job> jobs;
-  for (const Case& c : all_cases(P)) jobs.push_back({"hierarchical", c});
-  check_formulas(P, jobs, nodes);
+  std::vector<Trial> trials;
+  for (const Case& c : all_cases(P)) trials.push_back({"hierarchical", c});
+  check_formulas(P, trials, nodes);
 }
 
 TEST_CASE("replicating nothing costs what Generalized Rabenseifner costs, replicating all what allgather costs") {

@@ -1,6 +1,7 @@
 // What went wrong on the ranks: Catch2's assertions belong to the main thread alone.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -28,17 +29,18 @@ class Failures {
   std::string text_;
 };
 
+/// What the ranks of a test run: a template of it would be compiled anew for each of hundreds of tests.
+using OnRank = std::function<void(Transport&, Failures&)>;
+
 /// Runs body on P ranks as threads and returns what failed.
-template <class Body>
-std::string failures_on_threads(int P, Body body) {
+inline std::string failures_on_threads(int P, const OnRank& body) {
   Failures failures;
   run_on_threads(P, [&](Transport& transport) { body(transport, failures); });
   return failures.text();
 }
 
 /// The same on ranks that share nodes: nodes[r] is rank r's.
-template <class Body>
-std::string failures_on_nodes(const std::vector<int>& nodes, Body body) {
+inline std::string failures_on_nodes(const std::vector<int>& nodes, const OnRank& body) {
   Failures failures;
   run_on_threads(
       static_cast<int>(nodes.size()), [&](Transport& transport) { body(transport, failures); }, 1, nodes);
@@ -46,8 +48,7 @@ std::string failures_on_nodes(const std::vector<int>& nodes, Body body) {
 }
 
 /// The text of the ArgumentError that `call` throws, or "" if it throws none.
-template <class Call>
-std::string argument_error_of(Call call) {
+inline std::string argument_error_of(const std::function<void()>& call) {
   try {
     call();
   } catch (const ArgumentError& error) {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 
 #include <dsop/counting.hpp>
@@ -17,7 +18,7 @@ using namespace dsop::tests;
 namespace {
 
 /// Bytes of payload that rank 0 of `P` sends in one call of `algorithm`.
-std::size_t bytes_sent(int P, const std::string& algorithm, const Case& c) {
+std::size_t bytes_from_rank_0(int P, const std::string& algorithm, const Case& c) {
   std::size_t bytes = 0;
   run_on_threads(P, [&](Transport& threads) {
     CountingTransport transport(threads);
@@ -46,10 +47,12 @@ struct OneHot {
   }
 };
 
+/// Of a rank's `a`, its offsets and its indices.
+using Spoil = std::function<void(SparseMatrixView<float>&, std::vector<std::size_t>&, std::vector<std::uint32_t>&)>;
+
 /// Three ranks hand over factors that are good but for what `spoil` does; all must throw exactly `expected`, and the
 /// next, good call must work.
-template <class Spoil>
-std::string failures_when(const std::string& expected, Spoil spoil) {
+std::string failures_when(const std::string& expected, const Spoil& spoil) {
   return failures_on_threads(3, [&](Transport& transport, Failures& failures) {
     std::vector<std::size_t> offsets{0, 2, 3};
     std::vector<std::uint32_t> indices{0, 2, 1};
@@ -108,9 +111,9 @@ TEST_CASE("each factor travels in its smaller form, whatever form it came in") {
         return 8 * (k + 1) + 8 * bench::Compressed<float>(factor).view().count();
       };
       INFO(c.text());
-      CHECK(bytes_sent(2, "allgather", c) ==
+      CHECK(bytes_from_rank_0(2, "allgather", c) ==
             bytes(own.dense().a, densities.a, Form::sparse_a) + bytes(own.dense().b, densities.b, Form::sparse_b));
-      CHECK(bytes_sent(2, "allreduce-ring", c) == n * m * 4);
+      CHECK(bytes_from_rank_0(2, "allreduce-ring", c) == n * m * 4);
     }
 }
 

@@ -15,6 +15,7 @@
 using namespace dsop;
 using namespace dsop::tests;
 
+namespace volumes {  // k is a name in other files that are compiled with this one
 namespace {
 
 constexpr std::size_t k = 4096;
@@ -248,3 +249,5 @@ TEST_CASE("a critical path is the longest chain of messages", "[sparse]") {
           if (t.rank() % 2 == 1) t.recv(data, t.rank() - 1);
         }) == 100);
 }
+
+}  // namespace volumes

@@ -12,6 +12,7 @@
 using namespace dsop;
 using namespace dsop::tests;
 
+namespace thresholds {  // k is a name in other files that are compiled with this one
 namespace {
 
 constexpr std::size_t elements = 16000;
@@ -120,3 +121,5 @@ TEST_CASE("thresholds are found of sums that are not zero, where others cancel",
           }
         }) == "");
 }
+
+}  // namespace thresholds

@@ -24,7 +24,7 @@ std::vector<float> normal(std::size_t N, std::uint64_t seed) {
 }
 
 // What the busiest rank sends in the second of two calls with the same gradient, and the most that anybody chose.
-struct Counted {
+struct TwoCalls {
   Traffic first, second;
   std::size_t chosen = 0;
   std::size_t in_sum = 0;
@@ -32,8 +32,8 @@ struct Counted {
 };
 
 template <class GradientOf>
-Counted count(int P, const std::string& algorithm, std::size_t k, GradientOf gradient_of, Wire wire = Wire::full) {
-  Counted counted;
+TwoCalls count(int P, const std::string& algorithm, std::size_t k, GradientOf gradient_of, Wire wire = Wire::full) {
+  TwoCalls counted;
   std::mutex mutex;
   run_on_threads(P, [&](Transport& threads) {
     CountingTransport transport(threads);
@@ -70,7 +70,7 @@ TEST_CASE("every selecting allreduce sends the messages and bytes that its formu
   for (const TopKAlgorithm& algorithm : topk_algorithms()) {
     if (algorithm.exact_sum == "auto" && wire == Wire::full) continue;  // as the sparse algorithm that it takes
     INFO(algorithm.name << ", P = " << P << ", wire " << name(wire));
-    const Counted counted = count(P, algorithm.name, k, same_places, wire);
+    const TwoCalls counted = count(P, algorithm.name, k, same_places, wire);
     const Cost stated = topk_cost({.elements = 64 * k, .k = k, .ranks = P, .wire = wire}, Machine{}, algorithm.name);
     CHECK(counted.chosen == k);
     CHECK(counted.second.messages == stated.messages);
@@ -130,7 +130,7 @@ TEST_CASE("ok-topk sends at most 6 k (P-1)/P words and O(P) where ranks are alik
     return gradient;
   };
   INFO("P = " << P);
-  const Counted ok = count(P, "ok-topk", k, mixture);
+  const TwoCalls ok = count(P, "ok-topk", k, mixture);
   const std::size_t most = std::max(ok.chosen, ok.in_sum);
   INFO("chosen " << ok.chosen << " of " << k << ", in the sum " << ok.in_sum << ", words " << ok.second.bytes / 4);
   CHECK(ok.second.bytes / 4 <= 6 * most * (ranks - 1) / ranks + 14 * ranks);
@@ -176,7 +176,7 @@ TEST_CASE("ok-topk's calls that move the global threshold send 256 log2 P words 
     return gradient;
   };
   INFO("P = " << P << ", k = " << k);
-  const Counted counted = count(P, "ok-topk", k, growing);
+  const TwoCalls counted = count(P, "ok-topk", k, growing);
   const std::size_t most = std::max({counted.chosen, counted.in_sum, k});
   const auto levels = static_cast<std::size_t>(std::ceil(std::log2(P)));
   CHECK(counted.moved);

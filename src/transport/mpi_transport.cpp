@@ -174,11 +174,23 @@ void MpiTransport::native_allreduce(std::span<std::byte> data, DataType type) {
   });
 }
 
+// What the root of MPI_Reduce gives. Where it gives MPI_IN_PLACE and is not rank 0, MPICH from 3.3 to 4.1.1 reads from
+// that address above 2 KiB and crashes (its issue 6540), so there the root gives a copy.
+const void* MpiTransport::roots_own([[maybe_unused]] const std::byte* data, [[maybe_unused]] std::size_t bytes) {
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
+  if (rank_ != 0) {
+    roots_copy_.assign(data, data + bytes);
+    return roots_copy_.data();
+  }
+#endif
+  return MPI_IN_PLACE;
+}
+
 void MpiTransport::native_reduce(std::span<std::byte> data, DataType type, int root) {
   for_summed_pieces(data.size(), type, [&](std::size_t offset, int count, MPI_Datatype element) {
     std::byte* const piece = data.data() + offset;
-    check_mpi(MPI_Reduce(rank_ == root ? MPI_IN_PLACE : piece, piece, count, element, MPI_SUM, root, communicator_),
-              "MPI_Reduce");
+    const void* const own = rank_ == root ? roots_own(piece, static_cast<std::size_t>(count) * bytes_of(type)) : piece;
+    check_mpi(MPI_Reduce(own, piece, count, element, MPI_SUM, root, communicator_), "MPI_Reduce");
   });
 }
 

@@ -65,6 +65,7 @@ class MpiTransport final : public Transport {
   int wait_for_pieces(Operation& operation);
   template <class Sum>
   void for_summed_pieces(std::size_t bytes, DataType type, Sum sum);
+  const void* roots_own(const std::byte* data, std::size_t bytes);
   /// Of a message from or to `peer`; the same at both ends.
   std::size_t piece_bytes(int peer) const;
   std::size_t put(bool receives, int peer, std::size_t bytes);
@@ -79,6 +80,7 @@ class MpiTransport final : public Transport {
   Slots<Operation> slots_;
   std::vector<int> counts_;  // of native_allgather, kept so that it allocates once
   std::vector<int> offsets_;
+  std::vector<std::byte> roots_copy_;  // of native_reduce, likewise
   std::optional<RollCall> roll_call_;
 };
 

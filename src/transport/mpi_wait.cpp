@@ -12,9 +12,10 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Between two tests for a message. The program's own thread tests at once, as MPI_Waitall does: MPI yields the core
-// where it was told to. The progress thread would take that core from the program's arithmetic, so it sleeps, for
-// longer and longer while nothing moves, until the program itself waits.
+// Between two tests for a message. The program's own thread tests at once, as MPI_Waitall does, and now and then offers
+// the core to whoever else could run: Open MPI does so only where it was told to, MPICH never. The progress thread
+// would take that core from the program's arithmetic, so it sleeps, for longer and longer while nothing moves, until
+// the program itself waits.
 class Pause {
  public:
   explicit Pause(const CallQueue& queue) : queue_(queue) {}
@@ -25,7 +26,11 @@ class Pause {
     constexpr int tests_before_sleep = 8;
     ++tests_;
     const bool gives_way = queue_.on_progress_thread() && !queue_.is_awaited();
-    if (!gives_way || tests_ < tests_before_sleep) return tests_ % tests_a_look == 0;
+    if (!gives_way || tests_ < tests_before_sleep) {
+      if (tests_ % tests_a_look != 0) return false;
+      std::this_thread::yield();
+      return true;
+    }
     std::this_thread::sleep_for(sleep_);
     sleep_ = std::min(2 * sleep_, longest_sleep);
     return true;

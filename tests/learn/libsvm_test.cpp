@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::literals;
 
-struct BadLine {
+struct BadLibsvmLine {
   std::string_view line;
   std::array<std::string_view, 2> words = {};
 };
@@ -127,7 +127,7 @@ TEST_CASE("libsvm: a line longer than what is read at once") {
 }
 
 TEST_CASE("libsvm: a bad line is named, with what it has and what it should have, by whichever part reads it") {
-  constexpr BadLine bad_lines[] = {
+  constexpr BadLibsvmLine bad_lines[] = {
       {"", {"is empty", "expected a label"}},
       {" \t ", {"is empty", "expected a label"}},
       {"ham 1:2", {"the label is \"ham\"", "expected a number"}},

@@ -13,16 +13,6 @@ namespace {
 /// What the server waits for from one worker.
 enum class Wait : unsigned char { call, columns, gradient, nothing };
 
-struct Worker {
-  Wait wait = Wait::call;
-  ServerCall call = {};
-  std::vector<std::uint32_t> columns = {};
-  std::vector<float> weights = {};
-  std::vector<float> gradient = {};
-  Request receive = {};
-  Request send = {};
-};
-
 class ComingServer {
  public:
   ComingServer(Transport& transport, ServerModel& model, const LinearData& data, std::size_t epochs)
@@ -50,6 +40,16 @@ class ComingServer {
   }
 
  private:
+  struct Worker {
+    Wait wait = Wait::call;
+    ServerCall call = {};
+    std::vector<std::uint32_t> columns = {};
+    std::vector<float> weights = {};
+    std::vector<float> gradient = {};
+    Request receive = {};
+    Request send = {};
+  };
+
   int rank(std::size_t v) const { return first_ + static_cast<int>(v); }
 
   template <class T>

@@ -1,4 +1,0 @@
-// What most tests include, compiled once.
-#include <catch2/catch.hpp>
-
-#include "../../src/precompiled/library.hpp"
