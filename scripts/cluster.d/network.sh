@@ -108,7 +108,7 @@ write_hosts_file() {
 choose_subnet() {
   local number
   for ((number = 0; number < 256; number++)); do
-    if ! cat "$state_root"/*/settings 2>/dev/null | grep -qx "subnet=10.91.$number" &&
+    if ! grep -qsx "subnet=10.91.$number" "$state_root"/*/settings &&
       [[ -z $(ip -4 route show root "10.91.$number.0/24") ]]; then
       echo "10.91.$number"
       return
