@@ -1,5 +1,8 @@
-// The public call.
+// The public calls.
 #include <dsop/sparse_allreduce.hpp>
+
+#include <cstdint>
+#include <utility>
 
 #include "algorithms/sparse/family.hpp"
 
@@ -36,9 +39,39 @@ std::vector<SparseSum<T>> sparse_allreduce_regions(
   return sums;
 }
 
+template <class T>
+struct SparseAllreduce<T>::Impl {
+  Transport& transport;
+  SparseAllreduceOptions options;
+  SparseCalls<T> calls;
+};
+
+// Making the object counts as a call, so that its number is its own.
+template <class T>
+SparseAllreduce<T>::SparseAllreduce(Communicator communicator, SparseAllreduceOptions options) {
+  Transport& transport = communicator.transport();
+  transport.calls().queue->wait_for_all();
+  const std::uint64_t object = ++transport.calls().calls;
+  impl_ = std::unique_ptr<Impl>(new Impl{transport, std::move(options), SparseCalls<T>(true, object)});
+}
+
+template <class T>
+SparseAllreduce<T>::SparseAllreduce(SparseAllreduce&&) noexcept = default;
+template <class T>
+SparseAllreduce<T>& SparseAllreduce<T>::operator=(SparseAllreduce&&) noexcept = default;
+template <class T>
+SparseAllreduce<T>::~SparseAllreduce() = default;
+
+template <class T>
+SparseSum<T> SparseAllreduce<T>::run(const SparseVectorView<T>& own) {
+  impl_->transport.calls().queue->wait_for_all();
+  return impl_->calls.run(impl_->transport, own, impl_->options, 1);
+}
+
 #define INSTANTIATE(T)                                                                                             \
   template SparseSum<T> sparse_allreduce(Communicator, const SparseVectorView<T>&, const SparseAllreduceOptions&); \
   template std::vector<SparseSum<T>> sparse_allreduce_regions(                                                     \
-      Communicator, const std::span<const SparseVectorView<T>>&, const SparseAllreduceOptions&);
+      Communicator, const std::span<const SparseVectorView<T>>&, const SparseAllreduceOptions&);                   \
+  template class SparseAllreduce<T>;
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 }  // namespace dsop

@@ -232,7 +232,7 @@ TEST_CASE("ranks that disagree about the order of calls throw") {
           const std::string error = argument_error_of([&] { mine.run({}, {G.data(), 2, 2}); });
           failures.check(
               error ==
-                  "the ranks disagree: the order of calls (0: dsop(), i: the OuterProduct that call i made) is 1 on "
+                  "the ranks disagree: the order of calls (0: a function, i: the object that call i made) is 1 on "
                   "rank 0, 2 on rank 1",
               error);
         }) == "");

@@ -258,3 +258,67 @@ TEST_CASE("a bad argument of a sparse allreduce throws on all ranks, and names w
                        error);
         }) == "");
 }
+
+TEST_CASE("an object learns the overlap of its own sums, and of no others", "[sparse]") {
+  constexpr int P = 4;
+  constexpr std::size_t N = 40000;
+  constexpr std::size_t k = N / 4;
+  const Machine machine{.gap_per_byte_seconds = 40e-9};
+  const auto choice = [&](std::size_t measured_union) {
+    SparseProblem problem{.elements = N, .nonzeros = std::vector<std::size_t>(P, k)};
+    if (measured_union > 0) problem.drawn_from = problem.drawn_from_of(static_cast<double>(measured_union));
+    return make_sparse_plan(problem, machine).algorithm_text();
+  };
+  const std::string by_chance = choice(0);
+  const std::string all_alike = choice(k);
+  const std::string all_apart = choice(N);
+  REQUIRE(all_alike != by_chance);
+  REQUIRE(all_alike != all_apart);
+  CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+          const SparseInput<float> same({N, k, Spread::same}, transport.rank(), P);
+          const SparseInput<float> apart({N, k, Spread::apart}, transport.rank(), P);
+          SparseAllreduce<float> of_same(transport, {.machine = machine});
+          SparseAllreduce<float> of_apart(transport, {.machine = machine});
+          const auto check = [&](SparseAllreduce<float>& object, const SparseInput<float>& own,
+                                 const std::string& used) {
+            const auto result = object.run(own.view());
+            const auto expected = sparse_allreduce<float>(transport, own.view(), {.algorithm = "allgather"});
+            failures.check(in_full(result.sum) == in_full(expected.sum), "a sum by " + result.algorithm + " is wrong");
+            failures.check(result.algorithm == used, "used " + result.algorithm + ", expected " + used);
+          };
+          check(of_same, same, by_chance);
+          check(of_apart, apart, by_chance);
+          for (int again = 0; again < 3; ++again) {
+            check(of_same, same, all_alike);
+            check(of_apart, apart, all_apart);
+          }
+          failures.check(sparse_allreduce<float>(transport, same.view(), {.machine = machine}).algorithm == by_chance,
+                         "the communicator has learnt from an object");
+          SparseAllreduce<float> moved = std::move(of_same);
+          check(moved, same, all_alike);
+          of_apart = SparseAllreduce<float>(transport, {.machine = machine});
+          check(of_apart, same, by_chance);
+        }) == "");
+}
+
+TEST_CASE("ranks that call different objects for sparse allreduces throw, as do bad options", "[sparse]") {
+  const std::vector<float> ones{1, 1, 1};
+  CHECK(failures_on_threads(2, [&](Transport& transport, Failures& failures) {
+          SparseAllreduce<float> first(transport);
+          SparseAllreduce<float> second(transport);
+          SparseAllreduce<float> unknown(transport, {.algorithm = "allgater"});
+          SparseAllreduce<float>& mine = transport.rank() == 0 ? first : second;
+          const SparseVectorView<float> own{3, {}, ones};
+          std::string error = argument_error_of([&] { static_cast<void>(mine.run(own)); });
+          failures.check(
+              error ==
+                  "the ranks disagree: the order of calls (0: a function, i: the object that call i made) is 1 on "
+                  "rank 0, 2 on rank 1",
+              error);
+          error = argument_error_of([&] { static_cast<void>(unknown.run(own)); });
+          failures.check(
+              error == "ranks 0-1: algorithm is allgater, expected auto or one of " + sparse_algorithms().names(),
+              error);
+          failures.check(in_full(first.run(own).sum) == std::vector<float>{2, 2, 2}, "the next call is wrong");
+        }) == "");
+}

@@ -30,7 +30,7 @@ void check(const SparseVectorView<T>& own, const SparseAllreduceOptions& options
 template <class T>
 SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>& given,
                                  const SparseAllreduceOptions& options, std::size_t regions) {
-  Call call(transport, "sparse allreduce", given.dimension, 1, data_type<T>);
+  Call call(transport, "sparse allreduce", given.dimension, 1, data_type<T>, object_);
   call.check([&] { check(given, options); });
   call.same("dimension", given.dimension)
       .same_now("the region's first element", given.first)

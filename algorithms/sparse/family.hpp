@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <dsop/sparse_allreduce.hpp>
 
@@ -11,16 +12,16 @@
 
 namespace dsop {
 
-/// What a communicator, or a synchronizer's parameter, keeps from call to call: plans by shape, each made again when
-/// what the ranks hold is no longer nearly the same, and the overlap that their vectors had.
+/// What a communicator, a SparseAllreduce or a synchronizer's parameter keeps from call to call: plans by shape, each
+/// made again when what the ranks hold is no longer nearly the same, and the overlap that their vectors had.
 template <class T>
 class SparseCalls {
  public:
   static constexpr std::size_t most_plans = 32;
 
   /// learns = false: a call's plan depends on nothing but that call, so that a run that goes on from a checkpoint makes
-  /// the same, and so has the same bits.
-  explicit SparseCalls(bool learns = true) : learns_(learns) {}
+  /// the same, and so has the same bits. `object`: as Call has it.
+  explicit SparseCalls(bool learns = true, std::uint64_t object = 0) : learns_(learns), object_(object) {}
 
   /// `regions`: into how many regions the ranks say that the vector is cut, of which `own` is one.
   SparseSum<T> run(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options,
@@ -41,6 +42,7 @@ class SparseCalls {
   void learn_overlap(const SparseVectorView<T>& sum);
 
   bool learns_;
+  std::uint64_t object_;
   KeptPlans<Made> plans_{most_plans};
   Made* made_ = nullptr;   // for the last call, in plans_
   SparseProblem problem_;  // of the call

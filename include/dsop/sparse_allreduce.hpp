@@ -123,4 +123,26 @@ template <class T>
     Communicator communicator, const std::type_identity_t<std::span<const SparseVectorView<T>>>& regions,
     const SparseAllreduceOptions& options = {});
 
+/// sparse_allreduce() for vectors that belong together, such as one parameter's gradients: plans are its own, and
+/// `auto` expects the overlap that its own last sum had, whatever the communicator's other calls sum. A new object
+/// knows nothing yet. All ranks make it in the same order as the communicator's calls, with the same options, and call
+/// the same one. Construction sends nothing: what is wrong with the options is said by run(). Move-only (a moved-from
+/// one can only be assigned to or destroyed); the communicator, which keeps the buffers, must outlive it.
+template <class T>
+class SparseAllreduce {
+ public:
+  explicit SparseAllreduce(Communicator communicator, SparseAllreduceOptions options = {});
+  SparseAllreduce(SparseAllreduce&&) noexcept;
+  SparseAllreduce& operator=(SparseAllreduce&&) noexcept;
+  ~SparseAllreduce();
+
+  /// As sparse_allreduce(), in memory, errors and cost too. Ranks that call different objects are an ArgumentError on
+  /// all. Vectors of other dimensions get plans of their own.
+  [[nodiscard]] SparseSum<T> run(const SparseVectorView<T>& own);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
 }  // namespace dsop

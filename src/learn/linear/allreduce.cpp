@@ -1,7 +1,7 @@
+#include <algorithm>
+
 #include <dsop/sparse_allreduce.hpp>
 
-#include "algorithms/dense/family.hpp"
-#include "algorithms/sparse/family.hpp"
 #include "launch/launch.hpp"
 #include "learn/layers/finite.hpp"
 #include "learn/linear/checkpoint.hpp"
@@ -15,9 +15,11 @@ namespace {
 std::string algorithm_of(const LinearSettings& settings, const Transport& transport, std::size_t features) {
   if (settings.sync.starts_with("dense:")) return "dense-" + settings.sync.substr(6);
   if (settings.sync != "dense") return settings.sync;
-  const DenseProblem weights{.elements = features, .ranks = transport.size(), .type = DataType::f32};
-  const Machine machine = settings.machine.value_or(transport.default_machine());
-  return "dense-" + make_dense_plan(dense_algorithms(), weights, machine, "auto").algorithm_text();
+  const auto ranks = static_cast<std::size_t>(transport.size());
+  const SparseProblem weights{.elements = features, .nonzeros = std::vector<std::size_t>(ranks, features)};
+  const SparsePlan plan = make_sparse_plan(weights, settings.machine.value_or(transport.default_machine()));
+  const auto is_dense = [](const Candidate& candidate) { return candidate.algorithm.starts_with("dense-"); };
+  return std::ranges::find_if(plan.candidates, is_dense)->algorithm;
 }
 
 }  // namespace
@@ -35,7 +37,7 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
   std::size_t all_steps = done * data.steps;
   for (std::size_t epoch = done + 1; epoch <= settings.epochs; ++epoch) {
     // What `auto` learns from a sum is in no checkpoint: an epoch begins without, interrupted or not.
-    kept<SparseCalls<float>>(transport) = SparseCalls<float>();
+    SparseAllreduce<float> allreduce(transport, options);
     const double reads = epoch == done + 1 ? reading_seconds : 0;
     EpochPart part{.total_seconds = reads, .data_seconds = reads};
     Stopwatch total;
@@ -50,8 +52,8 @@ void train_by_allreduce(Transport& transport, const LinearSettings& settings, co
       part.loss += own_gradient(settings, batch, own_weights, factor, gradient);
       part.samples += batch.rows.count();
       watch.stop(part.arithmetic_seconds);
-      const SparseSum<float> total_gradient = sparse_allreduce<float>(
-          transport, {.dimension = data.features, .indices = batch.columns, .values = gradient}, options);
+      const SparseSum<float> total_gradient =
+          allreduce.run({.dimension = data.features, .indices = batch.columns, .values = gradient});
       watch.stop(part.communication_seconds);
       if (!all_finite<float>(total_gradient.sum.values))  // so on every rank
         launch::on_all_ranks(transport, [&] { throw Error(loss_not_finite(epoch, step, settings)); });
