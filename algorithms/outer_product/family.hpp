@@ -34,7 +34,7 @@ Sparsity expected_sparsity(const Shape& shape, DataType type);
 template <class T>
 class OuterProductCalls {
  public:
-  static constexpr std::size_t most_plans = 32;
+  static constexpr std::size_t most_plans = 64;
 
   /// Plans for `shape` and takes the memory, without computing. Later runs keep to the algorithm chosen here.
   void prepare(Transport& transport, const Shape& shape, const Options& options);

@@ -66,7 +66,7 @@ struct Options {
 /// `accumulate`: adds that to each rank's own). a is k x n and b is k x m; k may differ between ranks and be zero.
 /// All ranks of `communicator` must call it, in the same order as its other calls, one thread at a time. The views stay
 /// the caller's; the range of memory from the gradient's first element to its last must not meet those of a and b.
-/// Plans of up to 32 shapes and numbers of pairs are kept with the communicator, whose calls share their working
+/// Plans of up to 64 shapes and numbers of pairs are kept with the communicator, whose calls share their working
 /// memory: a call that was seen before allocates nothing. Throws ArgumentError on every rank if any rank's arguments
 /// are wrong or the ranks disagree, TransportError if a rank is lost. Cost: see the table of algorithms, plus one
 /// exchange of records of 32 bytes (log2 P messages), in which factors ride where those of all ranks take at most 64
@@ -101,7 +101,7 @@ struct Shape {
 /// dsop() for one layer: the algorithm is chosen once, for planned_pairs() on every rank, and the communicator's
 /// working memory has room for it; a call with more makes it larger. Construction communicates (all ranks, same order),
 /// and throws as dsop(). Move-only (a moved-from one can only be assigned to or destroyed); holds about 8 KiB, and less
-/// than 1 KiB a rank, for each of up to 32 plans; the communicator must outlive it. Its end waits for what it has
+/// than 1 KiB a rank, for each of up to 64 plans; the communicator must outlive it. Its end waits for what it has
 /// started. A gradient with gaps, unlike one without, or one to add to, makes an algorithm that sends parts of G take
 /// room for a second G, on its first run.
 template <class T>

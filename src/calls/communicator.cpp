@@ -8,9 +8,9 @@
 
 namespace dsop {
 
-// Pairs that change from call to call should fit: what is expected rises at once, and falls by an eighth a call.
+// Pairs that change from call to call should fit: what is expected rises at once, and falls by a sixty-fourth a call.
 std::size_t SlotLengths::fallen(std::size_t before_bytes, std::size_t now_bytes) {
-  const std::size_t less = with_record((before_bytes - sizeof(Record)) / 8 * 7);
+  const std::size_t less = with_record((before_bytes - sizeof(Record)) / 64 * 63);
   return less < before_bytes ? std::max(less, now_bytes) : now_bytes;
 }
 
