@@ -85,13 +85,16 @@ void own_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, 
 //        1000 x 1000  1.48  2.17  2.27  1.78  1.44  1.27  1.20  1.17  1.19  1.06  0.90
 //        8000 x  128  1.71  1.65  1.58  1.57  1.36  1.26  1.23  1.15  1.35  1.29  1.05
 //         128 x 8000  1.86  1.78  1.64  1.26  1.01  1.07  1.00  0.97  0.93  0.89  0.71
-template <>
-std::size_t largest_inner_dimension<float>() {
+constexpr std::size_t largest_inner_dimension_of(float) {
   return 192;
 }
-template <>
-std::size_t largest_inner_dimension<double>() {
+constexpr std::size_t largest_inner_dimension_of(double) {
   return 128;
+}
+
+template <class T>
+std::size_t largest_inner_dimension() {
+  return largest_inner_dimension_of(T{});
 }
 
 template <class T>
@@ -118,8 +121,9 @@ void reserve_product(std::size_t K) {
   PackMemory::at_least(thread_count() * (few + many));
 }
 
-#define INSTANTIATE(T)                           \
-  template void reserve_product<T>(std::size_t); \
+#define INSTANTIATE(T)                               \
+  template void reserve_product<T>(std::size_t);     \
+  template std::size_t largest_inner_dimension<T>(); \
   template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, bool, ProductMethod);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
