@@ -166,10 +166,12 @@ inline void check_destroyed_handles(Transport& transport, Failures& failures) {
   Job<float> job(transport, 30, 20, 2, "auto");
   { const Pending dropped = job.start(1); }
   failures.check(job.exact(), "a destroyed handle did not wait");
+  Job<float> next(transport, 20, 30, 2, "auto");  // job's own factors must stay until its call is complete
   Pending pending = job.start(2);
-  pending = job.start(3);  // waits for the first
+  pending = next.start(3);  // waits for the first
+  failures.check(job.exact(), "an assigned handle did not wait for its former call");
   pending.wait();
-  failures.check(job.exact(), "an assigned handle is wrong");
+  failures.check(next.exact(), "an assigned handle is wrong");
 
   Pending longest;
   {
