@@ -12,11 +12,11 @@
 #include <span>
 #include <stdexcept>
 
+#include <dsop/algorithms.hpp>
 #include <dsop/errors.hpp>
 #include <dsop/problem.hpp>
 #include <dsop/selection.hpp>
 
-#include "algorithms/selection/algorithm.hpp"
 #include "algorithms/selection/ranges.hpp"
 #include "algorithms/topk/algorithm.hpp"
 #include "host.hpp"
@@ -145,7 +145,8 @@ void measure_point(const SelectOptions& options, std::size_t size, double densit
 SelectOptions with_all_names(SelectOptions options) {
   if (options.algorithms == std::vector<std::string>{"all"}) {
     options.algorithms.clear();
-    for (const SelectionAlgorithm& algorithm : selection_algorithms()) options.algorithms.push_back(algorithm.name);
+    for (const AlgorithmDescription& algorithm : describe_algorithms())
+      if (algorithm.family == "selection") options.algorithms.push_back(algorithm.name);
   }
   return options;
 }

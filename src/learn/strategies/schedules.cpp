@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <span>
 
-#include "algorithms/dense/algorithm.hpp"
 #include "launch/launch.hpp"
 #include "learn/stopwatch.hpp"
 #include "learn/strategies/local_product.hpp"
@@ -52,10 +51,8 @@ class Allreduce final : public Schedule {
  public:
   Allreduce(std::string name, Transport& transport, std::vector<Parameter<float>*> parameters,
             CollectiveOptions collective)
-      : Schedule(std::move(name), transport, std::move(parameters), std::move(collective)) {
-    const DenseAlgorithm* const algorithm = dense_algorithms().find(collective_.algorithm);
-    sums_may_differ_ = algorithm != nullptr && algorithm->native;
-  }
+      : Schedule(std::move(name), transport, std::move(parameters), std::move(collective)),
+        sums_may_differ_(collective_.algorithm == "mpi") {}
 
   void finish(const Renewal& renewal) override {
     for (Parameter<float>* const p : parameters_) allreduce(transport_, std::span(p->gradient.elements()), collective_);
@@ -71,7 +68,7 @@ class Allreduce final : public Schedule {
   }
 
  private:
-  bool sums_may_differ_ = false;
+  bool sums_may_differ_;
   int steps_apart_ = 0;
 };
 

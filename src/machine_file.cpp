@@ -1,3 +1,4 @@
+// The public functions on machine files: above the families, since a file names their algorithms.
 #include <dsop/machine.hpp>
 
 #include <algorithm>
