@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/dense/family.hpp"
 #include "algorithms/sharded/algorithm.hpp"
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/split_and_reduce.hpp"
-#include "algorithms/dense/family.hpp"
 #include "collectives_cases.hpp"
 #include "failures.hpp"
 #include "memory/arena.hpp"

@@ -108,8 +108,7 @@ TEST_CASE("auto learns the overlap from the last sum, and keeps its choice while
             failures.check(calls.plan()->problem.nonzeros[static_cast<std::size_t>(transport.rank())] == own_k,
                            "the plan is for other numbers");
           }
-          failures.check(call(k / 2) == choice(k / 2, calls.plan()->problem.drawn_from),
-                         "another number is not seen");
+          failures.check(call(k / 2) == choice(k / 2, calls.plan()->problem.drawn_from), "another number is not seen");
         }) == "");
 }
 

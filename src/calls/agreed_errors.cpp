@@ -68,8 +68,8 @@ void throw_disagreement(Transport& transport, const std::string& own_values) {
   bool same_operation = true;
   for (std::size_t v = 0; v < ranks[0].size() && same_operation; ++v) {
     const std::string& name = ranks[0][v].first;
-    const auto groups = ranks_by_value(
-        transport.size(), [&](int r) { return value_of(ranks[static_cast<std::size_t>(r)], v, name); });
+    const auto groups =
+        ranks_by_value(transport.size(), [&](int r) { return value_of(ranks[static_cast<std::size_t>(r)], v, name); });
     if (groups.size() == 1) continue;
     same_operation = name != "the operation";
     message.append(message.empty() ? "the ranks disagree: " : "; ").append(name).append(" is ");

@@ -81,9 +81,8 @@ std::string why_not(const Named<Algorithm>& named, const Problems& problems) {
     return "algorithm " + algorithm.name + " can't be used: it " + reason;
   if (!named.parameter) return {};
   const std::string expected = expected_of(algorithm, *named.parameter, problem);
-  return expected.empty()
-             ? ""
-             : "algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected;
+  return expected.empty() ? ""
+                          : "algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected;
 }
 
 /// With the parameter that the caller named, or with the best of its values.

@@ -15,10 +15,9 @@ std::string exactly(Number number) {
 
 template <class Visit>
 void for_each_number(const Machine& machine, const Visit& visit) {
-  for (const double number :
-       {machine.latency_seconds, machine.overhead_seconds, machine.gap_seconds, machine.gap_per_byte_seconds,
-        machine.flops_per_second, machine.memory_bytes_per_second, machine.hidden_share,
-        machine.indexed_addition_factor})
+  for (const double number : {machine.latency_seconds, machine.overhead_seconds, machine.gap_seconds,
+                              machine.gap_per_byte_seconds, machine.flops_per_second, machine.memory_bytes_per_second,
+                              machine.hidden_share, machine.indexed_addition_factor})
     visit(number);
   for (const double seconds : machine.ring_step_seconds) visit(seconds);
   for (const double seconds : machine.exchange_step_seconds) visit(seconds);
@@ -29,8 +28,7 @@ template <class Visit>
 void for_each_number(const Winner& winner, const Visit& visit) {
   for (const std::uint64_t number :
        {std::uint64_t{winner.rows}, std::uint64_t{winner.columns}, std::uint64_t{winner.pairs},
-        static_cast<std::uint64_t>(winner.ranks), static_cast<std::uint64_t>(winner.type),
-        digest(0, winner.algorithm)})
+        static_cast<std::uint64_t>(winner.ranks), static_cast<std::uint64_t>(winner.type), digest(0, winner.algorithm)})
     visit(number);
 }
 
@@ -58,7 +56,10 @@ std::string NamedValue::shown() const {
   std::uint64_t hash = 0;
   for (const Winner& winner : machine->winners)
     for_each_number(winner, [&](std::uint64_t number_of) { hash = digest(hash, number_of); });
-  return numbers.append(" and ").append(exactly(machine->winners.size())).append(" winners, hash ").append(exactly(hash));
+  return numbers.append(" and ")
+      .append(exactly(machine->winners.size()))
+      .append(" winners, hash ")
+      .append(exactly(hash));
 }
 
 void NamedValues::say(const char* name, std::string_view text, bool for_plan) {
