@@ -119,7 +119,8 @@ TEMPLATE_TEST_CASE("a random selection chooses each element as often as its pape
 }
 
 TEST_CASE("that test tells random selections apart where some elements are large", "[selection]") {
-  const auto& [N, k, seeds] = random_draws;
+  const std::size_t N = random_draws.elements, k = random_draws.wanted;
+  const auto seeds = random_draws.seeds;
   const std::vector<double> values = spiky_values<double>(N);
   for (const std::string& one : random_selections)
     for (const std::string& other : random_selections) {

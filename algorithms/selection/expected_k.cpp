@@ -52,7 +52,8 @@ void run(SelectionCall<T>& call) {
   const double largest = largest_finite(call.values);
   const double scale = scale_to_one(largest);
   const double norminf = scale * largest;
-  const auto [N, norm1] = sum_below(call.values, infinity, scale);
+  const kernels::Below all = sum_below(call.values, infinity, scale);
+  const double N = all.count, norm1 = all.sum;
   const double k = left_of_k(call, N);
   call.threshold = norm1 > 0 ? norm1 / k / scale : infinity;
   if (norminf <= norm1 / k) return draw(call, [&](double v_i) { return k * (scale * v_i) / norm1; });

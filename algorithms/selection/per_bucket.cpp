@@ -92,8 +92,8 @@ void run(SelectionCall<T>& call) {
   call.has_all_not_finite = true;
   for (const Piece& piece : pieces) {
     if (call.count < piece.first) {
-      std::copy_n(call.indices.begin() + piece.first, piece.count, call.indices.begin() + call.count);
-      std::copy_n(call.chosen.begin() + piece.first, piece.count, call.chosen.begin() + call.count);
+      std::copy_n(call.indices.data() + piece.first, piece.count, call.indices.data() + call.count);
+      std::copy_n(call.chosen.data() + piece.first, piece.count, call.chosen.data() + call.count);
     }
     call.count += piece.count;
     call.threshold = std::fmin(call.threshold, piece.threshold);
