@@ -59,9 +59,12 @@ MpiTransport::~MpiTransport() {
   MPI_Comm_free(&communicator_);
 }
 
-std::size_t MpiTransport::piece_bytes(int peer) const {
+std::size_t MpiTransport::piece_bytes(int peer, std::size_t bytes) const {
+  constexpr std::size_t pieces_in_node = 4;  // more take longer than one handshake
   const bool on_this_node = nodes_[static_cast<std::size_t>(peer)] == node();
-  return on_this_node ? largest_piece_bytes_ : std::min(largest_piece_bytes_, between_nodes_piece_bytes);
+  if (!on_this_node) return std::min(largest_piece_bytes_, between_nodes_piece_bytes);
+  return bytes > pieces_in_node * in_node_piece_bytes ? largest_piece_bytes_
+                                                      : std::min(largest_piece_bytes_, in_node_piece_bytes);
 }
 
 std::size_t MpiTransport::put(bool receives, int peer, std::size_t bytes) {
@@ -76,7 +79,7 @@ std::size_t MpiTransport::put(bool receives, int peer, std::size_t bytes) {
 Request MpiTransport::start_send(std::span<const std::byte> data, int to, Tag tag) {
   const std::size_t slot = put(false, to, data.size());
   Request request = make_request(slot);
-  for_pieces(data.size(), piece_bytes(to), [&](std::size_t offset, int count) {
+  for_pieces(data.size(), piece_bytes(to, data.size()), [&](std::size_t offset, int count) {
     MPI_Request& piece = slots_[slot].pieces.emplace_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Isend(data.data() + offset, count, MPI_BYTE, to, static_cast<int>(tag), communicator_, &piece),
               "MPI_Isend");
@@ -87,7 +90,7 @@ Request MpiTransport::start_send(std::span<const std::byte> data, int to, Tag ta
 Request MpiTransport::start_receive(std::span<std::byte> data, int from, Tag tag) {
   const std::size_t slot = put(true, from, data.size());
   Request request = make_request(slot);
-  for_pieces(data.size(), piece_bytes(from), [&](std::size_t offset, int count) {
+  for_pieces(data.size(), piece_bytes(from, data.size()), [&](std::size_t offset, int count) {
     MPI_Request& piece = slots_[slot].pieces.emplace_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Irecv(data.data() + offset, count, MPI_BYTE, from, static_cast<int>(tag), communicator_, &piece),
               "MPI_Irecv");

@@ -24,9 +24,13 @@ void check_mpi(int code, const char* call);
 /// networks.
 extern const std::size_t between_nodes_piece_bytes;
 
+/// Within a node a message of up to four such pieces travels in them, so that Open MPI copies each at once through
+/// shared memory. For a longer message the two ranks shake hands, which takes as long as several pieces.
+extern const std::size_t in_node_piece_bytes;
+
 /// Owns a duplicate of the communicator it is given. A message longer than `largest_piece_bytes` (MPI counts are 32-bit
-/// ints here; tests lower the limit), between nodes than between_nodes_piece_bytes, travels in pieces, which keep their
-/// order. A receive of another length than was sent is an error where it ends in the same piece.
+/// ints here; tests lower the limit), or than the two above say, travels in pieces, which keep their order. A receive
+/// of another length than was sent is an error where it ends in the same piece.
 class MpiTransport final : public Transport {
  public:
   explicit MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes = std::size_t{1} << 30);
@@ -66,8 +70,8 @@ class MpiTransport final : public Transport {
   template <class Sum>
   void for_summed_pieces(std::size_t bytes, DataType type, Sum sum);
   const void* roots_own(const std::byte* data, std::size_t bytes);
-  /// Of a message from or to `peer`; the same at both ends.
-  std::size_t piece_bytes(int peer) const;
+  /// Of a message of `bytes` from or to `peer`; the same at both ends.
+  std::size_t piece_bytes(int peer, std::size_t bytes) const;
   std::size_t put(bool receives, int peer, std::size_t bytes);
   std::string describe(const Operation& operation) const;
   void check_length(const Operation& receive) const;

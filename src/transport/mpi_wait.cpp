@@ -47,6 +47,7 @@ class Pause {
 }  // namespace
 
 const std::size_t between_nodes_piece_bytes = 60 << 10;  // with a header below 64 KiB, Open MPI's limit for TCP
+const std::size_t in_node_piece_bytes = 4032;            // and below 4 KiB, its limit for shared memory
 
 bool MpiTransport::is_done(std::size_t slot) {
   for (const MPI_Request& piece : slots_[slot].pieces) {
