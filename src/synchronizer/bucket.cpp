@@ -9,8 +9,8 @@
 namespace dsop::synchronizer {
 
 template <class T>
-void Bucket<T>::open(const Parameter<T>& first) {
-  algorithm_ = first.dense_algorithm();
+void Bucket<T>::open(const Company& company) {
+  company_ = company;
   parts_.clear();
   names_.clear();
   elements_ = 0;
@@ -39,7 +39,8 @@ void Bucket<T>::run(Transport& transport, const Options& options) {
   Call call(transport, name(Collective::allreduce), elements_, 1, data_type<T>);
   std::span<T> data;
   call.check([&] { data = take_memory(); });
-  calls_.agree(call, {Collective::allreduce, elements_, 0, algorithm_, options.scale, options.machine, options.wire});
+  calls_.agree(call,
+               {Collective::allreduce, elements_, 0, company_.algorithm, options.scale, options.machine, options.wire});
 
   const auto for_each_part = [&](auto body) {
     std::span<T> rest = data;

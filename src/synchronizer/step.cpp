@@ -13,8 +13,6 @@
 
 namespace dsop {
 
-using synchronizer::Route;
-
 template <class T>
 void Synchronizer<T>::State::begin(const Step& step) {
   const double factor = step.scale * (options.residual_holds_step ? step.learning_rate : 1);
@@ -32,7 +30,7 @@ void Synchronizer<T>::State::begin(const Step& step) {
       parameter->is_given = false;
       parameter->last_step = {};
     }
-    terms_.scale = factor;
+    step_.options.scale = factor;
   }
   if (early_ || !error.empty()) fail("", std::move(error));
 }
@@ -46,7 +44,7 @@ void Synchronizer<T>::State::fail(std::string subject, std::string error) {
     synchronizer::fail_on_all<T>(transport, error);
   };
   calls_.start(tell, std::any_of(parameters.begin(), parameters.end(),
-                                 [](const auto& parameter) { return parameter->policy.at_once; }));
+                                 [](const auto& parameter) { return parameter->policy.how->starts_at_once(); }));
 }
 
 template <class T>
@@ -79,48 +77,13 @@ void Synchronizer<T>::State::give(const std::string& name, Given given) {
   parameter->given = given;
   parameter->is_given = true;
   order.push_back(parameter);
-  start(*parameter);
-}
-
-template <class T>
-void Synchronizer<T>::State::start(Parameter& parameter) {
-  const auto start_call = [&](void (Parameter::*sum)(Transport&, const Options&)) {
-    calls_.start([this, &parameter, sum] { (parameter.*sum)(transport, terms_); });
-  };
-  switch (parameter.route()) {
-    case Route::outer_product:
-      return start_call(&Parameter::sum_outer_product);
-    case Route::sparse:
-      return start_call(&Parameter::sum_sparse);
-    case Route::top_k:
-      return start_call(&Parameter::sum_selected);
-    case Route::none:
-      return start_call(&Parameter::keep_own);
-    case Route::dense:
-      return start_dense(parameter);
-  }
-}
-
-template <class T>
-void Synchronizer<T>::State::start_dense(Parameter& parameter) {
-  const auto place = packing_.place(parameter.elements() * sizeof(T), parameter.company());
-  if (place.closed) start_bucket(*place.closed);
-  if (place.bucket == buckets_.size()) buckets_.push_back(std::make_unique<synchronizer::Bucket<T>>());
-  if (place.is_first) buckets_[place.bucket]->open(parameter);
-  buckets_[place.bucket]->add(parameter);
-  if (place.is_alone) start_bucket(place.bucket);
-}
-
-template <class T>
-void Synchronizer<T>::State::start_bucket(std::size_t b) {
-  synchronizer::Bucket<T>* const bucket = buckets_[b].get();
-  calls_.start([this, bucket] { bucket->run(transport, terms_); }, bucket->starts_at_once());
+  parameter->policy.how->start(*parameter, step_);
 }
 
 template <class T>
 void Synchronizer<T>::State::finish() {
   if (!has_begun_) fail("", "finish() stands outside a step, expected after begin()");
-  for (const std::size_t b : packing_.close_all()) start_bucket(b);
+  step_.buckets.close_all(step_);
   has_begun_ = false;
   calls_.start([this] { end_step(); });
   const auto end_parameters = [&](bool well) {
@@ -141,7 +104,7 @@ template <class T>
 void Synchronizer<T>::State::end_step() {
   std::string names;
   for (const Parameter* const parameter : order) names.append(names.empty() ? "" : ", ").append(parameter->name);
-  agree(synchronizer::end_of_step, names, "", [&](Call& call) { call.same_now("scale", terms_.scale); });
+  agree(synchronizer::end_of_step, names, "", [&](Call& call) { call.same_now("scale", step_.options.scale); });
 }
 
 #define INSTANTIATE(T)                                                   \
