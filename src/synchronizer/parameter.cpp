@@ -26,16 +26,6 @@ void Parameter<T>::end_step(bool well) {
   }
 }
 
-template <class T>
-void Parameter<T>::write(const SparseVectorView<T>& sum) {
-  own_gradient_.make({sum, given.gradient}, T{1}, {}, given.gradient);
-}
-
-template <class T>
-void Parameter<T>::keep_own(T factor) {
-  own_gradient_.make(given, factor, {}, given.gradient);
-}
-
 #define INSTANTIATE(T) template class Parameter<T>;
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 

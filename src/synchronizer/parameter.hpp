@@ -36,10 +36,8 @@ class Parameter {
   /// as before.
   void end_step(bool well);
 
-  /// The gradient is `sum`.
-  void write(const SparseVectorView<T>& sum);
-  /// The gradient is `factor` times what was given. Needs no memory beyond reserve().
-  void keep_own(T factor);
+  /// `factor` times what was given is the sum for the target. Needs no memory beyond reserve().
+  void keep_own(T factor) { own_gradient_.update_target(given, factor); }
 
   std::string name;
   Shape shape;

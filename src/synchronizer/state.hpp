@@ -65,6 +65,7 @@ struct Synchronizer<T>::State {
   void tell_early_error(std::string& subject, std::string& error);
   void take_policy(Parameter& parameter, synchronizer::NamedPolicy<T> policy, bool some_rank_gives_factors);
   void check_given(const Parameter& parameter, const Given& given) const;
+  void check_apart(const Given& given) const;
   void fail(std::string subject, std::string error);
   void end_step();
 

@@ -8,6 +8,7 @@
 #include "base/error_of.hpp"
 #include "base/refuse.hpp"
 #include "sparse/arguments.hpp"
+#include "sparse/overlap.hpp"
 #include "synchronizer/agree.hpp"
 #include "synchronizer/state.hpp"
 
@@ -47,13 +48,53 @@ void Synchronizer<T>::State::fail(std::string subject, std::string error) {
                                  [](const auto& parameter) { return parameter->policy.how->starts_at_once(); }));
 }
 
+namespace {
+
+template <class T>
+void check_update(const Update& update, double scale) {
+  for (const auto& [what, value] : {std::pair("alpha", update.alpha), std::pair("beta", update.beta),
+                                    std::pair("scale times alpha", scale * update.alpha)})
+    if (!std::isfinite(static_cast<T>(value)))
+      refuse(what, value, "a finite number in " + std::string(dsop::name(data_type<T>)));
+}
+
+template <class T>
+bool meets(const MatrixView<T>& target, const synchronizer::Given<T>& given) {
+  if (const auto* const factors = std::get_if<SparseFactors<T>>(&given.own)) return overlap<T>(target, *factors);
+  const auto* const own = std::get_if<SparseVectorView<T>>(&given.own);
+  return own != nullptr && overlap<T>(target, MatrixView<const T>(own->values.data(), 1, own->values.size()));
+}
+
+}  // namespace
+
+// Also of what was given before in this step.
+template <class T>
+void Synchronizer<T>::State::check_apart(const Given& given) const {
+  const auto apart = [](bool meet, const std::string& which, const std::string& what) {
+    if (meet) throw ArgumentError(which + " overlaps " + what + ", expected memory of its own");
+  };
+  if (given.vector()) apart(meets(given.target, given), "gradient", "own");
+  for (const Parameter* const earlier : order) {
+    const std::string& name = earlier->name;
+    apart(share_elements<T>(given.target, earlier->given.target), "gradient", "that of parameter " + name);
+    apart(meets(given.target, earlier->given), "gradient", "what was given for parameter " + name);
+    apart(meets(earlier->given.target, given), "what is given", "the gradient of parameter " + name);
+  }
+}
+
 template <class T>
 void Synchronizer<T>::State::check_given(const Parameter& parameter, const Given& given) const {
   if (!has_begun_) throw ArgumentError("give() stands outside a step, expected after begin()");
   if (parameter.is_given) throw ArgumentError("it is given twice in one step, expected once at most");
   const auto* const factors = std::get_if<SparseFactors<T>>(&given.own);
-  check_arguments<T>(factors != nullptr ? *factors : SparseFactors<T>(Factors<T>{}), given.gradient, {},
+  check_arguments<T>(factors != nullptr ? *factors : SparseFactors<T>(Factors<T>{}), given.target, {},
                      &parameter.shape);
+  check_update<T>(given.update, step_.options.scale);
+  if (given.update.beta != 0 && options.residual_holds_step && parameter.policy.kind->selects)
+    refuse(
+        "beta", given.update.beta,
+        "0 under policy " + parameter.policy.text + ", whose residual holds the learning rate (residual_holds_step)");
+  check_apart(given);
   const auto* const own = std::get_if<SparseVectorView<T>>(&given.own);
   if (own == nullptr) return;
   check_vector("own", *own);
@@ -73,7 +114,7 @@ void Synchronizer<T>::State::give(const std::string& name, Given given) {
     return;
   }
   if (!error.empty()) return fail(name, std::move(error));
-  if (given.gradient.rows <= 1) given.gradient.stride = given.gradient.columns;
+  given.target = with_sane_stride(given.target);
   parameter->given = given;
   parameter->is_given = true;
   order.push_back(parameter);
@@ -103,8 +144,17 @@ void Synchronizer<T>::State::finish() {
 template <class T>
 void Synchronizer<T>::State::end_step() {
   std::string names;
-  for (const Parameter* const parameter : order) names.append(names.empty() ? "" : ", ").append(parameter->name);
-  agree(synchronizer::end_of_step, names, "", [&](Call& call) { call.same_now("scale", step_.options.scale); });
+  std::vector<std::string> targets;
+  for (const Parameter* const parameter : order) {
+    names.append(names.empty() ? "" : ", ").append(parameter->name);
+    for (const char* const what : {"alpha", "beta"}) targets.push_back(what + (" of " + parameter->name));
+  }
+  agree(synchronizer::end_of_step, names, "", [&](Call& call) {
+    call.same_now("scale", step_.options.scale);
+    for (std::size_t i = 0; i < order.size(); ++i)
+      call.same_now(targets[2 * i].c_str(), order[i]->given.update.alpha)
+          .same_now(targets[2 * i + 1].c_str(), order[i]->given.update.beta);
+  });
 }
 
 #define INSTANTIATE(T)                                                   \

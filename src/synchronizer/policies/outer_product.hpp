@@ -44,7 +44,9 @@ class OuterProductPolicy final : public Policy<T> {
     const OnBehalf on_behalf(step.transport, parameter.name);
     Options options = step.options;
     options.algorithm = algorithm_;
-    calls_.run(step.transport, std::get<SparseFactors<T>>(parameter.given.own), parameter.given.gradient, options,
+    options.alpha = parameter.given.update.alpha;
+    options.beta = parameter.given.update.beta;
+    calls_.run(step.transport, std::get<SparseFactors<T>>(parameter.given.own), parameter.given.target, options,
                &parameter.shape);
     parameter.last_step = {.algorithm = calls_.algorithm_text()};
   }

@@ -98,7 +98,7 @@ class SelectingPolicy final : public Policy<T> {
     parameter.keep_next_residual();
     has_selected_ = true;
     const TopKSum<T> result = calls_->run(step.transport, accumulated, k(parameter));
-    parameter.write(result.sum);
+    update_target(parameter.given, result.sum);
     parameter.last_step = {.algorithm = result.algorithm,
                            .target = k(parameter),
                            .chosen = result.chosen,

@@ -55,7 +55,7 @@ class SparsePolicy final : public Policy<T> {
         calls_.run(step.transport, values,
                    {.algorithm = algorithm_, .machine = step.options.machine, .wire = step.options.wire}, 1);
     parameter.forget_residual();
-    parameter.write(result.sum);
+    update_target(parameter.given, result.sum);
     parameter.last_step = {.algorithm = result.algorithm, .in_sum = result.sum.values.size()};
   }
 
@@ -68,9 +68,10 @@ class SparsePolicy final : public Policy<T> {
       return {own.dimension, own.indices, values};
     }
     parameter.reserve();
-    const MatrixView<T> G = parameter.given.gradient;
+    const MatrixView<T> G = parameter.given.target;
     const std::size_t elements = parameter.elements();
-    const std::span<T> whole = G.contiguous() ? std::span<T>(G.data, elements) : whole_.at_least(elements);
+    const bool in_target = G.contiguous() && parameter.given.beta() == T{0};
+    const std::span<T> whole = in_target ? std::span<T>(G.data, elements) : whole_.at_least(elements);
     parameter.make_gradient(factor, {whole.data(), G.rows, G.columns});
     const std::size_t nonzeros = dsop::sparse::count_nonzeros<T>(whole);
     if (nonzeros > dsop::sparse::most_indices<T>(elements)) return {elements, {}, whole};
@@ -79,7 +80,7 @@ class SparsePolicy final : public Policy<T> {
 
   std::string algorithm_ = "auto";
   SparseCalls<T> calls_{false};
-  selection::Kept<T> whole_;  // of a gradient with gaps, without
+  selection::Kept<T> whole_;  // a gradient that has no place of its own
   selection::Kept<T> values_;
   selection::Kept<std::uint32_t> indices_;
 };
