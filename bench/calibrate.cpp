@@ -118,7 +118,7 @@ void measure_arithmetic(Transport& transport, Machine& machine) {
       median_seconds(transport, 5,
                      [&] {
                        for (int i = 0; i < products; ++i)
-                         kernels::product<float>(factors.view().a, factors.view().b, {C.data(), side, side}, 1, false);
+                         kernels::product<float>(factors.view().a, factors.view().b, {C.data(), side, side}, 1, 0);
                      }) /
       products;
   // Far larger than a cache, so that it is memory that is measured.
@@ -161,7 +161,7 @@ double hidden_share(Transport& transport, const Machine& machine) {
   std::vector<float> C(piece_rows * columns);
   const auto make_pieces = [&](int pieces) {
     for (int i = 0; i < pieces; ++i)
-      kernels::product<float>(factors.view().a, factors.view().b, {C.data(), piece_rows, columns}, 1, false);
+      kernels::product<float>(factors.view().a, factors.view().b, {C.data(), piece_rows, columns}, 1, 0);
   };
   const auto P = static_cast<std::size_t>(transport.size());
   std::vector<char> blocks(P * block_bytes);

@@ -98,9 +98,9 @@ void measure_inner(const KernelOptions& options, std::size_t inner, std::ostream
   const Matrices<T> matrices{inner, options.rows, options.columns};
   const MatrixView<const T> a = matrices.a, b = matrices.b;
   const MatrixView<T> c = matrices.c;
-  std::vector<Loop> contenders{{"product", [=] { kernels::product<T>(a, b, c, 1, false); }},
-                               {"kernel", [=] { kernels::product<T>(a, b, c, 1, false, {.blas_allowed = false}); }},
-                               {"openblas", [=] { kernels::gemm<T>(a, b, c, 1, false); }}};
+  std::vector<Loop> contenders{{"product", [=] { kernels::product<T>(a, b, c, 1, 0); }},
+                               {"kernel", [=] { kernels::product<T>(a, b, c, 1, 0, {.blas_allowed = false}); }},
+                               {"openblas", [=] { kernels::gemm<T>(a, b, c, 1, 0); }}};
   for (std::size_t own = 0; own < 2; ++own) verify(matrices, contenders[2], contenders[own]);
   for (const StoreLoop<T>& loop : store_loops<T>())
     contenders.push_back({std::string(loop.name), [=] { loop.write_zeros(c); }});

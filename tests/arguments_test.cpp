@@ -128,6 +128,24 @@ TEST_CASE("an unknown algorithm lists the known ones") {
             [](int, Arguments& a) { a.options.algorithm = "allreduce-mpi"; }) == "");
 }
 
+TEST_CASE("alpha and beta that are no numbers, or a beta beside accumulate, are errors") {
+  CHECK(failures_when("rank 1: beta is nan, expected a finite number in f32", [](int rank, Arguments& a) {
+          if (rank == 1) a.options.beta = std::numeric_limits<double>::quiet_NaN();
+        }) == "");
+  CHECK(failures_when("ranks 0-2: alpha is 1e+60, expected a finite number in f32",
+                      [](int, Arguments& a) { a.options.alpha = 1e60; }) == "");
+  CHECK(failures_when("rank 0: beta is 0.5, expected 1, or none, where accumulate is true", [](int rank, Arguments& a) {
+          a.options.accumulate = true;
+          a.options.beta = rank == 0 ? 0.5 : 1;
+        }) == "");
+  CHECK(failures_when("the ranks disagree: alpha is 1 on ranks 0-1, 2 on rank 2; beta is 0 on ranks 0-1, 0.5 on rank 2",
+                      [](int rank, Arguments& a) {
+                        if (rank < 2) return;
+                        a.options.alpha = 2;
+                        a.options.beta = 0.5;
+                      }) == "");
+}
+
 TEST_CASE("ranks that disagree throw, naming ranks and values") {
   CHECK(failures_when("the ranks disagree: rows is 2 on rank 1, 3 on ranks 0, 2", [](int rank, Arguments& a) {
           if (rank == 1) a.gradient.rows = a.factors.a.columns = 2;

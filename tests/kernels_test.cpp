@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/outer_product.hpp"
@@ -68,20 +69,22 @@ Matrix<T> absolute(Matrix<T> matrix) {
 
 /// The triple loop, in the arithmetic of `Sum`.
 template <class Sum, class T>
-Matrix<T> naive_product(const Matrix<T>& a, const Matrix<T>& b, Matrix<T> c, T scale, bool accumulate) {
+Matrix<T> naive_product(const Matrix<T>& a, const Matrix<T>& b, Matrix<T> c, std::type_identity_t<T> scale,
+                        std::type_identity_t<T> beta) {
   for (std::size_t i = 0; i < c.rows; ++i)
     for (std::size_t j = 0; j < c.columns; ++j) {
       Sum sum = 0;
       for (std::size_t k = 0; k < a.rows; ++k) sum += Sum{a.view().row(k)[i]} * Sum{b.view().row(k)[j]};
       T& element = c.view().row(i)[j];
-      element = static_cast<T>((accumulate ? Sum{element} : Sum{0}) + Sum{scale} * sum);
+      element = static_cast<T>((beta != T{0} ? Sum{beta} * Sum{element} : Sum{0}) + Sum{scale} * sum);
     }
   return c;
 }
 
 template <class T>
-Matrix<T> product(const Matrix<T>& a, const Matrix<T>& b, Matrix<T> c, T scale, bool accumulate, ProductMethod method) {
-  dsop::kernels::product<T>(a.view(), b.view(), c.view(), scale, accumulate, method);
+Matrix<T> product(const Matrix<T>& a, const Matrix<T>& b, Matrix<T> c, std::type_identity_t<T> scale,
+                  std::type_identity_t<T> beta, ProductMethod method) {
+  dsop::kernels::product<T>(a.view(), b.view(), c.view(), scale, beta, method);
   return c;
 }
 
@@ -94,14 +97,14 @@ std::vector<InstructionSet> available_instruction_sets() {
 
 /// Every element, guards included, is the same number.
 template <class T>
-void check_product(std::size_t n, std::size_t m, std::size_t inner, T scale, bool accumulate) {
+void check_product(std::size_t n, std::size_t m, std::size_t inner, T scale, T beta) {
   const Matrix<T> a = integers<T>(inner, n, 1), b = integers<T>(inner, m, 2), c = integers<T>(n, m, 3);
-  const Matrix<T> expected = naive_product<T>(a, b, c, scale, accumulate);
+  const Matrix<T> expected = naive_product<T>(a, b, c, scale, beta);
   for (const InstructionSet set : available_instruction_sets())
     for (const bool blas_allowed : {false, true}) {
-      INFO("n " << n << ", m " << m << ", K " << inner << ", scale " << scale << ", accumulate " << accumulate << ", "
-                << name(set) << ", BLAS " << blas_allowed);
-      const Matrix<T> c_made = product(a, b, c, scale, accumulate, {set, blas_allowed});
+      INFO("n " << n << ", m " << m << ", K " << inner << ", scale " << scale << ", beta " << beta << ", " << name(set)
+                << ", BLAS " << blas_allowed);
+      const Matrix<T> c_made = product(a, b, c, scale, beta, {set, blas_allowed});
       CHECK((c_made.elements == expected.elements));
     }
 }
@@ -114,9 +117,7 @@ struct RealCase {
   RealCase(std::size_t n, std::size_t m, std::size_t inner)
       : a(reals<T>(inner, n, 4)), b(reals<T>(inner, m, 5)), c(reals<T>(n, m, 6)) {}
 
-  Matrix<T> made(bool accumulate, InstructionSet set) const {
-    return product(a, b, c, T(0.3), accumulate, {set, false});
-  }
+  Matrix<T> made(T beta, InstructionSet set) const { return product(a, b, c, T(0.3), beta, {set, false}); }
 };
 
 }  // namespace
@@ -125,22 +126,22 @@ TEMPLATE_TEST_CASE("a product of integers is exact for every shape", "[kernels]"
   const std::vector<std::size_t> sizes{0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 65, 100};
   for (std::size_t x = 0; x < sizes.size(); ++x)
     for (std::size_t y = 0; y < sizes.size(); ++y)
-      check_product<TestType>(sizes[x], sizes[y], (5 * x + 7 * y) % 13, 2, (x + y) % 2 == 0);
+      check_product<TestType>(sizes[x], sizes[y], (5 * x + 7 * y) % 13, 2, TestType((x + y) % 3));
 }
 
 TEMPLATE_TEST_CASE("a product of integers is exact for every inner dimension", "[kernels]", float, double) {
   std::vector<std::size_t> inner_dimensions{64, 65, 127, 200, 512};
   for (std::size_t inner = 0; inner <= 40; ++inner) inner_dimensions.push_back(inner);
   for (const std::size_t inner : inner_dimensions)
-    for (const bool accumulate : {false, true}) {
-      check_product<TestType>(33, 65, inner, 1, accumulate);
-      check_product<TestType>(17, 31, inner, TestType(0.5), accumulate);
+    for (const TestType beta : {TestType(0), TestType(1), TestType(-3)}) {
+      check_product<TestType>(33, 65, inner, 1, beta);
+      check_product<TestType>(17, 31, inner, TestType(0.5), beta);
     }
 }
 
 TEMPLATE_TEST_CASE("a product larger than its cache panels is exact", "[kernels]", float, double) {
-  check_product<TestType>(150, 170, 3000, 1, false);
-  check_product<TestType>(3, 2, 200000, 1, true);
+  check_product<TestType>(150, 170, 3000, 1, 0);
+  check_product<TestType>(3, 2, 200000, 1, 1);
 }
 
 TEMPLATE_TEST_CASE("a product streamed past the caches is exact", "[kernels]", float, double) {
@@ -148,7 +149,7 @@ TEMPLATE_TEST_CASE("a product streamed past the caches is exact", "[kernels]", f
   const auto a = integers<TestType>(2, n, 1), b = integers<TestType>(2, m, 2);
   for (const std::size_t offset : Sizes{0, 1, 15}) {
     std::vector<TestType> elements(n * stride + offset, TestType{-77});
-    dsop::kernels::product<TestType>(a.view(), b.view(), {elements.data() + offset, n, m, stride}, 1, false);
+    dsop::kernels::product<TestType>(a.view(), b.view(), {elements.data() + offset, n, m, stride}, 1, 0);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < elements.size(); ++i) {
       const std::size_t row = (i - offset) / stride, column = (i - offset) % stride;
@@ -166,17 +167,17 @@ TEMPLATE_TEST_CASE("an overwritten C may hold anything, NaN too", "[kernels]", f
   for (const std::size_t inner : Sizes{0, 3, 300}) {
     const auto a = integers<TestType>(inner, 9, 1), b = integers<TestType>(inner, 9, 2);
     Matrix<TestType> c{9, 9};
-    const auto expected = naive_product<TestType>(a, b, c, TestType{1}, false);
+    const auto expected = naive_product<TestType>(a, b, c, TestType{1}, 0);
     c.fill([] { return std::numeric_limits<TestType>::quiet_NaN(); });
-    CHECK((product(a, b, c, TestType{1}, false, {}).elements == expected.elements));
+    CHECK((product(a, b, c, TestType{1}, 0, {}).elements == expected.elements));
   }
 }
 
 TEMPLATE_TEST_CASE("a stride beyond 32 bits is no obstacle", "[kernels]", float, double) {
   const auto a = integers<TestType>(300, 1, 1), b = integers<TestType>(300, 6, 2);
   Matrix<TestType> c{1, 6};
-  const auto expected = naive_product<TestType>(a, b, c, TestType{1}, false);
-  dsop::kernels::product<TestType>(a.view(), b.view(), {c.elements.data(), 1, 6, std::size_t{1} << 33}, 1, false);
+  const auto expected = naive_product<TestType>(a, b, c, TestType{1}, 0);
+  dsop::kernels::product<TestType>(a.view(), b.view(), {c.elements.data(), 1, 6, std::size_t{1} << 33}, 1, 0);
   CHECK((c.elements == expected.elements));
 }
 
@@ -184,9 +185,9 @@ TEMPLATE_TEST_CASE("the bits of an element do not depend on the block it is comp
   const std::size_t n = 53, m = 71;
   for (const std::size_t inner : Sizes{1, 5, 100, 1000})
     for (const InstructionSet set : available_instruction_sets())
-      for (const bool accumulate : {false, true}) {
+      for (const TestType beta : {TestType(0), TestType(1), TestType(0.9)}) {
         const RealCase<TestType> whole{n, m, inner};
-        const auto expected = whole.made(accumulate, set);
+        const auto expected = whole.made(beta, set);
         auto in_blocks = whole.c;
         for (std::size_t i = 0; i < n; i += 11)
           for (std::size_t j = 0; j < m; j += 13) {
@@ -195,9 +196,9 @@ TEMPLATE_TEST_CASE("the bits of an element do not depend on the block it is comp
             auto c = in_blocks.view();
             dsop::kernels::product<TestType>(
                 {a.data + i, inner, rows, a.stride}, {b.data + j, inner, columns, b.stride},
-                {c.row(i) + j, rows, columns, c.stride}, TestType(0.3), accumulate, {set, false});
+                {c.row(i) + j, rows, columns, c.stride}, TestType(0.3), beta, {set, false});
           }
-        INFO("K " << inner << ", accumulate " << accumulate << ", " << name(set));
+        INFO("K " << inner << ", beta " << beta << ", " << name(set));
         CHECK((in_blocks.elements == expected.elements));
       }
 }
@@ -205,10 +206,9 @@ TEMPLATE_TEST_CASE("the bits of an element do not depend on the block it is comp
 TEMPLATE_TEST_CASE("AVX2 and AVX-512 give the same bits", "[kernels]", float, double) {
   if (dsop::best_instruction_set() < InstructionSet::avx512) return;
   for (const std::size_t inner : Sizes{1, 7, 300})
-    for (const bool accumulate : {false, true}) {
+    for (const TestType beta : {TestType(0), TestType(1), TestType(0.9)}) {
       const RealCase<TestType> real{61, 77, inner};
-      CHECK((real.made(accumulate, InstructionSet::avx2).elements ==
-             real.made(accumulate, InstructionSet::avx512).elements));
+      CHECK((real.made(beta, InstructionSet::avx2).elements == real.made(beta, InstructionSet::avx512).elements));
     }
 }
 
@@ -218,10 +218,10 @@ TEMPLATE_TEST_CASE("the bits of an element do not depend on the number of thread
   for (const std::size_t inner : Sizes{1, 9, 200}) {
     const RealCase<TestType> real{401, 507, inner};
     omp_set_num_threads(1);
-    const auto expected = real.made(true, dsop::best_instruction_set());
+    const auto expected = real.made(1, dsop::best_instruction_set());
     for (const int threads : {2, 3, 5}) {
       omp_set_num_threads(threads);
-      CHECK((real.made(true, dsop::best_instruction_set()).elements == expected.elements));
+      CHECK((real.made(1, dsop::best_instruction_set()).elements == expected.elements));
       CHECK(omp_get_max_threads() == threads);
     }
   }
@@ -232,15 +232,15 @@ TEMPLATE_TEST_CASE("the bits of an element do not depend on the number of thread
 TEMPLATE_TEST_CASE("the rounding error stays within its bound", "[kernels]", float, double) {
   for (const std::size_t inner : Sizes{1, 10, 100, 1000}) {
     const RealCase<TestType> real{40, 50, inner};
-    const auto exact = naive_product<long double>(real.a, real.b, real.c, TestType(0.3), true);
+    const auto exact = naive_product<long double>(real.a, real.b, real.c, TestType(0.3), 1);
     // Sequential summation (Higham, Accuracy and Stability of Numerical Algorithms, 3.1), three more roundings for the
     // scale, the sum with C and `exact` itself.
     const auto magnitude =
-        naive_product<long double>(absolute(real.a), absolute(real.b), absolute(real.c), TestType(0.3), true);
+        naive_product<long double>(absolute(real.a), absolute(real.b), absolute(real.c), TestType(0.3), 1);
     const double relative_bound = double{std::numeric_limits<TestType>::epsilon()} * static_cast<double>(inner + 3);
     for (const InstructionSet set : available_instruction_sets())
       for (const bool blas_allowed : {false, true}) {
-        const auto made = product(real.a, real.b, real.c, TestType(0.3), true, {set, blas_allowed});
+        const auto made = product(real.a, real.b, real.c, TestType(0.3), 1, {set, blas_allowed});
         std::size_t failures = 0;
         for (std::size_t i = 0; i < made.elements.size(); ++i) {
           const double difference = std::abs(double{made.elements[i]} - double{exact.elements[i]});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <set>
 #include <sstream>
 #include <string>
@@ -35,11 +36,15 @@ struct Case {
   bench::Densities densities = {};
   Form form = Form::dense;  // mixed: another on each rank
 
+  // BLAS's, of which cases take turns.
+  double alpha() const { return (n + m) % 2 == 0 ? 1 : -2; }
+  double beta() const { return !accumulate ? 0 : (n + m) % 2 == 0 ? 1 : 3; }
+
   std::string text() const {
     std::ostringstream text;
     text << n << " x " << m << ", pairs";
     for (const std::size_t k : pairs) text << ' ' << k;
-    text << ", scale " << scale << (accumulate ? ", accumulating" : "") << ", gap " << gap;
+    text << ", scale " << scale << ", alpha " << alpha() << ", beta " << beta() << ", gap " << gap;
     text << ", densities " << densities.a << ' ' << densities.b << ", form " << static_cast<int>(form);
     return text.str();
   }
@@ -135,8 +140,9 @@ class Expected {
     for (std::size_t r = 0; r < c.pairs.size(); ++r) all.emplace_back(c, static_cast<int>(r));
     for (std::size_t i = 0; i < c.n; ++i) {
       const std::span<T> row(&gradient_[i * (c.m + c.gap)], c.m);
-      if (!c.accumulate) std::fill(row.begin(), row.end(), T{0});
-      for (const auto& factors : all) bench::add_reference_row<T>(factors.dense(), i, static_cast<T>(c.scale), row);
+      for (T& element : row) element *= static_cast<T>(c.beta());
+      for (const auto& factors : all)
+        bench::add_reference_row<T>(factors.dense(), i, static_cast<T>(c.scale * c.alpha()), row);
     }
   }
 
@@ -167,8 +173,14 @@ class Expected {
     const CaseFactors<T> own(c, transport.rank());
     std::vector<T> G(gradient_.size(), untouched<T>);
     const MatrixView<T> gradient(G.data(), c.n, c.m, c.m + c.gap);
-    const Options options{
-        .algorithm = algorithm, .scale = c.scale, .accumulate = c.accumulate, .find_zeros = own.find_zeros()};
+    for (std::size_t i = 0; i < c.n && !c.accumulate; ++i)  // which beta = 0 does not read
+      std::fill_n(gradient.row(i), c.m, std::numeric_limits<T>::quiet_NaN());
+    const Options options{.algorithm = algorithm,
+                          .scale = c.scale,
+                          .accumulate = c.beta() == 1,
+                          .alpha = c.alpha(),
+                          .beta = c.beta(),
+                          .find_zeros = own.find_zeros()};
     if (c.form == Form::dense)
       call(own.dense(), gradient, options);
     else

@@ -48,9 +48,13 @@ void run_every_algorithm(Transport& threads, const Case& c, Failures& failures) 
     workspace.resize(plan.workspace_bytes);
     Arena memory(workspace.elements());
     CountingTransport transport(threads);
-    OuterProductCall<T> call{
-        transport,    plan,  own.view(), MatrixView<T>(shard.data(), rows, c.m, c.m + c.gap), static_cast<T>(c.scale),
-        c.accumulate, memory};
+    OuterProductCall<T> call{transport,
+                             plan,
+                             own.view(),
+                             MatrixView<T>(shard.data(), rows, c.m, c.m + c.gap),
+                             static_cast<T>(c.scale),
+                             c.accumulate ? T{1} : T{0},
+                             memory};
     plan.algorithm->run(call);
     const std::string wrong = wrong_rows<T>(c, plan.row_bounds, r, shard);
     failures.check(wrong.empty(), algorithm.name + " " + wrong);

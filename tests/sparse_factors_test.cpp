@@ -230,6 +230,9 @@ TEST_CASE("rows can't be accumulated, and ranks must agree on wanting them") {
           OuterProduct<float> adding(transport, {.rows = 9, .columns = 2}, {.accumulate = true});
           std::string error = argument_error_of([&] { adding.run_rows(OneHot(1, 9, 2).factors()); });
           failures.check(error == "ranks 0-1: accumulate is true, expected false: the rows are made anew", error);
+          OuterProduct<float> updating(transport, {.rows = 9, .columns = 2}, {.beta = 0.5});
+          error = argument_error_of([&] { updating.run_rows(OneHot(1, 9, 2).factors()); });
+          failures.check(error == "ranks 0-1: beta is 0.5, expected 0: the rows are made anew", error);
           OuterProduct<float> layer(transport, {.rows = 9, .columns = 2});
           error = argument_error_of([&] { layer.run_rows(OneHot(1, 8, 2).factors()); });
           failures.check(error == "ranks 0-1: a.columns is 8, expected the layer's rows = 9", error);

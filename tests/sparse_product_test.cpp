@@ -50,22 +50,22 @@ std::vector<std::byte> memory_for(std::size_t rows, const Streams<T>& a) {
 constexpr std::size_t gap = 3;
 
 template <class T>
-std::vector<T> made(const Streams<T>& a, const Streams<T>& b, std::size_t first, std::size_t rows, T scale,
-                    bool accumulate, T before) {
+std::vector<T> made(const Streams<T>& a, const Streams<T>& b, std::size_t first, std::size_t rows, T scale, T beta,
+                    T before) {
   std::vector<T> c(rows * (b.dimension + gap), before);
   std::vector<std::byte> memory = memory_for(rows, a);
   kernels::sparse_product<T>({a.streams, b.streams}, first, {c.data(), rows, b.dimension, b.dimension + gap}, scale,
-                             accumulate, memory);
+                             beta, memory);
   return c;
 }
 
 template <class T>
-std::vector<T> expected(const Streams<T>& a, const Streams<T>& b, std::size_t first, std::size_t rows, T scale,
-                        bool accumulate, T before) {
+std::vector<T> expected(const Streams<T>& a, const Streams<T>& b, std::size_t first, std::size_t rows, T scale, T beta,
+                        T before) {
   std::vector<T> c(rows * (b.dimension + gap), before);
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < b.dimension; ++j) {
-      T sum = accumulate ? before : T{0};
+      T sum = beta * before;
       for (std::size_t k = 0; k < a.streams.size(); ++k)
         sum += scale * a.elements[k * a.dimension + first + i] * b.elements[k * b.dimension + j];
       c[i * (b.dimension + gap) + j] = sum;
@@ -79,12 +79,12 @@ TEMPLATE_TEST_CASE("a sparse product is exact, whole or any rows of it", "[kerne
   for (const std::size_t K : {0UL, 1UL, 2UL, 9UL})
     for (const unsigned a_percent : {0U, 5U, 50U, 100U})
       for (const unsigned b_percent : {0U, 7U, 100U})
-        for (const bool accumulate : {false, true}) {
+        for (const TestType beta : {TestType(0), TestType(1), TestType(-3)}) {
           const Streams<TestType> a(K, 37, a_percent, 1);
           const Streams<TestType> b(K, 29, b_percent, 2);
-          INFO("K " << K << ", " << a_percent << " % of a, " << b_percent << " % of b, accumulate " << accumulate);
-          CHECK(made<TestType>(a, b, 0, 37, 2, accumulate, 5) == expected<TestType>(a, b, 0, 37, 2, accumulate, 5));
-          CHECK(made<TestType>(a, b, 11, 13, -1, accumulate, 5) == expected<TestType>(a, b, 11, 13, -1, accumulate, 5));
+          INFO("K " << K << ", " << a_percent << " % of a, " << b_percent << " % of b, accumulate " << beta);
+          CHECK(made<TestType>(a, b, 0, 37, 2, beta, 5) == expected<TestType>(a, b, 0, 37, 2, beta, 5));
+          CHECK(made<TestType>(a, b, 11, 13, -1, beta, 5) == expected<TestType>(a, b, 11, 13, -1, beta, 5));
         }
 }
 

@@ -94,6 +94,16 @@ class GivenLayer {
       return synchronizer.give(name, SparseVectorView<T>{own_.size(), {}, own_}, gradient());
     synchronizer.give(name, gradient());
   }
+  /// Of what does not stand in the gradient.
+  void give(Synchronizer<T>& synchronizer, MatrixView<T> target, const Update& update) {
+    const std::string& name = layer_.name;
+    const bool full = layer_.giving == Giving::full_vector;
+    if (layer_.giving == Giving::factors) return synchronizer.give(name, factors_.view(), target, update);
+    if (layer_.by_factors()) return synchronizer.give(name, {a_.view(), b_.view()}, target, update);
+    synchronizer.give(
+        name, full ? SparseVectorView<T>{own_.size(), {}, own_} : SparseVectorView<T>{own_.size(), indices_, values_},
+        target, update);
+  }
 
   MatrixView<T> gradient() { return {G_.data(), layer_.rows, layer_.columns, layer_.columns + gap_}; }
   /// This rank's own gradient, whole.

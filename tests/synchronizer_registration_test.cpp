@@ -33,10 +33,9 @@ TEST_CASE("ranks that register differently, or wrongly, get errors") {
   const auto wrong_policy = [&](const char* policy, const std::string& expected) {
     return registering("ranks 0-2: parameter late: " + expected, named, square, [=](int) { return policy; });
   };
-  CHECK(wrong_policy(
-            "densest",
-            "policy is densest, expected dsop, dense, dense-overlapped or sparse, perhaps with :ALGORITHM; none; or, "
-            "with :DENSITY, one of ") == "");
+  CHECK(wrong_policy("densest",
+                     "policy is densest, expected dsop[:ALGORITHM], dense[:ALGORITHM], dense-overlapped[:ALGORITHM], "
+                     "sparse[:ALGORITHM], none, NAME:DENSITY with NAME one of ") == "");
   CHECK(wrong_policy("topk", "policy is topk, expected topk:DENSITY, a number above 0 and up to 1") == "");
   CHECK(wrong_policy("topk:1.5", "policy is topk:1.5, expected topk:DENSITY, a number above 0 and up to 1") == "");
   CHECK(wrong_policy("topk:1%", "policy is topk:1%, expected topk:DENSITY, a number above 0 and up to 1") == "");

@@ -45,6 +45,8 @@ void OuterProductCalls<T>::say(Call& call, const Asked& asked) {
       .same("columns", asked.columns)
       .same("algorithm", std::string_view(asked.algorithm))
       .same_now("scale", asked.options.scale)
+      .same_now("alpha", asked.options.alpha)
+      .same_now("beta", asked.options.beta)
       .same("accumulate", asked.options.accumulate)
       .same("wire", asked.options.wire)
       .same_machine(asked.options.machine);

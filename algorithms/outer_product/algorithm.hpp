@@ -18,7 +18,7 @@
 
 namespace dsop {
 
-/// One rank's part in G = scale * sum over ranks of A_r^T B_r. Arguments have been checked on all ranks.
+/// One rank's part in G = scale * sum over ranks of A_r^T B_r + beta * G. Arguments have been checked on all ranks.
 template <class T>
 struct OuterProductCall {
   Transport& transport;
@@ -26,8 +26,8 @@ struct OuterProductCall {
   Factors<T> own = {};     ///< A_r, B_r
   MatrixView<T> gradient;  ///< G; without gaps and to be overwritten where the algorithm sends_gradient
   T scale;
-  bool accumulate = false;
-  Arena& memory;                                 ///< with the workspace_bytes()
+  T beta = 0;     ///< times what stands in G is added to it; 0 where the algorithm sends_gradient
+  Arena& memory;  ///< with the workspace_bytes()
   const SparseFactors<T>* sparse_own = nullptr;  ///< in place of `own`, where the plan's problem has sparse factors
   /// Where all factors rode in the agreement: puts them there, one pair a row, in place of an allgather.
   Callback<std::span<T>> unpack = {};

@@ -20,7 +20,7 @@ template <class T>
 void run(OuterProductCall<T>& call) {
   const Memory<T> memory(call.memory, call.plan.problem);
   const Pairs<T> all = gather_pairs(call, memory);
-  product<T>(call, all, 0, call.gradient, call.accumulate, call.plan.shared_method);
+  product<T>(call, all, 0, call.gradient, call.beta, call.plan.shared_method);
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {

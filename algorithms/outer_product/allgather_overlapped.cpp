@@ -41,7 +41,7 @@ void run(OuterProductCall<T>& call) {
   const auto make_block = [&] {
     if (blocks_made == gathered * gathered) return false;
     const auto [i, j] = block_number(blocks_made++);
-    kernels::product<T>(segments.a(i), segments.b(j), segments.block_of_gradient(i, j), call.scale, call.accumulate,
+    kernels::product<T>(segments.a(i), segments.b(j), segments.block_of_gradient(i, j), call.scale, call.beta,
                         call.plan.shared_method);
     return true;
   };

@@ -28,7 +28,7 @@ void make_elements(const OuterProductCall<T>& call, std::span<T> x) {
     const std::size_t rows = is_whole ? left / m : 1;
     const std::size_t columns = is_whole ? m : std::min(m - column, left);
     kernels::product<T>(call.own.a.column_range(row, rows), call.own.b.column_range(column, columns),
-                        G.row_range(row, rows).column_range(column, columns), call.scale, false);
+                        G.row_range(row, rows).column_range(column, columns), call.scale, 0);
     done += rows * columns;
   }
 }
@@ -39,7 +39,7 @@ void run(OuterProductCall<T>& call) {
   const DenseAlgorithm& dense = *call.plan.algorithm->dense;
   const std::size_t phase = call.memory.mark();
   const OwnPairs<T> memory(call.memory, call.plan.problem);
-  if (!dense.asks_for_elements) product<T>(call, own_pairs(call, memory), 0, G, false);
+  if (!dense.asks_for_elements) product<T>(call, own_pairs(call, memory), 0, G, 0);
 
   const auto make = [&](std::span<T> x) { make_elements(call, x); };
   DenseCall<T> sum{call.transport, std::span<T>(G.data, G.rows * G.columns), call.memory.rewind(phase),

@@ -1,7 +1,6 @@
 #include "algorithms/outer_product/arguments.hpp"
 
 #include <cmath>
-#include <cstdint>
 
 #include "algorithms/outer_product/algorithm.hpp"
 #include "base/check_wire.hpp"
@@ -9,6 +8,7 @@
 #include "base/refuse.hpp"
 #include "sparse/arguments.hpp"
 #include "sparse/factor.hpp"
+#include "sparse/overlap.hpp"
 
 namespace dsop {
 namespace {
@@ -21,22 +21,6 @@ void check_view(const std::string& argument, const MatrixView<T>& view) {
     if (view.data == nullptr) refuse(argument + ".data", "null", "memory for its elements");
     checked_bytes(argument, {view.rows, std::max(view.stride, view.columns), sizeof(T)});
   }
-}
-
-template <class T>
-bool overlap(const MatrixView<const T>& left, const MatrixView<const T>& right) {
-  if (left.rows == 0 || right.rows == 0 || left.columns == 0 || right.columns == 0) return false;
-  const auto first = [](const auto& view) { return reinterpret_cast<std::uintptr_t>(view.data); };
-  const auto last = [](const auto& view) {
-    return reinterpret_cast<std::uintptr_t>(view.row(view.rows - 1) + view.columns - 1);
-  };
-  return first(left) <= last(right) && first(right) <= last(left);
-}
-
-template <class T>
-bool overlap(const MatrixView<const T>& left, const SparseMatrixView<T>& right) {
-  const MatrixView<const T> values(right.values.data(), 1, right.values.size());
-  return overlap(left, values);
 }
 
 struct Expected {
@@ -67,9 +51,19 @@ void check_promise(const SparseFactors<T>& factors, const Shape& promised) {
 }
 
 template <class T>
+void check_finite(const char* what, double value) {
+  if (!std::isfinite(static_cast<T>(value)))
+    refuse(what, value, "a finite number in " + std::string(name(data_type<T>)));
+}
+
+template <class T>
 void check_options(const Options& options) {
-  if (!std::isfinite(static_cast<T>(options.scale)))
-    refuse("scale", options.scale, "a finite number in " + std::string(name(data_type<T>)));
+  check_finite<T>("scale", options.scale);
+  for (const auto& [what, value] : {std::pair("alpha", options.alpha), std::pair("beta", options.beta),
+                                    std::pair("scale times alpha", options.scale * options.alpha)})
+    check_finite<T>(what, value);
+  if (options.accumulate && options.beta != 0 && options.beta != 1)
+    refuse("beta", options.beta, "1, or none, where accumulate is true");
   if (options.machine) check_machine(*options.machine);
   if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", outer_product_algorithms());
   check_wire("wire", options.wire, data_type<T>, "gradients");
@@ -77,8 +71,7 @@ void check_options(const Options& options) {
 
 template <class T>
 void check_apart(const std::string& result, const MatrixView<T>& view, const SparseFactors<T>& factors) {
-  const auto overlaps = [&](const auto& factor) { return overlap<T>(view, factor); };
-  if (std::visit(overlaps, factors.a) || std::visit(overlaps, factors.b))
+  if (overlap<T>(view, factors))
     throw ArgumentError(result + " overlaps the factors' range of memory, expected one of its own");
 }
 
@@ -118,6 +111,7 @@ template <class T>
 void check_row_arguments(const SparseFactors<T>& factors, const Options& options, const Shape& promised) {
   check_options<T>(options);
   if (options.accumulate) refuse("accumulate", "true", "false: the rows are made anew");
+  if (options.beta != 0) refuse("beta", options.beta, "0: the rows are made anew");
   check_factors(factors, {"the layer's rows = ", promised.rows}, {"the layer's columns = ", promised.columns});
   check_promise(factors, promised);
 }

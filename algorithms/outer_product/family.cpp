@@ -8,7 +8,7 @@
 #include "algorithms/outer_product/gather_rows.hpp"
 #include "algorithms/outer_product/ride.hpp"
 #include "calls/same_bits.hpp"
-#include "kernels/add.hpp"
+#include "kernels/update.hpp"
 #include "patterns/blocks.hpp"
 #include "sparse/factor.hpp"
 
@@ -38,16 +38,8 @@ Factors<T> in_full(const SparseFactors<T>& factors, std::span<T> memory) {
   return {a, matrix(factors.b)};
 }
 
-template <class T>
-void copy_or_add(std::span<const T> result, MatrixView<T> gradient, bool accumulate) {
-  for (std::size_t i = 0; i < gradient.rows; ++i) {
-    const std::span<const T> from = result.subspan(i * gradient.columns, gradient.columns);
-    const std::span<T> to(gradient.row(i), gradient.columns);
-    if (accumulate)
-      kernels::add<T>(to, to, from);
-    else
-      std::copy(from.begin(), from.end(), to.begin());
-  }
+double beta_of(const Options& options) {
+  return options.accumulate ? 1 : options.beta;
 }
 
 }  // namespace
@@ -78,7 +70,7 @@ void OuterProductCalls<T>::run(Transport& transport, const SparseFactors<T>& giv
   call.check([&] { check_arguments(factors, gradient, options, promised); });
   const Asked asked{gradient.rows, gradient.columns, named_algorithm(call, options), options};
   call.check([&] { describe_factors(call.own(), factors, options.find_zeros); });
-  call.own().result_aside = options.accumulate || !gradient.contiguous();
+  call.own().result_aside = beta_of(options) != 0 || !gradient.contiguous();
   call.own().large_stride = gradient.stride > std::numeric_limits<std::int32_t>::max();
   call.own().checks_bits = options.check_bits;
   agree_and_plan(call, asked, &factors);
@@ -122,7 +114,7 @@ GradientRows<T> OuterProductCalls<T>::run_rows(Transport& transport, const Spars
   OuterProductCall<T> step{.transport = transport,
                            .plan = plan,
                            .gradient = {result.elements.get(), result.indices.size(), promised.columns},
-                           .scale = static_cast<T>(options.scale),
+                           .scale = static_cast<T>(options.scale * options.alpha),
                            .memory = memory,
                            .sparse_own = &factors};
   result.indices.resize(outer_product::gather_rows<T>(step, result.indices));
@@ -138,25 +130,26 @@ void OuterProductCalls<T>::compute(Call& call, const SparseFactors<T>& factors, 
   Arena memory(call.memory(made_->memory_bytes));
   const std::span<T> expanded = memory.take<T>(made_->expanded_elements);
   const bool sparse = !plan.problem.sparsity.empty();
-  OuterProductCall<T> step{.transport = call.transport(),
-                           .plan = plan,
-                           .own = sparse ? Factors<T>{} : in_full(factors, expanded),
-                           .gradient = gradient,
-                           .scale = static_cast<T>(options.scale),
-                           .accumulate = options.accumulate,
-                           .memory = memory,
-                           .sparse_own = sparse ? &factors : nullptr};
+  OuterProductCall<T> step{
+      .transport = call.transport(),
+      .plan = plan,
+      .own = sparse ? Factors<T>{} : in_full(factors, expanded),
+      .gradient = gradient,
+      .scale = static_cast<T>(algorithm.sends_gradient ? options.scale : options.scale * options.alpha),
+      .beta = static_cast<T>(beta_of(options)),
+      .memory = memory,
+      .sparse_own = sparse ? &factors : nullptr};
   const auto unpack = [&](std::span<T> all) { outer_product::unpack_ridden(call, plan, all); };
   if (algorithm.can_ride && !sparse && call.all_ride()) step.unpack = unpack;
-  if (!plan.problem.staged_result || !algorithm.sends_gradient) {
-    algorithm.run(step);
-    return;
+  if (!algorithm.sends_gradient) return algorithm.run(step);
+  // Only the sum travels: alpha, and a target's own values, join it afterwards.
+  if (plan.problem.staged_result) {
+    const std::span<T> result = memory.take<T>(gradient.rows * gradient.columns);
+    step.gradient = {result.data(), gradient.rows, gradient.columns};
   }
-  const std::span<T> result = memory.take<T>(gradient.rows * gradient.columns);
-  step.gradient = {result.data(), gradient.rows, gradient.columns};
-  step.accumulate = false;
+  const T beta = std::exchange(step.beta, T{0});
   algorithm.run(step);
-  copy_or_add<T>(result, gradient, options.accumulate);
+  kernels::update<T>(step.gradient, static_cast<T>(options.alpha), beta, gradient);
 }
 
 #define INSTANTIATE(T) template class OuterProductCalls<T>;

@@ -30,7 +30,7 @@ void run(OuterProductCall<T>& call) {
   const Memory<T> memory(call.memory, call.plan.problem);
   const Pairs<T> all = gather_pairs(call, memory.pairs);
 
-  product<T>(call, all, rows.offset(r), G.row_range(rows.offset(r), rows.size(r)), false);
+  product<T>(call, all, rows.offset(r), G.row_range(rows.offset(r), rows.size(r)), 0);
   share_parts(call, call.transport, std::span<T>(G.data, G.rows * G.columns), memory.wire);
 }
 

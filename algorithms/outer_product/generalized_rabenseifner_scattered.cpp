@@ -50,7 +50,7 @@ void run(OuterProductCall<T>& call) {
   };
 
   const Factors<T> needed = scatter_factors(call, grid, memory.scattered);
-  kernels::product<T>(needed.a, needed.b, part(call.transport.rank()), call.scale, false);
+  kernels::product<T>(needed.a, needed.b, part(call.transport.rank()), call.scale, 0);
   share_parts(call, call.transport, parts, memory.wire);
   for (int r = 0; packed && r < problem.ranks(); ++r)
     kernels::copy<T>(part(r),

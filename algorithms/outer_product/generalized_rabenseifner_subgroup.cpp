@@ -33,7 +33,7 @@ void run(OuterProductCall<T>& call) {
   const Memory<T> memory(call.memory, call.plan.problem, call.plan.parameter);
   const Pairs<T> all = gather_pairs(call, memory);
 
-  product<T>(call, all, rows.offset(i), G.row_range(rows.offset(i), rows.size(i)), false, call.plan.shared_method);
+  product<T>(call, all, rows.offset(i), G.row_range(rows.offset(i), rows.size(i)), 0, call.plan.shared_method);
   const int first = call.transport.rank() - i;
   Subset group(call.transport, i, g, [first](int rank) { return first + rank; });
   allgather(group, call.plan.gradient, std::span(G.data, G.rows * G.columns));

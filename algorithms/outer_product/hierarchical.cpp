@@ -50,8 +50,8 @@ void run(OuterProductCall<T>& call) {
     allgather(leaders, call.plan.factors, everything);
     for_others_on_node(problem, r, [&](int q) { call.transport.send(everything, q); });
   }
-  kernels::product<T>(gathered.column_range(0, n), gathered.column_range(n, m), call.gradient, call.scale,
-                      call.accumulate, call.plan.shared_method);
+  kernels::product<T>(gathered.column_range(0, n), gathered.column_range(n, m), call.gradient, call.scale, call.beta,
+                      call.plan.shared_method);
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {

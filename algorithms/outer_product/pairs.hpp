@@ -105,14 +105,14 @@ Pairs<T> own_pairs(OuterProductCall<T>& call, const OwnPairs<T>& memory) {
   return {.streams = {a, b}, .memory = &memory.streams};
 }
 
-/// C = scale times rows first_row .. first_row + C.rows - 1 of the pairs' A^T B (+ C), by the kernel that the plan has
-/// chosen for the density.
+/// C = scale times rows first_row .. first_row + C.rows - 1 of the pairs' A^T B, + beta C, by the kernel that the plan
+/// has chosen for the density.
 template <class T>
-void product(const OuterProductCall<T>& call, const Pairs<T>& pairs, std::size_t first_row, MatrixView<T> C,
-             bool accumulate, ProductMethod method = {}) {
+void product(const OuterProductCall<T>& call, const Pairs<T>& pairs, std::size_t first_row, MatrixView<T> C, T beta,
+             ProductMethod method = {}) {
   const Problem& problem = call.plan.problem;
   if (problem.sparse_product) {
-    kernels::sparse_product<T>(pairs.streams, first_row, C, call.scale, accumulate, pairs.memory->terms);
+    kernels::sparse_product<T>(pairs.streams, first_row, C, call.scale, beta, pairs.memory->terms);
     return;
   }
   Factors<T> matrices = pairs.matrices;
@@ -125,7 +125,7 @@ void product(const OuterProductCall<T>& call, const Pairs<T>& pairs, std::size_t
     matrices.a = expand(pairs.streams.a, problem.rows, pairs.memory->a_in_full);
     matrices.b = expand(pairs.streams.b, problem.columns, pairs.memory->b_in_full);
   }
-  kernels::product<T>(matrices.a.column_range(first_row, C.rows), matrices.b, C, call.scale, accumulate, method);
+  kernels::product<T>(matrices.a.column_range(first_row, C.rows), matrices.b, C, call.scale, beta, method);
 }
 
 }  // namespace dsop::outer_product

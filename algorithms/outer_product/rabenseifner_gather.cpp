@@ -37,7 +37,7 @@ void run(OuterProductCall<T>& call) {
   };
   const auto make = [&](int q) {
     kernels::product<T>(call.own.a.column_range(rows.offset(q), rows.size(q)), call.own.b,
-                        G.row_range(rows.offset(q), rows.size(q)), call.scale, false);
+                        G.row_range(rows.offset(q), rows.size(q)), call.scale, 0);
   };
 
   const std::span<T> received = Memory<T>(call.memory, call.plan.problem).received.first(part(r).size());

@@ -57,13 +57,13 @@ void run(OuterProductCall<T>& call) {
   const auto make_piece = [&] {
     if (made == G.rows) return false;
     const std::size_t count = std::min(piece, G.rows - made);
-    kernels::product<T>(all.a.column_range(made, count), all.b, G.row_range(made, count), call.scale, false,
+    kernels::product<T>(all.a.column_range(made, count), all.b, G.row_range(made, count), call.scale, 0,
                         call.plan.shared_method);
     made += count;
     return true;
   };
   kernels::product<T>(all.a.column_range(rows.offset(r), rows.size(r)), all.b,
-                      G.row_range(rows.offset(r), rows.size(r)), call.scale, false);
+                      G.row_range(rows.offset(r), rows.size(r)), call.scale, 0);
   if (owned > 0) {
     WorkingTransport never_idle(call.transport, make_piece);
     share_parts(call, never_idle, std::span<T>(G.data, owned * G.columns), memory.wire);

@@ -21,7 +21,7 @@ void run(OuterProductCall<T>& call) {
   const outer_product::GatheredFactors<T> memory(call.memory, call.plan.problem);
   const Factors<T> all = outer_product::gather_factors(call, memory);
   const std::size_t first = call.plan.row_bounds[static_cast<std::size_t>(call.transport.rank())];
-  kernels::product<T>(all.a.column_range(first, call.gradient.rows), all.b, call.gradient, call.scale, call.accumulate);
+  kernels::product<T>(all.a.column_range(first, call.gradient.rows), all.b, call.gradient, call.scale, call.beta);
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {

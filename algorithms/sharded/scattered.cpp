@@ -30,7 +30,7 @@ void run(OuterProductCall<T>& call) {
   const Problem& problem = call.plan.problem;
   const Memory<T> memory(call.memory, problem);
   const Factors<T> needed = outer_product::scatter_factors(call, owners_of_rows(problem), memory);
-  kernels::product<T>(needed.a, needed.b, call.gradient, call.scale, call.accumulate);
+  kernels::product<T>(needed.a, needed.b, call.gradient, call.scale, call.beta);
 }
 
 Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double) {

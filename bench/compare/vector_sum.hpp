@@ -27,7 +27,7 @@ class ProductThenSum final : public PreparedRival {
       : own_(job.own), gradient_(job.gradient), sum_(std::move(sum)) {}
 
   void run() override {
-    kernels::product<T>(own_.a, own_.b, gradient_, T{1}, false);
+    kernels::product<T>(own_.a, own_.b, gradient_, T{1}, 0);
     sum_->run();
   }
   std::string used() const override { return sum_->used(); }

@@ -5,6 +5,7 @@
 #include "kernels/copy.hpp"
 #include "kernels/outer_product.hpp"
 #include "kernels/sparse_product.hpp"
+#include "kernels/update.hpp"
 
 #include <algorithm>
 #include <map>
@@ -45,15 +46,15 @@ std::size_t largest_inner_dimension() {
 }
 
 template <class T>
-void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate, ProductMethod) {
+void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta, ProductMethod) {
   const simulated::Simulation& simulation = simulated::simulation();
   simulated::charge(simulation.machine.product_seconds(static_cast<double>(c.rows), static_cast<double>(c.columns),
                                                        static_cast<double>(a.rows), data_type<T>));
   if (simulation.folded) return;
   for (std::size_t i = 0; i < c.rows; ++i) {
-    if (!accumulate) std::fill_n(c.row(i), c.columns, T{0});
+    multiply_by<T>(beta, std::span<T>(c.row(i), c.columns));
     for (std::size_t p = 0; p < a.rows; ++p)
-      for (std::size_t j = 0; j < c.columns; ++j) c.row(i)[j] += scale * a.row(p)[i] * b.row(p)[j];
+      for (std::size_t j = 0; j < c.columns; ++j) c.row(i)[j] += alpha * a.row(p)[i] * b.row(p)[j];
   }
 }
 
@@ -64,14 +65,14 @@ std::size_t sparse_product_bytes(std::size_t, std::size_t) {
 
 // Sparse data is never folded: what is sent depends on it.
 template <class T>
-void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T scale, bool accumulate,
+void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T alpha, T beta,
                     std::span<std::byte>) {
   const auto chosen = [&](std::size_t i) { return i >= first_row && i < first_row + c.rows; };
-  charge_sparse(pairs, accumulate ? 0 : c.rows * c.columns, chosen);
-  for (std::size_t i = 0; i < c.rows && !accumulate; ++i) std::fill_n(c.row(i), c.columns, T{0});
+  charge_sparse(pairs, beta == T{1} ? 0 : c.rows * c.columns, chosen);
+  multiply_by(beta, c);
   for (std::size_t k = 0; k < pairs.a.size(); ++k)
     for_nonzeros(pairs.a[k], [&](std::size_t i, T value) {
-      if (chosen(i)) sparse::add_scaled<T>({c.row(i - first_row), c.columns}, scale * value, pairs.b[k]);
+      if (chosen(i)) sparse::add_scaled<T>({c.row(i - first_row), c.columns}, alpha * value, pairs.b[k]);
     });
 }
 
@@ -134,15 +135,15 @@ void add_widened(std::span<float> sum, std::span<const Bf16> in) {
 template <class T>
 void reserve_product(std::size_t) {}  // nothing is packed
 
-#define INSTANTIATE(T)                                                                                            \
-  template void reserve_product<T>(std::size_t);                                                                  \
-  template std::size_t largest_inner_dimension<T>();                                                              \
-  template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, bool, ProductMethod);         \
-  template std::size_t sparse_product_bytes<T>(std::size_t, std::size_t);                                         \
-  template void sparse_product(const StreamPairs<T>&, std::size_t, MatrixView<T>, T, bool, std::span<std::byte>); \
-  template std::size_t sparse_product_rows(const StreamPairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T,     \
-                                           std::span<std::byte>);                                                 \
-  template void add(std::span<T>, std::span<const T>, std::span<const T>);                                        \
+#define INSTANTIATE(T)                                                                                         \
+  template void reserve_product<T>(std::size_t);                                                               \
+  template std::size_t largest_inner_dimension<T>();                                                           \
+  template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod);         \
+  template std::size_t sparse_product_bytes<T>(std::size_t, std::size_t);                                      \
+  template void sparse_product(const StreamPairs<T>&, std::size_t, MatrixView<T>, T, T, std::span<std::byte>); \
+  template std::size_t sparse_product_rows(const StreamPairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T,  \
+                                           std::span<std::byte>);                                              \
+  template void add(std::span<T>, std::span<const T>, std::span<const T>);                                     \
   template void copy(MatrixView<const T>, MatrixView<T>);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 

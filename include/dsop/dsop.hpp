@@ -41,8 +41,12 @@ class Communicator {
 struct Options {
   /// A name from algorithm_names(), or "auto": what the environment variable DSOP_ALGORITHM names, else the cheapest.
   std::string algorithm = "auto";
-  double scale = 1;                               ///< G is multiplied by it; 1 / batch for a mean
-  bool accumulate = false;                        ///< adds to what stands in the gradient instead of replacing it
+  double scale = 1;         ///< the sum over ranks is multiplied by it; 1 / batch for a mean
+  bool accumulate = false;  ///< beta = 1: adds to what stands in the target instead of replacing it
+  /// As in BLAS: target = beta target + alpha sum. With beta = 0 nothing of the target is read, not even NaN. Only the
+  /// sum travels, so bf16 never rounds targets.
+  double alpha = 1;
+  double beta = 0;
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
   /// Looks for zeros in dense factors, and sends and multiplies those without them where that is less to send. Off by
   /// default: it takes a pass over the factors, and a plan for each new number of non-zeros. Each rank's own affair.
@@ -56,18 +60,20 @@ struct Options {
   /// (allreduce-ring: P roundings one after the other). What is below 2^-126 is rounded by up to 2^-134: where that may
   /// be, add 2^-126 to |g|, and to |scale| sum |a b|, in these bounds. Beyond 3.39e38 a value becomes infinite.
   Wire wire = Wire::full;
-  /// For debugging: after the call the ranks compare hashes of G, and all throw Error naming them if one differs. With
-  /// `accumulate`, what stood in G must have been the same too. One rank that asks for it is enough. Costs a pass over
+  /// For debugging: after the call the ranks compare hashes of G, and all throw Error naming them if one differs. Where
+  /// beta is not 0, what stood in G must have been the same too. One rank that asks for it is enough. Costs a pass over
   /// G and an exchange of 8 bytes. Sharded results and rows alone are not compared.
   bool check_bits = false;
 };
 
-/// Sets `gradient` (n x m) on every rank to scale times the sum over all ranks of a^T b, the same bits on each (with
-/// `accumulate`: adds that to each rank's own). a is k x n and b is k x m; k may differ between ranks and be zero.
+/// Sets `gradient` (n x m) on every rank to beta gradient + alpha sum, the sum being scale times that over all ranks of
+/// a^T b, with the same bits on each. Where no part of G travels the product itself does that, in one pass over the
+/// target. a is k x n and b is k x m; k may differ between ranks and be zero.
 /// All ranks of `communicator` must call it, in the same order as its other calls, one thread at a time. The views stay
 /// the caller's; the range of memory from the gradient's first element to its last must not meet those of a and b.
 /// Plans of up to 64 shapes and numbers of pairs are kept with the communicator, whose calls share their working
-/// memory: a call that was seen before allocates nothing. Throws ArgumentError on every rank if any rank's arguments
+/// memory: a call that was seen before allocates nothing. What a call that fails leaves in the gradient is undefined.
+/// Throws ArgumentError on every rank if any rank's arguments
 /// are wrong or the ranks disagree, TransportError if a rank is lost. Cost: see the table of algorithms, plus one
 /// exchange of records of 32 bytes (log2 P messages), in which factors ride where those of all ranks take at most 64
 /// KiB.
@@ -118,7 +124,8 @@ class OuterProduct {
 
   /// The gradient's rows that are not all zero, instead of the gradient: what an embedding needs, whose a are one-hot.
   /// Always gathers the factors, each in its smaller form, and multiplies what is not zero; Options::algorithm plays no
-  /// part, and to accumulate is an ArgumentError. Memory: at most one row of G for each non-zero of all ranks' a.
+  /// part, and to accumulate, or any beta but 0, is an ArgumentError. Memory: at most one row of G for each non-zero of
+  /// all ranks' a.
   GradientRows<T> run_rows(const SparseFactors<T>& factors);
 
   /// As run(), but returns at once: a thread of the library's, one for each communicator, runs the calls that were

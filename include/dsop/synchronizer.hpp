@@ -37,6 +37,14 @@ struct Step {
   double learning_rate = 1;  ///< plays a part only where SynchronizerOptions::residual_holds_step
 };
 
+/// What becomes of a parameter's target, as in BLAS: target = beta target + alpha sum. Must be the same on all ranks.
+/// With beta = 0 nothing of the target is read, not even NaN. Only the sum travels, and stays behind: Step::scale is
+/// within it, and bf16 never rounds targets.
+struct Update {
+  double alpha = 1;
+  double beta = 0;
+};
+
 /// What the last step did to a parameter; all empty where that step ended in an error or the policy has changed since.
 struct ParameterStep {
   std::string algorithm = {};  ///< with its number; empty: nothing travelled, or it was not given
@@ -78,7 +86,7 @@ struct ParameterStep {
 /// (but for `none`).
 ///
 /// Errors: what is wrong on some rank, or differs between ranks, in a step comes out of finish(), on every rank with
-/// the same text, as an ArgumentError. The step is then dropped whole: its gradients hold anything, residuals and all
+/// the same text, as an ArgumentError. The step is then dropped whole: its targets hold anything, residuals and all
 /// else that save() writes are bit by bit what they were, on all ranks, and the next step may begin. A give() that
 /// stands outside a step is an error of the next step, or of the next call that communicates. All other calls but
 /// save(), describe(), residual() and last_step() do, so all ranks must make them in the same order, between steps;
@@ -104,16 +112,19 @@ class Synchronizer {
   /// Begins a step. Never waits.
   void begin(const Step& step = {});
 
-  /// Hands over a parameter, once a step at most. After finish() `gradient` holds scale times the sum over all ranks:
-  /// of a^T b for factors, of what stands in `gradient` without, or of the sparse (or dense) vector `own`, whose
-  /// indices count the gradient's elements row by row. Factors, `own` and `gradient` must stay, and the gradient be
-  /// left alone, until finish(); no two of them may overlap. Never waits.
-  void give(const std::string& name, const Factors<T>& factors, MatrixView<T> gradient);
-  void give(const std::string& name, const SparseFactors<T>& factors, MatrixView<T> gradient);
+  /// Hands over a parameter, once a step at most. finish() leaves beta target + alpha sum in `target`, where sum is
+  /// scale times that over all ranks: of a^T b for factors, or of the sparse (or dense) vector `own`, whose indices
+  /// count the target's elements row by row. Without those the sum is of what stands in `gradient`, and replaces it.
+  /// The target may be a momentum (beta = mu), or the weights (alpha = - learning rate, beta = 1) once nothing reads
+  /// them any more: where factors travel and no gradient does, that is one pass over it. Under a policy that selects
+  /// beta must be 0 where SynchronizerOptions::residual_holds_step. Factors, `own` and target must stay, and the target
+  /// be left alone, until finish(); no target of a step may overlap another, or what was given. Never waits.
+  void give(const std::string& name, const Factors<T>& factors, MatrixView<T> target, const Update& update = {});
+  void give(const std::string& name, const SparseFactors<T>& factors, MatrixView<T> target, const Update& update = {});
+  void give(const std::string& name, const SparseVectorView<T>& own, MatrixView<T> target, const Update& update = {});
   void give(const std::string& name, MatrixView<T> gradient);
-  void give(const std::string& name, const SparseVectorView<T>& own, MatrixView<T> gradient);
 
-  /// Starts what is left, and returns when all gradients are complete: sums over ranks, not means, unless Step::scale
+  /// Starts what is left, and returns when all targets are complete: sums over ranks, not means, unless Step::scale
   /// says otherwise. Costs an exchange of records of 32 bytes beside those of the calls.
   void finish();
 

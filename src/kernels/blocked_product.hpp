@@ -24,10 +24,10 @@ struct Panels {
 template <class T>
 Panels choose_panels(const RankK<T>& kernel, std::size_t inner, std::size_t rows, std::size_t columns);
 
-/// C = scale A^T B (+ C) on the calling thread alone. `workspace` holds inner * (row_panel + column_panel) elements
-/// and starts at a cache line.
+/// C = alpha A^T B (+ beta C where `write` adds) on the calling thread alone. `workspace` holds inner * (row_panel +
+/// column_panel) elements and starts at a cache line.
 template <class T>
 void blocked_product(const RankK<T>& kernel, Panels panels, MatrixView<const T> a, MatrixView<const T> b,
-                     MatrixView<T> c, T scale, Write write, T* workspace);
+                     MatrixView<T> c, T alpha, T beta, Write write, T* workspace);
 
 }  // namespace dsop::kernels

@@ -18,14 +18,14 @@ constexpr auto blas_gemm(double) {
   return cblas_dgemm;
 }
 
-/// C = scale A B (+ C), A being transposed as it is told, and B; `inner` is what the sum goes over.
+/// C = alpha A B + beta C, A being transposed as it is told, and B; `inner` is what the sum goes over.
 template <class T>
 void call_blas(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, MatrixView<const T> a, MatrixView<const T> b,
-               MatrixView<T> c, std::size_t inner, T scale, bool accumulate) {
+               MatrixView<T> c, std::size_t inner, T alpha, T beta) {
   const auto function = blas_gemm(T{});
   function(CblasRowMajor, a_form, b_form, static_cast<blasint>(c.rows), static_cast<blasint>(c.columns),
-           static_cast<blasint>(inner), scale, a.data, static_cast<blasint>(a.stride), b.data,
-           static_cast<blasint>(b.stride), accumulate ? T{1} : T{0}, c.data, static_cast<blasint>(c.stride));
+           static_cast<blasint>(inner), alpha, a.data, static_cast<blasint>(a.stride), b.data,
+           static_cast<blasint>(b.stride), beta, c.data, static_cast<blasint>(c.stride));
 }
 
 }  // namespace
@@ -38,27 +38,27 @@ bool fits_gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c) {
 }
 
 template <class T>
-void gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate) {
-  call_blas<T>(CblasTrans, CblasNoTrans, a, b, c, a.rows, scale, accumulate);
+void gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta) {
+  call_blas<T>(CblasTrans, CblasNoTrans, a, b, c, a.rows, alpha, beta);
 }
 
 template <class T>
 void multiply(std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<MatrixView<const T>> b, MatrixView<T> c,
               bool accumulate) {
   if (c.rows == 0 || c.columns == 0) return;
-  call_blas<T>(CblasNoTrans, CblasNoTrans, a, b, c, a.columns, 1, accumulate);
+  call_blas<T>(CblasNoTrans, CblasNoTrans, a, b, c, a.columns, 1, accumulate ? 1 : 0);
 }
 
 template <class T>
 void multiply_transposed(std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<MatrixView<const T>> b,
                          MatrixView<T> c, bool accumulate) {
   if (c.rows == 0 || c.columns == 0) return;
-  call_blas<T>(CblasNoTrans, CblasTrans, a, b, c, a.columns, 1, accumulate);
+  call_blas<T>(CblasNoTrans, CblasTrans, a, b, c, a.columns, 1, accumulate ? 1 : 0);
 }
 
 #define INSTANTIATE(T)                                                                   \
   template bool fits_gemm(MatrixView<const T>, MatrixView<const T>, MatrixView<T>);      \
-  template void gemm(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, bool);  \
+  template void gemm(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T);     \
   template void multiply(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, bool); \
   template void multiply_transposed(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, bool);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)

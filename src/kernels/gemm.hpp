@@ -11,9 +11,9 @@ namespace dsop::kernels {
 template <class T>
 bool fits_gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c);
 
-/// C = scale A^T B (+ C) for sizes that fit, none of them zero. Uses the OpenMP threads of the calling thread.
+/// C = alpha A^T B + beta C for sizes that fit, none of them zero. Uses the OpenMP threads of the calling thread.
 template <class T>
-void gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate);
+void gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta);
 
 /// C = A B (+ C): what a layer computes forward. A size may be zero.
 template <class T>

@@ -10,6 +10,7 @@
 #include "kernels/pack_memory.hpp"
 #include "kernels/rank_k.hpp"
 #include "kernels/threads.hpp"
+#include "kernels/update.hpp"
 
 namespace dsop::kernels {
 namespace {
@@ -43,13 +44,13 @@ std::size_t packed_bytes(std::size_t inner, Panels panels) {
 }
 
 template <class T>
-void own_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate,
+void own_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta,
                  InstructionSet instructions) {
   const RankK<T> kernel = rank_k<T>(std::min(instructions, best_instruction_set()));
   const std::size_t bands = (c.rows + kernel.block_rows - 1) / kernel.block_rows;
   const bool parallel = c.rows * c.columns * (a.rows + 8) >= parallel_work;
   const std::size_t threads = parallel ? std::min(bands, thread_count()) : 1;
-  const Write write = accumulate ? Write::add : kernel.streams && streams(c) ? Write::stream : Write::overwrite;
+  const Write write = beta != T{0} ? Write::add : kernel.streams && streams(c) ? Write::stream : Write::overwrite;
   const std::size_t head = write == Write::stream ? unaligned_columns(c) : 0;
 
   const std::size_t most_rows = (bands + threads - 1) / threads * kernel.block_rows;
@@ -62,7 +63,7 @@ void own_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, 
     const std::size_t last = std::min(c.rows, bands * (t + 1) / team * kernel.block_rows);
     const auto part = [&](std::size_t column, std::size_t columns, Write how) {
       blocked_product<T>(kernel, panels, column_range(a, first, last - first), column_range(b, column, columns),
-                         column_range(c.row_range(first, last - first), column, columns), scale, how,
+                         column_range(c.row_range(first, last - first), column, columns), alpha, beta, how,
                          reinterpret_cast<T*>(workspace + t * bytes));
     };
     if (head > 0) part(0, head, Write::overwrite);
@@ -98,17 +99,15 @@ std::size_t largest_inner_dimension() {
 }
 
 template <class T>
-void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate,
-             ProductMethod method) {
+void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta, ProductMethod method) {
   if (c.rows == 0 || c.columns == 0) return;
   if (a.rows == 0) {
-    for (std::size_t i = 0; i < c.rows && !accumulate; ++i) std::fill_n(c.row(i), c.columns, T{0});
-    return;
+    return multiply_by(beta, c);
   }
   if (method.blas_allowed && a.rows > largest_inner_dimension<T>() && fits_gemm(a, b, c))
-    gemm(a, b, c, scale, accumulate);
+    gemm(a, b, c, alpha, beta);
   else
-    own_product(a, b, c, scale, accumulate, method.instructions);
+    own_product(a, b, c, alpha, beta, method.instructions);
 }
 
 template <class T>
@@ -124,7 +123,7 @@ void reserve_product(std::size_t K) {
 #define INSTANTIATE(T)                               \
   template void reserve_product<T>(std::size_t);     \
   template std::size_t largest_inner_dimension<T>(); \
-  template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, bool, ProductMethod);
+  template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::kernels

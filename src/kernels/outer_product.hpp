@@ -1,4 +1,4 @@
-// The local product of outer products, C = scale A^T B (+ C): the arithmetic of every outer-product algorithm.
+// The local product of outer products, C = alpha A^T B + beta C: the arithmetic of every outer-product algorithm.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,14 @@ namespace dsop::kernels {
 template <class T>
 std::size_t largest_inner_dimension();
 
-/// C = scale A^T B, or C += scale A^T B when `accumulate`.
-/// A is K x n, B is K x m, C is n x m, all row-major with strides; K = 0 gives zeros (or leaves C).
-/// Our kernel multiplies A by `scale`, sums every element in the order k = 0 .. K-1 from zero, adds it to C if asked,
-/// and writes C once; panels of A and B, of about 1 MB a thread or one block of all K, are copied for it. Uses OpenMP's
-/// threads of the calling thread (omp_get_max_threads()). Cost: 2 K n m flops, n m elements written once (read too when
-/// accumulating).
+/// C = alpha A^T B + beta C, as BLAS's gemm: with beta = 0 nothing of C is read, not even NaN.
+/// A is K x n, B is K x m, C is n x m, all row-major with strides; K = 0 gives beta C.
+/// Our kernel multiplies A by alpha, sums every element in the order k = 0 .. K-1 from zero, adds it to beta C, and
+/// writes C once; panels of A and B, of about 1 MB a thread or one block of all K, are copied for it. Uses OpenMP's
+/// threads of the calling thread (omp_get_max_threads()). Cost: 2 K n m flops, n m elements written once (read too
+/// where beta is not 0).
 template <class T>
-void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T scale, bool accumulate,
-             ProductMethod method = {});
+void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta, ProductMethod method = {});
 
 /// Takes the memory in which product() packs its factors on this thread, for inner dimensions up to K and any n and m,
 /// so that it can't fail later. At most 1 MB a thread of its team, or a block of all K where that is more; kept until

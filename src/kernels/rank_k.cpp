@@ -64,7 +64,7 @@ template <class T, std::size_t vector_bytes, std::size_t rows, std::size_t vecto
           continue;
         }
       if (write == Write::add)
-        target += sum[i][j];
+        target = band.beta * target + sum[i][j];
       else
         target = sum[i][j];
     }

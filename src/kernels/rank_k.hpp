@@ -9,8 +9,8 @@
 
 namespace dsop::kernels {
 
-/// What happens to C. `stream` overwrites past the caches; every row of C must then start at a multiple of
-/// `stream_alignment` bytes, and the writing thread must call `finish_streaming` before others read C.
+/// What happens to C. `add` adds to beta times it; `stream` overwrites past the caches; every row of C must then start
+/// at a multiple of `stream_alignment` bytes, and the writing thread must call `finish_streaming` before others read C.
 enum class Write : unsigned char { overwrite, add, stream };
 
 inline constexpr std::size_t stream_alignment = 64;
@@ -26,11 +26,12 @@ struct Band {
   const T* b;
   std::size_t inner;
   MatrixView<T> c;
+  T beta;  ///< where `write` is add
   Write write;
 };
 
 /// A kernel for one instruction set and the shape of the block of C that it keeps in registers. Each element is
-/// (((a_0 b_0) + a_1 b_1) + ...) (+ C), whatever the shape.
+/// (((a_0 b_0) + a_1 b_1) + ...) (+ beta C), whatever the shape.
 template <class T>
 struct RankK {
   std::size_t block_rows;

@@ -5,6 +5,7 @@
 #include <dsop/types.hpp>
 
 #include "kernels/threads.hpp"
+#include "kernels/update.hpp"
 
 namespace dsop::kernels {
 namespace {
@@ -79,14 +80,14 @@ std::size_t sparse_product_bytes(std::size_t rows, std::size_t nonzeros_of_a) {
 }
 
 template <class T>
-void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T scale, bool accumulate,
+void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T alpha, T beta,
                     std::span<std::byte> memory) {
-  const Terms<T> terms = collect_terms(pairs.a, first_row, c.rows, scale, memory);
+  const Terms<T> terms = collect_terms(pairs.a, first_row, c.rows, alpha, memory);
   const std::size_t threads = c.rows * c.columns >= parallel_elements ? std::min(c.rows, thread_count()) : 1;
   on_threads(threads, [&](std::size_t t, std::size_t team) {
     for (std::size_t i = c.rows * t / team; i < c.rows * (t + 1) / team; ++i) {
       const std::span<T> row(c.row(i), c.columns);
-      if (!accumulate) std::fill(row.begin(), row.end(), T{0});
+      multiply_by<T>(beta, row);
       add_row(terms, i, pairs.b, row);
     }
   });
@@ -111,10 +112,10 @@ std::size_t sparse_product_rows(const StreamPairs<T>& pairs, std::span<std::uint
   return count;
 }
 
-#define INSTANTIATE(T)                                                                                            \
-  template std::size_t sparse_product_bytes<T>(std::size_t, std::size_t);                                         \
-  template void sparse_product(const StreamPairs<T>&, std::size_t, MatrixView<T>, T, bool, std::span<std::byte>); \
-  template std::size_t sparse_product_rows(const StreamPairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T,     \
+#define INSTANTIATE(T)                                                                                         \
+  template std::size_t sparse_product_bytes<T>(std::size_t, std::size_t);                                      \
+  template void sparse_product(const StreamPairs<T>&, std::size_t, MatrixView<T>, T, T, std::span<std::byte>); \
+  template std::size_t sparse_product_rows(const StreamPairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T,  \
                                            std::span<std::byte>);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 

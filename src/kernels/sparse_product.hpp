@@ -1,4 +1,4 @@
-// The local product where factors are sparse, C = scale A^T B (+ C): only what is not zero is touched.
+// The local product where factors are sparse, C = alpha A^T B + beta C: only what is not zero is touched.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@ struct StreamPairs {
 template <class T>
 std::size_t sparse_product_bytes(std::size_t rows, std::size_t nonzeros_of_a);
 
-/// C = scale times rows first_row .. first_row + c.rows - 1 of A^T B, or C += that when `accumulate`. Every element is
-/// the sum of its terms (scale a) b in the order of the pairs, from zero or from C; the bits do not depend on which
-/// rows are made, on threads, or on which streams are sparse, but are not those of product(). `memory` starts at a
-/// cache line. Uses OpenMP's threads of the calling thread. Cost: c.rows x m elements written once unless
-/// accumulating, two passes over a, and for each element of a that is not zero one pass over its b.
+/// C = alpha times rows first_row .. first_row + c.rows - 1 of A^T B, + beta C, of which beta = 0 reads nothing. Every
+/// element is the sum of its terms (alpha a) b in the order of the pairs, from zero or from beta C; the bits do not
+/// depend on which rows are made, on threads, or on which streams are sparse, but are not those of product(). `memory`
+/// starts at a cache line. Uses OpenMP's threads of the calling thread. Cost: c.rows x m elements written once unless
+/// beta is 1, two passes over a, and for each element of a that is not zero one pass over its b.
 template <class T>
-void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T scale, bool accumulate,
+void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T alpha, T beta,
                     std::span<std::byte> memory);
 
 /// The same for those rows of A^T B alone that have a term. Writes their numbers, rising, to `row_indices` (room for

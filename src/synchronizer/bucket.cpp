@@ -3,14 +3,14 @@
 #include <dsop/types.hpp>
 
 #include "base/error_of.hpp"
-#include "kernels/copy.hpp"
+#include "kernels/update.hpp"
 #include "synchronizer/agree.hpp"
 
 namespace dsop::synchronizer {
 
 template <class T>
-void Bucket<T>::open(const Parameter<T>& first) {
-  algorithm_ = first.dense_algorithm();
+void Bucket<T>::open(const Company& company) {
+  company_ = company;
   parts_.clear();
   names_.clear();
   elements_ = 0;
@@ -23,12 +23,12 @@ void Bucket<T>::add(Parameter<T>& parameter) {
   elements_ += parameter.elements();
 }
 
-// A gradient that is alone and has no gaps is summed where it stands.
+// A gradient that is alone and has no gaps is summed in its target, unless something there is still needed.
 template <class T>
 std::span<T> Bucket<T>::take_memory() {
   for (Parameter<T>* const part : parts_) part->reserve();
-  const MatrixView<T>& first = parts_[0]->given.gradient;
-  if (parts_.size() == 1 && first.contiguous()) return {first.data, elements_};
+  const Given<T>& first = parts_[0]->given;
+  if (parts_.size() == 1 && first.target.contiguous() && first.beta() == T{0}) return {first.target.data, elements_};
   memory_.at_least(elements_ * sizeof(T));
   return memory_.elements().first(elements_);
 }
@@ -39,7 +39,8 @@ void Bucket<T>::run(Transport& transport, const Options& options) {
   Call call(transport, name(Collective::allreduce), elements_, 1, data_type<T>);
   std::span<T> data;
   call.check([&] { data = take_memory(); });
-  calls_.agree(call, {Collective::allreduce, elements_, 0, algorithm_, options.scale, options.machine, options.wire});
+  calls_.agree(call,
+               {Collective::allreduce, elements_, 0, company_.algorithm, options.scale, options.machine, options.wire});
 
   const auto for_each_part = [&](auto body) {
     std::span<T> rest = data;
@@ -54,7 +55,7 @@ void Bucket<T>::run(Transport& transport, const Options& options) {
   });
   calls_.run_agreed(call, data, 0);
   for_each_part([&](Parameter<T>& part, MatrixView<T> place) {
-    if (place.data != part.given.gradient.data) kernels::copy<T>(place, part.given.gradient);
+    kernels::update<T>(place, part.given.alpha(), part.given.beta(), part.given.target);
     part.last_step = {.algorithm = calls_.plan().algorithm_text()};
   });
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "algorithms/dense/family.hpp"
+#include "synchronizer/company.hpp"
 #include "synchronizer/parameter.hpp"
 
 namespace dsop::synchronizer {
@@ -14,17 +15,16 @@ namespace dsop::synchronizer {
 template <class T>
 class Bucket {
  public:
-  /// For dense gradients in the company of this one.
-  void open(const Parameter<T>& first);
+  void open(const Company& company);
   void add(Parameter<T>& parameter);
   /// Sums what is in it and leaves the sums in the gradients. Of the options, scale, machine and wire play a part.
   void run(Transport& transport, const Options& options);
-  bool starts_at_once() const { return parts_[0]->policy.at_once; }
+  bool starts_at_once() const { return company_.at_once; }
 
  private:
   std::span<T> take_memory();
 
-  std::string algorithm_;
+  Company company_;
   std::vector<Parameter<T>*> parts_;
   std::string names_;
   std::size_t elements_ = 0;

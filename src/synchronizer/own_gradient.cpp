@@ -6,6 +6,7 @@
 
 #include "kernels/outer_product.hpp"
 #include "kernels/sparse_product.hpp"
+#include "kernels/update.hpp"
 #include "memory/arena.hpp"
 #include "sparse/factor.hpp"
 
@@ -79,22 +80,22 @@ void OwnGradient<T>::reserve(const Given<T>& given) {
   if (factors == nullptr) return;
   if (both_dense(*factors)) return kernels::reserve_product<T>(sparse::rows_of(factors->a));
   Arena counting;
-  static_cast<void>(ProductMemory<T>(counting, *factors, given.gradient.rows));
+  static_cast<void>(ProductMemory<T>(counting, *factors, given.target.rows));
   memory_.at_least(counting.bytes());
 }
 
 template <class T>
-void OwnGradient<T>::make_product(const SparseFactors<T>& factors, T factor, bool accumulate, MatrixView<T> to) {
+void OwnGradient<T>::make_product(const SparseFactors<T>& factors, T alpha, T beta, MatrixView<T> to) {
   if (both_dense(factors))
     return kernels::product<T>(std::get<MatrixView<const T>>(factors.a), std::get<MatrixView<const T>>(factors.b), to,
-                               factor, accumulate);
+                               alpha, beta);
   Arena arena(memory_.elements());
   const ProductMemory<T> memory(arena, factors, to.rows);
   for (std::size_t p = 0; p < memory.a.size(); ++p) {
     memory.a[p] = sparse::row(factors.a, p);
     memory.b[p] = sparse::row(factors.b, p);
   }
-  kernels::sparse_product<T>({memory.a, memory.b}, 0, to, factor, accumulate, memory.terms);
+  kernels::sparse_product<T>({memory.a, memory.b}, 0, to, alpha, beta, memory.terms);
 }
 
 template <class T>
@@ -102,16 +103,37 @@ void OwnGradient<T>::make(const Given<T>& given, T factor, std::span<const T> ad
   if (to.rows == 0 || to.columns == 0) return;
   if (const auto* const factors = std::get_if<SparseFactors<T>>(&given.own)) {
     if (!added.empty()) fill(added, to);
-    return make_product(*factors, factor, !added.empty(), to);
+    return make_product(*factors, factor, added.empty() ? 0 : 1, to);
   }
   if (const auto* const own = std::get_if<SparseVectorView<T>>(&given.own)) {
     fill(added, to);
     return add_vector(*own, factor, to);
   }
-  scale_and_add<T>(given.gradient, factor, added, to);
+  scale_and_add<T>(given.target, factor, added, to);
 }
 
-#define INSTANTIATE(T) template class OwnGradient<T>;
+template <class T>
+void OwnGradient<T>::update_target(const Given<T>& given, T factor) {
+  const T alpha = static_cast<T>(static_cast<double>(factor) * given.update.alpha);
+  if (given.target.rows == 0 || given.target.columns == 0) return;
+  if (const auto* const factors = std::get_if<SparseFactors<T>>(&given.own))
+    return make_product(*factors, alpha, given.beta(), given.target);
+  if (const auto* const own = std::get_if<SparseVectorView<T>>(&given.own)) {
+    kernels::multiply_by(given.beta(), given.target);
+    return add_vector(*own, alpha, given.target);
+  }
+  kernels::update<T>(given.target, alpha, given.beta(), given.target);
+}
+
+template <class T>
+void update_target(const Given<T>& given, const SparseVectorView<T>& sum) {
+  kernels::multiply_by(given.beta(), given.target);
+  add_vector(sum, given.alpha(), given.target);
+}
+
+#define INSTANTIATE(T)           \
+  template class OwnGradient<T>; \
+  template void update_target(const Given<T>&, const SparseVectorView<T>&);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::synchronizer

@@ -12,19 +12,11 @@
 
 namespace dsop {
 
-using synchronizer::Kind;
+using synchronizer::NamedPolicy;
 using synchronizer::OnBehalf;
-using synchronizer::Policy;
+using synchronizer::PolicyText;
 
 namespace {
-
-// What travels with indices must not have too many elements for them.
-void check_size(const Shape& shape, const Policy& policy) {
-  const std::size_t elements = shape.rows * shape.columns;
-  if ((policy.kind == Kind::sparse || policy.selects()) && elements > sparse::most_elements)
-    refuse("the number of elements under policy " + policy.text, elements,
-           "at most " + std::to_string(sparse::most_elements));
-}
 
 void say(Call& call, const Shape& shape, const std::string& policy) {
   call.same("rows", shape.rows).same("columns", shape.columns).same("policy", std::string_view(policy));
@@ -35,11 +27,14 @@ void say(Call& call, const Shape& shape, const std::string& policy) {
 
 template <class T>
 Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& options_)
-    : transport(transport_), options(options_), packing_(options_.bucket_bytes), calls_(transport_, options_.overlap) {
+    : transport(transport_),
+      options(options_),
+      step_{.transport = transport_, .calls = calls_, .buckets = synchronizer::Buckets<T>(options_.bucket_bytes)},
+      calls_(transport_, options_.overlap) {
   transport.calls().queue->wait_for_all();
   object = transport.calls().calls + 1;
-  terms_.machine = options.machine;
-  terms_.wire = options.wire;
+  step_.options.machine = options.machine;
+  step_.options.wire = options.wire;
   agree("making a synchronizer", "", error_of([&] {
           if (options.machine) check_machine(*options.machine);
           check_wire("wire", options.wire, data_type<T>, "gradients");
@@ -61,20 +56,19 @@ void Synchronizer<T>::State::tell_early_error(std::string& subject, std::string&
 template <class T>
 void Synchronizer<T>::State::add(const std::string& name, const Shape& shape, const std::string& text) {
   transport.calls().queue->wait_for_all();
-  Policy policy;
+  NamedPolicy<T> policy;
   const std::string error = error_of([&] {
     check_between_steps("add()");
     if (name.empty()) refuse("name", "empty", "a name");
     if (by_name_.contains(name)) refuse("name", name, "one that add() has not registered before");
-    check_shape<T>(shape, terms_);
-    policy = synchronizer::parse_policy(text);
-    check_size(shape, policy);
+    check_shape<T>(shape, step_.options);
+    policy = NamedPolicy<T>(PolicyText(text), shape);
   });
   const bool some_rank_gives_factors =
       agree("registering a parameter", name, error, [&](Call& call) { say(call, shape, text); });
 
   auto parameter = std::make_unique<Parameter>(name, shape);
-  take_policy(*parameter, policy, some_rank_gives_factors);
+  take_policy(*parameter, std::move(policy), some_rank_gives_factors);
   by_name_[name] = parameter.get();
   parameters.push_back(std::move(parameter));
 }
@@ -82,53 +76,27 @@ void Synchronizer<T>::State::add(const std::string& name, const Shape& shape, co
 template <class T>
 void Synchronizer<T>::State::set_policy(const std::string& name, const std::string& text) {
   transport.calls().queue->wait_for_all();
-  Policy policy;
+  NamedPolicy<T> policy;
   Shape shape{.max_pairs = 0};
   const std::string error = error_of([&] {
     check_between_steps("set_policy()");
     shape = find(name).shape;
-    policy = synchronizer::parse_policy(text);
-    check_size(shape, policy);
+    policy = NamedPolicy<T>(PolicyText(text), shape);
   });
   const bool some_rank_gives_factors =
       agree("changing a parameter's policy", name, error, [&](Call& call) { say(call, shape, text); });
-  take_policy(find(name), policy, some_rank_gives_factors);
-}
-
-// Throws ArgumentError if the policy names an algorithm that can't sum the parameter.
-template <class T>
-void Synchronizer<T>::State::check_can_serve(const Parameter& parameter, const Policy& policy) const {
-  const Machine machine = options.machine.value_or(transport.default_machine());
-  const bool native = transport.has_native_collectives();
-  if (policy.kind == Kind::dense)
-    make_dense_plan(dense_algorithms(), {parameter.elements(), transport.size(), data_type<T>, native, options.wire},
-                    machine, policy.algorithm);
-  if (policy.kind == Kind::sparse) {
-    const std::vector<std::size_t> all(static_cast<std::size_t>(transport.size()), Sparsity::dense);
-    SparseProblem problem{parameter.elements(), all, data_type<T>, native};
-    problem.wire = options.wire;
-    make_sparse_plan(problem, machine, policy.algorithm);
-  }
+  take_policy(find(name), std::move(policy), some_rank_gives_factors);
 }
 
 // If it fails, it does on all ranks, and leaves the parameter as it was.
 template <class T>
-void Synchronizer<T>::State::take_policy(Parameter& parameter, const Policy& policy, bool some_rank_gives_factors) {
+void Synchronizer<T>::State::take_policy(Parameter& parameter, NamedPolicy<T> policy, bool some_rank_gives_factors) {
   const OnBehalf on_behalf(transport, parameter.name);
-  Options terms = terms_;
-  terms.algorithm = policy.algorithm;
-  if (policy.kind == Kind::outer_product && some_rank_gives_factors) parameter.prepare_outer_product(transport, terms);
-  std::unique_ptr<TopKCalls<T>> selecting;
-  agree_on_errors(transport, error_of([&] {
-                    check_can_serve(parameter, policy);
-                    if (!policy.selects()) return;
-                    selecting = parameter.make_selecting(policy, {}, terms);
-                    parameter.residual.reserve(parameter.elements());
-                  }));
-  if (policy.selects()) parameter.residual.resize(parameter.elements());
-  parameter.selecting = std::move(selecting);
-  parameter.policy = policy;
-  parameter.forget_last_step();
+  policy.how->check(parameter, {transport, step_.options, options.machine.value_or(transport.default_machine()),
+                                some_rank_gives_factors});
+  if (policy.kind->selects) parameter.residual.resize(parameter.elements());
+  parameter.policy = std::move(policy);
+  parameter.last_step = {};
 }
 
 #define INSTANTIATE(T)                                                                             \

@@ -3,6 +3,7 @@
 //   "dsop synchronizer", version, bytes of an element, ranks, rank, residual_holds_step, steps, number of parameters;
 //   of each parameter: name, rows, columns, policy, elements of the residual, the residual, the algorithm's state
 //   a hash of all that
+#include <functional>
 #include <map>
 
 #include <dsop/types.hpp>
@@ -42,7 +43,7 @@ void read_heading(Reader& reader, const Transport& transport, bool residual_hold
 template <class T>
 struct Loaded {
   std::vector<T> residual = {};
-  std::unique_ptr<TopKCalls<T>> selecting = {};
+  std::function<void()> take_over = {};  ///< the algorithm's state
 };
 
 template <class T>
@@ -58,11 +59,9 @@ Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& param
   loaded.residual.resize(elements);
   reader.numbers("the residual" + of, std::span<T>(loaded.residual));
   const std::string state = reader.text("the algorithm's state" + of);
-  if (!parameter.policy.selects()) return loaded;
-  loaded.residual.resize(parameter.elements());
+  if (parameter.policy.kind->selects) loaded.residual.resize(parameter.elements());
   const bool goes_on = policy == parameter.policy.text;
-  loaded.selecting =
-      parameter.make_selecting(parameter.policy, goes_on ? TopKState::from_text(state) : TopKState{}, options);
+  loaded.take_over = parameter.policy.how->load(parameter, goes_on ? state : "", options);
   return loaded;
 }
 
@@ -86,7 +85,7 @@ void Synchronizer<T>::State::save(std::ostream& out) const {
     writer.text(parameter->policy.text);
     writer.number<std::uint64_t>(parameter->residual.size());
     writer.numbers(std::span<const T>(parameter->residual));
-    writer.text(parameter->selecting ? parameter->selecting->state().text() : "");
+    writer.text(parameter->policy.how->save());
   }
   writer.hash();
   out.flush();
@@ -110,7 +109,7 @@ void Synchronizer<T>::State::load(std::istream& in) {
       const auto found = by_name_.find(name);
       if (found == by_name_.end() || loaded.contains(found->second))
         refuse("a parameter in the saved state", name, "each of " + names() + " once");
-      loaded[found->second] = read_parameter(reader, *found->second, terms_);
+      loaded[found->second] = read_parameter(reader, *found->second, step_.options);
     }
     reader.check_hash();
   });
@@ -119,7 +118,7 @@ void Synchronizer<T>::State::load(std::istream& in) {
 
   for (auto& [parameter, state] : loaded) {
     parameter->residual = std::move(state.residual);
-    parameter->selecting = std::move(state.selecting);
+    state.take_over();
   }
   steps = saved_steps;
 }

@@ -10,8 +10,8 @@
 
 #include "base/refuse.hpp"
 #include "synchronizer/agree.hpp"
-#include "synchronizer/bucket.hpp"
-#include "synchronizer/packing.hpp"
+#include "synchronizer/parameter.hpp"
+#include "synchronizer/running_step.hpp"
 #include "synchronizer/step_calls.hpp"
 
 namespace dsop {
@@ -63,13 +63,10 @@ struct Synchronizer<T>::State {
   template <class Say>
   bool agree(const char* operation, std::string subject, std::string error, const Say& say);
   void tell_early_error(std::string& subject, std::string& error);
-  void take_policy(Parameter& parameter, const synchronizer::Policy& policy, bool some_rank_gives_factors);
-  void check_can_serve(const Parameter& parameter, const synchronizer::Policy& policy) const;
+  void take_policy(Parameter& parameter, synchronizer::NamedPolicy<T> policy, bool some_rank_gives_factors);
   void check_given(const Parameter& parameter, const Given& given) const;
+  void check_apart(const Given& given) const;
   void fail(std::string subject, std::string error);
-  void start(Parameter& parameter);
-  void start_dense(Parameter& parameter);
-  void start_bucket(std::size_t b);
   void end_step();
 
   /// What was wrong with a call outside a step, for the ranks' next agreement.
@@ -81,9 +78,7 @@ struct Synchronizer<T>::State {
   std::map<std::string, Parameter*> by_name_;
   bool has_begun_ = false;
   std::optional<Early> early_;
-  Options terms_;  // of this step's calls: its factor, the machine and what travels
-  synchronizer::Packing packing_;
-  std::vector<std::unique_ptr<synchronizer::Bucket<T>>> buckets_;
+  synchronizer::RunningStep<T> step_;
   synchronizer::StepCalls calls_;  // last: its end waits for what uses the rest
 };
 

@@ -8,12 +8,11 @@
 #include "base/error_of.hpp"
 #include "base/refuse.hpp"
 #include "sparse/arguments.hpp"
+#include "sparse/overlap.hpp"
 #include "synchronizer/agree.hpp"
 #include "synchronizer/state.hpp"
 
 namespace dsop {
-
-using synchronizer::Route;
 
 template <class T>
 void Synchronizer<T>::State::begin(const Step& step) {
@@ -32,7 +31,7 @@ void Synchronizer<T>::State::begin(const Step& step) {
       parameter->is_given = false;
       parameter->last_step = {};
     }
-    terms_.scale = factor;
+    step_.options.scale = factor;
   }
   if (early_ || !error.empty()) fail("", std::move(error));
 }
@@ -46,7 +45,41 @@ void Synchronizer<T>::State::fail(std::string subject, std::string error) {
     synchronizer::fail_on_all<T>(transport, error);
   };
   calls_.start(tell, std::any_of(parameters.begin(), parameters.end(),
-                                 [](const auto& parameter) { return parameter->policy.at_once; }));
+                                 [](const auto& parameter) { return parameter->policy.how->starts_at_once(); }));
+}
+
+namespace {
+
+template <class T>
+void check_update(const Update& update, double scale) {
+  for (const auto& [what, value] : {std::pair("alpha", update.alpha), std::pair("beta", update.beta),
+                                    std::pair("scale times alpha", scale * update.alpha)})
+    if (!std::isfinite(static_cast<T>(value)))
+      refuse(what, value, "a finite number in " + std::string(dsop::name(data_type<T>)));
+}
+
+template <class T>
+bool meets(const MatrixView<T>& target, const synchronizer::Given<T>& given) {
+  if (const auto* const factors = std::get_if<SparseFactors<T>>(&given.own)) return overlap<T>(target, *factors);
+  const auto* const own = std::get_if<SparseVectorView<T>>(&given.own);
+  return own != nullptr && overlap<T>(target, MatrixView<const T>(own->values.data(), 1, own->values.size()));
+}
+
+}  // namespace
+
+// Also of what was given before in this step.
+template <class T>
+void Synchronizer<T>::State::check_apart(const Given& given) const {
+  const auto apart = [](bool meet, const std::string& which, const std::string& what) {
+    if (meet) throw ArgumentError(which + " overlaps " + what + ", expected memory of its own");
+  };
+  if (given.vector()) apart(meets(given.target, given), "gradient", "own");
+  for (const Parameter* const earlier : order) {
+    const std::string& name = earlier->name;
+    apart(share_elements<T>(given.target, earlier->given.target), "gradient", "that of parameter " + name);
+    apart(meets(given.target, earlier->given), "gradient", "what was given for parameter " + name);
+    apart(meets(earlier->given.target, given), "what is given", "the gradient of parameter " + name);
+  }
 }
 
 template <class T>
@@ -54,8 +87,14 @@ void Synchronizer<T>::State::check_given(const Parameter& parameter, const Given
   if (!has_begun_) throw ArgumentError("give() stands outside a step, expected after begin()");
   if (parameter.is_given) throw ArgumentError("it is given twice in one step, expected once at most");
   const auto* const factors = std::get_if<SparseFactors<T>>(&given.own);
-  check_arguments<T>(factors != nullptr ? *factors : SparseFactors<T>(Factors<T>{}), given.gradient, {},
+  check_arguments<T>(factors != nullptr ? *factors : SparseFactors<T>(Factors<T>{}), given.target, {},
                      &parameter.shape);
+  check_update<T>(given.update, step_.options.scale);
+  if (given.update.beta != 0 && options.residual_holds_step && parameter.policy.kind->selects)
+    refuse(
+        "beta", given.update.beta,
+        "0 under policy " + parameter.policy.text + ", whose residual holds the learning rate (residual_holds_step)");
+  check_apart(given);
   const auto* const own = std::get_if<SparseVectorView<T>>(&given.own);
   if (own == nullptr) return;
   check_vector("own", *own);
@@ -75,52 +114,17 @@ void Synchronizer<T>::State::give(const std::string& name, Given given) {
     return;
   }
   if (!error.empty()) return fail(name, std::move(error));
-  if (given.gradient.rows <= 1) given.gradient.stride = given.gradient.columns;
+  given.target = with_sane_stride(given.target);
   parameter->given = given;
   parameter->is_given = true;
   order.push_back(parameter);
-  start(*parameter);
-}
-
-template <class T>
-void Synchronizer<T>::State::start(Parameter& parameter) {
-  const auto start_call = [&](void (Parameter::*sum)(Transport&, const Options&)) {
-    calls_.start([this, &parameter, sum] { (parameter.*sum)(transport, terms_); });
-  };
-  switch (parameter.route()) {
-    case Route::outer_product:
-      return start_call(&Parameter::sum_outer_product);
-    case Route::sparse:
-      return start_call(&Parameter::sum_sparse);
-    case Route::top_k:
-      return start_call(&Parameter::sum_selected);
-    case Route::none:
-      return start_call(&Parameter::keep_own);
-    case Route::dense:
-      return start_dense(parameter);
-  }
-}
-
-template <class T>
-void Synchronizer<T>::State::start_dense(Parameter& parameter) {
-  const auto place = packing_.place(parameter.elements() * sizeof(T), parameter.company());
-  if (place.closed) start_bucket(*place.closed);
-  if (place.bucket == buckets_.size()) buckets_.push_back(std::make_unique<synchronizer::Bucket<T>>());
-  if (place.is_first) buckets_[place.bucket]->open(parameter);
-  buckets_[place.bucket]->add(parameter);
-  if (place.is_alone) start_bucket(place.bucket);
-}
-
-template <class T>
-void Synchronizer<T>::State::start_bucket(std::size_t b) {
-  synchronizer::Bucket<T>* const bucket = buckets_[b].get();
-  calls_.start([this, bucket] { bucket->run(transport, terms_); }, bucket->starts_at_once());
+  parameter->policy.how->start(*parameter, step_);
 }
 
 template <class T>
 void Synchronizer<T>::State::finish() {
   if (!has_begun_) fail("", "finish() stands outside a step, expected after begin()");
-  for (const std::size_t b : packing_.close_all()) start_bucket(b);
+  step_.buckets.close_all(step_);
   has_begun_ = false;
   calls_.start([this] { end_step(); });
   const auto end_parameters = [&](bool well) {
@@ -140,8 +144,17 @@ void Synchronizer<T>::State::finish() {
 template <class T>
 void Synchronizer<T>::State::end_step() {
   std::string names;
-  for (const Parameter* const parameter : order) names.append(names.empty() ? "" : ", ").append(parameter->name);
-  agree(synchronizer::end_of_step, names, "", [&](Call& call) { call.same_now("scale", terms_.scale); });
+  std::vector<std::string> targets;
+  for (const Parameter* const parameter : order) {
+    names.append(names.empty() ? "" : ", ").append(parameter->name);
+    for (const char* const what : {"alpha", "beta"}) targets.push_back(what + (" of " + parameter->name));
+  }
+  agree(synchronizer::end_of_step, names, "", [&](Call& call) {
+    call.same_now("scale", step_.options.scale);
+    for (std::size_t i = 0; i < order.size(); ++i)
+      call.same_now(targets[2 * i].c_str(), order[i]->given.update.alpha)
+          .same_now(targets[2 * i + 1].c_str(), order[i]->given.update.beta);
+  });
 }
 
 #define INSTANTIATE(T)                                                   \

@@ -30,20 +30,23 @@ void Synchronizer<T>::begin(const Step& step) {
   state_->begin(step);
 }
 template <class T>
-void Synchronizer<T>::give(const std::string& name, const Factors<T>& factors, MatrixView<T> gradient) {
-  state_->give(name, {SparseFactors<T>(factors), gradient});
+void Synchronizer<T>::give(const std::string& name, const Factors<T>& factors, MatrixView<T> target,
+                           const Update& update) {
+  state_->give(name, {SparseFactors<T>(factors), target, update});
 }
 template <class T>
-void Synchronizer<T>::give(const std::string& name, const SparseFactors<T>& factors, MatrixView<T> gradient) {
-  state_->give(name, {factors, gradient});
+void Synchronizer<T>::give(const std::string& name, const SparseFactors<T>& factors, MatrixView<T> target,
+                           const Update& update) {
+  state_->give(name, {factors, target, update});
 }
 template <class T>
 void Synchronizer<T>::give(const std::string& name, MatrixView<T> gradient) {
   state_->give(name, {{}, gradient});
 }
 template <class T>
-void Synchronizer<T>::give(const std::string& name, const SparseVectorView<T>& own, MatrixView<T> gradient) {
-  state_->give(name, {own, gradient});
+void Synchronizer<T>::give(const std::string& name, const SparseVectorView<T>& own, MatrixView<T> target,
+                           const Update& update) {
+  state_->give(name, {own, target, update});
 }
 template <class T>
 void Synchronizer<T>::finish() {

@@ -46,7 +46,11 @@ TEST_CASE("labelled text: bad files") {
   expect("ham\tyes\nspam\t\n", {"line 2", "no text"});
   expect("ham\tyes\nspam\tno", {"line 2", "cut off"});
   expect("ham\tyes\nspam\tno\r\n", {"line 2", "ends in \\r\\n"});
-  expect("ham\tyes\n\n", {"line 2", "0 tabs"});
+  expect("ham\tyes\n\nspam\tno\n", {"line 2", "0 tabs"});
+  expect("ham\tyes\n\n\n", {"line 2", "0 tabs"});
+  expect("\n", {"line 1", "0 tabs"});
+  for (const char* const end : {"\n", "\r\n"})  // an empty line at the end is none
+    CHECK(read_labelled_text(folder.write("good", std::string("ham\tyes") + end + end)).size() == 1);
 }
 
 TEST_CASE("UTF-8: all lengths of characters, and nothing that is malformed") {

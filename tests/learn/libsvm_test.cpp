@@ -183,6 +183,21 @@ TEST_CASE("libsvm: labels that are no class") {
   }
 }
 
+TEST_CASE("libsvm: an empty line at the end of a file is none, whichever part reads it") {
+  const TemporaryFolder folder;
+  for (const std::string end : {"\n", "\r\n"})
+    for (const int parts : {1, 2, 3, 20}) {
+      const auto path = folder.write("lines", "1 1:2" + end + "1 2:1" + end + end);
+      std::size_t count = 0;
+      for (int part = 0; part < parts; ++part) count += read_libsvm(path, part, parts, Labels::numbers).count();
+      CHECK(count == 2);
+    }
+  const auto only = folder.write("only", "\n");
+  expect_error([&] { read_whole(only); }, only, {"line 1", "is empty"});
+  const auto two = folder.write("two", "1 1:2\n\n\n");
+  expect_error([&] { read_whole(two); }, two, {"line 2", "is empty"});
+}
+
 TEST_CASE("libsvm: a file that is empty, cut off, absent or of another kind") {
   const TemporaryFolder folder;
   const auto expect = [&](const std::filesystem::path& path, const std::vector<std::string>& words) {

@@ -12,7 +12,9 @@ std::vector<LabelledText> read_labelled_text(const std::filesystem::path& path) 
   const std::string bytes = read_text(path);
   const bool utf8 = from_utf8(bytes).has_value();
   std::vector<LabelledText> texts;
-  for (const std::string_view line : lines_of(bytes, path)) {
+  std::vector<std::string_view> lines = lines_of(bytes, path);
+  if (lines.size() > 1 && lines.back().empty()) lines.pop_back();
+  for (const std::string_view line : lines) {
     const std::size_t number = texts.size() + 1;
     const auto tabs = std::count(line.begin(), line.end(), '\t');
     if (tabs != 1) fail_at(path, number, "has " + std::to_string(tabs) + " tabs, expected a label, one tab and a text");

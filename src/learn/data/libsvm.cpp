@@ -93,10 +93,13 @@ SparseSamples read_libsvm(const std::filesystem::path& path, int part, int parts
   SparseSamples samples;
   for (std::size_t start = 0; start < lines.size();) {
     const std::size_t end = lines.find('\n', start);
+    const std::size_t first_byte = range.first_byte + start;
+    const bool is_last = range.first_byte + end + 1 == file->size_bytes();
+    if (is_last && first_byte > 0 && lines.substr(start, end - start) == (range.carriage_returns ? "\r" : "")) break;
     try {
       append_sample(lines.substr(start, end - start), range.carriage_returns, labels, samples);
     } catch (const BadLine& bad) {
-      fail_at(path, line_of_byte(*file, range.first_byte + start), bad.what);
+      fail_at(path, line_of_byte(*file, first_byte), bad.what);
     }
     start = end + 1;
   }

@@ -6,6 +6,7 @@
 #include "launch/launch.hpp"
 #include "learn/programs/number_range.hpp"
 #include "learn/strategies/schedules.hpp"
+#include "synchronizer/policies/policy.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -82,10 +83,9 @@ void TrainOptions::add_to(CLI::App* command) {
   option("--weight-decay", optimizer.weight_decay, "Times a weight is added to its gradient")->check(any);
   option("--clip", optimizer.clip_norm, "Largest norm of all gradients together; 0: any")->check(any);
 
-  CLI::Option* const sync = command->add_option("--sync", synchronized.policies,
-                                                "How gradients are summed: dsop, dense, dense-overlapped, sparse (each "
-                                                "also with :ALGORITHM), none, or a policy that drops a part, "
-                                                "as topk:DENSITY; NAME=POLICY for one parameter");
+  CLI::Option* const sync = command->add_option(
+      "--sync", synchronized.policies,
+      "How gradients are summed: " + synchronizer::policy_forms() + "; PARAMETER=POLICY for one parameter");
   sync->capture_default_str()->allow_extra_args(false);
   option("--sparsify-from", synchronized.sparsify_from, "Weights from which a policy that drops a part is used")
       ->check(not_negative())

@@ -16,7 +16,7 @@ template <class T>
 void local_product(const SparseFactors<T>& factors, MatrixView<T> gradient) {
   const auto b = std::get<MatrixView<const T>>(factors.b);
   if (const auto* const a = std::get_if<MatrixView<const T>>(&factors.a)) {
-    kernels::product<T>(*a, b, gradient, 1, false);
+    kernels::product<T>(*a, b, gradient, 1, 0);
     return;
   }
   const auto& a = std::get<SparseMatrixView<T>>(factors.a);

@@ -6,14 +6,13 @@
 #include "launch/launch.hpp"
 #include "learn/strategies/local_product.hpp"
 #include "learn/strategies/xi.hpp"
+#include "synchronizer/policies/policy.hpp"
 
 namespace dsop::learn {
 namespace {
 
-bool drops_a_part(const std::string& policy) {
-  const std::string name = policy.substr(0, policy.find(':'));
-  return name != "dsop" && name != "dense" && name != "dense-overlapped" && name != "sparse" && name != "none";
-}
+using synchronizer::policy_kind;
+using synchronizer::PolicyText;
 
 bool has_xi(const std::string& policy) {
   return policy.starts_with("ok-topk");
@@ -28,7 +27,7 @@ std::vector<std::string> policies_of(const std::vector<Parameter<float>*>& param
   std::vector<std::string> policies;
   for (const Parameter<float>* const parameter : parameters) {
     const bool small = parameter->value.elements().size() < options.sparsify_from;
-    policies.push_back(small && drops_a_part(for_all) ? "dense" : for_all);
+    policies.push_back(small && policy_kind(PolicyText(for_all)).selects ? "dense" : for_all);
   }
   for (const std::string& text : options.policies) {
     const std::size_t equals = text.find('=');
@@ -72,8 +71,9 @@ class Synchronized final : public Strategy<float> {
                         policies[i]);
       if (xi_every_ > 0 && has_xi(policies[i])) xi_parts_[names_.back()].gradient.resize(value.elements().size());
     }
-    keeps_ranks_equal_ = transport.size() == 1 ||
-                         std::none_of(policies.begin(), policies.end(), [](const auto& p) { return p == "none"; });
+    keeps_ranks_equal_ = transport.size() == 1 || std::all_of(policies.begin(), policies.end(), [](const auto& policy) {
+                           return policy_kind(PolicyText(policy)).sums;
+                         });
   }
 
   void begin(double learning_rate) override {

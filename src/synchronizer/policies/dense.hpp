@@ -1,0 +1,51 @@
+// dense, dense-overlapped: an allreduce of the family "dense"; small gradients are fused into buckets.
+#pragma once
+
+#include "algorithms/dense/family.hpp"
+#include "base/error_of.hpp"
+#include "calls/agreed_errors.hpp"
+#include "synchronizer/buckets.hpp"
+#include "synchronizer/description.hpp"
+#include "synchronizer/parameter.hpp"
+#include "synchronizer/running_step.hpp"
+
+namespace dsop::synchronizer {
+
+template <class T>
+class DensePolicy final : public Policy<T> {
+ public:
+  DensePolicy() = default;
+  DensePolicy(const PolicyText& text, const Shape&)
+      : in_bucket_{algorithm_of(text, dense_algorithms()), text.name == "dense-overlapped"} {}
+
+  void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
+    const Transport& transport = terms.transport;
+    const DenseProblem problem{parameter.elements(), transport.size(), data_type<T>, transport.has_native_collectives(),
+                               terms.options.wire};
+    agree_on_errors(terms.transport, error_of([&] {
+                      make_dense_plan(dense_algorithms(), problem, terms.machine, in_bucket_.algorithm);
+                    }));
+  }
+  void start(Parameter<T>& parameter, RunningStep<T>& step) override { step.buckets.add(parameter, in_bucket_, step); }
+  void describe(const Parameter<T>& parameter, Description<T>& description) const override {
+    description.in_bucket(parameter, in_bucket_);
+  }
+  bool starts_at_once() const override { return in_bucket_.at_once; }
+
+ private:
+  Company in_bucket_;
+};
+
+inline PolicyKind dense_policy() {
+  return {.form = "dense[:ALGORITHM]",
+          .takes = [](const PolicyText& text) { return text.name == "dense"; },
+          .make = made_as<DensePolicy>()};
+}
+
+inline PolicyKind dense_overlapped_policy() {
+  return {.form = "dense-overlapped[:ALGORITHM]",
+          .takes = [](const PolicyText& text) { return text.name == "dense-overlapped"; },
+          .make = made_as<DensePolicy>()};
+}
+
+}  // namespace dsop::synchronizer

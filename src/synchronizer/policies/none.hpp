@@ -1,0 +1,38 @@
+// none: the gradient stays this rank's own.
+#pragma once
+
+#include "base/error_of.hpp"
+#include "synchronizer/agree.hpp"
+#include "synchronizer/description.hpp"
+#include "synchronizer/parameter.hpp"
+#include "synchronizer/running_step.hpp"
+
+namespace dsop::synchronizer {
+
+template <class T>
+class NonePolicy final : public Policy<T> {
+ public:
+  NonePolicy(const PolicyText&, const Shape&) {}
+
+  void check(Parameter<T>&, const PolicyTerms&) override {}
+  void start(Parameter<T>& parameter, RunningStep<T>& step) override {
+    step.calls.start([&parameter, &step] {
+      const OnBehalf on_behalf(step.transport, parameter.name);
+      fail_on_all<T>(step.transport, error_of([&] { parameter.reserve(); }));
+      parameter.keep_own(static_cast<T>(step.options.scale));
+      parameter.last_step = {};
+    });
+  }
+  void describe(const Parameter<T>& parameter, Description<T>& description) const override {
+    description.alone(parameter, "not summed", Cost{});
+  }
+};
+
+inline PolicyKind none_policy() {
+  return {.form = "none",
+          .takes = [](const PolicyText& text) { return text.whole == "none"; },
+          .sums = false,
+          .make = made_as<NonePolicy>()};
+}
+
+}  // namespace dsop::synchronizer

@@ -1,0 +1,66 @@
+// dsop: outer products of factors, as OuterProduct makes them. What is given otherwise, or has a residual, is summed as
+// it stands.
+#pragma once
+
+#include "algorithms/outer_product/family.hpp"
+#include "synchronizer/policies/dense.hpp"
+#include "synchronizer/policies/sparse.hpp"
+
+namespace dsop::synchronizer {
+
+template <class T>
+class OuterProductPolicy final : public Policy<T> {
+ public:
+  OuterProductPolicy(const PolicyText& text, const Shape&)
+      : algorithm_(algorithm_of(text, outer_product_algorithms())) {}
+
+  void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
+    if (!terms.some_rank_gives_factors) return;
+    Options options = terms.options;
+    options.algorithm = algorithm_;
+    calls_.prepare(terms.transport, parameter.shape, options);
+  }
+
+  void start(Parameter<T>& parameter, RunningStep<T>& step) override {
+    if (Policy<T>* const other = other_way(parameter)) return other->start(parameter, step);
+    step.calls.start([this, &parameter, &step] { sum(parameter, step); });
+  }
+
+  void describe(const Parameter<T>& parameter, Description<T>& description) const override {
+    if (const Policy<T>* const other = other_way(parameter)) return other->describe(parameter, description);
+    description.alone(parameter, calls_.plan().algorithm_text(), calls_.plan().cost());
+  }
+
+ private:
+  const Policy<T>* other_way(const Parameter<T>& parameter) const {
+    if (!parameter.residual.empty() || (!parameter.given.factors() && !parameter.given.vector())) return &dense_;
+    return parameter.given.vector() ? &sparse_ : nullptr;
+  }
+  Policy<T>* other_way(const Parameter<T>& parameter) {
+    return const_cast<Policy<T>*>(std::as_const(*this).other_way(parameter));
+  }
+
+  void sum(Parameter<T>& parameter, const RunningStep<T>& step) {
+    const OnBehalf on_behalf(step.transport, parameter.name);
+    Options options = step.options;
+    options.algorithm = algorithm_;
+    options.alpha = parameter.given.update.alpha;
+    options.beta = parameter.given.update.beta;
+    calls_.run(step.transport, std::get<SparseFactors<T>>(parameter.given.own), parameter.given.target, options,
+               &parameter.shape);
+    parameter.last_step = {.algorithm = calls_.algorithm_text()};
+  }
+
+  std::string algorithm_;
+  OuterProductCalls<T> calls_;
+  DensePolicy<T> dense_;
+  SparsePolicy<T> sparse_;
+};
+
+inline PolicyKind outer_product_policy() {
+  return {.form = "dsop[:ALGORITHM]",
+          .takes = [](const PolicyText& text) { return text.name == "dsop"; },
+          .make = made_as<OuterProductPolicy>()};
+}
+
+}  // namespace dsop::synchronizer

@@ -1,0 +1,127 @@
+// topk and all others of the family "topk": a share of the elements travels, the rest stays behind in the residual.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "algorithms/topk/algorithm.hpp"
+#include "algorithms/topk/family.hpp"
+#include "base/error_of.hpp"
+#include "calls/agreed_errors.hpp"
+#include "synchronizer/agree.hpp"
+#include "synchronizer/description.hpp"
+#include "synchronizer/parameter.hpp"
+#include "synchronizer/policies/with_indices.hpp"
+#include "synchronizer/running_step.hpp"
+
+namespace dsop::synchronizer {
+
+template <class T>
+class SelectingPolicy final : public Policy<T> {
+ public:
+  SelectingPolicy(const PolicyText& text, const Shape& shape) : algorithm_(text.name) {
+    parse_topk(algorithm_);
+    density_ = parse_density(text);
+    check_indices(text, shape);
+  }
+
+  void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
+    agree_on_errors(terms.transport, error_of([&] {
+                      calls_ = make_calls(parameter, {}, terms.options);
+                      parameter.residual.reserve(parameter.elements());
+                    }));
+  }
+
+  void start(Parameter<T>& parameter, RunningStep<T>& step) override {
+    step.calls.start([this, &parameter, &step] { sum(parameter, step); });
+  }
+
+  void end_step(bool well) override {
+    if (std::exchange(has_selected_, false) && !well) calls_->go_back_to(state_before_);
+  }
+
+  void describe(const Parameter<T>& parameter, Description<T>& description) const override {
+    const std::string& made_by = parameter.last_step.algorithm;
+    description.alone(parameter, made_by.empty() ? algorithm_ : made_by,
+                      topk_cost({.elements = parameter.elements(),
+                                 .k = k(parameter),
+                                 .ranks = description.transport.size(),
+                                 .type = data_type<T>,
+                                 .wire = description.wire},
+                                description.machine, algorithm_));
+  }
+
+  std::string save() const override { return calls_->state().text(); }
+  std::function<void()> load(const Parameter<T>& parameter, const std::string& state, const Options& options) override {
+    const std::shared_ptr<TopKCalls<T>> loaded =
+        make_calls(parameter, state.empty() ? TopKState{} : TopKState::from_text(state), options);
+    return [this, loaded] { calls_ = loaded; };
+  }
+
+ private:
+  static double parse_density(const PolicyText& text) {
+    double density = 0;
+    const char* const end = text.argument.data() + text.argument.size();
+    const auto [last, error] = std::from_chars(text.argument.data(), end, density);
+    if (error == std::errc() && last == end && density > 0 && density <= 1) return density;
+    refuse("policy", text.whole, text.name + ":DENSITY, a number above 0 and up to 1");
+  }
+
+  std::shared_ptr<TopKCalls<T>> make_calls(const Parameter<T>& parameter, TopKState state,
+                                           const Options& options) const {
+    if (state == TopKState{})  // so that parameters draw apart
+      state.selection.seed = std::hash<std::string>()(parameter.name);
+    return std::make_shared<TopKCalls<T>>(parameter.elements(), TopKOptions{algorithm_, options.machine, options.wire},
+                                          std::move(state));
+  }
+
+  std::size_t k(const Parameter<T>& parameter) const {
+    const std::size_t elements = parameter.elements();
+    const auto k = static_cast<std::size_t>(std::llround(density_ * static_cast<double>(elements)));
+    return std::min(std::max(k, std::size_t{1}), elements);
+  }
+
+  // The next residual is the last and the gradient, but for what the sum has.
+  void sum(Parameter<T>& parameter, const RunningStep<T>& step) {
+    const OnBehalf on_behalf(step.transport, parameter.name);
+    std::span<T> accumulated;
+    fail_on_all<T>(step.transport, error_of([&] {
+                     parameter.reserve();
+                     accumulated = parameter.next_residual();
+                     state_before_ = calls_->state();
+                   }));
+    parameter.make_gradient(static_cast<T>(step.options.scale),
+                            {accumulated.data(), parameter.shape.rows, parameter.shape.columns});
+    parameter.keep_next_residual();
+    has_selected_ = true;
+    const TopKSum<T> result = calls_->run(step.transport, accumulated, k(parameter));
+    update_target(parameter.given, result.sum);
+    parameter.last_step = {.algorithm = result.algorithm,
+                           .target = k(parameter),
+                           .chosen = result.chosen,
+                           .in_sum = result.sum.values.size(),
+                           .nans = result.nans,
+                           .infinities = result.infinities};
+  }
+
+  std::string algorithm_;
+  double density_ = 1;  // of what is selected
+  std::shared_ptr<TopKCalls<T>> calls_;
+  TopKState state_before_;     // of `calls_`, before this step
+  bool has_selected_ = false;  // in this step
+};
+
+inline PolicyKind selecting_policy() {
+  return {.form = "NAME:DENSITY with NAME one of " + topk_algorithms().names(),
+          .takes =
+              [](const PolicyText& text) {
+                return topk_algorithms().find(text.name.substr(0, text.name.find('('))) != nullptr;
+              },
+          .selects = true,
+          .make = made_as<SelectingPolicy>()};
+}
+
+}  // namespace dsop::synchronizer
