@@ -111,7 +111,9 @@ void Parameter<T>::sum_selected(Transport& transport, const Options& options) {
                .chosen = result.chosen,
                .in_sum = result.sum.values.size(),
                .nans = result.nans,
-               .infinities = result.infinities};
+               .infinities = result.infinities,
+               .evaluated_local = result.evaluated_local,
+               .evaluated_global = result.evaluated_global};
 }
 
 template <class T>
