@@ -38,6 +38,18 @@ double share(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+std::vector<std::string> split_names(const std::string& text) {
+  std::vector<std::string> names;
+  for (const std::string& part : split(text, ',')) {
+    const bool goes_on = !names.empty() && names.back().find('(') != names.back().npos && names.back().back() != ')';
+    if (goes_on)
+      names.back() += ',' + part;
+    else
+      names.push_back(part);
+  }
+  return names;
+}
+
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::istringstream stream(text);

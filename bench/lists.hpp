@@ -13,6 +13,9 @@ namespace dsop::bench {
 /// text and what was expected.
 std::vector<std::size_t> parse_numbers(const std::string& option, const std::string& text);
 
+/// "ring,ok-topk-published(32,64)": commas in brackets part nothing.
+std::vector<std::string> split_names(const std::string& text);
+
 /// "ring,butterfly"
 std::vector<std::string> split(const std::string& text, char separator);
 

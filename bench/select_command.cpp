@@ -26,7 +26,7 @@ void run(Line& line) {
   line.options.densities = parse_shares("--density", line.densities);
   for (const double density : line.options.densities)
     if (density == 0) throw Error("--density is \"" + line.densities + "\", expected shares above 0");
-  line.options.algorithms = split(line.algorithms, ',');
+  line.options.algorithms = split_names(line.algorithms);
   RowsFile rows;
   rows.open(line.out);
   select_benchmark(line.options, std::cout, rows);

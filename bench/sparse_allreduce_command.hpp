@@ -37,7 +37,7 @@ class SparseAllreduceCommand {
     options.densities = parse_shares("--density", densities_);
     options.distribution =
         static_cast<Distribution>(std::ranges::find(distribution_names, distribution_) - distribution_names.begin());
-    options.algorithms = split(algorithms_, ',');
+    options.algorithms = split_names(algorithms_);
     if (!options.selection.empty()) check_selection(options.selection);
     if (options.communication_alone && options.selection.empty())
       throw ArgumentError("--communication-alone says nothing without --select, expected both");

@@ -40,10 +40,24 @@ std::vector<SparseSum<T>> sparse_allreduce_regions(
 }
 
 template <class T>
+Pending start_sparse_allreduce(Communicator communicator, const std::type_identity_t<SparseVectorView<T>>& own,
+                               SparseSum<T>& sum, const SparseAllreduceOptions& options) {
+  Transport& transport = communicator.transport();
+  return Pending(transport.calls().queue->start(
+      [&transport, own, &sum, options] { sum = kept<SparseCalls<T>>(transport).run(transport, own, options, 1); },
+      transport.allows_progress_thread()));
+}
+
+template <class T>
 struct SparseAllreduce<T>::Impl {
   Transport& transport;
   SparseAllreduceOptions options;
   SparseCalls<T> calls;
+  std::shared_ptr<StartedCall> last_started = {};
+
+  ~Impl() {
+    if (last_started) last_started->queue->wait(*last_started);
+  }
 };
 
 // Making the object counts as a call, so that its number is its own.
@@ -68,10 +82,21 @@ SparseSum<T> SparseAllreduce<T>::run(const SparseVectorView<T>& own) {
   return impl_->calls.run(impl_->transport, own, impl_->options, 1);
 }
 
+template <class T>
+Pending SparseAllreduce<T>::start(const SparseVectorView<T>& own, SparseSum<T>& sum) {
+  Impl& impl = *impl_;
+  impl.last_started = impl.transport.calls().queue->start(
+      [&impl, own, &sum] { sum = impl.calls.run(impl.transport, own, impl.options, 1); },
+      impl.transport.allows_progress_thread());
+  return Pending(impl.last_started);
+}
+
 #define INSTANTIATE(T)                                                                                             \
   template SparseSum<T> sparse_allreduce(Communicator, const SparseVectorView<T>&, const SparseAllreduceOptions&); \
   template std::vector<SparseSum<T>> sparse_allreduce_regions(                                                     \
       Communicator, const std::span<const SparseVectorView<T>>&, const SparseAllreduceOptions&);                   \
+  template Pending start_sparse_allreduce(Communicator, const SparseVectorView<T>&, SparseSum<T>&,                 \
+                                          const SparseAllreduceOptions&);                                          \
   template class SparseAllreduce<T>;
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 }  // namespace dsop

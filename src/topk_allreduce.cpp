@@ -10,6 +10,12 @@ template <class T>
 struct TopKAllreduce<T>::Impl {
   Transport& transport;
   TopKCalls<T> calls;
+  std::shared_ptr<StartedCall> last_started = {};
+
+  ~Impl() { wait_for_started(); }
+  void wait_for_started() const {
+    if (last_started) last_started->queue->wait(*last_started);
+  }
 };
 
 template <class T>
@@ -30,7 +36,17 @@ TopKSum<T> TopKAllreduce<T>::run(std::span<T> values, std::size_t k) {
 }
 
 template <class T>
+Pending TopKAllreduce<T>::start(std::span<T> values, std::size_t k, TopKSum<T>& sum) {
+  Impl& impl = *impl_;
+  impl.last_started =
+      impl.transport.calls().queue->start([&impl, values, k, &sum] { sum = impl.calls.run(impl.transport, values, k); },
+                                          impl.transport.allows_progress_thread());
+  return Pending(impl.last_started);
+}
+
+template <class T>
 const TopKState& TopKAllreduce<T>::state() const {
+  impl_->wait_for_started();
   return impl_->calls.state();
 }
 

@@ -89,7 +89,28 @@ TEST_CASE("a bad argument of a selecting allreduce throws on all ranks, and name
   CHECK(error_when_rank_1_makes({.options = {.algorithm = "ok-topc"}}) ==
         "rank 1: algorithm is ok-topc, expected one of " + topk_algorithms().names());
   CHECK(error_when_rank_1_makes({.options = {.algorithm = "topk(3)"}}) ==
-        "rank 1: algorithm is topk(3), expected topk without a number");
+        "rank 1: the algorithm that sums in topk(3) is 3, expected auto or one of " + sparse_algorithms().names());
+  CHECK(error_when_rank_1_makes({.options = {.algorithm = "topk(allgather"}}) ==
+        "rank 1: algorithm is topk(allgather, expected topk(ALGORITHM), of the family \"sparse\"");
+  CHECK(error_when_rank_1_makes({.options = {.algorithm = "gaussian-k(allgather)"}}) ==
+        "rank 1: algorithm is gaussian-k(allgather), expected gaussian-k without a number");
+  CHECK(
+      error_when_rank_1_makes({.options = {.algorithm = "ok-topk-published(0.5)"}}) ==
+      "rank 1: the number of ok-topk-published(0.5), its steps between two evaluations of thresholds, is 0.5, expected "
+      "a whole number, 1 or more");
+  CHECK(error_when_rank_1_makes({.options = {.algorithm = "ok-topk-adapting(2,0)"}}) ==
+        "rank 1: the number of ok-topk-adapting(2,0), its steps between two partitions into regions, is 0, expected a "
+        "whole number, 1 or more");
+  for (const char* const wrong :
+       {"ok-topk-published(2,3,4)", "ok-topk-published(2,", "ok-topk-published(", "ok-topk-published(2,x)"})
+    CHECK(error_when_rank_1_makes({.options = {.algorithm = wrong}}) ==
+          std::string("rank 1: algorithm is ") + wrong +
+              ", expected ok-topk-published(NUMBER,NUMBER), the numbers being its steps between two evaluations of "
+              "thresholds and its steps between two partitions into regions");
+  CHECK(
+      error_when_rank_1_makes({.options = {.algorithm = "ok-topk(2,3)"}}) ==
+      "rank 1: algorithm is ok-topk(2,3), expected ok-topk(NUMBER), the number being its steps between two evaluations "
+      "of thresholds");
   CHECK(error_when_rank_1_makes({.options = {.algorithm = "ok-topk(0.5)"}}) ==
         "rank 1: the number of ok-topk(0.5), its steps between two evaluations of thresholds, is 0.5, expected a whole "
         "number, 1 or more");

@@ -29,7 +29,7 @@ void check_bits(Transport& transport, Wire wire, Failures& failures) {
        {TopKCase{3000, 100, bench::Distribution::uniform}, TopKCase{2000, 60, bench::Distribution::one_region},
         TopKCase{600, 150, bench::Distribution::power_law}, TopKCase{ranks + 2, 3, bench::Distribution::uniform}}) {
     ++turn;  // eight algorithms: else each would have the same turn in every case
-    for (const std::string& algorithm : topk_names()) {
+    for (const std::string& algorithm : topk_names(wire)) {
       if (!takes_turn(turn++, 2)) continue;
       TopKAllreduce<T> allreduce(transport, c.elements, {.algorithm = algorithm, .wire = wire});
       std::vector<T> values(c.elements);

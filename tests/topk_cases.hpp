@@ -39,14 +39,18 @@ inline std::vector<TopKCase> topk_cases(int P) {
           {2000, 40, one_region}, {300, 200, uniform}, {257, 257, power_law}, {4000, 16 * ranks, uniform}};
 }
 
-/// All names of the family, those with a number with one that makes few steps go through all that they do, or buckets
-/// not so small that none of a vector's is given one of k.
-inline std::vector<std::string> topk_names() {
+/// All names of the family that can travel so, those with a number with one that makes few steps go through all that
+/// they do, or buckets not so small that none of a vector's is given one of k.
+inline std::vector<std::string> topk_names(Wire wire = Wire::full) {
   std::vector<std::string> names;
   for (const TopKAlgorithm& algorithm : topk_algorithms())
-    names.push_back(algorithm.parameter.name.empty()          ? algorithm.name
-                    : algorithm.name.ends_with("-per-bucket") ? algorithm.name + "(100)"
-                                                              : algorithm.name + "(2)");
+    names.push_back(algorithm.parameter.name.empty()           ? algorithm.name
+                    : algorithm.name.ends_with("-per-bucket")  ? algorithm.name + "(100)"
+                    : !algorithm.second_parameter.name.empty() ? algorithm.name + "(2,3)"
+                                                               : algorithm.name + "(2)");
+  for (const SparseAlgorithm& algorithm : sparse_algorithms())
+    if (algorithm.name == "allgather" || (wire == Wire::full && !algorithm.name.starts_with("dense")))
+      names.push_back("topk(" + algorithm.name + ")");
   return names;
 }
 
@@ -92,12 +96,14 @@ class SameChoice {
  public:
   SameChoice(const std::string& text, int rank)
       : algorithm_(*parse_topk(text).algorithm),
-        selector_(algorithm_.selection + text.substr(std::min(text.find('('), text.size())),
+        selector_(algorithm_.parameter.name.empty()
+                      ? algorithm_.selection
+                      : algorithm_.selection + '(' + number_text(parse_topk(text).parameter) + ')',
                   {.seed = mix(SelectionState{}.seed) + static_cast<std::uint64_t>(rank)}) {}
 
   /// In the order of indices; zeros are sent by those alone that send k in any case.
   std::vector<std::uint32_t> of(const std::vector<T>& values, std::size_t k) {
-    std::vector<std::uint32_t> indices(room_for(k, values.size()));
+    std::vector<std::uint32_t> indices(room_for(algorithm_, k, values.size()));
     std::vector<T> chosen(indices.size());
     if (!values.empty()) indices.resize(selector_.select(values, k, indices, chosen).chosen);
     if (!algorithm_.sends_k) std::erase_if(indices, [&](std::uint32_t i) { return values[i] == 0; });
@@ -108,6 +114,7 @@ class SameChoice {
     if (!sums_exactly()) std::erase_if(chosen, [&](std::uint32_t i) { return !has(sum, i); });
     return chosen;
   }
+  bool keeps_thresholds() const { return algorithm_.keeps_thresholds; }
   bool sums_exactly() const { return !algorithm_.exact_sum.empty(); }
 
  private:
@@ -159,7 +166,7 @@ void check_topk_steps(Transport& transport, const TopKCase& c, const std::string
     bits = bench::mix(bits ^ hash_of(result.sum));
     failures.check(result.sum.values.size_bytes() + result.sum.indices.size_bytes() <= c.elements * sizeof(T),
                    what + ": larger than dense");
-    failures.check(c.k < 16 || !result.sum.values.empty(), what + ": nothing was sent");
+    failures.check(c.k < 16 || choice.keeps_thresholds() || !result.sum.values.empty(), what + ": nothing was sent");
     failures.check(allreduce.state().selection.step == (c.elements == 0 ? 0 : step + 1), what + ": miscounted");
   }
   failures.check(in_full(sparse_allreduce<T>(transport, {c.elements, {}, all_gone}).sum) == all_sums,
@@ -172,12 +179,13 @@ template <class T>
 void check_topk(Transport& transport, Failures& failures) {
   const auto P = static_cast<std::size_t>(transport.size());
   const std::vector<TopKCase> cases = topk_cases(transport.size());
-  const std::vector<std::string> names = topk_names();
-  for (std::size_t c = 0; c < cases.size(); ++c)
-    for (std::size_t a = 0; a < names.size(); ++a)
-      for (const Wire wire : {Wire::full, Wire::bf16})
+  for (const Wire wire : {Wire::full, Wire::bf16}) {
+    const std::vector<std::string> names = topk_names(wire);
+    for (std::size_t c = 0; c < cases.size(); ++c)
+      for (std::size_t a = 0; a < names.size(); ++a)
         if (takes_turn(c + a + P + (wire == Wire::bf16 ? 1 : 0), P > 4 ? 7 : 2) && can_travel_as(wire, data_type<T>))
           check_topk_steps<T>(transport, cases[c], names[a], wire == Wire::full ? 6 : 3, failures, wire);
+  }
 }
 
 }  // namespace dsop::tests

@@ -16,7 +16,7 @@
 namespace dsop {
 
 /// About `k` (1 .. values.size()) of `values` go to `chosen`, and their indices, rising, to `indices`; both have one
-/// size, at least k. `parameter` is the caller's number or the algorithm's default. The last three are results.
+/// size, at least k. `parameter` is the caller's number or the algorithm's default. All from `count` on are results.
 template <class T>
 struct SelectionCall {
   std::span<const T> values;
@@ -30,6 +30,7 @@ struct SelectionCall {
   std::size_t count = 0;
   double threshold = 0;
   bool has_all_not_finite = false;  ///< no NaN or infinity is left out; false: nobody looked
+  bool evaluated = false;           ///< as in Selection
 
   std::size_t room() const { return chosen.size(); }
 };

@@ -27,6 +27,7 @@ void run(SelectionCall<T>& call) {
   }
   take(call, find_cut(call.values, call.k, call.memory));
   th = call.threshold;
+  call.evaluated = true;
 }
 
 }  // namespace

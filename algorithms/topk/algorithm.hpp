@@ -26,6 +26,7 @@ struct TopKAlgorithm;
 struct TopKPlan {
   const TopKAlgorithm* algorithm = nullptr;
   double parameter = 0;
+  double second_parameter = 0;
   TopKProblem problem = {};
   std::vector<std::size_t> chosen = {};          ///< elements that each rank has selected
   SparsePlan exact = {};                         ///< of those that sum exactly
@@ -35,11 +36,6 @@ struct TopKPlan {
 
   std::size_t total_chosen() const;
 };
-
-/// The most elements that a selection of about k may give.
-inline std::size_t room_for(std::size_t k, std::size_t elements) {
-  return std::min(2 * k + 100, elements);
-}
 
 /// One rank's part in a call, on two ranks or more, of at least one element. Arguments have been checked on all ranks.
 template <class T>
@@ -55,6 +51,7 @@ struct TopKCall {
   AllgatherProblem& blocks;            ///< with a bound for each rank and one more, to be filled
   selection::Memory<T>& selection;     ///< for selections of sums
   sparse::Stream<T> sum = {};          ///< is to become the sum, in `result`
+  bool evaluated_global = false;       ///< as in TopKSum, a result too
 };
 
 struct TopKAlgorithm {
@@ -62,9 +59,12 @@ struct TopKAlgorithm {
   std::string summary;
   std::string source;
   std::string selection;       ///< a name of that family: how a rank chooses what it sends; given the same number
-  std::string exact_sum = {};  ///< a name of the family "sparse", or "auto": what is chosen is summed exactly by it
+  std::string exact_sum = {};  ///< a name of the family "sparse", or "auto": what is chosen is summed exactly by it,
+                               ///< or, without a number, by the one in brackets
   Parameter<> parameter = {};
-  bool sends_k = false;  ///< a rank's choice is always of k elements, zeros too where others are fewer
+  Parameter<> second_parameter = {};  ///< only where there is a first
+  bool keeps_thresholds = false;      ///< the selection and the sum may be of any size, not of about k
+  bool sends_k = false;               ///< a rank's choice is always of k elements, zeros too where others are fewer
   /// Beside the selection, where all ranks choose k evenly spread elements, the same ones where they sum them
   /// themselves: exact for messages and bytes.
   Cost (*cost)(const TopKPlan&, const Machine&);
@@ -76,21 +76,45 @@ struct TopKAlgorithm {
 
 const Registry<TopKAlgorithm>& topk_algorithms();
 
+/// The most elements that a selection of about k may give.
+inline std::size_t room_for(std::size_t k, std::size_t elements) {
+  return std::min(2 * k + 100, elements);
+}
+
+/// The same of the algorithm's selection.
+inline std::size_t room_for(const TopKAlgorithm& algorithm, std::size_t k, std::size_t elements) {
+  return algorithm.keeps_thresholds ? elements : room_for(k, elements);
+}
+
+/// The most elements that the sum may have where it is made of a selection of sums.
+inline std::size_t most_in_sum(const TopKPlan& plan) {
+  const std::size_t most = room_for(*plan.algorithm, plan.problem.k, plan.problem.elements);
+  return plan.algorithm->keeps_thresholds ? std::min(plan.total_chosen(), most) : most;
+}
+
 /// The workspace_bytes of an algorithm whose Memory depends on the plan.
 template <template <class> class Memory>
 static std::size_t counted(const TopKPlan& plan) {
   return counted_bytes<Memory>(plan.problem.type, plan);
 }
 
+/// An algorithm with its numbers: the caller's or, where there are none, its own.
+struct NamedTopK {
+  const TopKAlgorithm* algorithm = nullptr;
+  double parameter = 0;
+  double second_parameter = 0;
+  std::string exact_sum = {};  ///< "topk(allgather)" names it; empty: the algorithm's own
+};
+
 /// What the ranks do once each has chosen chosen[r] elements. Throws ArgumentError when sizes overflow.
-TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, const Named<TopKAlgorithm>& named,
+TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, const NamedTopK& named,
                         std::vector<std::size_t> chosen);
 
-/// Throws ArgumentError, listing the known names, if `text` names no algorithm of the family or has a wrong number; the
-/// number is the algorithm's default where the caller gives none.
-Named<TopKAlgorithm> parse_topk(const std::string& text);
+/// Throws ArgumentError, listing the known names, if `text` names no algorithm of the family, has a wrong number, or
+/// names an unknown algorithm beneath.
+NamedTopK parse_topk(const std::string& text);
 
-/// "ok-topk(32)", "topk, summed by ssar-split-allgather".
+/// "ok-topk(32)", "ok-topk-published(32,64)", "topk, summed by ssar-split-allgather".
 std::string algorithm_text(const TopKPlan& plan);
 
 }  // namespace dsop

@@ -3,7 +3,8 @@
 //   1. Every rank selects about k of its values.
 //   2. An exact sparse allreduce of what they have selected.
 //
-//   topk         the k largest; the allreduce that is cheapest for so many
+//   topk         the k largest; the allreduce that is cheapest for so many. topk(ALGORITHM) names it: topk(allgather)
+//                and topk(topk-dsa) are TopkA and TopkDSA in Li and Hoefler, section 2
 //   gaussian-k   by a threshold for normal values, then allgather: "GaussianK" in Li and Hoefler, "Near-Optimal Sparse
 //                Allreduce for Distributed Deep Learning" (2022), section 5
 //   expected-k, expected-k-clipped, expected-k-threshold

@@ -63,7 +63,10 @@ TopKSum<T> TopKCalls<T>::sum(Transport& transport, std::span<T> values) {
   say(call);
   call.own().take_sparsity({.a = choice_.selection.chosen});
   const Selection& selection = choice_.selection;
-  TopKSum<T> result{.chosen = selection.chosen, .nans = selection.nans, .infinities = selection.infinities};
+  TopKSum<T> result{.chosen = selection.chosen,
+                    .nans = selection.nans,
+                    .infinities = selection.infinities,
+                    .evaluated_local = selection.evaluated};
   try {
     call.agree();
     call.together([&] {
@@ -95,16 +98,17 @@ void TopKCalls<T>::check(std::span<const T> values, std::size_t k) const {
 // which nobody needs.
 template <class T>
 void TopKCalls<T>::choose(const Transport& transport, std::span<const T> values) {
-  const auto [algorithm, number] = parse_topk(options_.algorithm);
+  const NamedTopK named = parse_topk(options_.algorithm);
+  const TopKAlgorithm* const algorithm = named.algorithm;
   if (!selector_) {
     std::ostringstream name;
     name << algorithm->selection;
-    if (!algorithm->parameter.name.empty()) name << '(' << *number << ')';
+    if (!algorithm->parameter.name.empty()) name << '(' << named.parameter << ')';
     SelectionState state = state_.selection;
     state.seed = mix(state.seed) + static_cast<std::uint64_t>(transport.rank());
     selector_.emplace(name.str(), state);
   }
-  const std::size_t room = room_for(choice_.k, elements_);
+  const std::size_t room = room_for(*algorithm, choice_.k, elements_);
   const std::span<sparse::Index> indices = indices_.at_least(room);
   const std::span<T> chosen = chosen_.at_least(room);
   if (elements_ > 0) choice_.selection = selector_->select(values, choice_.k, indices, chosen);
@@ -167,6 +171,7 @@ void TopKCalls<T>::run_algorithm(const Call& call, std::span<T> values, TopKSum<
                    state_,           memory, arena,  blocks_,     memory_};
   plan_.algorithm->run(step);
   result.sum = step.sum;
+  result.evaluated_global = step.evaluated_global;
   result.took_part = step.took_part;
 }
 

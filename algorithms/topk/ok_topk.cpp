@@ -12,21 +12,16 @@
 // taken, so that it gives k; zeros are never sent; and where 4. would not give within a fifth of k, its threshold is
 // moved first, to that of 128 beside it whose count, over all ranks, is nearest to k; where that is not enough, 3. is
 // made at once. The paper keeps thresholds for tau' steps whatever they choose, which serves where gradients change
-// more slowly. All of it is decided by counts that all ranks have. A step at which nobody has anything but zeros sends
-// nothing, and finds neither thresholds nor regions.
-// Cost, k elements of each rank, alike: 2 k (P-1)/P words each in 2. and 4., as many where 4. balances, and O(P): a
-// header and a length each in 2., a count each in 4. Of ranks that are not alike 2 k in 2. and less than 6 k in 4.: the
-// allgather may send a block of up to four times the mean log2 P times. On steps with 3. the values that are not zero
-// of all sums more: k (P-1) words at most where ranks are alike, else 2 k (P-1), since these are shared out from twice
-// the mean on; on those with 1. an allreduce of P - 1 numbers, 2 (P-1) log2 P words; where 4. moves its threshold one
-// of 128, 256 log2 P words, and counts again. 2 (P-1) messages in 2., half of them lengths, log2 P and the allgather's
-// in 4.
-#include <cmath>
-
-#include "algorithms/topk/global_threshold.hpp"
+// more slowly: "ok-topk-published" does. All of it is decided by counts that all ranks have. A step at which nobody has
+// anything but zeros sends nothing, and finds neither thresholds nor regions. Cost, k elements of each rank, alike: 2 k
+// (P-1)/P words each in 2. and 4., as many where 4. balances, and O(P): a header and a length each in 2., a count each
+// in 4. Of ranks that are not alike 2 k in 2. and less than 6 k in 4.: the allgather may send a block of up to four
+// times the mean log2 P times. On steps with 3. the values that are not zero of all sums more: k (P-1) words at most
+// where ranks are alike, else 2 k (P-1), since these are shared out from twice the mean on; on those with 1. an
+// allreduce of P - 1 numbers, 2 (P-1) log2 P words; where 4. moves its threshold one of 128, 256 log2 P words, and
+// counts again. 2 (P-1) messages in 2., half of them lengths, log2 P and the allgather's in 4.
 #include "algorithms/topk/ok_topk_cost.hpp"
-#include "algorithms/topk/residual.hpp"
-#include "algorithms/topk/split_and_reduce.hpp"
+#include "algorithms/topk/ok_topk_parts.hpp"
 
 namespace dsop::topk {
 namespace {
@@ -36,42 +31,12 @@ struct Variant {
   Balancing balancing = Balancing::where_uneven;
 };
 
-bool every(double period, const TopKState& state) {
-  return std::fmod(static_cast<double>(state.selection.step), period) == 0;
-}
-
-template <class T>
-struct Memory {
-  Memory(Arena& arena, const TopKPlan& plan)
-      : reduced(arena.take<T>(reduced_elements(plan))),
-        other_reduced(arena.take<T>(reduced_elements(plan))),
-        bounds(arena.take<std::size_t>(plan.chosen.size() + 1)),
-        own(arena.take<Pair<T>>(room_for(plan.problem.k, plan.problem.elements))),
-        phase(arena.mark()),
-        regions(arena, plan.chosen.size() - 1, plan.problem.ranks),
-        split(arena.rewind(phase), split_of(plan)),
-        counts(arena.rewind(phase), Ladder<T>::rungs, plan.problem.ranks),
-        gathered(arena.rewind(phase).take<Pair<T>>(plan.problem.wire == Wire::full ? own.size() : 0)),
-        gathered_bf16(arena.take<Pair<kernels::Bf16>>(plan.problem.wire == Wire::bf16 ? own.size() : 0)) {}
-  std::span<T> reduced;  ///< the sum of the own region, made in the two by turns
-  std::span<T> other_reduced;
-  std::span<std::size_t> bounds;
-  std::span<Pair<T>> own;  ///< what is selected of that sum
-  std::size_t phase;       ///< where the memory of each phase begins that follows
-  SumOfNumbers regions;
-  sparse::SplitMemory<T> split;
-  SumOfNumbers counts;
-  std::span<Pair<T>> gathered;
-  std::span<Pair<kernels::Bf16>> gathered_bf16;
-};
-
 template <Variant variant, class T>
 void run(TopKCall<T>& call) {
   const int r = call.transport.rank();
   const double tau_prime = call.plan.parameter;
-  const Memory<T> memory(call.memory, call.plan);
+  const OkTopKMemory<T> memory(call.memory, call.plan);
   const std::span<std::size_t> bounds = memory.bounds;
-  const Wire wire = call.plan.problem.wire;
 
   if (variant.equal_regions)
     equal_regions(call);
@@ -96,15 +61,10 @@ void run(TopKCall<T>& call) {
   if (reuses && !gives_about_k()) select_beyond(th_adjust(call, reduced, memory.counts), 0);
   if (!reuses || !gives_about_k()) {
     const Cut<T> cut = th_re_evaluate(call, reduced, bounds, sum.other());
+    call.evaluated_global = true;
     select_beyond(cut, bounds[static_cast<std::size_t>(r)]);
   }
-  const std::span<const Pair<T>> own = memory.own.first(count);
-  call.sum = wire == Wire::full ? balance_and_allgatherv(call, own, variant.balancing, bounds, memory.gathered)
-                                : balance_and_allgatherv(call, own, variant.balancing, bounds, memory.gathered_bf16);
-  call.took_part = those_in(call.sum, call.took_part);
-  leave_out(call.values, call.took_part, wire);
-  if (wire == Wire::bf16)
-    for (const Pair<T>& pair : own) call.values[pair.index] += rounded_off<T>(pair.value, wire);
+  gather_sum(call, memory, count, variant.balancing);
 }
 
 template <Variant variant>
@@ -118,7 +78,7 @@ TopKAlgorithm named(std::string name, std::string summary) {
                         .expected = whole_number},
           .cost = ok_topk_cost,
           .blocks = ok_topk_blocks,
-          .workspace_bytes = counted<Memory>,
+          .workspace_bytes = counted<OkTopKMemory>,
           .run = [](auto& call) { run<variant>(call); }};
 }
 

@@ -1,5 +1,6 @@
 // What a selecting allreduce will do, from what every rank has chosen.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "algorithms/sparse/expected.hpp"
@@ -20,35 +21,64 @@ SparseProblem exact_problem(const TopKProblem& problem, const std::vector<std::s
   return exact;
 }
 
+// The name in the brackets of "topk(allgather)"; empty: there is none.
+std::string exact_sum_of(const TopKAlgorithm& algorithm, const std::string& text) {
+  const std::size_t bracket = text.find('(');
+  if (algorithm.exact_sum != "auto" || !algorithm.parameter.name.empty() || bracket == text.npos) return {};
+  if (!text.ends_with(')'))
+    refuse("algorithm", text, text.substr(0, bracket) + "(ALGORITHM), of the family \"sparse\"");
+  const std::string name = text.substr(bracket + 1, text.size() - bracket - 2);
+  if (name != "auto") parse_algorithm(name, "the algorithm that sums in " + text, sparse_algorithms());
+  return name;
+}
+
+// Sums that are rounded a second time would be lost, so by bf16 none travel.
+std::string exact_sum_for(const NamedTopK& named, Wire wire) {
+  if (wire == Wire::full) return named.exact_sum.empty() ? named.algorithm->exact_sum : named.exact_sum;
+  if (!named.exact_sum.empty() && named.exact_sum != "auto" && named.exact_sum != "allgather")
+    refuse("the algorithm that sums in " + named.algorithm->name + '(' + named.exact_sum + ')', named.exact_sum,
+           "allgather where wire is bf16");
+  return "allgather";
+}
+
 }  // namespace
 
 std::size_t TopKPlan::total_chosen() const {
   return std::accumulate(chosen.begin(), chosen.end(), std::size_t{0});
 }
 
-Named<TopKAlgorithm> parse_topk(const std::string& text) {
+NamedTopK parse_topk(const std::string& text) {
   const TopKAlgorithm* const algorithm = topk_algorithms().find(text.substr(0, text.find('(')));
   if (algorithm == nullptr) refuse("algorithm", text, "one of " + topk_algorithms().names());
-  const Parameter<>& parameter = algorithm->parameter;
-  const double number = number_in_brackets("algorithm", text, parameter.name).value_or(parameter.values().front());
-  if (const std::string expected = parameter.expected(number); !expected.empty())
-    refuse("the number of " + text + ", its " + parameter.name + ",", number, expected);
-  return {algorithm, number};
+  if (std::string exact_sum = exact_sum_of(*algorithm, text); !exact_sum.empty())
+    return {.algorithm = algorithm, .exact_sum = std::move(exact_sum)};
+  const std::array<const Parameter<>*, 2> parameters{&algorithm->parameter, &algorithm->second_parameter};
+  std::vector<std::string> names;
+  for (const Parameter<>* const parameter : parameters)
+    if (!parameter->name.empty()) names.push_back(parameter->name);
+  const std::vector<double> given = numbers_in_brackets("algorithm", text, names);
+  const auto number = [&](std::size_t n) {
+    const Parameter<>& parameter = *parameters[n];
+    if (n >= given.size()) return parameter.values().front();
+    if (const std::string expected = parameter.expected(given[n]); !expected.empty())
+      refuse("the number of " + text + ", its " + parameter.name + ",", given[n], expected);
+    return given[n];
+  };
+  return {algorithm, number(0), number(1)};
 }
 
-TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, const Named<TopKAlgorithm>& named,
+TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, const NamedTopK& named,
                         std::vector<std::size_t> chosen) {
   const TopKAlgorithm& algorithm = *named.algorithm;
   check_wire("wire", problem.wire, problem.type, "values");
-  TopKPlan plan{&algorithm, *named.parameter, problem, std::move(chosen)};
+  TopKPlan plan{&algorithm, named.parameter, named.second_parameter, problem, std::move(chosen)};
   const std::size_t value_bytes = bytes_of(problem.type);
   if (algorithm.exact_sum.empty()) {
     checked_bytes("all ranks' vectors", {plan.chosen.size(), problem.elements, value_bytes});
-    const std::size_t most_pairs = room_for(problem.k, problem.elements);
-    plan.result_bytes = std::min(sparse::values_for_pairs(most_pairs, problem.type), problem.elements) * value_bytes;
+    plan.result_bytes =
+        std::min(sparse::values_for_pairs(most_in_sum(plan), problem.type), problem.elements) * value_bytes;
   } else {
-    const std::string exact_sum = problem.wire == Wire::full ? algorithm.exact_sum : "allgather";  // sends no sums
-    plan.exact = make_sparse_plan(exact_problem(problem, plan.chosen), machine, exact_sum);
+    plan.exact = make_sparse_plan(exact_problem(problem, plan.chosen), machine, exact_sum_for(named, problem.wire));
     plan.result_bytes = plan.exact.result_bytes;
   }
   if (algorithm.blocks != nullptr) plan.exchange = &cheapest_allgather(algorithm.blocks(problem), machine);
@@ -57,7 +87,9 @@ TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, cons
 }
 
 std::string algorithm_text(const TopKPlan& plan) {
-  const std::string name = algorithm_text(*plan.algorithm, plan.parameter);
+  std::string name = algorithm_text(*plan.algorithm, plan.parameter);
+  if (!plan.algorithm->second_parameter.name.empty())
+    name = name.substr(0, name.size() - 1) + ',' + number_text(plan.second_parameter) + ')';
   return plan.algorithm->exact_sum.empty() ? name : name + ", summed by " + plan.exact.algorithm_text();
 }
 

@@ -7,6 +7,8 @@ TopKAlgorithm ok_topk();
 TopKAlgorithm ok_topk_equal_regions();
 TopKAlgorithm ok_topk_direct();
 TopKAlgorithm ok_topk_naive();
+TopKAlgorithm ok_topk_published();
+TopKAlgorithm ok_topk_adapting();
 TopKAlgorithm gtopk();
 TopKAlgorithm exact_topk();
 TopKAlgorithm gaussian_k();
@@ -23,6 +25,8 @@ const Registry<TopKAlgorithm>& topk_algorithms() {
         topk::ok_topk_equal_regions(),
         topk::ok_topk_direct(),
         topk::ok_topk_naive(),
+        topk::ok_topk_published(),
+        topk::ok_topk_adapting(),
         topk::gtopk(),
         topk::exact_topk(),
         topk::gaussian_k(),

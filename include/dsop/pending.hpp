@@ -7,7 +7,8 @@ namespace dsop {
 
 struct StartedCall;
 
-/// What OuterProduct::start, start_allreduce, start_broadcast and start_reduce return. Move-only; handles of one
+/// What OuterProduct::start, start_allreduce, start_broadcast, start_reduce, start_sparse_allreduce,
+/// SparseAllreduce::start and TopKAllreduce::start return. Move-only; handles of one
 /// communicator may be waited for in any order; of several, without a progress thread, in the same order on all ranks.
 /// Destroying one, or assigning to it, waits too, and loses the call's error. The handle may outlive the layer and the
 /// communicator, which both complete what was started when they end.

@@ -24,6 +24,7 @@ struct Selection {
   double threshold = 0;        ///< what the algorithm compared magnitudes with; NaN: only NaN reached it
   std::size_t nans = 0;        ///< in all values, chosen or not
   std::size_t infinities = 0;  ///< the same
+  bool evaluated = false;      ///< of those that reuse a threshold: this call found it anew
 };
 
 /// Chooses about k of a vector's elements, over and over; one object a parameter, used by one thread at a time.

@@ -116,8 +116,16 @@ template <class T>
                                             const std::type_identity_t<SparseVectorView<T>>& own,
                                             const SparseAllreduceOptions& options = {});
 
-/// The same for a vector of more than 2^32 elements: one call and one sum for each of its regions, which, but for what
-/// they hold, must be the same on all ranks.
+/// The same, returning at once, as OuterProduct::start does and in one order with what that starts: what `own` points
+/// to must stay, and `sum`, which gets the result, be left alone, until the call is complete. Arguments are checked
+/// when it runs, and errors come out of wait(), on every rank.
+template <class T>
+[[nodiscard]] Pending start_sparse_allreduce(Communicator communicator,
+                                             const std::type_identity_t<SparseVectorView<T>>& own, SparseSum<T>& sum,
+                                             const SparseAllreduceOptions& options = {});
+
+/// sparse_allreduce() for a vector of more than 2^32 elements: one call and one sum for each of its regions, which, but
+/// for what they hold, must be the same on all ranks.
 template <class T>
 [[nodiscard]] std::vector<SparseSum<T>> sparse_allreduce_regions(
     Communicator communicator, const std::type_identity_t<std::span<const SparseVectorView<T>>>& regions,
@@ -139,6 +147,8 @@ class SparseAllreduce {
   /// As sparse_allreduce(), in memory, errors and cost too. Ranks that call different objects are an ArgumentError on
   /// all. Vectors of other dimensions get plans of their own.
   [[nodiscard]] SparseSum<T> run(const SparseVectorView<T>& own);
+  /// As start_sparse_allreduce(). The object's end waits for what it has started.
+  [[nodiscard]] Pending start(const SparseVectorView<T>& own, SparseSum<T>& sum);
 
  private:
   struct Impl;

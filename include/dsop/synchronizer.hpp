@@ -47,12 +47,14 @@ struct Update {
 
 /// What the last step did to a parameter; all empty where that step ended in an error or the policy has changed since.
 struct ParameterStep {
-  std::string algorithm = {};  ///< with its number; empty: nothing travelled, or it was not given
-  std::size_t target = 0;      ///< k, under a policy that selects
-  std::size_t chosen = 0;      ///< elements that this rank selected, under such a policy
-  std::size_t in_sum = 0;      ///< elements of the sum, where that is sparse or selected
-  std::size_t nans = 0;        ///< that a selecting policy saw in this rank's values
-  std::size_t infinities = 0;  ///< the same
+  std::string algorithm = {};     ///< with its number; empty: nothing travelled, or it was not given
+  std::size_t target = 0;         ///< k, under a policy that selects
+  std::size_t chosen = 0;         ///< elements that this rank selected, under such a policy
+  std::size_t in_sum = 0;         ///< elements of the sum, where that is sparse or selected
+  std::size_t nans = 0;           ///< that a selecting policy saw in this rank's values
+  std::size_t infinities = 0;     ///< the same
+  bool evaluated_local = false;   ///< ok-topk: this rank's threshold was found anew, instead of reused
+  bool evaluated_global = false;  ///< ok-topk: and that of sums, on all ranks
 };
 
 /// Sums the gradients of a model's parameters over ranks. Each parameter is registered once, by name, with a policy:
@@ -68,7 +70,7 @@ struct ParameterStep {
 ///                       for uniform indices: unlike sparse_allreduce(), no step learns from earlier sums what ranks
 ///                       have in common, so that one after load() chooses the same, and has the same bits
 ///   topk:DENSITY        about so large a share of the elements travels, by an algorithm of the family "topk" (for topk
-///                       any name of it, perhaps with its number: gaussian-k:0.01); the rest stays behind in this
+///                       any name of it, perhaps with its numbers: ok-topk(8):0.01); the rest stays behind in this
 ///                       rank's residual and is added to its next gradient. Keeps two vectors of the gradient's size,
 ///                       and what its algorithm works in: of ok-topk on P ranks of which each selects k elements, up to
 ///                       two such vectors more and room for P k pairs of value and index that may come at once

@@ -35,7 +35,7 @@ struct TopKState {
 
 /// How a top-k allreduce is made. Must be the same on all ranks.
 struct TopKOptions {
-  std::string algorithm = "ok-topk";              ///< a name of the family "topk", perhaps with its number
+  std::string algorithm = "ok-topk";              ///< a name of the family "topk", perhaps with its numbers
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
   /// bf16: values travel in 16 bits, beside indices of 32 (ok-topk's search for thresholds in full), and are added in
   /// f32. Only for f32. What is rounded off a value stays in the residual of the rank that sends it, so nothing is
@@ -54,7 +54,9 @@ struct TopKSum {
   std::size_t chosen = 0;            ///< elements that this rank selected and sent
   std::size_t nans = 0;              ///< in this rank's values before the call
   std::size_t infinities = 0;        ///< the same
-  std::string algorithm = {};        ///< that made it, with its number and that of the exact algorithm beneath
+  bool evaluated_local = false;      ///< ok-topk: this call found this rank's threshold anew, instead of reusing it
+  bool evaluated_global = false;     ///< ok-topk: and the threshold of sums, the same on all ranks
+  std::string algorithm = {};        ///< that made it, with its numbers and that of the exact algorithm beneath
   /// The indices, rising, of the chosen that took part: with `topk`, `gaussian-k` and `expected-k`, in all their
   /// forms, of all; with the others of those that the sum has, where it is dense of those that are not zero in it. This
   /// rank's residual is 0 there, or what was rounded off; with `gtopk` also what this rank dropped of them on the way
@@ -89,7 +91,13 @@ class TopKAllreduce {
   /// says.
   TopKSum<T> run(std::span<T> values, std::size_t k);
 
-  /// After the last call. Bounds for another number of ranks than there are are forgotten.
+  /// The same, returning at once, as OuterProduct::start does and in one order with what that starts: values and `sum`,
+  /// which gets the result, must be left alone until the call is complete. Selects when it runs. Errors come out of
+  /// wait(), on every rank. The object's end waits for what it has started.
+  [[nodiscard]] Pending start(std::span<T> values, std::size_t k, TopKSum<T>& sum);
+
+  /// After the last call; waits for those that were started. Bounds for another number of ranks than there are are
+  /// forgotten.
   const TopKState& state() const;
 
  private:

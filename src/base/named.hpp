@@ -31,13 +31,17 @@ Named<Algorithm> parse_algorithm(const std::string& text, const std::string& arg
   return {algorithm, number_in_brackets(argument, text, algorithm->parameter.name)};
 }
 
+/// Up to six digits.
+inline std::string number_text(double number) {
+  char digits[32];  // as a stream writes them, which takes ten times as long; a planner names hundreds
+  return {digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, 6).ptr};
+}
+
 /// "ring-pipelined(8)"; just the name where the algorithm leaves nothing open.
 template <class Algorithm>
 std::string algorithm_text(const Algorithm& algorithm, double parameter) {
   if (algorithm.parameter.name.empty()) return algorithm.name;
-  char digits[32];  // as a stream writes them, which takes ten times as long; a planner names hundreds
-  const char* const end = std::to_chars(digits, digits + sizeof digits, parameter, std::chars_format::general, 6).ptr;
-  return algorithm.name + '(' + std::string(digits, static_cast<std::size_t>(end - digits)) + ')';
+  return algorithm.name + '(' + number_text(parameter) + ')';
 }
 
 }  // namespace dsop

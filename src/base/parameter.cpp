@@ -5,20 +5,45 @@
 #include <dsop/errors.hpp>
 
 namespace dsop {
+namespace {
+
+/// "name(NUMBER,NUMBER), the numbers being its segments and its group"
+std::string expected_form(const std::string& name, const std::vector<std::string>& parameters) {
+  std::string numbers, meanings;
+  for (const std::string& parameter : parameters) {
+    numbers += numbers.empty() ? "NUMBER" : ",NUMBER";
+    meanings += (meanings.empty() ? "its " : " and its ") + parameter;
+  }
+  return name + '(' + numbers + "), the number" + (parameters.size() > 1 ? "s" : "") + " being " + meanings;
+}
+
+}  // namespace
+
+std::vector<double> numbers_in_brackets(const std::string& argument, const std::string& text,
+                                        const std::vector<std::string>& parameters) {
+  const std::size_t bracket = text.find('(');
+  if (bracket == std::string::npos) return {};
+  const std::string name = text.substr(0, bracket);
+  if (parameters.empty()) throw ArgumentError(argument + " is " + text + ", expected " + name + " without a number");
+  std::vector<double> numbers;
+  const char* const last = text.data() + text.size() - 1;
+  const char* next = text.data() + bracket;
+  while (next != last) {
+    const auto [end, error] = std::from_chars(next + 1, last, numbers.emplace_back());
+    const bool goes_on = *end == ',' && numbers.size() < parameters.size();
+    if (error != std::errc() || !(goes_on || (end == last && *last == ')'))) break;
+    next = end;
+  }
+  if (next != last || *last != ')')
+    throw ArgumentError(argument + " is " + text + ", expected " + expected_form(name, parameters));
+  return numbers;
+}
 
 std::optional<double> number_in_brackets(const std::string& argument, const std::string& text,
                                          const std::string& parameter) {
-  const std::size_t bracket = text.find('(');
-  if (bracket == std::string::npos) return std::nullopt;
-  const std::string name = text.substr(0, bracket);
-  if (parameter.empty()) throw ArgumentError(argument + " is " + text + ", expected " + name + " without a number");
-  double number = 0;
-  const char* const last = text.data() + text.size() - 1;
-  const auto [end, error] = std::from_chars(text.data() + bracket + 1, last, number);
-  if (error != std::errc() || end != last || *last != ')')
-    throw ArgumentError(argument + " is " + text + ", expected " + name + "(NUMBER), the number being its " +
-                        parameter);
-  return number;
+  const std::vector<double> numbers = numbers_in_brackets(
+      argument, text, parameter.empty() ? std::vector<std::string>{} : std::vector<std::string>{parameter});
+  return numbers.empty() ? std::nullopt : std::optional(numbers.front());
 }
 
 }  // namespace dsop

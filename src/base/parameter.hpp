@@ -29,4 +29,9 @@ std::string whole_number(double number, const Subject&...) {
 std::optional<double> number_in_brackets(const std::string& argument, const std::string& text,
                                          const std::string& parameter);
 
+/// The same of an algorithm that leaves several numbers open, "name(first,second)": as many as there are, the first
+/// ones.
+std::vector<double> numbers_in_brackets(const std::string& argument, const std::string& text,
+                                        const std::vector<std::string>& parameters);
+
 }  // namespace dsop

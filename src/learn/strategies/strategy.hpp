@@ -5,6 +5,7 @@
 #include <functional>
 #include <iosfwd>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <dsop/sparse.hpp>
@@ -26,6 +27,10 @@ struct Selected {
   std::size_t target = 0;  ///< k; 0: nothing is selected
   std::size_t chosen = 0;  ///< by this rank
   std::size_t in_sum = 0;  ///< of the sums
+  /// Of how many parameters under ok-topk this rank's threshold was found anew, and that of the sum.
+  std::size_t local_evaluations = 0;
+  std::size_t global_evaluations = 0;
+  std::set<std::string> algorithms = {};  ///< that ran, with their numbers and what summed beneath
   /// What Ok-Topk's sums miss, in steps in which it was asked for: see strategies/xi.hpp.
   std::optional<double> xi = std::nullopt;
 };

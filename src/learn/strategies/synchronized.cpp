@@ -109,6 +109,9 @@ class Synchronized final : public Strategy<float> {
       all.target += last.target;
       all.chosen += last.chosen;
       all.in_sum += last.in_sum;
+      all.local_evaluations += last.evaluated_local ? 1 : 0;
+      all.global_evaluations += last.evaluated_global ? 1 : 0;
+      all.algorithms.insert(last.algorithm);
     }
     return all;
   }

@@ -66,6 +66,9 @@ void Metrics::write_step(const StepReport& report, double seconds) {
     line["target"] = report.selected.target;
     line["chosen"] = report.selected.chosen;
     line["in_sum"] = report.selected.in_sum;
+    line["local_evaluations"] = report.selected.local_evaluations;
+    line["global_evaluations"] = report.selected.global_evaluations;
+    line["algorithms"] = report.selected.algorithms;
     if (report.selected.xi) line["xi"] = *report.selected.xi;
   }
   write(line);
