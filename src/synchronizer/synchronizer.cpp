@@ -46,6 +46,11 @@ void Synchronizer<T>::give(const std::string& name, const SparseVectorView<T>& o
   state_->give(name, {own, gradient});
 }
 template <class T>
+void Synchronizer<T>::fail(const std::string& name, const std::string& error) {
+  state_->give_up(name, error);
+}
+
+template <class T>
 void Synchronizer<T>::finish() {
   state_->finish();
 }
