@@ -20,6 +20,18 @@ void refuse_on_all_ranks(Transport& transport, const std::string& error) {
   throw ArgumentError(error);
 }
 
+Ranks::Ranks(std::shared_ptr<Ranks> counted)
+    : counted_(std::move(counted)), counting_(std::make_unique<CountingTransport>(counted_->get())) {
+  transport_ = counting_.get();
+}
+
+Transport& Ranks::get() const {
+  if (counted_) counted_->get();
+  if (transport_ == nullptr) throw ArgumentError("the communicator's ranks have ended, expected a call before");
+  if (is_mpi_ && !mpi_runs()) throw ArgumentError("MPI is finalized, expected a call before");
+  return *transport_;
+}
+
 namespace {
 
 // Never destroyed, as the communicators of MPI: what a program leaves behind at its end must not wait.
@@ -28,8 +40,8 @@ Transport& lone_rank() {
   return never_destroyed;
 }
 
-Handle put_transport(Transport& transport) {
-  return put(std::make_shared<Ranks>(Ranks{&transport}));
+Handle put_transport(Transport& transport, bool is_mpi) {
+  return put(std::make_shared<Ranks>(transport, is_mpi));
 }
 
 CountingTransport& counting_of(Handle communicator) {
@@ -49,24 +61,21 @@ int dsop_communicator_world(dsop_communicator* communicator) {
   return returning_status([&] {
     Handle& handle = result(communicator, "communicator");
     dsop::Transport* const mpi = world();
-    handle = put_transport(mpi != nullptr ? *mpi : lone_rank());
+    handle = put_transport(mpi != nullptr ? *mpi : lone_rank(), mpi != nullptr);
   });
 }
 
 int dsop_communicator_from_mpi(int mpi_fint, dsop_communicator* communicator) {
   return returning_status([&] {
     Handle& handle = result(communicator, "communicator");
-    handle = put_transport(transport_of_mpi(mpi_fint));
+    handle = put_transport(transport_of_mpi(mpi_fint), true);
   });
 }
 
 int dsop_communicator_count_traffic(dsop_communicator communicator, dsop_communicator* counting) {
   return returning_status([&] {
     Handle& handle = result(counting, "counting");
-    auto counted = find<Ranks>(communicator);
-    auto counter = std::make_unique<dsop::CountingTransport>(*counted->transport);
-    dsop::Transport* const transport = counter.get();
-    handle = put(std::make_shared<Ranks>(Ranks{transport, std::move(counter), std::move(counted)}));
+    handle = put(std::make_shared<Ranks>(find<Ranks>(communicator)));
   });
 }
 
@@ -102,9 +111,11 @@ int dsop_run_on_threads(int ranks, int (*body)(dsop_communicator, void*), void* 
   return returning_status([&] {
     if (body == nullptr) throw dsop::ArgumentError("body is null, expected a function");
     const auto run_rank = [&](dsop::Transport& transport) {
-      const Handle communicator = put_transport(transport);
+      const auto own = std::make_shared<Ranks>(transport, false);
+      const Handle communicator = put(own);
       const int status = body(communicator, data);
       dsop_communicator_free(communicator);
+      own->end();
       if (status != 0)
         throw dsop::Error("rank " + std::to_string(transport.rank()) + "'s body returned status " +
                           std::to_string(status));

@@ -14,18 +14,30 @@
 
 namespace dsop::c {
 
-/// A transport; `owned` only where it lives as long as the handle.
-struct Ranks {
-  Transport* transport = nullptr;
-  std::unique_ptr<Transport> owned = {};
-  std::shared_ptr<Ranks> counted = {};  ///< what a transport that counts passes messages on to
+/// What a communicator's handle and the objects that were made with it hold.
+class Ranks {
+ public:
+  Ranks(Transport& transport, bool is_mpi) : transport_(&transport), is_mpi_(is_mpi) {}
+  /// That counts what passes through `counted`.
+  explicit Ranks(std::shared_ptr<Ranks> counted);
+
+  /// Throws ArgumentError if it has ended, or MPI.
+  Transport& get() const;
+  /// From now on there is none.
+  void end() { transport_ = nullptr; }
+
+ private:
+  Transport* transport_;
+  bool is_mpi_ = false;
+  std::shared_ptr<Ranks> counted_ = {};
+  std::unique_ptr<Transport> counting_ = {};
 };
 
 template <>
 inline constexpr const char* kind_of<Ranks> = "communicator";
 
 inline Transport& transport_of(Handle communicator) {
-  return *find<Ranks>(communicator)->transport;
+  return find<Ranks>(communicator)->get();
 }
 
 /// Takes part in the other ranks' call with an error: all throw ArgumentError with `error` in its text.

@@ -19,13 +19,13 @@ bool is_initialized() {
   return initialized != 0;
 }
 
-bool is_finalized() {
+}  // namespace
+
+bool mpi_has_ended() noexcept {
   int finalized = 0;
   MPI_Finalized(&finalized);
   return finalized != 0;
 }
-
-}  // namespace
 
 bool has_mpi() {
   return true;
@@ -40,11 +40,11 @@ std::string mpi_library() {
 }
 
 bool mpi_runs() {
-  return is_initialized() && !is_finalized();
+  return is_initialized() && !mpi_has_ended();
 }
 
 void start_mpi() {
-  if (is_finalized()) throw ArgumentError("MPI is finalized, expected dsop_init() before");
+  if (mpi_has_ended()) throw ArgumentError("MPI is finalized, expected dsop_init() before");
   if (is_initialized() || !under_mpi_launcher()) return;
   int granted = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &granted), "MPI_Init_thread");
@@ -62,7 +62,7 @@ void end_all_ranks(int exit_status) {
 
 Transport* world() {
   if (mpi_runs()) return &TransportOf<MPI_Comm>::get(MPI_COMM_WORLD);
-  if (is_finalized()) throw ArgumentError("MPI is finalized, expected a call before");
+  if (mpi_has_ended()) throw ArgumentError("MPI is finalized, expected a call before");
   if (under_mpi_launcher())
     throw ArgumentError("a launcher has started this process and MPI does not run, expected dsop_init() before");
   return nullptr;

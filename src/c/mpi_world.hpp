@@ -13,6 +13,8 @@ bool has_mpi();
 std::string mpi_library();
 /// Between MPI_Init and MPI_Finalize.
 bool mpi_runs();
+/// After MPI_Finalize.
+bool mpi_has_ended() noexcept;
 /// Where a launcher has started this process and nobody has started MPI: with MPI_THREAD_MULTIPLE.
 void start_mpi();
 /// If start_mpi() has started it.

@@ -13,7 +13,7 @@ namespace dsop::c {
 namespace {
 
 struct Layer {
-  Transport* transport;
+  std::shared_ptr<Ranks> ranks;
   std::variant<OuterProduct<float>, OuterProduct<double>> product;
   std::string plan = {};
   std::string algorithm = {};
@@ -24,6 +24,7 @@ using Rows = std::variant<GradientRows<float>, GradientRows<double>>;
 // Calls body(T, layer) with the layer of its type.
 template <class Body>
 decltype(auto) visit_product(Layer& layer, const Body& body) {
+  layer.ranks->get();
   return std::visit([&]<class T>(OuterProduct<T>& product) -> decltype(auto) { return body(T{}, product); },
                     layer.product);
 }
@@ -65,8 +66,8 @@ int dsop_outer_product_create(dsop_communicator communicator, dsop_type type, si
       return layer_options({.rows = rows, .columns = columns, .max_pairs = max_pairs}, options);
     });
     *layer = dsop::visit(data_type_of(type), [&]<class T>(T) {
-      return put(
-          std::make_shared<Layer>(Layer{&transport, dsop::OuterProduct<T>(transport, with.shape, with.options)}));
+      return put(std::make_shared<Layer>(
+          Layer{find<Ranks>(communicator), dsop::OuterProduct<T>(transport, with.shape, with.options)}));
     });
   });
 }
@@ -84,7 +85,7 @@ int dsop_outer_product_run_sharded(dsop_outer_product layer, const dsop_factor* 
                                    const dsop_matrix* own_rows) {
   return returning_status([&] {
     const auto of = find<Layer>(layer);
-    prepared(*of->transport, [&] {
+    prepared(of->ranks->get(), [&] {
       for (const dsop_factor* const factor : {a, b})
         if (factor != nullptr && factor->row_offsets != nullptr)
           throw dsop::ArgumentError(std::string(factor == a ? "a" : "b") + " is sparse, expected it dense");
@@ -99,7 +100,7 @@ int dsop_outer_product_run_sharded(dsop_outer_product layer, const dsop_factor* 
 int dsop_outer_product_run_rows(dsop_outer_product layer, const dsop_factor* a, const dsop_factor* b, dsop_rows* rows) {
   return returning_status([&] {
     const auto of = find<Layer>(layer);
-    prepared(*of->transport, [&] { return &result(rows, "rows"); });
+    prepared(of->ranks->get(), [&] { return &result(rows, "rows"); });
     *rows = visit_product(*of, [&]<class T>(T, dsop::OuterProduct<T>& product) {
       return put(std::make_shared<Rows>(product.run_rows(factors_of<T>(a, b))));
     });
@@ -110,7 +111,7 @@ int dsop_outer_product_start(dsop_outer_product layer, const dsop_factor* a, con
                              const dsop_matrix* gradient, dsop_pending* pending) {
   return returning_status([&] {
     const auto of = find<Layer>(layer);
-    prepared(*of->transport, [&] { return &result(pending, "pending"); });
+    prepared(of->ranks->get(), [&] { return &result(pending, "pending"); });
     *pending = visit_product(*of, [&]<class T>(T, dsop::OuterProduct<T>& product) {
       return put_pending(product.start(factors_of<T>(a, b), view_of<T>(gradient)));
     });

@@ -13,7 +13,7 @@ namespace {
 
 // Made on the first run, so that a wrong option is said to all ranks.
 struct SparseObject {
-  Transport* transport;
+  std::shared_ptr<Ranks> ranks;
   std::string error;
   std::variant<std::monostate, SparseAllreduce<float>, SparseAllreduce<double>> allreduce = {};
 };
@@ -75,7 +75,7 @@ int dsop_sparse_allreduce_create(dsop_communicator communicator, dsop_type type,
   return returning_status([&] {
     Handle& handle = result(allreduce, "allreduce");
     dsop::Transport& transport = transport_of(communicator);
-    auto object = std::make_shared<SparseObject>(SparseObject{&transport, {}});
+    auto object = std::make_shared<SparseObject>(SparseObject{find<Ranks>(communicator), {}});
     object->error = dsop::error_of([&] {
       const dsop::SparseAllreduceOptions with = sparse_options(options);
       dsop::visit(data_type_of(type),
@@ -88,7 +88,7 @@ int dsop_sparse_allreduce_create(dsop_communicator communicator, dsop_type type,
 int dsop_sparse_allreduce_run(dsop_sparse_allreduce allreduce, const dsop_vector* own, dsop_sum* sum) {
   return returning_status([&] {
     const auto object = find<SparseObject>(allreduce);
-    prepared(*object->transport, [&] {
+    prepared(object->ranks->get(), [&] {
       if (!object->error.empty()) throw dsop::ArgumentError(object->error);
       result(sum, "sum");
       return given(own, "own");

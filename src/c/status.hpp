@@ -6,6 +6,7 @@
 
 #include <dsop/dsop.h>
 
+#include "c/mpi_world.hpp"
 #include "transport/interrupt.hpp"
 
 namespace dsop::c {
@@ -30,10 +31,11 @@ int returning_status(const Body& body) noexcept {
   }
 }
 
-/// Runs the body of a function that frees: does nothing for the handle 0, nor in a forked process.
+/// Runs the body of a function that frees: does nothing for the handle 0, nor in a forked process, nor when MPI has
+/// ended, and with it what objects would wait for.
 template <class Body>
 int freeing(std::uint64_t handle, const Body& body) noexcept {
-  if (handle == 0 || is_forked_process()) return DSOP_SUCCESS;
+  if (handle == 0 || is_forked_process() || mpi_has_ended()) return DSOP_SUCCESS;
   const Uninterrupted uninterrupted;
   return returning_status(body);
 }

@@ -12,7 +12,7 @@ namespace dsop::c {
 namespace {
 
 struct Model {
-  Transport* transport;
+  std::shared_ptr<Ranks> ranks;
   std::variant<Synchronizer<float>, Synchronizer<double>> synchronizer;
   std::string description = {};
   std::string algorithm = {};
@@ -23,6 +23,7 @@ struct Model {
 template <class Body>
 decltype(auto) with_synchronizer(Handle handle, const Body& body) {
   const auto model = find<Model>(handle);
+  model->ranks->get();
   return std::visit([&]<class T>(Synchronizer<T>& synchronizer) -> decltype(auto) { return body(T{}, synchronizer); },
                     model->synchronizer);
 }
@@ -51,7 +52,7 @@ int dsop_synchronizer_create(dsop_communicator communicator, dsop_type type, con
       return synchronizer_options(options);
     });
     *synchronizer = dsop::visit(data_type_of(type), [&]<class T>(T) {
-      return put(std::make_shared<Model>(Model{&transport, dsop::Synchronizer<T>(transport, with)}));
+      return put(std::make_shared<Model>(Model{find<Ranks>(communicator), dsop::Synchronizer<T>(transport, with)}));
     });
   });
 }
@@ -59,7 +60,7 @@ int dsop_synchronizer_create(dsop_communicator communicator, dsop_type type, con
 int dsop_synchronizer_add(dsop_synchronizer synchronizer, const char* name, size_t rows, size_t columns,
                           size_t max_pairs, const char* policy, const char* options) {
   return returning_status([&] {
-    const dsop::Shape shape = prepared(*find<Model>(synchronizer)->transport, [&] {
+    const dsop::Shape shape = prepared(find<Model>(synchronizer)->ranks->get(), [&] {
       return with_shape_options({.rows = rows, .columns = columns, .max_pairs = max_pairs}, options);
     });
     with_synchronizer(synchronizer,

@@ -11,7 +11,7 @@ namespace {
 
 // As a sparse allreduce: what is wrong is said by the first run, to all ranks.
 struct TopKObject {
-  Transport* transport;
+  std::shared_ptr<Ranks> ranks;
   std::string error;
   std::variant<std::monostate, TopKAllreduce<float>, TopKAllreduce<double>> allreduce = {};
   std::string state = {};
@@ -31,7 +31,7 @@ int dsop_topk_allreduce_create(dsop_communicator communicator, dsop_type type, s
   return returning_status([&] {
     Handle& handle = result(allreduce, "allreduce");
     dsop::Transport& transport = transport_of(communicator);
-    auto object = std::make_shared<TopKObject>(TopKObject{&transport, {}});
+    auto object = std::make_shared<TopKObject>(TopKObject{find<Ranks>(communicator), {}});
     object->error = dsop::error_of([&] {
       const dsop::TopKOptions with = topk_options(options);
       const dsop::TopKState from = state == nullptr ? dsop::TopKState{} : dsop::TopKState::from_text(state);
@@ -45,7 +45,7 @@ int dsop_topk_allreduce_create(dsop_communicator communicator, dsop_type type, s
 int dsop_topk_allreduce_run(dsop_topk_allreduce allreduce, void* values, size_t count, size_t k, dsop_sum* sum) {
   return returning_status([&] {
     const auto object = find<TopKObject>(allreduce);
-    prepared(*object->transport, [&] {
+    prepared(object->ranks->get(), [&] {
       if (!object->error.empty()) throw dsop::ArgumentError(object->error);
       if (values == nullptr && count > 0) throw dsop::ArgumentError("values is null, expected memory for its elements");
       return &result(sum, "sum");
