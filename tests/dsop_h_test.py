@@ -105,6 +105,11 @@ class DsopHTest(unittest.TestCase):
         symbols = {line.split()[2].split("@")[0] for line in lines.stdout.splitlines() if line.split()[1] in "TDBVW"}
         self.assertEqual(symbols, FUNCTIONS)
 
+    def test_every_function_is_fuzzed(self) -> None:
+        fuzzed = set(re.findall(r"use\((dsop_\w+)\)", (ROOT / "tests/c_fuzz.cpp").read_text(encoding="utf-8")))
+        never_fail = {"dsop_last_error", "dsop_version", "dsop_abort", "dsop_finalize"}
+        self.assertEqual(fuzzed, FUNCTIONS - never_fail)
+
     def test_version_is_the_project_s(self) -> None:
         project = re.search(r"version: '([\d.]+)'", (ROOT / "meson.build").read_text(encoding="utf-8"))
         assert project is not None

@@ -46,7 +46,8 @@ typedef enum {
 } dsop_status;
 
 /* The type of elements. */
-typedef enum { DSOP_F32 = 0, DSOP_F64 = 1 } dsop_type;
+typedef int dsop_type;
+enum { DSOP_F32 = 0, DSOP_F64 = 1 };
 
 typedef uint64_t dsop_communicator;
 typedef uint64_t dsop_pending;

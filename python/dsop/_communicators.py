@@ -177,8 +177,12 @@ def communicator(comm: Any = None) -> Communicator:
         return comm
     if not hasattr(comm, "py2f"):
         raise ArgumentError(f"comm is {type(comm).__name__}, expected None, an mpi4py communicator or a Communicator")
-    if not _of_mpi4py_is_checked and "mpi4py.MPI" in sys.modules:
-        _check_mpi4py()
+    mpi4py = sys.modules.get("mpi4py.MPI")
+    if mpi4py is not None:
+        if mpi4py.Is_finalized():  # then py2f() ends the program
+            raise ArgumentError("MPI is finalized, expected a call before")
+        if not _of_mpi4py_is_checked:
+            _check_mpi4py()
     _watch_main_thread()
     made = Communicator(new_handle(library.dsop_communicator_from_mpi, comm.py2f()))
     _prepare_mpi(made.size)

@@ -99,8 +99,9 @@ int dsop_communicator_rank(dsop_communicator communicator, int* rank, int* size)
 }
 
 int dsop_communicator_fail(dsop_communicator communicator, const char* error) {
-  return returning_status(
-      [&] { refuse_on_all_ranks(transport_of(communicator), error == nullptr ? "the call was given up" : error); });
+  return returning_status([&] {
+    refuse_on_all_ranks(transport_of(communicator), error == nullptr || *error == 0 ? "the call was given up" : error);
+  });
 }
 
 int dsop_communicator_free(dsop_communicator communicator) {
