@@ -126,6 +126,10 @@ class Synchronizer {
   void give(const std::string& name, const SparseVectorView<T>& own, MatrixView<T> target, const Update& update = {});
   void give(const std::string& name, MatrixView<T> gradient);
 
+  /// In place of a give(), where this rank can't: finish() throws `error` on all ranks, and drops the step. `name` may
+  /// be empty, for the step as a whole. Never waits.
+  void fail(const std::string& name, const std::string& error);
+
   /// Starts what is left, and returns when all targets are complete: sums over ranks, not means, unless Step::scale
   /// says otherwise. Costs an exchange of records of 32 bytes beside those of the calls.
   void finish();

@@ -4,14 +4,12 @@
 #include <string_view>
 
 #include "launch/launch.hpp"
+#include "transport/mpi_launcher.hpp"
 
 namespace dsop::launch {
 
 bool under_mpi_launcher() {
-  constexpr std::array names{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"};
-  for (const char* const name : names)
-    if (std::getenv(name) != nullptr) return true;
-  return false;
+  return dsop::under_mpi_launcher();
 }
 
 bool speaks() {

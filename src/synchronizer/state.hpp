@@ -28,6 +28,7 @@ struct Synchronizer<T>::State {
 
   void begin(const Step& step);
   void give(const std::string& name, Given given);
+  void give_up(const std::string& name, const std::string& error);
   void finish();
 
   std::string describe() const;

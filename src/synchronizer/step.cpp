@@ -109,16 +109,18 @@ void Synchronizer<T>::State::give(const std::string& name, Given given) {
     parameter = &find(name);
     check_given(*parameter, given);
   });
-  if (!error.empty() && !has_begun_) {
-    if (!early_) early_ = {name, std::move(error)};
-    return;
-  }
-  if (!error.empty()) return fail(name, std::move(error));
+  if (!error.empty()) return give_up(name, error);
   given.target = with_sane_stride(given.target);
   parameter->given = given;
   parameter->is_given = true;
   order.push_back(parameter);
   parameter->policy.how->start(*parameter, step_);
+}
+
+template <class T>
+void Synchronizer<T>::State::give_up(const std::string& name, const std::string& error) {
+  if (has_begun_) return fail(name, error);
+  if (!early_) early_ = {name, error};
 }
 
 template <class T>

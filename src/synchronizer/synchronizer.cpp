@@ -49,6 +49,11 @@ void Synchronizer<T>::give(const std::string& name, const SparseVectorView<T>& o
   state_->give(name, {own, target, update});
 }
 template <class T>
+void Synchronizer<T>::fail(const std::string& name, const std::string& error) {
+  state_->give_up(name, error);
+}
+
+template <class T>
 void Synchronizer<T>::finish() {
   state_->finish();
 }

@@ -6,6 +6,7 @@
 #include <dsop/errors.hpp>
 
 #include "kernels/threads.hpp"
+#include "transport/interrupt.hpp"
 #include "transport/short_turns.hpp"
 
 namespace dsop {
@@ -37,6 +38,7 @@ void CallQueue::wait_for_all() {
 }
 
 void CallQueue::close() noexcept {
+  const Uninterrupted uninterrupted;
   wait_for_all();
   if (!thread_.joinable()) return;
   {
@@ -47,6 +49,20 @@ void CallQueue::close() noexcept {
   thread_.join();
 }
 
+namespace {
+
+class Awaited {
+ public:
+  explicit Awaited(std::atomic<bool>& awaited) : awaited_(awaited) { awaited_ = true; }
+  Awaited(const Awaited&) = delete;
+  ~Awaited() { awaited_ = false; }
+
+ private:
+  std::atomic<bool>& awaited_;
+};
+
+}  // namespace
+
 template <class Condition>
 void CallQueue::wait_until(Condition condition) {
   std::unique_lock lock(mutex_);
@@ -54,9 +70,13 @@ void CallQueue::wait_until(Condition condition) {
     while (!condition()) run_first(lock);
     return;
   }
-  awaited_ = true;
-  changed_.wait(lock, condition);
-  awaited_ = false;
+  const Awaited awaited(awaited_);
+  if (!has_interrupt_check()) return changed_.wait(lock, condition);
+  while (!changed_.wait_for(lock, interrupt_interval, condition)) {
+    lock.unlock();
+    check_interrupt();
+    lock.lock();
+  }
 }
 
 void CallQueue::run_all_on_thread() {

@@ -73,7 +73,7 @@ int MpiTransport::wait_for_pieces(Operation& operation) {
     if (done != 0 || code != MPI_SUCCESS) return code;
     if (!pause.take()) continue;
     const WatchedWait::Clock::time_point now = WatchedWait::Clock::now();
-    if (now >= wait.deadline()) wait.report();
+    if (now >= wait.deadline()) wait.look();
     if (now < next_answer) continue;
     roll_call_->answer(calls().watched.position);
     next_answer = now + between_answers;

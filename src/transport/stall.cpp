@@ -9,6 +9,7 @@
 
 #include "base/rank_list.hpp"
 #include "transport/call_state.hpp"
+#include "transport/interrupt.hpp"
 
 namespace dsop {
 
@@ -48,16 +49,26 @@ WatchedWait::WatchedWait(Transport& transport)
     : transport_(transport),
       call_(transport.calls().watched),
       start_(Clock::now()),
-      deadline_(Clock::time_point::max()) {
+      stall_deadline_(Clock::time_point::max()),
+      interrupt_deadline_(has_interrupt_check() ? start_ + interrupt_interval : Clock::time_point::max()) {
   const StallWatch& watch = call_.watch;
   constexpr double for_ever_seconds = 1e9;
   if ((watch.on_stall || watch.throws) && watch.limit_seconds > 0 && watch.limit_seconds < for_ever_seconds)
-    deadline_ =
+    stall_deadline_ =
         start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(watch.limit_seconds));
 }
 
+void WatchedWait::look() {
+  const Clock::time_point now = Clock::now();
+  if (now >= interrupt_deadline_) {
+    interrupt_deadline_ = now + interrupt_interval;
+    check_interrupt();
+  }
+  if (now >= stall_deadline_) report();
+}
+
 void WatchedWait::report() {
-  deadline_ = Clock::time_point::max();
+  stall_deadline_ = Clock::time_point::max();
   const StallWatch& watch = call_.watch;
   const bool within = call_.position % 2 == 1;
   Stall stall{.operation = within ? call_.operation : "messages between calls",

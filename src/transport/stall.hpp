@@ -1,6 +1,7 @@
 // What transports know of the call that they carry, and the watch over their waits.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -37,17 +38,21 @@ class WatchedWait {
 
   explicit WatchedWait(Transport& transport);
 
-  /// When report() is due; the end of time if it never is.
-  Clock::time_point deadline() const { return deadline_; }
-  /// Finds out who is missing and tells the watch; from then on it is not due any more. Throws TransportError if that
-  /// is what the watch wants, and whatever the callback throws.
-  void report();
+  /// When look() is due; the end of time if it never is.
+  Clock::time_point deadline() const { return std::min(stall_deadline_, interrupt_deadline_); }
+  /// Asks whether the program ends the wait, and throws Interrupted then. Where the wait is too long: finds out who is
+  /// missing and tells the watch, once; throws TransportError if that is what the watch wants, and whatever the
+  /// callback throws.
+  void look();
 
  private:
+  void report();
+
   Transport& transport_;
   const WatchedCall& call_;
   Clock::time_point start_;
-  Clock::time_point deadline_;
+  Clock::time_point stall_deadline_;
+  Clock::time_point interrupt_deadline_;
 };
 
 }  // namespace dsop

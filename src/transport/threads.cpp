@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <dsop/errors.hpp>
 
 #include "kernels/threads.hpp"
+#include "transport/lone_rank.hpp"
 #include "transport/slots.hpp"
 #include "transport/threads_hub.hpp"
 
@@ -19,7 +21,7 @@ namespace {
 
 using threads::Hub;
 
-class ThreadsTransport final : public Transport {
+class ThreadsTransport : public Transport {
  public:
   ThreadsTransport(Hub& hub, int rank, int size, int node) : hub_(hub), rank_(rank), size_(size), node_(node) {}
   ~ThreadsTransport() override { end_calls(); }
@@ -50,7 +52,7 @@ class ThreadsTransport final : public Transport {
     const GiveBack on_return{slots_, slot};
     WatchedWait wait(*this);
     try {
-      while (!hub_.finish(slots_[slot], rank_, wait.deadline())) wait.report();
+      while (!hub_.finish(slots_[slot], rank_, wait.deadline())) wait.look();
     } catch (...) {
       hub_.withdraw(slots_[slot], rank_);
       throw;
@@ -80,7 +82,15 @@ class ThreadsTransport final : public Transport {
   Slots<threads::Operation> slots_;
 };
 
+struct LoneRank final : Hub, ThreadsTransport {
+  LoneRank() : Hub(1), ThreadsTransport(*this, 0, 1, 0) {}
+};
+
 }  // namespace
+
+std::unique_ptr<Transport> make_lone_rank() {
+  return std::make_unique<LoneRank>();
+}
 
 void run_on_threads(int ranks, const std::function<void(Transport&)>& body, int omp_threads,
                     const std::vector<int>& nodes) {

@@ -1,0 +1,21 @@
+"""Sums over ranks for data-parallel training: outer products, sparse, top-k and dense vectors.
+
+Everything takes NumPy arrays, and as `comm` an mpi4py communicator, or None for all ranks that mpirun has started.
+"""
+
+from dsop._arrays import SparseMatrix, SparseVector
+from dsop._collectives import (Pending, allreduce, broadcast, reduce, start_allreduce, start_broadcast, start_reduce)
+from dsop._communicators import VERSION as __version__
+from dsop._communicators import Communicator, algorithms, communicator, info, init, run_on_threads
+from dsop._library import ArgumentError, Error, TransportError
+from dsop._machine import Machine, plan_outer_products, plan_sparse, plan_topk
+from dsop._outer_products import OuterProduct, outer_product
+from dsop._sparse import (Selector, SparseAllreduce, SparseSum, TopKAllreduce, TopKSum, sparse_allreduce,
+                          sparse_allreduce_regions)
+from dsop._synchronizer import Synchronizer
+
+__all__ = ["ArgumentError", "Communicator", "Error", "Machine", "OuterProduct", "Pending", "Selector",
+           "SparseAllreduce", "SparseMatrix", "SparseSum", "SparseVector", "Synchronizer", "TopKAllreduce", "TopKSum",
+           "TransportError", "__version__", "algorithms", "allreduce", "broadcast", "communicator", "info", "init",
+           "outer_product", "plan_outer_products", "plan_sparse", "plan_topk", "reduce", "run_on_threads",
+           "sparse_allreduce", "sparse_allreduce_regions", "start_allreduce", "start_broadcast", "start_reduce"]

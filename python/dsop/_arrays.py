@@ -1,0 +1,159 @@
+"""From NumPy arrays to the structures of dsop.h, without copies of values."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from dsop._library import ArgumentError
+from dsop._table import Factor, Matrix, Vector
+
+Array = npt.NDArray[Any]
+TYPES = {np.dtype(np.float32): 0, np.dtype(np.float64): 1}
+DTYPES: list[np.dtype[Any]] = [np.dtype(np.float32), np.dtype(np.float64)]
+
+
+class SparseMatrix(NamedTuple):
+    """A matrix in compressed rows; `scipy.sparse.csr_matrix` and the like are taken too.
+
+    Row p has the elements ``indptr[p]`` .. ``indptr[p + 1] - 1`` of indices, which rise within a row, and data.
+    """
+
+    shape: tuple[int, int]
+    indptr: Array
+    indices: Array
+    data: Array
+
+
+class SparseVector(NamedTuple):
+    """A vector of so many elements of which those that `indices`, which rise, name are `values`, the rest 0.
+
+    `first` is where a region of a longer vector begins.
+    """
+
+    dimension: int
+    indices: Array
+    values: Array
+    first: int = 0
+
+
+FactorLike = Union[Array, SparseMatrix, Any]
+
+
+def type_of(dtype: Any, name: str = "dtype") -> int:
+    """DSOP_F32 or DSOP_F64."""
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        raise ArgumentError(f"{name} is {dtype}, expected float32 or float64") from None
+    if kind not in TYPES:
+        raise ArgumentError(f"{name} is {kind}, expected float32 or float64")
+    return TYPES[kind]
+
+
+def _check_array(array: Any, name: str, dimensions: int, type_: int | None, written: bool) -> Array:
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(f"{name} is {type(array).__name__}, expected a NumPy array")
+    if array.dtype not in TYPES or (type_ is not None and TYPES[array.dtype] != type_):
+        expected = "float32 or float64" if type_ is None else str(DTYPES[type_])
+        raise ArgumentError(f"{name}.dtype is {array.dtype}, expected {expected}")
+    if dimensions and array.ndim != dimensions:
+        raise ArgumentError(f"{name}.ndim is {array.ndim}, expected {dimensions}")
+    if written and not array.flags.writeable:
+        raise ArgumentError(f"{name} is read-only, expected an array that may be written to")
+    return array
+
+
+def _stride(array: Array, name: str) -> int:
+    if array.size == 0:
+        return array.shape[1]
+    itemsize = array.itemsize
+    rows, columns = array.strides
+    if array.shape[1] > 1 and columns != itemsize or array.shape[0] > 1 and (rows < 0 or rows % itemsize):
+        raise ArgumentError(f"{name}.strides is {array.strides}, expected rows of neighbouring elements "
+                            f"(numpy.ascontiguousarray makes them so)")
+    return rows // itemsize if array.shape[0] > 1 else array.shape[1]
+
+
+def address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def vector_values(array: Any, name: str, written: bool = True) -> Array:
+    """A contiguous array of any shape, as it lies."""
+    _check_array(array, name, 0, None, written)
+    if not array.flags.c_contiguous:
+        raise ArgumentError(f"{name}.strides is {array.strides}, expected a contiguous array")
+    return array  # type: ignore[no-any-return]
+
+
+def matrix(array: Any, name: str, type_: int | None = None) -> Matrix:
+    array = _check_array(array, name, 2, type_, True)
+    return Matrix(address(array), array.shape[0], array.shape[1], _stride(array, name))
+
+
+def _index_array(array: Any, dtype: Any, name: str) -> Array:
+    given = np.asarray(array)
+    if given.dtype.kind not in "iu":
+        raise ArgumentError(f"{name}.dtype is {given.dtype}, expected whole numbers")
+    converted = np.ascontiguousarray(given, dtype)
+    if given.dtype != converted.dtype and not np.array_equal(given, converted):
+        raise ArgumentError(f"{name} holds numbers below 0 or above {np.iinfo(dtype).max}")
+    if converted.ndim != 1:
+        raise ArgumentError(f"{name}.ndim is {converted.ndim}, expected 1")
+    return converted
+
+
+class Held(NamedTuple):
+    """A structure, its type, and the arrays that must live as long."""
+
+    structure: Any
+    type: int
+    arrays: tuple[Array, ...]
+
+
+def factor(given: Any, name: str, type_: int | None = None) -> Held:
+    """Dense as it lies; of sparse ones indices are converted, values not."""
+    if not hasattr(given, "indptr"):
+        array = _check_array(given, name, 2, type_, False)
+        return Held(Factor(address(array), array.shape[0], array.shape[1], _stride(array, name)), TYPES[array.dtype],
+                    (array,))
+    values = _check_array(given.data, f"{name}.data", 1, type_, False)
+    offsets = _index_array(given.indptr, np.uintp, f"{name}.indptr")
+    indices = _index_array(given.indices, np.uint32, f"{name}.indices")
+    rows, columns = given.shape
+    if offsets.size != rows + 1 or offsets[-1] > values.size or indices.size != values.size:
+        raise ArgumentError(f"{name} has {offsets.size} offsets, {indices.size} indices and {values.size} values, "
+                            f"expected {rows + 1} offsets and as many indices as values")
+    if not values.flags.c_contiguous:
+        raise ArgumentError(f"{name}.data.strides is {values.strides}, expected a contiguous array")
+    return Held(Factor(address(values), rows, columns, columns, address(offsets), address(indices), values.size),
+                TYPES[values.dtype], (values, offsets, indices))
+
+
+def vector(given: Array | SparseVector, name: str, type_: int | None = None) -> Held:
+    """Dense as it lies; of sparse ones indices are converted, values not."""
+    if isinstance(given, SparseVector):
+        values = _check_array(given.values, f"{name}.values", 1, type_, False)
+        indices = _index_array(given.indices, np.uint32, f"{name}.indices")
+        if indices.size != values.size:
+            raise ArgumentError(f"{name} has {indices.size} indices and {values.size} values, expected as many of each")
+        dimension, first = given.dimension, given.first
+    else:
+        values = _check_array(given, name, 1, type_, False)
+        indices, dimension, first = np.empty(0, np.uint32), values.size, 0
+    if not values.flags.c_contiguous:
+        raise ArgumentError(f"{name}.strides is {values.strides}, expected a contiguous array")
+    where = address(indices) if indices.size else None
+    return Held(Vector(dimension, values.size, where, address(values), first), TYPES[values.dtype], (values, indices))
+
+
+def copied(where: int | None, count: int, dtype: Any) -> Array:
+    """A copy of what the library owns."""
+    kind = np.dtype(dtype)
+    if not count or not where:
+        return np.empty(0, kind)
+    import ctypes
+    return np.frombuffer(ctypes.string_at(where, count * kind.itemsize), kind).copy()

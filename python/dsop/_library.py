@@ -1,0 +1,148 @@
+"""libdsop_c as ctypes sees it, its errors as exceptions, and signals that end waits."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Generator
+from ctypes import CFUNCTYPE, byref, c_char_p, c_int, c_uint64
+from pathlib import Path
+from typing import Any
+
+from dsop import _table
+
+
+class Error(RuntimeError):
+    """Base of the exceptions that dsop raises."""
+
+
+class ArgumentError(Error, ValueError):
+    """A call that makes no sense. All ranks raise it, with the same text; the communicator can be used again."""
+
+
+class TransportError(Error):
+    """A rank is lost. The communicator is of no more use."""
+
+
+FILE = "libdsop_c.so.1"
+
+
+def _open_library() -> ctypes.CDLL:
+    named = os.environ.get("DSOP_LIBRARY")
+    folders = [parent / lib for parent in Path(__file__).parents for lib in ("lib", "lib64")]
+    beside = [str(found) for folder in folders if folder.is_dir()
+              for found in [folder / FILE, *folder.glob(f"*-linux-gnu/{FILE}")] if found.is_file()]
+    errors = []
+    for path in [named] if named else [FILE, *beside]:
+        try:
+            return ctypes.CDLL(path)
+        except OSError as error:
+            errors.append(str(error))
+    raise ImportError(f"dsop needs {FILE}, which could not be loaded ({'; '.join(errors)}): install libdsop-c1, or name "
+                      "the file in the environment variable DSOP_LIBRARY")
+
+
+def _with_types(opened: ctypes.CDLL) -> ctypes.CDLL:
+    for name, (result, parameters) in _table.FUNCTIONS.items():
+        try:
+            function = getattr(opened, name)
+        except AttributeError:
+            raise ImportError(f"{FILE} has no {name}: expected that of dsop {_table.VERSION}") from None
+        function.restype, function.argtypes = result, parameters
+    version = opened.dsop_version().decode()
+    if version.split(".")[:2] != _table.VERSION.split(".")[:2]:
+        raise ImportError(f"{FILE} is of dsop {version}, expected {_table.VERSION}, as this package")
+    return opened
+
+
+library = _with_types(_open_library())
+
+_raised = threading.local()
+
+
+def _watch(has_ended: Callable[[], bool]) -> Generator[int, None, None]:
+    # CPython runs signal handlers where a generator goes on: behind the yield, so within `try`. In a function's first
+    # line they would run before it, and ctypes would swallow what they raise.
+    answer = 0
+    while True:
+        try:
+            yield answer
+            answer = int(has_ended())
+        except GeneratorExit:
+            return
+        except BaseException as error:  # KeyboardInterrupt, or whatever the program's handler raises
+            _raised.error = error
+            answer = 1
+
+
+def watch_signals(has_ended: Callable[[], bool] = lambda: False) -> None:
+    """Waits of this thread look every 100 ms whether a handler of a signal has raised, or has_ended()."""
+    if getattr(_raised, "callback", None) is not None:
+        return
+    watch = _watch(has_ended)
+    next(watch)
+    _raised.callback = CFUNCTYPE(c_int)(watch.__next__)
+    library.dsop_set_interrupt(_raised.callback)
+
+
+def raise_error(status: int) -> None:
+    """What a status other than 0 stands for."""
+    text = library.dsop_last_error().decode()
+    error, _raised.error = getattr(_raised, "error", None), None
+    if error is not None:
+        raise error
+    if status == _table.DSOP_ERROR_ARGUMENT:
+        raise ArgumentError(text)
+    if status in (_table.DSOP_ERROR_TRANSPORT, _table.DSOP_ERROR_INTERRUPTED):
+        raise TransportError(text)
+    if status == _table.DSOP_ERROR_MEMORY:
+        raise MemoryError(text)
+    raise Error(text)
+
+
+def check(status: int) -> None:
+    if status:
+        raise_error(status)
+
+
+def new_handle(function: Any, *arguments: Any) -> int:
+    """What the function, whose last argument is where it puts a handle, has put there."""
+    handle = c_uint64()
+    check(function(*arguments, byref(handle)))
+    return handle.value
+
+
+def text_of(function: Any, *arguments: Any) -> str:
+    """The same of a text."""
+    text = c_char_p()
+    check(function(*arguments, byref(text)))
+    return (text.value or b"").decode()
+
+
+def option_text(**options: Any) -> bytes:
+    """NAME=VALUE pairs of those that are not None; a machine by its handle."""
+    pairs = []
+    for name, value in options.items():
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            value = int(value)
+        elif hasattr(value, "option_text"):
+            value = value.option_text()
+        elif isinstance(value, float):
+            value = repr(float(value))
+        pairs.append(f"{name}={value}")
+    return ";".join(pairs).encode()
+
+
+class Owned:
+    """Something of the library's that ends with the object."""
+
+    _free = ""
+    _handle = 0
+
+    def __del__(self) -> None:
+        if self._handle and library is not None:
+            getattr(library, self._free)(self._handle)
+            self._handle = 0

@@ -1,0 +1,136 @@
+"""Machines, and what calls would do on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ctypes import byref, c_char_p, c_double, c_size_t
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+
+from dsop._arrays import type_of
+from dsop._library import Owned, check, library, new_handle, option_text
+
+
+class Machine(Owned):
+    """A network and a processor as the planner sees them.
+
+    Numbers are set and read by their names in a machine file: ``machine["latency_seconds"]``.
+
+    Parameters
+    ----------
+    path : path, optional
+        A file that `write`, or `dsop-bench calibrate`, has written; default: a cluster with 10 Gbit/s.
+    **numbers : float
+        To replace: latency_seconds, overhead_seconds, gap_seconds, gap_per_byte_seconds, flops_per_second,
+        memory_bytes_per_second, hidden_share, indexed_addition_factor.
+
+    Raises
+    ------
+    Error
+        The file can't be read.
+    ArgumentError
+        A name is not known or a number makes no sense.
+
+    Examples
+    --------
+    >>> dsop.Machine(gap_per_byte_seconds=8e-9)["latency_seconds"]
+    1e-05
+    """
+
+    _free = "dsop_machine_free"
+
+    def __init__(self, path: str | PathLike[str] | None = None, **numbers: float) -> None:
+        self._handle = (new_handle(library.dsop_machine_default, 0) if path is None
+                        else new_handle(library.dsop_machine_read, fspath(path).encode()))
+        for name, number in numbers.items():
+            self[name] = number
+        check(library.dsop_machine_check(self._handle))
+
+    def __getitem__(self, name: str) -> float:
+        value = c_double()
+        check(library.dsop_machine_get(self._handle, name.encode(), byref(value)))
+        return value.value
+
+    def __setitem__(self, name: str, value: float) -> None:
+        check(library.dsop_machine_set(self._handle, name.encode(), value))
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Replace the file as a whole."""
+        check(library.dsop_machine_write(self._handle, fspath(path).encode()))
+
+    def seconds(self, size_bytes: int = 0, n: float = 0, m: float = 0, K: float = 0,
+                dtype: Any = np.float32) -> dict[str, float]:
+        """Predicted seconds: message and exchange of so many bytes, product n x m over K, addition of n x m elements."""
+        names = ("message", "exchange", "product", "addition")
+        times = [c_double() for _ in names]
+        check(library.dsop_machine_seconds(self._handle, type_of(dtype), size_bytes, n, m, K, *map(byref, times)))
+        return {name: time.value for name, time in zip(names, times)}
+
+    def option_text(self) -> str:
+        """How options name it."""
+        return f"handle:{self._handle}"
+
+
+def _sizes(numbers: Sequence[int]) -> Any:
+    return (c_size_t * len(numbers))(*numbers)
+
+
+def plan_outer_products(shape: tuple[int, int], pairs: Sequence[int], dtype: Any = np.float32,
+                        **options: Any) -> tuple[str, float]:
+    """Say what a sum of outer products would do, without communicating.
+
+    Parameters
+    ----------
+    shape : tuple of two int
+        The gradient's: n, m.
+    pairs : sequence of int
+        Of each rank.
+    dtype : dtype
+        float32 or float64.
+    **options
+        algorithm, machine, wire, sharded.
+
+    Returns
+    -------
+    text : str
+        The plan, several lines.
+    seconds : float
+        Predicted.
+
+    Examples
+    --------
+    >>> text, seconds = dsop.plan_outer_products((1000, 1000), [16] * 8)
+    """
+    text, seconds = c_char_p(), c_double()
+    check(library.dsop_plan_outer_products(type_of(dtype), *shape, _sizes(pairs), len(pairs), option_text(**options),
+                                           byref(text), byref(seconds)))
+    return (text.value or b"").decode(), seconds.value
+
+
+def plan_sparse(elements: int, nonzeros: Sequence[int], dtype: Any = np.float32, **options: Any) -> tuple[str, float]:
+    """As `plan_outer_products` for a sparse allreduce; options: algorithm, machine, wire, overlap.
+
+    Examples
+    --------
+    >>> text, seconds = dsop.plan_sparse(100000, [1000] * 8)
+    """
+    text, seconds = c_char_p(), c_double()
+    check(library.dsop_plan_sparse(type_of(dtype), elements, _sizes(nonzeros), len(nonzeros), option_text(**options),
+                                   byref(text), byref(seconds)))
+    return (text.value or b"").decode(), seconds.value
+
+
+def plan_topk(elements: int, k: int, ranks: int, dtype: Any = np.float32, **options: Any) -> dict[str, float]:
+    """What a top-k allreduce costs beside the selection: messages, bytes and seconds of the busiest rank.
+
+    Examples
+    --------
+    >>> dsop.plan_topk(100000, 1000, 8)["messages"] > 0
+    True
+    """
+    messages, size_bytes, seconds = c_size_t(), c_size_t(), c_double()
+    check(library.dsop_plan_topk(type_of(dtype), elements, k, ranks, option_text(**options), byref(messages),
+                                 byref(size_bytes), byref(seconds)))
+    return {"messages": messages.value, "bytes": size_bytes.value, "seconds": seconds.value}

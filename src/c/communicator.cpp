@@ -1,0 +1,135 @@
+#include "c/communicator.hpp"
+
+#include <dsop/counting.hpp>
+#include <dsop/dsop.hpp>
+#include <dsop/stall_watch.hpp>
+#include <dsop/threads.hpp>
+
+#include "c/mpi_world.hpp"
+#include "c/status.hpp"
+#include "calls/call.hpp"
+#include "transport/lone_rank.hpp"
+
+namespace dsop::c {
+
+void refuse_on_all_ranks(Transport& transport, const std::string& error) {
+  transport.calls().queue->wait_for_all();
+  Call call(transport, "a call with wrong arguments", 0, 0, DataType::f32);
+  call.check([&] { throw ArgumentError(error); });
+  call.agree();
+  throw ArgumentError(error);
+}
+
+Ranks::Ranks(std::shared_ptr<Ranks> counted)
+    : counted_(std::move(counted)), counting_(std::make_unique<CountingTransport>(counted_->get())) {
+  transport_ = counting_.get();
+}
+
+Transport& Ranks::get() const {
+  if (counted_) counted_->get();
+  if (transport_ == nullptr) throw ArgumentError("the communicator's ranks have ended, expected a call before");
+  if (is_mpi_ && !mpi_runs()) throw ArgumentError("MPI is finalized, expected a call before");
+  return *transport_;
+}
+
+namespace {
+
+// Never destroyed, as the communicators of MPI: what a program leaves behind at its end must not wait.
+Transport& lone_rank() {
+  static Transport& never_destroyed = *make_lone_rank().release();
+  return never_destroyed;
+}
+
+Handle put_transport(Transport& transport, bool is_mpi) {
+  return put(std::make_shared<Ranks>(transport, is_mpi));
+}
+
+CountingTransport& counting_of(Handle communicator) {
+  auto* const counting = dynamic_cast<CountingTransport*>(&transport_of(communicator));
+  if (counting == nullptr)
+    throw ArgumentError("communicator " + std::to_string(communicator) +
+                        " does not count, expected one of dsop_communicator_count_traffic()");
+  return *counting;
+}
+
+}  // namespace
+}  // namespace dsop::c
+
+using namespace dsop::c;
+
+int dsop_communicator_world(dsop_communicator* communicator) {
+  return returning_status([&] {
+    Handle& handle = result(communicator, "communicator");
+    dsop::Transport* const mpi = world();
+    handle = put_transport(mpi != nullptr ? *mpi : lone_rank(), mpi != nullptr);
+  });
+}
+
+int dsop_communicator_from_mpi(int mpi_fint, dsop_communicator* communicator) {
+  return returning_status([&] {
+    Handle& handle = result(communicator, "communicator");
+    handle = put_transport(transport_of_mpi(mpi_fint), true);
+  });
+}
+
+int dsop_communicator_count_traffic(dsop_communicator communicator, dsop_communicator* counting) {
+  return returning_status([&] {
+    Handle& handle = result(counting, "counting");
+    handle = put(std::make_shared<Ranks>(find<Ranks>(communicator)));
+  });
+}
+
+int dsop_communicator_traffic(dsop_communicator counting, size_t* payload_messages, size_t* payload_bytes,
+                              size_t* agreement_messages, size_t* agreement_bytes) {
+  return returning_status([&] {
+    const dsop::CountingTransport& transport = counting_of(counting);
+    put_if_wanted(payload_messages, transport.payload().messages);
+    put_if_wanted(payload_bytes, transport.payload().bytes);
+    put_if_wanted(agreement_messages, transport.agreement().messages);
+    put_if_wanted(agreement_bytes, transport.agreement().bytes);
+  });
+}
+
+int dsop_communicator_rank(dsop_communicator communicator, int* rank, int* size) {
+  return returning_status([&] {
+    const dsop::Transport& transport = transport_of(communicator);
+    put_if_wanted(rank, transport.rank());
+    put_if_wanted(size, transport.size());
+  });
+}
+
+int dsop_communicator_fail(dsop_communicator communicator, const char* error) {
+  return returning_status([&] {
+    refuse_on_all_ranks(transport_of(communicator), error == nullptr || *error == 0 ? "the call was given up" : error);
+  });
+}
+
+int dsop_communicator_free(dsop_communicator communicator) {
+  return freeing(communicator, [&] { take<Ranks>(communicator); });
+}
+
+int dsop_run_on_threads(int ranks, int (*body)(dsop_communicator, void*), void* data, int omp_threads) {
+  return returning_status([&] {
+    if (body == nullptr) throw dsop::ArgumentError("body is null, expected a function");
+    const auto run_rank = [&](dsop::Transport& transport) {
+      const auto own = std::make_shared<Ranks>(transport, false);
+      const Handle communicator = put(own);
+      const int status = body(communicator, data);
+      dsop_communicator_free(communicator);
+      own->end();
+      if (status != 0)
+        throw dsop::Error("rank " + std::to_string(transport.rank()) + "'s body returned status " +
+                          std::to_string(status));
+    };
+    dsop::run_on_threads(ranks, run_rank, omp_threads);
+  });
+}
+
+int dsop_set_stall_watch(dsop_communicator communicator, double limit_seconds,
+                         void (*on_stall)(const char* text, void* data), void* data, int throws) {
+  return returning_status([&] {
+    dsop::StallWatch watch{.limit_seconds = limit_seconds, .on_stall = {}, .throws = throws != 0};
+    if (on_stall != nullptr) watch.on_stall = [=](const dsop::Stall& stall) { on_stall(stall.text().c_str(), data); };
+    dsop::set_stall_watch(transport_of(communicator), std::move(watch));
+  });
+}

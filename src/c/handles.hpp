@@ -1,0 +1,51 @@
+// Handles: numbers that stand for objects, so that C programs can't reach memory that is gone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <dsop/errors.hpp>
+
+namespace dsop::c {
+
+using Handle = std::uint64_t;
+
+/// What an error calls a kind of object: specialised beside each.
+template <class Object>
+inline constexpr const char* kind_of = nullptr;
+
+Handle put_object(std::shared_ptr<void> object, const char* kind);
+/// Throws ArgumentError naming the handle if it is of no such object.
+std::shared_ptr<void> find_object(Handle handle, const char* kind);
+/// The same, and the handle is dead afterwards.
+std::shared_ptr<void> take_object(Handle handle, const char* kind);
+
+template <class Object>
+Handle put(std::shared_ptr<Object> object) {
+  return put_object(std::move(object), kind_of<Object>);
+}
+
+template <class Object>
+std::shared_ptr<Object> find(Handle handle) {
+  return std::static_pointer_cast<Object>(find_object(handle, kind_of<Object>));
+}
+
+template <class Object>
+std::shared_ptr<Object> take(Handle handle) {
+  return std::static_pointer_cast<Object>(take_object(handle, kind_of<Object>));
+}
+
+/// Throws ArgumentError if `pointer`, which the caller wants a result in, is null.
+template <class Value>
+Value& result(Value* pointer, const char* name) {
+  if (pointer == nullptr) throw ArgumentError(std::string(name) + " is null, expected where to put the result");
+  return *pointer;
+}
+
+template <class Value>
+void put_if_wanted(Value* pointer, const Value& value) {
+  if (pointer != nullptr) *pointer = value;
+}
+
+}  // namespace dsop::c

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <dsop/machine.hpp>
+
+#include "c/handles.hpp"
+
+namespace dsop::c {
+
+template <>
+inline constexpr const char* kind_of<Machine> = "machine";
+
+}  // namespace dsop::c

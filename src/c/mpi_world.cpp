@@ -1,0 +1,76 @@
+#include "c/mpi_world.hpp"
+
+#include <cstdlib>
+
+#include <dsop/errors.hpp>
+#include <dsop/mpi.hpp>
+
+#include "transport/mpi_launcher.hpp"
+#include "transport/mpi_transport.hpp"
+
+namespace dsop::c {
+namespace {
+
+bool started_here = false;
+
+bool is_initialized() {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  return initialized != 0;
+}
+
+}  // namespace
+
+bool mpi_has_ended() noexcept {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  return finalized != 0;
+}
+
+bool has_mpi() {
+  return true;
+}
+
+std::string mpi_library() {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  const std::string text(version, static_cast<std::size_t>(length));
+  return text.substr(0, text.find_first_of(",\n"));
+}
+
+bool mpi_runs() {
+  return is_initialized() && !mpi_has_ended();
+}
+
+void start_mpi() {
+  if (mpi_has_ended()) throw ArgumentError("MPI is finalized, expected dsop_init() before");
+  if (is_initialized() || !under_mpi_launcher()) return;
+  int granted = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &granted), "MPI_Init_thread");
+  started_here = true;
+}
+
+void end_mpi() {
+  if (started_here && mpi_runs()) check_mpi(MPI_Finalize(), "MPI_Finalize");
+}
+
+void end_all_ranks(int exit_status) {
+  if (mpi_runs()) MPI_Abort(MPI_COMM_WORLD, exit_status);
+  std::_Exit(exit_status);
+}
+
+Transport* world() {
+  if (mpi_runs()) return &TransportOf<MPI_Comm>::get(MPI_COMM_WORLD);
+  if (mpi_has_ended()) throw ArgumentError("MPI is finalized, expected a call before");
+  if (under_mpi_launcher())
+    throw ArgumentError("a launcher has started this process and MPI does not run, expected dsop_init() before");
+  return nullptr;
+}
+
+Transport& transport_of_mpi(int fint) {
+  if (!mpi_runs()) throw ArgumentError("MPI is not initialized, expected a call between MPI_Init and MPI_Finalize");
+  return TransportOf<MPI_Comm>::get(MPI_Comm_f2c(fint));
+}
+
+}  // namespace dsop::c

@@ -1,0 +1,144 @@
+#include <vector>
+
+#include <dsop/sparse_allreduce.hpp>
+
+#include "c/communicator.hpp"
+#include "c/options.hpp"
+#include "c/status.hpp"
+#include "c/sum.hpp"
+#include "c/views.hpp"
+
+namespace dsop::c {
+namespace {
+
+// Made on the first run, so that a wrong option is said to all ranks.
+struct SparseObject {
+  std::shared_ptr<Ranks> ranks;
+  std::string error;
+  std::variant<std::monostate, SparseAllreduce<float>, SparseAllreduce<double>> allreduce = {};
+};
+
+struct Arguments {
+  DataType type;
+  SparseAllreduceOptions options;
+};
+
+const dsop_vector& given(const dsop_vector* own, const char* name) {
+  if (own == nullptr) throw ArgumentError(std::string(name) + " is null, expected a vector");
+  return *own;
+}
+
+}  // namespace
+
+template <>
+inline constexpr const char* kind_of<SparseObject> = "sparse allreduce";
+
+}  // namespace dsop::c
+
+using namespace dsop::c;
+
+int dsop_sum_sparse(dsop_communicator communicator, dsop_type type, const dsop_vector* own, const char* options,
+                    dsop_sum* sum) {
+  return returning_status([&] {
+    dsop::Transport& transport = transport_of(communicator);
+    const auto with = prepared(transport, [&] {
+      result(sum, "sum");
+      given(own, "own");
+      return Arguments{data_type_of(type), sparse_options(options)};
+    });
+    *sum = dsop::visit(with.type, [&]<class T>(T) {
+      return put(std::make_shared<Sum>(dsop::sparse_allreduce<T>(transport, view_of<T>(own), with.options)));
+    });
+  });
+}
+
+int dsop_sum_sparse_regions(dsop_communicator communicator, dsop_type type, const dsop_vector* regions, size_t count,
+                            const char* options, dsop_sum* sums) {
+  return returning_status([&] {
+    dsop::Transport& transport = transport_of(communicator);
+    const auto with = prepared(transport, [&] {
+      result(sums, "sums");
+      given(regions, "regions");
+      return Arguments{data_type_of(type), sparse_options(options)};
+    });
+    dsop::visit(with.type, [&]<class T>(T) {
+      std::vector<dsop::SparseVectorView<T>> own;
+      for (size_t i = 0; i < count; ++i) own.push_back(view_of<T>(regions + i));
+      auto all = dsop::sparse_allreduce_regions<T>(transport, own, with.options);
+      for (size_t i = 0; i < count; ++i) sums[i] = put(std::make_shared<Sum>(std::move(all[i])));
+    });
+  });
+}
+
+int dsop_sparse_allreduce_create(dsop_communicator communicator, dsop_type type, const char* options,
+                                 dsop_sparse_allreduce* allreduce) {
+  return returning_status([&] {
+    Handle& handle = result(allreduce, "allreduce");
+    dsop::Transport& transport = transport_of(communicator);
+    auto object = std::make_shared<SparseObject>(SparseObject{find<Ranks>(communicator), {}});
+    object->error = dsop::error_of([&] {
+      const dsop::SparseAllreduceOptions with = sparse_options(options);
+      dsop::visit(data_type_of(type),
+                  [&]<class T>(T) { object->allreduce = dsop::SparseAllreduce<T>(transport, with); });
+    });
+    handle = put(std::move(object));
+  });
+}
+
+int dsop_sparse_allreduce_run(dsop_sparse_allreduce allreduce, const dsop_vector* own, dsop_sum* sum) {
+  return returning_status([&] {
+    const auto object = find<SparseObject>(allreduce);
+    prepared(object->ranks->get(), [&] {
+      if (!object->error.empty()) throw dsop::ArgumentError(object->error);
+      result(sum, "sum");
+      return given(own, "own");
+    });
+    std::visit(
+        [&]<class Object>(Object& of) {
+          if constexpr (!std::is_same_v<Object, std::monostate>)
+            *sum = [&]<class T>(dsop::SparseAllreduce<T>& typed) {
+              return put(std::make_shared<Sum>(typed.run(view_of<T>(own))));
+            }(of);
+        },
+        object->allreduce);
+  });
+}
+
+int dsop_sparse_allreduce_free(dsop_sparse_allreduce allreduce) {
+  return freeing(allreduce, [&] { take<SparseObject>(allreduce); });
+}
+
+int dsop_sum_get(dsop_sum sum, dsop_vector* vector, const char** algorithm) {
+  return returning_status([&] {
+    std::visit(
+        [&](const auto& of) {
+          put_if_wanted(vector, vector_of(of.sum));
+          put_if_wanted(algorithm, of.algorithm.c_str());
+        },
+        *find<Sum>(sum));
+  });
+}
+
+int dsop_sum_chosen(dsop_sum sum, size_t* chosen, size_t* nans, size_t* infinities, const uint32_t** took_part,
+                    size_t* took_part_count) {
+  return returning_status([&] {
+    std::visit(
+        [&](const auto& of) {
+          if constexpr (requires { of.chosen; }) {
+            put_if_wanted(chosen, of.chosen);
+            put_if_wanted(nans, of.nans);
+            put_if_wanted(infinities, of.infinities);
+            put_if_wanted(took_part, of.took_part.data());
+            put_if_wanted(took_part_count, of.took_part.size());
+          } else {
+            throw dsop::ArgumentError("sum " + std::to_string(sum) +
+                                      " is a sparse allreduce's, expected a top-k one's");
+          }
+        },
+        *find<Sum>(sum));
+  });
+}
+
+int dsop_sum_free(dsop_sum sum) {
+  return freeing(sum, [&] { take<Sum>(sum); });
+}

@@ -1,0 +1,43 @@
+// From exceptions to a status and a text.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <dsop/dsop.h>
+
+#include "c/mpi_world.hpp"
+#include "transport/interrupt.hpp"
+
+namespace dsop::c {
+
+/// Puts the text of the exception that is being handled where dsop_last_error() finds it, and returns its status.
+int status_of_exception() noexcept;
+/// Throws Error in a process that was forked from one in which dsop was used: ranks, threads and messages stayed there.
+void refuse_forked_process();
+bool is_forked_process() noexcept;
+/// Keeps a text for the caller until this thread's next call of it.
+const char* keep_text(std::string text);
+
+/// Runs a C function's body.
+template <class Body>
+int returning_status(const Body& body) noexcept {
+  try {
+    refuse_forked_process();
+    body();
+    return DSOP_SUCCESS;
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+
+/// Runs the body of a function that frees: does nothing for the handle 0, nor in a forked process, nor when MPI has
+/// ended, and with it what objects would wait for.
+template <class Body>
+int freeing(std::uint64_t handle, const Body& body) noexcept {
+  if (handle == 0 || is_forked_process() || mpi_has_ended()) return DSOP_SUCCESS;
+  const Uninterrupted uninterrupted;
+  return returning_status(body);
+}
+
+}  // namespace dsop::c

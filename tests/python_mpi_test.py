@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+"""The Python package under mpirun: mpi4py's communicators, and ranks that end before the others.
+
+Usage: python_mpi_test.py MPIRUN
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+MPIRUN = sys.argv[1]
+MINIMAL = Path(__file__).parent.parent / "examples/numpy_minimal.py"
+HAS_MPI4PY = importlib.util.find_spec("mpi4py") is not None
+WAITS_FOR_RANK_1 = """
+import os, sys, time
+import numpy as np
+import dsop
+comm = dsop.communicator()
+dsop.allreduce(np.ones(3))
+"""
+
+
+def run(program: str, ranks: int = 3) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([MPIRUN, "-n", str(ranks), sys.executable, "-c", program], capture_output=True, text=True,
+                          timeout=60, check=False)
+
+
+class PythonMpiTest(unittest.TestCase):
+    def test_minimal_program(self) -> None:
+        for ranks in (1, 4):
+            done = subprocess.run([MPIRUN, "-n", str(ranks), sys.executable, MINIMAL], capture_output=True, text=True,
+                                  timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"every element is {(ranks - 1) / 2:g}\n", done.stdout)
+
+    def test_without_a_launcher_mpi_is_not_touched(self) -> None:
+        done = subprocess.run([sys.executable, "-c", "import dsop\nprint(dsop.communicator().size, "
+                               "dsop.info()['mpi_initialized'])"], capture_output=True, text=True, timeout=60,
+                              check=False)
+        self.assertEqual(done.stdout, "1 False\n", done.stderr)
+
+    @unittest.skipUnless(HAS_MPI4PY, "no mpi4py")
+    def test_communicators_of_mpi4py(self) -> None:
+        done = run("""
+from mpi4py import MPI
+import numpy as np
+import dsop
+halves = MPI.COMM_WORLD.Split(MPI.COMM_WORLD.rank % 2)
+for comm in (None, MPI.COMM_WORLD, halves, MPI.COMM_SELF):
+    values = np.ones(3)
+    dsop.allreduce(values, comm)
+    assert values[0] == (MPI.COMM_WORLD if comm is None else comm).size, values
+try:
+    dsop.allreduce(values, MPI.COMM_NULL)
+except dsop.ArgumentError as error:
+    assert "MPI_COMM_NULL" in str(error)
+layer = dsop.OuterProduct(2, 2, 1, comm=MPI.COMM_WORLD)
+MPI.Finalize()
+for call in (lambda: dsop.allreduce(values), lambda: dsop.communicator(MPI.COMM_WORLD), dsop.init,
+             lambda: layer.run(np.ones((1, 2), np.float32), np.ones((1, 2), np.float32))):
+    try:
+        call()
+    except dsop.ArgumentError as error:
+        assert "MPI is" in str(error), error
+    else:
+        raise AssertionError("nothing was raised")
+print("done")
+""")
+        self.assertEqual((done.returncode, done.stdout.count("done")), (0, 3), done.stderr)
+
+    def test_exception_of_one_rank_ends_the_others(self) -> None:
+        for start in ["", "from mpi4py import MPI\n"] if HAS_MPI4PY else [""]:
+            before = time.monotonic()
+            done = run(start + WAITS_FOR_RANK_1 + """
+if comm.rank == 1:
+    raise KeyError("mine")
+dsop.allreduce(np.ones(3))
+""")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("KeyError: 'mine'", done.stderr)
+            self.assertLess(time.monotonic() - before, 10)
+
+    def test_interrupt_of_one_rank_ends_all(self) -> None:
+        for wait in ("dsop.allreduce(np.ones(3))", "dsop.start_allreduce(np.ones(3)).wait()"):
+            with tempfile.TemporaryDirectory() as folder:
+                number = Path(folder) / "number"
+                program = WAITS_FOR_RANK_1 + f"""
+if comm.rank == 1:
+    time.sleep(60)
+open({str(number)!r} + ".new", "w").write(str(os.getpid())) if comm.rank == 0 else None
+os.rename({str(number)!r} + ".new", {str(number)!r}) if comm.rank == 0 else None
+{wait}
+"""
+                with subprocess.Popen([MPIRUN, "-n", "3", sys.executable, "-c", program], stderr=subprocess.PIPE,
+                                      stdout=subprocess.DEVNULL, text=True) as job:
+                    while not number.exists():
+                        time.sleep(0.05)
+                    time.sleep(0.5)
+                    before = time.monotonic()
+                    subprocess.run(["kill", f"-{signal.SIGINT.value}", number.read_text()], check=True)
+                    _, words = job.communicate(timeout=30)
+                self.assertLess(time.monotonic() - before, 5)
+                self.assertNotEqual(job.returncode, 0)
+                self.assertIn("KeyboardInterrupt", words)
+
+    def test_handler_that_raises_nothing_ends_nothing(self) -> None:
+        done = run(WAITS_FOR_RANK_1 + """
+import signal
+heard = []
+if comm.rank == 0:
+    signal.signal(signal.SIGALRM, lambda *_: heard.append(time.monotonic()))
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+if comm.rank == 1:
+    time.sleep(1)
+dsop.allreduce(np.ones(3))
+print(comm.rank == 0 and time.monotonic() - heard[0] > 0.4)
+""")
+        self.assertEqual(sorted(done.stdout.split()), ["False", "False", "True"], done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,319 @@
+#!/usr/bin/python3
+"""The Python package on ranks that are threads: results that are exact, and errors that all ranks raise."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import sys
+import threading
+import unittest
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import dsop
+
+RANKS = [1, 2, 3, 4, 5, 7]
+FAMILIES = {name: [a["name"] for a in dsop.algorithms(name) if "mpi" not in a["name"]]
+            for name in ("outer-product", "dense", "broadcast", "reduce", "sparse", "topk")}
+Body = Callable[[dsop.Communicator], Any]
+
+
+def whole_numbers(rank: int, *shape: int, dtype: Any = np.float64) -> Any:
+    return np.random.default_rng(rank + 1).integers(-4, 5, shape).astype(dtype)
+
+
+def pairs_of(rank: int) -> int:
+    return (3 * rank) % 4
+
+
+class PythonTest(unittest.TestCase):
+    def on_ranks(self, body: Body, ranks: list[int] | None = None) -> None:
+        for number in ranks or RANKS:
+            with self.subTest(ranks=number):
+                dsop.run_on_threads(number, body)
+
+    def raises_on_all(self, words: str, body: Body, ranks: int = 3) -> None:
+        """`body` raises ArgumentError with these words on every rank, and the communicator can be used again."""
+        def on_rank(comm: dsop.Communicator) -> str:
+            try:
+                body(comm)
+            except dsop.ArgumentError as error:
+                values = np.ones(3)
+                dsop.allreduce(values, comm)
+                self.assertEqual(values[0], comm.size)
+                return str(error)
+            return "nothing was raised"
+        texts = dsop.run_on_threads(ranks, on_rank)
+        self.assertEqual(len(set(texts)), 1)
+        self.assertIn(words, texts[0])
+
+    def test_examples_in_docstrings(self) -> None:
+        for name in ("_collectives", "_communicators", "_machine", "_outer_products", "_sparse", "_synchronizer"):
+            module = importlib.import_module(f"dsop.{name}")
+            self.assertEqual(doctest.testmod(module, extraglobs={"dsop": dsop, "np": np}).failed, 0)
+        for name in dsop.__all__:
+            if name not in ("Error", "ArgumentError", "TransportError", "__version__"):
+                self.assertTrue(getattr(dsop, name).__doc__, name)
+
+    def test_outer_products_by_every_algorithm(self) -> None:
+        for algorithm in ["auto", *FAMILIES["outer-product"]]:
+            for dtype in (np.float32, np.float64):
+                def body(comm: dsop.Communicator, algorithm: str = algorithm, dtype: Any = dtype) -> None:
+                    a = [whole_numbers(r, pairs_of(r), 5, dtype=dtype) for r in range(comm.size)]
+                    b = [whole_numbers(r + 50, pairs_of(r), 3, dtype=dtype) for r in range(comm.size)]
+                    expected = 2 * sum(x.T @ y for x, y in zip(a, b))
+                    own = a[comm.rank], b[comm.rank]
+                    try:
+                        got = dsop.outer_product(*own, comm=comm, scale=2, algorithm=algorithm)
+                    except dsop.ArgumentError as error:
+                        self.assertIn("can't be used", str(error))
+                        return
+                    self.assertEqual(got.tobytes(), (expected + 0 * got).tobytes())
+                    strided = np.full((5, 7), 9, dtype)
+                    dsop.outer_product(*own, out=strided[:, 2:5], comm=comm, accumulate=True, algorithm=algorithm)
+                    self.assertTrue((strided[:, 2:5] == expected / 2 + 9).all())
+                    self.assertTrue((strided[:, :2] == 9).all() and (strided[:, 5:] == 9).all())
+                self.on_ranks(body, [1, 3, 4])
+
+    def test_layer(self) -> None:
+        def body(comm: dsop.Communicator) -> None:
+            layer = dsop.OuterProduct(6, 4, 3, np.float64, comm)
+            a = [whole_numbers(r, pairs_of(r), 6) for r in range(comm.size)]
+            b = [whole_numbers(r + 9, pairs_of(r), 4) for r in range(comm.size)]
+            expected = sum(x.T @ y for x, y in zip(a, b))
+            own = a[comm.rank], b[comm.rank]
+            self.assertTrue((layer.run(*own) == expected).all())
+            out = np.empty((6, 4))
+            pending = layer.start(*own, out)
+            pending.wait()
+            self.assertTrue((out == expected).all() and pending.test())
+            bounds = layer.row_bounds
+            mine = slice(int(bounds[comm.rank]), int(bounds[comm.rank + 1]))
+            self.assertTrue((layer.run_sharded(*own) == expected[mine]).all())
+            one_hot = dsop.SparseMatrix((2, 6), np.arange(3), np.array([1, comm.rank % 6]), np.ones(2))
+            indices, rows = layer.run_rows(one_hot, np.ones((2, 4)))
+            self.assertEqual(list(indices), sorted({1, *(r % 6 for r in range(comm.size))}))
+            self.assertEqual(rows.sum(), 8 * comm.size)
+            self.assertIn("6 x 4", layer.plan)
+            self.assertTrue(layer.algorithm)
+        self.on_ranks(body)
+
+    def test_collectives_by_every_algorithm(self) -> None:
+        def body(comm: dsop.Communicator) -> None:
+            root = comm.size - 1
+            all_values = [whole_numbers(r, 3, 5) for r in range(comm.size)]
+            every_sum: list[Any] = [dsop.allreduce, lambda *a, **o: dsop.start_allreduce(*a, **o).wait()]
+            every_reduce: list[Any] = [dsop.reduce, lambda *a, **o: dsop.start_reduce(*a, **o).wait()]
+            for name in ["auto", *FAMILIES["dense"]]:
+                for sums in every_sum:
+                    values = all_values[comm.rank].copy()
+                    sums(values, comm, algorithm=name)
+                    self.assertTrue((values == sum(all_values)).all(), name)
+            for name in ["auto", *FAMILIES["broadcast"]]:
+                values = all_values[comm.rank].copy()
+                dsop.broadcast(values, root, comm, algorithm=name)
+                dsop.start_broadcast(values, root, comm, algorithm=name).wait()
+                self.assertTrue((values == all_values[root]).all(), name)
+            for name in ["auto", *FAMILIES["reduce"]]:
+                for reduces in every_reduce:
+                    values = all_values[comm.rank].copy()
+                    reduces(values, root, comm, algorithm=name)
+                    self.assertTrue(comm.rank != root or (values == sum(all_values)).all(), name)
+        self.on_ranks(body, [1, 3, 4])
+
+    def test_sparse_and_top_k(self) -> None:
+        def body(comm: dsop.Communicator) -> None:
+            mine = [np.where(whole_numbers(r, 40) > 2, whole_numbers(r, 40), 0) for r in range(comm.size)]
+            own = mine[comm.rank]
+            where = np.flatnonzero(own)
+            sparse = dsop.SparseVector(40, where, own[where])
+            layer = dsop.SparseAllreduce(np.float64, comm)
+            for name in ["auto", *FAMILIES["sparse"]]:
+                try:
+                    got = dsop.sparse_allreduce(sparse, comm, algorithm=name)
+                except dsop.ArgumentError as error:
+                    self.assertIn("can't be used", str(error))
+                    continue
+                self.assertTrue((got.dense() == sum(mine)).all(), name)
+            self.assertTrue((layer.run(own).dense() == sum(mine)).all())
+            for name in FAMILIES["topk"]:
+                top, values = dsop.TopKAllreduce(40, np.float64, comm, algorithm=name), own.copy()
+                top.run(values, 5)
+                again = dsop.TopKAllreduce(40, np.float64, comm, algorithm=name, state=top.state)
+                got_both = top.run(values.copy(), 5), again.run(values.copy(), 5)
+                self.assertEqual(*(got.dense().tobytes() for got in got_both))
+        self.on_ranks(body, [1, 3, 4])
+
+    def test_synchronizer(self) -> None:
+        def body(comm: dsop.Communicator) -> None:
+            def make() -> dsop.Synchronizer:
+                model = dsop.Synchronizer(np.float64, comm)
+                model.add("w", (5, 3), max_pairs=4)
+                model.add("bias", 3, "dense")
+                model.add("embedding", (6, 2), "sparse")
+                model.add("wide", (4, 4), "topk:0.25")
+                return model
+
+            def step(model: dsop.Synchronizer, number: int) -> list[Any]:
+                gradients = [np.zeros((5, 3)), whole_numbers(comm.rank, 3), np.zeros((6, 2)),
+                             whole_numbers(comm.rank + number, 4, 4)]
+                model.begin(scale=0.5)
+                model.give_gradient("wide", gradients[3])
+                model.give_vector("embedding", dsop.SparseVector(12, np.array([comm.rank]), np.ones(1)), gradients[2])
+                model.give_gradient("bias", gradients[1])
+                model.give_factors("w", whole_numbers(comm.rank, 2, 5), whole_numbers(comm.rank, 2, 3), gradients[0])
+                model.finish()
+                return gradients
+
+            model = make()
+            first = step(model, 0)
+            self.assertTrue((first[0] == 0.5 * sum(whole_numbers(r, 2, 5).T @ whole_numbers(r, 2, 3)
+                                                   for r in range(comm.size))).all())
+            self.assertTrue((first[1] == 0.5 * sum(whole_numbers(r, 3) for r in range(comm.size))).all())
+            self.assertEqual(first[2].sum(), 0.5 * comm.size)
+            self.assertEqual(model.residual("wide").size, 16)
+            self.assertEqual(model.last_step("wide")["target"], 4)
+            resumed = make()
+            resumed.load(model.save())
+            for left, right in zip(step(model, 1), step(resumed, 1)):
+                self.assertEqual(left.tobytes(), right.tobytes())
+            model.set_policy("wide", "dense")
+            self.assertIn("wide", model.describe())
+        self.on_ranks(body, [1, 2, 4])
+
+    def test_failed_step(self) -> None:
+        def body(comm: dsop.Communicator) -> None:
+            model = dsop.Synchronizer(np.float64, comm)
+            model.add("w", (2, 2), "dense")
+            gradient = np.ones((2, 2))
+            every_wrong: list[Any] = [np.ones((2, 2), np.float32), np.ones((2, 3)), np.ones(4)[::2], None]
+            for wrong in every_wrong:
+                model.begin()
+                if comm.rank > 0:
+                    model.give_gradient("w", gradient)
+                elif wrong is None:
+                    model.fail("backward raised", "w")
+                else:
+                    model.give_gradient("w", wrong)
+                with self.assertRaisesRegex(dsop.ArgumentError, "w"):
+                    model.finish()
+            gradient[:] = 1
+            model.begin()
+            model.give_gradient("w", gradient)
+            model.finish()
+            self.assertEqual(gradient[0, 0], comm.size)
+        self.on_ranks(body, [1, 2, 3])
+
+    def test_wrong_arguments_of_one_rank_are_errors_on_all(self) -> None:
+        good = {"a": np.ones((2, 4)), "b": np.ones((2, 3)), "out": np.zeros((4, 3))}
+        read_only = np.zeros((4, 3))
+        read_only.flags.writeable = False
+        cases: list[tuple[str, dict[str, Any]]] = [
+            ("a.dtype is int64", {"a": np.ones((2, 4), int)}),
+            ("b.dtype is float32", {"b": np.ones((2, 3), np.float32)}),
+            ("a.ndim is 1", {"a": np.ones(4)}),
+            ("a is list", {"a": [[1.0]]}),
+            ("a.strides", {"a": np.ones((2, 8))[:, ::2]}),
+            ("a.strides", {"a": np.ones((2, 4))[::-1]}),
+            ("out is read-only", {"out": read_only}),
+            ("overlaps", {"out": np.zeros((4, 3)), "b": None}),
+            ("columns", {"b": np.ones((2, 5))}),
+            ("b.rows", {"b": np.ones((3, 3))}),
+            ("rows", {"out": np.zeros((5, 3))}),
+            ("algorithm", {"algorithm": "no such"}),
+            ("scale", {"scale": float("nan")}),
+            ("scale is many", {"scale": "many"}),
+            ("wire is thin", {"wire": "thin"}),
+            ("machine", {"machine": "/no/such/file"}),
+        ]
+        for words, wrong in cases:
+            def body(comm: dsop.Communicator, wrong: dict[str, Any] = wrong) -> None:
+                given: dict[str, Any] = {key: value.copy() for key, value in good.items()}
+                if comm.rank == 1:
+                    given.update(wrong)
+                    if given["b"] is None:
+                        given["b"] = given["out"].reshape(-1)[:6].reshape(2, 3)
+                dsop.outer_product(**given, comm=comm)
+            with self.subTest(words=words):
+                self.raises_on_all(words, body)
+
+    def test_ranks_that_differ(self) -> None:
+        self.raises_on_all("data type", lambda comm: dsop.allreduce(
+            np.ones(3, np.float32 if comm.rank == 0 else np.float64), comm))
+        self.raises_on_all("data.size()", lambda comm: dsop.allreduce(np.ones(3 + comm.rank), comm))
+        self.raises_on_all("root", lambda comm: dsop.broadcast(np.ones(3), comm.rank, comm))
+        self.raises_on_all("the operation", lambda comm: dsop.allreduce(np.ones(3), comm) if comm.rank else
+                           dsop.broadcast(np.ones(3), 0, comm))
+
+    def test_wrong_objects(self) -> None:
+        self.raises_on_all("an option is sclae", lambda comm: dsop.OuterProduct(3, 2, 1, comm=comm, sclae=1))
+        self.raises_on_all("dtype is int64", lambda comm: dsop.OuterProduct(3, 2, 1, int, comm=comm))
+        self.raises_on_all("policy", lambda comm: dsop.Synchronizer(comm=comm).add("w", (2, 2), "no such"))
+        self.raises_on_all("algorithm", lambda comm: dsop.TopKAllreduce(4, np.float64, comm, algorithm="no such").run(
+            np.ones(4), 2))
+        self.raises_on_all("k", lambda comm: dsop.TopKAllreduce(4, np.float64, comm).run(np.ones(4), 5))
+        self.raises_on_all("indices", lambda comm: dsop.sparse_allreduce(
+            dsop.SparseVector(5, np.array([3, 1]), np.ones(2)), comm))
+        with self.assertRaisesRegex(dsop.ArgumentError, "expected None"):
+            dsop.communicator(17)
+        with self.assertRaisesRegex(dsop.ArgumentError, "latency_seconds"):
+            dsop.Machine(latency_seconds=-1)
+        with self.assertRaisesRegex(dsop.Error, "no/such"):
+            dsop.Machine("/no/such/file")
+        with self.assertRaisesRegex(dsop.ArgumentError, "ranks is 0"):
+            dsop.run_on_threads(0, lambda comm: None)
+
+    def test_communicator_of_threads_that_have_ended(self) -> None:
+        left = []
+        dsop.run_on_threads(2, lambda comm: left.append((comm, dsop.OuterProduct(2, 2, 1, np.float64, comm))))
+        for comm, layer in left:
+            with self.assertRaises(dsop.ArgumentError):
+                dsop.allreduce(np.ones(3), comm)
+            with self.assertRaises(dsop.ArgumentError):
+                layer.run(np.ones((1, 2)), np.ones((1, 2)))
+
+    def test_first_exception_of_threads_is_raised(self) -> None:
+        def body(comm: dsop.Communicator) -> None:
+            if comm.rank == 1:
+                raise KeyError("mine")
+            dsop.allreduce(np.ones(3), comm)
+        with self.assertRaises(KeyError):
+            dsop.run_on_threads(3, body)
+
+    def test_traffic_and_stalls(self) -> None:
+        is_told = threading.Event()
+
+        def body(comm: dsop.Communicator) -> None:
+            counting = comm.counting()
+            dsop.allreduce(np.ones(100), counting, algorithm="ring")
+            self.assertEqual(counting.traffic()["payload_messages"], 2)
+            heard: list[str] = []
+            comm.set_stall_watch(0.2, heard.append, throws=True)
+            if comm.rank == 0:
+                with self.assertRaisesRegex(dsop.TransportError, "missing: "):
+                    dsop.allreduce(np.ones(100), comm)
+                self.assertEqual(len(heard), 1)
+                is_told.set()
+            is_told.wait(10)
+        dsop.run_on_threads(2, body)
+
+    def test_forked_child_gets_an_error_and_frees_nothing(self) -> None:
+        layer = dsop.OuterProduct(2, 2, 1, np.float64)
+        child = os.fork()
+        if child == 0:
+            try:
+                layer.run(np.ones((1, 2)), np.ones((1, 2)))
+            except dsop.Error as error:
+                layer.__del__()
+                os._exit(0 if "forked" in str(error) else 1)
+            os._exit(2)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(layer.run(np.ones((1, 2)), np.ones((1, 2)))[0, 0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)
