@@ -32,8 +32,8 @@ enum class Labels : unsigned char { numbers, two_classes };
 /// each a part; all parts have all samples, in the file's order. With two_classes labels must be -1 or 0, and 1. Throws
 /// Error naming file, line, what was found and what was expected: an index of 0, above 2^32 or not above the one
 /// before, numbers that are malformed, not finite or too large for f32 (too small ones are 0 or next to it, and no
-/// class), other labels, empty lines, mixed line ends, a last line without end, a file that is empty or gzip'd (which
-/// can't be read in parts). Memory: about three times the part's bytes.
+/// class), other labels, empty lines but one at the end, mixed line ends, a last line without end, a file that is empty
+/// or gzip'd (which can't be read in parts). Memory: about three times the part's bytes.
 SparseSamples read_libsvm(const std::filesystem::path& path, int part, int parts, Labels labels,
                           const OpenFile& open = open_plain);
 
