@@ -83,7 +83,8 @@ TEST_CASE("the times and additions of the collectives are those of their formula
     const double folds = corners < P ? 1 : 0;
     const double steps = std::bit_width(static_cast<unsigned>(P - 1));
     const double whole = alpha + beta;
-    const double block = alpha + beta / blocks;
+    const double hop = alpha + 2 * beta / blocks;   // blocks share a link in twos while the pipe fills
+    const double added = (P - 2) * gamma / blocks;  // on the way
     const double others = 1 - 1 / corners;
     const double exchange = 2 * std::log2(corners) * alpha + 2 * others * beta;
     const double shown = machine.hidden_share == 0 ? 1 : 1 / blocks;  // of the pipelines' additions
@@ -94,9 +95,9 @@ TEST_CASE("the times and additions of the collectives are those of their formula
     };
     for (const Stated& stated : {
              Stated{all[0], "linear-pipeline(64)",
-                    (P == 2 ? beta : 2 * beta) + alpha + std::max(1, 2 * (P - 2)) * block, 1, shown},
-             Stated{all[1], "linear-pipeline(64)", whole + (P - 2) * block, 0},
-             Stated{all[2], "linear-pipeline(64)", whole + (P - 2) * block, 1, shown},
+                    (P == 2 ? beta : 2 * beta) + alpha + std::max(1, 2 * (P - 2)) * hop + added, 1, shown},
+             Stated{all[1], "linear-pipeline(64)", whole + (P - 2) * hop, 0},
+             Stated{all[2], "linear-pipeline(64)", whole + (P - 2) * hop + added, 1, shown},
              Stated{all[0], "minimum-spanning-tree", 2 * steps * whole, steps},
              Stated{all[1], "minimum-spanning-tree", steps * whole, 0},
              Stated{all[2], "minimum-spanning-tree", steps * whole, steps},

@@ -191,7 +191,7 @@ class OnThreads(Refusing):
         self.assertEqual(table["allgather-per-pair"][6], "-", "a rival has a prediction")
         self.assertIs(rows["allgather"]["external"], False)
         rival = rows["allgather-per-pair"]
-        for name, value in {"external": True, "used": "allgather-per-pair", "wrong": 0, "messages_sent": 2,
+        for name, value in {"external": True, "used": "allgather-per-pair", "wrong": 0, "messages_sent": 4,
                             "bytes_sent": 2 * 2 * 70 * 4, "flops": 2 * 6 * 50 * 20, "predicted_seconds": None}.items():
             self.assertEqual(rival[name], value, name)
         for name in rows.keys() - {"allgather", "allgather-per-pair"}:

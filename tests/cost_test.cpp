@@ -167,7 +167,12 @@ TEST_CASE("the volumes are those of the papers") {
     CHECK(words("generalized-rabenseifner") * ranks == ranks * (ranks - 1) * k * (n + m) + (ranks - 1) * n * m);
     CHECK(words("generalized-rabenseifner-scattered(" + std::to_string(P) + ")") * ranks ==
           k * (ranks - 1) * (n + ranks * m) + (ranks - 1) * n * m);
+    CHECK(words("generalized-rabenseifner-pipelined(3)") == words("generalized-rabenseifner"));
+    CHECK(words("generalized-rabenseifner-strided-subgroup(1)") == words("generalized-rabenseifner"));
+    CHECK(words("generalized-rabenseifner-strided-subgroup(" + std::to_string(P) + ")") == words("allgather"));
     const bool power_of_two = (ranks & (ranks - 1)) == 0;
+    if (power_of_two)
+      CHECK(words("rabenseifner-gather") == words("generalized-rabenseifner-scattered(" + std::to_string(P) + ")"));
     if (power_of_two) CHECK(words("allreduce-rabenseifner") == words("allreduce-ring"));
   }
 }
@@ -195,11 +200,15 @@ TEST_CASE("the flops are those of the products and sums that an algorithm makes"
         {"generalized-rabenseifner", product},
         {"generalized-rabenseifner-scattered" + all, product},
         {"generalized-rabenseifner-pipelined(2)", product},
+        {"generalized-rabenseifner-pipelined-rows(2)", product},
         {"generalized-rabenseifner-subgroup" + all, product},
         {"generalized-rabenseifner-subgroup(1)", P * product},
+        {"generalized-rabenseifner-strided-subgroup" + all, P * product},
+        {"generalized-rabenseifner-strided-subgroup(1)", product},
+        {"rabenseifner-gather", product},
         {"replicated-rabenseifner(0)", product},
         {"replicated-rabenseifner(0.5)", (1 + P) * product / 2},
-        {"rabenseifner-gather", product + add_blocks},
+        {"pairwise-reduce-scatter", product + add_blocks},
         {"allreduce-ring", product + add_blocks},
         {"allreduce-ring-pipelined(2)", product + add_blocks},
         {"allreduce-butterfly", product + doublings * add},

@@ -75,9 +75,10 @@ TEST_CASE("ranks of one node pool their factors over MPI") {
 TEST_CASE("long messages travel over MPI while their ranks compute") {
   Failures failures;
   const Case c{3000, 700, std::vector<std::size_t>(static_cast<std::size_t>(world().size()), 20), 1, false, 0};
-  for (const std::string& algorithm : std::vector<std::string>{
-           "replicated-rabenseifner(0.5)", "allgather-overlapped(2)", "generalized-rabenseifner-pipelined(2)",
-           "allreduce-ring-pipelined(2)", "allreduce-butterfly-pipelined(2)"}) {
+  for (const std::string& algorithm :
+       std::vector<std::string>{"replicated-rabenseifner(0.5)", "allgather-overlapped(2)",
+                                "generalized-rabenseifner-pipelined(2)", "generalized-rabenseifner-pipelined-rows(2)",
+                                "allreduce-ring-pipelined(2)", "allreduce-butterfly-pipelined(2)"}) {
     const std::string wrong = wrong_elements<float>(world(), algorithm, c);
     failures.check(wrong.empty(), algorithm + ": " + wrong);
   }

@@ -24,14 +24,21 @@ TEST_CASE("rivals have names of their own") {
   }
 }
 
-TEST_CASE("allgather-per-pair sends what dsop's allgather sends") {
-  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
-          CountingTransport counted(transport);
-          const std::string name = "allgather-per-pair";
-          failures.check(used_for(counted, *bench::rivals().find(name), 7) == name, "used another");
-          failures.check(counted.payload().messages == 2 && counted.payload().bytes == 2 * (1 + 7) * sizeof(float),
-                         "sent another volume");
-        }) == "");
+TEST_CASE("allgather-per-pair gathers twice, by neighbors or round a ring, and sends what dsop's allgather sends") {
+  const auto check = [](int P, std::size_t messages) {
+    INFO("P = " << P);
+    CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
+            CountingTransport counted(transport);
+            const std::string name = "allgather-per-pair";
+            failures.check(used_for(counted, *bench::rivals().find(name), 7) == name, "used another");
+            failures.check(counted.payload().messages == 2 * messages, "sent another number of messages");
+            failures.check(counted.payload().bytes == static_cast<std::size_t>(P - 1) * (1 + 7) * sizeof(float),
+                           "sent another volume");
+          }) == "");
+  };
+  check(3, 2);
+  check(4, 2);
+  check(8, 4);
 }
 
 TEST_CASE("a rival that can't run says why") {

@@ -57,15 +57,20 @@ class PipelineBlocks {
   std::size_t cut_;
 };
 
+/// While the pipe fills, blocks close behind one another share each link: of two that do, the later stays as close all
+/// along the chain, so that each hop takes as long as two blocks.
+inline constexpr std::size_t blocks_on_a_link = 2;
+
 /// The number that the linear pipelines leave open, b: powers of two until one holds all of the vector. Blocks smaller
-/// than the paper's 64 KiB only if there are few of them: a message costs the processor more than the formula knows.
+/// than 16 KiB only if there are few of them: three on the way then do not hide the latency that the formula leaves
+/// out.
 inline Parameter<DenseProblem> block_size() {
   return {.name = "KiB of a block",
           .values =
               [](const DenseProblem& problem) {
-                constexpr double usual_kib = 64;
+                constexpr double usual_kib = 16;
                 constexpr double largest_kib = 4096;
-                constexpr double few_blocks = 64;
+                constexpr double few_blocks = 128;
                 std::vector<double> sizes;
                 for (double kib = 1;; kib *= 2) {
                   const double blocks = blocks_of(problem.elements, problem.type, kib);
@@ -87,12 +92,14 @@ inline Cost pipeline_cost(const DenseProblem& problem, const Machine& machine, d
   Cost cost;
   cost.messages = ways * static_cast<std::size_t>(blocks.count());
   cost.bytes = ways * problem.elements * bytes_of(problem.type);
-  cost.communication_seconds = machine.message_seconds(cost.bytes, cost.messages) +
-                               fill * machine.message_seconds(blocks.largest() * bytes_of(problem.type));
+  cost.communication_seconds =
+      machine.message_seconds(cost.bytes, cost.messages) +
+      fill * machine.message_seconds(blocks_on_a_link * blocks.largest() * bytes_of(problem.type));
   return cost;
 }
 
-/// The same where each rank adds the vector once, all but a block of it while blocks travel.
+/// The same where each rank adds the vector once, all but a block of it while blocks travel; while the pipe fills each
+/// of the P - 2 ranks on the way to rank 0 adds a block before it passes it on.
 inline Cost adding_pipeline_cost(const DenseProblem& problem, const Machine& machine, double block_kib,
                                  std::size_t ways, int fill) {
   if (problem.ranks == 1) return {};
@@ -101,6 +108,7 @@ inline Cost adding_pipeline_cost(const DenseProblem& problem, const Machine& mac
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   const int equal_blocks = count_blocks(problem.elements, problem.type, block_kib);
   cost.hide(1 - 1.0 / equal_blocks, cost.arithmetic_seconds, machine);
+  cost.arithmetic_seconds += std::max(0, problem.ranks - 2) * cost.arithmetic_seconds / equal_blocks;
   return cost;
 }
 

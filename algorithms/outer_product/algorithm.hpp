@@ -37,9 +37,10 @@ struct OuterProductAlgorithm {
   std::string name;
   std::string summary;
   std::string source;
-  std::string other_name = {};                   ///< found by it too
-  const DenseAlgorithm* dense = nullptr;         ///< of the allreduce-* family: how G is summed
-  const AllgatherAlgorithm* exchange = nullptr;  ///< how factors are gathered; null: the cheapest way
+  std::string other_name = {};                            ///< found by it too
+  const DenseAlgorithm* dense = nullptr;                  ///< of the allreduce-* family: how G is summed
+  const AllgatherAlgorithm* exchange = nullptr;           ///< how factors are gathered; null: the cheapest way
+  const AllgatherAlgorithm* gradient_exchange = nullptr;  ///< how parts of G are; null: the cheapest way
   bool sends_gradient = true;  ///< parts of G travel, so a G with gaps, or to be added to, is made aside
   bool takes_sparse = false;   ///< otherwise sees a problem without sparsity, and is given `own` in full
   bool can_ride = false;       ///< gathers factors in any way, so those of few bytes ride in the agreement

@@ -43,6 +43,12 @@ inline const AllgatherAlgorithm& exchange_of(const OuterProductAlgorithm& algori
   return algorithm.exchange != nullptr ? *algorithm.exchange : cheapest_allgather(blocks, machine);
 }
 
+/// How it gathers parts of G.
+inline const AllgatherAlgorithm& gradient_exchange_of(const OuterProductAlgorithm& algorithm,
+                                                      const AllgatherProblem& parts, const Machine& machine) {
+  return algorithm.gradient_exchange != nullptr ? *algorithm.gradient_exchange : cheapest_allgather(parts, machine);
+}
+
 /// What a rank sends in several allgathers.
 inline Traffic sent_in_all(const AllgatherAlgorithm& exchange, const std::vector<AllgatherProblem>& problems,
                            int rank) {

@@ -1,13 +1,16 @@
-// Generalized Rabenseifner, pipelined: a variant of the DSOP paper's (Enderlin et al. 2021).
+// Generalized Rabenseifner with its first step pipelined: the DSOP paper's variant (Enderlin et al. 2021, section
+// "Further Approaches").
 //
-//   The rows of G are cut into S segments, each shared out among all ranks.
-//   1. Allgather of all factors.
-//   2. For s = 1 .. S: the rank makes its rows of segment s, if it has not yet; allgather of the segment. Whenever a
-//      rank would wait in it, it makes its rows of the next segment instead.
+//   The columns of B are cut into S segments.
+//   1. For s = 1 .. S: allgather of segment s of all B, of all A too where s = 1. Whenever a rank would wait in it, it
+//      makes its rows of a segment of G that has been gathered.
+//   2. The rank makes its rows of the segments that are left.
+//   3. Allgather of the blocks of rows.
 //
-// An element is computed by one rank and sent to the others.
-// Cost: that of S + 1 allgathers, (P-1) k (n+m) + (P-1)/P n m words; 2 k n m flops, hidden but for the first segment
-// where sending rows takes longer than making them.
+// The paper does not say what its segments are. Here all pairs' terms of an element are in one, so that they are added
+// in the order of ranks, whenever they come. An element is computed by one rank and sent to the others.
+// Cost: that of S + 1 allgathers, (P-1) k (n+m) + (P-1)/P n m words; 2 k n m flops, hidden but for the last segment
+// where segments take longer than making rows.
 #include <algorithm>
 
 #include "algorithms/outer_product/gather_factors.hpp"
@@ -21,82 +24,130 @@ namespace {
 
 using patterns::Blocks;
 
+constexpr int most_segments_of_b = 16;
+
+/// All K pairs, segment by segment, in each one pair a row: [a | b_0], then [b_1], [b_2], ...
+template <class T>
+class SegmentsOfB {
+ public:
+  SegmentsOfB(const OuterProductCall<T>& call, int S)
+      : call_(call), gathered_(call.memory, call.plan.problem), columns_(call.gradient.columns, S) {}
+
+  MatrixView<T> a() const { return segment(0).column_range(0, call_.gradient.rows); }
+  MatrixView<T> b(int s) const { return segment(s).column_range(s == 0 ? call_.gradient.rows : 0, columns_.size(s)); }
+  MatrixView<T> part_of(MatrixView<T> rows, int s) const {
+    return rows.column_range(columns_.offset(s), columns_.size(s));
+  }
+
+  /// Everybody gets everybody's part of segment s.
+  void gather(int s, Transport& transport) const {
+    const std::size_t own = call_.plan.pair_bounds[static_cast<std::size_t>(transport.rank())];
+    for (std::size_t p = 0; p < call_.own.a.rows; ++p) {
+      if (s == 0) std::copy_n(call_.own.a.row(p), call_.gradient.rows, a().row(own + p));
+      std::copy_n(call_.own.b.row(p) + columns_.offset(s), columns_.size(s), b(s).row(own + p));
+    }
+    const MatrixView<T> all = segment(s);
+    allgather(transport, call_.plan.segments[static_cast<std::size_t>(s)], std::span(all.data, all.rows * all.columns));
+  }
+
+ private:
+  MatrixView<T> segment(int s) const {
+    const std::size_t K = call_.plan.pair_bounds.back();
+    const std::size_t n = call_.gradient.rows;
+    return {gathered_.elements.data() + (s == 0 ? 0 : K * (n + columns_.offset(s))), K,
+            (s == 0 ? n : 0) + columns_.size(s)};
+  }
+
+  const OuterProductCall<T>& call_;
+  GatheredFactors<T> gathered_;
+  Blocks columns_;
+};
+
 template <class T>
 void run(OuterProductCall<T>& call) {
   const MatrixView<T> G = call.gradient;
+  const int r = call.transport.rank();
   const auto S = static_cast<int>(call.plan.parameter);
-  const Blocks segments(G.rows, S);
-  const GatheredFactors<T> memory(call.memory, call.plan.problem);
-  const Factors<T> all = gather_factors(call, memory);
+  const Blocks rows(G.rows, call.transport.size());
+  const MatrixView<T> own_rows = G.row_range(rows.offset(r), rows.size(r));
+  const SegmentsOfB<T> segments(call, S);
 
+  int gathered = 0;
   int made = 0;
-  const auto make_rows = [&] {
-    if (made == S) return false;
-    const Blocks rows(segments.size(made), call.transport.size());
-    const std::size_t first = segments.offset(made) + rows.offset(call.transport.rank());
-    const std::size_t count = rows.size(call.transport.rank());
-    kernels::product<T>(all.a.column_range(first, count), all.b, G.row_range(first, count), call.scale, 0);
+  const auto make_segment = [&] {
+    if (made == gathered) return false;
+    kernels::product<T>(segments.a().column_range(rows.offset(r), rows.size(r)), segments.b(made),
+                        segments.part_of(own_rows, made), call.scale, 0);
     ++made;
     return true;
   };
-  WorkingTransport never_idle(call.transport, make_rows);
-  for (int s = 0; s < S; ++s) {
-    if (made == s) make_rows();
-    const MatrixView<T> segment = G.row_range(segments.offset(s), segments.size(s));
-    allgather(never_idle, call.plan.segments[static_cast<std::size_t>(s)],
-              std::span(segment.data, segment.rows * segment.columns));
+  WorkingTransport never_idle(call.transport, make_segment);
+  while (gathered < S) {
+    segments.gather(gathered, never_idle);
+    ++gathered;
   }
+  while (make_segment()) {
+  }
+  allgather(call.transport, call.plan.gradient, std::span(G.data, G.rows * G.columns));
 }
 
 std::vector<AllgatherProblem> segments(const Problem& problem, double count) {
   const auto S = static_cast<int>(count);
-  const Blocks rows(problem.rows, S);
   std::vector<AllgatherProblem> segments;
-  for (int s = 0; s < S; ++s) segments.push_back(row_blocks(problem, rows.size(s), problem.ranks()));
+  for (int s = 0; s < S; ++s) {
+    Problem segment = problem;
+    segment.rows = s == 0 ? problem.rows : 0;
+    segment.columns = Blocks(problem.columns, S).size(s);
+    segments.push_back(factor_blocks(segment));
+  }
   return segments;
 }
 
+AllgatherProblem gradient_blocks(const Problem& problem, double) {
+  return row_blocks(problem, problem.rows, problem.ranks());
+}
+
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
+  const auto rows = static_cast<double>(Blocks(problem.rows, problem.ranks()).largest());
   const auto m = static_cast<double>(problem.columns);
   const auto K = static_cast<double>(problem.total_pairs());
-  const AllgatherProblem factors = factor_blocks(problem);
   const std::vector<AllgatherProblem> exchanges = segments(problem, S);
-  const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
-  const AllgatherAlgorithm& gather_rows = exchange_of(self, exchanges.front(), machine);
+  const AllgatherProblem parts = gradient_blocks(problem, S);
+  const AllgatherAlgorithm& gather_factors = exchange_of(self, exchanges.front(), machine);
+  const AllgatherAlgorithm& gather_parts = gradient_exchange_of(self, parts, machine);
 
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r)
-    cost.raise_to(gather_factors.sent(factors, r) + sent_in_all(gather_rows, exchanges, r));
-  double rows_seconds = 0;
-  for (std::size_t s = 0; s < exchanges.size(); ++s) {
-    const auto rows = static_cast<double>(
-        Blocks(Blocks(problem.rows, static_cast<int>(S)).size(static_cast<int>(s)), problem.ranks()).largest());
-    cost.flops += 2 * K * rows * m;
-    cost.arithmetic_seconds += machine.product_seconds(rows, m, K, problem.type);
-    rows_seconds += gather_rows.seconds(exchanges[s], machine);
-  }
-  const double packed_again = 2 * (S - 1) * K * m * static_cast<double>(bytes_of(problem.type));  // B, for each segment
-  cost.arithmetic_seconds += machine.memory_seconds(packed_again);
-  cost.communication_seconds = gather_factors.seconds(factors, machine) + rows_seconds;
-  cost.hide(1 - 1 / S, std::min(cost.arithmetic_seconds, rows_seconds), machine);  // all but the first segment
+    cost.raise_to(sent_in_all(gather_factors, exchanges, r) + gather_parts.sent(parts, r));
+  double after_first_seconds = 0;
+  for (std::size_t s = 1; s < exchanges.size(); ++s)
+    after_first_seconds += gather_factors.seconds(exchanges[s], machine);
+  const double packed_again = 2 * (S - 1) * K * rows * static_cast<double>(bytes_of(problem.type));  // A, for each
+  cost.flops = 2 * K * rows * m;
+  cost.arithmetic_seconds = machine.product_seconds(rows, m, K, problem.type) + machine.memory_seconds(packed_again);
+  cost.communication_seconds =
+      gather_factors.seconds(exchanges.front(), machine) + after_first_seconds + gather_parts.seconds(parts, machine);
+  cost.hide(std::min((1 - 1 / S) * cost.arithmetic_seconds, after_first_seconds), machine);  // all but the last segment
   return cost;
 }
 
 std::vector<double> values(const OuterProductAlgorithm&, const Problem& problem) {
-  const std::size_t rows = Blocks(problem.rows, problem.ranks()).largest();
-  return segment_counts(rows * problem.columns * bytes_of(problem.type));
+  constexpr std::size_t narrowest = 64;  // products of fewer columns are slow to make
+  const std::size_t most = std::min(problem.columns, narrowest * most_segments_of_b) / narrowest;
+  return segment_counts(problem.largest_pairs() * problem.columns * bytes_of(problem.type), static_cast<int>(most));
 }
 
 }  // namespace
 
 OuterProductAlgorithm generalized_rabenseifner_pipelined() {
   return {.name = "generalized-rabenseifner-pipelined",
-          .summary = "the same, in segments of rows: the next are made while finished ones travel",
-          .source = "Enderlin et al. 2021 (DSOP), pipelined variant",
-          .parameter = {.name = "number of segments of the rows",
+          .summary = "the same, with factors gathered in segments: rows of G are made while later segments travel",
+          .source = "Enderlin et al. 2021 (DSOP), section \"Further Approaches\"",
+          .parameter = {.name = "number of segments of b",
                         .values = values,
-                        .expected = expected_segments<most_segments>},
+                        .expected = expected_segments<most_segments_of_b>},
           .cost = cost,
+          .gradient_blocks = gradient_blocks,
           .segments = segments,
           .workspace_bytes = counted<GatheredFactors>,
           .run = [](auto& call) { run(call); }};

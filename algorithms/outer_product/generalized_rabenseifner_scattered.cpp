@@ -6,7 +6,8 @@
 //   3. Allgather of the blocks. Where they are not whole rows (p_c > 1) they are made, and travel, packed.
 //   4. Packed blocks are copied to their places in G.
 //
-// An element is computed by one rank and sent to the others.
+// An element is computed by one rank and sent to the others. With whole rows, p_r = P, and a butterfly as the allgather
+// it is the rabenseifner-gather of the paper's authors, theirs for powers of two alone.
 // Cost: P - 1 messages and those of the allgather; about k (P-1) (n/p_r + m/p_c) + (P-1)/P n m words; 2 k n m flops.
 #include "algorithms/outer_product/scatter_factors.hpp"
 #include "algorithms/outer_product/share_parts.hpp"
@@ -36,11 +37,11 @@ struct Memory {
 };
 
 template <class T>
-void run(OuterProductCall<T>& call) {
+void run(OuterProductCall<T>& call, double p_r) {
   const Problem& problem = call.plan.problem;
   const MatrixView<T> G = call.gradient;
-  const Grid grid = grid_of(problem, call.plan.parameter);
-  const Memory<T> memory(call.memory, problem, call.plan.parameter);
+  const Grid grid = grid_of(problem, p_r);
+  const Memory<T> memory(call.memory, problem, p_r);
   const bool packed = !memory.packed.empty();
   const std::span<T> parts = packed ? memory.packed : std::span<T>(G.data, G.rows * G.columns);
   const auto part = [&](int r) {
@@ -65,10 +66,10 @@ AllgatherProblem gradient_blocks(const Problem& problem, double p_r) {
   return blocks;
 }
 
-Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double p_r) {
+Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double p_r) {
   const Grid grid = grid_of(problem, p_r);
   const AllgatherProblem parts = gradient_blocks(problem, p_r);
-  const AllgatherAlgorithm& gather_parts = cheapest_allgather(parts, machine);
+  const AllgatherAlgorithm& gather_parts = gradient_exchange_of(self, parts, machine);
   const auto K = static_cast<double>(problem.total_pairs());
   const auto rows = static_cast<double>(grid.most_rows());
   const auto columns = static_cast<double>(grid.most_columns());
@@ -108,7 +109,22 @@ OuterProductAlgorithm generalized_rabenseifner_scattered() {
           .cost = cost,
           .gradient_blocks = gradient_blocks,
           .workspace_bytes = counted<Memory>,
-          .run = [](auto& call) { run(call); }};
+          .run = [](auto& call) { run(call, call.plan.parameter); }};
+}
+
+OuterProductAlgorithm rabenseifner_gather() {
+  return {
+      .name = "rabenseifner-gather",
+      .summary = "owners get their rows of all A and all B, make their rows of G, and share them out by a butterfly",
+      .source = "Enderlin et al. 2021 (DSOP), the authors' predecessor of the paper's contribution",
+      .gradient_exchange = allgather_algorithms().find("recursive-doubling"),
+      .sends_bf16 = true,
+      .cost = [](const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine,
+                 double) { return cost(self, problem, machine, problem.ranks()); },
+      .gradient_blocks = [](const Problem& problem, double) { return gradient_blocks(problem, problem.ranks()); },
+      .workspace_bytes = [](const OuterProductAlgorithm&, const Problem& problem,
+                            double) { return counted_bytes<Memory>(problem.type, problem, problem.ranks()); },
+      .run = [](auto& call) { run(call, call.plan.problem.ranks()); }};
 }
 
 }  // namespace dsop::outer_product

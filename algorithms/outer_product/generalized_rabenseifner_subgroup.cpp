@@ -1,12 +1,15 @@
-// Generalized Rabenseifner in groups: a variant that the DSOP paper (Enderlin et al. 2021) tried.
+// Generalized Rabenseifner in groups: a variant that the authors of the DSOP paper (Enderlin et al. 2021) tried and
+// left out of its text.
 //
-//   The P ranks form groups of g consecutive ones.
+//   The P ranks form groups of g: consecutive ranks or, as in the authors' code, those that are alike modulo the number
+//   of groups.
 //   1. Allgather of all factors among all ranks.
 //   2. Within a group, rank i of g makes block i of g of the rows of G. All groups do the same.
 //   3. Allgather of the blocks of rows within the group.
 //
-// Less gradient travels, and not far, for more product: g = P is Generalized Rabenseifner, g = 1 the allgather of
-// factors. P / g ranks compute the same element, in the same way (the plan's shared_method).
+// Less gradient travels, for more product: g = P is Generalized Rabenseifner, g = 1 the allgather of factors.
+// Consecutive ranks are often near each other; then rows do not go far. P / g ranks compute the same element, in the
+// same way (the plan's shared_method).
 // Cost: that of two allgathers, (P-1) k (n+m) + (g-1)/g n m words; 2 P k n m / g flops.
 #include <cmath>
 
@@ -18,63 +21,103 @@ namespace {
 
 using patterns::Blocks;
 
-template <class T>
-struct Memory : GatheredPairs<T> {
-  Memory(Arena& arena, const Problem& problem, double g)
-      : GatheredPairs<T>(arena, problem, Blocks(problem.rows, static_cast<int>(g)).largest()) {}
+/// The groups that the ranks form: a group's ranks are `stride` apart.
+struct Groups {
+  int size;
+  int stride;
+
+  /// Rank r's number in its group.
+  int place(int r) const { return r / stride % size; }
+  int first(int r) const { return r - place(r) * stride; }
 };
 
+Groups of_consecutive_ranks(const Problem&, double size) {
+  return {static_cast<int>(size), 1};
+}
+
+Groups of_ranks_modulo(const Problem& problem, double count) {
+  return {problem.ranks() / static_cast<int>(count), static_cast<int>(count)};
+}
+
+using GroupsOf = Groups (*)(const Problem&, double parameter);
+
 template <class T>
-void run(OuterProductCall<T>& call) {
+void run(OuterProductCall<T>& call, const Groups& groups) {
   const MatrixView<T> G = call.gradient;
-  const auto g = static_cast<int>(call.plan.parameter);
-  const int i = call.transport.rank() % g;
-  const Blocks rows(G.rows, g);
-  const Memory<T> memory(call.memory, call.plan.problem, call.plan.parameter);
+  const int i = groups.place(call.transport.rank());
+  const int first = groups.first(call.transport.rank());
+  const Blocks rows(G.rows, groups.size);
+  const GatheredPairs<T> memory(call.memory, call.plan.problem, rows.largest());
   const Pairs<T> all = gather_pairs(call, memory);
 
   product<T>(call, all, rows.offset(i), G.row_range(rows.offset(i), rows.size(i)), 0, call.plan.shared_method);
-  const int first = call.transport.rank() - i;
-  Subset group(call.transport, i, g, [first](int rank) { return first + rank; });
+  Subset group(call.transport, i, groups.size, [&](int j) { return first + j * groups.stride; });
   allgather(group, call.plan.gradient, std::span(G.data, G.rows * G.columns));
 }
 
-AllgatherProblem gradient_blocks(const Problem& problem, double g) {
-  AllgatherProblem blocks = row_blocks(problem, problem.rows, static_cast<int>(g));
+template <GroupsOf groups_of>
+AllgatherProblem gradient_blocks(const Problem& problem, double parameter) {
+  AllgatherProblem blocks = row_blocks(problem, problem.rows, groups_of(problem, parameter).size);
   blocks.native_collectives = false;  // MPI's own would be all ranks'
   return blocks;
 }
 
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double g) {
-  return owners_cost(self, problem, machine, static_cast<int>(g));
+template <GroupsOf groups_of>
+Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double parameter) {
+  const Groups groups = groups_of(problem, parameter);
+  return owners_cost(self, problem, machine, groups.size, [&](int r) { return groups.place(r); });
 }
 
-std::string expected(double g, const OuterProductAlgorithm&, const Problem& problem) {
-  const bool divides = g >= 1 && g <= problem.ranks() && g == std::floor(g) && std::fmod(problem.ranks(), g) == 0;
+std::string expected(double divisor, const OuterProductAlgorithm&, const Problem& problem) {
+  const bool divides = divisor >= 1 && divisor <= problem.ranks() && divisor == std::floor(divisor) &&
+                       std::fmod(problem.ranks(), divisor) == 0;
   return divides ? "" : "a divisor of the number of ranks, " + std::to_string(problem.ranks());
 }
 
 // What lies between the allgather and Generalized Rabenseifner, or the latter where nothing does.
+template <GroupsOf groups_of>
 std::vector<double> values(const OuterProductAlgorithm&, const Problem& problem) {
-  std::vector<double> sizes;
-  for (int g = 2; g < problem.ranks(); ++g)
-    if (problem.ranks() % g == 0) sizes.push_back(g);
-  if (sizes.empty()) sizes.push_back(problem.ranks());
-  return sizes;
+  std::vector<double> divisors;
+  for (int divisor = 2; divisor < problem.ranks(); ++divisor)
+    if (problem.ranks() % divisor == 0) divisors.push_back(divisor);
+  const bool one_group = groups_of(problem, 1).size == problem.ranks();
+  if (divisors.empty()) divisors.push_back(one_group ? 1 : problem.ranks());
+  return divisors;
+}
+
+template <GroupsOf groups_of>
+std::size_t workspace_bytes(const OuterProductAlgorithm&, const Problem& problem, double parameter) {
+  const int owners = groups_of(problem, parameter).size;
+  return counted_bytes<GatheredPairs>(problem.type, problem, Blocks(problem.rows, owners).largest());
+}
+
+template <GroupsOf groups_of>
+OuterProductAlgorithm in_groups(const char* name, const char* summary, const char* source, const char* parameter) {
+  return {.name = name,
+          .summary = summary,
+          .source = source,
+          .takes_sparse = true,
+          .parameter = {.name = parameter, .values = values<groups_of>, .expected = expected},
+          .cost = cost<groups_of>,
+          .gradient_blocks = gradient_blocks<groups_of>,
+          .workspace_bytes = workspace_bytes<groups_of>,
+          .run = [](auto& call) { run(call, groups_of(call.plan.problem, call.plan.parameter)); }};
 }
 
 }  // namespace
 
 OuterProductAlgorithm generalized_rabenseifner_subgroup() {
-  return {.name = "generalized-rabenseifner-subgroup",
-          .summary = "the same, with owners in each group of ranks: less gradient travels, more is computed",
-          .source = "Enderlin et al. 2021 (DSOP), subgroup variant",
-          .takes_sparse = true,
-          .parameter = {.name = "number of ranks in a group", .values = values, .expected = expected},
-          .cost = cost,
-          .gradient_blocks = gradient_blocks,
-          .workspace_bytes = counted<Memory>,
-          .run = [](auto& call) { run(call); }};
+  return in_groups<of_consecutive_ranks>(
+      "generalized-rabenseifner-subgroup",
+      "the same, with owners in each group of consecutive ranks: less gradient travels, more is computed",
+      "after Enderlin et al. 2021 (DSOP), the authors' subgroup variant", "number of ranks in a group");
+}
+
+OuterProductAlgorithm generalized_rabenseifner_strided_subgroup() {
+  return in_groups<of_ranks_modulo>(
+      "generalized-rabenseifner-strided-subgroup",
+      "as generalized-rabenseifner-subgroup, a group being the ranks that are alike modulo the number of groups",
+      "Enderlin et al. 2021 (DSOP), the authors' subgroup variant", "number of groups");
 }
 
 }  // namespace dsop::outer_product

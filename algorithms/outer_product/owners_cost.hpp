@@ -7,8 +7,11 @@
 
 namespace dsop::outer_product {
 
-/// With the rows shared out among `owners` consecutive ranks, in each group of so many; they divide the ranks.
-inline Cost owners_cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, int owners) {
+/// With the rows shared out among the `owners` ranks of each group, which divide all ranks; rank r is number
+/// owner_of(r) of its group.
+template <class OwnerOf>
+Cost owners_cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, int owners,
+                 const OwnerOf& owner_of) {
   const LocalProduct product(problem, 0, problem.ranks());
   const std::size_t rows = patterns::Blocks(problem.rows, owners).largest();
   const AllgatherProblem factors = factor_blocks(problem);
@@ -18,7 +21,7 @@ inline Cost owners_cost(const OuterProductAlgorithm& self, const Problem& proble
 
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r)
-    cost.raise_to(gather_factors.sent(factors, r) + gather_parts.sent(parts, r % owners));
+    cost.raise_to(gather_factors.sent(factors, r) + gather_parts.sent(parts, owner_of(r)));
   cost.flops = product.flops(rows);
   cost.communication_seconds = gather_factors.seconds(factors, machine) + gather_parts.seconds(parts, machine);
   cost.arithmetic_seconds =

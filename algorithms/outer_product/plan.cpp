@@ -132,7 +132,8 @@ void choose_exchanges(Plan& plan) {
   plan.factors.algorithm = &outer_product::exchange_of(*plan.algorithm, plan.factors.problem, plan.machine);
   if (plan.algorithm->gradient_blocks != nullptr) {
     plan.gradient.problem = plan.algorithm->gradient_blocks(plan.problem, plan.parameter);
-    plan.gradient.algorithm = &cheapest_allgather(plan.gradient.problem, plan.machine);
+    plan.gradient.algorithm =
+        &outer_product::gradient_exchange_of(*plan.algorithm, plan.gradient.problem, plan.machine);
   }
   if (plan.algorithm->segments == nullptr) return;
   for (AllgatherProblem& segment : plan.algorithm->segments(plan.problem, plan.parameter))

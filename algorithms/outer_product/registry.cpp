@@ -17,8 +17,11 @@ OuterProductAlgorithm bruck_overlapped();
 OuterProductAlgorithm generalized_rabenseifner();
 OuterProductAlgorithm generalized_rabenseifner_scattered();
 OuterProductAlgorithm generalized_rabenseifner_pipelined();
+OuterProductAlgorithm generalized_rabenseifner_pipelined_rows();
 OuterProductAlgorithm generalized_rabenseifner_subgroup();
+OuterProductAlgorithm generalized_rabenseifner_strided_subgroup();
 OuterProductAlgorithm rabenseifner_gather();
+OuterProductAlgorithm pairwise_reduce_scatter();
 OuterProductAlgorithm replicated_rabenseifner();
 OuterProductAlgorithm hierarchical();
 OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense);
@@ -33,8 +36,11 @@ const Registry<OuterProductAlgorithm>& outer_product_algorithms() {
         outer_product::generalized_rabenseifner(),
         outer_product::generalized_rabenseifner_scattered(),
         outer_product::generalized_rabenseifner_pipelined(),
+        outer_product::generalized_rabenseifner_pipelined_rows(),
         outer_product::generalized_rabenseifner_subgroup(),
+        outer_product::generalized_rabenseifner_strided_subgroup(),
         outer_product::rabenseifner_gather(),
+        outer_product::pairwise_reduce_scatter(),
         outer_product::replicated_rabenseifner(),
         outer_product::hierarchical(),
     };

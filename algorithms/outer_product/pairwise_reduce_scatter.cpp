@@ -1,5 +1,5 @@
-// Reduce-scatter by pairs of ranks, then gather: the predecessor of Generalized Rabenseifner in the DSOP paper
-// (Enderlin et al. 2021), read as follows.
+// Reduce-scatter by pairwise exchange (Thakur, Rabenseifner and Gropp 2005, section 4.4), then allgather, with rows of
+// the own product that are made just before they are sent. Halfway from an allreduce to Generalized Rabenseifner.
 //
 //   1. P - 1 steps: in step s rank r makes the rows of its own A_r^T B_r that rank r + s owns and sends them there; it
 //      adds what comes from rank r - s, the sender's part of its own rows, to them.
@@ -77,10 +77,10 @@ Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& m
 
 }  // namespace
 
-OuterProductAlgorithm rabenseifner_gather() {
-  return {.name = "rabenseifner-gather",
+OuterProductAlgorithm pairwise_reduce_scatter() {
+  return {.name = "pairwise-reduce-scatter",
           .summary = "owners get their rows of everybody's own product, add them, and send them round",
-          .source = "Enderlin et al. 2021 (DSOP), predecessor of the paper's contribution",
+          .source = "after Thakur, Rabenseifner and Gropp 2005, section 4.4",
           .cost = cost,
           .gradient_blocks = gradient_blocks,
           .workspace_bytes = counted<Memory>,
