@@ -4,8 +4,9 @@
 //   The ranks are a chain from the root on, and blocks of the vector go towards the root. Each rank adds its own block
 //   to the sum of those behind it and passes it on, while it receives the next and sends the one before.
 //
-// Time n / b + P - 2 times that of a block of b, where no rank waits for a message's latency; hardly more for more
-// ranks while n / b >> P. Cost: n / b + 1 messages, N words; N additions, hidden but for a block.
+// Time that of n / b blocks of b and of P - 2 messages of 2 b (pipeline_blocks.hpp), where no rank waits for a
+// message's latency; hardly more for more ranks while n / b >> P. Cost: n / b + 1 messages, N words; N
+// additions, hidden but for a block on each hop.
 #include "algorithms/dense/from_root.hpp"
 #include "algorithms/dense/pipeline_blocks.hpp"
 #include "kernels/add.hpp"
