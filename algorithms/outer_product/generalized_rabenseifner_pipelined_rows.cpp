@@ -36,7 +36,7 @@ void run(OuterProductCall<T>& call) {
     const Blocks rows(segments.size(made), call.transport.size());
     const std::size_t first = segments.offset(made) + rows.offset(call.transport.rank());
     const std::size_t count = rows.size(call.transport.rank());
-    kernels::product<T>(all.a.column_range(first, count), all.b, G.row_range(first, count), call.scale, false);
+    kernels::product<T>(all.a.column_range(first, count), all.b, G.row_range(first, count), call.scale, 0);
     ++made;
     return true;
   };
