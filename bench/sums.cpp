@@ -21,11 +21,11 @@ namespace dsop::bench {
 namespace {
 
 using sparse::Index;
-using sparse::Stream;
 
 /// As anybody would write it, for comparison.
 template <class T>
-Stream<T> plain_merge(const Stream<T>& left, const Stream<T>& right, std::span<Index> indices, std::span<T> values) {
+SparseVectorView<T> plain_merge(const SparseVectorView<T>& left, const SparseVectorView<T>& right,
+                                std::span<Index> indices, std::span<T> values) {
   std::size_t l = 0;
   std::size_t r = 0;
   std::size_t count = 0;
@@ -104,8 +104,8 @@ void measure_density(const SumOptions& options, double density, std::ostream& ta
     return plain_merge<T>(of.left.view(), of.right.view(), indices, values);
   };
   for (const Operands<T>& each : operands) {
-    const Stream<T> made = ours(each);
-    const Stream<T> expected = plain(each);
+    const SparseVectorView<T> made = ours(each);
+    const SparseVectorView<T> expected = plain(each);
     if (!std::ranges::equal(made.indices, expected.indices) || !std::ranges::equal(made.values, expected.values))
       throw std::runtime_error("the sum of two sparse vectors is not the plain merge's");
   }

@@ -12,7 +12,6 @@
 
 using namespace dsop;
 using sparse::Index;
-using sparse::Stream;
 
 namespace {
 
@@ -23,7 +22,7 @@ struct Streams {
   std::vector<T> elements;
   std::vector<Index> indices;
   std::vector<T> values;
-  std::vector<Stream<T>> streams;
+  std::vector<SparseVectorView<T>> streams;
   std::size_t nonzeros;
 
   Streams(std::size_t K, std::size_t dimension_, unsigned percent, std::uint64_t seed, bool all_sparse = false)
@@ -118,8 +117,8 @@ TEMPLATE_TEST_CASE("zeros that are stored make no row of a sparse product", "[ke
   const std::vector<Index> indices{1, 4};
   const std::vector<TestType> values{0, 3};
   const std::vector<TestType> ones{1, 1};
-  const std::vector<Stream<TestType>> a{{6, indices, values}};
-  const std::vector<Stream<TestType>> b{{2, {}, ones}};
+  const std::vector<SparseVectorView<TestType>> a{{6, indices, values}};
+  const std::vector<SparseVectorView<TestType>> b{{2, {}, ones}};
   std::vector<std::uint32_t> rows(6);
   std::vector<TestType> elements(6 * 2);
   std::vector<std::byte> memory(kernels::sparse_product_bytes<TestType>(6, 2));

@@ -14,7 +14,6 @@
 
 using namespace dsop;
 using sparse::Index;
-using sparse::Stream;
 
 namespace {
 
@@ -24,7 +23,7 @@ struct Vector {
   std::vector<T> elements;
   std::vector<Index> indices;
   std::vector<T> values;
-  Stream<T> stream;
+  SparseVectorView<T> stream;
 
   Vector(std::size_t dimension, unsigned percent, std::uint64_t seed) : elements(dimension) {
     for (std::size_t i = 0; i < dimension; ++i)
@@ -34,18 +33,18 @@ struct Vector {
     values.resize(count);
     stream = sparse::compress<T>(elements, indices.data(), values.data());
   }
-  Stream<T> dense() const { return {elements.size(), {}, elements}; }
+  SparseVectorView<T> dense() const { return {elements.size(), {}, elements}; }
 };
 
 template <class T>
-std::vector<T> elements_of(const Stream<T>& x) {
+std::vector<T> elements_of(const SparseVectorView<T>& x) {
   std::vector<T> elements(x.dimension, T{-77});
   sparse::expand<T>(x, elements);
   return elements;
 }
 
 template <class T>
-bool well_formed(const Stream<T>& x) {
+bool well_formed(const SparseVectorView<T>& x) {
   if (x.dense()) return true;
   for (std::size_t e = 0; e < x.indices.size(); ++e)
     if (x.indices[e] >= x.dimension || (e > 0 && x.indices[e] <= x.indices[e - 1])) return false;
@@ -79,10 +78,10 @@ TEMPLATE_TEST_CASE("the sum of two streams is that of their vectors, whatever th
       const Vector<TestType> right(dimension, right_percent, 12);
       std::vector<TestType> expected(dimension);
       for (std::size_t i = 0; i < dimension; ++i) expected[i] = left.elements[i] + right.elements[i];
-      for (const Stream<TestType>& l : {left.stream, left.dense()})
-        for (const Stream<TestType>& r : {right.stream, right.dense()}) {
+      for (const SparseVectorView<TestType>& l : {left.stream, left.dense()})
+        for (const SparseVectorView<TestType>& r : {right.stream, right.dense()}) {
           std::vector<TestType> memory(dimension, TestType{-77});
-          const Stream<TestType> sum = sparse::sum<TestType>(l, r, memory);
+          const SparseVectorView<TestType> sum = sparse::sum<TestType>(l, r, memory);
           INFO(left_percent << " % and " << right_percent << " %");
           CHECK(elements_of(sum) == expected);
           CHECK(well_formed(sum));
@@ -103,11 +102,11 @@ TEMPLATE_TEST_CASE("the sum of many streams is that of their vectors, whatever t
           for (std::size_t i = 0; i < dimension; ++i) expected[i] += vectors[v].elements[i];
         }
         for (const bool one_dense : {false, true}) {
-          std::vector<Stream<TestType>> streams;
+          std::vector<SparseVectorView<TestType>> streams;
           for (const Vector<TestType>& x : vectors) streams.push_back(x.stream);
           if (one_dense) streams.back() = vectors.back().dense();
           std::vector<TestType> memory(dimension, TestType{-77});
-          const Stream<TestType> sum = sparse::sum_all<TestType>(streams, memory);
+          const SparseVectorView<TestType> sum = sparse::sum_all<TestType>(streams, memory);
           INFO(count << " of " << dimension << " at " << percent << " %");
           CHECK(elements_of(sum) == expected);
           CHECK(well_formed(sum));
@@ -118,7 +117,7 @@ TEMPLATE_TEST_CASE("the sum of many streams is that of their vectors, whatever t
 TEST_CASE("many streams are summed in the order in which they stand", "[stream]") {
   const std::vector<Index> index{5};
   const std::vector<float> values[]{{0x1p24F}, {1.0F}, {-0x1p24F}};  // 2^24 + 1 rounds to 2^24
-  std::vector<Stream<float>> streams;
+  std::vector<SparseVectorView<float>> streams;
   for (const std::vector<float>& value : values) streams.push_back({100, index, value});
   std::vector<float> memory(100);
   CHECK(sparse::sum_all<float>(streams, memory).values[0] == 0);
@@ -139,7 +138,7 @@ TEMPLATE_TEST_CASE("a running sum has the same bits and form however many vector
         for (std::size_t i = 0; i < dimension; ++i) expected[i] += vectors[v].elements[i];
       }
       const auto sum = [&](std::size_t most, std::size_t at_a_time) {
-        std::vector<Stream<TestType>> streams;
+        std::vector<SparseVectorView<TestType>> streams;
         for (const Vector<TestType>& x : vectors) streams.push_back(x.stream);
         if (one_dense < count) streams[one_dense] = vectors[one_dense].dense();
         std::vector<TestType> memory(dimension, TestType{-77});
@@ -174,11 +173,11 @@ TEMPLATE_TEST_CASE("vectors that lie apart are put together, whatever their form
       const Vector<TestType> right(61, right_percent, 12);
       std::vector<TestType> expected(left.elements);
       expected.insert(expected.end(), right.elements.begin(), right.elements.end());
-      for (const Stream<TestType>& l : {left.stream, left.dense()})
-        for (const Stream<TestType>& r : {right.stream, right.dense()}) {
-          const std::vector<Stream<TestType>> parts{l, {}, r};
+      for (const SparseVectorView<TestType>& l : {left.stream, left.dense()})
+        for (const SparseVectorView<TestType>& r : {right.stream, right.dense()}) {
+          const std::vector<SparseVectorView<TestType>> parts{l, {}, r};
           std::vector<TestType> memory(101, TestType{-77});
-          const Stream<TestType> whole = sparse::concatenate<TestType>(parts, memory);
+          const SparseVectorView<TestType> whole = sparse::concatenate<TestType>(parts, memory);
           INFO(left_percent << " % and " << right_percent << " %");
           CHECK(elements_of(whole) == expected);
           CHECK(well_formed(whole));
@@ -207,24 +206,24 @@ TEST_CASE("a sum for which there is no room, as more has come than was announced
     CHECK_FALSE(refused(needs, make));
   };
   using Memory = std::span<float>;
-  const std::vector<Stream<float>> both{left.stream, right.stream};
+  const std::vector<SparseVectorView<float>> both{left.stream, right.stream};
   check(2 * pairs, [&](Memory memory, Memory) { sparse::sum<float>(both[0], both[1], memory); });
   check(101, [&](Memory memory, Memory) { sparse::sum<float>(both[0], right.dense(), memory); });
   check(2 * pairs, [&](Memory memory, Memory) {
-    std::vector<Stream<float>> streams(both);
+    std::vector<SparseVectorView<float>> streams(both);
     sparse::sum_all<float>(streams, memory);
   });
   check(2 * pairs, [&](Memory memory, Memory) { sparse::concatenate<float>(both, memory); });
   check(2 * left.indices.size(), [&](Memory memory, Memory) { sparse::copy<float>(both[0], memory); });
   for (const bool one_by_one : {false, true})
     check(2 * pairs, [&](Memory memory, Memory other) {
-      std::vector<Stream<float>> streams(both);
+      std::vector<SparseVectorView<float>> streams(both);
       sparse::RunningSum<float> sum(101, 50, one_by_one ? other : memory, one_by_one ? memory : other);
       for (std::size_t v = 0; v < 2; v += one_by_one ? 1 : 2)
         sum.add(std::span(streams).subspan(v, one_by_one ? 1 : 2));
     });
   check(101, [&](Memory memory, Memory) {
-    std::vector<Stream<float>> dense{left.dense()};
+    std::vector<SparseVectorView<float>> dense{left.dense()};
     sparse::RunningSum<float>(101, 50, memory, {}).add(dense);
   });
 }
@@ -244,7 +243,7 @@ TEST_CASE("a sum becomes dense where its indices may outweigh the zeros", "[stre
     for (std::size_t e = 0; e < count; ++e) indices[e] = static_cast<Index>(e);
     const std::vector<float> values(count, 1.0F);
     std::vector<float> memory(101);
-    const Stream<float> x{101, indices, values};
+    const SparseVectorView<float> x{101, indices, values};
     CHECK(sparse::sum<float>(x, x, memory).dense() == (count == 26));
     CHECK(sparse::sum<float>(x, x, memory, 49).dense());
   }

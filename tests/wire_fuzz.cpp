@@ -16,7 +16,6 @@
 using namespace dsop;
 using sparse::Index;
 using sparse::Region;
-using sparse::Stream;
 
 namespace {
 
@@ -44,7 +43,7 @@ Words some_message(Random& random, Region& region, Wire wire) {
       indices.push_back(static_cast<Index>(i));
       values.push_back(static_cast<T>(i));
     }
-  const Stream<T> x{dimension, indices, values};
+  const SparseVectorView<T> x{dimension, indices, values};
   region.first = random.below(dimension + 1);
   region.size = random.below(dimension - region.first + 1);
   Words words(sparse::packed_bytes(x, region, wire) / 8);
@@ -71,7 +70,7 @@ void change(Random& random, Words& words) {
 
 // Empty, or what is wrong with a vector that was let through.
 template <class T>
-std::string complaint(const Stream<T>& x, Region region) {
+std::string complaint(const SparseVectorView<T>& x, Region region) {
   if (x.dimension != region.size) return "it has another dimension";
   for (const T value : x.values) [[maybe_unused]] volatile const T read = value;
   if (x.dense()) return "";
@@ -95,7 +94,7 @@ std::string try_message(Random& random, Wire wire, Counts& counts) {
   std::vector<T> memory(region.size);
   std::span<T> widened(memory);
   try {
-    const Stream<T> x = sparse::unpack(std::as_bytes(std::span(words)), region, wire, widened);
+    const SparseVectorView<T> x = sparse::unpack(std::as_bytes(std::span(words)), region, wire, widened);
     ++counts.let_through;
     return complaint(x, region);
   } catch (const TransportError&) {

@@ -13,26 +13,25 @@
 using namespace dsop;
 using sparse::Index;
 using sparse::Region;
-using sparse::Stream;
 
 namespace {
 
 constexpr Region region{20, 30};
 const std::vector<Index> indices{3, 20, 22, 49, 50};
 const std::vector<float> values{1, 2, 3, 4, 5};
-const Stream<float> stream{60, indices, values};
+const SparseVectorView<float> stream{60, indices, values};
 
 using Words = std::vector<std::uint64_t>;  // aligned as messages are
 
 template <class T>
-Words packed(const Stream<T>& x, Region of) {
+Words packed(const SparseVectorView<T>& x, Region of) {
   Words words(sparse::packed_bytes(x, of) / 8);
   CHECK(sparse::pack(x, of, std::as_writable_bytes(std::span(words))).size() == words.size() * 8);
   return words;
 }
 
 // Whole numbers up to 256 are bf16 numbers.
-void check_bf16(const Stream<float>& x, Region r, const std::vector<float>& elements) {
+void check_bf16(const SparseVectorView<float>& x, Region r, const std::vector<float>& elements) {
   Words words(sparse::packed_bytes(x, r, Wire::bf16) / 8);
   CHECK(sparse::pack(x, r, std::as_writable_bytes(std::span(words)), Wire::bf16).size() == words.size() * 8);
   CHECK(words.size() * 8 <= 32 + (r.size * 2 + 7) / 8 * 8);
@@ -75,15 +74,16 @@ TEMPLATE_TEST_CASE("what is packed comes out again, sparse where that is no larg
       if (bench::mix(i) % 100 < percent) elements[i] = static_cast<TestType>(i + 1);
     std::vector<Index> all_indices(dimension);
     std::vector<TestType> all_values(dimension);
-    const Stream<TestType> sparse = sparse::compress<TestType>(elements, all_indices.data(), all_values.data());
-    const Stream<TestType> dense{dimension, {}, elements};
+    const SparseVectorView<TestType> sparse =
+        sparse::compress<TestType>(elements, all_indices.data(), all_values.data());
+    const SparseVectorView<TestType> dense{dimension, {}, elements};
     for (const Region& r : {Region{0, dimension}, Region{0, 7}, Region{7, 100}, Region{210, 1}, Region{100, 0}})
-      for (const Stream<TestType>& x : {sparse, dense}) {
+      for (const SparseVectorView<TestType>& x : {sparse, dense}) {
         if constexpr (std::is_same_v<TestType, float>) check_bf16(x, r, elements);
         INFO(percent << " %, region of " << r.size << " from " << r.first << (x.dense() ? ", dense" : ", sparse"));
         const Words words = packed(x, r);
         CHECK(words.size() * 8 <= 32 + (r.size * sizeof(TestType) + 7) / 8 * 8);
-        const Stream<TestType> back = sparse::unpack<TestType>(std::as_bytes(std::span(words)), r);
+        const SparseVectorView<TestType> back = sparse::unpack<TestType>(std::as_bytes(std::span(words)), r);
         std::vector<TestType> expanded(r.size);
         sparse::expand<TestType>(back, expanded);
         CHECK(std::equal(expanded.begin(), expanded.end(), elements.begin() + static_cast<std::ptrdiff_t>(r.first)));

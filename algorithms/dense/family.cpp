@@ -53,25 +53,25 @@ void DenseCalls<T>::run(Transport& transport, Collective collective, std::span<T
 
 // The plan is a function of what the ranks will agree on: if they do, each has made the same one.
 template <class T>
-void DenseCalls<T>::agree(Call& call, const Asked& asked) {
-  call.same("data.size()", asked.elements)
-      .same("root", asked.root)
-      .same("algorithm", std::string_view(asked.algorithm))
-      .same_now("scale", asked.scale)
-      .same("wire", asked.wire)
-      .same_machine(asked.machine);
+void DenseCalls<T>::agree(Call& call, const Terms& terms) {
+  call.same("data.size()", terms.elements)
+      .same("root", terms.root)
+      .same("algorithm", std::string_view(terms.algorithm))
+      .same_now("scale", terms.scale)
+      .same("wire", terms.wire)
+      .same_machine(terms.machine);
   plan_ = plans_.find(call.key(), call.key_digest());
   DensePlan plan;
   if (plan_ == nullptr)
     call.check([&] {
       const Transport& transport = call.transport();
-      const DenseProblem problem{.elements = asked.elements,
+      const DenseProblem problem{.elements = terms.elements,
                                  .ranks = transport.size(),
                                  .type = data_type<T>,
                                  .native_collectives = transport.has_native_collectives(),
-                                 .wire = asked.wire,
-                                 .root = asked.root};
-      plan = make_dense_plan(algorithms_of(asked.collective), problem, call.machine(), asked.algorithm);
+                                 .wire = terms.wire,
+                                 .root = terms.root};
+      plan = make_dense_plan(algorithms_of(terms.collective), problem, call.machine(), terms.algorithm);
     });
   call.agree();
   if (plan_ == nullptr) plan_ = &plans_.insert(call.key(), call.key_digest(), std::move(plan));

@@ -50,7 +50,7 @@ class DenseCalls {
 
   /// What the ranks say alike of a call. Of the options algorithm, scale (for the ranks to compare, no more), machine
   /// and wire (bf16 for T float alone) play a part.
-  struct Asked {
+  struct Terms {
     Collective collective;
     std::size_t elements;
     int root;
@@ -60,7 +60,7 @@ class DenseCalls {
     Wire wire = Wire::full;
   };
   /// Agrees on a call and plans for it: all ranks will run_agreed().
-  void agree(Call& call, const Asked& asked);
+  void agree(Call& call, const Terms& terms);
   void run_agreed(Call& call, std::span<T> data, int root) const;
 
   /// Of the last call.

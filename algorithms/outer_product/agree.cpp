@@ -40,25 +40,25 @@ const std::string& OuterProductCalls<T>::named_algorithm(Call& call, const Optio
 }
 
 template <class T>
-void OuterProductCalls<T>::say(Call& call, const Asked& asked) {
-  call.same("rows", asked.rows)
-      .same("columns", asked.columns)
-      .same("algorithm", std::string_view(asked.algorithm))
-      .same_now("scale", asked.options.scale)
-      .same_now("alpha", asked.options.alpha)
-      .same_now("beta", asked.options.beta)
-      .same("accumulate", asked.options.accumulate)
-      .same("wire", asked.options.wire)
-      .same_machine(asked.options.machine);
+void OuterProductCalls<T>::say(Call& call, const Terms& terms) {
+  call.same("rows", terms.rows)
+      .same("columns", terms.columns)
+      .same("algorithm", std::string_view(terms.algorithm))
+      .same_now("scale", terms.options.scale)
+      .same_now("alpha", terms.options.alpha)
+      .same_now("beta", terms.options.beta)
+      .same("accumulate", terms.options.accumulate)
+      .same("wire", terms.options.wire)
+      .same_machine(terms.options.machine);
 }
 
 template <class T>
-Problem OuterProductCalls<T>::problem_of(const Call& call, const Asked& asked) {
-  Problem problem{.rows = asked.rows, .columns = asked.columns, .type = data_type<T>};
+Problem OuterProductCalls<T>::problem_of(const Call& call, const Terms& terms) {
+  Problem problem{.rows = terms.rows, .columns = terms.columns, .type = data_type<T>};
   problem.native_collectives = call.transport().has_native_collectives();
-  problem.wire = asked.options.wire;
-  problem.sharded = asked.sharded;
-  problem.rows_only = asked.rows_only;
+  problem.wire = terms.options.wire;
+  problem.sharded = terms.sharded;
+  problem.rows_only = terms.rows_only;
   problem.nodes = call.ranks().nodes;
   for (const Record& record : call.records()) {
     problem.pairs.push_back(record.pairs);
@@ -73,26 +73,26 @@ Problem OuterProductCalls<T>::problem_of(const Call& call, const Asked& asked) {
 // A layer keeps to the algorithm that it was prepared with; dsop() to the one in use while the pairs of all ranks are
 // within twice of those that it was chosen for.
 template <class T>
-std::string OuterProductCalls<T>::algorithm_for(const Asked& asked, std::size_t pairs, const InUse* in_use) const {
-  if (asked.sharded || asked.rows_only) return asked.algorithm;
+std::string OuterProductCalls<T>::algorithm_for(const Terms& terms, std::size_t pairs, const InUse* in_use) const {
+  if (terms.sharded || terms.rows_only) return terms.algorithm;
   if (!prepared_algorithm_.empty()) return prepared_algorithm_;
   if (in_use != nullptr && is_near(pairs, in_use->pairs)) return in_use->algorithm;
-  return asked.algorithm;
+  return terms.algorithm;
 }
 
 template <class T>
-void OuterProductCalls<T>::agree_and_plan(Call& call, const Asked& asked, const SparseFactors<T>* factors) {
-  say(call, asked);
+void OuterProductCalls<T>::agree_and_plan(Call& call, const Terms& terms, const SparseFactors<T>* factors) {
+  say(call, terms);
   if (factors != nullptr) {
     call.own().pairs = sparse::rows_of(factors->a) & Record::dense;
-    const std::string& algorithm = prepared_algorithm_.empty() ? asked.algorithm : prepared_algorithm_;
-    if (!asked.sharded && !asked.rows_only && (algorithm == "auto" || algorithm == "allgather"))
+    const std::string& algorithm = prepared_algorithm_.empty() ? terms.algorithm : prepared_algorithm_;
+    if (!terms.sharded && !terms.rows_only && (algorithm == "auto" || algorithm == "allgather"))
       outer_product::ride(call, *factors);
   }
   call.agree();
   shown_.reset();
   try {
-    find_or_make(call, asked);
+    find_or_make(call, terms);
   } catch (const AgreedError&) {  // some ranks may have kept what others have not
     in_use_.clear();
     plans_.clear();
@@ -103,7 +103,7 @@ void OuterProductCalls<T>::agree_and_plan(Call& call, const Asked& asked, const 
 
 // Plans are functions of what all ranks have said, so all ranks make the same, and come to the same exchanges.
 template <class T>
-void OuterProductCalls<T>::find_or_make(Call& call, const Asked& asked) {
+void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms) {
   const std::size_t shape_length = call.key().size();
   const std::uint64_t digest = call.add_numbers_to_key();
   const auto shape = std::span(call.key()).first(shape_length);
@@ -116,9 +116,9 @@ void OuterProductCalls<T>::find_or_make(Call& call, const Asked& asked) {
     InUse* const in_use = in_use_.find(shape, call.key_digest());
     is_first = in_use == nullptr;
     error = error_of([&] {
-      made_ = &plans_.insert(call.key(), digest, make(call, asked, algorithm_for(asked, pairs, in_use)));
+      made_ = &plans_.insert(call.key(), digest, make(call, terms, algorithm_for(terms, pairs, in_use)));
       const Plan& plan = made_->plan;
-      const InUse now{asked.algorithm != "auto" ? asked.algorithm
+      const InUse now{terms.algorithm != "auto" ? terms.algorithm
                       : plan.auto_is_measured   ? plan.algorithm_text()
                                                 : plan.algorithm_name(),
                       pairs};
@@ -137,15 +137,15 @@ void OuterProductCalls<T>::find_or_make(Call& call, const Asked& asked) {
 }
 
 template <class T>
-auto OuterProductCalls<T>::make(const Call& call, const Asked& asked, const std::string& algorithm) const -> Made {
-  Made made{.problem = problem_of(call, asked)};
+auto OuterProductCalls<T>::make(const Call& call, const Terms& terms, const std::string& algorithm) const -> Made {
+  Made made{.problem = problem_of(call, terms)};
   made.plan = outer_product::make_plan(made.problem, call.machine(), algorithm, call.shared_method(),
                                        algorithm == "auto" ? Evaluated::all : Evaluated::named);
   Plan& plan = made.plan;
   const std::string chosen = plan.algorithm_text();
   std::erase_if(plan.candidates, [&](const Candidate& candidate) { return candidate.algorithm != chosen; });
-  if (!prepared_algorithm_.empty() && !asked.sharded) plan.reason = prepared_reason_;
-  if (asked.rows_only) plan.reason = "the only one that makes rows alone";
+  if (!prepared_algorithm_.empty() && !terms.sharded) plan.reason = prepared_reason_;
+  if (terms.rows_only) plan.reason = "the only one that makes rows alone";
   plan.runs_at_wait = !call.ranks().all_allow_progress_thread;
   made.expanded_elements = expanded_elements(call, plan);
   Arena memory;

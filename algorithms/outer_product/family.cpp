@@ -49,13 +49,13 @@ void OuterProductCalls<T>::prepare(Transport& transport, const Shape& shape, con
   object_ = transport.calls().calls + 1;
   Call call(transport, "preparing an outer product", shape.rows, shape.columns, data_type<T>, object_);
   call.check([&] { check_shape<T>(shape, options); });
-  const Asked asked{shape.rows, shape.columns, named_algorithm(call, options), options};
+  const Terms terms{shape.rows, shape.columns, named_algorithm(call, options), options};
   call.own().pairs = shape.planned_pairs() & Record::dense;
   call.check([&] { call.own().take_sparsity(outer_product::expected_sparsity(shape, data_type<T>)); });
-  agree_and_plan(call, asked, nullptr);
+  agree_and_plan(call, terms, nullptr);
   const Plan& plan = made_->plan;
   const bool keeps_parameter = plan.auto_is_measured;  // the formula's may be another one for fewer pairs
-  prepared_algorithm_ = asked.algorithm != "auto" ? asked.algorithm
+  prepared_algorithm_ = terms.algorithm != "auto" ? terms.algorithm
                         : keeps_parameter         ? plan.algorithm_text()
                                                   : plan.algorithm_name();
   prepared_reason_ = plan.reason;
@@ -68,12 +68,12 @@ void OuterProductCalls<T>::run(Transport& transport, const SparseFactors<T>& giv
   gradient = with_sane_stride(gradient);
   Call call(transport, "outer product", gradient.rows, gradient.columns, data_type<T>, object_);
   call.check([&] { check_arguments(factors, gradient, options, promised); });
-  const Asked asked{gradient.rows, gradient.columns, named_algorithm(call, options), options};
+  const Terms terms{gradient.rows, gradient.columns, named_algorithm(call, options), options};
   call.check([&] { describe_factors(call.own(), factors, options.find_zeros); });
   call.own().result_aside = beta_of(options) != 0 || !gradient.contiguous();
   call.own().large_stride = gradient.stride > std::numeric_limits<std::int32_t>::max();
   call.own().checks_bits = options.check_bits;
-  agree_and_plan(call, asked, &factors);
+  agree_and_plan(call, terms, &factors);
   compute(call, factors, gradient, options);
   if (call.any([](const Record& record) { return record.checks_bits != 0; })) check_same_bits<T>(transport, gradient);
 }

@@ -53,7 +53,7 @@ class OuterProductCalls {
 
  private:
   /// What all ranks say alike of a call.
-  struct Asked {
+  struct Terms {
     std::size_t rows;
     std::size_t columns;
     const std::string& algorithm;
@@ -75,12 +75,12 @@ class OuterProductCalls {
   };
 
   const std::string& named_algorithm(Call& call, const Options& options);
-  static void say(Call& call, const Asked& asked);
-  static Problem problem_of(const Call& call, const Asked& asked);
-  void agree_and_plan(Call& call, const Asked& asked, const SparseFactors<T>* factors);
-  std::string algorithm_for(const Asked& asked, std::size_t pairs, const InUse* in_use) const;
-  Made make(const Call& call, const Asked& asked, const std::string& algorithm) const;
-  void find_or_make(Call& call, const Asked& asked);
+  static void say(Call& call, const Terms& terms);
+  static Problem problem_of(const Call& call, const Terms& terms);
+  void agree_and_plan(Call& call, const Terms& terms, const SparseFactors<T>* factors);
+  std::string algorithm_for(const Terms& terms, std::size_t pairs, const InUse* in_use) const;
+  Made make(const Call& call, const Terms& terms, const std::string& algorithm) const;
+  void find_or_make(Call& call, const Terms& terms);
   void compute(Call& call, const SparseFactors<T>& factors, MatrixView<T> gradient, const Options& options);
 
   std::uint64_t object_ = 0;        // not 0 once prepared

@@ -14,8 +14,8 @@ struct StreamMemory {
   /// Of at most so many pairs, elements of a that may not be zero, and rows of G.
   StreamMemory(Arena& arena, const Problem& problem, std::size_t pairs, std::size_t nonzeros, std::size_t rows) {
     if (problem.sparsity.empty()) return;
-    a = arena.take<sparse::Stream<T>>(pairs);
-    b = arena.take<sparse::Stream<T>>(pairs);
+    a = arena.take<SparseVectorView<T>>(pairs);
+    b = arena.take<SparseVectorView<T>>(pairs);
     if (problem.sparse_product) {
       terms = arena.take<std::byte>(kernels::sparse_product_bytes<T>(rows, nonzeros));
     } else {
@@ -23,8 +23,8 @@ struct StreamMemory {
       b_in_full = arena.take<T>(pairs * problem.columns);
     }
   }
-  std::span<sparse::Stream<T>> a = {};
-  std::span<sparse::Stream<T>> b = {};
+  std::span<SparseVectorView<T>> a = {};
+  std::span<SparseVectorView<T>> b = {};
   std::span<std::byte> terms = {};
   std::span<T> a_in_full = {};
   std::span<T> b_in_full = {};
@@ -65,8 +65,8 @@ Pairs<T> gather_pairs(OuterProductCall<T>& call, const GatheredPairs<T>& memory)
   const Problem& problem = call.plan.problem;
   if (problem.sparsity.empty()) return {.matrices = gather_factors(call, memory.factors)};
   const AllgatherProblem& blocks = call.plan.factors.problem;
-  const std::span<sparse::Stream<T>> a = memory.streams.a;
-  const std::span<sparse::Stream<T>> b = memory.streams.b;
+  const std::span<SparseVectorView<T>> a = memory.streams.a;
+  const std::span<SparseVectorView<T>> b = memory.streams.b;
   // A rank's block, as its parts of a and b.
   const auto parts = [&](int r) {
     const auto rank = static_cast<std::size_t>(r);
@@ -96,8 +96,8 @@ template <class T>
 Pairs<T> own_pairs(OuterProductCall<T>& call, const OwnPairs<T>& memory) {
   if (call.plan.problem.sparsity.empty()) return {.matrices = call.own};
   const std::size_t k = sparse::rows_of(call.sparse_own->a);
-  const std::span<sparse::Stream<T>> a = memory.streams.a.first(k);
-  const std::span<sparse::Stream<T>> b = memory.streams.b.first(k);
+  const std::span<SparseVectorView<T>> a = memory.streams.a.first(k);
+  const std::span<SparseVectorView<T>> b = memory.streams.b.first(k);
   for (std::size_t p = 0; p < k; ++p) {
     a[p] = sparse::row(call.sparse_own->a, p);
     b[p] = sparse::row(call.sparse_own->b, p);
@@ -117,7 +117,7 @@ void product(const OuterProductCall<T>& call, const Pairs<T>& pairs, std::size_t
   }
   Factors<T> matrices = pairs.matrices;
   if (!problem.sparsity.empty()) {
-    const auto expand = [](std::span<const sparse::Stream<T>> streams, std::size_t columns, std::span<T> elements) {
+    const auto expand = [](std::span<const SparseVectorView<T>> streams, std::size_t columns, std::span<T> elements) {
       for (std::size_t k = 0; k < streams.size(); ++k)
         sparse::expand(streams[k], elements.subspan(k * columns, columns));
       return MatrixView<const T>(elements.data(), streams.size(), columns);

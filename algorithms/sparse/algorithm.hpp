@@ -22,11 +22,11 @@ template <class T>
 struct SparseCall {
   Transport& transport;
   const SparsePlan& plan;
-  sparse::Stream<T> own;       ///< in the form that is smaller
-  std::span<T> result;         ///< the plan's result_bytes
-  Arena& memory;               ///< with the plan's workspace_bytes
-  AllgatherProblem& blocks;    ///< with a bound for each rank and one more, to be filled
-  sparse::Stream<T> sum = {};  ///< is to become the sum, in `result`
+  SparseVectorView<T> own;       ///< in the form that is smaller
+  std::span<T> result;           ///< the plan's result_bytes
+  Arena& memory;                 ///< with the plan's workspace_bytes
+  AllgatherProblem& blocks;      ///< with a bound for each rank and one more, to be filled
+  SparseVectorView<T> sum = {};  ///< is to become the sum, in `result`
 };
 
 struct SparseAlgorithm {

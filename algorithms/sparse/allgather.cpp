@@ -20,13 +20,13 @@ AllgatherProblem vectors(const SparseProblem& problem, double = 0) {
 template <class T>
 struct Memory {
   Memory(Arena& arena, const SparseProblem& problem, double = 0)
-      : vectors(arena.take<Stream<T>>(problem.nonzeros.size())),
+      : vectors(arena.take<SparseVectorView<T>>(problem.nonzeros.size())),
         widened(arena.take<T>(widened_elements(problem, problem.total_nonzeros()))) {
     std::size_t bytes = 0;
     for (const std::size_t k : problem.nonzeros) bytes += packed_bytes(problem, problem.elements, k);
     gathered = arena.take<std::byte>(bytes);
   }
-  std::span<Stream<T>> vectors;
+  std::span<SparseVectorView<T>> vectors;
   std::span<T> widened;
   std::span<std::byte> gathered;
 };

@@ -26,7 +26,7 @@ void run(SparseCall<T>& call) {
   const SparsePlan& plan = call.plan;
   const std::span<T> x = call.result.first(call.own.dimension);
   const auto add = [&](std::span<T> to) {
-    const Stream<T> own = part(call.own, {static_cast<std::size_t>(to.data() - x.data()), to.size()});
+    const SparseVectorView<T> own = part(call.own, {static_cast<std::size_t>(to.data() - x.data()), to.size()});
     if (own.dense()) return kernels::add<T>(to, to, own.values);
     add_scaled<T>(x, T{1}, {x.size(), own.indices, own.values});
   };

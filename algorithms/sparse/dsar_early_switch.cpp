@@ -48,7 +48,7 @@ struct Memory {
 };
 
 template <class T>
-void sum_own_block(SparseCall<T>& call, const Groups& groups, const Stream<T>& own, const Memory<T>& memory) {
+void sum_own_block(SparseCall<T>& call, const Groups& groups, const SparseVectorView<T>& own, const Memory<T>& memory) {
   const SparseProblem& problem = call.plan.problem;
   const int position = groups.position(call.transport.rank());
   const int group = groups.group(call.transport.rank());
@@ -75,7 +75,7 @@ void run(SparseCall<T>& call) {
   const Groups groups(problem, call.plan.parameter);
   const patterns::Corners rank = groups.corners(call.transport.rank());
   const Memory<T> memory(call.memory, problem, groups);
-  const Stream<T> own = fold(call, rank, memory.fold, memory.folded);
+  const SparseVectorView<T> own = fold(call, rank, memory.fold, memory.folded);
   if (!rank.is_extra()) sum_own_block(call, groups, own, memory);
   gather_dense(
       call, [&](int q) { return groups.offset(q); }, memory.gather);

@@ -30,7 +30,8 @@ struct FoldMemory {
 /// Extras hand their vectors to their corners. What this rank then holds: its own vector or, as a corner that has an
 /// extra, the sum of both, made in `folded`, of folded_elements().
 template <class T>
-Stream<T> fold(const SparseCall<T>& call, const patterns::Corners& rank, FoldMemory<T> memory, std::span<T> folded) {
+SparseVectorView<T> fold(const SparseCall<T>& call, const patterns::Corners& rank, FoldMemory<T> memory,
+                         std::span<T> folded) {
   const SparseProblem& problem = call.plan.problem;
   const Region all{0, call.own.dimension};
   if (rank.is_extra()) call.transport.send(pack(call.own, all, memory.message, problem.wire), rank.proxy());
@@ -38,7 +39,7 @@ Stream<T> fold(const SparseCall<T>& call, const patterns::Corners& rank, FoldMem
   const std::size_t k = problem.nonzeros[static_cast<std::size_t>(rank.extra())];
   const std::span<std::byte> received = memory.message.first(packed_bytes<T>(all.size, k, problem.wire));
   call.transport.recv(received, rank.extra());
-  const Stream<T> of_extra = unpack<T>(received, all, problem.wire, memory.widened);
+  const SparseVectorView<T> of_extra = unpack<T>(received, all, problem.wire, memory.widened);
   return sum(call.own, of_extra, folded, most_summed(problem, all.size));
 }
 

@@ -27,11 +27,11 @@ inline std::size_t most_widened(const SparseProblem& problem) {
 template <class T>
 struct GatherRegionsMemory {
   GatherRegionsMemory(Arena& arena, const SparseProblem& problem)
-      : parts(arena.take<Stream<T>>(problem.nonzeros.size())),
+      : parts(arena.take<SparseVectorView<T>>(problem.nonzeros.size())),
         lengths(arena.take<std::size_t>(problem.nonzeros.size())),
         gathered(arena.take<std::byte>(most_gathered_bytes(problem))),
         widened(arena.take<T>(most_widened(problem))) {}
-  std::span<Stream<T>> parts;
+  std::span<SparseVectorView<T>> parts;
   std::span<std::size_t> lengths;
   std::span<std::byte> gathered;
   std::span<T> widened;
@@ -69,7 +69,7 @@ RunningSum<T> sum_of_own_region(const SparseCall<T>& call, const SplitAndGatherM
 
 /// Makes the call's sum of all ranks' regions, each in whichever form it has.
 template <class T>
-void gather_regions(SparseCall<T>& call, const Stream<T>& own_region, GatherRegionsMemory<T> memory) {
+void gather_regions(SparseCall<T>& call, const SparseVectorView<T>& own_region, GatherRegionsMemory<T> memory) {
   const SparseProblem& problem = call.plan.problem;
   const int P = call.transport.size();
   const Blocks regions(call.own.dimension, P);

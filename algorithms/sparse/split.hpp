@@ -33,7 +33,8 @@ inline SplitProblem split_of(const SparseProblem& problem, int ranks, std::size_
 template <class T>
 struct SplitMemory {
   SplitMemory(Arena& arena, const SplitProblem& problem)
-      : parts(arena.take<Stream<T>>(static_cast<std::size_t>(std::min(problem.ranks, patterns::steps_ahead + 1)))),
+      : parts(arena.take<SparseVectorView<T>>(
+            static_cast<std::size_t>(std::min(problem.ranks, patterns::steps_ahead + 1)))),
         sent_bounds(arena.take<std::size_t>(static_cast<std::size_t>(problem.ranks) + 1)),
         received_lengths(arena.take<std::size_t>(static_cast<std::size_t>(problem.ranks))),
         sent(arena.take<std::byte>(
@@ -43,7 +44,7 @@ struct SplitMemory {
                                        most_part_bytes)),
         widened(arena.take<T>(parts.size() * most_widened(problem.largest_region, problem.most_held, problem.wire))) {}
 
-  std::span<Stream<T>> parts;               ///< those that are added at a time, with the own
+  std::span<SparseVectorView<T>> parts;     ///< those that are added at a time, with the own
   std::span<std::size_t> sent_bounds;       ///< one of each rank, and one more
   std::span<std::size_t> received_lengths;  ///< one of each rank
   std::span<std::byte> sent;                ///< all parts
@@ -55,7 +56,7 @@ struct SplitMemory {
 /// Adds what all ranks of `transport` hold of this rank's region, region(rank), to `sum`: in the order of ranks from
 /// this one on and round, in which it comes, the first while later ones travel.
 template <class T, class RegionOfRank>
-void split(Transport& transport, const RegionOfRank& region, Wire wire, const Stream<T>& own,
+void split(Transport& transport, const RegionOfRank& region, Wire wire, const SparseVectorView<T>& own,
            const SplitMemory<T>& memory, RunningSum<T>& sum) {
   const int P = transport.size();
   const int r = transport.rank();
@@ -79,7 +80,7 @@ void split(Transport& transport, const RegionOfRank& region, Wire wire, const St
   };
   const auto add = [&](int first, int last) {  // of ranks first .. last - 1 places up the line
     std::span<T> widened = memory.widened;
-    const std::span<Stream<T>> parts = memory.parts.first(static_cast<std::size_t>(last - first));
+    const std::span<SparseVectorView<T>> parts = memory.parts.first(static_cast<std::size_t>(last - first));
     for (int s = first; s < last; ++s) {
       const int q = (r + s) % P;
       parts[static_cast<std::size_t>(s - first)] = unpack<T>(q == r ? packed(q) : slot(q), region(r), wire, widened);
@@ -92,8 +93,8 @@ void split(Transport& transport, const RegionOfRank& region, Wire wire, const St
 
 /// The same with regions of N/P elements; `transport` has some or all of the problem's ranks.
 template <class T>
-void split(Transport& transport, const SparseProblem& problem, const Stream<T>& own, const SplitMemory<T>& memory,
-           RunningSum<T>& sum) {
+void split(Transport& transport, const SparseProblem& problem, const SparseVectorView<T>& own,
+           const SplitMemory<T>& memory, RunningSum<T>& sum) {
   const Blocks blocks(problem.elements, transport.size());
   split(
       transport, [&](int q) { return region_of(blocks, q); }, problem.wire, own, memory, sum);

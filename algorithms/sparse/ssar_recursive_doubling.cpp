@@ -62,8 +62,9 @@ void run(SparseCall<T>& call) {
   for (int distance = 1; distance < cube.corners; distance *= 2) {
     const int partner = cube.rank ^ distance;
     const std::span<const std::byte> packed = pack(call.sum, all, memory.sent, problem.wire);
-    const Stream<T> mine = unpacked(packed, memory.widened_sent);
-    const Stream<T> theirs = unpacked(swap_with_length(transport, packed, memory.received, partner), memory.widened);
+    const SparseVectorView<T> mine = unpacked(packed, memory.widened_sent);
+    const SparseVectorView<T> theirs =
+        unpacked(swap_with_length(transport, packed, memory.received, partner), memory.widened);
     call.sum = cube.rank < partner ? sum(mine, theirs, call.result, most) : sum(theirs, mine, call.result, most);
   }
   const bool extras_round = cube.corners < cube.ranks && problem.wire == Wire::bf16;

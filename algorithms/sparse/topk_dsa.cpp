@@ -18,7 +18,7 @@ AllgatherProblem blocks(const SparseProblem& problem, double) {
 }
 
 template <class T>
-Stream<T> smaller_form(const Stream<T>& x, std::span<T> memory) {
+SparseVectorView<T> smaller_form(const SparseVectorView<T>& x, std::span<T> memory) {
   const std::size_t count = x.dense() ? count_nonzeros(x.values) : 0;
   if (!x.dense() || count > most_indices<T>(x.dimension)) return x;
   return compress(x.values, reinterpret_cast<Index*>(memory.data() + count), memory.data());

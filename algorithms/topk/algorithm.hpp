@@ -43,14 +43,14 @@ struct TopKCall {
   Transport& transport;
   const TopKPlan& plan;
   std::span<T> values;                 ///< this rank's, to become its residual
-  sparse::Stream<T> own;               ///< what it has selected of them: sparse, whatever is smaller
+  SparseVectorView<T> own;             ///< what it has selected of them: sparse, whatever is smaller
   std::span<sparse::Index> took_part;  ///< its indices, to become those that took part, in the same memory
   TopKState& state;                    ///< its step is still that of this call
   std::span<T> result;                 ///< the plan's result_bytes
   Arena& memory;                       ///< with the plan's workspace_bytes
   AllgatherProblem& blocks;            ///< with a bound for each rank and one more, to be filled
   selection::Memory<T>& selection;     ///< for selections of sums
-  sparse::Stream<T> sum = {};          ///< is to become the sum, in `result`
+  SparseVectorView<T> sum = {};        ///< is to become the sum, in `result`
   bool evaluated_global = false;       ///< as in TopKSum, a result too
 };
 

@@ -51,7 +51,7 @@ void balance(Transport& transport, std::span<Item> all, std::span<std::size_t> b
 /// The vector that has these elements, in the form that is smaller, in `memory`. Throws TransportError if their indices
 /// do not rise or lie outside.
 template <class Value, class T>
-sparse::Stream<T> vector_of(std::span<const Pair<Value>> pairs, std::size_t dimension, std::span<T> memory) {
+SparseVectorView<T> vector_of(std::span<const Pair<Value>> pairs, std::size_t dimension, std::span<T> memory) {
   for (std::size_t e = 0; e < pairs.size(); ++e)
     if (pairs[e].index >= dimension || (e > 0 && pairs[e].index <= pairs[e - 1].index))
       throw TransportError("elements of a sum that were received are malformed: index " + std::to_string(e) + " is " +
@@ -77,8 +77,8 @@ enum class Balancing : unsigned char { where_uneven, never };
 /// The sum that has all ranks' pairs, in the order of ranks; their values travel as `Value`. `all` has
 /// room for as many as may travel.
 template <class Value, class T>
-sparse::Stream<T> balance_and_allgatherv(TopKCall<T>& call, std::span<const Pair<T>> own, Balancing balancing,
-                                         std::span<std::size_t> bounds, std::span<Pair<Value>> all) {
+SparseVectorView<T> balance_and_allgatherv(TopKCall<T>& call, std::span<const Pair<T>> own, Balancing balancing,
+                                           std::span<std::size_t> bounds, std::span<Pair<Value>> all) {
   if (bounds.back() > all.size()) sparse::refuse_length(bounds.back() * sizeof(Pair<Value>), all.size_bytes());
   const std::span<Pair<Value>> pairs = all.first(bounds.back());
   const std::size_t first = bounds[static_cast<std::size_t>(call.transport.rank())];

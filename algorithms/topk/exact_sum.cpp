@@ -23,8 +23,6 @@
 namespace dsop::topk {
 namespace {
 
-using sparse::Stream;
-
 bool some_choice_is_dense(const SparseProblem& problem) {
   const auto is_dense = [](std::size_t nonzeros) { return nonzeros == Sparsity::dense; };
   return std::any_of(problem.nonzeros.begin(), problem.nonzeros.end(), is_dense);
@@ -45,7 +43,7 @@ void run(TopKCall<T>& call) {
   const Memory<T> memory(call.memory, call.plan);
   const Wire wire = exact.problem.wire;
   const bool larger_sparse = call.own.indices.size() > sparse::most_indices<T>(call.own.dimension, wire);
-  const Stream<T> own = larger_sparse ? sparse::expand(call.own, memory.own_in_full) : call.own;
+  const SparseVectorView<T> own = larger_sparse ? sparse::expand(call.own, memory.own_in_full) : call.own;
   Arena memory_of_sum(memory.exact);
   SparseCall<T> sum{call.transport, exact, own, call.result, memory_of_sum, call.blocks};
   exact.algorithm->run(sum);

@@ -43,7 +43,7 @@ class TopKCalls {
     std::size_t k = 0;
     std::string error = {};
     Selection selection = {};
-    sparse::Stream<T> own = {};
+    SparseVectorView<T> own = {};
     std::span<sparse::Index> indices = {};  ///< own's
   };
 

@@ -44,7 +44,7 @@ class Ladder {
 /// The rung of the ladder round the state's threshold at which what all sums have above it comes nearest to k; it
 /// becomes that threshold. `sum` is of as many numbers as rungs. Cost: an allreduce of these, whole ones, so exact.
 template <class T>
-Cut<T> th_adjust(TopKCall<T>& call, const Stream<T>& reduced, const SumOfNumbers& sum) {
+Cut<T> th_adjust(TopKCall<T>& call, const SparseVectorView<T>& reduced, const SumOfNumbers& sum) {
   const Ladder<T> ladder(kernels::key_of(static_cast<T>(call.state.global_threshold)));
   const std::span<double> counts = sum.numbers;
   ladder.count(reduced.values, counts);
@@ -81,7 +81,8 @@ sparse::Index last_of_all(std::span<const T> values, std::size_t first, sparse::
 /// `memory` is room for them all, reduced_bytes(). Where some rank holds more than twice the mean they are shared out
 /// first, so that nobody sends more than twice as many as all ranks have: allgathers may send a block log2 P times.
 template <class T>
-Cut<T> th_re_evaluate(TopKCall<T>& call, const Stream<T>& reduced, std::span<std::size_t> bounds, std::span<T> memory) {
+Cut<T> th_re_evaluate(TopKCall<T>& call, const SparseVectorView<T>& reduced, std::span<std::size_t> bounds,
+                      std::span<T> memory) {
   const std::span<const T> own = reduced.values;
   std::size_t count = 0;
   for_each_nonzero(own, [&](std::size_t) { ++count; });

@@ -21,7 +21,6 @@ namespace {
 
 using sparse::Index;
 using sparse::Region;
-using sparse::Stream;
 
 std::size_t message_bytes(const TopKProblem& problem) {
   return sparse::packed_bytes(problem.elements, problem.k, problem.type, problem.wire);
@@ -49,7 +48,8 @@ struct Memory {
 
 // The k largest of x, in memory for so many; the rest is added to the residual.
 template <class T>
-Stream<T> keep_largest(TopKCall<T>& call, const Stream<T>& x, std::span<Index> indices, std::span<T> values) {
+SparseVectorView<T> keep_largest(TopKCall<T>& call, const SparseVectorView<T>& x, std::span<Index> indices,
+                                 std::span<T> values) {
   const Region all{0, x.dimension};
   std::size_t kept = 0, next = 0;
   const auto drop_to = [&](std::size_t end) {
@@ -76,7 +76,7 @@ void run(TopKCall<T>& call) {
   const std::span<std::byte> message = memory.message;
   const auto unpacked = [&](std::span<T> values) { return sparse::unpack<T>(message, all, problem.wire, values); };
 
-  Stream<T> x = call.own;
+  SparseVectorView<T> x = call.own;
   leave_out(call.values, call.own.indices, Wire::full);
   int distance = 1;
   for (; distance < P && r % (2 * distance) == 0; distance *= 2) {

@@ -44,7 +44,7 @@ void run(TopKCall<T>& call) {
     space_repartition(call, memory.regions);
   const Region region = region_of(call.state, r);
   const sparse::RunningSum<T> sum = split_and_reduce(call, memory.reduced, memory.other_reduced, memory.split);
-  const Stream<T>& reduced = sum.sum();
+  const SparseVectorView<T>& reduced = sum.sum();
 
   std::size_t count = 0;
   const auto select_beyond = [&](Cut<T> cut, std::size_t first) {

@@ -50,13 +50,13 @@ void for_each_beyond(std::span<const T> values, selection::Cut<T> cut, std::size
 
 /// Where element e of a region's sum stands in the vector.
 template <class T>
-sparse::Index index_of(const sparse::Stream<T>& x, sparse::Region region, std::size_t e) {
+sparse::Index index_of(const SparseVectorView<T>& x, sparse::Region region, std::size_t e) {
   return static_cast<sparse::Index>(region.first + (x.dense() ? e : x.indices[e]));
 }
 
 /// What of a region's sum lies beyond the cut, to `pairs` as far as it fits. Returns how many there are.
 template <class T>
-std::size_t select(const sparse::Stream<T>& x, sparse::Region region, selection::Cut<T> cut, std::size_t first,
+std::size_t select(const SparseVectorView<T>& x, sparse::Region region, selection::Cut<T> cut, std::size_t first,
                    std::span<Pair<T>> pairs) {
   std::size_t count = 0;
   for_each_beyond(x.values, cut, first, [&](std::size_t e) {

@@ -28,7 +28,7 @@ void leave_out(std::span<T> values, std::span<const sparse::Index> took_part, Wi
 
 /// Those of `selected`, which rise, that the sum has, of a dense sum those that are not zero in it; moved to the front.
 template <class T>
-std::span<sparse::Index> those_in(const sparse::Stream<T>& sum, std::span<sparse::Index> selected) {
+std::span<sparse::Index> those_in(const SparseVectorView<T>& sum, std::span<sparse::Index> selected) {
   std::size_t next = 0;
   const auto has = [&](sparse::Index i) {
     if (sum.dense()) return sum.values[i] != T{0};
@@ -43,7 +43,7 @@ std::span<sparse::Index> those_in(const sparse::Stream<T>& sum, std::span<sparse
 
 /// A copy in `memory`, in the form that is smaller.
 template <class T>
-sparse::Stream<T> copy_smaller_form(const sparse::Stream<T>& x, std::span<T> memory) {
+SparseVectorView<T> copy_smaller_form(const SparseVectorView<T>& x, std::span<T> memory) {
   return x.indices.size() <= sparse::most_indices<T>(x.dimension) ? sparse::copy(x, memory) : sparse::expand(x, memory);
 }
 

@@ -9,7 +9,6 @@
 namespace dsop::topk {
 
 using sparse::Region;
-using sparse::Stream;
 
 /// Values for which the two memories have room in which a region's sum is made by turns, and in one of which those of
 /// all sums find room: all pairs, or all elements where these are fewer bytes. By bf16 a region travels dense from 6

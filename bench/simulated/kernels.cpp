@@ -20,7 +20,7 @@ namespace {
 
 /// Calls visit(i, value) for what is not zero; row i of C is element i of the stream.
 template <class T, class Visit>
-void for_nonzeros(const sparse::Stream<T>& x, Visit visit) {
+void for_nonzeros(const SparseVectorView<T>& x, Visit visit) {
   for (std::size_t e = 0; e < x.values.size(); ++e)
     if (x.values[e] != T{0}) visit(x.dense() ? e : std::size_t{x.indices[e]}, x.values[e]);
 }
@@ -80,7 +80,7 @@ template <class T>
 std::size_t sparse_product_rows(const StreamPairs<T>& pairs, std::span<std::uint32_t> row_indices, MatrixView<T> rows,
                                 T scale, std::span<std::byte>) {
   std::map<std::size_t, std::size_t> positions;
-  for (const sparse::Stream<T>& a : pairs.a) for_nonzeros(a, [&](std::size_t i, T) { positions[i]; });
+  for (const SparseVectorView<T>& a : pairs.a) for_nonzeros(a, [&](std::size_t i, T) { positions[i]; });
   std::size_t count = 0;
   for (auto& [row, position] : positions) {
     row_indices[count] = static_cast<std::uint32_t>(row);

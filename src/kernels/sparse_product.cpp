@@ -11,7 +11,6 @@ namespace dsop::kernels {
 namespace {
 
 using sparse::Index;
-using sparse::Stream;
 
 // About 10 us on one thread: waking a team takes a few.
 constexpr std::size_t parallel_elements = 1 << 17;
@@ -30,7 +29,7 @@ struct Terms {
 
 /// Calls visit(row, value) for what is not zero in rows first .. first + count - 1.
 template <class T, class Visit>
-void for_nonzeros(const Stream<T>& a, std::size_t first, std::size_t count, Visit visit) {
+void for_nonzeros(const SparseVectorView<T>& a, std::size_t first, std::size_t count, Visit visit) {
   if (a.dense()) {
     for (std::size_t i = 0; i < count; ++i)
       if (a.values[first + i] != T{0}) visit(i, a.values[first + i]);
@@ -44,11 +43,12 @@ void for_nonzeros(const Stream<T>& a, std::size_t first, std::size_t count, Visi
 }
 
 template <class T>
-Terms<T> collect_terms(std::span<const Stream<T>> a, std::size_t first, std::size_t rows, T scale,
+Terms<T> collect_terms(std::span<const SparseVectorView<T>> a, std::size_t first, std::size_t rows, T scale,
                        std::span<std::byte> memory) {
   const std::span<std::size_t> begins(reinterpret_cast<std::size_t*>(memory.data()), rows + 1);
   std::fill(begins.begin(), begins.end(), std::size_t{0});
-  for (const Stream<T>& column : a) for_nonzeros(column, first, rows, [&](std::size_t i, T) { ++begins[i + 1]; });
+  for (const SparseVectorView<T>& column : a)
+    for_nonzeros(column, first, rows, [&](std::size_t i, T) { ++begins[i + 1]; });
   for (std::size_t i = 0; i < rows; ++i) begins[i + 1] += begins[i];
 
   const std::size_t count = begins[rows];
@@ -67,7 +67,7 @@ Terms<T> collect_terms(std::span<const Stream<T>> a, std::size_t first, std::siz
 }
 
 template <class T>
-void add_row(const Terms<T>& terms, std::size_t row, std::span<const Stream<T>> b, std::span<T> sum) {
+void add_row(const Terms<T>& terms, std::size_t row, std::span<const SparseVectorView<T>> b, std::span<T> sum) {
   for (std::size_t t = terms.begins[row]; t < terms.begins[row + 1]; ++t)
     sparse::add_scaled(sum, terms.factors[t], b[terms.pairs[t]]);
 }

@@ -14,8 +14,8 @@ namespace dsop::kernels {
 /// K pairs: pair k is (a[k], b[k]), each sparse or dense. The streams of a have one dimension, those of b another.
 template <class T>
 struct StreamPairs {
-  std::span<const sparse::Stream<T>> a;
-  std::span<const sparse::Stream<T>> b;
+  std::span<const SparseVectorView<T>> a;
+  std::span<const SparseVectorView<T>> b;
 };
 
 /// Memory for sparse_product() or sparse_product_rows(), for so many rows of C and elements of a that are not zero.

@@ -64,7 +64,7 @@ void encode(const FactorView<T>& factor, std::size_t elements, std::span<std::by
   std::size_t count = 0;
   parts.offsets[0] = 0;
   for (std::size_t p = 0; p < rows_of(factor); ++p) {
-    const Stream<T> pair = row(factor, p);
+    const SparseVectorView<T> pair = row(factor, p);
     if (std::holds_alternative<MatrixView<const T>>(factor)) {
       count += compress(pair.values, parts.indices + count, parts.values + count).indices.size();
     } else {
@@ -77,7 +77,8 @@ void encode(const FactorView<T>& factor, std::size_t elements, std::span<std::by
 }
 
 template <class T>
-void decode(std::span<const std::byte> from, std::size_t columns, std::size_t elements, std::span<Stream<T>> rows) {
+void decode(std::span<const std::byte> from, std::size_t columns, std::size_t elements,
+            std::span<SparseVectorView<T>> rows) {
   if (elements == Sparsity::dense) {
     const T* const values = reinterpret_cast<const T*>(from.data());
     for (std::size_t p = 0; p < rows.size(); ++p) rows[p] = {columns, {}, {values + p * columns, columns}};
@@ -95,10 +96,10 @@ void expand(const FactorView<T>& factor, std::span<T> to) {
   for (std::size_t p = 0; p < rows_of(factor); ++p) expand(row(factor, p), to.subspan(p * columns, columns));
 }
 
-#define INSTANTIATE(T)                                                                              \
-  template std::size_t elements_to_send(const FactorView<T>&, bool);                                \
-  template void encode(const FactorView<T>&, std::size_t, std::span<std::byte>);                    \
-  template void decode(std::span<const std::byte>, std::size_t, std::size_t, std::span<Stream<T>>); \
+#define INSTANTIATE(T)                                                                                        \
+  template std::size_t elements_to_send(const FactorView<T>&, bool);                                          \
+  template void encode(const FactorView<T>&, std::size_t, std::span<std::byte>);                              \
+  template void decode(std::span<const std::byte>, std::size_t, std::size_t, std::span<SparseVectorView<T>>); \
   template void expand(const FactorView<T>&, std::span<T>);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 

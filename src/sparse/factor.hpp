@@ -21,17 +21,17 @@ std::size_t columns_of(const FactorView<T>& factor) {
 }
 
 template <class T>
-Stream<T> row(const SparseMatrixView<T>& matrix, std::size_t p) {
+SparseVectorView<T> row(const SparseMatrixView<T>& matrix, std::size_t p) {
   const std::size_t first = matrix.row_offsets[p];
   const std::size_t count = matrix.row_offsets[p + 1] - first;
   return {matrix.columns, matrix.column_indices.subspan(first, count), matrix.values.subspan(first, count)};
 }
 template <class T>
-Stream<T> row(const MatrixView<const T>& matrix, std::size_t p) {
+SparseVectorView<T> row(const MatrixView<const T>& matrix, std::size_t p) {
   return {matrix.columns, {}, {matrix.row(p), matrix.columns}};
 }
 template <class T>
-Stream<T> row(const FactorView<T>& factor, std::size_t p) {
+SparseVectorView<T> row(const FactorView<T>& factor, std::size_t p) {
   return std::visit([p](const auto& view) { return row<T>(view, p); }, factor);
 }
 
@@ -53,7 +53,8 @@ void encode(const FactorView<T>& factor, std::size_t elements, std::span<std::by
 
 /// Views of the rows of a factor of `columns` columns that encode() wrote, in `rows`.
 template <class T>
-void decode(std::span<const std::byte> from, std::size_t columns, std::size_t elements, std::span<Stream<T>> rows);
+void decode(std::span<const std::byte> from, std::size_t columns, std::size_t elements,
+            std::span<SparseVectorView<T>> rows);
 
 /// Writes all elements, zeros too, one row after the other.
 template <class T>

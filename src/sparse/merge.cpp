@@ -18,13 +18,13 @@ template <class T>
 class Merge {
  public:
   // The result's values stand first in memory, the indices behind room for all values.
-  Merge(const Stream<T>& left, const Stream<T>& right, std::span<T> memory)
+  Merge(const SparseVectorView<T>& left, const SparseVectorView<T>& right, std::span<T> memory)
       : left_(left),
         right_(right),
         values_(memory.data()),
         indices_(reinterpret_cast<Index*>(values_ + left.indices.size() + right.indices.size())) {}
 
-  Stream<T> make() {
+  SparseVectorView<T> make() {
     const kernels::JoinEqual<T> join_equal = kernels::equal_joiner<T>(best_instruction_set());
     for (std::size_t steps = sure_steps(); steps >= fewest_steps; steps = sure_steps()) add_block(steps, join_equal);
     finish();
@@ -83,14 +83,14 @@ class Merge {
     append(left_, l);
     append(right_, r);
   }
-  void append(const Stream<T>& from, std::size_t first) {
+  void append(const SparseVectorView<T>& from, std::size_t first) {
     std::copy(from.indices.begin() + static_cast<std::ptrdiff_t>(first), from.indices.end(), indices_ + count_);
     std::copy(from.values.begin() + static_cast<std::ptrdiff_t>(first), from.values.end(), values_ + count_);
     count_ += from.indices.size() - first;
   }
 
-  const Stream<T>& left_;
-  const Stream<T>& right_;
+  const SparseVectorView<T>& left_;
+  const SparseVectorView<T>& right_;
   T* values_;
   Index* indices_;
   std::size_t count_ = 0;
@@ -101,11 +101,12 @@ class Merge {
 }  // namespace
 
 template <class T>
-Stream<T> merge(const Stream<T>& left, const Stream<T>& right, std::span<T> memory) {
+SparseVectorView<T> merge(const SparseVectorView<T>& left, const SparseVectorView<T>& right, std::span<T> memory) {
   return Merge<T>(left, right, memory).make();
 }
 
-#define INSTANTIATE(T) template Stream<T> merge(const Stream<T>&, const Stream<T>&, std::span<T>);
+#define INSTANTIATE(T) \
+  template SparseVectorView<T> merge(const SparseVectorView<T>&, const SparseVectorView<T>&, std::span<T>);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::sparse

@@ -11,10 +11,10 @@ namespace dsop::sparse {
 /// Pairs are merged in blocks that stay in the first-level cache, at two places of a block at once and without a
 /// branch; then those of equal index are joined on the way to `memory`. Cost: each pair is read once and written once.
 template <class T>
-Stream<T> merge(const Stream<T>& left, const Stream<T>& right, std::span<T> memory);
+SparseVectorView<T> merge(const SparseVectorView<T>& left, const SparseVectorView<T>& right, std::span<T> memory);
 
 /// first + others, in the order in which they stand, with such memory. Leaves nothing of the others.
 template <class T>
-Stream<T> merge_all(Stream<T> first, std::span<Stream<T>> others, std::span<T> memory);
+SparseVectorView<T> merge_all(SparseVectorView<T> first, std::span<SparseVectorView<T>> others, std::span<T> memory);
 
 }  // namespace dsop::sparse

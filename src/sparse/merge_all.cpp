@@ -43,13 +43,13 @@ class Marks {
 }  // namespace
 
 template <class T>
-Stream<T> merge_all(Stream<T> first, std::span<Stream<T>> others, std::span<T> memory) {
+SparseVectorView<T> merge_all(SparseVectorView<T> first, std::span<SparseVectorView<T>> others, std::span<T> memory) {
   const auto for_each = [&](auto visit) {
     visit(first);
-    for (Stream<T>& x : others) visit(x);
+    for (SparseVectorView<T>& x : others) visit(x);
   };
   std::size_t total = 0;
-  for_each([&](const Stream<T>& x) { total += x.indices.size(); });
+  for_each([&](const SparseVectorView<T>& x) { total += x.indices.size(); });
   T* const values = memory.data();
   Index* const indices = reinterpret_cast<Index*>(values + total);
   constexpr T nothing = T{-0.0};  // what added leaves everything as it is, also -0
@@ -59,11 +59,11 @@ Stream<T> merge_all(Stream<T> first, std::span<Stream<T>> others, std::span<T> m
   std::size_t count = 0;
   for (;;) {
     std::size_t begin = first.dimension;
-    for_each([&](const Stream<T>& x) {
+    for_each([&](const SparseVectorView<T>& x) {
       if (!x.indices.empty()) begin = std::min<std::size_t>(begin, x.indices.front());
     });
     if (begin == first.dimension) return {first.dimension, {indices, count}, {values, count}};
-    for_each([&](Stream<T>& x) {
+    for_each([&](SparseVectorView<T>& x) {
       std::size_t e = 0;
       for (; e < x.indices.size() && x.indices[e] - begin < window; ++e) {
         const std::size_t i = x.indices[e] - begin;
@@ -80,7 +80,8 @@ Stream<T> merge_all(Stream<T> first, std::span<Stream<T>> others, std::span<T> m
   }
 }
 
-#define INSTANTIATE(T) template Stream<T> merge_all(Stream<T>, std::span<Stream<T>>, std::span<T>);
+#define INSTANTIATE(T) \
+  template SparseVectorView<T> merge_all(SparseVectorView<T>, std::span<SparseVectorView<T>>, std::span<T>);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::sparse

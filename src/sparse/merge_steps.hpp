@@ -53,9 +53,9 @@ struct Block {
 /// sum_indices and sum_values, where they go from there. Without a branch, as it is chance which vector's pair comes
 /// next; apart from what calls it, so that all that it needs stays in registers.
 template <class T>
-[[gnu::noinline]] void merge_steps(const Stream<T>& left, const Stream<T>& right, std::array<Place, places>& at,
-                                   std::size_t steps, Block<T>& __restrict block, const Index* sum_indices,
-                                   const T* sum_values) {
+[[gnu::noinline]] void merge_steps(const SparseVectorView<T>& left, const SparseVectorView<T>& right,
+                                   std::array<Place, places>& at, std::size_t steps, Block<T>& __restrict block,
+                                   const Index* sum_indices, const T* sum_values) {
   const Index* const left_indices = left.indices.data();
   const Index* const right_indices = right.indices.data();
   const T* const left_values = left.values.data();

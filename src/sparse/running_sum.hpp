@@ -20,30 +20,30 @@ class RunningSum {
       : memory_(memory), other_(other), most_(most), sum_{dimension, {}, {}} {}
 
   /// Leaves nothing of `streams`. Cost: a pass over what they hold, and over the sum so far where that is sparse.
-  void add(std::span<Stream<T>> streams) {
+  void add(std::span<SparseVectorView<T>> streams) {
     std::size_t sparse = 0;
     while (sparse < streams.size() && stays_sparse_with(streams[sparse])) ++sparse;
     if (sparse > 0) merge(streams.first(sparse));
-    for (const Stream<T>& x : streams.subspan(sparse)) add_to_dense(x);
+    for (const SparseVectorView<T>& x : streams.subspan(sparse)) add_to_dense(x);
   }
-  const Stream<T>& sum() const { return sum_; }
+  const SparseVectorView<T>& sum() const { return sum_; }
   /// Memory of the size of the sum in which it is not.
   std::span<T> other() const { return sum_.dense() ? other_ : memory_; }
 
  private:
-  bool stays_sparse_with(const Stream<T>& x) {
+  bool stays_sparse_with(const SparseVectorView<T>& x) {
     total_ += x.indices.size();
     sparse_ = sparse_ && most_ > 0 && !x.dense() && total_ <= most_;
     return sparse_;
   }
-  void merge(std::span<Stream<T>> streams) {
+  void merge(std::span<SparseVectorView<T>> streams) {
     std::size_t pairs = sum_.indices.size();
-    for (const Stream<T>& x : streams) pairs += x.indices.size();
+    for (const SparseVectorView<T>& x : streams) pairs += x.indices.size();
     check_room(pairs * (sizeof(T) + sizeof(Index)), memory_.size_bytes());
     sum_ = streams.size() == 1 ? sparse::merge(sum_, streams[0], memory_) : merge_all(sum_, streams, memory_);
     std::swap(memory_, other_);
   }
-  void add_to_dense(const Stream<T>& x) {
+  void add_to_dense(const SparseVectorView<T>& x) {
     check_room(sum_.dimension * sizeof(T), memory_.size_bytes());
     const std::span<T> dense = memory_.first(sum_.dimension);
     if (sum_.values.data() == dense.data() && sum_.dense()) return add_scaled(dense, T{1}, x);
@@ -58,7 +58,7 @@ class RunningSum {
   std::size_t most_;
   std::size_t total_ = 0;
   bool sparse_ = true;
-  Stream<T> sum_;
+  SparseVectorView<T> sum_;
 };
 
 }  // namespace dsop::sparse

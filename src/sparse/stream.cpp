@@ -32,7 +32,8 @@ void check_room(std::size_t bytes, std::size_t room_bytes) {
 }
 
 template <class T>
-Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::span<T> memory, std::size_t most) {
+SparseVectorView<T> sum(const SparseVectorView<T>& left, const SparseVectorView<T>& right, std::span<T> memory,
+                        std::size_t most) {
   const std::size_t total = left.indices.size() + right.indices.size();
   if (!left.dense() && !right.dense() && total <= std::min(most, most_indices<T>(left.dimension))) {
     check_room_for_pairs(total, memory);
@@ -45,10 +46,10 @@ Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::span<T> memory
 }
 
 template <class T>
-Stream<T> sum_all(std::span<Stream<T>> streams, std::span<T> memory, std::size_t most) {
+SparseVectorView<T> sum_all(std::span<SparseVectorView<T>> streams, std::span<T> memory, std::size_t most) {
   std::size_t total = 0;
   bool sparse = true;
-  for (const Stream<T>& x : streams) {
+  for (const SparseVectorView<T>& x : streams) {
     total += x.indices.size();
     sparse = sparse && !x.dense();
   }
@@ -59,15 +60,15 @@ Stream<T> sum_all(std::span<Stream<T>> streams, std::span<T> memory, std::size_t
   }
   const std::span<T> dense = dense_in(memory, dimension);
   expand(streams.front(), dense);
-  for (const Stream<T>& x : streams.subspan(1)) add_scaled(dense, T{1}, x);
+  for (const SparseVectorView<T>& x : streams.subspan(1)) add_scaled(dense, T{1}, x);
   return {dimension, {}, dense};
 }
 
 template <class T>
-Stream<T> concatenate(std::span<const Stream<T>> parts, std::span<T> memory) {
+SparseVectorView<T> concatenate(std::span<const SparseVectorView<T>> parts, std::span<T> memory) {
   std::size_t dimension = 0;
   std::size_t total = 0;
-  for (const Stream<T>& x : parts) {
+  for (const SparseVectorView<T>& x : parts) {
     dimension += x.dimension;
     total += x.dense() ? count_nonzeros(x.values) : x.indices.size();
   }
@@ -78,11 +79,11 @@ Stream<T> concatenate(std::span<const Stream<T>> parts, std::span<T> memory) {
   const std::span<T> dense = sparse ? std::span<T>() : dense_in(memory, dimension);
   std::size_t offset = 0;
   std::size_t count = 0;
-  for (const Stream<T>& x : parts) {
+  for (const SparseVectorView<T>& x : parts) {
     if (!sparse) {
       expand(x, dense.subspan(offset, x.dimension));
     } else {
-      const Stream<T> added = x.dense() ? compress(x.values, indices + count, values + count) : x;
+      const SparseVectorView<T> added = x.dense() ? compress(x.values, indices + count, values + count) : x;
       for (std::size_t e = 0; e < added.indices.size(); ++e) {
         indices[count + e] = static_cast<Index>(offset + added.indices[e]);
         values[count + e] = added.values[e];
@@ -96,7 +97,7 @@ Stream<T> concatenate(std::span<const Stream<T>> parts, std::span<T> memory) {
 }
 
 template <class T>
-Stream<T> copy(const Stream<T>& x, std::span<T> memory) {
+SparseVectorView<T> copy(const SparseVectorView<T>& x, std::span<T> memory) {
   check_room(bytes_of(x), memory.size_bytes());
   std::copy(x.values.begin(), x.values.end(), memory.begin());
   Index* const indices = reinterpret_cast<Index*>(memory.data() + x.values.size());
@@ -105,7 +106,7 @@ Stream<T> copy(const Stream<T>& x, std::span<T> memory) {
 }
 
 template <class T>
-Stream<T> expand(const Stream<T>& x, std::span<T> dense) {
+SparseVectorView<T> expand(const SparseVectorView<T>& x, std::span<T> dense) {
   if (x.dense())
     std::copy(x.values.begin(), x.values.end(), dense.begin());
   else
@@ -122,7 +123,7 @@ std::size_t count_nonzeros(std::span<const T> dense) {
 }
 
 template <class T>
-Stream<T> compress(std::span<const T> dense, Index* indices, T* values) {
+SparseVectorView<T> compress(std::span<const T> dense, Index* indices, T* values) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < dense.size(); ++i)
     if (dense[i] != T{0}) {
@@ -132,14 +133,14 @@ Stream<T> compress(std::span<const T> dense, Index* indices, T* values) {
   return {dense.size(), {indices, count}, {values, count}};
 }
 
-#define INSTANTIATE(T)                                                                   \
-  template Stream<T> sum(const Stream<T>&, const Stream<T>&, std::span<T>, std::size_t); \
-  template Stream<T> sum_all(std::span<Stream<T>>, std::span<T>, std::size_t);           \
-  template Stream<T> concatenate(std::span<const Stream<T>>, std::span<T>);              \
-  template Stream<T> copy(const Stream<T>&, std::span<T>);                               \
-  template Stream<T> expand(const Stream<T>&, std::span<T>);                             \
-  template std::size_t count_nonzeros(std::span<const T>);                               \
-  template Stream<T> compress(std::span<const T>, Index*, T*);
+#define INSTANTIATE(T)                                                                                                 \
+  template SparseVectorView<T> sum(const SparseVectorView<T>&, const SparseVectorView<T>&, std::span<T>, std::size_t); \
+  template SparseVectorView<T> sum_all(std::span<SparseVectorView<T>>, std::span<T>, std::size_t);                     \
+  template SparseVectorView<T> concatenate(std::span<const SparseVectorView<T>>, std::span<T>);                        \
+  template SparseVectorView<T> copy(const SparseVectorView<T>&, std::span<T>);                                         \
+  template SparseVectorView<T> expand(const SparseVectorView<T>&, std::span<T>);                                       \
+  template std::size_t count_nonzeros(std::span<const T>);                                                             \
+  template SparseVectorView<T> compress(std::span<const T>, Index*, T*);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::sparse

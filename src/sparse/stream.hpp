@@ -21,9 +21,6 @@ using Index = std::uint32_t;
 /// Of a vector: no index is larger.
 inline constexpr std::size_t most_elements = std::size_t{1} << 32;
 
-template <class T>
-using Stream = SparseVectorView<T>;
-
 /// The most indices with which a vector is no larger sparse than dense: the thesis's phi, SparCML's delta.
 template <class T>
 constexpr std::size_t most_indices(std::size_t dimension) {
@@ -32,7 +29,7 @@ constexpr std::size_t most_indices(std::size_t dimension) {
 
 /// Of its elements, in either form.
 template <class T>
-constexpr std::size_t bytes_of(const Stream<T>& x) {
+constexpr std::size_t bytes_of(const SparseVectorView<T>& x) {
   return x.values.size_bytes() + x.indices.size_bytes();
 }
 
@@ -43,7 +40,7 @@ void check_room(std::size_t bytes, std::size_t room_bytes);
 /// sum += factor x. An element's product is rounded before it is added, whether x is sparse or dense, so that both give
 /// the same bits (where a sum is not -0, and no value infinite or NaN).
 template <class T>
-inline void add_scaled(std::span<T> sum, T factor, const Stream<T>& x) {
+inline void add_scaled(std::span<T> sum, T factor, const SparseVectorView<T>& x) {
   const T* const values = x.values.data();
   if (x.dense()) {
     for (std::size_t i = 0; i < x.dimension; ++i) sum[i] += factor * values[i];
@@ -59,26 +56,27 @@ inline void add_scaled(std::span<T> sum, T factor, const Stream<T>& x) {
 /// bound decides, not the union, so that the form is known beforehand. Cost: one pass over what the two hold, and over
 /// all elements where the result is dense.
 template <class T>
-Stream<T> sum(const Stream<T>& left, const Stream<T>& right, std::span<T> memory, std::size_t most = SIZE_MAX);
+SparseVectorView<T> sum(const SparseVectorView<T>& left, const SparseVectorView<T>& right, std::span<T> memory,
+                        std::size_t most = SIZE_MAX);
 
 /// The sum of all, in the order in which they stand, of each of which it leaves nothing: as sum() makes that of two,
 /// and in memory of such a size. At least one, all of the same dimension. Cost: one pass over what they hold, and over
 /// all elements where the result is dense.
 template <class T>
-Stream<T> sum_all(std::span<Stream<T>> streams, std::span<T> memory, std::size_t most = SIZE_MAX);
+SparseVectorView<T> sum_all(std::span<SparseVectorView<T>> streams, std::span<T> memory, std::size_t most = SIZE_MAX);
 
 /// The vectors one after the other as one, made in `memory` as sum() makes it: the sum of vectors whose elements lie
 /// apart. Sparse where that is no larger; the zeros of dense parts are then left out.
 template <class T>
-Stream<T> concatenate(std::span<const Stream<T>> parts, std::span<T> memory);
+SparseVectorView<T> concatenate(std::span<const SparseVectorView<T>> parts, std::span<T> memory);
 
 /// A copy in `memory`.
 template <class T>
-Stream<T> copy(const Stream<T>& x, std::span<T> memory);
+SparseVectorView<T> copy(const SparseVectorView<T>& x, std::span<T> memory);
 
 /// All elements, zeros too, written to `dense`; that as a vector.
 template <class T>
-Stream<T> expand(const Stream<T>& x, std::span<T> dense);
+SparseVectorView<T> expand(const SparseVectorView<T>& x, std::span<T> dense);
 
 /// Elements that are not zero; NaN is not.
 template <class T>
@@ -86,6 +84,6 @@ std::size_t count_nonzeros(std::span<const T> dense);
 
 /// The same vector without its zeros, in memory for count_nonzeros() indices and values.
 template <class T>
-Stream<T> compress(std::span<const T> dense, Index* indices, T* values);
+SparseVectorView<T> compress(std::span<const T> dense, Index* indices, T* values);
 
 }  // namespace dsop::sparse

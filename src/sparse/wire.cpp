@@ -98,7 +98,7 @@ std::span<const T> read_values(const std::byte* from, std::size_t count, Wire wi
 
 // All elements of the region, zeros too.
 template <class T>
-void write_dense(const Stream<T>& inside, Region region, std::byte* to, Wire wire) {
+void write_dense(const SparseVectorView<T>& inside, Region region, std::byte* to, Wire wire) {
   if (inside.dense()) return write_values(inside.values, to, wire);
   const std::size_t element_bytes = wire == Wire::bf16 ? sizeof(kernels::Bf16) : sizeof(T);
   std::memset(to, 0, region.size * element_bytes);
@@ -109,7 +109,7 @@ void write_dense(const Stream<T>& inside, Region region, std::byte* to, Wire wir
 }  // namespace
 
 template <class T>
-Stream<T> part(const Stream<T>& x, Region region) {
+SparseVectorView<T> part(const SparseVectorView<T>& x, Region region) {
   if (x.dense()) return {region.size, {}, x.values.subspan(region.first, region.size)};
   const auto place_of = [&](std::size_t index) {
     return static_cast<std::size_t>(std::lower_bound(x.indices.begin(), x.indices.end(), index) - x.indices.begin());
@@ -120,14 +120,14 @@ Stream<T> part(const Stream<T>& x, Region region) {
 }
 
 template <class T>
-std::size_t packed_bytes(const Stream<T>& x, Region region, Wire wire) {
-  const Stream<T> inside = part(x, region);
+std::size_t packed_bytes(const SparseVectorView<T>& x, Region region, Wire wire) {
+  const SparseVectorView<T> inside = part(x, region);
   return packed_bytes<T>(region.size, inside.dense() ? Sparsity::dense : inside.indices.size(), wire);
 }
 
 template <class T>
-std::span<std::byte> pack(const Stream<T>& x, Region region, std::span<std::byte> to, Wire wire) {
-  const Stream<T> inside = part(x, region);
+std::span<std::byte> pack(const SparseVectorView<T>& x, Region region, std::span<std::byte> to, Wire wire) {
+  const SparseVectorView<T> inside = part(x, region);
   Header header{.type = type_on_wire<T>(wire), .first = region.first, .size = region.size};
   std::byte* const values = to.data() + sizeof header;
   if (inside.dense() || inside.indices.size() > most_indices<T>(region.size, wire)) {
@@ -145,13 +145,13 @@ std::span<std::byte> pack(const Stream<T>& x, Region region, std::span<std::byte
 }
 
 template <class T>
-Stream<T> unpack(std::span<const std::byte> from, Region region) {
+SparseVectorView<T> unpack(std::span<const std::byte> from, Region region) {
   std::span<T> none;
   return unpack(from, region, Wire::full, none);
 }
 
 template <class T>
-Stream<T> unpack(std::span<const std::byte> from, Region region, Wire wire, std::span<T>& widened) {
+SparseVectorView<T> unpack(std::span<const std::byte> from, Region region, Wire wire, std::span<T>& widened) {
   Header header;
   if (from.size() < sizeof header) refuse("its length", from.size(), "at least the 32 bytes of a header");
   std::memcpy(&header, from.data(), sizeof header);
@@ -175,12 +175,12 @@ Stream<T> unpack(std::span<const std::byte> from, Region region, Wire wire, std:
   return {region.size, indices, read_values(values, header.count, wire, widened)};
 }
 
-#define INSTANTIATE(T)                                                                      \
-  template Stream<T> part(const Stream<T>&, Region);                                        \
-  template std::size_t packed_bytes(const Stream<T>&, Region, Wire);                        \
-  template std::span<std::byte> pack(const Stream<T>&, Region, std::span<std::byte>, Wire); \
-  template Stream<T> unpack(std::span<const std::byte>, Region);                            \
-  template Stream<T> unpack(std::span<const std::byte>, Region, Wire, std::span<T>&);
+#define INSTANTIATE(T)                                                                                \
+  template SparseVectorView<T> part(const SparseVectorView<T>&, Region);                              \
+  template std::size_t packed_bytes(const SparseVectorView<T>&, Region, Wire);                        \
+  template std::span<std::byte> pack(const SparseVectorView<T>&, Region, std::span<std::byte>, Wire); \
+  template SparseVectorView<T> unpack(std::span<const std::byte>, Region);                            \
+  template SparseVectorView<T> unpack(std::span<const std::byte>, Region, Wire, std::span<T>&);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::sparse

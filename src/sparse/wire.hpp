@@ -54,24 +54,24 @@ constexpr std::size_t packed_bytes(std::size_t size, std::size_t elements, Wire 
 
 /// What the region of x holds, its indices still counted from the beginning of x.
 template <class T>
-Stream<T> part(const Stream<T>& x, Region region);
+SparseVectorView<T> part(const SparseVectorView<T>& x, Region region);
 
 template <class T>
-std::size_t packed_bytes(const Stream<T>& x, Region region, Wire wire = Wire::full);
+std::size_t packed_bytes(const SparseVectorView<T>& x, Region region, Wire wire = Wire::full);
 
 /// Writes the region of x to the beginning of `to`, which is aligned for size_t, and returns its packed_bytes().
 template <class T>
-std::span<std::byte> pack(const Stream<T>& x, Region region, std::span<std::byte> to, Wire wire = Wire::full);
+std::span<std::byte> pack(const SparseVectorView<T>& x, Region region, std::span<std::byte> to, Wire wire = Wire::full);
 
 /// A view of what was packed; indices are counted from the region's first element. Throws TransportError naming what is
 /// wrong if these bytes are not the region: truncated, another type or region, an impossible count, or indices that do
 /// not rise or lie outside. Cost: a pass over the indices.
 template <class T>
-Stream<T> unpack(std::span<const std::byte> from, Region region);
+SparseVectorView<T> unpack(std::span<const std::byte> from, Region region);
 
 /// The same of what may have been packed as bf16, whose values are then written in full to the beginning of `widened`,
 /// which becomes what is left of it.
 template <class T>
-Stream<T> unpack(std::span<const std::byte> from, Region region, Wire wire, std::span<T>& widened);
+SparseVectorView<T> unpack(std::span<const std::byte> from, Region region, Wire wire, std::span<T>& widened);
 
 }  // namespace dsop::sparse

@@ -9,8 +9,8 @@
 namespace dsop::synchronizer {
 
 template <class T>
-void Bucket<T>::open(const Company& company) {
-  company_ = company;
+void Bucket<T>::open(const BucketKey& bucket_key) {
+  bucket_key_ = bucket_key;
   parts_.clear();
   names_.clear();
   elements_ = 0;
@@ -39,8 +39,8 @@ void Bucket<T>::run(Transport& transport, const Options& options) {
   Call call(transport, name(Collective::allreduce), elements_, 1, data_type<T>);
   std::span<T> data;
   call.check([&] { data = take_memory(); });
-  calls_.agree(call,
-               {Collective::allreduce, elements_, 0, company_.algorithm, options.scale, options.machine, options.wire});
+  calls_.agree(
+      call, {Collective::allreduce, elements_, 0, bucket_key_.algorithm, options.scale, options.machine, options.wire});
 
   const auto for_each_part = [&](auto body) {
     std::span<T> rest = data;

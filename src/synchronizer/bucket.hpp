@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "algorithms/dense/family.hpp"
-#include "synchronizer/company.hpp"
+#include "synchronizer/bucket_key.hpp"
 #include "synchronizer/parameter.hpp"
 
 namespace dsop::synchronizer {
@@ -15,16 +15,16 @@ namespace dsop::synchronizer {
 template <class T>
 class Bucket {
  public:
-  void open(const Company& company);
+  void open(const BucketKey& bucket_key);
   void add(Parameter<T>& parameter);
   /// Sums what is in it and leaves the sums in the gradients. Of the options, scale, machine and wire play a part.
   void run(Transport& transport, const Options& options);
-  bool starts_at_once() const { return company_.at_once; }
+  bool starts_at_once() const { return bucket_key_.at_once; }
 
  private:
   std::span<T> take_memory();
 
-  Company company_;
+  BucketKey bucket_key_;
   std::vector<Parameter<T>*> parts_;
   std::string names_;
   std::size_t elements_ = 0;

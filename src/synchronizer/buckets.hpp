@@ -20,11 +20,11 @@ class Buckets {
   explicit Buckets(std::size_t bucket_bytes) : packing_(bucket_bytes) {}
 
   /// Puts the parameter into a bucket, and starts what is complete.
-  void add(Parameter<T>& parameter, const Company& company, RunningStep<T>& step) {
-    const auto place = packing_.place(parameter.elements() * sizeof(T), company.text());
+  void add(Parameter<T>& parameter, const BucketKey& bucket_key, RunningStep<T>& step) {
+    const auto place = packing_.place(parameter.elements() * sizeof(T), bucket_key.text());
     if (place.closed) start(*place.closed, step);
     if (place.bucket == buckets_.size()) buckets_.push_back(std::make_unique<Bucket<T>>());
-    if (place.is_first) buckets_[place.bucket]->open(company);
+    if (place.is_first) buckets_[place.bucket]->open(bucket_key);
     buckets_[place.bucket]->add(parameter);
     if (place.is_alone) start(place.bucket, step);
   }

@@ -44,9 +44,9 @@ void Description<T>::alone(const Parameter<T>& parameter, const std::string& alg
 }
 
 template <class T>
-void Description<T>::in_bucket(const Parameter<T>& parameter, const Company& company) {
-  const auto place = packing_.place(parameter.elements() * sizeof(T), company.text());
-  if (place.is_first) buckets_.push_back({company.algorithm});
+void Description<T>::in_bucket(const Parameter<T>& parameter, const BucketKey& bucket_key) {
+  const auto place = packing_.place(parameter.elements() * sizeof(T), bucket_key.text());
+  if (place.is_first) buckets_.push_back({bucket_key.algorithm});
   buckets_[place.bucket].parts.push_back(&parameter);
 }
 

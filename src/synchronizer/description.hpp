@@ -10,7 +10,7 @@
 #include <dsop/plan.hpp>
 #include <dsop/transport.hpp>
 
-#include "synchronizer/company.hpp"
+#include "synchronizer/bucket_key.hpp"
 #include "synchronizer/packing.hpp"
 
 namespace dsop::synchronizer {
@@ -27,7 +27,7 @@ class Description {
   /// The parameter is summed by itself, or not at all; what that costs, where it is known.
   void alone(const Parameter<T>& parameter, const std::string& algorithm, const std::optional<Cost>& cost);
   /// It is summed as a dense vector, together with others.
-  void in_bucket(const Parameter<T>& parameter, const Company& company);
+  void in_bucket(const Parameter<T>& parameter, const BucketKey& bucket_key);
 
   /// All that are in buckets have been said.
   void close_buckets() {

@@ -29,11 +29,11 @@ std::size_t stored(const FactorView<T>& factor) {
 template <class T>
 struct ProductMemory {
   ProductMemory(Arena& arena, const SparseFactors<T>& factors, std::size_t rows)
-      : a(arena.take<sparse::Stream<T>>(sparse::rows_of(factors.a))),
-        b(arena.take<sparse::Stream<T>>(a.size())),
+      : a(arena.take<SparseVectorView<T>>(sparse::rows_of(factors.a))),
+        b(arena.take<SparseVectorView<T>>(a.size())),
         terms(arena.take<std::byte>(kernels::sparse_product_bytes<T>(rows, stored<T>(factors.a)))) {}
-  std::span<sparse::Stream<T>> a;
-  std::span<sparse::Stream<T>> b;
+  std::span<SparseVectorView<T>> a;
+  std::span<SparseVectorView<T>> b;
   std::span<std::byte> terms;
 };
 

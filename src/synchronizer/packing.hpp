@@ -1,4 +1,4 @@
-// Which dense gradients share a bucket: a function of the order in which they come, their sizes and company.
+// Which dense gradients share a bucket: a function of the order in which they come, their sizes and bucket keys.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,18 @@ class Packing {
   struct Place {
     std::size_t bucket;                 ///< from 0, each used once
     bool is_first;                      ///< in its bucket
-    bool is_alone;                      ///< too large for company: the bucket is complete
+    bool is_alone;                      ///< too large to share: the bucket is complete
     std::optional<std::size_t> closed;  ///< the bucket that this one had no room in: complete
   };
 
   explicit Packing(std::size_t bucket_bytes) : bucket_bytes_(bucket_bytes) {}
 
-  Place place(std::size_t bytes, const std::string& company) {
+  Place place(std::size_t bytes, const std::string& bucket_key) {
     if (bytes >= bucket_bytes_) return {buckets_++, true, true, {}};
-    const auto same = [&](const Open& open) { return open.company == company; };
+    const auto same = [&](const Open& open) { return open.bucket_key == bucket_key; };
     const auto open = std::find_if(open_.begin(), open_.end(), same);
     if (open == open_.end()) {
-      open_.push_back({buckets_, bytes, company});
+      open_.push_back({buckets_, bytes, bucket_key});
       return {buckets_++, true, false, {}};
     }
     if (open->bytes + bytes <= bucket_bytes_) {
@@ -38,7 +38,7 @@ class Packing {
     return {buckets_++, true, false, closed};
   }
 
-  /// Those that are not complete, in the order in which their company first came; complete from now on.
+  /// Those that are not complete, in the order in which their key first came; complete from now on.
   std::vector<std::size_t> close_all() {
     std::vector<std::size_t> buckets;
     for (const Open& open : open_) buckets.push_back(open.bucket);
@@ -51,12 +51,12 @@ class Packing {
   struct Open {
     std::size_t bucket;
     std::size_t bytes;
-    std::string company;
+    std::string bucket_key;
   };
 
   std::size_t bucket_bytes_;
   std::size_t buckets_ = 0;  // so far
-  std::vector<Open> open_;   // one for each company
+  std::vector<Open> open_;   // one for each key
 };
 
 }  // namespace dsop::synchronizer

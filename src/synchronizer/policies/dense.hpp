@@ -33,7 +33,7 @@ class DensePolicy final : public Policy<T> {
   bool starts_at_once() const override { return in_bucket_.at_once; }
 
  private:
-  Company in_bucket_;
+  BucketKey in_bucket_;
 };
 
 inline PolicyKind dense_policy() {

@@ -5,7 +5,7 @@
 
 namespace dsop::synchronizer {
 
-struct Company {
+struct BucketKey {
   std::string algorithm = "auto";
   bool at_once = false;  ///< starts when it is full, and does not wait for finish()
 
