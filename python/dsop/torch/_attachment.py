@@ -191,7 +191,9 @@ class Attachment:
             how = f"dense, {p.why_dense}"
             if p.gives_factors:
                 how = "dense, used outside its nn.Linear" if p.used_elsewhere else "factors"
-            lines.append(f"{p.name} {'x'.join(map(str, p.parameter.shape))}: {how}; policy {p.policy}")
+            algorithm = self._sums.algorithm(p)
+            lines.append(f"{p.name} {'x'.join(map(str, p.parameter.shape))}: {how}; policy {p.policy}; "
+                         + (f"last summed by {algorithm}" if algorithm else "not in the last step"))
         return "\n".join([*lines, self._sums.describe()])
 
     def state_dict(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ class Sums:
         self._of_type = {kind: dsop.Synchronizer(str(kind).removeprefix("torch."), comm) for kind in kinds}
         # A synchronizer is promised a most of pairs. Where a step has more, the parameter is registered once more.
         self._most_pairs: dict[str, list[int]] = {p.name: [] for p in parameters}
+        self._entry_of: dict[str, str] = {}  # as of the last step
         for p in parameters:
             self._register(p, 0)
 
@@ -62,6 +63,7 @@ class Sums:
         total_samples, found = self._agree(samples)
         scale = {"ranks": 1 / self._comm.size, "sum": 1.0, "samples": 1 / max(total_samples, 1e-300)}[average]
         entries = [(p, pairs, self._entry(p, pairs)) for p, pairs in found]
+        self._entry_of = {p.name: entry for p, _, entry in entries}
         sums: list[tuple[Parameter, Tensor]] = []
         for kind, synchronizer in self._of_type.items():
             ours = [entry for entry in entries if entry[0].parameter.dtype == kind]
@@ -87,6 +89,11 @@ class Sums:
         total = torch.empty_like(p.parameter, memory_format=torch.contiguous_format).detach()
         synchronizer.give_factors(entry, a.numpy(), b.numpy(), total.numpy())
         return total
+
+    def algorithm(self, p: Parameter) -> str:
+        """Which algorithm the last step summed it by; empty: none."""
+        entry = self._entry_of.get(p.name)
+        return str(self._of_type[p.parameter.dtype].last_step(entry)["algorithm"]) if entry else ""
 
     def describe(self) -> str:
         return "\n".join(f"{kind}:\n{synchronizer.describe()}" for kind, synchronizer in self._of_type.items())
