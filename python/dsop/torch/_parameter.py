@@ -78,7 +78,7 @@ class Parameter:
         return self.dense is not None or bool(self.factors)
 
     def keep_over_steps(self) -> None:
-        """Copy what the program may change before the next backward pass; factors that outgrow the gradient become it."""
+        """Copy what the program may change before the next backward pass; factors larger than the gradient become it."""
         if self.gives_factors and self.pairs * sum(self.parameter.shape) > self.parameter.numel():
             self.dense, self.factors = self.as_dense(), []
         self.factors = [(a.clone(), b.clone()) for a, b in self.factors]
