@@ -75,10 +75,10 @@ def same_everywhere(tensors: list[Any]) -> None:
     assert differ[0] == 0, "ranks' bits differ"
 
 
-def check(model: Any, loss: Loss) -> dsop.torch.Attachment:
+def check(model: Any, loss: Loss, comm: dsop.Communicator = COMM) -> dsop.torch.Attachment:
     """One step with average="sum" has the bits of plain torch, in every .grad and on every rank."""
     expected = plain_sum(model, loss)
-    attachment = dsop.torch.attach(model, average="sum")
+    attachment = dsop.torch.attach(model, comm, "sum")
     made = loss(model, COMM.rank)
     if made.requires_grad:
         made.backward()
@@ -192,10 +192,14 @@ def checkpointing() -> None:
             for part in [*self.parts, self.parts[0]]:
                 x = checkpoint(part, x, use_reentrant=self.reentrant)
             return x
+    sent = []
     for reentrant in (False, True):
-        check(whole_weights(Segments(reentrant)), lambda model, rank: model(whole(rank, 3, 5)).sum())
+        counting = COMM.counting()
+        check(whole_weights(Segments(reentrant)), lambda model, rank: model(whole(rank, 3, 5)).sum(), counting)
+        sent.append(counting.traffic()["payload_messages"])
         check(mlp(), lambda model, rank: checkpoint(model, whole(rank, 3, 5).requires_grad_(),
                                                     use_reentrant=reentrant).sum())
+    assert sent[0] == sent[1]  # one exchange, not one a segment
 
 
 @case

@@ -90,7 +90,9 @@ class Parameter:
         return torch.cat([a, *(f[0] for f in self.factors)]), torch.cat([b, *(f[1] for f in self.factors)])
 
     def as_dense(self) -> Tensor:
-        """A contiguous tensor that is nobody else's."""
+        """A contiguous tensor that is nobody else's; of a dense part alone that itself, which autograd made for .grad."""
+        if self.dense is not None and not self.factors:
+            return self.dense.contiguous()
         total = torch.zeros(self.parameter.shape, dtype=self.parameter.dtype)
         if self.dense is not None:
             total += self.dense
