@@ -53,7 +53,8 @@ class Pages(unittest.TestCase):
         self.assertEqual([link for page in PAGES for link in broken_links(page)], [])
 
     def test_guides_begin_with_the_programs_that_are_tested(self) -> None:
-        for page, program in (("python.md", "numpy_minimal.py"), ("c-and-fortran.md", "minimal.c")):
+        for page, program in (("python.md", "numpy_minimal.py"), ("pytorch.md", "torch_mlp.py"),
+                              ("c-and-fortran.md", "minimal.c")):
             shown = re.search(r"^```\w+\n(.*?)^```", (ROOT / "docs/guide" / page).read_text(), re.MULTILINE | re.DOTALL)
             assert shown is not None
             self.assertEqual(shown.group(1), (ROOT / "examples" / program).read_text())

@@ -1,0 +1,323 @@
+"""attach(): what makes an ordinary PyTorch program data-parallel."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fnmatch
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Optional
+
+import torch
+from torch import Tensor, nn
+
+import dsop
+from dsop._communicators import SaidToAll, communicator
+from dsop.torch import _linear
+from dsop.torch._autograd import at_end_of_backward
+from dsop.torch._parameter import Parameter
+from dsop.torch._ranks import broadcast_tensors, check_same_lines
+from dsop.torch._sums import Sums
+
+AVERAGES = ("ranks", "samples", "sum")
+_attached: weakref.WeakSet[Attachment] = weakref.WeakSet()
+
+
+class _Hook:
+    """A hook of the model's that copies of the model, deep or pickled, have without effect."""
+
+    def __init__(self, call: Any = None) -> None:
+        self._call = call
+
+    def __call__(self, *arguments: Any) -> None:
+        if self._call is not None:
+            self._call(*arguments)
+
+    def __reduce__(self) -> Any:
+        return _Hook, ()
+
+
+def _tensors_in(output: Any) -> Iterator[Tensor]:
+    if isinstance(output, Tensor):
+        yield output
+    elif isinstance(output, Mapping):
+        for value in output.values():
+            yield from _tensors_in(value)
+    elif isinstance(output, (list, tuple)):
+        for value in output:
+            yield from _tensors_in(value)
+
+
+class Attachment:
+    """What attach() returns: a model whose gradients are summed over ranks by each backward()."""
+
+    def __init__(self, model: nn.Module, comm: dsop.Communicator, average: str, parameters: list[Parameter]) -> None:
+        self._model, self._comm, self._average, self._parameters = model, comm, average, parameters
+        self._of_id = {id(p.parameter): p for p in parameters}
+        self._layers = [m for m in model.modules() if type(m) is nn.Linear and id(m.weight) in self._of_id]
+        for layer in self._layers:
+            self._of_id[id(layer.weight)].gives_factors = self._of_id[id(layer.weight)].policy.startswith("dsop")
+        self._sums = Sums(parameters, comm)
+        self._syncs, self._started = True, False
+        self._still_runs: Callable[[], bool] = lambda: False
+        self._samples: Optional[float] = None  # of the next backward pass
+        self._pending_samples = 0.0
+        self._hooks = [model.register_forward_pre_hook(_Hook(lambda *_: self._before_forward())),
+                       model.register_forward_hook(_Hook(self._after_forward))]
+        for layer in self._layers:
+            _linear.take_over(layer, self._keeper)
+        self._watch_parameters()
+
+    def _watch_parameters(self) -> None:
+        for p in self._parameters:
+            p.watch(self._start)
+
+    def _keeper(self, weight: Tensor) -> Optional[_linear.Keep]:
+        p = self._of_id.get(id(weight))
+        if p is None or not p.gives_factors:
+            return None
+
+        keep_factors = p.keep
+
+        def keep(a: Tensor, b: Tensor) -> None:
+            self._start()
+            keep_factors(a, b)
+        return keep
+
+    def _before_forward(self) -> None:
+        self._fail_if_interrupted()
+        known = {id(q) for q in self._model.parameters() if q.numel()}
+        if known != set(self._of_id):
+            text = (f"rank {self._comm.rank}: the model has other parameters than when it was attached, expected the "
+                    "same: detach it and attach it again")
+            self.fail(text)
+            raise dsop.ArgumentError(text)
+        self._watch_parameters()  # requires_grad may have changed
+
+    def _after_forward(self, _module: nn.Module, _inputs: Any, output: Any) -> None:
+        # The first that a backward pass reaches: what ends last is then the outermost pass, not a segment of
+        # checkpointing's.
+        for tensor in _tensors_in(output):
+            if tensor.requires_grad:
+                tensor.register_hook(lambda _: self._start())  # type: ignore[no-untyped-call]
+
+    def _start(self) -> None:
+        self._fail_if_interrupted()
+        if not self._started:
+            self._started, self._still_runs = True, at_end_of_backward(self._end_backward)
+
+    def _end_backward(self) -> None:
+        self._started = False
+        weight = 1.0
+        if self._average == "samples":
+            weight = self._samples if self._samples is not None else 0.0
+        made = [p.end_backward(weight) for p in self._parameters]
+        if not any(made):
+            return
+        if self._average == "samples" and self._samples is None:
+            text = f"rank {self._comm.rank}: samples(n) was not called before backward(), expected with average=samples"
+            self.fail(text)
+            raise dsop.ArgumentError(text)
+        self._pending_samples += weight
+        self._samples = None
+        if self._syncs:
+            self._sum()
+        else:
+            for p in self._parameters:
+                p.keep_over_steps()
+
+    def _sum(self) -> None:
+        samples, self._pending_samples = self._pending_samples, 0.0
+        try:
+            with SaidToAll(self._comm):
+                for p in self._parameters:
+                    if p.dense is not None and p.dense.layout != torch.strided:
+                        raise dsop.ArgumentError(f"gradient of {p.name} is sparse on rank {self._comm.rank}, expected "
+                                                 "a dense one")
+            self._sums.run(samples, self._average)
+            buffers = list(self._model.buffers())
+            if buffers:
+                broadcast_tensors(buffers, self._comm)
+        except BaseException:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        self._started, self._samples, self._pending_samples = False, None, 0.0
+        for p in self._parameters:
+            p.drop()
+
+    def _fail_if_interrupted(self) -> None:
+        if self._started and not self._still_runs():
+            self.fail("a backward pass ended in an exception")
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Backward passes within send nothing and leave .grad; the next one outside sums theirs too. On all ranks."""
+        before, self._syncs = self._syncs, False
+        try:
+            yield
+        finally:
+            self._syncs = before
+
+    def samples(self, count: int) -> None:
+        """Say how many samples the loss of this rank's next backward() is the mean of, for average="samples"."""
+        if self._average != "samples" or count < 0:
+            raise dsop.ArgumentError(f"samples({count}) with average={self._average}, expected a count of at least 0 "
+                                     "with average=samples")
+        self._samples = float(count)
+
+    def idle(self) -> None:
+        """In place of a backward(), on a rank that has no data for this step: its share of all sums is 0.
+
+        .grad is what it is on the others.
+        """
+        self._sum()
+
+    def fail(self, error: str) -> None:
+        """In place of a backward(), on a rank that can't make it: the other ranks' raise `error`. Waits for them.
+
+        The step is dropped on all ranks: .grad of attached parameters become None. The next step may follow.
+        """
+        self._drop()
+        with contextlib.suppress(dsop.ArgumentError):
+            self._comm.fail(f"rank {self._comm.rank}: {error.removeprefix(f'rank {self._comm.rank}: ')}")
+
+    def describe(self) -> str:
+        """How each parameter's gradient travels, and why; then the synchronizers' tables. Sends nothing."""
+        lines = []
+        for p in self._parameters:
+            how = f"dense, {p.why_dense}"
+            if p.gives_factors:
+                how = "dense, used outside its nn.Linear" if p.used_elsewhere else "factors"
+            algorithm = self._sums.algorithm(p)
+            lines.append(f"{p.name} {'x'.join(map(str, p.parameter.shape))}: {how}; policy {p.policy}; "
+                         + (f"last summed by {algorithm}" if algorithm else "not in the last step"))
+        return "\n".join([*lines, self._sums.describe()])
+
+    def state_dict(self) -> dict[str, Any]:
+        """This rank's residuals and states of algorithms, between steps. Save it per rank, the model on rank 0."""
+        if any(p.has_gradient for p in self._parameters):
+            raise dsop.ArgumentError("state_dict() between no_sync() and the backward() that sums, expected after it")
+        return self._sums.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take back what state_dict() gave on the same rank of as many. On all ranks."""
+        with SaidToAll(self._comm):
+            missing = {"most_pairs", "synchronizers"} - set(state)
+            if missing or set(state["most_pairs"]) != {p.name for p in self._parameters}:
+                raise dsop.ArgumentError(f"state on rank {self._comm.rank} is of another model, expected one of this")
+        self._sums.load_state_dict(state)
+
+    def detach(self) -> None:
+        """Make the model an ordinary one again, on this rank. Sends nothing."""
+        for hook in self._hooks:
+            hook.remove()
+        for layer in self._layers:
+            _linear.give_back(layer)
+        for p in self._parameters:
+            p.unwatch()
+        self._layers, self._hooks = [], []
+        _attached.discard(self)
+
+    def holds(self, parameter: Tensor) -> bool:
+        return id(parameter) in self._of_id
+
+
+def _fail_at_exit(reference: weakref.ref[Attachment]) -> None:
+    attachment = reference()
+    if attachment is not None and attachment in _attached:
+        attachment._fail_if_interrupted()
+
+
+def _parameters_of(model: nn.Module, average: str, policies: Mapping[str, str]) -> list[Parameter]:
+    """The model's, each with its policy. Raises ArgumentError where attach() can't take the model."""
+    if not isinstance(model, nn.Module):
+        raise dsop.ArgumentError(f"model is {type(model).__name__}, expected a torch.nn.Module")
+    if average not in AVERAGES:
+        raise dsop.ArgumentError(f"average is {average}, expected one of {', '.join(AVERAGES)}")
+    for name, module in model.named_modules():
+        if isinstance(module, nn.parallel.DistributedDataParallel):
+            raise dsop.ArgumentError("model has a DistributedDataParallel in it, expected the module that it wraps")
+        if isinstance(module, (nn.Embedding, nn.EmbeddingBag)) and module.sparse:
+            raise dsop.ArgumentError(f"{name} has sparse=True, expected sparse=False")
+    weights = {id(m.weight) for m in model.modules() if type(m) is nn.Linear}
+    found = []
+    unused = set(policies)
+    for name, parameter in model.named_parameters():
+        if isinstance(parameter, nn.parameter.UninitializedParameter):
+            raise dsop.ArgumentError(f"{name} has no shape yet, expected a model that has run once")
+        if parameter.dtype not in (torch.float32, torch.float64) or parameter.device.type != "cpu":
+            raise dsop.ArgumentError(f"{name} is {parameter.dtype} on {parameter.device}, expected torch.float32 or "
+                                     "torch.float64 on cpu")
+        if any(attachment.holds(parameter) for attachment in _attached):
+            raise dsop.ArgumentError(f"{name} is attached already, expected a model that is not")
+        matching = [pattern for pattern in policies if fnmatch.fnmatchcase(name, pattern)]
+        unused -= set(matching)
+        policy = policies[matching[0]] if matching else "dsop" if id(parameter) in weights else "dense"
+        if parameter.numel():
+            found.append(Parameter(name, parameter, policy))
+            if id(parameter) in weights:
+                found[-1].why_dense = "by its policy"
+    if unused:
+        raise dsop.ArgumentError(f"policies has {sorted(unused)[0]}, expected patterns that name a parameter")
+    if not found:
+        raise dsop.ArgumentError("model has no parameters, expected at least one")
+    return found
+
+
+def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
+           policies: Optional[Mapping[str, str]] = None) -> Attachment:
+    """Sum a model's gradients over ranks in each backward(), and start from rank 0's parameters and buffers.
+
+    When the outermost backward() returns, .grad is complete and has the same bits on all ranks, in the tensor that
+    .grad was. The model stays what it is. Call it on all ranks, before the first forward.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Of float32 and float64 parameters, on the CPU. Weights of nn.Linear may travel as factors (two matrices of as
+        many rows as there are samples); all else travels as gradients.
+    comm : None, mpi4py.MPI.Comm or Communicator
+        None is everybody: all ranks that mpirun has started, or this process alone.
+    average : {"ranks", "samples", "sum"}
+        What the sum is divided by: ranks, as DistributedDataParallel does; samples, where each rank calls
+        Attachment.samples(n) before backward(), and its gradient counts n times; or nothing.
+    policies : mapping of str to str, optional
+        Synchronizer's policies by patterns of parameter names, such as {"head.*": "topk:0.01"}; the first that matches
+        counts. Default: "dsop" for weights of nn.Linear, "dense" for all else.
+
+    Returns
+    -------
+    Attachment
+        It may be ignored: the model keeps it.
+
+    Raises
+    ------
+    ArgumentError
+        On all ranks: the model can't be taken, or the ranks' models, averages or policies differ. backward() raises it
+        on all ranks if a step fails on one; .grad of all attached parameters is then None.
+
+    Examples
+    --------
+    >>> model = torch.nn.Linear(3, 2)
+    >>> attachment = dsop.torch.attach(model)
+    >>> model(torch.ones(4, 3)).sum().backward()
+    >>> model.weight.grad[0]
+    tensor([4., 4., 4.])
+    """
+    ranks = communicator(comm)
+    with SaidToAll(ranks):
+        parameters = _parameters_of(model, average, policies or {})
+        lines = [f"average {average}", *(f"parameter {p.name} {list(p.parameter.shape)} {p.parameter.dtype} under "
+                                         f"policy {p.policy}" for p in parameters)]
+        lines += [f"buffer {name} {list(buffer.shape)} {buffer.dtype}" for name, buffer in model.named_buffers()]
+    check_same_lines(lines, ranks)
+    for p in parameters:
+        broadcast_tensors([p.parameter], ranks)
+    broadcast_tensors(list(model.buffers()), ranks)
+    attachment = Attachment(model, ranks, average, parameters)
+    _attached.add(attachment)
+    atexit.register(_fail_at_exit, weakref.ref(attachment))
+    return attachment

@@ -1,0 +1,69 @@
+"""nn.Linear whose weight's gradient is kept as factors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Optional
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+Keep = Callable[[Tensor, Tensor], None]
+
+
+class _Product(torch.autograd.Function):
+    """x W^T + bias. Its backward hands (grad_output, x) to `keep`, and makes no gradient of W."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Optional[Tensor],  # type: ignore[override]
+                keep: Keep) -> Tensor:
+        ctx.keep, ctx.type_of_x = keep, x.dtype
+        if torch.is_autocast_cpu_enabled():
+            kind = torch.get_autocast_cpu_dtype()
+            x, weight, bias = x.to(kind), weight.to(kind), None if bias is None else bias.to(kind)
+        ctx.save_for_backward(x, weight)
+        with torch.cpu.amp.autocast(enabled=False):  # type: ignore[attr-defined]
+            return functional.linear(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Any:  # type: ignore[override]
+        x, weight = ctx.saved_tensors
+        if ctx.needs_input_grad[1]:
+            ctx.keep(grad_output.detach(), x.detach())
+        of_x = (grad_output @ weight).to(ctx.type_of_x) if ctx.needs_input_grad[0] else None
+        of_bias = grad_output.sum(0) if ctx.needs_input_grad[2] else None
+        return of_x, None, of_bias, None
+
+
+def _new_linear() -> nn.Linear:
+    return nn.Linear.__new__(nn.Linear)
+
+
+class Linear(nn.Linear):
+    """What attach() makes of an nn.Linear. A copy of it, pickled or deep, is an nn.Linear again."""
+
+    _dsop_keeper: Any
+
+    def forward(self, input: Tensor) -> Tensor:
+        keep = self._dsop_keeper(self.weight)
+        if keep is None:
+            return functional.linear(input, self.weight, self.bias)
+        # Reshaped out here: what a Function returns as a view can't be changed in place.
+        rows = _Product.apply(input.reshape(-1, self.in_features), self.weight, self.bias, keep)
+        return rows.view(*input.shape[:-1], self.out_features)  # type: ignore[no-any-return]
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        state = {name: value for name, value in self.__dict__.items() if name != "_dsop_keeper"}
+        return _new_linear, (), state
+
+
+def take_over(module: nn.Linear, keeper: Callable[[Tensor], Optional[Keep]]) -> None:
+    """Make `module` a Linear. keeper(weight) is where its factors go, None where autograd shall make the gradient."""
+    object.__setattr__(module, "_dsop_keeper", keeper)
+    module.__class__ = Linear
+
+
+def give_back(module: nn.Linear) -> None:
+    module.__class__ = nn.Linear
+    del module.__dict__["_dsop_keeper"]

@@ -1,0 +1,54 @@
+"""What ranks agree on before the first step: one model, with rank 0's values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import dsop
+from dsop._communicators import SaidToAll
+
+
+def broadcast_bytes(data: bytes, comm: dsop.Communicator) -> bytes:
+    """Rank 0's."""
+    length = np.array([float(len(data))])
+    dsop.broadcast(length, comm=comm)
+    words = np.zeros(-(-int(length[0]) // 8))
+    if comm.rank == 0:
+        words.view(np.uint8)[:len(data)] = np.frombuffer(data, np.uint8)
+    dsop.broadcast(words, comm=comm)
+    return words.tobytes()[:int(length[0])]
+
+
+def check_same_lines(own: list[str], comm: dsop.Communicator) -> None:
+    """Raise ArgumentError on all ranks, with the first line that differs, unless all ranks have the same lines."""
+    first = broadcast_bytes("\n".join(own).encode(), comm).decode().split("\n")
+    with SaidToAll(comm):
+        for line in range(max(len(own), len(first))):
+            ours, theirs = (lines[line] if line < len(lines) else "nothing more" for lines in (own, first))
+            if ours != theirs:
+                raise dsop.ArgumentError(f"model on rank {comm.rank} has {ours}, expected rank 0's {theirs}")
+    dsop.allreduce(np.zeros(1), comm)  # where ranks hear that another's lines differ
+
+
+def _bytes_of(tensor: Tensor) -> bytes:
+    values = tensor.detach().contiguous()
+    if values.dtype == torch.bfloat16:  # which NumPy lacks
+        values = values.view(torch.int16)
+    return bytes(values.numpy().tobytes())
+
+
+def broadcast_tensors(tensors: Sequence[Tensor], comm: dsop.Communicator) -> None:
+    """Make the tensors, of any type, those of rank 0, by one broadcast."""
+    data = broadcast_bytes(b"".join(map(_bytes_of, tensors)), comm)
+    at = 0
+    for tensor in tensors:
+        size = tensor.numel() * tensor.element_size()
+        if comm.rank and size:
+            values = torch.frombuffer(bytearray(data[at:at + size]), dtype=tensor.dtype).view(tensor.shape)
+            # .data: no new version, of which backward passes that are still to come would complain.
+            tensor.data.copy_(values)
+        at += size

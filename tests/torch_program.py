@@ -1,0 +1,483 @@
+"""What torch_test.py runs on each rank: models attached by dsop.torch beside plain torch on all ranks' data.
+
+Each rank can compute every rank's data, so the expected gradient is that of a plain copy of the model, summed over
+ranks' batches. The data are whole numbers: sums are exact, and compared by torch.equal.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+import dsop
+import dsop.torch
+
+COMM = dsop.communicator()
+RANKS = range(COMM.size)
+CASES: list[Callable[[], None]] = []
+Loss = Callable[[Any, int], Any]  # of a model and a rank's data
+
+
+def case(function: Callable[[], None]) -> Callable[[], None]:
+    CASES.append(function)
+    return function
+
+
+def whole(rank: int, *shape: int, seed: int = 0, dtype: Any = torch.float32) -> Tensor:
+    generator = torch.Generator().manual_seed(100 * seed + rank + 1)
+    return torch.randint(-2, 3, shape, generator=generator).to(dtype)
+
+
+def whole_weights(model: nn.Module) -> Any:
+    with torch.no_grad():
+        for number, parameter in enumerate(model.parameters()):
+            parameter.copy_(whole(number, *parameter.shape, seed=7))
+    return model
+
+
+def mlp(dtype: Any = torch.float32) -> Any:
+    return whole_weights(nn.Sequential(nn.Linear(5, 7), nn.ReLU(inplace=True), nn.Linear(7, 4), nn.ReLU(),
+                                       nn.Linear(4, 3)).to(dtype))
+
+
+def plain_sum(model: Any, loss: Loss) -> list[Any]:
+    """The gradients of all ranks' losses, added by plain torch."""
+    sums: list[Any] = [None for _ in model.parameters()]
+    for rank in RANKS:
+        made = loss(model, rank)
+        if made.requires_grad:
+            made.backward()
+        for index, parameter in enumerate(model.parameters()):
+            if parameter.grad is not None:
+                sums[index] = parameter.grad if sums[index] is None else sums[index] + parameter.grad
+        model.zero_grad(set_to_none=True)
+    return sums
+
+
+def same_everywhere(tensors: list[Any]) -> None:
+    digest = hashlib.sha256(b"".join(b"-" if t is None else t.detach().numpy().tobytes() for t in tensors)).digest()
+    values = np.frombuffer(digest, np.uint8).astype(np.float64)
+    first = values.copy()
+    dsop.broadcast(first)
+    differ = np.array([float((first != values).any())])
+    dsop.allreduce(differ)
+    assert differ[0] == 0, "ranks' bits differ"
+
+
+def check(model: Any, loss: Loss, comm: dsop.Communicator = COMM) -> dsop.torch.Attachment:
+    """One step with average="sum" has the bits of plain torch, in every .grad and on every rank."""
+    expected = plain_sum(model, loss)
+    attachment = dsop.torch.attach(model, comm, "sum")
+    made = loss(model, COMM.rank)
+    if made.requires_grad:
+        made.backward()
+    else:
+        attachment.idle()
+    got = [parameter.grad for parameter in model.parameters()]
+    for (name, _), ours, theirs in zip(model.named_parameters(), got, expected):
+        assert (ours is None) == (theirs is None) and (ours is None or torch.equal(ours, theirs)), (name, ours, theirs)
+    same_everywhere(got)
+    return attachment
+
+
+def raises_everywhere(words: str, call: Callable[[], Any], error: type[BaseException] = dsop.ArgumentError) -> None:
+    try:
+        call()
+    except error as raised:
+        assert words in str(raised), raised
+    else:
+        raise AssertionError(f"nothing was raised, expected {words}")
+    ones = np.ones(1)
+    dsop.allreduce(ones)
+    assert ones[0] == COMM.size
+
+
+def on_rows(rows: Callable[[int], int]) -> Loss:
+    return lambda model, rank: model(whole(rank, rows(rank), 5)).pow(2).sum()
+
+
+@case
+def linear_layers() -> None:
+    check(mlp(), on_rows(lambda rank: 4))
+    check(mlp(), on_rows(lambda rank: rank))  # rank 0 has an empty batch
+    for dtype in (torch.float32, torch.float64):
+        check(mlp(dtype), lambda model, rank: model(whole(rank, 3, 5, dtype=dtype)).pow(2).sum())
+        check(mlp(dtype), lambda model, rank: model(whole(rank, 2, 3, 5, dtype=dtype)).sum())  # an expanded gradient
+    check(whole_weights(nn.Linear(5, 3, bias=False)), lambda model, rank: model(whole(rank, 5)).sum())
+
+
+@case
+def used_twice_tied_unused() -> None:
+    check(mlp(), lambda model, rank: (model(whole(rank, 4, 5)) * model(whole(rank, 4, 5, seed=1))).sum())
+    tied: Any = nn.Sequential(nn.Linear(5, 5), nn.ReLU(), nn.Linear(5, 5))
+    tied[2].weight = tied[0].weight
+    check(whole_weights(tied), on_rows(lambda rank: 3))
+
+    class Branches(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.left, self.right, self.never = nn.Linear(5, 3), nn.Linear(5, 3), nn.Linear(5, 3)
+
+        def forward(self, x: Tensor, left: bool) -> Tensor:
+            return self.left(x) if left else self.right(x)  # type: ignore[no-any-return]
+    for first in (0, 1):
+        check(whole_weights(Branches()),
+              lambda model, rank: model(whole(rank, 2, 5), left=rank > first).sum())
+    model = whole_weights(Branches())
+    check(model, lambda model, rank: model(whole(rank, 2, 5), left=True).sum())
+    assert model.never.weight.grad is None
+
+
+@case
+def rank_without_data() -> None:
+    check(mlp(), lambda model, rank: model(whole(rank, 2, 5)).sum() if rank == COMM.size - 1 else torch.zeros(()))
+
+
+@case
+def used_outside_its_layer() -> None:
+    def loss(model: Any, rank: int) -> Any:
+        made = model(whole(rank, 2, 5)).sum()
+        return made + (model[0].weight.sum() if rank == 0 else 0)
+    attachment = check(mlp(), loss)
+    assert "0.weight 7x5: dense, used outside its nn.Linear" in attachment.describe(), attachment.describe()
+
+
+class Mixed(nn.Module):
+    """What factors can't serve: embeddings, convolutions, weight norm, a parameter of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = nn.Embedding(6, 4)
+        self.convolution = nn.Conv1d(4, 2, 3, padding=1)
+        self.normed = nn.utils.weight_norm(nn.Linear(3, 3))  # type: ignore[attr-defined]
+        self.scale = nn.Parameter(torch.ones(1))
+        self.head = nn.Linear(2, 3)
+
+    def forward(self, indices: Tensor) -> Tensor:
+        made = self.convolution(self.rows(indices).transpose(1, 2)).transpose(1, 2)
+        return self.normed(self.head(made)) * self.scale  # type: ignore[no-any-return]
+
+
+@case
+def dense_gradients() -> None:
+    model = whole_weights(Mixed())
+    with torch.no_grad():
+        model.normed.weight_v.copy_(2 * torch.eye(3))
+    attachment = check(model, lambda model, rank: model(whole(rank, 3, 4).long() + 2).pow(2).sum())
+    text = attachment.describe()
+    assert "rows.weight 6x4: dense" in text and "head.weight 3x2: factors" in text, text
+    assert "normed.weight_v 3x3: dense" in text, text
+
+
+@case
+def checkpointing() -> None:
+    class Segments(nn.Module):
+        def __init__(self, reentrant: bool) -> None:
+            super().__init__()
+            self.parts, self.reentrant = nn.ModuleList([nn.Linear(5, 5) for _ in range(3)]), reentrant
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = x.requires_grad_()
+            for part in [*self.parts, self.parts[0]]:
+                x = checkpoint(part, x, use_reentrant=self.reentrant)
+            return x
+    sent = []
+    for reentrant in (False, True):
+        counting = COMM.counting()
+        check(whole_weights(Segments(reentrant)), lambda model, rank: model(whole(rank, 3, 5)).sum(), counting)
+        sent.append(counting.traffic()["payload_messages"])
+        check(mlp(), lambda model, rank: checkpoint(model, whole(rank, 3, 5).requires_grad_(),
+                                                    use_reentrant=reentrant).sum())
+    assert sent[0] == sent[1]  # one exchange, not one a segment
+
+
+@case
+def gradients_of_gradients() -> None:
+    def loss(model: Any, rank: int) -> Any:
+        x = whole(rank, 3, 5).requires_grad_()
+        slope, = torch.autograd.grad(model(x).pow(2).sum(), x, create_graph=True)
+        return slope.sum()
+    check(mlp(), loss)
+
+
+@case
+def nothing_is_sent_without_need() -> None:
+    model, counting = mlp(), COMM.counting()
+    dsop.torch.attach(model, counting, "sum")
+    before = counting.traffic()
+    x = whole(COMM.rank, 3, 5).requires_grad_()
+    torch.autograd.grad(model(x).sum(), x)
+    with torch.no_grad():
+        model(x)
+    (x * 2).sum().backward()  # type: ignore[no-untyped-call]
+    assert counting.traffic() == before and all(p.grad is None for p in model.parameters())
+    raised = False
+    try:
+        torch.autograd.grad(model(x).sum(), model[0].weight)
+    except RuntimeError:
+        raised = True
+    assert raised and counting.traffic() == before
+    model(x).sum().backward()
+    assert COMM.size == 1 or counting.traffic() != before
+
+
+@case
+def factors_send_less() -> None:
+    """A wide layer of two samples a rank: fewer bytes leave each rank than the gradient has."""
+    counting = COMM.counting()
+    model: Any = nn.Linear(300, 200, bias=False)
+    dsop.torch.attach(model, counting)
+    before = counting.traffic()["payload_bytes"]
+    model(whole(COMM.rank, 2, 300)).sum().backward()
+    sent = counting.traffic()["payload_bytes"] - before
+    assert sent < 4 * 300 * 200 // 4, sent
+
+
+@case
+def storage_and_accumulation() -> None:
+    model = mlp()
+    once = plain_sum(model, on_rows(lambda rank: 2))
+    attachment = dsop.torch.attach(model, average="sum")
+    loss = on_rows(lambda rank: 2)(model, COMM.rank)
+    loss.backward(retain_graph=True)
+    kept = [parameter.grad for parameter in model.parameters()]
+    loss.backward()
+    for parameter, grad, expected in zip(model.parameters(), kept, once):
+        assert parameter.grad is grad and torch.equal(grad, 2 * expected)
+    model.zero_grad(set_to_none=False)
+    data = whole(COMM.rank, 2, 5)
+    with attachment.no_sync():
+        for _ in range(3):
+            model(data).pow(2).sum().backward()
+            assert all((parameter.grad == 0).all() for parameter in model.parameters())
+    model(data).pow(2).sum().backward()
+    for parameter, grad, expected in zip(model.parameters(), kept, once):
+        assert parameter.grad is grad and torch.equal(grad, 4 * expected)
+
+
+@case
+def averages() -> None:
+    counts = [rank + 1 for rank in RANKS]
+    for average in ("ranks", "samples"):
+        model = mlp(torch.float64)
+        weights = [1 / COMM.size if average == "ranks" else count / sum(counts) for count in counts]
+        expected = plain_sum(model, lambda m, rank: weights[rank] * m(whole(rank, counts[rank], 5,
+                                                                            dtype=torch.float64)).pow(2).mean())
+        attachment = dsop.torch.attach(model, average=average)
+        if average == "samples":
+            attachment.samples(counts[COMM.rank])
+        model(whole(COMM.rank, counts[COMM.rank], 5, dtype=torch.float64)).pow(2).mean().backward()
+        for parameter, theirs in zip(model.parameters(), expected):
+            assert parameter.grad is not None
+            assert (parameter.grad - theirs).abs().max() <= 1e-14 * theirs.abs().max(), average
+        same_everywhere([parameter.grad for parameter in model.parameters()])
+
+
+@case
+def optimizers() -> None:
+    """Twenty steps, clipping and a scheduler among them, as plain torch on all ranks' data."""
+    for kind in (torch.optim.SGD, torch.optim.Adam):
+        torch.manual_seed(1)
+        model: Any = nn.Sequential(nn.Linear(5, 20), nn.Tanh(), nn.Linear(20, 3)).double()
+        plain = copy.deepcopy(model)
+        dsop.torch.attach(model)
+        steps = [(m, o, torch.optim.lr_scheduler.StepLR(o, 7))
+                 for m in (model, plain) for o in [kind(m.parameters(), lr=0.05)]]
+        for step in range(20):
+            data = [whole(rank, 4, 5, seed=step, dtype=torch.float64) for rank in RANKS]
+            for m, optimizer, scheduler in steps:
+                optimizer.zero_grad()
+                x = data[COMM.rank] if m is model else torch.cat(data)
+                functional.mse_loss(m(x), x[:, :3]).backward()  # type: ignore[no-untyped-call]
+                nn.utils.clip_grad_norm_(m.parameters(), 0.5)  # type: ignore[attr-defined]
+                optimizer.step()
+                scheduler.step()
+        for ours, theirs in zip(model.parameters(), plain.parameters()):
+            assert torch.allclose(ours, theirs, rtol=0, atol=1e-9), (kind, (ours - theirs).abs().max())
+        same_everywhere(list(model.parameters()))
+
+
+@case
+def autocast() -> None:
+    torch.manual_seed(3)
+    model: Any = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3))
+    def loss(m: Any, rank: int) -> Any:
+        with torch.cpu.amp.autocast(dtype=torch.bfloat16):  # type: ignore[attr-defined]
+            return m(whole(rank, 4, 5)).float().pow(2).sum()
+    expected = plain_sum(model, loss)
+    dsop.torch.attach(model, average="sum")
+    loss(model, COMM.rank).backward()
+    for parameter, theirs in zip(model.parameters(), expected):
+        assert parameter.grad is not None and parameter.grad.dtype == torch.float32
+        assert (parameter.grad - theirs).abs().max() <= 0.02 * theirs.abs().max()
+    same_everywhere([parameter.grad for parameter in model.parameters()])
+
+
+@case
+def rank_0_s_values() -> None:
+    model: Any = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4))
+    with torch.no_grad():
+        for tensor in [*model.parameters(), *model.buffers()]:
+            tensor.fill_(COMM.rank + 1)
+    dsop.torch.attach(model)
+    assert all((tensor == 1).all() for tensor in [*model.parameters(), *model.buffers()])
+    model(whole(COMM.rank, 4, 5)).sum().backward()
+    same_everywhere(list(model.buffers()))
+    assert model[1].num_batches_tracked == 2
+
+
+@case
+def failures() -> None:
+    """What fails on one rank fails on all; then the next step works."""
+    class Breaks(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:  # type: ignore[override]
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Tensor) -> Tensor:  # type: ignore[override]
+            raise KeyError("mine")
+    bad = COMM.size - 1
+    model = mlp()
+    expected = plain_sum(model, on_rows(lambda rank: 2))
+    attachment = dsop.torch.attach(model, average="sum")
+
+    def step(breaks: bool) -> None:
+        x = whole(COMM.rank, 2, 5)
+        middle = model[0](x.requires_grad_())
+        for layer in list(model)[1:]:
+            middle = layer(Breaks.apply(middle) if breaks and layer is model[4] else middle)
+        middle.pow(2).sum().backward()
+    for way in ("backward", "forward"):
+        if COMM.rank == bad:
+            if way == "backward":
+                try:
+                    step(breaks=True)
+                except KeyError:
+                    pass
+            else:
+                attachment.fail("no such file")
+        else:
+            words = "a backward pass ended in an exception" if way == "backward" else "no such file"
+            try:
+                step(breaks=False)
+            except dsop.ArgumentError as error:
+                assert f"rank {bad}: {words}" in str(error), error
+            else:
+                raise AssertionError("nothing was raised")
+            assert all(p.grad is None for p in model.parameters())
+        model.zero_grad(set_to_none=True)
+        on_rows(lambda rank: 2)(model, COMM.rank).backward()
+        for parameter, theirs in zip(model.parameters(), expected):
+            assert parameter.grad is not None and torch.equal(parameter.grad, theirs), way
+
+
+@case
+def copies_and_states() -> None:
+    model = mlp()
+    keys = list(model.state_dict())
+    attachment = dsop.torch.attach(model)
+    assert list(model.state_dict()) == keys
+    copied = copy.deepcopy(model)
+    stream = io.BytesIO()
+    torch.save(model, stream)
+    stream.seek(0)
+    for other in (copied, torch.load(stream)):
+        assert type(other[0]) is nn.Linear
+        expected = plain_sum(mlp(), on_rows(lambda rank: 2)) if COMM.size == 1 else None
+        other(whole(0, 2, 5)).pow(2).sum().backward()  # alone: sends nothing
+        assert expected is None or torch.equal(other[0].weight.grad, expected[0])  # type: ignore[arg-type]
+    raises_everywhere("is attached already", lambda: dsop.torch.attach(model))
+    attachment.detach()
+    assert type(model[0]) is nn.Linear
+    model(whole(COMM.rank, 2 + COMM.rank, 5)).sum().backward()  # sends nothing
+    dsop.torch.attach(model).detach()
+
+
+@case
+def resumed_run() -> None:
+    """Under top-k: a run that is interrupted and resumed has the bits of one that is not."""
+    def start() -> tuple[Any, dsop.torch.Attachment]:
+        model = mlp()
+        return model, dsop.torch.attach(model, average="ranks", policies={"*.weight": "topk:0.2"})
+
+    def train(model: Any, steps: range) -> None:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for step in steps:
+            optimizer.zero_grad()
+            model(whole(COMM.rank, 3, 5, seed=step)).pow(2).mean().backward()
+            optimizer.step()
+    whole_run, _ = start()
+    train(whole_run, range(8))
+    first, attachment = start()
+    train(first, range(4))
+    second, resumed = start()
+    second.load_state_dict(first.state_dict())
+    resumed.load_state_dict(attachment.state_dict())
+    train(second, range(4, 8))
+    for ours, theirs in zip(second.parameters(), whole_run.parameters()):
+        assert torch.equal(ours, theirs)
+
+
+@case
+def frozen_and_thawed() -> None:
+    model = mlp()
+    model[0].requires_grad_(False)
+    check(model, on_rows(lambda rank: 2))
+    model.zero_grad(set_to_none=True)
+    model[0].requires_grad_(True)
+    plain = mlp()
+    expected = plain_sum(plain, on_rows(lambda rank: 2))
+    on_rows(lambda rank: 2)(model, COMM.rank).backward()
+    for parameter, theirs in zip(model.parameters(), expected):
+        assert parameter.grad is not None and torch.equal(parameter.grad, theirs)
+
+
+@case
+def bad_input() -> None:
+    last = COMM.rank == COMM.size - 1
+    raises_everywhere("expected torch.float32 or torch.float64", lambda: dsop.torch.attach(mlp(torch.float16)))
+    raises_everywhere("weight is torch.bfloat16", lambda: dsop.torch.attach(mlp(torch.bfloat16) if last else mlp()))
+    raises_everywhere("average is mean", lambda: dsop.torch.attach(mlp(), average="mean"))
+    raises_everywhere("model is int", lambda: dsop.torch.attach(3))  # type: ignore[arg-type]
+    raises_everywhere("policies has head", lambda: dsop.torch.attach(mlp(), policies={"head": "dense"}))
+    raises_everywhere("nonsense", lambda: dsop.torch.attach(mlp(), policies={"0.*": "nonsense"}))
+    warnings.simplefilter("ignore")  # lazy modules are new, says torch
+    raises_everywhere("no shape yet", lambda: dsop.torch.attach(nn.LazyLinear(3)))
+    raises_everywhere("sparse=True", lambda: dsop.torch.attach(nn.Sequential(nn.Embedding(3, 2, sparse=True))))
+    raises_everywhere("no parameters", lambda: dsop.torch.attach(nn.ReLU()))
+    model = mlp()
+    attachment = dsop.torch.attach(model)
+    raises_everywhere("samples(3) with average=ranks", lambda: attachment.samples(3))
+    raises_everywhere("another model", lambda: attachment.load_state_dict({}))
+    if COMM.size > 1:
+        for other in (nn.Linear(5, 3), mlp(torch.float64), nn.Sequential(mlp())):
+            raises_everywhere(f"model on rank {COMM.size - 1} has parameter",
+                              lambda: dsop.torch.attach(other if last else mlp()))
+        raises_everywhere("average sum", lambda: dsop.torch.attach(mlp(), average="sum" if last else "ranks"))
+        raises_everywhere("under policy dense", lambda: dsop.torch.attach(
+            mlp(), policies={"0.weight": "dense"} if last else None))
+    by_samples = mlp()
+    dsop.torch.attach(by_samples, average="samples")
+    raises_everywhere("samples(n) was not called", by_samples(whole(COMM.rank, 2, 5)).sum().backward)
+
+
+for test in CASES:
+    if len(sys.argv) == 1 or test.__name__ in sys.argv[1:]:
+        try:
+            test()
+        except BaseException:
+            print(f"{test.__name__} on rank {COMM.rank} of {COMM.size}:", file=sys.stderr)
+            raise
+print("all passed")
