@@ -5,18 +5,18 @@
 
 namespace dsop::bench {
 
-std::size_t Port::done_with(std::size_t bytes, std::size_t begin) {
+std::size_t Port::done_with(std::size_t units, std::size_t begin) {
   auto next = busy_.upper_bound(begin);
   if (next != busy_.begin() && std::prev(next)->second >= begin) --next;
   const std::size_t from = next == busy_.end() ? begin : std::min(begin, next->first);
   std::size_t time = begin;
-  while (next != busy_.end() && next->first < time + bytes) {
-    bytes -= next->first > time ? next->first - time : 0;
+  while (next != busy_.end() && next->first < time + units) {
+    units -= next->first > time ? next->first - time : 0;
     time = std::max(time, next->second);
     next = busy_.erase(next);
   }
-  busy_[from] = time + bytes;
-  return time + bytes;
+  busy_[from] = time + units;
+  return time + units;
 }
 
 Request CriticalPathTransport::start_send(std::span<const std::byte> data, int to, Tag tag) {
@@ -24,9 +24,9 @@ Request CriticalPathTransport::start_send(std::span<const std::byte> data, int t
   const std::size_t slot = messages_.take();
   Message& message = messages_[slot];
   message.begin = std::max(clock_, sends_until_);
-  message.bytes = data.size();
+  message.units = units_of(data.size());
   message.received = false;
-  sends_until_ = message.begin + message.bytes;
+  sends_until_ = message.begin + message.units;
   message.data = inner_.isend(data, to, tag);
   message.time = inner_.isend(std::span(&message.begin, 1), to, tag);
   return make_request(slot);
@@ -36,7 +36,7 @@ Request CriticalPathTransport::start_receive(std::span<std::byte> data, int from
   if (tag != Tag::payload || stopped_) return inner_.irecv(data, from, tag);
   const std::size_t slot = messages_.take();
   Message& message = messages_[slot];
-  message.bytes = data.size();
+  message.units = units_of(data.size());
   message.received = true;
   message.data = inner_.irecv(data, from, tag);
   message.time = inner_.irecv(std::span(&message.begin, 1), from, tag);
@@ -52,7 +52,7 @@ void CriticalPathTransport::finish(std::size_t slot) {
   inner_.wait(message.data);
   inner_.wait(message.time);
   clock_ = std::max(
-      clock_, message.received ? receives_.done_with(message.bytes, message.begin) : message.begin + message.bytes);
+      clock_, message.received ? receives_.done_with(message.units, message.begin) : message.begin + message.units);
   messages_.give_back(slot);
 }
 

@@ -10,24 +10,28 @@
 
 namespace dsop::bench {
 
-/// What one end of a link does, a byte after the other.
+/// What one end of a link does, a unit after the other.
 class Port {
  public:
-  /// When it is done with so many bytes that are there from `begin` on, between what it does already.
-  std::size_t done_with(std::size_t bytes, std::size_t begin);
+  /// When it is done with so many units that are there from `begin` on, between what it does already.
+  std::size_t done_with(std::size_t units, std::size_t begin);
 
  private:
   std::map<std::size_t, std::size_t> busy_;  ///< from, until
 };
 
+/// What a critical path is counted in.
+enum class PathUnit : unsigned char { bytes, messages };
+
 /// Hands everything on to another transport, which must outlive it, and keeps a clock that a byte of payload moves on
-/// by one and nothing else does: LogGP with G = 1 and L = o = g = 0. A rank sends one message at a time and receives
-/// one at a time, both at once; it can't send what it has before it has it. After a collective call the latest of all
-/// ranks' clocks is the call's critical path in bytes: for a chain of messages all of them, for messages side by side
-/// one. All ranks must use one: each message is followed by another that tells when it was sent.
+/// by one and nothing else does: LogGP with G = 1 and L = o = g = 0. Or, in messages, a message of payload, however
+/// long: beta = 0 and alpha = 1, so that the path is what papers write as latency. A rank sends one message at a time
+/// and receives one at a time, both at once; it can't send what it has before it has it. After a collective call the
+/// latest of all ranks' clocks is the call's critical path: for a chain of messages all of them, for messages side by
+/// side one. All ranks must use one: each message is followed by another that tells when it was sent.
 class CriticalPathTransport final : public Transport {
  public:
-  explicit CriticalPathTransport(Transport& inner) : inner_(inner) {}
+  explicit CriticalPathTransport(Transport& inner, PathUnit unit = PathUnit::bytes) : inner_(inner), unit_(unit) {}
 
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
@@ -46,8 +50,8 @@ class CriticalPathTransport final : public Transport {
     return inner_.ranks_behind(position, seconds);
   }
 
-  /// When this rank's last message was through.
-  std::size_t clock_bytes() const { return clock_; }
+  /// When this rank's last message was through, in the path's unit.
+  std::size_t clock() const { return clock_; }
 
   /// Between calls, on all ranks: the clock is 0 again.
   void restart() {
@@ -62,7 +66,7 @@ class CriticalPathTransport final : public Transport {
     Request data;
     Request time;
     std::size_t begin = 0;  ///< by the sender's clock
-    std::size_t bytes = 0;
+    std::size_t units = 0;
     bool received = false;
   };
 
@@ -72,7 +76,10 @@ class CriticalPathTransport final : public Transport {
   void finish(std::size_t slot) override;
   void withdraw(std::size_t slot) noexcept override;
 
+  std::size_t units_of(std::size_t bytes) const { return unit_ == PathUnit::bytes ? bytes : 1; }
+
   Transport& inner_;
+  PathUnit unit_;
   Slots<Message> messages_;
   std::size_t clock_ = 0;
   std::size_t sends_until_ = 0;

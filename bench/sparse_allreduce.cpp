@@ -32,9 +32,10 @@ struct Row {
   double density;
   std::size_t result_elements;  // that are stored, of the rank's sum
   bool result_dense;
-  std::optional<Traffic> busiest;         // none if messages can't be counted
-  std::optional<std::size_t> path_bytes;  // none in a simulation, where no call is made but the timed ones
-  std::optional<std::size_t> wrong;       // elements, over all ranks
+  std::size_t agreement_messages;    // of a rank, before those of the algorithm
+  std::optional<Traffic> busiest;    // none if messages can't be counted
+  std::optional<Traffic> path;       // none in a simulation, where no call is made but the timed ones
+  std::optional<std::size_t> wrong;  // elements, over all ranks
   Samples samples;
 };
 
@@ -73,16 +74,21 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
     };
     const auto call = [&counted, call_over] { return call_over(counted); };
     CriticalPathTransport path(transport);
-    if (!is_simulated()) static_cast<void>(call_over(path));  // touches memory and makes connections
+    CriticalPathTransport messages_path(transport, PathUnit::messages);
+    for (CriticalPathTransport* each : {&path, &messages_path})
+      if (!is_simulated()) static_cast<void>(call_over(*each));  // touches memory and makes connections
     const Traffic before = counted.payload();
+    const std::size_t agreed_before = counted.agreement().messages;
     const SparseSum<T> result = call();
     const Traffic after = counted.payload();
+    const std::size_t agreement_messages = counted.agreement().messages - agreed_before;
     Row row{algorithm,
             result.algorithm,
             make_sparse_plan(problem, options.machine.value_or(transport.default_machine()), algorithm),
             density,
             result.sum.values.size(),
             result.sum.dense(),
+            agreement_messages,
             {},
             {},
             {},
@@ -90,7 +96,9 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
     if (!row.plan.algorithm->native()) {
       row.busiest = Traffic{largest_of_all_ranks(transport, after.messages - before.messages),
                             largest_of_all_ranks(transport, after.bytes - before.bytes)};
-      if (!is_simulated()) row.path_bytes = largest_of_all_ranks(transport, path.clock_bytes());
+      if (!is_simulated())
+        row.path = Traffic{largest_of_all_ranks(transport, messages_path.clock()),
+                           largest_of_all_ranks(transport, path.clock())};
     }
     if (options.verify) {
       const std::vector<std::size_t> wrong =
@@ -169,6 +177,8 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBen
           {"bytes_sent", nullptr},
           {"messages_sent", nullptr},
           {"path_bytes", nullptr},
+          {"path_messages", nullptr},
+          {"agreement_messages", row.agreement_messages},
           {"formula_bytes", row.plan.cost().bytes},
           {"wrong", nullptr},
           {"used", row.used},
@@ -178,7 +188,8 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBen
       json["host"] = host;
       if (row.busiest) json["bytes_sent"] = row.busiest->bytes;
       if (row.busiest) json["messages_sent"] = row.busiest->messages;
-      if (row.path_bytes) json["path_bytes"] = *row.path_bytes;
+      if (row.path) json["path_bytes"] = row.path->bytes;
+      if (row.path) json["path_messages"] = row.path->messages;
       if (row.wrong) json["wrong"] = *row.wrong;
       out << json.dump() << '\n';
     }

@@ -13,10 +13,12 @@ import sys
 from pathlib import Path
 
 from report_parts.tables import write_table
+from sparse_report_parts.dense_sums import dense_sums
+from sparse_report_parts.latency import latency
 from sparse_report_parts.page import Part, fill_page, markdown
 from sparse_report_parts.rows import Refused, Row, machine_text, read_rows
 from sparse_report_parts.selecting import ablations, read_selecting, selected_words
-from sparse_report_parts.summation import read_sums, summation
+from sparse_report_parts.summation import layouts, read_sums, summation
 from sparse_report_parts.sweeps import early_switching, lower_bounds, static_and_dynamic, switching
 from sparse_report_parts.volumes import volume_findings, volume_table
 
@@ -31,11 +33,14 @@ def rows_of(folder: Path, name: str) -> list[Row]:
 
 def make_parts(folder: Path, pictures: Path) -> list[Part]:
     """A part for each sweep whose rows are there."""
-    volumes, sweep, groups = (rows_of(folder, name) for name in ("volumes", "switching", "groups"))
+    volumes, switches, sweep, groups = (rows_of(folder, name) for name in ("volumes", "dense-sums", "switching", "groups"))
     parts = []
     if volumes:
         table = volume_table(volumes)
         parts.append(Part("volumes", volume_findings(table), [], table, SHOWN_RANKS))
+        parts.append(latency(volumes))
+    if switches:
+        parts.append(dense_sums(switches))
     if sweep:
         machines = {ranks: json.loads((folder / f"machine-{ranks}.json").read_text(encoding="utf-8"))
                     for ranks in {row.vectors.ranks for row in sweep}}
@@ -43,6 +48,8 @@ def make_parts(folder: Path, pictures: Path) -> list[Part]:
     if groups:
         parts.append(early_switching(groups, pictures))
     sums = folder / "sums.jsonl"
+    if sums.exists():
+        parts.append(layouts(read_sums(sums)))
     if sums.exists() and sweep:
         parts.append(summation(read_sums(sums), machine_text(sweep[0].host), pictures))
     for name, make in (("selected", selected_words), ("ablations", lambda rows: ablations(rows, pictures))):

@@ -13,6 +13,7 @@
 #include "memory.hpp"
 #include "rounds.hpp"
 #include "sparse/merge.hpp"
+#include "sparse/wire.hpp"
 #include "sparse_inputs.hpp"
 #include "statistics.hpp"
 #include "types.hpp"
@@ -51,6 +52,42 @@ SparseVectorView<T> plain_merge(const SparseVectorView<T>& left, const SparseVec
   return {left.dimension, indices.first(count), values.first(count)};
 }
 
+// The thesis's layout of a stream (Renggli 2017, section 4.1.1).
+template <class T>
+struct Pair {
+  Index index;
+  T value;
+};
+
+/// The plain merge of such.
+template <class T>
+std::span<Pair<T>> plain_merge(std::span<const Pair<T>> left, std::span<const Pair<T>> right, std::span<Pair<T>> sum) {
+  auto l = left.begin();
+  auto r = right.begin();
+  auto out = sum.begin();
+  while (l != left.end() && r != right.end()) {
+    if (l->index < r->index) {
+      *out++ = *l++;
+    } else if (r->index < l->index) {
+      *out++ = *r++;
+    } else {
+      *out++ = {l->index, l->value + r->value};
+      ++l;
+      ++r;
+    }
+  }
+  out = std::copy(l, left.end(), out);
+  out = std::copy(r, right.end(), out);
+  return sum.first(static_cast<std::size_t>(out - sum.begin()));
+}
+
+template <class T>
+std::vector<Pair<T>> interleaved(const SparseVectorView<T>& x) {
+  std::vector<Pair<T>> pairs;
+  for (std::size_t e = 0; e < x.indices.size(); ++e) pairs.push_back({x.indices[e], x.values[e]});
+  return pairs;
+}
+
 // Of the second's time over the first's, round by round: rounds are made in turns.
 std::vector<double> ratios(const Loop& faster, const Loop& slower) {
   std::vector<double> each(faster.seconds.size());
@@ -66,6 +103,8 @@ template <class T>
 struct Operands {
   SparseVector<T> left;
   SparseVector<T> right;
+  std::vector<Pair<T>> left_pairs = interleaved(left.view());
+  std::vector<Pair<T>> right_pairs = interleaved(right.view());
 
   std::size_t pairs() const { return left.view().indices.size() + right.view().indices.size(); }
 };
@@ -93,6 +132,9 @@ void measure_density(const SumOptions& options, double density, std::ostream& ta
   const std::size_t pairs = all_pairs / operands.size();
   std::vector<Index> indices(most_pairs);
   std::vector<T> values(most_pairs);
+  std::vector<Pair<T>> merged_pairs(most_pairs);
+  std::vector<Pair<T>> sent_pairs(most_pairs);
+  std::vector<std::byte> sent(sparse::packed_bytes<T>(N, most_pairs));
   std::vector<T> memory(std::max(N, 2 * most_pairs));
   std::vector<T> dense_left(N);
   std::vector<T> dense_right(N);
@@ -103,10 +145,20 @@ void measure_density(const SumOptions& options, double density, std::ostream& ta
   const auto plain = [&](const Operands<T>& of) {
     return plain_merge<T>(of.left.view(), of.right.view(), indices, values);
   };
+  const auto pairs_merged = [&](const Operands<T>& of) {
+    return plain_merge<T>(of.left_pairs, of.right_pairs, merged_pairs);
+  };
+  const auto ours_packed = [&](const Operands<T>& of) { sparse::pack(ours(of), {0, N}, std::span(sent)); };
+  const auto plain_packed = [&](const Operands<T>& of) { sparse::pack(plain(of), {0, N}, std::span(sent)); };
+  const auto pairs_packed = [&](const Operands<T>& of) { std::ranges::copy(pairs_merged(of), sent_pairs.begin()); };
   for (const Operands<T>& each : operands) {
     const SparseVectorView<T> made = ours(each);
     const SparseVectorView<T> expected = plain(each);
-    if (!std::ranges::equal(made.indices, expected.indices) || !std::ranges::equal(made.values, expected.values))
+    const auto is_pair = [](const Pair<T>& one, const Pair<T>& other) {
+      return one.index == other.index && one.value == other.value;
+    };
+    if (!std::ranges::equal(made.indices, expected.indices) || !std::ranges::equal(made.values, expected.values) ||
+        !std::ranges::equal(pairs_merged(each), interleaved(expected), is_pair))
       throw std::runtime_error("the sum of two sparse vectors is not the plain merge's");
   }
 
@@ -115,12 +167,16 @@ void measure_density(const SumOptions& options, double density, std::ostream& ta
   };
   std::vector<Loop> loops{{"sparse", by_turns(ours)},
                           {"plain merge", by_turns(plain)},
+                          {"interleaved merge", by_turns(pairs_merged)},
+                          {"sparse, packed", by_turns(ours_packed)},
+                          {"plain merge, packed", by_turns(plain_packed)},
+                          {"interleaved merge, packed", by_turns(pairs_packed)},
                           {"dense", [&] { kernels::add<T>(memory, dense_left, dense_right); }}};
   measure_rounds(loops, options.iterations);
   const std::vector<double> times_faster = ratios(loops[0], loops[1]);
   const Interval interval = median_interval(times_faster);
   const double sparse_pair = median(loops[0].seconds) / static_cast<double>(std::max(pairs, std::size_t{1}));
-  const double dense_element = median(loops[2].seconds) / static_cast<double>(N);
+  const double dense_element = median(loops.back().seconds) / static_cast<double>(N);
   const std::string_view type = name(data_type<T>);
   table << std::setw(6) << type << std::setw(11) << N << std::fixed << std::setprecision(4) << std::setw(9) << density
         << std::setprecision(3) << std::setw(9) << sparse_pair * 1e9 << std::setw(9)
@@ -142,7 +198,7 @@ void measure_density(const SumOptions& options, double density, std::ostream& ta
 }  // namespace
 
 void sum_benchmark(const SumOptions& options, std::ostream& table, std::ostream* json_lines) {
-  check_memory(options.size * (5 * sizeof(double) + 4 * sizeof(Index)));
+  check_memory(options.size * (11 * sizeof(double) + 10 * sizeof(Index)));
   table
       << "# dsop sums of two vectors of N elements, indices equally likely, one thread, " << options.iterations
       << " rounds\n"

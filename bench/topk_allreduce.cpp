@@ -83,7 +83,7 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
       *sent = {largest_of_all_ranks(transport, after.messages - before.messages),
                largest_of_all_ranks(transport, after.bytes - before.bytes)};
     }
-    row.path_bytes = largest_of_all_ranks(transport, path.clock_bytes());
+    row.path_bytes = largest_of_all_ranks(transport, path.clock());
     const SparseAlgorithm* const sparse = sparse_algorithms().find(row.sum.used.substr(0, row.sum.used.find('(')));
     row.counts = sparse == nullptr || !sparse->native();
     row.sum.chosen = largest_of_all_ranks(transport, row.sum.chosen);

@@ -127,7 +127,7 @@ TEST_CASE("the longest chains of messages of the collectives are those of the pa
         std::vector<float> data(n / sizeof(float));
         call<float>(family, transport, data, 0, {.algorithm = algorithm});
         const std::lock_guard lock(mutex);
-        bytes = std::max(bytes, transport.clock_bytes());
+        bytes = std::max(bytes, transport.clock());
       });
       return bytes;
     };

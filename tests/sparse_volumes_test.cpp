@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <mutex>
+#include <tuple>
 
 #include <dsop/counting.hpp>
 #include <dsop/topk_allreduce.hpp>
@@ -116,7 +117,7 @@ void count(int P, std::vector<Job>& jobs) {
       Counted& counted = job.counted;
       counted.messages = std::max(counted.messages, transport.payload().messages);
       counted.words.sent = std::max(counted.words.sent, static_cast<double>(transport.payload().bytes) / word_bytes);
-      counted.words.path = std::max(counted.words.path, static_cast<double>(path.clock_bytes()) / word_bytes);
+      counted.words.path = std::max(counted.words.path, static_cast<double>(path.clock()) / word_bytes);
     }
   });
 }
@@ -152,6 +153,35 @@ TEST_CASE("sent words and critical paths of sparse allreduces are near those of 
   }
 }
 
+TEST_CASE("rounds of sparse allreduces are the thesis's latency, and one for each length that goes before a message",
+          "[sparse]") {
+  const int P = GENERATE(2, 4, 8, 16, 32);
+  const auto ranks = static_cast<std::size_t>(P);
+  const auto log_P = static_cast<std::size_t>(std::countr_zero(ranks));
+  const std::size_t split = ranks - 1;
+  const std::vector<std::uint32_t> indices{1, 70, 600};
+  const std::vector<float> ones(indices.size(), 1);
+  for (const auto& [algorithm, stated, lengths] : std::vector<std::tuple<std::string, std::size_t, std::size_t>>{
+           {"ssar-recursive-doubling", log_P, log_P},
+           {"ssar-split-allgather", split + log_P, split + log_P},
+           {"topk-dsa", split + log_P, split + log_P},
+           {"dsar-split-allgather", split + log_P, split},
+           {"dsar-early-switch(2)", 1 + log_P - 1 + log_P, 1},
+           {"dense-rabenseifner", 2 * log_P, 0},
+       }) {
+    std::size_t rounds = 0;
+    std::mutex mutex;
+    run_on_threads(P, [&](Transport& threads) {
+      bench::CriticalPathTransport path(threads, bench::PathUnit::messages);
+      static_cast<void>(sparse_allreduce<float>(path, {1024, indices, ones}, {.algorithm = algorithm}));
+      const std::lock_guard lock(mutex);
+      rounds = std::max(rounds, path.clock());
+    });
+    INFO(algorithm << ", P = " << P);
+    CHECK(rounds == stated + lengths);
+  }
+}
+
 namespace {
 
 struct SelectedCount {
@@ -180,7 +210,7 @@ SelectedCount count_selected(int P, std::size_t chosen, bench::Distribution dist
     const std::lock_guard lock(mutex);
     const auto raise = [](double& most, std::size_t number) { most = std::max(most, static_cast<double>(number)); };
     raise(counted.words.sent, (transport.payload().bytes - before) / sizeof(float));
-    raise(counted.words.path, path.clock_bytes() / sizeof(float));
+    raise(counted.words.path, path.clock() / sizeof(float));
     raise(counted.k, result.chosen);
     raise(counted.in_sum, result.sum.values.size());
   });
@@ -215,7 +245,7 @@ TEST_CASE("a critical path is the longest chain of messages", "[sparse]") {
       std::vector<std::byte> data(100);
       messages(transport, std::span(data));
       const std::lock_guard lock(mutex);
-      bytes = std::max(bytes, transport.clock_bytes());
+      bytes = std::max(bytes, transport.clock());
     });
     return bytes;
   };

@@ -39,8 +39,9 @@ void unpack_ridden(const Call& call, const Plan& plan, std::span<T> factors) {
   const std::size_t pair = plan.problem.rows + plan.problem.columns;
   for (int r = 0; r < plan.problem.ranks(); ++r) {
     const auto rank = static_cast<std::size_t>(r);
-    std::memcpy(factors.data() + plan.pair_bounds[rank] * pair, call.ridden(r).data(),
-                plan.problem.pairs[rank] * pair * sizeof(T));
+    const std::size_t elements = plan.problem.pairs[rank] * pair;
+    if (elements > 0)  // where no rank has any, `factors` is null
+      std::memcpy(factors.data() + plan.pair_bounds[rank] * pair, call.ridden(r).data(), elements * sizeof(T));
   }
 }
 

@@ -52,7 +52,9 @@ class Row:
     predicted_seconds: float
     sent_words: float | None  # by the busiest rank
     path_words: float | None
-    messages: int | None
+    messages: int | None  # by the busiest rank
+    path_messages: int | None
+    agreement_messages: int  # of a rank, before the algorithm's
     result_elements: int
     host: dict[str, Any]
 
@@ -69,7 +71,8 @@ def _row(fields: dict[str, Any]) -> Row:
     vectors = Vectors(*(fields[key] for key in ("ranks", "size", "density", "distribution", "dtype")))
     return Row(vectors, fields["algorithm"], fields["used"], order_estimate(np.max(fields["seconds"], axis=1)),
                fields["predicted_seconds"], _words(fields["bytes_sent"], vectors.dtype),
-               _words(fields["path_bytes"], vectors.dtype), fields["messages_sent"], fields["result_elements"], fields["host"])
+               _words(fields["path_bytes"], vectors.dtype), fields["messages_sent"], fields["path_messages"],
+               fields["agreement_messages"], fields["result_elements"], fields["host"])
 
 
 def read_rows(path: Path) -> list[Row]:

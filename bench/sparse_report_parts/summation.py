@@ -19,6 +19,8 @@ from .page import Part
 from .rows import Refused
 
 SPARSE, PLAIN, DENSE = "sparse", "plain merge", "dense"
+PAIRS = "interleaved merge"
+PACKED = ", packed"
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ def summation(rows: list[SumRow], small_print: str, folder: Path) -> Part:
         ratios = []
         for density, by_name in sorted(by_density.items()):
             medians = {name: by_name[name].seconds.median for name in (SPARSE, PLAIN, DENSE)}
-            for name, row in by_name.items():
+            for name in medians:
+                row = by_name[name]
                 panel.curves.setdefault(name, []).append(
                     Point(density, row.seconds.median, row.seconds.low, row.seconds.high))
             ratios.append((density, medians[SPARSE] / medians[DENSE]))
@@ -76,3 +79,23 @@ def summation(rows: list[SumRow], small_print: str, folder: Path) -> Part:
                           "density: share of elements that each has", Axis("median time", SECONDS), small_print, folder)
     columns = ["type", "N", "density", "sparse_us", "plain_merge_us", "dense_us", "sparse_over_dense", "plain_over_sparse"]
     return Part("summation", findings, [picture], Table("summation", columns, lines))
+
+
+def layouts(rows: list[SumRow]) -> Part:
+    """Indices and values in two arrays beside pairs of both: merged, and merged and packed for a message."""
+    by_problem: dict[tuple[str, int, float], dict[str, float]] = {}
+    for row in rows:
+        by_problem.setdefault((row.dtype, row.size, row.density), {})[row.name] = row.seconds.median * 1e6
+    lines: list[list[str | int | float | None]] = []
+    for (dtype, size, density), us in sorted(by_problem.items()):
+        merged, plain, pairs = (us[name] for name in (SPARSE, PLAIN, PAIRS))
+        packed, plain_packed, pairs_packed = (us[name + PACKED] for name in (SPARSE, PLAIN, PAIRS))
+        lines.append([dtype, size, density, merged, plain, pairs, pairs / merged, pairs / plain, packed, plain_packed,
+                      pairs_packed, pairs_packed / packed, pairs_packed / plain_packed])
+    columns = ["type", "N", "density", "ours_us", "plain_us", "pairs_us", "pairs_over_ours", "pairs_over_plain",
+               "ours_packed_us", "plain_packed_us", "pairs_packed_us", "pairs_over_ours_packed", "pairs_over_plain_packed"]
+    findings = [f"{what}: pairs take {min(ratios):.2f} to {max(ratios):.2f} times as long as {other}."
+                for what, other, column in (("Merged", "our merge", 6), ("Merged", "a plain merge of two arrays", 7),
+                                            ("Merged and packed", "ours", 11), ("Merged and packed", "the plain merge", 12))
+                for ratios in [[float(line[column] or 0) for line in lines]]]
+    return Part("layouts", findings, [], Table("layouts", columns, lines))
