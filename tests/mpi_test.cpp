@@ -2,6 +2,9 @@
 // of any rank fail all.
 #include <catch2/catch.hpp>
 
+#include <bit>
+#include <map>
+
 #include <dsop/mpi.hpp>
 
 #include "collectives_cases.hpp"
@@ -259,6 +262,34 @@ TEST_CASE("Open MPI runs the algorithm that was forced, or the one it is known t
     check(1, forced.for_one_element);
     check(1000, forced.for_many);
     check(ranks * (std::size_t{1} << 19), forced.for_long_vectors);
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("Open MPI runs the allgather that was forced, or the one it is known to fall back to") {
+  const int P = world().size();
+  const std::map<std::string, std::string> runs = {
+      {"linear", "linear"},
+      {"bruck", "bruck"},
+      {"recursive_doubling", std::has_single_bit(static_cast<unsigned>(P)) ? "recursive_doubling" : "bruck"},
+      {"ring", "ring"},
+      {"neighbor", P % 2 == 0 ? "neighbor" : "ring"},
+      {"two_proc", "two_proc"},
+  };
+  Failures failures;
+  const std::string prefix = "openmpi-allgather-";
+  for (const auto& [asked, expected] : runs) {
+    const bench::Rival& rival = *bench::rivals().find(prefix + asked);
+    const std::string unsupported = rival.unsupported(world());
+    if (bench::compare::openmpi_unavailable(world()).empty())
+      failures.check(unsupported == (asked == "two_proc" && P != 2 ? "swaps the blocks of two ranks" : ""),
+                     rival.name + ": " + unsupported);
+    if (!unsupported.empty()) continue;
+    for (const std::size_t elements : {std::size_t{1}, std::size_t{1} << 19}) {
+      const std::string used = used_for(world(), rival, elements);
+      failures.check(used == prefix + (P == 1 ? "none" : expected),
+                     rival.name + " of " + std::to_string(elements) + " elements ran as " + used);
+    }
   }
   CHECK(failures_of_all(failures) == "");
 }
