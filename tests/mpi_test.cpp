@@ -294,6 +294,28 @@ TEST_CASE("Open MPI runs the allgather that was forced, or the one it is known t
   CHECK(failures_of_all(failures) == "");
 }
 
+TEST_CASE("Open MPI runs the allreduce that the formula of its cost takes it to run") {
+  const std::map<std::string, std::string> ours = {{"recursive_doubling", "butterfly"},
+                                                   {"ring", "ring"},
+                                                   {"segmented_ring", "ring"},
+                                                   {"rabenseifner", "rabenseifner"}};
+  Failures failures;
+  const bool seen = bench::compare::openmpi_unavailable(world()).empty() && world().size() > 1;
+  for (std::size_t elements = 1; seen && elements <= (1 << 17); elements *= 2)
+    for (const std::size_t length : {elements, 2 * elements - 1}) {
+      std::vector<float> data(length);
+      bench::compare::forget_openmpi_algorithm();
+      world().native_allreduce(std::as_writable_bytes(std::span(data)), DataType::f32);
+      const std::string ran = bench::compare::openmpi_algorithm_that_ran();
+      const DenseProblem problem{length, world().size(), DataType::f32, true};
+      const Cost mpi = dense_algorithms().find("mpi")->cost(problem, Machine{}, 0);
+      failures.check(ours.contains(ran) &&
+                         mpi.seconds() == dense_algorithms().find(ours.at(ran))->cost(problem, Machine{}, 0).seconds(),
+                     std::to_string(length) + " elements ran as " + ran);
+    }
+  CHECK(failures_of_all(failures) == "");
+}
+
 TEST_CASE("handles that are no communicator are refused") {
   Failures failures;
   const std::string error = argument_error_of([] { TransportOf<MPI_Comm>::get(MPI_COMM_NULL); });
