@@ -17,6 +17,7 @@
 #include "launch/launch.hpp"
 #include "memory.hpp"
 #include "memory/workspace.hpp"
+#include "time_in_transport.hpp"
 #include "wire.hpp"
 
 namespace dsop::bench {
@@ -84,6 +85,8 @@ struct Entry {
     return layer->plan().row_bounds[static_cast<std::size_t>(transport.rank() + next)];
   }
 
+  // What a rival sends by connections of its own can't be seen.
+  bool shows_messages() const { return rival == nullptr || rival->counted; }
   // What runs inside a library can't be counted.
   bool counted() const { return rival != nullptr ? rival->counted : !layer->plan().algorithm->native(); }
 
@@ -143,7 +146,8 @@ Shape shape_of(const Point& point, Encoding encoding) {
 template <class T>
 std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<Asked>& asked,
                                  const MeasureOptions& options) {
-  CountingTransport counted(transport);
+  TimeInTransport timed(transport);
+  CountingTransport counted(timed);
   const Problem problem = problem_of(transport, point, data_type<T>);
   make_plan(problem, transport.default_machine());  // refuses sizes that overflow
   std::size_t needed_bytes = (point.rows * point.columns + point.pairs * (point.rows + point.columns)) * sizeof(T);
@@ -199,7 +203,8 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
           transport, count_wrong<T>(transport, point, entry.first_row(transport), entry.result(transport, G)));
       row.wrong = std::accumulate(wrong.begin(), wrong.end(), std::size_t{0});
     }
-    contenders.push_back({entry.label(), run});
+    contenders.push_back({.name = entry.label(), .run = run});
+    if (entry.shows_messages()) contenders.back().message_seconds = [&timed] { return timed.seconds(); };
   }
   std::vector<Samples> samples = time_in_turns(transport, contenders, options.protocol, options.progress);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].samples = std::move(samples[i]);

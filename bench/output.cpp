@@ -62,9 +62,10 @@ void print_table_head(std::ostream& out, const Transport& transport, DataType ty
          "flops: "
          "the busiest rank's\n"
       << "# predicted: by the algorithm's cost formula, for the machine planned for\n"
+      << "# messages: the share of all ranks' time that is spent sending and waiting; the rest is arithmetic\n"
       << "# x base: how many times faster than " << base << " in this run\n"
       << "#    rows     cols  pairs  ranks  algorithm                              median(us)  predicted(us)      "
-         "p95(us)  algbw(GB/s)     sent(B)   msgs       flops   x base   #wrong\n"
+         "p95(us)  algbw(GB/s)     sent(B)   msgs       flops   x base   #wrong  messages(%)\n"
       << std::flush;
 }
 
@@ -95,9 +96,13 @@ void print_table_rows(std::ostream& out, const std::vector<Measurement>& measure
     else
       out << std::setw(9) << '-';
     if (row.wrong)
-      out << std::setw(9) << *row.wrong << '\n';
+      out << std::setw(9) << *row.wrong;
     else
-      out << std::setw(9) << '-' << '\n';
+      out << std::setw(9) << '-';
+    if (!row.samples.message_seconds.empty())
+      out << std::setprecision(1) << std::setw(13) << 100 * row.samples.message_share() << '\n';
+    else
+      out << std::setw(13) << '-' << '\n';
   }
   if (base_row != nullptr) print_ratio_intervals(out, measurements, *base_row);
   for (const Measurement& row : measurements)
@@ -152,6 +157,8 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
           {"predicted_seconds", nullptr},
       };
       add_samples(json, row.samples, repetition);
+      json["message_seconds"] = nullptr;
+      if (!row.samples.message_seconds.empty()) json["message_seconds"] = row.samples.message_seconds[repetition];
       json["machine"] = nullptr;
       json["host"] = host;
       if (const std::optional<std::string> job = batch_job()) json["job"] = *job;

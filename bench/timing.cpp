@@ -19,6 +19,15 @@ std::vector<double> Samples::iteration_seconds(std::size_t repetition) const {
   return slowest;
 }
 
+double Samples::message_share() const {
+  const auto sum = [](const std::vector<double>& ranks) { return std::accumulate(ranks.begin(), ranks.end(), 0.0); };
+  std::vector<double> shares;
+  for (std::size_t r = 0; r < seconds.size(); ++r)
+    for (std::size_t i = 0; i < seconds[r].size(); ++i)
+      shares.push_back(sum(message_seconds[r][i]) / sum(seconds[r][i]));
+  return median(shares);
+}
+
 std::vector<double> Samples::observations() const {
   if (seconds.size() == 1) return iteration_seconds(0);
   std::vector<double> medians;
@@ -43,7 +52,10 @@ std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Conte
     s.look_confidence = rule.confidence();
   }
   for (int repetition = 0; repetition < protocol.repetitions; ++repetition) {
-    for (Samples& s : samples) s.seconds.emplace_back();
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      samples[i].seconds.emplace_back();
+      if (contenders[i].message_seconds) samples[i].message_seconds.emplace_back();
+    }
     const auto all_enough = [&] {
       if (!rule.looks_at(samples.front().seconds.back().size())) return false;
       return std::all_of(samples.begin(), samples.end(),
@@ -58,9 +70,15 @@ std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Conte
         progress(what.str());
         if (contenders[i].prepare) contenders[i].prepare();
         start.wait();
+        const auto& message_seconds = contenders[i].message_seconds;
+        const double before = message_seconds ? message_seconds() : 0;
         const double seconds = seconds_of(contenders[i].run);
+        const double in_messages = message_seconds ? message_seconds() - before : 0;
         const std::vector<double> ranks = of_all_ranks(transport, seconds);
-        if (iteration > 0) samples[i].seconds.back().push_back(ranks);
+        const std::vector<double> ranks_in_messages = of_all_ranks(transport, in_messages);
+        if (iteration == 0) continue;
+        samples[i].seconds.back().push_back(ranks);
+        if (message_seconds) samples[i].message_seconds.back().push_back(ranks_in_messages);
       }
     }
   }

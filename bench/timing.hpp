@@ -27,6 +27,8 @@ struct Protocol {
 class Samples {
  public:
   std::vector<std::vector<std::vector<double>>> seconds;
+  /// Of these, spent in messages; empty where that can't be seen.
+  std::vector<std::vector<std::vector<double>>> message_seconds;
   int first_repetition = 0;  ///< the number of seconds[0]
   double look_confidence =
       0.95;  ///< of an interval, so that a repetition's stopping rule leaves 0.95 over all its looks
@@ -37,6 +39,9 @@ class Samples {
   Interval interval(std::size_t repetition) const {
     return median_interval(iteration_seconds(repetition), look_confidence);
   }
+  /// The share of all ranks' time that they spend in messages: the median over all iterations. Not where
+  /// message_seconds is empty.
+  double message_share() const;
   /// What medians and intervals are made of: with several repetitions the median of each, else all iterations.
   std::vector<double> observations() const;
   /// The confidence to ask of an interval made of observations, or of ratios of them, to get 0.95.
@@ -46,7 +51,8 @@ class Samples {
 struct Contender {
   std::string name;
   std::function<void()> run;
-  std::function<void()> prepare = {};  ///< before each run, outside the clock; empty: nothing is
+  std::function<void()> prepare = {};            ///< before each run, outside the clock; empty: nothing is
+  std::function<double()> message_seconds = {};  ///< spent in messages so far; empty: that can't be seen
 };
 
 /// Times all contenders. All ranks call it and all get all ranks' samples. `progress` is told what runs.

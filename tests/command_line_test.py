@@ -12,7 +12,7 @@ import unittest
 import unittest.mock
 from collections.abc import Callable
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 
 from command_line import ALGORITHMS_PAGE, LongRun, Refusing, command, main, run
 
@@ -123,11 +123,18 @@ class OnThreads(Refusing):
             self.assertEqual(first[name], value, name)
         self.assertEqual([len(first["seconds"]), len(first["seconds"][0])], [4, 3])
         self.assertTrue(all(sample > 0 for iteration in first["seconds"] for sample in iteration))
+        for row in rows:
+            self.assertEqual([len(iteration) for iteration in row["message_seconds"]], [3] * 4)
+            for whole, part in zip(sum(row["seconds"], []), sum(row["message_seconds"], [])):
+                self.assertTrue(0 < part <= whole, row)
         self.assertIn("cpu", first["host"])
         table = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
-        self.assertEqual([len(line) for line in table], [14] * 6, result.stdout)
+        self.assertEqual([len(line) for line in table], [15] * 6, result.stdout)
         head = next(line for line in result.stdout.splitlines() if line.startswith("#    rows"))
         self.assertEqual(head.split()[5:8], ["algorithm", "median(us)", "predicted(us)"])
+        self.assertEqual(head.split()[-1], "messages(%)")
+        shares = [[100 * sum(part) / sum(whole) for part, whole in zip(row["message_seconds"], row["seconds"])] for row in rows]
+        self.assertEqual([line[14] for line in table], [f"{median(share):.1f}" for share in shares])
         self.assertEqual([line[6] for line in table], [f"{row['predicted_seconds'] * 1e6:.1f}" for row in rows])
 
     def test_base_and_choice_are_found_whatever_travels(self) -> None:
@@ -196,6 +203,9 @@ class OnThreads(Refusing):
             self.assertEqual(rival[name], value, name)
         for name in rows.keys() - {"allgather", "allgather-per-pair"}:
             self.assertEqual([rows[name]["external"], rows[name]["wrong"], rows[name]["bytes_sent"]], [True, 0, None])
+            self.assertIsNone(rows[name]["message_seconds"])
+            self.assertEqual(table[name][14], "-")
+        self.assertGreater(rival["message_seconds"][0][0], 0)
 
     def test_calibrated_machine_is_planned_for(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

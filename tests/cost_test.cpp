@@ -224,6 +224,61 @@ TEST_CASE("the flops are those of the products and sums that an algorithm makes"
   }
 }
 
+TEST_CASE("MPI_Allreduce is predicted to run what Open MPI 4.1 takes for so many ranks and bytes") {
+  struct Expected {
+    int ranks;
+    std::size_t elements;  // of f32
+    std::string algorithm;
+  };
+  const Expected table[] = {
+      {2, 1, "butterfly"},  // the ring needs an element a rank
+      {3, 1023, "butterfly"},
+      {3, 1024, "ring"},
+      {2, 2047, "ring"},
+      {2, 2048, "butterfly"},
+      {3, 4096, "ring"},
+      {3, 65535, "ring"},
+      {3, 65536, "rabenseifner"},
+      {7, 3, "butterfly"},
+      {15, 2047, "butterfly"},
+      {8, 2048, "rabenseifner"},
+      {17, 15, "butterfly"},  // too few for the ring
+      {31, 1023, "butterfly"},
+      {16, 1024, "rabenseifner"},
+      {48, 31, "butterfly"},
+      {48, 32, "rabenseifner"},
+      {48, 64000000, "rabenseifner"},
+      {64, 65535, "butterfly"},
+      {127, 65536, "rabenseifner"},
+      {128, 32767, "minimum-spanning-tree"},
+      {128, 32768, "butterfly"},
+      {128, 65536, "rabenseifner"},
+      {256, 1023, "minimum-spanning-tree"},
+      {511, 1024, "rabenseifner"},
+      {2047, 511, "minimum-spanning-tree"},
+      {2047, 512, "butterfly"},
+      {2047, 4096, "rabenseifner"},
+      {2048, 1023, "butterfly"},
+      {4095, 1024, "butterfly"},
+      {4095, 4096, "rabenseifner"},
+      {4096, 4095, "butterfly"},
+      {4096, 4096, "butterfly"},
+      {4096, 8192, "rabenseifner"},
+  };
+  const Machine machine;
+  for (const Expected& expected : table) {
+    INFO(expected.ranks << " ranks, " << expected.elements << " elements");
+    const DenseProblem problem{expected.elements, expected.ranks, DataType::f32, true};
+    const Cost mpi = dense_algorithms().find("mpi")->cost(problem, machine, 0);
+    const Cost own = dense_algorithms().find(expected.algorithm)->cost(problem, machine, 0);
+    CHECK(mpi.messages == own.messages);
+    CHECK(mpi.bytes == own.bytes);
+    CHECK(mpi.seconds() == own.seconds());
+  }
+  const DenseProblem too_few{16, 48, DataType::f64, true};  // for Rabenseifner's: all to rank 0 and back
+  CHECK(dense_algorithms().find("mpi")->cost(too_few, machine, 0).messages == 47);
+}
+
 TEST_CASE("by no formula does a single rank send anything") {
   const auto check = [](const std::string& name, const Cost& cost) {
     INFO(name);

@@ -2,6 +2,9 @@
 // of any rank fail all.
 #include <catch2/catch.hpp>
 
+#include <bit>
+#include <map>
+
 #include <dsop/mpi.hpp>
 
 #include "collectives_cases.hpp"
@@ -260,6 +263,56 @@ TEST_CASE("Open MPI runs the algorithm that was forced, or the one it is known t
     check(1000, forced.for_many);
     check(ranks * (std::size_t{1} << 19), forced.for_long_vectors);
   }
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("Open MPI runs the allgather that was forced, or the one it is known to fall back to") {
+  const int P = world().size();
+  const std::map<std::string, std::string> runs = {
+      {"linear", "linear"},
+      {"bruck", "bruck"},
+      {"recursive_doubling", std::has_single_bit(static_cast<unsigned>(P)) ? "recursive_doubling" : "bruck"},
+      {"ring", "ring"},
+      {"neighbor", P % 2 == 0 ? "neighbor" : "ring"},
+      {"two_proc", "two_proc"},
+  };
+  Failures failures;
+  const std::string prefix = "openmpi-allgather-";
+  for (const auto& [asked, expected] : runs) {
+    const bench::Rival& rival = *bench::rivals().find(prefix + asked);
+    const std::string unsupported = rival.unsupported(world());
+    if (bench::compare::openmpi_unavailable(world()).empty())
+      failures.check(unsupported == (asked == "two_proc" && P != 2 ? "swaps the blocks of two ranks" : ""),
+                     rival.name + ": " + unsupported);
+    if (!unsupported.empty()) continue;
+    for (const std::size_t elements : {std::size_t{1}, std::size_t{1} << 19}) {
+      const std::string used = used_for(world(), rival, elements);
+      failures.check(used == prefix + (P == 1 ? "none" : expected),
+                     rival.name + " of " + std::to_string(elements) + " elements ran as " + used);
+    }
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("Open MPI runs the allreduce that the formula of its cost takes it to run") {
+  const std::map<std::string, std::string> ours = {{"recursive_doubling", "butterfly"},
+                                                   {"ring", "ring"},
+                                                   {"segmented_ring", "ring"},
+                                                   {"rabenseifner", "rabenseifner"}};
+  Failures failures;
+  const bool seen = bench::compare::openmpi_unavailable(world()).empty() && world().size() > 1;
+  for (std::size_t elements = 1; seen && elements <= (1 << 17); elements *= 2)
+    for (const std::size_t length : {elements, 2 * elements - 1}) {
+      std::vector<float> data(length);
+      bench::compare::forget_openmpi_algorithm();
+      world().native_allreduce(std::as_writable_bytes(std::span(data)), DataType::f32);
+      const std::string ran = bench::compare::openmpi_algorithm_that_ran();
+      const DenseProblem problem{length, world().size(), DataType::f32, true};
+      const Cost mpi = dense_algorithms().find("mpi")->cost(problem, Machine{}, 0);
+      failures.check(ours.contains(ran) &&
+                         mpi.seconds() == dense_algorithms().find(ours.at(ran))->cost(problem, Machine{}, 0).seconds(),
+                     std::to_string(length) + " elements ran as " + ran);
+    }
   CHECK(failures_of_all(failures) == "");
 }
 

@@ -14,6 +14,10 @@ std::unique_ptr<Transport> openmpi_forced_to(int) {
   return nullptr;
 }
 
+OpenMpiAllgather openmpi_allgather_forced_to(int) {
+  return {};
+}
+
 std::string openmpi_algorithm_that_ran() {
   return "none";
 }

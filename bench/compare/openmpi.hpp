@@ -1,7 +1,10 @@
-// Open MPI's MPI_Allreduce with one of its algorithms forced, chosen while the program runs.
+// Open MPI's MPI_Allreduce and MPI_Allgather with one of its algorithms forced, chosen while the program runs.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include <dsop/transport.hpp>
@@ -20,7 +23,16 @@ std::string openmpi_unavailable(const Transport& transport);
 /// without a word.
 std::unique_ptr<Transport> openmpi_forced_to(int number);
 
-/// Open MPI's name of the allreduce algorithm that this process ran last, as seen from inside; "none" for one rank.
+/// Gathers P equal blocks, of which rank r has block r, on all ranks, in place. Throws ArgumentError on every rank when
+/// a block is longer than MPI_Allgather can count.
+using OpenMpiAllgather = std::function<void(std::span<std::byte> blocks)>;
+
+/// MPI_Allgather on the ranks of MPI_COMM_WORLD, bound to algorithm `number` of coll_tuned_allgather_algorithm. All
+/// ranks make and destroy it.
+OpenMpiAllgather openmpi_allgather_forced_to(int number);
+
+/// Open MPI's name of the algorithm that this process ran last in an allreduce or allgather, as seen from inside;
+/// "none" for one rank.
 std::string openmpi_algorithm_that_ran();
 
 /// Forgets it.

@@ -12,6 +12,12 @@ Rival openmpi_recursive_doubling();
 Rival openmpi_ring();
 Rival openmpi_segmented_ring();
 Rival openmpi_rabenseifner();
+Rival openmpi_allgather_linear();
+Rival openmpi_allgather_bruck();
+Rival openmpi_allgather_recursive_doubling();
+Rival openmpi_allgather_ring();
+Rival openmpi_allgather_neighbor();
+Rival openmpi_allgather_two_proc();
 Rival gloo_ring();
 Rival gloo_halving_doubling();
 }  // namespace compare
@@ -25,6 +31,12 @@ const Registry<Rival>& rivals() {
       compare::openmpi_ring(),
       compare::openmpi_segmented_ring(),
       compare::openmpi_rabenseifner(),
+      compare::openmpi_allgather_linear(),
+      compare::openmpi_allgather_bruck(),
+      compare::openmpi_allgather_recursive_doubling(),
+      compare::openmpi_allgather_ring(),
+      compare::openmpi_allgather_neighbor(),
+      compare::openmpi_allgather_two_proc(),
       compare::gloo_ring(),
       compare::gloo_halving_doubling(),
   });
