@@ -32,6 +32,11 @@ std::string words_for(const OptimizerOptions& options) {
   return options.name + (options.name == "sgd" && options.momentum == 0 ? " without momentum" : "");
 }
 
+OptimizerOptions for_strategy(OptimizerOptions options, const Strategy<float>& strategy) {
+  options.sums_in_gradients = strategy.sums_in_gradients();
+  return options;
+}
+
 class Training {
  public:
   Training(Transport& transport, Task& task, Strategy<float>& strategy, const TrainingOptions& options,
@@ -40,7 +45,7 @@ class Training {
         task_(task),
         strategy_(strategy),
         options_(options),
-        optimizer_(make_optimizer<float>(task.parameters(), options.optimizer)),
+        optimizer_(make_optimizer<float>(task.parameters(), for_strategy(options.optimizer, strategy))),
         saved_{{task.words().description + '\n' + words.identity + "optimizer " + words_for(options.optimizer) + '\n',
                 words.options},
                *optimizer_,
@@ -99,10 +104,13 @@ class Training {
 
     OwnReport own{.step = progress_.step + 1};
     strategy_.begin(rate);
+    optimizer_->begin(strategy_.gradients_hold_rate() ? 1 : rate);
     own.loss = task_.forward(epoch(), progress_.step % task_.steps_per_epoch(), strategy_);
     if (!std::isfinite(own.loss)) own.broken_layer = task_.not_finite();
     task_.backward(strategy_);
-    strategy_.finish(renewal(rate));
+    strategy_.finish();
+    if (strategy_.updates_weights()) update_weights(rate);
+    strategy_.share_weights();
 
     own.communication_seconds = strategy_.seconds() - communication_before;
     own.arithmetic_seconds = seconds_since(start) - own.communication_seconds;
@@ -110,17 +118,16 @@ class Training {
     return own;
   }
 
-  Renewal renewal(double rate) {
-    const std::size_t count = optimizer_->parameters().size();
-    optimizer_->begin(strategy_.gradients_hold_rate() ? 1 : rate);
-    const double clip_norm = options_.optimizer.clip_norm * (strategy_.gradients_hold_rate() ? rate : 1);
-    const auto one = [this](std::size_t p) { optimizer_->update(p); };
-    const auto all = [this, one, count, clip_norm] {
-      if (clip_norm > 0) clip_gradients(optimizer_->parameters(), clip_norm);
-      for (std::size_t p = 0; p < count; ++p) one(p);
-    };
-    if (clip_norm > 0) return {.all = all};
-    return {.all = all, .one = one};
+  void update_weights(double rate) {
+    const std::vector<Parameter<float>*>& parameters = optimizer_->parameters();
+    if (options_.optimizer.clip_norm > 0) {
+      for (Parameter<float>* const p : parameters) strategy_.need_sum(*p);
+      clip_gradients(parameters, options_.optimizer.clip_norm * (strategy_.gradients_hold_rate() ? rate : 1));
+    }
+    for (std::size_t p = parameters.size(); p-- > 0;) {  // in the order of backpropagation
+      strategy_.need_sum(*parameters[p]);
+      optimizer_->update(p);
+    }
   }
 
   void collect() {
