@@ -24,6 +24,7 @@ class Checkpoints(Refusing):
 
     def test_resumed_run_has_the_same_bits(self) -> None:
         ways = [[], ["--optimizer", "adam", "--sync", "dense"], ["--optimizer", "sgd", "--weight-decay", "0.01"],
+                ["--optimizer", "sgd", "--momentum", "0"],
                 ["--optimizer", "adam", "--schedule", "overlap"], ["--sync", "topk:0.1"]]
         of_mlp = [["--sync", "ok-topk:0.1", "--residual-holds-step"], ["--schedule", "reduce-broadcast"],
                   ["--schedule", "allreduce"]]

@@ -48,6 +48,15 @@ class Losses(unittest.TestCase):
         for option in ([], ["--residual-holds-step"]):  # the same while the learning rate does not change
             self.assert_near(Rows(*MLP, *at(2), "--steps", "20", "--sync", "topk:1", *option), expected, str(option))
 
+    def test_sgd_adds_sums_to_momentum_or_weights(self) -> None:
+        for name, model in MODELS.items():
+            for sgd in (["--momentum", "0"], ["--momentum", "0", "--weight-decay", "0.01"], ["--momentum", "0.9"],
+                        ["--momentum", "0.9", "--weight-decay", "0.01"]):
+                common = [*model, "--optimizer", "sgd", *sgd, "--steps", "20"]
+                gradients = Rows(*common, *at(2), "--clip", "1e9")  # what may be clipped stands by itself
+                for sync in ("dsop", "dense", "sparse", "topk:1"):
+                    self.assert_near(Rows(*common, *at(2), "--clip", "0", "--sync", sync), gradients, f"{name} {sgd} {sync}")
+
     def test_values_travel_in_16_bits(self) -> None:
         for sync in ("dsop:allreduce-ring", "dense", "topk:1", "ok-topk:0.5"):
             full, rounded = (Rows(*MLP, *at(4), "--steps", "20", "--sync", sync, "--wire", wire) for wire in ("full", "bf16"))

@@ -31,8 +31,9 @@ class Model {
     std::iota(a.elements().begin(), a.elements().end(), 1.0F);
     std::iota(b.elements().begin(), b.elements().end(), -3.0F);
     strategy_->begin(0.1);
+    optimizer_->begin(0.1);
     for (Parameter<float>* const layer : {&two_, &one_}) strategy_->give(*layer, Factors<float>{a.view(), b.view()});
-    strategy_->finish({.all = [] {}});
+    strategy_->finish();
   }
   Saved saved() { return {{"model\n", "--clip 1\n--sync dsop\n"}, *optimizer_, *strategy_}; }
 

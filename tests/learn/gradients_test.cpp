@@ -26,13 +26,24 @@ class Alone final : public Strategy<double> {
   void give(Parameter<double>& parameter, const SparseFactors<double>& factors) override {
     local_product<double>(factors, parameter.gradient.view());
     given.push_back(parameter.name);
+    if (overwrites_values)
+      std::fill_n(parameter.value.elements().begin(), parameter.value.elements().size(),
+                  std::numeric_limits<double>::quiet_NaN());
   }
-  void finish(const Renewal&) override {}
+  void finish() override {}
   void settle() override {}
+  bool sums_in_gradients() const override { return true; }
   std::string describe() const override { return ""; }
 
   std::vector<std::string> given;
+  bool overwrites_values = false;  ///< as soon as they are given
 };
+
+std::vector<std::vector<double>> gradients_of(const std::vector<Parameter<double>*>& parameters) {
+  std::vector<std::vector<double>> gradients;
+  for (const Parameter<double>* const parameter : parameters) gradients.push_back(parameter->gradient.elements());
+  return gradients;
+}
 
 double number(std::uint64_t i) {
   return static_cast<double>(mix(i) >> 11) * 0x1p-52 - 1;
@@ -171,6 +182,38 @@ TEST_CASE("sequences of unequal lengths do not touch each other", "[learn]") {
     one_by_one += model.forward(alone, strategy).symbols.sum;
   }
   CHECK(one_by_one == Approx(all).epsilon(1e-12));
+}
+
+TEST_CASE("weights are given when backpropagation reads them no more", "[learn]") {
+  const std::vector<std::size_t> widths{3, 5, 7, 4};
+  const std::vector<std::uint32_t> labels{2};
+  Mlp<double> mlp(widths, Activation::tanh, 1, 7);
+  const SequenceShape shape{.symbols = 5,
+                            .embedding = 3,
+                            .hidden = 4,
+                            .layers = 2,
+                            .symbol_classes = 3,
+                            .sequence_classes = 2,
+                            .max_symbols = 9,
+                            .max_sequences = 3};
+  SequenceModel<double> sequences(shape, 3);
+  const SequenceBatch batch = batch_of({5, 3, 1}, shape);
+  Alone strategy;
+  std::vector<std::vector<double>> expected_of_mlp, expected_of_sequences;
+  for (const bool overwrites : {false, true}) {
+    strategy.overwrites_values = overwrites;
+    std::fill_n(mlp.input(1).row(0), 3, 0.5);
+    mlp.forward(labels, 1, strategy);
+    mlp.backward(strategy);
+    sequences.forward(batch, strategy);
+    sequences.backward(batch, strategy);
+    if (overwrites) {
+      CHECK(gradients_of(mlp.parameters()) == expected_of_mlp);
+      CHECK(gradients_of(sequences.parameters()) == expected_of_sequences);
+    }
+    expected_of_mlp = gradients_of(mlp.parameters());
+    expected_of_sequences = gradients_of(sequences.parameters());
+  }
 }
 
 TEST_CASE("what is not finite is found in the first layer that has it", "[learn]") {

@@ -116,19 +116,34 @@ TEST_CASE("the loss of softmax is right where scores are large, and tells what i
 TEST_CASE("optimisers do what their formulas say", "[learn]") {
   Parameter<double> w("w", 1, 1, 1);
   double& value = w.value.elements()[0];
-  double& gradient = w.gradient.elements()[0];
   const auto step = [&](Optimizer<double>& optimizer, double g) {
-    gradient = g;
     optimizer.begin(0.1);
+    double& target = *w.target.data;
+    target = (w.update.beta == 0 ? 0 : w.update.beta * target) + w.update.alpha * g;
     optimizer.update(0);
   };
 
-  value = 1;
-  const auto sgd = make_optimizer<double>({&w}, {.name = "sgd", .momentum = 0.5, .weight_decay = 0.25});
-  step(*sgd, 2);  // v = 2.25
-  CHECK(value == Approx(1 - 0.225));
-  step(*sgd, 1);  // v = 1.125 + 1 + 0.25 * 0.775
-  CHECK(value == Approx(0.775 - 0.1 * (2.125 + 0.25 * 0.775)));
+  for (const bool sums_in_gradients : {true, false}) {
+    CAPTURE(sums_in_gradients);
+    value = 1;
+    const auto momentum = make_optimizer<double>(
+        {&w}, {.name = "sgd", .momentum = 0.5, .weight_decay = 0.25, .sums_in_gradients = sums_in_gradients});
+    step(*momentum, 2);  // v = 2.25
+    CHECK(value == Approx(1 - 0.225));
+    step(*momentum, 1);  // v = 1.125 + 1 + 0.25 * 0.775
+    CHECK(value == Approx(0.775 - 0.1 * (2.125 + 0.25 * 0.775)));
+
+    value = 1;
+    const auto plain = make_optimizer<double>(
+        {&w}, {.name = "sgd", .momentum = 0, .weight_decay = 0.25, .sums_in_gradients = sums_in_gradients});
+    step(*plain, 2);
+    CHECK(value == Approx(1 - 0.225));
+    CHECK((w.target.data == &w.gradient.elements()[0]) == sums_in_gradients);
+    CHECK((w.target.data == &value) == !sums_in_gradients);
+    CHECK(plain->state().empty());
+  }
+  make_optimizer<double>({&w}, {.clip_norm = 1})->begin(0.1);
+  CHECK(w.target.data == &w.gradient.elements()[0]);
 
   value = 1;
   const auto adam = make_optimizer<double>({&w}, {.name = "adam"});
@@ -171,7 +186,7 @@ TEST_CASE("a schedule's products of factors are no communication", "[learn]") {
       timed.give(layer, Factors<float>{a.view(), b.view()});
       watch.stop(seconds);
       counts_less = timed.seconds() - before < seconds / 2;
-      timed.finish({.all = [] {}});
+      timed.finish();
       timed.settle();
     }
     CHECK(counts_less);
@@ -188,19 +203,21 @@ TEST_CASE("algorithm 3 sends weights again every five steps over the MPI library
     const auto schedule = make_schedule("allreduce", transport, {&layer}, {.algorithm = "mpi"});
     std::vector<float>& value = layer.value.elements();
     value = {0, 0};
-    const auto renew = [&] {
+    const auto train_step = [&] {
+      schedule->finish();
       for (float& v : value) v += layer.gradient.elements()[0];
+      schedule->share_weights();
     };
     const auto expect = [&](float expected, const std::string& when) {
       failed.check(value == std::vector<float>{expected, expected}, when + " on rank " + std::to_string(rank));
     };
     for (int step = 1; step <= 12; ++step) {
-      schedule->finish({.all = renew});
+      train_step();
       expect(static_cast<float>(step % 5) * rank, "step " + std::to_string(step));  // rank 0 adds nothing
     }
     schedule->settle();
     expect(0, "settled");
-    for (int step = 1; step <= 5; ++step) schedule->finish({.all = renew});
+    for (int step = 1; step <= 5; ++step) train_step();
     expect(0, "five steps after that");
   });
   CHECK(failures == "");
@@ -222,10 +239,10 @@ TEST_CASE("algorithm 3 needs to send no weights over sums of dsop's own: after e
     for (int step = 1; step <= 12; ++step) {
       const std::size_t before = counted.payload().messages;
       for (float& g : layer.gradient.elements()) g = normal(random);
-      schedule->finish({.all = [&] {
-        optimizer->begin(0.1);
-        optimizer->update(0);
-      }});
+      optimizer->begin(0.1);
+      schedule->finish();
+      optimizer->update(0);
+      schedule->share_weights();
       if (step == 1) messages_of_step = counted.payload().messages;
       failed.check(counted.payload().messages - before == messages_of_step, "messages of step " + std::to_string(step));
       check_same_bits<float>(transport, layer.value.view());

@@ -90,12 +90,13 @@ TEST_CASE("xi is what the largest of sums of largest miss, beside the gradient",
   std::mutex mutex;
   run_on_threads(P, [&](Transport& transport) {
     Parameter<float> parameter("w", rows, columns, pairs);
+    parameter.target = parameter.gradient.view();
     const auto strategy = make_synchronized(transport, {&parameter}, {.policies = {"ok-topk(1):0.1"}, .xi_every = 2});
     for (std::size_t step = 1; step <= steps; ++step) {
       const Vector a = factor(transport.rank(), step, rows, 1), b = factor(transport.rank(), step, columns, 2);
       strategy->begin(0.5);
       strategy->give(parameter, Factors<float>{{a.data(), pairs, rows}, {b.data(), pairs, columns}});
-      strategy->finish({.all = [] {}});
+      strategy->finish();
       const std::lock_guard lock(mutex);
       const Selected selected = strategy->selected();
       INFO("step " << step);

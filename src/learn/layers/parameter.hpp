@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include <dsop/synchronizer.hpp>
+
 #include "base/mix.hpp"
 #include "learn/layers/matrix.hpp"
 
@@ -20,6 +22,10 @@ struct Parameter {
   std::size_t expected_pairs = 0;  ///< in most steps; 0: max_pairs
   Matrix<T> value = {};
   Matrix<T> gradient = {};
+  /// Where the step's sum of gradients goes: target = update.beta target + update.alpha sum. The optimizer says it in
+  /// each step: the gradient, or where it adds to what it remembers, or to the value.
+  MatrixView<T> target = {};
+  Update update = {};
 
   Parameter(std::string name_, std::size_t rows, std::size_t columns, std::size_t max_pairs_)
       : name(std::move(name_)), max_pairs(max_pairs_), value(rows, columns), gradient(rows, columns) {}

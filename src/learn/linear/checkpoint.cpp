@@ -12,7 +12,7 @@
 namespace dsop::learn {
 namespace {
 
-RunWords words_of(const LinearSettings& settings, const LinearData& data) {
+RunIdentity identity_of(const LinearSettings& settings, const LinearData& data) {
   std::ostringstream text;
   text << "linear " << settings.loss->name << ", " << data.samples << " samples of " << data.features
        << " features, data " << hexadecimal(data.hash) << '\n'
@@ -28,7 +28,7 @@ void write_checkpoint(Transport& transport, const LinearSettings& settings, cons
   if (settings.save.empty()) return;
   launch::on_all_ranks(transport, [&] {
     if (transport.rank() != 0) return;
-    std::string body = begin_body(words_of(settings, data));
+    std::string body = begin_body(identity_of(settings, data));
     body.reserve(body.size() + weights.size_bytes() + 2 * sizeof(std::uint64_t));
     append(body, std::uint64_t{epoch});
     append_array<float>(body, weights);
@@ -43,7 +43,7 @@ std::size_t read_checkpoint(Transport& transport, const LinearSettings& settings
   std::string other_options;
   launch::on_all_ranks(transport, [&] {
     if (transport.rank() != 0) return;
-    CheckpointReader file(settings.resume, words_of(settings, data));
+    CheckpointReader file(settings.resume, identity_of(settings, data));
     other_options = file.other_options();
     epoch = file.number<std::uint64_t>();
     file.elements(weights);

@@ -33,7 +33,7 @@ struct LinearSettings {
   double decay = 1;
   double l2 = 0;
   std::uint64_t seed = 1;
-  std::string options = {};  ///< for RunWords; may be empty
+  std::string options = {};  ///< for RunIdentity; may be empty
   int threads = 1;           ///< of a rank, that share its batch
   bool hogwild = false;      ///< threads share one gradient, without locks: see compute_gradient_by_hogwild()
 

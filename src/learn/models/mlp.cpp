@@ -44,11 +44,11 @@ Loss Mlp<T>::forward(std::span<const std::uint32_t> labels, double weight, Strat
 template <class T>
 void Mlp<T>::backward(Strategy<T>& strategy) {
   for (std::size_t l = layers_.size(); l-- > 0;) {
-    // Here dsop enters: the factors travel while the layers below are still at work.
+    if (l > 0) layers_[l].backward(layers_[l - 1].error());
+    // Here dsop enters: the factors travel while the layers below are still at work. Their products may be added to the
+    // weights at once: backward() was the last to read these.
     strategy.give(layers_[l].weights, layers_[l].factors());
-    if (l == 0) break;
-    layers_[l].backward(layers_[l - 1].error());
-    activate_backward<T>(f_, layers_[l].input(), layers_[l - 1].error());
+    if (l > 0) activate_backward<T>(f_, layers_[l].input(), layers_[l - 1].error());
   }
 }
 

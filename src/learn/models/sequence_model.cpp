@@ -89,22 +89,25 @@ SequenceLoss SequenceModel<T>::forward(const SequenceBatch& batch, Strategy<T>& 
 
 template <class T>
 void SequenceModel<T>::backward(const SequenceBatch& batch, Strategy<T>& strategy) {
-  // Each give() is where dsop enters: what was given travels while the layers below are still at work.
+  // Each give() is where dsop enters: what was given travels while the layers below are still at work. It may be added
+  // to the weights at once, so it is given when nothing reads them any more.
   const MatrixView<T> top_error = layers_.back().output_error();
-  if (has_sequence_classes()) strategy.give(sequence_classifier_->weights, sequence_classifier_->factors());
-  strategy.give(symbol_classifier_.weights, symbol_classifier_.factors());
-  symbol_classifier_.backward(top_error);
   if (has_sequence_classes()) {
     sequence_error_.resize(batch.packing.sequences(), top_error.columns);
     sequence_classifier_->backward(sequence_error_.view());
+    strategy.give(sequence_classifier_->weights, sequence_classifier_->factors());
+  }
+  symbol_classifier_.backward(top_error);
+  strategy.give(symbol_classifier_.weights, symbol_classifier_.factors());
+  if (has_sequence_classes()) {
     for (std::size_t s = 0; s < batch.packing.sequences(); ++s)
       for (std::size_t j = 0; j < top_error.columns; ++j)
         top_error.row(batch.packing.last_row(s))[j] += sequence_error_.view().row(s)[j];
   }
   for (std::size_t l = layers_.size(); l-- > 0;) {
     layers_[l].backward(batch.packing);
-    strategy.give(layers_[l].weights, layers_[l].factors());
     layers_[l].input_error(l > 0 ? layers_[l - 1].output_error() : embedding_.error());
+    strategy.give(layers_[l].weights, layers_[l].factors());
   }
   strategy.give(embedding_.weights, embedding_.factors());
 }

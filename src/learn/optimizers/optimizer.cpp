@@ -25,29 +25,60 @@ void Optimizer<T>::for_each_weight(std::size_t parameter, const Body& body) {
 
 namespace {
 
-/// v = momentum v + g,  w = w - rate v. Without momentum v is g, and nothing is remembered.
+/// v = momentum v + G + decay w,  w = w - rate v. Without momentum v is G + decay w, and nothing is remembered.
+///
+/// G, the sum of gradients, is added as it is made, in one pass: to v, or without momentum to w. Only where G must
+/// stand by itself, to be clipped or because the sums can go nowhere else, is it read from the gradient.
 template <class T>
 class Sgd final : public Optimizer<T> {
  public:
   Sgd(std::vector<Parameter<T>*> parameters, const OptimizerOptions& options)
       : Optimizer<T>(std::move(parameters), options.momentum == 0 ? 0 : 1, options.weight_decay),
-        momentum_(static_cast<T>(options.momentum)) {}
+        momentum_(options.momentum),
+        decay_(options.weight_decay),
+        needs_gradient_(options.sums_in_gradients || options.clip_norm > 0) {}
 
   void update(std::size_t parameter) override {
-    const auto rate = static_cast<T>(this->learning_rate_);
-    if (momentum_ == 0) {
-      this->for_each_weight(parameter, [&](std::size_t, T& w, T g) { w -= rate * g; });
-      return;
+    const auto rate = static_cast<T>(this->learning_rate_), momentum = static_cast<T>(momentum_);
+    if (needs_gradient_ && momentum_ == 0)
+      return this->for_each_weight(parameter, [&](std::size_t, T& w, T g) { w -= rate * g; });
+    if (needs_gradient_) {
+      std::vector<T>& v = this->memory(parameter, 0);
+      return this->for_each_weight(parameter, [&](std::size_t i, T& w, T g) {
+        v[i] = momentum * v[i] + g;
+        w -= rate * v[i];
+      });
     }
-    std::vector<T>& v = this->memory(parameter, 0);
-    this->for_each_weight(parameter, [&](std::size_t i, T& w, T g) {
-      v[i] = momentum_ * v[i] + g;
-      w -= rate * v[i];
-    });
+    if (momentum_ != 0) add_momentum(parameter);
+  }
+
+ protected:
+  void set_target(std::size_t parameter) override {
+    if (needs_gradient_) return Optimizer<T>::set_target(parameter);
+    Parameter<T>& p = *this->parameters()[parameter];
+    if (momentum_ == 0) {
+      p.target = p.value.view();
+      p.update = {.alpha = -this->learning_rate_, .beta = 1 - this->learning_rate_ * decay_};
+    } else {
+      p.target = this->state()[parameter].view();
+      p.update = {.alpha = 1, .beta = momentum_};
+    }
   }
 
  private:
-  T momentum_;
+  /// v holds momentum v + G.
+  void add_momentum(std::size_t parameter) {
+    const auto rate = static_cast<T>(this->learning_rate_), decay = static_cast<T>(decay_);
+    std::vector<T>& w = this->parameters()[parameter]->value.elements();
+    std::vector<T>& v = this->memory(parameter, 0);
+    if (decay_ != 0)
+      for (std::size_t i = 0; i < w.size(); ++i) v[i] += decay * w[i];
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] -= rate * v[i];
+  }
+
+  double momentum_;
+  double decay_;
+  bool needs_gradient_;
 };
 
 /// Kingma and Ba 2015, algorithm 1 in the form at the end of its section 2:

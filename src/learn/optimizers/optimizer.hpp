@@ -17,6 +17,9 @@ struct OptimizerOptions {
   double momentum = 0.9;     ///< of sgd
   double weight_decay = 0;
   double clip_norm = 0;  ///< gradients whose norm, over all parameters, is larger are scaled down to it; 0: never
+  /// Sums come in Parameter::gradient only. Else sgd, unless it clips, has them added to its momentum, or to the
+  /// weights: that saves passes over memory.
+  bool sums_in_gradients = false;
 };
 
 /// All numbers that an optimiser remembers stand in state(), a matrix of each parameter's shape for each, and in
@@ -27,11 +30,13 @@ class Optimizer {
   Optimizer(std::vector<Parameter<T>*> parameters, std::size_t memories, double weight_decay);
   virtual ~Optimizer() = default;
 
-  /// Begins a step: all of its update() calls follow, one for each parameter, in any order.
+  /// Begins a step, before any gradient is summed: says in each parameter where its sum is to go.
   void begin(double learning_rate) {
     learning_rate_ = learning_rate;
     ++steps_;
+    for (std::size_t p = 0; p < parameters_.size(); ++p) set_target(p);
   }
+  /// Once a step for each parameter, in any order, when its sum is there.
   virtual void update(std::size_t parameter) = 0;
 
   const std::vector<Parameter<T>*>& parameters() const { return parameters_; }
@@ -39,6 +44,10 @@ class Optimizer {
   std::uint64_t& steps() { return steps_; }
 
  protected:
+  virtual void set_target(std::size_t parameter) {
+    parameters_[parameter]->target = parameters_[parameter]->gradient.view();
+    parameters_[parameter]->update = {};
+  }
   /// Calls body(i, w, g) for each weight w, number i of the parameter, and its gradient g with weight decay.
   template <class Body>
   void for_each_weight(std::size_t parameter, const Body& body);

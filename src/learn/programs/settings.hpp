@@ -27,7 +27,7 @@ void expect_same_settings(Transport& transport, const Settings& own);
 /// The same for any text of "NAME is VALUE" lines.
 void expect_same_lines(Transport& transport, const std::string& own);
 
-/// "NAME VALUE" on each line, for RunWords: without what only says where a run begins and ends, where it writes and
+/// "NAME VALUE" on each line, for RunIdentity: without what only says where a run begins and ends, where it writes and
 /// what it measures beside.
 std::string options_for_checkpoint(const Settings& settings);
 

@@ -32,7 +32,7 @@ void check_out(const TrainOptions& options) {
 }
 
 /// For a checkpoint's identity.
-std::string words_for_strategy(const TrainOptions& options) {
+std::string identity_of_strategy(const TrainOptions& options) {
   if (!options.schedule.empty()) return "schedule " + options.schedule;
   return options.synchronized.residual_holds_step ? "synchronizer with --residual-holds-step" : "synchronizer";
 }
@@ -46,12 +46,12 @@ void run_rank(const TrainOptions& options, const MakeTask& make_task, Transport&
     if (transport.rank() == 0) check_out(options);
     task = make_task(share);
   });
-  expect_same_lines(
-      transport, "the task is " + task->words().description + "\nwhat is held out is " + task->words().held_out + '\n');
+  expect_same_lines(transport, "the task is " + task->identity().description + "\nwhat is held out is " +
+                                   task->identity().held_out + '\n');
   const std::unique_ptr<Strategy<float>> strategy = make_strategy(options, transport, *task);
   const std::string identity = "seed " + std::to_string(options.seed) + "\nbatch " + std::to_string(options.batch) +
                                " on each of " + std::to_string(transport.size()) + " ranks\nstrategy " +
-                               words_for_strategy(options) + '\n';
+                               identity_of_strategy(options) + '\n';
   train(transport, *task, *strategy, options.training, {identity, options_for_checkpoint(options.settings)});
 }
 

@@ -27,6 +27,7 @@ class Schedule : public Strategy<float> {
     watch.stop(product_seconds_);
   }
   void settle() override {}
+  bool sums_in_gradients() const override { return true; }
   double product_seconds() const override { return product_seconds_; }
   std::string describe() const override {
     return "schedule " + name_ + ", collectives " + collective_.algorithm + "\n";
@@ -54,9 +55,11 @@ class Allreduce final : public Schedule {
       : Schedule(std::move(name), transport, std::move(parameters), std::move(collective)),
         sums_may_differ_(collective_.algorithm == "mpi") {}
 
-  void finish(const Renewal& renewal) override {
+  void finish() override {
     for (Parameter<float>* const p : parameters_) allreduce(transport_, std::span(p->gradient.elements()), collective_);
-    renewal.all();
+  }
+
+  void share_weights() override {
     if (sums_may_differ_ && ++steps_apart_ == 5) settle();
   }
 
@@ -77,10 +80,13 @@ class ReduceBroadcast final : public Schedule {
  public:
   using Schedule::Schedule;
 
-  void finish(const Renewal& renewal) override {
+  void finish() override {
     for (Parameter<float>* const p : parameters_)
       reduce(transport_, std::span(p->gradient.elements()), root, collective_);
-    if (is_root()) renewal.all();
+  }
+  bool updates_weights() const override { return is_root(); }
+
+  void share_weights() override {
     for (Parameter<float>* const p : parameters_)
       broadcast(transport_, std::span(p->value.elements()), root, collective_);
   }
@@ -102,12 +108,14 @@ class Overlap final : public Schedule {
     reduced_[place(parameter)] = start_reduce(transport_, std::span(parameter.gradient.elements()), root, collective_);
   }
 
-  void finish(const Renewal& renewal) override {
-    for (std::size_t i = parameters_.size(); i-- > 0;) {  // in the order of backpropagation
-      reduced_[i].wait();
-      if (is_root() && renewal.one) renewal.one(i);
-    }
-    if (is_root() && !renewal.one) renewal.all();
+  void finish() override {
+    if (!is_root())
+      for (Pending& pending : reduced_) pending.wait();
+  }
+  void need_sum(Parameter<float>& parameter) override { reduced_[place(parameter)].wait(); }
+  bool updates_weights() const override { return is_root(); }
+
+  void share_weights() override {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       broadcast_[i] = start_broadcast(transport_, std::span(parameters_[i]->value.elements()), root, collective_);
   }

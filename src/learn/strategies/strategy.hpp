@@ -1,8 +1,7 @@
-// How a step of training goes over several ranks: where gradients are summed and where weights are renewed.
+// How a step of training goes over several ranks: where gradients are summed and where weights are updated.
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <iosfwd>
 #include <optional>
 #include <set>
@@ -13,14 +12,6 @@
 #include "learn/layers/parameter.hpp"
 
 namespace dsop::learn {
-
-/// An optimiser's step with the gradients that stand in the parameters.
-struct Renewal {
-  std::function<void()> all;
-  /// Of one parameter, by its place in the model; empty where a step needs all gradients at once, to clip them. A step
-  /// calls it for every parameter, or all() once.
-  std::function<void(std::size_t)> one = {};
-};
 
 /// Elements of all parameters whose policies select, in a step.
 struct Selected {
@@ -35,8 +26,9 @@ struct Selected {
   std::optional<double> xi = std::nullopt;
 };
 
-/// In each step a model calls need() for a parameter before it computes with its value, forward, and give() for each as
-/// soon as backpropagation has the factors of its gradient, last layer first; then the training loop calls finish().
+/// A step: begin(); the model calls need() for a parameter before it computes with its value, forward, and give() for
+/// each, last layer first, as soon as backpropagation has the factors of its gradient and reads its value no more;
+/// finish(); where updates_weights(), the optimizer updates each parameter after its need_sum(); share_weights().
 template <class T>
 class Strategy {
  public:
@@ -44,16 +36,24 @@ class Strategy {
 
   virtual void begin(double learning_rate) = 0;
   virtual void need(Parameter<T>& parameter) = 0;
-  /// Factors stay the caller's until finish() returns.
+  /// Factors stay the caller's until finish() returns, and where the parameter's target is, until need_sum() does.
   virtual void give(Parameter<T>& parameter, const SparseFactors<T>& factors) = 0;
-  /// Returns when the step's values are there, or (Wang et al.'s algorithm 1) on their way: need() waits for them.
-  virtual void finish(const Renewal& renewal) = 0;
+  /// Returns when all targets hold their sums, or (Wang et al.'s algorithm 1) these are on their way.
+  virtual void finish() = 0;
+  /// Waits for a parameter's sum.
+  virtual void need_sum(Parameter<T>&) {}
+  /// Whether this rank gets the sums; other ranks then get its weights.
+  virtual bool updates_weights() const { return true; }
+  /// Returns when the step's values are there, or (algorithm 1) on their way: need() waits for them.
+  virtual void share_weights() {}
   /// Waits until all values are there. All ranks, after the same step.
   virtual void settle() = 0;
 
   /// Whether all ranks' values have the same bits after settle().
   virtual bool keeps_ranks_equal() const { return true; }
-  /// Whether the gradients that finish() renews with are already multiplied by the learning rate.
+  /// Whether sums can only go into Parameter::gradient, whatever the target is.
+  virtual bool sums_in_gradients() const = 0;
+  /// Whether the sums are already multiplied by the learning rate.
   virtual bool gradients_hold_rate() const { return false; }
   /// In the last step.
   virtual Selected selected() const { return {}; }

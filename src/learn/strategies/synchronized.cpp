@@ -86,18 +86,12 @@ class Synchronized final : public Strategy<float> {
 
   void give(Parameter<float>& parameter, const SparseFactors<float>& factors) override {
     if (measures_xi_) accumulate(parameter, factors);
-    const auto* const a = std::get_if<MatrixView<const float>>(&factors.a);
-    const auto* const b = std::get_if<MatrixView<const float>>(&factors.b);
-    if (a != nullptr && b != nullptr)
-      synchronizer_.give(parameter.name, Factors<float>{*a, *b}, parameter.gradient.view());
-    else
-      synchronizer_.give(parameter.name, factors, parameter.gradient.view());
+    synchronizer_.give(parameter.name, factors, parameter.target, parameter.update);
   }
 
-  void finish(const Renewal& renewal) override {
+  void finish() override {
     synchronizer_.finish();
     if (measures_xi_) measure_xi();
-    renewal.all();
   }
 
   void settle() override {}
@@ -116,6 +110,7 @@ class Synchronized final : public Strategy<float> {
     return all;
   }
   bool keeps_ranks_equal() const override { return keeps_ranks_equal_; }
+  bool sums_in_gradients() const override { return gradients_hold_rate_ || xi_every_ > 0; }
   bool gradients_hold_rate() const override { return gradients_hold_rate_; }
   std::string describe() const override { return synchronizer_.describe(); }
   void save(std::ostream& out) const override { synchronizer_.save(out); }

@@ -9,8 +9,7 @@
 namespace dsop::learn {
 
 /// Hands everything on to another strategy, which must outlive it, and adds up the seconds that its calls take without
-/// what the optimiser does in them, and without its product_seconds(): all the communication that a step waits for, and
-/// the products that can't be told from it.
+/// its product_seconds(): all the communication that a step waits for, and the products that can't be told from it.
 template <class T>
 class TimedStrategy final : public Strategy<T> {
  public:
@@ -27,15 +26,21 @@ class TimedStrategy final : public Strategy<T> {
   void give(Parameter<T>& parameter, const SparseFactors<T>& factors) override {
     time([&] { inner_.give(parameter, factors); });
   }
-  void finish(const Renewal& renewal) override {
-    Renewal timed{.all = [&] { time([&] { renewal.all(); }, -1); }};
-    if (renewal.one) timed.one = [&](std::size_t parameter) { time([&] { renewal.one(parameter); }, -1); };
-    time([&] { inner_.finish(timed); });
+  void finish() override {
+    time([&] { inner_.finish(); });
+  }
+  void need_sum(Parameter<T>& parameter) override {
+    time([&] { inner_.need_sum(parameter); });
+  }
+  bool updates_weights() const override { return inner_.updates_weights(); }
+  void share_weights() override {
+    time([&] { inner_.share_weights(); });
   }
   void settle() override {
     time([&] { inner_.settle(); });
   }
   bool keeps_ranks_equal() const override { return inner_.keeps_ranks_equal(); }
+  bool sums_in_gradients() const override { return inner_.sums_in_gradients(); }
   bool gradients_hold_rate() const override { return inner_.gradients_hold_rate(); }
   Selected selected() const override { return inner_.selected(); }
   double product_seconds() const override { return inner_.product_seconds(); }
@@ -45,10 +50,10 @@ class TimedStrategy final : public Strategy<T> {
 
  private:
   template <class Body>
-  void time(const Body& body, double sign = 1) {
+  void time(const Body& body) {
     const auto start = std::chrono::steady_clock::now();
     body();
-    seconds_ += sign * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
   Strategy<T>& inner_;

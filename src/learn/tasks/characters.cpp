@@ -15,9 +15,9 @@ namespace dsop::learn {
 namespace {
 
 /// One hash of the whole text, its end, which is held out, with it.
-TaskWords words_of(const CharacterText& text, const LstmOptions& options) {
+TaskIdentity identity_of(const CharacterText& text, const LstmOptions& options) {
   const std::string data =
-      data_words({std::as_bytes(std::span(text.alphabet)), std::as_bytes(std::span(text.characters))});
+      data_identity({std::as_bytes(std::span(text.alphabet)), std::as_bytes(std::span(text.characters))});
   return {"lstm characters, embedding " + std::to_string(options.embedding) + ", hidden " +
               std::to_string(options.hidden) + ", layers " + std::to_string(options.layers) + ", window " +
               std::to_string(options.window) + ", text of " + std::to_string(text.characters.size()) + " characters, " +
@@ -28,7 +28,7 @@ TaskWords words_of(const CharacterText& text, const LstmOptions& options) {
 class CharactersTask final : public Task {
  public:
   CharactersTask(CharacterText text, const Share& share, const LstmOptions& options)
-      : Task(words_of(text, options)),
+      : Task(identity_of(text, options)),
         text_(std::move(text)),
         training_(text_.characters.size() - text_.characters.size() / 10),
         share_(share),
@@ -62,7 +62,7 @@ class CharactersTask final : public Task {
   }
   void backward(Strategy<float>& strategy) override { model_.backward(batch_, strategy); }
 
-  Figures evaluate(Transport& transport, Strategy<float>& strategy) override {
+  Scores evaluate(Transport& transport, Strategy<float>& strategy) override {
     const std::size_t held_out = text_.characters.size() - training_ - 1;  // characters that are predicted
     const std::size_t parts = std::clamp<std::size_t>(held_out / 1024, 1, 64);
     const std::size_t length = held_out / parts;

@@ -33,8 +33,8 @@ std::vector<std::size_t> widths_of(const Digits& digits, const std::vector<std::
   return widths;
 }
 
-std::string data_words_of(const Digits& digits) {
-  return data_words({std::as_bytes(std::span(digits.pixels)), std::as_bytes(std::span(digits.labels))});
+std::string data_identity_of(const Digits& digits) {
+  return data_identity({std::as_bytes(std::span(digits.pixels)), std::as_bytes(std::span(digits.labels))});
 }
 
 std::string description_of(const Digits& training, const MlpOptions& options) {
@@ -42,13 +42,13 @@ std::string description_of(const Digits& training, const MlpOptions& options) {
   for (const std::size_t width : widths_of(training, options.hidden))
     text.append(text == "mlp" ? " " : "-").append(std::to_string(width));
   return text + (options.activation == Activation::relu ? " relu, " : " tanh, ") + std::to_string(training.count()) +
-         " samples, " + data_words_of(training);
+         " samples, " + data_identity_of(training);
 }
 
 class DigitsTask final : public Task {
  public:
   DigitsTask(Digits training, Digits held_out, const Share& share, const MlpOptions& options)
-      : Task({description_of(training, options), data_words_of(held_out)}),
+      : Task({description_of(training, options), data_identity_of(held_out)}),
         training_(std::move(training)),
         held_out_(std::move(held_out)),
         share_(share),
@@ -68,7 +68,7 @@ class DigitsTask final : public Task {
   }
   void backward(Strategy<float>& strategy) override { model_.backward(strategy); }
 
-  Figures evaluate(Transport& transport, Strategy<float>& strategy) override {
+  Scores evaluate(Transport& transport, Strategy<float>& strategy) override {
     constexpr std::size_t at_once = 256;
     const patterns::Blocks blocks(held_out_.count(), transport.size());
     const std::size_t last = blocks.offset(transport.rank() + 1);

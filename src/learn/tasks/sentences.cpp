@@ -55,14 +55,14 @@ struct Vocabulary {
   }
 };
 
-std::string data_words_of(const std::vector<TaggedSentence>& sentences) {
+std::string data_identity_of(const std::vector<TaggedSentence>& sentences) {
   std::string text;
   for (const TaggedSentence& sentence : sentences) {
     for (const std::string& word : sentence.words) text.append(word).append(" ");
     for (const std::string& tag : sentence.tags) text.append(tag).append(" ");
     text.append(sentence.intent).append("\n");
   }
-  return data_words({std::as_bytes(std::span(text))});
+  return data_identity({std::as_bytes(std::span(text))});
 }
 
 std::string description_of(const std::vector<TaggedSentence>& training, const Vocabulary& vocabulary,
@@ -70,7 +70,7 @@ std::string description_of(const std::vector<TaggedSentence>& training, const Vo
   return "lstm atis, embedding " + std::to_string(options.embedding) + ", hidden " + std::to_string(options.hidden) +
          ", layers " + std::to_string(options.layers) + ", " + std::to_string(training.size()) + " sentences of " +
          std::to_string(vocabulary.words.count()) + " words, " + std::to_string(vocabulary.tags.count()) + " tags, " +
-         std::to_string(vocabulary.intents.count()) + " intents, " + data_words_of(training);
+         std::to_string(vocabulary.intents.count()) + " intents, " + data_identity_of(training);
 }
 
 std::size_t longest(const std::vector<Sentence>& sentences) {
@@ -89,7 +89,7 @@ class SentencesTask final : public Task {
  public:
   SentencesTask(Vocabulary vocabulary, const std::vector<TaggedSentence>& training,
                 const std::vector<TaggedSentence>& test, const Share& share, const LstmOptions& options)
-      : Task({description_of(training, vocabulary, options), data_words_of(test)}),
+      : Task({description_of(training, vocabulary, options), data_identity_of(test)}),
         vocabulary_(std::move(vocabulary)),
         training_(numbered(training)),
         test_(numbered(test)),
@@ -127,7 +127,7 @@ class SentencesTask final : public Task {
   }
   void backward(Strategy<float>& strategy) override { model_.backward(batch_, strategy); }
 
-  Figures evaluate(Transport& transport, Strategy<float>& strategy) override {
+  Scores evaluate(Transport& transport, Strategy<float>& strategy) override {
     constexpr std::size_t at_once = 64;
     const patterns::Blocks blocks(test_.size(), transport.size());
     const std::size_t last = blocks.offset(transport.rank() + 1);

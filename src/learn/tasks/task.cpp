@@ -14,7 +14,7 @@ void check_samples(std::size_t samples, const Share& share) {
                       std::to_string(samples) + " to train on");
 }
 
-std::string data_words(std::initializer_list<std::span<const std::byte>> data) {
+std::string data_identity(std::initializer_list<std::span<const std::byte>> data) {
   std::uint64_t sum = fnv_start;
   for (const std::span<const std::byte> part : data)
     sum = fnv(sum, checksum({reinterpret_cast<const char*>(part.data()), part.size()}));

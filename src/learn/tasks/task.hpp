@@ -30,23 +30,23 @@ struct Share {
 void check_samples(std::size_t samples, const Share& share);
 
 /// "data " and a hash of them, which may stand in several parts. Cost: reads them.
-std::string data_words(std::initializer_list<std::span<const std::byte>> data);
+std::string data_identity(std::initializer_list<std::span<const std::byte>> data);
 
-using Figures = std::vector<std::pair<std::string, double>>;
+using Scores = std::vector<std::pair<std::string, double>>;
 
-struct TaskWords {
+struct TaskIdentity {
   /// What ranks, and a checkpoint, must agree on: the model's shape and the training data, as
   /// "mlp 784-10 relu, 8000 samples, data 9ae16a3b2f90404f".
   std::string description;
-  std::string held_out;  ///< what ranks must agree on beside that: data_words() of what evaluate() is of
+  std::string held_out;  ///< what ranks must agree on beside that: data_identity() of what evaluate() is of
 };
 
 class Task {
  public:
-  explicit Task(TaskWords words) : words_(std::move(words)) {}
+  explicit Task(TaskIdentity identity) : identity_(std::move(identity)) {}
   virtual ~Task() = default;
 
-  const TaskWords& words() const { return words_; }
+  const TaskIdentity& identity() const { return identity_; }
   virtual std::vector<Parameter<float>*> parameters() = 0;
   virtual std::size_t steps_per_epoch() const = 0;
   /// What samples/s counts.
@@ -56,14 +56,14 @@ class Task {
   virtual double forward(std::size_t epoch, std::size_t step, Strategy<float>& strategy) = 0;
   virtual void backward(Strategy<float>& strategy) = 0;
 
-  /// Figures of what is held out, the same on every rank. All ranks must call it.
-  virtual Figures evaluate(Transport& transport, Strategy<float>& strategy) = 0;
+  /// Scores on what is held out, the same on every rank. All ranks must call it.
+  virtual Scores evaluate(Transport& transport, Strategy<float>& strategy) = 0;
 
   /// The first layer whose result in the last forward() holds something that is not finite, or empty.
   virtual std::string not_finite() = 0;
 
  private:
-  TaskWords words_;
+  TaskIdentity identity_;
 };
 
 }  // namespace dsop::learn

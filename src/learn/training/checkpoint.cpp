@@ -45,7 +45,7 @@ std::string bytes_of_first(Transport& transport, const std::vector<std::string_v
 }
 
 std::string body_of(const Progress& progress, const Saved& run, const std::vector<std::string>& strategies) {
-  std::string body = begin_body(run.words);
+  std::string body = begin_body(run.identity);
   append(body, progress.step);
   append(body, progress.epoch_loss);
   append(body, run.optimizer.steps());
@@ -79,7 +79,7 @@ Progress read_checkpoint(Transport& transport, const std::string& path, const Sa
   std::vector<std::string_view> strategies;
   launch::on_all_ranks(transport, [&] {
     if (transport.rank() != 0) return;
-    file.emplace(path, run.words);
+    file.emplace(path, run.identity);
     head.progress.step = file->number<std::uint64_t>();
     head.progress.epoch_loss = file->number<double>();
     head.optimizer_steps = file->number<std::uint64_t>();

@@ -22,7 +22,7 @@ struct Progress {
 
 /// What the checkpoint is of, beside Progress.
 struct Saved {
-  RunWords words;
+  RunIdentity identity;
   Optimizer<float>& optimizer;
   Strategy<float>& strategy;
 };

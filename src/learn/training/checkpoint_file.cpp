@@ -107,10 +107,10 @@ void check_save(const std::string& save, const std::string& resume) {
   const OutputFile can_be_written(save);
 }
 
-std::string begin_body(const RunWords& words) {
+std::string begin_body(const RunIdentity& run) {
   std::string body;
-  append_array<char>(body, words.identity);
-  append_array<char>(body, words.options);
+  append_array<char>(body, run.identity);
+  append_array<char>(body, run.options);
   return body;
 }
 
@@ -125,10 +125,10 @@ void write_checkpoint_file(const std::string& path, const std::string& body) {
   file.finish();
 }
 
-CheckpointReader::CheckpointReader(const std::string& path, const RunWords& words)
+CheckpointReader::CheckpointReader(const std::string& path, const RunIdentity& run)
     : path_(path), body_(read_body(path)), rest_(body_) {
-  compare_identity(path, bytes(), words.identity);
-  other_options_ = differing_options(bytes(), words.options);
+  compare_identity(path, bytes(), run.identity);
+  other_options_ = differing_options(bytes(), run.options);
 }
 
 void CheckpointReader::elements(std::span<float> elements) {

@@ -1,7 +1,7 @@
 // The file that a checkpoint is, whatever the model:
 //
 //   "dsop-train checkpoint\n", version, bytes that follow, their checksum, and in these: what the run is, its options
-//   (RunWords, append_array each), and what the model keeps
+//   (RunIdentity, append_array each), and what the model keeps
 //
 // Numbers are as in memory (little-endian on all machines that dsop knows).
 #pragma once
@@ -15,7 +15,7 @@
 namespace dsop::learn {
 
 /// What a run is, in lines of text.
-struct RunWords {
+struct RunIdentity {
   std::string identity = {};  ///< what a run that goes on must have in common with it
   std::string options = {};   ///< "NAME VALUE" each: what that may have otherwise, and then says
 };
@@ -25,18 +25,18 @@ struct RunWords {
 void check_save(const std::string& save, const std::string& resume);
 
 /// What follows the checksum, up to what the model keeps.
-std::string begin_body(const RunWords& words);
+std::string begin_body(const RunIdentity& run);
 
 /// Writes the file as an OutputFile, so that `path` always is a whole checkpoint. `body` is what follows the checksum.
 /// Throws Error and leaves `path` as it was.
 void write_checkpoint_file(const std::string& path, const std::string& body);
 
-/// What stands in a file, behind its words, one thing after the other.
+/// What stands in a file, behind its identity and options, one thing after the other.
 class CheckpointReader {
  public:
   /// Reads the file whole. Throws Error naming it if it can't be read, is none, is cut off or damaged, or has another
   /// version or identity; of that the first line that differs.
-  CheckpointReader(const std::string& path, const RunWords& words);
+  CheckpointReader(const std::string& path, const RunIdentity& run);
   CheckpointReader(const CheckpointReader&) = delete;
   CheckpointReader& operator=(const CheckpointReader&) = delete;
 

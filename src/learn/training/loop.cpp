@@ -1,9 +1,9 @@
 #include "learn/training/loop.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <sstream>
 
@@ -28,21 +28,27 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::string words_for(const OptimizerOptions& options) {
+std::string description_of(const OptimizerOptions& options) {
   return options.name + (options.name == "sgd" && options.momentum == 0 ? " without momentum" : "");
+}
+
+OptimizerOptions for_strategy(OptimizerOptions options, const Strategy<float>& strategy) {
+  options.sums_in_gradients = strategy.sums_in_gradients();
+  return options;
 }
 
 class Training {
  public:
   Training(Transport& transport, Task& task, Strategy<float>& strategy, const TrainingOptions& options,
-           const RunWords& words)
+           const RunIdentity& run)
       : transport_(transport),
         task_(task),
         strategy_(strategy),
         options_(options),
-        optimizer_(make_optimizer<float>(task.parameters(), options.optimizer)),
-        saved_{{task.words().description + '\n' + words.identity + "optimizer " + words_for(options.optimizer) + '\n',
-                words.options},
+        optimizer_(make_optimizer<float>(task.parameters(), for_strategy(options.optimizer, strategy))),
+        saved_{{task.identity().description + '\n' + run.identity + "optimizer " + description_of(options.optimizer) +
+                    '\n',
+                run.options},
                *optimizer_,
                strategy_},
         last_step_(options.steps.value_or(options.epochs * task.steps_per_epoch())),
@@ -97,12 +103,16 @@ class Training {
     const double communication_before = strategy_.seconds();
     const Clock::time_point start = Clock::now();
 
-    OwnReport own{.step = progress_.step + 1};
+    OwnReport own;
+    own.step = progress_.step + 1;
     strategy_.begin(rate);
+    optimizer_->begin(strategy_.gradients_hold_rate() ? 1 : rate);
     own.loss = task_.forward(epoch(), progress_.step % task_.steps_per_epoch(), strategy_);
     if (!std::isfinite(own.loss)) own.broken_layer = task_.not_finite();
     task_.backward(strategy_);
-    strategy_.finish(renewal(rate));
+    strategy_.finish();
+    if (strategy_.updates_weights()) update_weights(rate);
+    strategy_.share_weights();
 
     own.communication_seconds = strategy_.seconds() - communication_before;
     own.arithmetic_seconds = seconds_since(start) - own.communication_seconds;
@@ -110,30 +120,28 @@ class Training {
     return own;
   }
 
-  Renewal renewal(double rate) {
-    const std::size_t count = optimizer_->parameters().size();
-    optimizer_->begin(strategy_.gradients_hold_rate() ? 1 : rate);
-    const double clip_norm = options_.optimizer.clip_norm * (strategy_.gradients_hold_rate() ? rate : 1);
-    const auto one = [this](std::size_t p) { optimizer_->update(p); };
-    const auto all = [this, one, count, clip_norm] {
-      if (clip_norm > 0) clip_gradients(optimizer_->parameters(), clip_norm);
-      for (std::size_t p = 0; p < count; ++p) one(p);
-    };
-    if (clip_norm > 0) return {.all = all};
-    return {.all = all, .one = one};
+  void update_weights(double rate) {
+    const std::vector<Parameter<float>*>& parameters = optimizer_->parameters();
+    if (options_.optimizer.clip_norm > 0) {
+      for (Parameter<float>* const p : parameters) strategy_.need_sum(*p);
+      clip_gradients(parameters, options_.optimizer.clip_norm * (strategy_.gradients_hold_rate() ? rate : 1));
+    }
+    for (std::size_t p = parameters.size(); p-- > 0;) {  // in the order of backpropagation
+      strategy_.need_sum(*parameters[p]);
+      optimizer_->update(p);
+    }
   }
 
   void collect() {
     const OwnReport& own = reports_.collect();
-    const MatrixView<const double> all = reports_.of_all();
     StepReport report{.step = own.step,
                       .epoch = (own.step - 1) / task_.steps_per_epoch() + 1,
                       .samples = task_.samples_per_step(),
                       .selected = own.selected};
-    for (std::size_t r = 0; r < all.rows; ++r) {
-      report.loss += all.row(r)[3] > 0 ? std::numeric_limits<double>::quiet_NaN() : all.row(r)[0];
-      report.arithmetic_seconds.push_back(all.row(r)[1]);
-      report.communication_seconds.push_back(all.row(r)[2]);
+    for (const RankReport& rank : reports_.of_all()) {
+      report.loss += rank.loss;
+      report.arithmetic_seconds.push_back(rank.arithmetic_seconds);
+      report.communication_seconds.push_back(rank.communication_seconds);
     }
     if (!std::isfinite(report.loss)) stop_at(own);
     progress_.epoch_loss += report.loss;
@@ -141,21 +149,21 @@ class Training {
   }
 
   [[noreturn]] void stop_at(const OwnReport& own) {
-    const MatrixView<const double> all = reports_.of_all();
-    int first = 0;  // rank whose part is not finite; 0 where only the sum is not
-    for (int r = transport_.size() - 1; r >= 0; --r)
-      if (all.row(static_cast<std::size_t>(r))[3] > 0) first = r;
+    const std::span<const RankReport> all = reports_.of_all();
+    const auto broken =
+        std::find_if(all.begin(), all.end(), [](const auto& rank) { return !std::isfinite(rank.loss); });
+    const auto first = broken != all.end() ? broken - all.begin() : 0;  // 0 where only the sum is not finite
     std::ostringstream what;
     what << "the loss is " << own.loss;
     if (!own.broken_layer.empty()) what << ", and the first layer whose result is not finite is " << own.broken_layer;
-    const Error error(words_for_stop(own.step, what.str()));
+    const Error error(why_it_stops(own.step, what.str()));
     launch::on_all_ranks(transport_, [&] {
       if (transport_.rank() == first) throw error;
     });
     throw error;  // not reached: all ranks have thrown
   }
 
-  std::string words_for_stop(std::size_t step, const std::string& what) const {
+  std::string why_it_stops(std::size_t step, const std::string& what) const {
     return "step " + std::to_string(step) + ": " + what + "; a smaller --learning-rate, or --clip, may help. " +
            what_is_left(options_.save, options_.resume, has_saved_);
   }
@@ -167,21 +175,21 @@ class Training {
     launch::on_all_ranks(transport_, [&] {
       for (const Parameter<float>* const p : optimizer_->parameters())
         if (!all_finite<float>(p->value.view()))
-          throw Error(words_for_stop(progress_.step, "weights of " + p->name + " are not finite any more"));
+          throw Error(why_it_stops(progress_.step, "weights of " + p->name + " are not finite any more"));
     });
   }
 
   void end_epoch(bool ends_epoch) {
     const std::string hash = common_hash();
-    const Figures figures = task_.evaluate(transport_, strategy_);
+    const Scores scores = task_.evaluate(transport_, strategy_);
     launch::on_all_ranks(transport_, [&] {
-      for (const auto& [name, value] : figures)
-        if (!std::isfinite(value)) throw Error(words_for_stop(progress_.step, name + " is " + std::to_string(value)));
+      for (const auto& [name, value] : scores)
+        if (!std::isfinite(value)) throw Error(why_it_stops(progress_.step, name + " is " + std::to_string(value)));
     });
     const std::size_t steps = (progress_.step - 1) % task_.steps_per_epoch() + 1;
     const double mean_loss = progress_.epoch_loss / static_cast<double>(steps);
     metrics_->epoch((progress_.step - 1) / task_.steps_per_epoch() + 1, progress_.step, mean_loss,
-                    seconds_since(epoch_start_), figures, hash);
+                    seconds_since(epoch_start_), scores, hash);
     if (ends_epoch) progress_.epoch_loss = 0;
     epoch_start_ = Clock::now();
   }
@@ -199,13 +207,13 @@ class Training {
   void say_what_runs() {
     std::size_t weights = 0;
     for (const Parameter<float>* const p : optimizer_->parameters()) weights += p->value.elements().size();
-    nlohmann::ordered_json what{{"task", task_.words().description},
+    nlohmann::ordered_json what{{"task", task_.identity().description},
                                 {"weights", weights},
                                 {"ranks", transport_.size()},
                                 {"transport", transport_.name()},
                                 {"samples_per_step", task_.samples_per_step()},
                                 {"steps_per_epoch", task_.steps_per_epoch()},
-                                {"optimizer", words_for(options_.optimizer)},
+                                {"optimizer", description_of(options_.optimizer)},
                                 {"learning_rate", options_.learning_rate}};
     if (progress_.step > 0) what["resumed_after_step"] = progress_.step;
     metrics_->run(what, strategy_.describe());
@@ -228,8 +236,8 @@ class Training {
 }  // namespace
 
 void train(Transport& transport, Task& task, Strategy<float>& strategy, const TrainingOptions& options,
-           const RunWords& words) {
-  Training(transport, task, strategy, options, words).run();
+           const RunIdentity& run) {
+  Training(transport, task, strategy, options, run).run();
 }
 
 }  // namespace dsop::learn

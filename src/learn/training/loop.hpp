@@ -26,10 +26,10 @@ struct TrainingOptions {
   std::string resume = {};     ///< checkpoint to go on from
 };
 
-/// Trains until all steps are done; rank 0 says how it goes. `words` are without the task and the optimiser. Throws
+/// Trains until all steps are done; rank 0 says how it goes. `run` is without the task and the optimiser. Throws
 /// ArgumentError on every rank for a checkpoint that can't be resumed, one that can't be written, a loss, weights, or
 /// figures of what is held out that are not finite (the last checkpoint then stays), or ranks whose weights differ.
 void train(Transport& transport, Task& task, Strategy<float>& strategy, const TrainingOptions& options,
-           const RunWords& words);
+           const RunIdentity& run);
 
 }  // namespace dsop::learn

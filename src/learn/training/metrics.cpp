@@ -74,14 +74,14 @@ void Metrics::write_step(const StepReport& report, double seconds) {
   write(line);
 }
 
-void Metrics::epoch(std::size_t epoch, std::size_t step, double mean_loss, double seconds, const Figures& figures,
+void Metrics::epoch(std::size_t epoch, std::size_t step, double mean_loss, double seconds, const Scores& scores,
                     const std::string& weights_hash) {
   if (!speaks_) return;
   nlohmann::ordered_json line{
       {"kind", "epoch"}, {"epoch", epoch}, {"step", step}, {"loss", mean_loss}, {"seconds", seconds}};
   std::ostringstream text;
   text << std::fixed << "epoch " << epoch << ", step " << step << ": loss " << std::setprecision(5) << mean_loss;
-  for (const auto& [name, value] : figures) {
+  for (const auto& [name, value] : scores) {
     line[name] = value;
     text << ", " << name << ' ' << value;
   }

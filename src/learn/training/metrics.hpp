@@ -33,7 +33,7 @@ class Metrics {
   void run(const nlohmann::ordered_json& what, const std::string& plan);
   /// `last_step` is the run's, for the bar.
   void step(const StepReport& report, std::size_t last_step);
-  void epoch(std::size_t epoch, std::size_t step, double mean_loss, double seconds, const Figures& figures,
+  void epoch(std::size_t epoch, std::size_t step, double mean_loss, double seconds, const Scores& scores,
              const std::string& weights_hash);
   /// Throws Error if a line could not be written to the file: not at once, so that a full disk costs no checkpoint. A
   /// run that ends for another reason before is not told of it.
