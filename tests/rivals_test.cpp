@@ -1,11 +1,15 @@
 // The rivals of dsop-bench over ranks as threads.
 #include <catch2/catch.hpp>
 
+#include <chrono>
+#include <thread>
+
 #include <dsop/algorithms.hpp>
 #include <dsop/counting.hpp>
 
 #include "failures.hpp"
 #include "rival_cases.hpp"
+#include "time_in_transport.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -46,5 +50,23 @@ TEST_CASE("a rival that can't run says why") {
           const std::string error = argument_error_of(
               [&] { bench::check_usable(*bench::rivals().find("openmpi-allreduce-ring"), transport); });
           failures.check(error.starts_with("algorithm openmpi-allreduce-ring can't be used: it "), error);
+        }) == "");
+}
+
+TEST_CASE("time in messages is that of who waits, not that of who is awaited") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          bench::TimeInTransport timed(transport);
+          std::vector<char> word(1);
+          bench::barrier(transport);
+          if (transport.rank() == 1) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+            failures.check(timed.seconds() == 0, "work counts as time in messages");
+            timed.send(std::span(word), 0);
+            failures.check(timed.seconds() > 0, "a send takes no time");
+          } else {
+            timed.recv(std::span(word), 1);
+            failures.check(timed.seconds() > 0.02, "waiting takes " + std::to_string(timed.seconds()) + " s");
+          }
+          bench::barrier(transport);
         }) == "");
 }
