@@ -69,6 +69,22 @@ class Losses(unittest.TestCase):
         plan = run(*MLP, *at(2), "--steps", "1", "--sync", "dense", "--sync", "layer2=dsop").stdout
         self.assertEqual(policies_in(plan), {"layer1": "dense", "layer2": "dsop", "layer3": "dense"}, plan)
 
+    def test_steps_tell_what_ran_and_how_often_thresholds_were_evaluated(self) -> None:
+        mixed = ["--sync", "ok-topk-published(4,8):0.1", "--sync", "layer2=topk:0.1", "--sync", "layer3=dense"]
+        for sync, every_fourth, algorithms in (
+                (["--sync", "ok-topk-published(4,8):0.1"], 3, ["ok-topk-published(4,8)"]),
+                (["--sync", "ok-topk-adapting(4,8):0.1"], 3, ["ok-topk-adapting(4,8)"]),
+                (mixed, 1, ["ok-topk-published(4,8)", "topk, summed by allgather"])):
+            steps = Rows(*MLP, *at(2), "--steps", "9", "--sparsify-from", "0", *sync).of_kind("step")
+            evaluated = [every_fourth if step % 4 == 0 else 0 for step in range(9)]
+            self.assertEqual([step["local_evaluations"] for step in steps], evaluated, sync)
+            self.assertEqual([step["global_evaluations"] for step in steps], evaluated, sync)
+            self.assertEqual([step["algorithms"] for step in steps], [algorithms] * 9, sync)
+        replaced = Rows(*MLP, *at(2), "--steps", "9", "--sparsify-from", "0", "--sync", "ok-topk(4):0.1").of_kind("step")
+        for step in (0, 4, 8):  # in others where a threshold would choose too many or too few
+            self.assertEqual((replaced[step]["local_evaluations"], replaced[step]["global_evaluations"]), (3, 3), step)
+        self.assertNotIn("algorithms", Rows(*MLP, *at(2), "--steps", "1", "--sync", "dense").of_kind("step")[0])
+
     def test_small_parameters_are_not_sparsified(self) -> None:
         plan = run(*MLP, *at(2), "--steps", "1", "--sync", "topk:0.1", "--sparsify-from", "120").stdout
         self.assertEqual(policies_in(plan), {"layer1": "topk:0.1", "layer2": "dense", "layer3": "dense"}, plan)

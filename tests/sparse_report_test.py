@@ -22,7 +22,8 @@ MILLISECONDS = {"allgather": 2, "ssar-split-allgather": 4, "dsar-split-allgather
 
 def row(algorithm: str, milliseconds: float = 1, **fields: Any) -> dict[str, Any]:
     vectors = {"ranks": 4, "size": 1000, "density": 0.1, "distribution": "uniform", "dtype": "f32"}
-    counted = {"bytes_sent": 2400, "path_bytes": 4800, "messages_sent": 3, "result_elements": 300}
+    counted = {"bytes_sent": 2400, "path_bytes": 4800, "messages_sent": 3, "path_messages": 4, "agreement_messages": 2,
+               "result_elements": 300}
     names = {"family": "sparse-allreduce", "algorithm": algorithm, "used": algorithm}
     rest = {"wrong": 0, "predicted_seconds": 1, "seconds": [[milliseconds / 2e3, milliseconds / 1e3]] * 6, "host": host("1gbit")}
     return vectors | counted | names | rest | fields
@@ -77,6 +78,32 @@ class SparseReportTest(unittest.TestCase):
             # 200 * 7 / 8 + 1000 * 11 / 8 in one group, and 200 on the path of the four ranks beyond
             "dsar-early-switch(8)": (1550, 600 / 1550, 1750, 1200 / 1750)})
 
+    def test_rounds_beside_the_stated_latency(self) -> None:
+        self.write("volumes", [row("ssar-split-allgather", ranks=ranks, distribution=overlap, path_messages=rounds)
+                               for ranks, overlap, rounds in ((4, "uniform", 10), (4, "same", 10), (6, "uniform", 18),
+                                                              (6, "same", 17))])
+        done = self.report()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        columns = ("latency", "P", "stated_rounds", "rounds", "messages", "agreement_messages")
+        self.assertEqual([tuple(line[column] for column in columns) for line in self.table("latency")],
+                         [("P - 1 + log2 P", "4", "5", "10", "3", "2"), ("P - 1 + log2 P", "6", "", "18", "3", "2")])
+        self.assertIn("Rounds are the same for every overlap in 1 of 2 cells.",
+                      (self.folder / "report/report.md").read_text(encoding="utf-8"))
+
+    def test_where_sums_become_dense(self) -> None:
+        others = ("dsar-early-switch(2)", "ssar-split-allgather", "topk-dsa", "dsar-split-allgather", "dense-rabenseifner")
+        sent = {0.1: 4 * 580, 0.4: 4 * (800 + 1000)}  # 2 * 100 + 2 * 190; 2 * 400 and a dense vector
+        self.write("dense-sums", [line for density, bytes_sent in sent.items() for line in
+                                  [row("ssar-recursive-doubling", density=density, bytes_sent=bytes_sent),
+                                   *(row(name, density=density) for name in others)]])
+        done = self.report()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        columns = ("density", "dense_from_round", "doubling_words", "doubling_sparse_words", "early_switch_words")
+        self.assertEqual([tuple(line[column] for column in columns) for line in self.table("dense-sums")],
+                         [("0.1", "", "580", "580", "600"), ("0.4", "2", "1800", "2080", "600")])
+        self.assertIn("P = 4: `ssar-recursive-doubling` swaps dense sums from density 0.4 on.",
+                      (self.folder / "report/report.md").read_text(encoding="utf-8"))
+
     def test_sweeps(self) -> None:
         self.write("switching", sweep() + sweep(density=0.2))
         self.write("groups", [row("dsar-early-switch(4)", 3), row("dsar-early-switch(2)", 2)]
@@ -85,7 +112,8 @@ class SparseReportTest(unittest.TestCase):
         self.write("sums", [{"benchmark": "sums", "type": "f32", "size": 1000, "density": density, "contender": name,
                              "seconds": [milliseconds / 1e3] * 6}
                             for density, sparse in ((0.01, 1), (0.04, 4))
-                            for name, milliseconds in (("sparse", sparse), ("plain merge", 6), ("dense", 2))])
+                            for name, milliseconds in (("sparse", sparse), ("plain merge", 6), ("interleaved merge", 3), ("sparse, packed", 2),
+                                                ("plain merge, packed", 7), ("interleaved merge, packed", 5), ("dense", 2))])
         done = self.report()
         self.assertEqual(done.returncode, 0, done.stderr)
         fastest = self.table("switching")[0]
@@ -109,6 +137,8 @@ class SparseReportTest(unittest.TestCase):
         self.assertIn("`auto` takes at most 0.25 times as long as the best dense one (P = 4, N = 1000, density 0.2: ", text)
         self.assertIn("f32, N = 1000: a sum of sparse vectors takes as long as one of dense ones at a density of 2.00%", text)
         self.assertEqual([line["plain_over_sparse"] for line in self.table("summation")], ["6.0", "1.5"])
+        self.assertEqual([[line[name] for name in ("pairs_over_ours", "pairs_over_plain", "pairs_over_ours_packed")]
+                          for line in self.table("layouts")], [["3.0", "0.5", "2.5"], ["0.75", "0.5", "2.5"]])
         self.assertTrue((self.folder / "report/switching.png").exists())
         page = shutil.copy(ROOT / "docs/sparse.md", self.folder)
         done = self.report("--page", page)
@@ -147,13 +177,13 @@ class SparseReportTest(unittest.TestCase):
 
     def test_page(self) -> None:
         page = self.folder / "page.md"
-        page.write_text("before\n<!-- volumes -->\nold\n<!-- end of volumes -->\nafter\n", encoding="utf-8")
+        page.write_text("<!-- latency -->\n<!-- end of latency -->\nbefore\n<!-- volumes -->\nold\n<!-- end of volumes -->\nafter\n", encoding="utf-8")
         self.write("volumes", [row("allgather", ranks=2), row("allgather", ranks=3)])
         for _ in range(2):
             done = self.report("--page", str(page))
             self.assertEqual(done.returncode, 0, done.stderr)
         text = page.read_text(encoding="utf-8")
-        self.assertTrue(text.startswith("before\n<!-- volumes -->\n") and text.endswith("<!-- end of volumes -->\nafter\n"), text)
+        self.assertTrue("before\n<!-- volumes -->\n" in text and text.endswith("<!-- end of volumes -->\nafter\n"), text)
         self.assertEqual(text.count("| uniform indices | allgather | 2k(P-1) | 2 |"), 1)
         self.assertNotIn("old", text)
         self.assertNotIn("| 2k(P-1) | 3 |", text)  # in the CSV alone

@@ -2,10 +2,10 @@
 // Sparse AllReduce For Scalable Machine Learning" (master's thesis, ETH Zurich 2017), section 4.1; Renggli et al.,
 // "SparCML: High-Performance Sparse Communication for Machine Learning" (SC'19), section 5.1.
 //
-// There a stream is one array of pairs of an index and its value, with their number in front, so that the regions of an
-// allgather become one vector by a copy. Here indices and values are two arrays: merges that look at indices read no
-// values, sums of values need not jump over indices, and elements are chosen and sent as they lie; a region takes two
-// copies instead. Both take as many bytes, but for the header that a message has (wire.hpp).
+// The thesis interleaves: one array of pairs of an index and its value, so that regions are joined by one copy. Here
+// values and indices are two arrays, in a message values first: two copies, but a merge that takes less than half the
+// time (docs/sparse.md, two layouts). Both take as many bytes, but for the header of a message (wire.hpp), and for the
+// padding of a pair whose value has 8 bytes.
 #pragma once
 
 #include <cstddef>

@@ -104,7 +104,9 @@ class SelectingPolicy final : public Policy<T> {
                            .chosen = result.chosen,
                            .in_sum = result.sum.values.size(),
                            .nans = result.nans,
-                           .infinities = result.infinities};
+                           .infinities = result.infinities,
+                           .evaluated_local = result.evaluated_local,
+                           .evaluated_global = result.evaluated_global};
   }
 
   std::string algorithm_;
