@@ -86,7 +86,7 @@ class Attachment:
         self._fail_if_interrupted()
         known = {id(q) for q in self._model.parameters() if q.numel()}
         if known != set(self._of_id):
-            text = (f"rank {self._comm.rank}: the model has other parameters than when it was attached, expected the "
+            text = ("the model has other parameters than when it was attached, expected the "
                     "same: detach it and attach it again")
             self.fail(text)
             raise dsop.ArgumentError(text)
@@ -113,7 +113,7 @@ class Attachment:
         if not any(made):
             return
         if self._average == "samples" and self._samples is None:
-            text = f"rank {self._comm.rank}: samples(n) was not called before backward(), expected with average=samples"
+            text = "samples(n) was not called before backward(), expected with average=samples"
             self.fail(text)
             raise dsop.ArgumentError(text)
         self._pending_samples += weight
@@ -179,7 +179,7 @@ class Attachment:
         """
         self._drop()
         with contextlib.suppress(dsop.ArgumentError):
-            self._comm.fail(f"rank {self._comm.rank}: {error.removeprefix(f'rank {self._comm.rank}: ')}")
+            self._comm.fail(error)  # which adds the rank
 
     def describe(self) -> str:
         """How each parameter's gradient travels, and why; then the synchronizers' tables. Sends nothing."""
