@@ -9,19 +9,23 @@ from __future__ import annotations
 import copy
 import hashlib
 import io
+import os
+import shutil
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 import dsop
 import dsop.torch
+from dsop.torch._ranks import broadcast_bytes
 
 COMM = dsop.communicator()
 RANKS = range(COMM.size)
@@ -264,6 +268,31 @@ def storage_and_accumulation() -> None:
     model(data).pow(2).sum().backward()
     for parameter, grad, expected in zip(model.parameters(), kept, once):
         assert parameter.grad is grad and torch.equal(grad, 4 * expected)
+
+
+@case
+def same_bits_as_ddp() -> None:
+    """DistributedDataParallel over Gloo in the same job, under a hook that only adds."""
+    folder = tempfile.mkdtemp() if COMM.rank == 0 else ""
+    file = f"{broadcast_bytes(folder.encode(), COMM).decode()}/store"
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    distributed.init_process_group("gloo", f"file://{file}", rank=COMM.rank, world_size=COMM.size)
+
+    def add(_: object, bucket: Any) -> Any:
+        work = distributed.all_reduce(bucket.buffer(), async_op=True)  # type: ignore[no-untyped-call]
+        return work.get_future().then(lambda sums: sums.value()[0])
+    add.__annotations__ = {}  # which torch reads, and takes no texts
+    model: Any = mlp()
+    rival: Any = nn.parallel.DistributedDataParallel(copy.deepcopy(model))
+    rival.register_comm_hook(None, add)
+    dsop.torch.attach(model, average="sum")
+    for either in (model, rival):
+        either(whole(COMM.rank, 4, 5)).pow(2).sum().backward()
+    for ours, theirs in zip(model.parameters(), rival.parameters()):
+        assert torch.equal(ours.grad, theirs.grad)
+    distributed.destroy_process_group()
+    if COMM.rank == 0:
+        shutil.rmtree(folder)
 
 
 @case

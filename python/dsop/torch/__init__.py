@@ -6,6 +6,7 @@ Examples
 >>> attachment = dsop.torch.attach(model)
 """
 
-from dsop.torch._attachment import Attachment, attach
+from dsop.torch._attach import attach
+from dsop.torch._attachment import Attachment
 
 __all__ = ["Attachment", "attach"]

@@ -78,7 +78,7 @@ class Parameter:
         return self.dense is not None or bool(self.factors)
 
     def keep_over_steps(self) -> None:
-        """Copy what the program may change before the next backward pass; factors larger than the gradient become it."""
+        """Copy what the program may change before the next backward pass; too many factors become dense."""
         if self.gives_factors and self.pairs * sum(self.parameter.shape) > self.parameter.numel():
             self.dense, self.factors = self.as_dense(), []
         self.factors = [(a.clone(), b.clone()) for a, b in self.factors]
@@ -90,7 +90,7 @@ class Parameter:
         return torch.cat([a, *(f[0] for f in self.factors)]), torch.cat([b, *(f[1] for f in self.factors)])
 
     def as_dense(self) -> Tensor:
-        """A contiguous tensor that is nobody else's; of a dense part alone that itself, which autograd made for .grad."""
+        """A contiguous tensor that is nobody else's; a dense part alone is that, autograd having made it for .grad."""
         if self.dense is not None and not self.factors:
             return self.dense.contiguous()
         total = torch.zeros(self.parameter.shape, dtype=self.parameter.dtype)
