@@ -161,7 +161,12 @@ TEST_CASE("rounds of sparse allreduces are the thesis's latency, and one for eac
   const std::size_t split = ranks - 1;
   const std::vector<std::uint32_t> indices{1, 70, 600};
   const std::vector<float> ones(indices.size(), 1);
-  for (const auto& [algorithm, stated, lengths] : std::vector<std::tuple<std::string, std::size_t, std::size_t>>{
+  struct Rounds {
+    std::string algorithm;
+    std::size_t stated;
+    std::size_t lengths;
+  };
+  for (const Rounds& of : std::vector<Rounds>{
            {"ssar-recursive-doubling", log_P, log_P},
            {"ssar-split-allgather", split + log_P, split + log_P},
            {"topk-dsa", split + log_P, split + log_P},
@@ -173,12 +178,12 @@ TEST_CASE("rounds of sparse allreduces are the thesis's latency, and one for eac
     std::mutex mutex;
     run_on_threads(P, [&](Transport& threads) {
       bench::CriticalPathTransport path(threads, bench::PathUnit::messages);
-      static_cast<void>(sparse_allreduce<float>(path, {1024, indices, ones}, {.algorithm = algorithm}));
+      static_cast<void>(sparse_allreduce<float>(path, {1024, indices, ones}, {.algorithm = of.algorithm}));
       const std::lock_guard lock(mutex);
       rounds = std::max(rounds, path.clock());
     });
-    INFO(algorithm << ", P = " << P);
-    CHECK(rounds == stated + lengths);
+    INFO(of.algorithm << ", P = " << P);
+    CHECK(rounds == of.stated + of.lengths);
   }
 }
 

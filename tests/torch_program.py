@@ -509,4 +509,4 @@ for test in CASES:
         except BaseException:
             print(f"{test.__name__} on rank {COMM.rank} of {COMM.size}:", file=sys.stderr)
             raise
-print("all passed")
+print("all passed\n", end="", flush=True)  # in one piece: other ranks write too
