@@ -6,13 +6,12 @@
 
 #include <dsop/plan.hpp>
 
+#include "calls/measure.hpp"
 #include "collect.hpp"
 #include "host.hpp"
 #include "inputs.hpp"
-#include "kernels/add.hpp"
 #include "kernels/outer_product.hpp"
 #include "memory.hpp"
-#include "patterns/hypercube.hpp"
 #include "patterns/ring.hpp"
 #include "sparse/merge.hpp"
 #include "sparse_inputs.hpp"
@@ -29,105 +28,6 @@ double median_seconds(Transport& transport, int repetitions, Body body) {
   std::vector<double> seconds;
   for (int i = 0; i < repetitions; ++i) seconds.push_back(slowest_seconds(transport, body));
   return median(seconds);
-}
-
-// One of many steps in which everybody sends and receives `bytes`: step(s, out, in). Of long messages as many as in an
-// allgather: where no pieces are made and the same two ranks exchange them more often, the next one's handshake waits
-// behind the last one's bytes.
-template <class Step>
-double step_seconds(Transport& transport, std::size_t bytes, int steps_of_allgather, Step step) {
-  const std::vector<char> out(bytes);
-  std::vector<char> in(bytes);
-  const int steps = bytes < (1 << 16) ? 24 : steps_of_allgather;
-  return median_seconds(transport, bytes < (1 << 18) ? 15 : 7,
-                        [&] {
-                          for (int s = 0; s < steps; ++s) step(s, std::span(out), std::span(in));
-                        }) /
-         steps;
-}
-
-double ring_step_seconds(Transport& transport, std::size_t bytes) {
-  const patterns::Ring ring(transport);
-  return step_seconds(transport, bytes, ring.size - 1,
-                      [&](int, auto out, auto in) { transport.sendrecv(out, ring.right(), in, ring.left()); });
-}
-
-// Partners at changing distances, as in recursive doubling; a rank beyond the hypercube looks on.
-double exchange_step_seconds(Transport& transport, std::size_t bytes) {
-  const patterns::Hypercube cube(transport.rank(), transport.size());
-  return step_seconds(transport, bytes, cube.dimensions(), [&](int s, auto out, auto in) {
-    const int partner = cube.rank ^ (1 << (s % cube.dimensions()));
-    if (!cube.is_extra()) transport.sendrecv(out, partner, in, partner);
-  });
-}
-
-// LogGP's g: the time from one small message to the next when many are sent without waiting.
-double gap_seconds(Transport& transport) {
-  constexpr int messages = 200;
-  const patterns::Ring ring(transport);
-  char out = 0;
-  std::vector<char> in(messages);
-  return median_seconds(
-             transport, 15,
-             [&] {
-               std::vector<Request> requests;
-               for (int i = 0; i < messages; ++i)
-                 requests.push_back(transport.irecv(std::span(&in[static_cast<std::size_t>(i)], 1), ring.left()));
-               for (int i = 0; i < messages; ++i) requests.push_back(transport.isend(std::span(&out, 1), ring.right()));
-               for (Request& request : requests) transport.wait(request);
-             }) /
-         messages;
-}
-
-// LogGP's o: the time until a send's call returns. The receives stand ready.
-double overhead_seconds(Transport& transport) {
-  const patterns::Ring ring(transport);
-  char out = 0;
-  char in = 0;
-  std::vector<double> seconds;
-  for (int i = 0; i < 200; ++i) {
-    Request receive = transport.irecv(std::span(&in, 1), ring.left());
-    Request send;
-    seconds.push_back(seconds_of([&] { send = transport.isend(std::span(&out, 1), ring.right()); }));
-    transport.wait(receive);
-    transport.wait(send);
-  }
-  return largest_of_all_ranks(transport, median(seconds));
-}
-
-void measure_network(Transport& transport, Machine& machine) {
-  const double small = ring_step_seconds(transport, 1);
-  for (std::size_t i = 0; i < step_bytes.size(); ++i) {
-    machine.ring_step_seconds[i] = ring_step_seconds(transport, step_bytes[i]);
-    machine.exchange_step_seconds[i] = exchange_step_seconds(transport, step_bytes[i]);
-  }
-  const double large = machine.ring_step_seconds.back();
-  machine.overhead_seconds = std::min(overhead_seconds(transport), small / 2.1);
-  machine.gap_seconds = gap_seconds(transport);
-  machine.latency_seconds = small - 2 * machine.overhead_seconds;
-  machine.gap_per_byte_seconds = std::max(large - small, 1e-15) / static_cast<double>(step_bytes.back());
-}
-
-void measure_arithmetic(Transport& transport, Machine& machine) {
-  constexpr std::size_t side = 1024;
-  constexpr std::size_t pairs = 256;
-  const InputFactors<float> factors(1, transport.rank(), pairs, side, side);
-  std::vector<float> C(side * side);
-  constexpr int products = 10;  // longer than a rank's turn on a core that it shares
-  const double product =
-      median_seconds(transport, 5,
-                     [&] {
-                       for (int i = 0; i < products; ++i)
-                         kernels::product<float>(factors.view().a, factors.view().b, {C.data(), side, side}, 1, 0);
-                     }) /
-      products;
-  // Far larger than a cache, so that it is memory that is measured.
-  std::vector<float> sum(std::size_t{16} << 20, 1);
-  const std::vector<float> terms(sum.size(), 1);
-  const double addition = median_seconds(transport, 7, [&] { kernels::add<float>(sum, sum, terms); });
-  machine.memory_bytes_per_second = 3 * static_cast<double>(sum.size() * sizeof(float)) / addition;
-  const double writing = static_cast<double>(side * side * sizeof(float)) / machine.memory_bytes_per_second;
-  machine.flops_per_second = 2.0 * side * side * pairs / std::max(product - writing, product / 2);
 }
 
 // Of vectors with few elements, which ones being chance, far larger than a cache when written out.
@@ -216,12 +116,11 @@ void count_as_overhead(double share_of_latency, Machine& machine) {
 
 Machine calibrate(Transport& transport) {
   check_memory(transport, std::size_t{256} << 20);  // two large vectors, and room for OpenBLAS's own
-  Machine machine = transport.default_machine();
+  const std::vector<int> nodes = shared_nodes(of_all_ranks(transport, transport.node()));
+  Machine machine = measure_machine(transport, nodes, effort_of_calibration);
   machine.source = "calibrated with " + ranks_and_cores(transport);
-  measure_arithmetic(transport, machine);
   measure_indexed_addition(transport, machine);
   if (transport.size() > 1) {
-    measure_network(transport, machine);
     machine.hidden_share = hidden_share(transport, machine);
     count_as_overhead(1 - machine.hidden_share, machine);
   }

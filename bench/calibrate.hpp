@@ -6,8 +6,9 @@
 
 namespace dsop::bench {
 
-/// Measures with all ranks busy at once, since that is how a call finds the machine. Medians; of several ranks the
-/// slowest. With one rank the network's numbers stay the transport's defaults. Takes a few seconds.
+/// What machine(communicator) measures, at length and with ranks out of step, as they come to calls; and what only that
+/// shows: how much arithmetic messages hide, and what sparse vectors' sums cost. With one rank the network's numbers
+/// stay the transport's defaults. Takes some seconds, half a minute on hosts that 200 Mbit/s join.
 Machine calibrate(Transport& transport);
 
 }  // namespace dsop::bench

@@ -11,7 +11,7 @@ namespace dsop::bench {
 using patterns::largest_of_all_ranks;
 using patterns::of_all_ranks;
 
-/// Nobody returns before all have come.
+/// No rank returns before all ranks have called it.
 inline void barrier(Transport& transport) {
   of_all_ranks(transport, char{0});
 }

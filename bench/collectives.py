@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 
 FAMILIES = ("broadcast", "reduce", "allreduce")
 BASE = "linear-pipeline(64)"
+ELEMENT_BYTES = {"f32": 4, "f64": 8}
 Times = dict[tuple[str, int, int, str], float]  # seconds by family, ranks, bytes, algorithm
 
 
@@ -24,7 +25,7 @@ def read(path: Path) -> Times:
     for number, line in enumerate(path.read_text().splitlines(), 1):
         try:
             row = json.loads(line)
-            size = row["size"] * (4 if row["dtype"] == "f32" else 8)
+            size = row["size"] * ELEMENT_BYTES[row["dtype"]]
             seconds = median(max(iteration) for iteration in row["seconds"])
             times[row["family"], row["ranks"], size, row["algorithm"]] = seconds
         except (ValueError, KeyError, TypeError) as problem:

@@ -91,10 +91,25 @@ std::vector<std::string> near_the_best(const Plan& plan, double factor) {
   return names;
 }
 
-std::vector<Asked> expand_near(Transport& transport, const std::vector<std::string>& names,
-                               const std::vector<Encoding>& encodings, const Point& point, DataType type, Wire wire,
-                               const std::optional<Machine>& machine) {
-  std::vector<Asked> expanded;
+namespace {
+
+// A machine that describes another place than this one would leave out what is fast here.
+std::vector<std::string> near_names(Transport& transport, const Point& point, DataType type, Wire wire,
+                                    const std::optional<Machine>& machine, Encoding encoding) {
+  std::vector<std::string> names = near_the_best(predict(transport, point, type, wire, machine, encoding), near_factor);
+  if (!machine) return names;
+  const Plan without = predict(transport, point, type, wire, std::nullopt, encoding);
+  for (const std::string& name : near_the_best(without, near_factor))
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+std::vector<EncodedAlgorithm> expand_near(Transport& transport, const std::vector<std::string>& names,
+                                          const std::vector<Encoding>& encodings, const Point& point, DataType type,
+                                          Wire wire, const std::optional<Machine>& machine) {
+  std::vector<EncodedAlgorithm> expanded;
   for (const std::string& name : names) {
     if (name == sharded || rivals().find(name) != nullptr) {
       expanded.push_back({name});
@@ -105,8 +120,8 @@ std::vector<Asked> expand_near(Transport& transport, const std::vector<std::stri
         expanded.push_back({name, encoding});
         continue;
       }
-      const Plan plan = predict(transport, point, type, wire, machine, encoding);
-      for (const std::string& candidate : near_the_best(plan, near_factor)) expanded.push_back({candidate, encoding});
+      for (const std::string& candidate : near_names(transport, point, type, wire, machine, encoding))
+        expanded.push_back({candidate, encoding});
     }
   }
   return expanded;

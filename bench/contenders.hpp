@@ -14,7 +14,7 @@
 namespace dsop::bench {
 
 /// The word for the algorithms whose predicted time is within `near_factor` of the best prediction, shape by shape and
-/// encoding by encoding.
+/// encoding by encoding, for the machine that is planned for, or for the one that `auto` plans for where none is given.
 inline const std::string near = "near";
 constexpr double near_factor = 2.5;
 
@@ -36,8 +36,8 @@ std::vector<std::string> near_the_best(const Plan& plan, double factor);
 
 /// Each name in each encoding, what is dense alone once, "near" replaced by its names for this shape and encoding. All
 /// ranks must call it.
-std::vector<Asked> expand_near(Transport& transport, const std::vector<std::string>& names,
-                               const std::vector<Encoding>& encodings, const Point& point, DataType type, Wire wire,
-                               const std::optional<Machine>& machine);
+std::vector<EncodedAlgorithm> expand_near(Transport& transport, const std::vector<std::string>& names,
+                                          const std::vector<Encoding>& encodings, const Point& point, DataType type,
+                                          Wire wire, const std::optional<Machine>& machine);
 
 }  // namespace dsop::bench

@@ -13,7 +13,7 @@ namespace dsop::bench {
 /// What one end of a link does, a unit after the other.
 class Port {
  public:
-  /// When it is done with so many units that are there from `begin` on, between what it does already.
+  /// When it finishes `units` that are ready at `begin`. They go into the gaps of what it does already.
   std::size_t done_with(std::size_t units, std::size_t begin);
 
  private:

@@ -11,7 +11,7 @@
 
 #include "kernels/blas_info.hpp"
 #include "kernels/threads.hpp"
-#include "launch/mpi_world.hpp"
+#include "transport/mpi_library.hpp"
 #include "version.hpp"
 
 namespace dsop::bench {
@@ -49,7 +49,7 @@ nlohmann::ordered_json host_facts() {
       {"hostname", host_name()},
       {"cpu", processor()},
       {"cores", cores()},
-      {"mpi", launch::mpi_library()},
+      {"mpi", mpi_library()},
       {"blas", std::string(kernels::blas_version())},
       {"blas_core", std::string(kernels::blas_core_name())},
       {"threads", kernels::thread_count()},

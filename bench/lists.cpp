@@ -82,6 +82,18 @@ std::vector<std::size_t> parse_numbers(const std::string& option, const std::str
   return numbers;
 }
 
+std::vector<Rate> parse_rates(const std::string& option, const std::string& text) {
+  std::vector<Rate> rates;
+  for (const std::string& part : split(text, ',')) {
+    const auto [number, unit] = leading_number(part);
+    const double bits_per_second = number * (unit == "gbit" ? 1e9 : 1e6);
+    if ((unit != "mbit" && unit != "gbit") || !(bits_per_second >= 1e6 && bits_per_second <= 1e13))
+      throw Error(option + " is \"" + text + "\", expected rates from 1mbit to 10000gbit, like 200mbit,2.5gbit");
+    rates.push_back({part, bits_per_second});
+  }
+  return rates;
+}
+
 Densities parse_densities(const std::string& text) {
   const std::vector<std::string> parts = split(text, ',');
   if (parts.size() > 2) share(text, "");

@@ -19,6 +19,15 @@ std::vector<std::string> split_names(const std::string& text);
 /// "ring,butterfly"
 std::vector<std::string> split(const std::string& text, char separator);
 
+/// A link's rate, in bits, and as it was written: "200mbit".
+struct Rate {
+  std::string text;
+  double bits_per_second;
+};
+
+/// "200mbit,2.5gbit". Throws Error as above.
+std::vector<Rate> parse_rates(const std::string& option, const std::string& text);
+
 /// "0.1", of a and of b, or "0.1,1". Throws Error as above.
 Densities parse_densities(const std::string& text);
 

@@ -7,7 +7,7 @@
 #include <new>
 #include <optional>
 
-#include <dsop/errors.hpp>
+#include <dsop/dsop.hpp>
 
 #include "calibrate.hpp"
 #include "collectives_command.hpp"
@@ -17,8 +17,10 @@
 #include "launch/command_line.hpp"
 #include "launch/launch.hpp"
 #include "lists.hpp"
+#include "named_machine.hpp"
 #include "outer_product_command.hpp"
 #include "overlap.hpp"
+#include "plan_command.hpp"
 #include "select_command.hpp"
 #include "sparse_allreduce_command.hpp"
 #include "tune.hpp"
@@ -30,7 +32,7 @@ using dsop::Transport;
 namespace bench = dsop::bench;
 
 struct CommandLine {
-  std::optional<int> ranks;
+  dsop::launch::RankOptions ranks;
   std::string machine;
   bool markdown = false;
   std::string calibrate_out = "machine.json";
@@ -42,29 +44,35 @@ struct CommandLine {
 
 constexpr int default_ranks = 4;
 
-std::optional<dsop::Machine> described_machine(Transport& transport, const CommandLine& line) {
+std::optional<dsop::Machine> given_machine(Transport& transport, const CommandLine& line) {
   std::optional<dsop::Machine> machine;
   dsop::launch::on_all_ranks(transport, [&] {
-    if (!line.machine.empty()) machine = dsop::read_machine(line.machine);
+    if (!line.machine.empty()) machine = bench::named_machine(line.machine);
   });
   return machine;
 }
 
+/// Without one, the communicator's own, by which named algorithms choose their numbers and are predicted too then.
+dsop::Machine planned_machine(Transport& transport, const CommandLine& line) {
+  const std::optional<dsop::Machine> given = given_machine(transport, line);
+  return given ? *given : dsop::machine(transport);
+}
+
 void run_outer_product(Transport& transport, const CommandLine& line, bench::OuterProductOptions options) {
-  options.machine = described_machine(transport, line);
+  options.machine = planned_machine(transport, line);
   line.outer_product.overlap() ? bench::benchmark_overlap(transport, options)
                                : bench::benchmark_outer_product(transport, options);
 }
 
 void run_sparse_allreduce(Transport& transport, const CommandLine& line, bench::SparseBenchOptions options) {
-  options.machine = described_machine(transport, line);
+  options.machine = planned_machine(transport, line);
   options.selection.empty() ? bench::benchmark_sparse_allreduce(transport, options)
                             : bench::benchmark_topk_allreduce(transport, options);
 }
 
 void run_tune(Transport& transport, const CommandLine& line, const bench::OuterProductOptions& options) {
-  bench::tune(transport, {bench::points(options), options.type, options.protocol, described_machine(transport, line),
-                          line.tune_out});
+  bench::tune(transport,
+              {options.points, options.type, options.protocol, given_machine(transport, line), line.tune_out});
 }
 
 void run_calibrate(Transport& transport, const CommandLine& line) {
@@ -88,12 +96,11 @@ int main(int argc, char** argv) {
       "dsop-bench"};
   app.set_version_flag("--version", bench::version);
   app.require_subcommand(0, 1);  // none at all is refused below: then a misspelt one is named
-  const auto add_ranks = [&](CLI::App* command) {
-    command->add_option("--ranks", line.ranks, "Ranks as threads (default 4); under mpirun, MPI's own number")
-        ->check(CLI::Range(1, 1024));
-  };
+  const auto add_ranks = [&](CLI::App* command) { dsop::launch::add_ranks(command, line.ranks); };
   const auto add_machine = [&](CLI::App* command) {
-    command->add_option("--machine", line.machine, "Machine description to plan for, as calibrate writes it");
+    command->add_option("--machine", line.machine,
+                        "Machine to plan for: a file that calibrate has written, or " + bench::names_of_machines() +
+                            "; without it, over MPI, it is measured");
   };
 
   CLI::App* list = app.add_subcommand("list", "The algorithms: family, name, what it does, source");
@@ -103,6 +110,7 @@ int main(int argc, char** argv) {
   add_ranks(info);
   add_machine(info);
 
+  bench::add_plan(app, status);
   bench::add_kernel(app, status);
   bench::add_select(app, status);
 
@@ -139,7 +147,7 @@ int main(int argc, char** argv) {
       return dsop::launch::run(line.ranks, default_ranks, body);
     };
     if (list->parsed() && dsop::launch::speaks()) bench::print_list(line.markdown);
-    if (info->parsed()) status = ranks([&](Transport& t) { bench::print_info(t, described_machine(t, line)); });
+    if (info->parsed()) status = ranks([&](Transport& t) { bench::print_info(t, planned_machine(t, line)); });
     if (calibrate->parsed()) status = ranks([&](Transport& t) { run_calibrate(t, line); });
     if (tune->parsed()) {
       const bench::OuterProductOptions shapes = line.outer_product.options();
@@ -158,7 +166,7 @@ int main(int argc, char** argv) {
     }
     if (line.collectives.parsed()) {
       const bench::CollectiveBenchOptions options = line.collectives.options();
-      status = ranks([&](Transport& t) { bench::benchmark_collective(t, options, described_machine(t, line)); });
+      status = ranks([&](Transport& t) { bench::benchmark_collective(t, options, planned_machine(t, line)); });
     }
   } catch (const CLI::ParseError& error) {
     return dsop::launch::end_of(app, error);

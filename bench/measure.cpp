@@ -144,7 +144,7 @@ Shape shape_of(const Point& point, Encoding encoding) {
 }
 
 template <class T>
-std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<Asked>& asked,
+std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<EncodedAlgorithm>& asked,
                                  const MeasureOptions& options) {
   TimeInTransport timed(transport);
   CountingTransport counted(timed);
@@ -153,7 +153,7 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   std::size_t needed_bytes = (point.rows * point.columns + point.pairs * (point.rows + point.columns)) * sizeof(T);
   if (options.verify)  // every rank makes all ranks' factors
     needed_bytes += point.pairs * (point.rows + point.columns) * sizeof(T) * static_cast<std::size_t>(transport.size());
-  if (std::ranges::any_of(asked, [](const Asked& one) { return one.encoding != Encoding::dense; }))
+  if (std::ranges::any_of(asked, [](const EncodedAlgorithm& one) { return one.encoding != Encoding::dense; }))
     // A value, an index and what they grow by.
     needed_bytes += 3 * point.pairs * (point.rows + point.columns) * sizeof(T);
   std::optional<OwnFactors<T>> own;
@@ -211,8 +211,8 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   return rows;
 }
 
-#define INSTANTIATE(T)                                                                              \
-  template std::vector<Measurement> measure<T>(Transport&, const Point&, const std::vector<Asked>&, \
+#define INSTANTIATE(T)                                                                                         \
+  template std::vector<Measurement> measure<T>(Transport&, const Point&, const std::vector<EncodedAlgorithm>&, \
                                                const MeasureOptions&);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 

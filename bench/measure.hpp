@@ -36,11 +36,11 @@ constexpr const char* name(Encoding encoding) {
 Shape shape_of(const Point& point, Encoding encoding);
 
 /// What is measured: dsop's algorithms, "auto", "sharded", or rivals, the last two dense alone.
-struct Asked {
+struct EncodedAlgorithm {
   std::string algorithm;
   Encoding encoding = Encoding::dense;
 
-  bool operator==(const Asked&) const = default;
+  bool operator==(const EncodedAlgorithm&) const = default;
 };
 
 /// The name by which OuterProduct::run_sharded is measured beside algorithms.
@@ -71,7 +71,7 @@ struct MeasureOptions {
 
 /// All ranks call it and all get the measurements, in the order of `asked`.
 template <class T>
-std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<Asked>& asked,
+std::vector<Measurement> measure(Transport& transport, const Point& point, const std::vector<EncodedAlgorithm>& asked,
                                  const MeasureOptions& options);
 
 }  // namespace dsop::bench

@@ -26,14 +26,6 @@ std::size_t count_nodes(Transport& transport) {
 
 }  // namespace
 
-std::vector<Point> points(const OuterProductOptions& options) {
-  std::vector<Point> list;
-  for (const std::size_t rows : options.rows)
-    for (const std::size_t columns : options.columns.empty() ? std::vector{rows} : options.columns)
-      for (const std::size_t pairs : options.pairs) list.push_back({rows, columns, pairs, options.densities});
-  return list;
-}
-
 void benchmark_outer_product(Transport& transport, const OuterProductOptions& options) {
   const bool speaks = transport.rank() == 0;
   if (data_is_folded() && options.encodings != std::vector{Encoding::dense})
@@ -55,13 +47,13 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
 
   std::size_t wrong = 0;
   ProgressLine progress(speaks);
-  const std::vector<Point> all_points = points(options);
+  const std::vector<Point>& all_points = options.points;
   for (std::size_t p = 0; p < all_points.size(); ++p) {
     const MeasureOptions measure_options{options.verify, options.machine, options.protocol, options.wire,
                                          progress_of(progress, all_points, p)};
     const auto measure_type = visit(options.type, []<class T>(T) { return measure<T>; });
-    const std::vector<Asked> asked = expand_near(transport, algorithms, options.encodings, all_points[p], options.type,
-                                                 options.wire, options.machine);
+    const std::vector<EncodedAlgorithm> asked = expand_near(transport, algorithms, options.encodings, all_points[p],
+                                                            options.type, options.wire, options.machine);
     const std::vector<Measurement> rows = measure_type(transport, all_points[p], asked, measure_options);
     for (const Measurement& row : rows) wrong += row.wrong.value_or(0);
     if (!speaks) continue;

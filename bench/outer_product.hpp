@@ -1,7 +1,6 @@
 // dsop-bench outer-product: every algorithm on the same factors, in one run.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,9 +14,7 @@
 namespace dsop::bench {
 
 struct OuterProductOptions {
-  std::vector<std::size_t> rows;
-  std::vector<std::size_t> columns;     ///< empty: the same as rows
-  std::vector<std::size_t> pairs;       ///< a rank
+  std::vector<Point> points;
   std::vector<std::string> algorithms;  ///< names, "auto", "sharded", or words that stand for several
   DataType type = DataType::f32;
   Wire wire = Wire::full;
@@ -28,9 +25,6 @@ struct OuterProductOptions {
   Densities densities;
   std::vector<Encoding> encodings = {Encoding::dense};
 };
-
-/// All shapes of the options.
-std::vector<Point> points(const OuterProductOptions& options);
 
 /// Measures every combination and prints a table on stdout, as rank 0. A row's time is the median over iterations of
 /// the largest time over ranks; the algorithms of a shape take turns, iteration by iteration, so that a disturbance

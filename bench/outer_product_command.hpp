@@ -13,9 +13,7 @@ namespace dsop::bench {
 class OuterProductCommand {
  public:
   void add_shapes_to(CLI::App* command) {
-    command->add_option("--rows", rows_, "Rows n: a list, or first:last:step")->capture_default_str();
-    command->add_option("--cols", columns_, "Columns m: same, or a list")->capture_default_str();
-    command->add_option("--pairs", pairs_, "Pairs a rank: a list")->capture_default_str();
+    shapes_.add_to(command);
     add_type(command, options_.type, options_.protocol);
   }
 
@@ -45,11 +43,9 @@ class OuterProductCommand {
   /// As they stand on the command line. Throws Error naming an option that can't be read.
   OuterProductOptions options() const {
     OuterProductOptions options = options_;
-    options.rows = parse_numbers("--rows", rows_);
-    if (columns_ != "same") options.columns = parse_numbers("--cols", columns_);
-    options.pairs = parse_numbers("--pairs", pairs_);
     options.algorithms = split(algorithms_, ',');
     options.densities = parse_densities(density_);
+    options.points = shapes_.points(options.densities);
     options.encodings = parse_encodings(encoding_, options.densities);
     if (options.wire == Wire::bf16 && options.verify)
       throw ArgumentError("--verify compares with ==, expected --wire full");
@@ -57,9 +53,7 @@ class OuterProductCommand {
   }
 
  private:
-  std::string rows_ = "1000,2000,4000";
-  std::string columns_ = "same";
-  std::string pairs_ = "1";
+  ShapeLists shapes_;
   std::string algorithms_ = "all,auto";
   std::string density_ = "1";
   std::string encoding_;

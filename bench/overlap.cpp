@@ -215,12 +215,12 @@ void benchmark_overlap(Transport& transport, const OuterProductOptions& options)
   });
   if (speaks) print_head(transport, options.type);
   const auto measure_type = visit(options.type, []<class T>(T) { return measure_overlap<T>; });
-  for (const Point& point : points(options)) {
+  for (const Point& point : options.points) {
     const Problem problem{.rows = point.rows,
                           .columns = point.columns,
                           .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), point.pairs),
                           .type = options.type};
-    for (const Asked& asked :
+    for (const EncodedAlgorithm& asked :
          expand_near(transport, algorithms, {Encoding::dense}, point, options.type, Wire::full, options.machine)) {
       const OverlapRow row = measure_type(transport, asked.algorithm, problem, options);
       if (!speaks) continue;

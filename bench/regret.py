@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """What auto loses to the best algorithm: benchmark rows (JSON lines) in, a Markdown table of cells and a summary out.
 
-A cell is a shape, a number of ranks and a link rate, with a row of auto and rows of what it could have taken (as
---algorithm near,auto writes them). Names that send the same messages and bytes, compute as much and are predicted to take
+A cell is a shape, a number of ranks, their places on hosts and a link rate, with a row of auto and rows of what it could
+have taken (as --algorithm near,auto writes them). Names that send the same messages and bytes, compute as much and are predicted to take
 the same time are the same code (an allgather over the cheapest pattern, and over that pattern), so their observations are
 taken together. The best is the one of the least median. Two ratios to its time: of the algorithm that auto used, auto's own
 row included, which is 1 if that is the best, and of auto's own row alone: what lies between them is noise.
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,9 +31,16 @@ class Cell:
     columns: int
     pairs: int
     dtype: str
+    ranks_per_host: int = 1
+    placement: str = ""  # of several ranks a host
+
+    @property
+    def ranks_text(self) -> str:
+        """As the table has it: 8, or 8 (4 a host, turns)."""
+        return str(self.ranks) if self.ranks_per_host == 1 else f"{self.ranks} ({self.ranks_per_host} a host, {self.placement})"
 
     def __str__(self) -> str:
-        return f"{self.rate}, {self.ranks} ranks, {self.rows} x {self.columns}, {self.pairs} pairs, {self.dtype}"
+        return f"{self.rate}, {self.ranks_text} ranks, {self.rows} x {self.columns}, {self.pairs} pairs, {self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -60,8 +66,9 @@ class Refused(Exception):
 
 
 def cell_of(row: dict[str, Any]) -> Cell:
-    rate = re.search(r"\brate=(\S+)", row["host"].get("cluster", ""))
-    return Cell(rate[1] if rate else "-", *(row[key] for key in KEYS))
+    cluster = dict(word.split("=", 1) for word in row["host"].get("cluster", "").split())
+    return Cell(cluster.get("rate", "-"), *(row[key] for key in KEYS), ranks_per_host=int(cluster.get("ranks_per_host", 1)),
+                placement=cluster.get("placement", ""))
 
 
 def row_of(json_row: dict[str, Any]) -> Row:
@@ -105,7 +112,7 @@ def table(regrets: list[Regret]) -> list[str]:
              "| --- | --: | --: | --: | --- | --- | --: | --- | --: | --: |"]
     for one in regrets:
         cell = one.cell
-        lines.append(f"| {cell.rate} | {cell.ranks} | {cell.rows} x {cell.columns} | {cell.pairs} | {cell.dtype} | {one.best} "
+        lines.append(f"| {cell.rate} | {cell.ranks_text} | {cell.rows} x {cell.columns} | {cell.pairs} | {cell.dtype} | {one.best} "
                      f"| {one.best_seconds * 1e3:.3f} | {one.used} | {one.used_ratio:.2f} | {one.auto_ratio:.2f} |")
     return lines
 

@@ -198,7 +198,10 @@ void measure_density(const SumOptions& options, double density, std::ostream& ta
 }  // namespace
 
 void sum_benchmark(const SumOptions& options, std::ostream& table, std::ostream* json_lines) {
-  check_memory(options.size * (11 * sizeof(double) + 10 * sizeof(Index)));
+  const std::vector<DataType> types = types_named(options.dtype);
+  std::size_t value_bytes = 0;
+  for (const DataType type : types) value_bytes = std::max(value_bytes, bytes_of(type));
+  check_memory(options.size * (11 * value_bytes + 10 * sizeof(Index)));
   table
       << "# dsop sums of two vectors of N elements, indices equally likely, one thread, " << options.iterations
       << " rounds\n"
@@ -210,7 +213,7 @@ void sum_benchmark(const SumOptions& options, std::ostream& table, std::ostream*
          "as long\n"
       << "# type          N  density   sparse    plain    dense  x plain    low   high   factor     meet\n";
   for (const double density : {0.0001, 0.001, 0.01, 0.0625, 0.125, 0.25})
-    for (const DataType type : types_named(options.dtype))
+    for (const DataType type : types)
       visit(type, [&]<class T>(T) { measure_density<T>(options, density, table, json_lines); });
 }
 

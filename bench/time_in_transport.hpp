@@ -53,8 +53,8 @@ class TimeInTransport final : public TransportOver {
   std::invoke_result_t<Body> timed(Body body) {
     struct Stretch {
       double& seconds;
-      double start = now_seconds();
-      ~Stretch() { seconds += now_seconds() - start; }
+      double start = bench::now_seconds();
+      ~Stretch() { seconds += bench::now_seconds() - start; }
     };
     const Stretch stretch{seconds_};
     return body();

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double tune_factor = 3;
 
-std::vector<Asked> could_win(const Plan& plan) {
+std::vector<EncodedAlgorithm> could_win(const Plan& plan) {
   std::vector<std::string> names = near_the_best(plan, tune_factor);
   for (const Candidate& candidate : plan.candidates) {
     const std::string name = without_parameter(candidate.algorithm);
@@ -26,7 +26,7 @@ std::vector<Asked> could_win(const Plan& plan) {
         std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(name);
   }
-  std::vector<Asked> asked;
+  std::vector<EncodedAlgorithm> asked;
   for (const std::string& name : names) asked.push_back({name});
   return asked;
 }

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 POINTERS = {  # what is handed out, or filled in by the caller
-    "const char": "c_char_p", "void": "c_void_p", "const void": "c_void_p",
+    "const char": "c_char_p", "char": "c_void_p", "void": "c_void_p", "const void": "c_void_p",
     "const dsop_factor": "POINTER(Factor)", "const dsop_matrix": "POINTER(Matrix)", "const dsop_vector": "POINTER(Vector)",
     "dsop_vector": "POINTER(Vector)", "int": "POINTER(c_int)", "double": "POINTER(c_double)",
     "size_t": "POINTER(c_size_t)", "const size_t": "c_void_p", "uint64_t": "POINTER(c_uint64)",

@@ -1,8 +1,8 @@
-# What the scripts share: packages, building, words. Sourced, not run.
+# What the scripts share: packages, building, messages. Sourced, not run.
 
-words() { printf '%s\n' "$*" >&2; }
+say() { printf '%s\n' "$*" >&2; }
 fail() {
-  words "error: $*"
+  say "error: $*"
   exit 1
 }
 
@@ -14,19 +14,19 @@ install_missing() {
     [[ $known == *" $package=installed "* ]] || missing+=("$package")
   done
   [ ${#missing[@]} -gt 0 ] || return 0
-  words "installing Debian packages: ${missing[*]}"
+  say "installing Debian packages: ${missing[*]}"
   if [ "$(id -u)" != 0 ]; then
     command -v sudo >/dev/null || fail "needs root to install ${missing[*]}, and there is no sudo"
     as_root=(sudo)
   fi
-  "${as_root[@]}" apt-get update -qq || words "apt-get update failed; trying the lists that are there"
+  "${as_root[@]}" apt-get update -qq || say "apt-get update failed; trying the lists that are there"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
     fail "apt-get could not install ${missing[*]}"
 }
 
-# What only the tests of the laboratory need: Slurm, MPICH, SimGrid, Gloo. Nothing that is installed is started.
+# What only the tests of the laboratory need: Slurm, MPICH, SimGrid, mpi4py. Nothing that is installed is started.
 laboratory_packages=(iproute2 util-linux slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge mpich libmpich-dev
-  libsimgrid-dev libgloo-dev)
+  libsimgrid-dev python3-mpi4py)
 
 # install_laboratory: without them those tests are skipped, so that they can't be had is no error.
 install_laboratory() (
@@ -40,7 +40,10 @@ install_laboratory() (
 )
 
 build_packages=(g++ meson ninja-build pkg-config libopenmpi-dev openmpi-bin libopenblas-openmp-dev libcli11-dev catch2
-  nlohmann-json3-dev zlib1g-dev python3-numpy python3-matplotlib)
+  nlohmann-json3-dev zlib1g-dev libgloo-dev python3-numpy python3-matplotlib)
+
+# What scripts/package needs beside them.
+packaging_packages=(dpkg-dev fakeroot debhelper dh-python mpi-default-bin mpi-default-dev lintian autopkgtest)
 
 # configure FOLDER [MESON OPTION...]: unless it is configured already.
 configure() {
@@ -87,13 +90,14 @@ ranks_share_this_machine() {
 
 # on_emulated_hosts NAME RATE RANKS MACHINE COMMAND ARGUMENT...: dsop-bench COMMAND (outer-product or sparse-allreduce) on RANKS
 # hosts of a cluster NAME of eight or, where that is more, RANKS, planned for the machine file MACHINE, which is calibrated if it
-# is not there.
+# is not there. An array `where` may hold the options of `cluster run` that place several ranks on a host.
 on_emulated_hosts() {
   local cluster=(scripts/cluster --name "$1") rate=$2 ranks=$3 machine=$4 command=$5 bench=$PWD/build/bench/dsop-bench
+  local run=("${cluster[@]}" run -n "$ranks" "${where[@]}")
   shift 5
   "${cluster[@]}" up --hosts $((ranks > 8 ? ranks : 8)) --rate "$rate" &&
-    { [ -e "$machine" ] || "${cluster[@]}" run -n "$ranks" -- "$bench" calibrate --out "$machine"; } &&
-    "${cluster[@]}" run -n "$ranks" -- "$bench" "$command" --machine "$machine" "$@" &&
+    { [ -e "$machine" ] || "${run[@]}" -- "$bench" calibrate --out "$machine"; } &&
+    "${run[@]}" -- "$bench" "$command" --machine "$machine" "$@" &&
     "${cluster[@]}" status && "${cluster[@]}" down
 }
 

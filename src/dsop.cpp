@@ -4,6 +4,15 @@
 #include "algorithms/outer_product/family.hpp"
 
 namespace dsop {
+
+Machine machine(Communicator communicator) {
+  Transport& transport = communicator.transport();
+  transport.calls().queue->wait_for_all();
+  Call call(transport, "asking for the machine", 0, 0, DataType::f32);
+  call.same_machine(std::nullopt, true).agree();
+  return call.machine();
+}
+
 template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& factors, MatrixView<T> gradient,
           const Options& options) {

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <string_view>
 #include <utility>
 
 #include <dsop/errors.hpp>
@@ -18,44 +16,31 @@
 
 #include "algorithms/outer_product/algorithm.hpp"
 #include "base/data_type_names.hpp"
+#include "base/machine_fields.hpp"
 #include "base/output_file.hpp"
+#include "machine_text.hpp"
 
 namespace dsop {
 namespace {
 
-bool is_positive(double number) {
-  return number > 0 && std::isfinite(number);
+constexpr int version = 2;  // 1 had no levels, and did not say so
+
+// Of a Machine, without its inner levels, or of a Level.
+template <class Owner>
+void put_numbers(nlohmann::ordered_json& json, const Owner& owner) {
+  for (const NumberField<Owner>& field : number_fields<Owner>) json[std::string(field.name)] = owner.*field.value;
+  for (const StepField<Owner>& field : step_fields<Owner>)
+    if ((owner.*field.seconds).back() > 0) json[std::string(field.name)] = owner.*field.seconds;
 }
 
-struct Field {
-  std::string_view name;
-  double Machine::*value;
-  bool is_share = false;
+nlohmann::ordered_json to_json(const Level& level) {
+  nlohmann::ordered_json json{{"nodes", level.nodes}};
+  put_numbers(json, level);
+  return json;
+}
 
-  bool makes_sense(double number) const { return is_share ? number >= 0 && number <= 1 : is_positive(number); }
-  const char* expected() const { return is_share ? "a number from 0 to 1" : "a finite number above 0"; }
-};
-
-constexpr std::array<Field, 8> fields{{{"latency_seconds", &Machine::latency_seconds},
-                                       {"overhead_seconds", &Machine::overhead_seconds},
-                                       {"gap_seconds", &Machine::gap_seconds},
-                                       {"gap_per_byte_seconds", &Machine::gap_per_byte_seconds},
-                                       {"flops_per_second", &Machine::flops_per_second},
-                                       {"memory_bytes_per_second", &Machine::memory_bytes_per_second},
-                                       {"hidden_share", &Machine::hidden_share, true},
-                                       {"indexed_addition_factor", &Machine::indexed_addition_factor}}};
-
-struct StepField {
-  std::string_view name;
-  StepSeconds Machine::*seconds;
-};
-
-constexpr std::array<StepField, 2> step_fields{
-    {{"ring_step_seconds", &Machine::ring_step_seconds}, {"exchange_step_seconds", &Machine::exchange_step_seconds}}};
-
-// Steps that were not measured are all zero.
-bool make_sense(const StepSeconds& seconds) {
-  return std::all_of(seconds.begin(), seconds.end(), is_positive) || seconds == StepSeconds{};
+nlohmann::ordered_json to_json(const MeasuredOn& on) {
+  return {{"ranks", on.ranks}, {"nodes", on.nodes}, {"threads", on.threads}, {"transport", on.transport}};
 }
 
 nlohmann::ordered_json to_json(const Winner& winner) {
@@ -71,7 +56,7 @@ StepSeconds steps_of(const std::string& field, const nlohmann::json& value) {
   const auto is_number = [](const nlohmann::json& step) { return step.is_number(); };
   if (value.is_array() && value.size() == step_bytes.size() && std::all_of(value.begin(), value.end(), is_number)) {
     const auto seconds = value.get<StepSeconds>();
-    if (make_sense(seconds)) return seconds;
+    if (StepField<Machine>::makes_sense(seconds)) return seconds;
   }
   refuse(field, value, std::to_string(step_bytes.size()) + " numbers above 0");
 }
@@ -111,22 +96,60 @@ Winner winner_of(const std::string& winner, const nlohmann::json& json) {
           algorithm_of(winner + ".algorithm", json.at("algorithm"))};
 }
 
+// Whether `key` is a number or steps of a Machine or of a Level; errors call it `field`.
+template <class Owner>
+bool read_number(Owner& owner, const std::string& key, const std::string& field, const nlohmann::json& value) {
+  for (const NumberField<Owner>& known : number_fields<Owner>)
+    if (known.name == key) {
+      if (!value.is_number() || !known.makes_sense(value.get<double>())) refuse(field, value, expected(known.allowed));
+      owner.*known.value = value.get<double>();
+      return true;
+    }
+  for (const StepField<Owner>& known : step_fields<Owner>)
+    if (known.name == key) {
+      owner.*known.seconds = steps_of(field, value);
+      return true;
+    }
+  return false;
+}
+
+// Errors call it `level`.
+Level level_of(const std::string& level, const nlohmann::json& json) {
+  if (!json.is_object()) refuse(level, json, "an object of a level's fields");
+  Level result;
+  for (const auto& [key, value] : json.items())
+    if (key == "nodes")
+      result.nodes = whole_number(level + ".nodes", value, 1);
+    else if (!read_number(result, key, level + '.' + key, value))
+      throw Error("unknown field " + level + '.' + key);
+  return result;
+}
+
+MeasuredOn measured_on_of(const std::string& name, const nlohmann::json& json) {
+  constexpr std::array members{"ranks", "nodes", "threads", "transport"};
+  const auto is_there = [&](const char* member) { return json.contains(member); };
+  if (!json.is_object() || json.size() != members.size() || !std::all_of(members.begin(), members.end(), is_there) ||
+      !json.at("transport").is_string())
+    refuse(name, json, "an object of ranks, nodes, threads, transport (a text) and nothing else");
+  return {whole_number(name + ".ranks", json.at("ranks"), 0), whole_number(name + ".nodes", json.at("nodes"), 0),
+          whole_number(name + ".threads", json.at("threads"), 0), json.at("transport").get<std::string>()};
+}
+
 void read_field(Machine& machine, const std::string& key, const nlohmann::json& value) {
-  for (const Field& field : fields)
-    if (field.name == key) {
-      if (!value.is_number() || !field.makes_sense(value.get<double>())) refuse(key, value, field.expected());
-      machine.*field.value = value.get<double>();
-      return;
-    }
-  for (const StepField& field : step_fields)
-    if (field.name == key) {
-      machine.*field.seconds = steps_of(key, value);
-      return;
-    }
-  if (key != "winners") throw Error("unknown field " + key);
+  if (key == "version" || key == "source" || read_number(machine, key, key, value)) return;
+  if (key == "measured_on") {
+    machine.measured_on = measured_on_of(key, value);
+    return;
+  }
+  if (key != "inner_levels" && key != "winners") throw Error("unknown field " + key);
   if (!value.is_array()) refuse(key, value, "a list");
-  for (const nlohmann::json& winner : value)
-    machine.winners.push_back(winner_of(key + '[' + std::to_string(machine.winners.size()) + ']', winner));
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const std::string element = key + '[' + std::to_string(i) + ']';
+    if (key == "winners")
+      machine.winners.push_back(winner_of(element, value[i]));
+    else
+      machine.inner_levels.push_back(level_of(element, value[i]));
+  }
 }
 
 // In place of a file that is there when it is whole, so that an interruption leaves the old one.
@@ -144,52 +167,50 @@ void write_text(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-void check_machine(const Machine& machine) {
-  for (const Field& field : fields) {
-    const double value = machine.*field.value;
-    if (field.makes_sense(value)) continue;
-    std::ostringstream text;
-    text << "machine." << field.name << " is " << value << ", expected " << field.expected();
-    throw ArgumentError(text.str());
+Machine machine_of_text(const std::string& text, const std::string& what) {
+  nlohmann::json json;
+  try {
+    json = nlohmann::json::parse(text);
+  } catch (const std::exception& failure) {
+    throw Error(what + ": not JSON: " + failure.what());
   }
-  for (const StepField& field : step_fields)
-    if (!make_sense(machine.*field.seconds))
-      throw ArgumentError("machine." + std::string(field.name) +
-                          " has numbers that are not above 0 and finite, expected all so, or all 0");
+  if (!json.is_object()) throw Error(what + ": expected a JSON object");
+  Machine machine;
+  try {
+    if (const nlohmann::json of_file = json.value("version", nlohmann::json(1)); of_file != 1 && of_file != version)
+      refuse("version", of_file, "1 or " + std::to_string(version));
+    for (const auto& [key, value] : json.items()) read_field(machine, key, value);
+    check_machine(machine);
+  } catch (const std::exception& failure) {
+    throw Error(what + ": " + failure.what());
+  }
+  if (json.contains("source") && json.at("source").is_string()) machine.source = json.at("source");
+  return machine;
 }
 
 Machine read_machine(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw Error("machine file " + path + ": can't be opened");
-  nlohmann::json json;
-  try {
-    json = nlohmann::json::parse(file);
-  } catch (const std::exception& failure) {
-    throw Error("machine file " + path + ": not JSON: " + failure.what());
-  }
-  if (!json.is_object()) throw Error("machine file " + path + ": expected a JSON object");
-  Machine machine;
+  std::ostringstream text;
+  if (!(text << file.rdbuf())) throw Error("machine file " + path + ": is empty, or can't be read");
+  Machine machine = machine_of_text(text.str(), "machine file " + path);
   machine.source = path;
-  for (const auto& [key, value] : json.items()) {
-    if (key == "source") continue;
-    try {
-      read_field(machine, key, value);
-    } catch (const std::exception& failure) {
-      throw Error("machine file " + path + ": " + failure.what());
-    }
-  }
   return machine;
 }
 
-void write_machine(const Machine& machine, const std::string& path) {
-  nlohmann::ordered_json json;
-  for (const Field& field : fields) json[std::string(field.name)] = machine.*field.value;
-  for (const StepField& field : step_fields)
-    if ((machine.*field.seconds).back() > 0) json[std::string(field.name)] = machine.*field.seconds;
+std::string machine_text(const Machine& machine) {
+  nlohmann::ordered_json json{{"version", version}};
+  put_numbers(json, machine);
+  for (const Level& level : machine.inner_levels) json["inner_levels"].push_back(to_json(level));
   for (const Winner& winner : machine.winners) json["winners"].push_back(to_json(winner));
+  if (machine.measured_on != MeasuredOn{}) json["measured_on"] = to_json(machine.measured_on);
   json["source"] = machine.source;
+  return json.dump(2) + '\n';
+}
+
+void write_machine(const Machine& machine, const std::string& path) {
   try {
-    write_text(path, json.dump(2) + '\n');
+    write_text(path, machine_text(machine));
   } catch (const std::exception& failure) {
     throw Error(std::string("machine file ") + failure.what());
   }

@@ -271,6 +271,19 @@ TEST_CASE("a layer holds its caller to its shape") {
         }) == "");
 }
 
+TEST_CASE("a run without memory leaves a layer the plan that it had") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          const std::size_t side = std::size_t{1} << 24;
+          OuterProduct<float> layer(transport, {side, side, 1}, {.algorithm = "generalized-rabenseifner"});
+          float first = 0;
+          // A gradient with gaps is made in other memory, of which there is not so much.
+          const std::string error = argument_error_of([&] { layer.run({}, {&first, side, side, side + 1}); });
+          failures.check(error.starts_with("ranks 0-1: no memory for a workspace of"), error);
+          failures.check(layer.plan().algorithm_text() == "generalized-rabenseifner", layer.plan().algorithm_text());
+          failures.check(layer.plan().problem.pairs == std::vector<std::size_t>{1, 1}, "the plan is another one");
+        }) == "");
+}
+
 TEST_CASE("memory that is not there is an error on every rank") {
   CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
           const std::size_t side = std::size_t{1} << 24;

@@ -3,23 +3,15 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <string>
 #include <vector>
 
+#include "c_errors.hpp"
+
 namespace {
 
-const std::string nothing_wrong = "no error";
-
-// The text of a call that failed as expected.
-std::string error_of(int status, int expected = DSOP_ERROR_ARGUMENT) {
-  CHECK(status == expected);
-  return status == DSOP_SUCCESS ? nothing_wrong : dsop_last_error();
-}
-
-bool contains(const std::string& text, const std::string& words) {
-  INFO(text);
-  return text.find(words) != std::string::npos;
-}
+using dsop::tests::contains, dsop::tests::error_of;
 
 dsop_communicator everybody() {
   dsop_communicator communicator = 0;
@@ -57,7 +49,101 @@ int fail_on_rank_1(dsop_communicator communicator, void*) {
   return dsop_allreduce(communicator, DSOP_F64, &value, 1, nullptr);
 }
 
+int make_started_sums(dsop_communicator communicator, void*) {
+  int rank = 0;
+  dsop_communicator_rank(communicator, &rank, nullptr);
+  const std::uint32_t index = static_cast<std::uint32_t>(rank);
+  const double one = 1;
+  dsop_sparse_allreduce object = 0;
+  dsop_topk_allreduce topk = 0;
+  std::array<double, 4> values{5, 0.5, -7, 0.25};
+  std::array<dsop_sum, 3> sums{};
+  std::array<dsop_pending, 3> pending{};
+  if (dsop_sparse_allreduce_create(communicator, DSOP_F64, nullptr, &object) != 0) return 1;
+  if (dsop_topk_allreduce_create(communicator, DSOP_F64, 4, "algorithm=ok-topk", nullptr, &topk) != 0) return 2;
+  {
+    const dsop_vector own{4, 1, &index, &one, 0};  // is needed for the starts alone
+    if (dsop_start_sum_sparse(communicator, DSOP_F64, &own, nullptr, sums.data(), pending.data()) != 0) return 3;
+    if (dsop_sparse_allreduce_start(object, &own, &sums[1], &pending[1]) != 0) return 4;
+  }
+  if (dsop_topk_allreduce_start(topk, values.data(), 4, 2, &sums[2], &pending[2]) != 0) return 5;
+  if (dsop_sum_get(sums[2], nullptr, nullptr) != DSOP_ERROR_ARGUMENT) return 6;  // nobody has waited for it
+  dsop_sum another = 0;
+  if (dsop_topk_allreduce_run(topk, values.data(), 4, 2, &another) != DSOP_ERROR_ARGUMENT) return 7;
+  if (!std::string(dsop_last_error()).ends_with("expected dsop_wait() before it runs again")) return 8;
+  for (const dsop_pending call : {pending[2], pending[0], pending[1]})
+    if (dsop_wait(call) != 0) return 9;
+  dsop_sparse_allreduce_free(object);
+  for (int i = 0; i < 2; ++i) {
+    dsop_vector sum{};
+    if (dsop_sum_get(sums[static_cast<std::size_t>(i)], &sum, nullptr) != 0 || sum.dimension != 4) return 10;
+    double total = 0;
+    for (std::size_t j = 0; j < sum.count; ++j) total += static_cast<const double*>(sum.values)[j];
+    if (total != 3) return 11;
+  }
+  size_t chosen = 0, took_part = 0;
+  int evaluated_local = 0, evaluated_global = 0;
+  const std::uint32_t* indices = nullptr;
+  dsop_topk_allreduce_free(topk);  // what the sum shows of it stays
+  if (dsop_sum_chosen(sums[2], &chosen, nullptr, nullptr, &indices, &took_part, &evaluated_local, &evaluated_global) !=
+      0)
+    return 12;
+  if (chosen != 2 || took_part != 2 || indices[0] != 0 || indices[1] != 2) return 13;
+  if (evaluated_local != 1 || evaluated_global != 1) return 14;
+  if (values != std::array<double, 4>{0, 0.5, 0, 0.25}) return 15;
+  for (const dsop_sum sum : sums) dsop_sum_free(sum);
+  return 0;
+}
+
 }  // namespace
+
+TEST_CASE("started sparse and top-k sums") {
+  CHECK(dsop_run_on_threads(3, make_started_sums, nullptr, 1) == DSOP_SUCCESS);
+}
+
+TEST_CASE("sums and started calls that outlive what made them") {
+  const dsop_communicator communicator = everybody();
+  std::array<double, 4> values{5, 0.5, -7, 0.25};
+  dsop_topk_allreduce topk = 0;
+  dsop_sum sum = 0;
+  dsop_pending pending = 0;
+  REQUIRE(dsop_topk_allreduce_create(communicator, DSOP_F64, 4, nullptr, nullptr, &topk) == DSOP_SUCCESS);
+  REQUIRE(dsop_topk_allreduce_start(topk, values.data(), 4, 2, &sum, &pending) == DSOP_SUCCESS);
+  CHECK(dsop_sum_free(sum) == DSOP_SUCCESS);
+  CHECK(dsop_topk_allreduce_free(topk) == DSOP_SUCCESS);
+  CHECK(dsop_wait(pending) == DSOP_SUCCESS);
+  CHECK(contains(error_of(dsop_wait(pending)), "is dead"));
+  CHECK(contains(error_of(dsop_sum_get(sum, nullptr, nullptr)), "is dead"));
+  CHECK(values == std::array<double, 4>{0, 0.5, 0, 0.25});
+}
+
+TEST_CASE("alpha and beta") {
+  const dsop_communicator communicator = everybody();
+  const std::array<double, 2> ones{1, 1};
+  std::array<double, 4> target{10, 10, 10, 10};
+  const dsop_factor factor{ones.data(), 1, 2, 0, nullptr, nullptr, 0};
+  const dsop_matrix matrix{target.data(), 2, 2, 0};
+  REQUIRE(dsop_sum_outer_products(communicator, DSOP_F64, &factor, &factor, &matrix, "scale=4; alpha=-0.5; beta=0.5") ==
+          DSOP_SUCCESS);
+  CHECK(target == std::array<double, 4>{3, 3, 3, 3});
+  dsop_synchronizer model = 0;
+  REQUIRE(dsop_synchronizer_create(communicator, DSOP_F64, nullptr, &model) == DSOP_SUCCESS);
+  REQUIRE(dsop_synchronizer_add(model, "w", 2, 2, 1, "dsop", nullptr) == DSOP_SUCCESS);
+  REQUIRE(dsop_synchronizer_begin(model, 2, 1) == DSOP_SUCCESS);
+  REQUIRE(dsop_synchronizer_give_factors(model, "w", &factor, &factor, &matrix, 3, 1) == DSOP_SUCCESS);
+  REQUIRE(dsop_synchronizer_finish(model) == DSOP_SUCCESS);
+  CHECK(target == std::array<double, 4>{9, 9, 9, 9});
+  const std::uint32_t index = 3;
+  const dsop_vector own{4, 1, &index, ones.data(), 0};
+  REQUIRE(dsop_synchronizer_begin(model, 1, 1) == DSOP_SUCCESS);
+  REQUIRE(dsop_synchronizer_give_vector(model, "w", &own, &matrix, -1, 2) == DSOP_SUCCESS);
+  REQUIRE(dsop_synchronizer_finish(model) == DSOP_SUCCESS);
+  CHECK(target == std::array<double, 4>{18, 18, 18, 17});
+  REQUIRE(dsop_synchronizer_begin(model, 1, 1) == DSOP_SUCCESS);
+  REQUIRE(dsop_synchronizer_give_factors(model, "w", &factor, &factor, &matrix, 1, std::nan("")) == DSOP_SUCCESS);
+  CHECK(contains(error_of(dsop_synchronizer_finish(model)), "beta"));
+  CHECK(dsop_synchronizer_free(model) == DSOP_SUCCESS);
+}
 
 TEST_CASE("handles that are null, dead or of another kind") {
   const dsop_communicator communicator = everybody();
@@ -73,6 +159,19 @@ TEST_CASE("handles that are null, dead or of another kind") {
   CHECK(contains(error_of(dsop_machine_free(machine)), "is dead"));
   CHECK(contains(error_of(dsop_machine_check(machine)), "is dead, expected one of a machine"));
   CHECK(dsop_machine_free(0) == DSOP_SUCCESS);
+  CHECK(dsop_communicator_free(communicator) == DSOP_SUCCESS);
+}
+
+TEST_CASE("the machine of a communicator is the one that its calls plan for") {
+  const dsop_communicator communicator = everybody();
+  dsop_machine machine = 0;
+  REQUIRE(dsop_machine_of(communicator, &machine) == DSOP_SUCCESS);
+  double latency_seconds = 0;
+  CHECK(dsop_machine_get(machine, "latency_seconds", &latency_seconds) == DSOP_SUCCESS);
+  CHECK(latency_seconds == 10e-6);
+  CHECK(contains(error_of(dsop_machine_of(communicator, nullptr)), "machine is null"));
+  CHECK(contains(error_of(dsop_machine_of(machine, &machine)), "is of a machine, expected one of a communicator"));
+  CHECK(dsop_machine_free(machine) == DSOP_SUCCESS);
   CHECK(dsop_communicator_free(communicator) == DSOP_SUCCESS);
 }
 
@@ -132,4 +231,28 @@ TEST_CASE("versions") {
   const std::string expected = std::to_string(DSOP_VERSION_MAJOR) + "." + std::to_string(DSOP_VERSION_MINOR) + "." +
                                std::to_string(DSOP_VERSION_PATCH);
   CHECK(dsop_version() == expected);
+}
+
+TEST_CASE("stores that make no sense are refused") {
+  dsop_communicator ranks = 0;
+  const char* info = nullptr;
+  REQUIRE(dsop_info(&info) == DSOP_SUCCESS);
+  if (!contains(info, R"("gloo":true)")) {
+    CHECK(contains(error_of(dsop_communicator_from_file("/tmp", 0, 1, nullptr, &ranks)), "folder"));
+    return;
+  }
+  CHECK(error_of(dsop_communicator_from_store(nullptr, nullptr, nullptr, nullptr, 0, 1, nullptr, &ranks)) ==
+        "set, get or wait is null, expected three functions");
+  CHECK(error_of(dsop_communicator_from_file(nullptr, 0, 1, nullptr, &ranks)) == "path is null, expected a file's");
+  CHECK(error_of(dsop_communicator_from_file("/tmp", 0, 1, nullptr, &ranks)) ==
+        "store /tmp is a folder, expected a file");
+  const auto set = [](const char*, const char*, void*) { return 0; };
+  const auto get = [](const char*, char*, std::size_t, void*) { return 7; };
+  const auto wait = [](const char*, double, void*) { return 1; };
+  CHECK(contains(error_of(dsop_communicator_from_store(set, get, wait, nullptr, 0, 1, "speed=high", &ranks)), "speed"));
+  CHECK(error_of(dsop_communicator_from_store(set, get, wait, nullptr, 1, 1, nullptr, &ranks)) ==
+        "rank is 1, expected 0 to 0");
+  CHECK(contains(
+      error_of(dsop_communicator_from_store(set, get, wait, nullptr, 0, 1, nullptr, &ranks), DSOP_ERROR_TRANSPORT),
+      "its function has returned 7"));
 }

@@ -140,7 +140,7 @@ TEST_CASE("ranks that plan for another machine in the second call are named") {
           if (transport.rank() == 1) options.machine = machine;
           const std::string error = argument_error_of([&] { check_sum(transport, 3, {1, 2, 0}, options, failures); });
           failures.check(error.starts_with("the ranks disagree: machine (latency, overhead, gap, gap per byte, flops, "
-                                           "memory, hidden share, indexed addition, steps) is "),
+                                           "memory, hidden share, indexed addition, steps, inner levels) is "),
                          error);
           check_sum(transport, 3, {1, 2, 0}, {}, failures);
         }) == "");

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CALLS, MPIRUN = sys.argv[1:3]
 sys.path.insert(0, str(ROOT / "bench"))
 
-from calls.asked import PLACE, asked, table_of_asked  # noqa: E402
+from calls.targets import PLACE, table_of_targets, targets  # noqa: E402
 from calls.results import by_key, table  # noqa: E402
 from calls.tables import report_tables  # noqa: E402
 
@@ -114,7 +114,7 @@ class ReportTest(unittest.TestCase):
     def test_what_was_asked(self) -> None:
         key = dict(zip(PLACE, ("2 pinned", "two_shapes_by_turns", "10, 12", "dsop()")))
         for ratio, holds in ((1.2, "yes"), (1.21, "no")):
-            text = table_of_asked(in_rounds([15], [ratio], **key), asked("2 pinned", "1", "hosts"))
+            text = table_of_targets(in_rounds([15], [ratio], **key), targets("2 pinned", "1", "hosts"))
             self.assertEqual(len(text.splitlines()), 3, text)  # what was not measured has no line
             self.assertEqual(text.splitlines()[2].split("|")[-2].strip(), holds)
 

@@ -27,7 +27,8 @@ class Checkpoints(Refusing):
                 ["--optimizer", "sgd", "--momentum", "0"],
                 ["--optimizer", "adam", "--schedule", "overlap"], ["--sync", "topk:0.1"]]
         of_mlp = [["--sync", "ok-topk:0.1", "--residual-holds-step"], ["--schedule", "reduce-broadcast"],
-                  ["--schedule", "allreduce"]]
+                  ["--schedule", "allreduce"], ["--sync", "topk:0.1", "--dense-steps", "13"],
+                  ["--sync", "topk:0.1", "--dense-steps", "7"], ["--sync", "ok-topk:0.1", "--dense-steps", "20"]]
         cases = [(name, way, 0) for name, way in [*itertools.product(MODELS, ways), *itertools.product(["mlp"], of_mlp)]]
         if MPIRUN:
             cases += [("mlp", ["--sync", "ok-topk:0.1"], 2), ("mlp", ["--schedule", "reduce-broadcast"], 2)]
@@ -142,9 +143,9 @@ class Checkpoints(Refusing):
         damaged[-20] ^= 1
         self.assert_refused(resume(bytes(damaged)), str(self.path), "damaged")
         older = bytearray(whole)
-        for version in (1, 2, 3):
+        for version in (1, 2, 3, 4):
             older[len("dsop-train checkpoint\n")] = version
-            self.assert_refused(resume(bytes(older)), str(self.path), f"version {version}, expected 4")
+            self.assert_refused(resume(bytes(older)), str(self.path), f"version {version}, expected 5")
         for options, words in {
             ("--hidden", "12"): ["50-12-9-10", "50-12-10"],
             ("--activation", "tanh"): ["relu", "tanh"],

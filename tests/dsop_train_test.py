@@ -25,6 +25,14 @@ class Losses(unittest.TestCase):
             if name.startswith(("held_out", "accuracy", "slot", "intent")):
                 self.assertLess(abs(found.last()[name] - value), 0.02, f"{what}: {name}")
 
+    def test_dense_steps_drop_nothing(self) -> None:
+        common = [*MLP, *at(2), "--steps", "8"]
+        dense = Rows(*common, "--sync", "dense")
+        both = Rows(*common, "--sync", "topk:0.1", "--dense-steps", "5")
+        self.assertEqual(both.losses()[:6], dense.losses()[:6])  # a loss is of the weights before its step
+        self.assertNotEqual(both.losses()[6:], dense.losses()[6:])
+        self.assertEqual(["target" in row for row in both.of_kind("step")], 5 * [False] + 3 * [True])
+
     def test_same_for_any_ranks_and_way_to_sum(self) -> None:
         for name, model in MODELS.items():
             expected = Rows(*model, *at(1), "--steps", "20")

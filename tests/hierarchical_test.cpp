@@ -34,6 +34,7 @@ TEST_CASE("a plan names the nodes, and without shared ones there is no hierarchy
           std::ostringstream text;
           text << layer.plan();
           failures.check(text.str().find("5 ranks of 2 nodes (led by 0 1)") != std::string::npos, text.str());
+          failures.check(text.str().find(", one level: messages inside a node cost") != std::string::npos, text.str());
         }) == "");
   CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
           const std::string error = argument_error_of([&] {

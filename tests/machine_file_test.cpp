@@ -45,6 +45,55 @@ TEST_CASE("a machine survives being written and read") {
   std::remove(path.c_str());
 }
 
+TEST_CASE("a machine's inner levels survive being written and read") {
+  Machine machine;
+  machine.inner_levels = {{.latency_seconds = 7e-7, .out_bytes_per_second = 25e6},
+                          {.nodes = 4, .gap_per_byte_seconds = 8e-9, .exchange_step_seconds = {1, 2, 3, 4, 5, 6}}};
+  const std::string path = "machine_of_levels.json";
+  write_machine(machine, path);
+  CHECK(read_machine(path) == machine);
+  machine.inner_levels[1].nodes = 2;
+  CHECK(!(read_machine(path) == machine));
+  std::remove(path.c_str());
+}
+
+TEST_CASE("a machine file of before levels has one") {
+  CHECK(refusal("{\"latency_seconds\": 1e-5, \"source\": \"calibrated\"}").empty());
+  CHECK(refusal("{\"version\": 1, \"latency_seconds\": 1e-5}").empty());
+  const std::string path = "machine_of_one_level.json";
+  std::ofstream(path) << "{\"latency_seconds\": 3e-5}";
+  CHECK(read_machine(path) == Machine{.latency_seconds = 3e-5});
+  std::remove(path.c_str());
+}
+
+TEST_CASE("a machine file of another version, or with levels that make no sense, is refused") {
+  const std::string file = "machine file machine_under_test.json: ";
+  for (const std::string version : {"0", "3", "1.5", "\"2\"", "null", "[2]"})
+    CHECK(refusal("{\"version\": " + version + ", \"of_later\": 1}") ==
+          file + "version is " + version + ", expected 1 or 2");
+  const auto refusal_of_levels = [](const std::string& levels) {
+    return refusal("{\"inner_levels\": " + levels + "}");
+  };
+  CHECK(refusal_of_levels("[{\"latency_seconds\": 2e-6, \"out_bytes_per_second\": 0}, {\"nodes\": 4}]").empty());
+  CHECK(refusal_of_levels("7") == file + "inner_levels is 7, expected a list");
+  CHECK(refusal_of_levels("[7]") == file + "inner_levels[0] is 7, expected an object of a level's fields");
+  CHECK(refusal_of_levels("[{\"latency\": 1}]") == file + "unknown field inner_levels[0].latency");
+  CHECK(refusal_of_levels("[{\"flops_per_second\": 1}]") == file + "unknown field inner_levels[0].flops_per_second");
+  CHECK(refusal_of_levels("[{}, {\"gap_seconds\": 0}]") ==
+        file + "inner_levels[1].gap_seconds is 0, expected a finite number above 0");
+  CHECK(refusal_of_levels("[{\"out_bytes_per_second\": -1}]") ==
+        file + "inner_levels[0].out_bytes_per_second is -1, expected a finite number above 0, or 0");
+  CHECK(refusal_of_levels("[{\"ring_step_seconds\": [1]}]") ==
+        file + "inner_levels[0].ring_step_seconds is [1], expected 6 numbers above 0");
+  CHECK(refusal_of_levels("[{\"nodes\": 0}]") ==
+        file + "inner_levels[0].nodes is 0, expected a whole number from 1 to 2147483647");
+  CHECK(refusal_of_levels("[{\"nodes\": 2}]") ==
+        file + "machine.inner_levels[0].nodes is 2, expected 1: the innermost level is inside a node");
+  for (const std::string nodes : {"1", "6"})
+    CHECK(refusal_of_levels("[{}, {\"nodes\": 4}, {\"nodes\": " + nodes + "}]") ==
+          file + "machine.inner_levels[2].nodes is " + nodes + ", expected a multiple of the level before it, 4");
+}
+
 TEST_CASE("a machine file that can't be written whole stays as it was") {
   const std::filesystem::path path = "machine_to_keep.json";
   const std::filesystem::path unfinished = "machine_to_keep.json.unfinished";

@@ -75,6 +75,19 @@ print("done")
 """)
         self.assertEqual((done.returncode, done.stdout.count("done")), (0, 3), done.stderr)
 
+    def test_machine_is_measured(self) -> None:
+        done = run("""
+import os
+os.environ["DSOP_MACHINE"] = "probe"
+import dsop
+machine = dsop.Machine.of()
+for name in ("flops_per_second", "ring_step_seconds[5]", "native_allreduce_seconds[5]"):
+    assert machine[name] > 0, name
+assert "; machine: probe of 3 ranks on 1 node" in dsop.OuterProduct(300, 300, 200, allow_native=True).plan
+print("done")
+""")
+        self.assertEqual((done.returncode, done.stdout.count("done")), (0, 3), done.stderr)
+
     def test_exception_of_one_rank_ends_the_others(self) -> None:
         for start in ["", "from mpi4py import MPI\n"] if HAS_MPI4PY else [""]:
             before = time.monotonic()
@@ -88,7 +101,8 @@ dsop.allreduce(np.ones(3))
             self.assertLess(time.monotonic() - before, 10)
 
     def test_interrupt_of_one_rank_ends_all(self) -> None:
-        for wait in ("dsop.allreduce(np.ones(3))", "dsop.start_allreduce(np.ones(3)).wait()"):
+        for wait in ("dsop.allreduce(np.ones(3))", "dsop.start_allreduce(np.ones(3)).wait()",
+                     "dsop.start_sparse_allreduce(np.ones(3)).wait()"):
             with tempfile.TemporaryDirectory() as folder:
                 number = Path(folder) / "number"
                 program = WAITS_FOR_RANK_1 + f"""
@@ -111,18 +125,20 @@ os.rename({str(number)!r} + ".new", {str(number)!r}) if comm.rank == 0 else None
                 self.assertIn("KeyboardInterrupt", words)
 
     def test_handler_that_raises_nothing_ends_nothing(self) -> None:
-        done = run(WAITS_FOR_RANK_1 + """
+        with tempfile.TemporaryDirectory() as folder:
+            done = run(WAITS_FOR_RANK_1 + f"""
 import signal
-heard = []
+heard = {str(Path(folder) / "heard")!r}
 if comm.rank == 0:
-    signal.signal(signal.SIGALRM, lambda *_: heard.append(time.monotonic()))
+    signal.signal(signal.SIGALRM, lambda *_: open(heard, "w").close())
     signal.setitimer(signal.ITIMER_REAL, 0.2)
-if comm.rank == 1:
-    time.sleep(1)
-dsop.allreduce(np.ones(3))
-print(comm.rank == 0 and time.monotonic() - heard[0] > 0.4)
+while comm.rank == 1 and not os.path.exists(heard):  # rank 0 waits meanwhile
+    time.sleep(0.05)
+values = np.ones(3)
+dsop.allreduce(values)
+os.write(1, f"{{values[0]}} {{os.path.exists(heard)}}\\n".encode())  # in one piece
 """)
-        self.assertEqual(sorted(done.stdout.split()), ["False", "False", "True"], done.stderr)
+        self.assertEqual(done.stdout, "3.0 True\n" * 3, done.stderr)
 
 
 if __name__ == "__main__":

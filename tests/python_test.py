@@ -6,9 +6,14 @@ from __future__ import annotations
 import doctest
 import importlib
 import os
+import re
+import subprocess
 import sys
+import tempfile
 import threading
+import types
 import unittest
+import unittest.mock
 from collections.abc import Callable
 from typing import Any
 
@@ -52,12 +57,13 @@ class PythonTest(unittest.TestCase):
         self.assertIn(words, texts[0])
 
     def test_examples_in_docstrings(self) -> None:
-        for name in ("_collectives", "_communicators", "_machine", "_outer_products", "_sparse", "_synchronizer"):
+        for name in ("_arrays", "_collectives", "_communicators", "_machine", "_outer_products", "_sparse", "_stores",
+                     "_synchronizer", "_topk"):
             module = importlib.import_module(f"dsop.{name}")
-            self.assertEqual(doctest.testmod(module, extraglobs={"dsop": dsop, "np": np}).failed, 0)
+            self.assertEqual(doctest.testmod(module, extraglobs={"dsop": dsop, "np": np, "tempfile": tempfile}).failed, 0)
         for name in dsop.__all__:
             if name not in ("Error", "ArgumentError", "TransportError", "__version__"):
-                self.assertTrue(getattr(dsop, name).__doc__, name)
+                self.assertIn(">>>", getattr(dsop, name).__doc__, f"{name} shows no example")
 
     def test_outer_products_by_every_algorithm(self) -> None:
         for algorithm in ["auto", *FAMILIES["outer-product"]]:
@@ -140,12 +146,18 @@ class PythonTest(unittest.TestCase):
                     continue
                 self.assertTrue((got.dense() == sum(mine)).all(), name)
             self.assertTrue((layer.run(own).dense() == sum(mine)).all())
+            started = [dsop.start_sparse_allreduce(sparse, comm), layer.start(own)]
+            for pending in reversed(started):
+                self.assertTrue((pending.wait().dense() == sum(mine)).all() and pending.test())
             for name in FAMILIES["topk"]:
                 top, values = dsop.TopKAllreduce(40, np.float64, comm, algorithm=name), own.copy()
                 top.run(values, 5)
                 again = dsop.TopKAllreduce(40, np.float64, comm, algorithm=name, state=top.state)
-                got_both = top.run(values.copy(), 5), again.run(values.copy(), 5)
+                got_both = top.run(values.copy(), 5), again.start(values.copy(), 5).wait()
                 self.assertEqual(*(got.dense().tobytes() for got in got_both))
+                self.assertEqual(*(got.took_part.tobytes() for got in got_both))
+                self.assertEqual(*((got.evaluated_local, got.evaluated_global) for got in got_both))
+                self.assertTrue(got_both[0].evaluated_local in (True, False))
         self.on_ranks(body, [1, 3, 4])
 
     def test_synchronizer(self) -> None:
@@ -181,6 +193,14 @@ class PythonTest(unittest.TestCase):
             resumed.load(model.save())
             for left, right in zip(step(model, 1), step(resumed, 1)):
                 self.assertEqual(left.tobytes(), right.tobytes())
+            self.assertFalse(model.last_step("wide")["evaluated_global"])
+            weights = np.full((5, 3), 7.0)
+            embedding = np.full((6, 2), 7.0)
+            model.begin()
+            model.give_vector("embedding", np.ones(12), embedding, alpha=2, beta=-1)
+            model.give_factors("w", np.ones((1, 5)), np.ones((1, 3)), weights, alpha=-0.5, beta=1)
+            model.finish()
+            self.assertTrue((weights == 7 - 0.5 * comm.size).all() and (embedding == 2 * comm.size - 7).all())
             model.set_policy("wide", "dense")
             self.assertIn("wide", model.describe())
         self.on_ranks(body, [1, 2, 4])
@@ -190,13 +210,15 @@ class PythonTest(unittest.TestCase):
             model = dsop.Synchronizer(np.float64, comm)
             model.add("w", (2, 2), "dense")
             gradient = np.ones((2, 2))
-            every_wrong: list[Any] = [np.ones((2, 2), np.float32), np.ones((2, 3)), np.ones(4)[::2], None]
+            every_wrong: list[Any] = [np.ones((2, 2), np.float32), np.ones((2, 3)), np.ones(4)[::2], "much", None]
             for wrong in every_wrong:
                 model.begin()
                 if comm.rank > 0:
                     model.give_gradient("w", gradient)
                 elif wrong is None:
                     model.fail("backward raised", "w")
+                elif isinstance(wrong, str):
+                    model.give_vector("w", np.ones(4), gradient, beta=wrong)  # type: ignore[arg-type]
                 else:
                     model.give_gradient("w", wrong)
                 with self.assertRaisesRegex(dsop.ArgumentError, "w"):
@@ -227,6 +249,8 @@ class PythonTest(unittest.TestCase):
             ("algorithm", {"algorithm": "no such"}),
             ("scale", {"scale": float("nan")}),
             ("scale is many", {"scale": "many"}),
+            ("alpha", {"alpha": float("inf")}),
+            ("beta", {"beta": 1}),
             ("wire is thin", {"wire": "thin"}),
             ("machine", {"machine": "/no/such/file"}),
         ]
@@ -264,6 +288,21 @@ class PythonTest(unittest.TestCase):
             dsop.Machine(latency_seconds=-1)
         with self.assertRaisesRegex(dsop.Error, "no/such"):
             dsop.Machine("/no/such/file")
+        machine = dsop.Machine()
+        for name in ("inner_levels[0].nodes", "inner_levels[0].latency_seconds", "inner_levels[", "inner_levels[0]",
+                     "ring_step_seconds[6]", "ring_step_seconds", "ring_step_seconds[1]x", "flops"):
+            with self.assertRaisesRegex(dsop.ArgumentError, f"name is {re.escape(name)}, expected one of latency_seco"):
+                machine[name] = 1
+        self.assertEqual(dsop.Machine.of()["latency_seconds"], 10e-6)
+        machine["inner_levels"] = 2
+        machine["inner_levels[1].nodes"] = 4
+        machine["inner_levels[1].ring_step_seconds[5]"] = 0.5
+        self.assertEqual([machine["inner_levels"], machine["inner_levels[1].nodes"],
+                          machine["inner_levels[1].ring_step_seconds[5]"]], [2, 4, 0.5])
+        for name, number in (("inner_levels", -1), ("inner_levels", 65), ("inner_levels[1].nodes", 1.5),
+                             ("inner_levels[1].nodes", float("nan"))):
+            with self.assertRaisesRegex(dsop.ArgumentError, f"{re.escape(name)} is .*, expected a whole number from 0"):
+                machine[name] = number
         with self.assertRaisesRegex(dsop.ArgumentError, "ranks is 0"):
             dsop.run_on_threads(0, lambda comm: None)
 
@@ -275,6 +314,22 @@ class PythonTest(unittest.TestCase):
                 dsop.allreduce(np.ones(3), comm)
             with self.assertRaises(dsop.ArgumentError):
                 layer.run(np.ones((1, 2)), np.ones((1, 2)))
+
+    def test_started_sums_that_fail_or_are_dropped(self) -> None:
+        def body(comm: dsop.Communicator) -> None:
+            indices = np.array([3, 1] if comm.rank == 1 else [1, 3])
+            pending = dsop.start_sparse_allreduce(dsop.SparseVector(5, indices, np.ones(2)), comm)
+            for _ in range(2):
+                with self.assertRaisesRegex(dsop.Error, "rank 1|failed"):
+                    pending.wait()
+            top, values = dsop.TopKAllreduce(4, np.float64, comm), np.array([5, 0.5, -7, 0.25])
+            pending_top = top.start(values, 2)
+            with self.assertRaisesRegex(dsop.ArgumentError, "expected dsop_wait"):
+                top.run(values, 2)
+            del pending_top
+            self.assertEqual(list(values), [0, 0.5, 0, 0.25])
+            self.assertEqual(top.run(values, 2).chosen, 2)
+        self.on_ranks(body, [2, 3])
 
     def test_first_exception_of_threads_is_raised(self) -> None:
         def body(comm: dsop.Communicator) -> None:
@@ -301,17 +356,60 @@ class PythonTest(unittest.TestCase):
             is_told.wait(10)
         dsop.run_on_threads(2, body)
 
+    def test_info_warns_of_two_openmp_runtimes(self) -> None:
+        program = """
+import ctypes, shutil, sys, warnings
+import dsop
+ours = dsop.info()["openmp_runtimes"]
+assert len(ours) == 1, ours
+shutil.copy(ours[0], sys.argv[1])
+ctypes.CDLL(sys.argv[1])
+with warnings.catch_warnings(record=True) as heard:
+    warnings.simplefilter("always")
+    assert len(dsop.info()["openmp_runtimes"]) == 2
+assert len(heard) == 1 and heard[0].category is RuntimeWarning, heard
+print(heard[0].message)
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, "-c", program, folder + "/libomp.so.5"], capture_output=True, text=True,
+                                  timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("two OpenMP runtimes are loaded", done.stdout)
+            self.assertIn(folder, done.stdout)
+
+    def test_mpi4py_of_another_mpi_is_warned_of_and_refused(self) -> None:
+        other = types.SimpleNamespace(Get_library_version=lambda: "Other MPI 7.0\nbuilt somewhere", Is_finalized=bool)
+        comm = types.SimpleNamespace(py2f=lambda: 0)
+        with unittest.mock.patch.dict(sys.modules, {"mpi4py.MPI": other}):
+            with self.assertWarnsRegex(RuntimeWarning, "mpi4py is built for Other MPI 7.0, dsop for"):
+                dsop.info()
+            with self.assertRaisesRegex(dsop.ArgumentError, "mpi4py is built for Other MPI 7.0, expected dsop's"):
+                dsop.communicator(comm)
+
     def test_forked_child_gets_an_error_and_frees_nothing(self) -> None:
         layer = dsop.OuterProduct(2, 2, 1, np.float64)
+        model = dsop.Synchronizer(np.float64)
+        model.add("w", 3, "dense-overlapped")
+        model.begin()
+        model.give_gradient("w", np.ones(3))
+        values = np.ones(3)
+        owned = [layer, model, dsop.SparseAllreduce(), dsop.TopKAllreduce(4), dsop.Machine(), dsop.Selector(),
+                 dsop.communicator().counting(), dsop.start_allreduce(values), dsop.start_sparse_allreduce(values)]
+        calls: list[Callable[[], Any]] = [lambda: layer.run(np.ones((1, 2)), np.ones((1, 2))), model.finish, dsop.info,
+                                          lambda: dsop.allreduce(values), lambda: dsop.run_on_threads(2, lambda comm: None)]
         child = os.fork()
         if child == 0:
-            try:
-                layer.run(np.ones((1, 2)), np.ones((1, 2)))
-            except dsop.Error as error:
-                layer.__del__()
-                os._exit(0 if "forked" in str(error) else 1)
-            os._exit(2)
+            refused = 0
+            for call in calls:
+                try:
+                    call()
+                except dsop.Error as error:
+                    refused += "forked" in str(error)
+            for thing in owned:
+                thing.__del__()  # type: ignore[attr-defined]
+            os._exit(len(calls) - refused)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
+        model.finish()
         self.assertEqual(layer.run(np.ones((1, 2)), np.ones((1, 2)))[0, 0], 1)
 
 

@@ -62,6 +62,16 @@ class RegretTest(unittest.TestCase):
             f"- By the algorithm that auto used: within 10% of the best in 1 of 3 cells (33.3%); worst 1.30 {worst}",
             f"- By auto's own row: within 10% of the best in 1 of 3 cells (33.3%); worst 1.20 {worst}"])
 
+    def test_places_of_ranks_are_cells_of_their_own(self) -> None:
+        places = [{"cluster": f"name=regret hosts=8 rate=1gbit{more}"} for more in
+                  ("", " ranks_per_host=2 placement=order", " ranks_per_host=2 placement=turns")]
+        rows = [one | {"host": one["host"] | place} for place in places for one in cell()]
+        done = regret(as_lines(rows))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([line.split(" | ")[1] for line in done.stdout.splitlines()[2:5]],
+                         ["4", "4 (2 a host, order)", "4 (2 a host, turns)"])
+        self.assertIn("worst 1.30 (1gbit, 4 ranks, ", done.stdout)
+
     def test_a_tenth_is_near(self) -> None:
         rows = [one for one in cell() if one["used"] != "allgather-overlapped(4)"]
         for slower, near in ((1.09, 1), (1.11, 0)):
@@ -95,15 +105,18 @@ class ScriptTest(unittest.TestCase):
     def test_help(self) -> None:
         done = self.run_script("--help")
         self.assertEqual(done.returncode, 0, done)
-        self.assertIn("Usage: scripts/regret [--quick] [--out FOLDER]", done.stdout)
+        self.assertIn("Usage: scripts/regret [--quick] [--hosts LIST]", done.stdout)
 
     def test_wrong_options(self) -> None:
         done = self.run_script("--quik")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("unknown argument '--quik', expected --quick or --out FOLDER", done.stderr)
-        done = self.run_script("--out")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("--out needs a folder", done.stderr)
+        self.assertIn("unknown argument '--quik', expected --quick, --hosts, --ranks-per-host, --placement or --out", done.stderr)
+        for arguments, words in ((["--out"], "--out needs a folder"), (["--hosts"], "--hosts is '', expected whole numbers"),
+                                 (["--ranks-per-host", "2,x"], "--ranks-per-host is '2,x', expected whole numbers"),
+                                 (["--placement", "random"], "--placement is 'random', expected order, turns")):
+            done = self.run_script(*arguments)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(words, done.stderr)
 
 
 if __name__ == "__main__":

@@ -41,10 +41,19 @@ struct Streams {
   }
 };
 
+/// Exactly as large as it says, for the address sanitizer.
 template <class T>
-std::vector<std::byte> memory_for(std::size_t rows, const Streams<T>& a) {
-  return std::vector<std::byte>(kernels::sparse_product_bytes<T>(rows, a.nonzeros));
-}
+struct OwnedMemory {
+  OwnedMemory(std::size_t rows, std::size_t nonzeros) : begins(rows + 1), factors(nonzeros), pairs(nonzeros) {
+    view.begins = begins;
+    view.factors = factors;
+    view.pairs = pairs;
+  }
+  std::vector<std::size_t> begins;
+  std::vector<T> factors;
+  std::vector<Index> pairs;
+  kernels::SparseProductMemory<T> view;
+};
 
 constexpr std::size_t gap = 3;
 
@@ -52,9 +61,9 @@ template <class T>
 std::vector<T> made(const Streams<T>& a, const Streams<T>& b, std::size_t first, std::size_t rows, T scale, T beta,
                     T before) {
   std::vector<T> c(rows * (b.dimension + gap), before);
-  std::vector<std::byte> memory = memory_for(rows, a);
+  const OwnedMemory<T> memory(rows, a.nonzeros);
   kernels::sparse_product<T>({a.streams, b.streams}, first, {c.data(), rows, b.dimension, b.dimension + gap}, scale,
-                             beta, memory);
+                             beta, memory.view);
   return c;
 }
 
@@ -121,8 +130,8 @@ TEMPLATE_TEST_CASE("zeros that are stored make no row of a sparse product", "[ke
   const std::vector<SparseVectorView<TestType>> b{{2, {}, ones}};
   std::vector<std::uint32_t> rows(6);
   std::vector<TestType> elements(6 * 2);
-  std::vector<std::byte> memory(kernels::sparse_product_bytes<TestType>(6, 2));
-  REQUIRE(kernels::sparse_product_rows<TestType>({a, b}, rows, {elements.data(), 6, 2}, TestType{1}, memory) == 1);
+  const OwnedMemory<TestType> memory(6, 2);
+  REQUIRE(kernels::sparse_product_rows<TestType>({a, b}, rows, {elements.data(), 6, 2}, TestType{1}, memory.view) == 1);
   CHECK(rows[0] == 4);
   CHECK(elements[0] == 3);
 }
@@ -134,9 +143,9 @@ TEMPLATE_TEST_CASE("the rows of a sparse product that have a term", "[kernels]",
     const auto whole = expected<TestType>(a, b, 0, 60, 2, false, 0);
     std::vector<std::uint32_t> indices(60);
     std::vector<TestType> rows(60 * 11, TestType{-77});
-    std::vector<std::byte> memory = memory_for(60, a);
+    const OwnedMemory<TestType> memory(60, a.nonzeros);
     const std::size_t count = kernels::sparse_product_rows<TestType>({a.streams, b.streams}, indices,
-                                                                     {rows.data(), 60, 11}, TestType{2}, memory);
+                                                                     {rows.data(), 60, 11}, TestType{2}, memory.view);
     std::size_t found = 0;
     for (std::size_t i = 0; i < 60; ++i) {
       bool any = false;

@@ -148,6 +148,25 @@ TEST_CASE("a wrong target is an error on all ranks, and the next step is right")
         }) == "");
 }
 
+TEST_CASE("of many parameters the one whose alpha differs is named") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          Synchronizer<float> synchronizer(transport);
+          const std::vector<float> own(4);
+          std::vector<std::vector<float>> targets(200, std::vector<float>(4));
+          std::vector<std::string> names;
+          for (std::size_t p = 0; p < targets.size(); ++p) {
+            names.push_back("the vector number " + std::to_string(p) + " of a model of many");
+            synchronizer.add(names.back(), {.rows = 1, .columns = 4}, "dense");
+          }
+          synchronizer.begin();
+          for (std::size_t p = 0; p < targets.size(); ++p)
+            synchronizer.give(names[p], {.dimension = 4, .values = own}, {targets[p].data(), 1, 4},
+                              {p == 190 && transport.rank() == 1 ? 3.0 : 1.0, 0});
+          const std::string error = argument_error_of([&] { synchronizer.finish(); });
+          failures.check(error == "the ranks disagree: alpha of " + names[190] + " is 1 on rank 0, 3 on rank 1", error);
+        }) == "");
+}
+
 TEST_CASE("blocks of columns of one matrix are targets apart") {
   CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
           Synchronizer<float> synchronizer(transport);

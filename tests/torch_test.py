@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""dsop.torch on 1, 2 and 3 ranks: gradients that are those of plain torch. See torch_program.py.
+"""dsop.torch on 1, 2 and 3 ranks: gradients that are those of plain torch. See the programs that it runs.
 
-Usage: torch_test.py MPIRUN
+Usage: torch_test.py MPIRUN [TorchTest.NAME...]
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -16,42 +17,70 @@ MPIRUN = sys.argv[1]
 TESTS = Path(__file__).parent
 
 
+PROGRAMS = ("torch_program.py", "torch_overlap_program.py", "torch_failures_program.py", "torch_loader_program.py",
+            "torch_recurrent_program.py", "torch_hook_program.py")
+TIMEOUT_SECONDS = 300  # of one that hangs; they take some seconds
+
+
 @unittest.skipUnless(importlib.util.find_spec("torch"), "no torch")
 class TorchTest(unittest.TestCase):
     def run_ranks(self, ranks: int, *program: str | Path) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run([MPIRUN, "-n", str(ranks), sys.executable, *program], capture_output=True, text=True,
-                              timeout=120, check=False)
+        return subprocess.run([MPIRUN, "-n", str(ranks), sys.executable, *program], capture_output=True, text=True,
+                              timeout=TIMEOUT_SECONDS, check=False)
+
+    def run_well(self, ranks: int, *program: str | Path) -> str:
+        done = self.run_ranks(ranks, *program)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return done
+        return done.stdout
 
     def test_alone(self) -> None:
-        done = subprocess.run([sys.executable, TESTS / "torch_program.py"], capture_output=True, text=True, timeout=120,
-                              check=False)
-        self.assertEqual(done.stdout, "all passed\n", done.stderr)
+        for program in PROGRAMS:
+            with self.subTest(program=program):
+                done = subprocess.run([sys.executable, TESTS / program], capture_output=True, text=True,
+                                      timeout=TIMEOUT_SECONDS, check=False)
+                self.assertEqual(done.stdout, "all passed\n", done.stderr)
 
     def test_on_ranks(self) -> None:
         for ranks in (1, 2, 3):
-            with self.subTest(ranks=ranks):
-                self.assertEqual(self.run_ranks(ranks, TESTS / "torch_program.py").stdout, "all passed\n" * ranks)
+            for program in PROGRAMS:
+                with self.subTest(ranks=ranks, program=program):
+                    self.assertEqual(self.run_well(ranks, TESTS / program), "all passed\n" * ranks)
 
-    def test_example(self) -> None:
-        losses = {self.run_ranks(ranks, TESTS.parent / "examples/torch_mlp.py").stdout for ranks in (1, 2)}
-        self.assertTrue(all("loss" in text for text in losses), losses)
+    def test_examples(self) -> None:
+        for name in ("torch_mlp.py", "torch_recommender.py"):
+            for ranks in (1, 2):
+                with self.subTest(name=name, ranks=ranks):
+                    self.assertIn("loss", self.run_well(ranks, TESTS.parent / "examples" / name))
+
+    def test_queries_example(self) -> None:
+        """With queries of its own; by DistributedDataParallel, too, on one rank: more may hang while Gloo ends."""
+        words = [("from", "O"), ("boston", "from.city"), ("to", "O"), ("denver", "to.city")]
+        with tempfile.NamedTemporaryFile("w") as file:
+            for first in range(40):
+                query = [words[(first + i) % 4] for i in range(2 + first % 5)]
+                file.write("BOS " + " ".join(word for word, _ in query) + " EOS\t"
+                           "O " + " ".join(tag for _, tag in query) + " flight\n")
+            file.flush()
+            program = TESTS.parent / "examples/torch_lstm_atis.py"
+            arguments: list[str | Path] = [program, file.name, "--steps", "40", "--hidden", "16"]
+            for ranks in (1, 2):
+                self.assertIn("100.0 % of tags are right", self.run_well(ranks, *arguments))
+            self.assertIn("100.0 % of tags are right", self.run_well(1, *arguments, "--ddp"))
 
     def test_uncaught_exception_ends_all(self) -> None:
-        done = subprocess.run([MPIRUN, "-n", "3", sys.executable, "-c", """
+        done = self.run_ranks(3, "-c", """
 import torch, dsop, dsop.torch
 model = torch.nn.Linear(3, 2)
 dsop.torch.attach(model)
 if dsop.communicator().rank == 1:
     raise KeyError("mine")
 model(torch.ones(4, 3)).sum().backward()
-"""], capture_output=True, text=True, timeout=30, check=False)
+""")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("KeyError: 'mine'", done.stderr)
 
     def test_exit_after_an_exception_is_said_to_others(self) -> None:
-        done = self.run_ranks(3, "-c", """
+        said = self.run_well(3, "-c", """
 import sys, torch, dsop, dsop.torch
 model = torch.nn.Linear(3, 2)
 dsop.torch.attach(model)
@@ -67,8 +96,31 @@ except KeyError:
 except dsop.ArgumentError as error:
     print(error)
 """)
-        self.assertEqual(done.stdout.count("rank 1: a backward pass ended in an exception"), 2, done.stdout)
+        self.assertEqual(said.count("rank 1: backward() raised an exception"), 2, said)
+
+    def test_program_that_ends_takes_others_along(self) -> None:
+        program = """
+import sys, torch, dsop, dsop.torch
+rank = dsop.communicator().rank
+models = [torch.nn.Linear(3, 2), torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 2).double())]
+for model in models:
+    dsop.torch.attach(model)
+for step in range(1 if rank == 1 else 3):
+    CALL
+sys.stdout.write(f"rank {rank} is done\\n")
+"""
+        call = "models[0](torch.ones(4, 3)).sum().backward()"
+        done = self.run_ranks(3, "-c", program.replace("CALL", call))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("rank 1: its program has ended", done.stderr)
+        said = self.run_well(3, "-c", program.replace("CALL", f"""
+    try:
+        {call}
+    except dsop.ArgumentError as error:
+        sys.stdout.write(f"{{error}}\\n")"""))
+        self.assertEqual(said.count("rank 1: its program has ended"), 4, said)  # two steps of two ranks
+        self.assertEqual(said.count("is done"), 3, said)
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

@@ -49,6 +49,7 @@ struct DenseAlgorithm {
   std::string source;
   std::string other_name = {};     ///< what a paper calls it; found by it too
   bool native = false;             ///< runs inside the MPI library: its messages can't be counted, its cost is a guess
+  bool measured = false;           ///< native, and a machine may say what it takes
   bool asks_for_elements = false;  ///< calls make() once for each part before it first uses it; else all must be there
   bool asks_for_sums = false;      ///< if add is given: calls make() for what it sends first, add() for all else
   double needed_lead = 1;  ///< for sparse sums `auto` takes it where it is predicted to be so many times as fast

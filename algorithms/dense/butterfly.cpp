@@ -8,6 +8,7 @@
 #include "algorithms/dense/algorithm.hpp"
 #include "kernels/add.hpp"
 #include "patterns/fold.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::dense {
 namespace {
@@ -40,7 +41,10 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   cost.messages = static_cast<std::size_t>(d + fold);
   cost.bytes = cost.messages * bytes;
   cost.flops = (d + fold) * static_cast<double>(problem.elements);
-  cost.communication_seconds = d * machine.exchange_seconds(bytes) + 2 * fold * machine.message_seconds(bytes);
+  const patterns::Network network(machine, problem.nodes, problem.ranks);
+  for (int distance = 1; distance < cube.corners; distance *= 2)
+    cost.communication_seconds += patterns::hypercube_step(network, cube.corners, distance, bytes).seconds();
+  cost.communication_seconds += 2 * fold * patterns::fold_step(network, bytes).seconds();
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   return cost;
 }

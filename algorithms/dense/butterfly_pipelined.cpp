@@ -17,6 +17,7 @@
 #include "patterns/blocks.hpp"
 #include "patterns/hypercube.hpp"
 #include "patterns/segment_messages.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::dense {
 
@@ -84,13 +85,22 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double segments) 
   const Hypercube cube(0, problem.ranks);
   const std::size_t bytes = problem.elements * bytes_of(problem.type);
   const auto S = static_cast<std::size_t>(segments);
-  const double link_seconds = machine.exchange_seconds(bytes, S) - machine.latency_seconds;
-  const double hop_seconds = machine.exchange_seconds(bytes / S);
-  const int steps = cube.dimensions() + (cube.has_extra() ? 2 : 0);
+  const patterns::Network network(machine, problem.nodes, problem.ranks);
+  const auto across = [&](int distance, std::size_t step_bytes, std::size_t messages) {
+    return patterns::hypercube_step(network, cube.corners, distance, step_bytes, messages);
+  };
+  const auto to_corners = [&](std::size_t step_bytes, std::size_t messages) {
+    return patterns::fold_step(network, step_bytes, messages, patterns::Partners::others);
+  };
 
   Cost cost = butterfly().cost(problem, machine, 0);
   cost.messages *= S;
-  cost.communication_seconds = machine.message_seconds(0) + steps * std::max(link_seconds, hop_seconds);
+  cost.communication_seconds = patterns::ring_step(network, 0).seconds();
+  for (int distance = 1; distance < cube.corners; distance *= 2)
+    cost.communication_seconds +=
+        std::max(across(distance, bytes, S).seconds_but_latency(), across(distance, bytes / S, 1).seconds());
+  cost.communication_seconds += (cube.has_extra() ? 2 : 0) * std::max(to_corners(bytes, S).seconds_but_latency(),
+                                                                      to_corners(bytes / S, 1).seconds());
   cost.hide(1 - 1 / segments, cost.arithmetic_seconds, machine);
   return cost;
 }

@@ -3,6 +3,7 @@
 #include <dsop/errors.hpp>
 
 #include "base/refuse.hpp"
+#include "patterns/network.hpp"
 
 namespace dsop {
 namespace {
@@ -12,6 +13,9 @@ struct Family {
     if (problem.wire == Wire::bf16 && algorithm.run_bf16 == nullptr)
       return "sends values in full only, and wire is bf16";
     return algorithm.unsupported(problem);
+  }
+  static bool may_take_native(const DenseAlgorithm& algorithm, const DenseProblem& problem, const Machine& machine) {
+    return algorithm.measured && problem.allow_native && machine.native_seconds(1, problem.ranks) > 0;
   }
   static Candidate evaluate(const DenseAlgorithm& algorithm, double parameter, const DenseProblem& problem,
                             const Machine& machine) {
@@ -36,6 +40,7 @@ const Registry<DenseAlgorithm>& algorithms_of(Collective collective) {
 
 DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const DenseProblem& problem,
                           const Machine& machine, const std::string& name) {
+  patterns::check_levels(machine, problem.nodes, problem.ranks);
   const Choice<DenseAlgorithm> choice = choose<Family>(algorithms, problem, machine, name, Evaluated::named);
   const DenseAlgorithm& algorithm = *choice.algorithm;
   return {&algorithm, choice.parameter, choice.candidates.front().cost,
@@ -47,11 +52,12 @@ void DenseCalls<T>::run(Transport& transport, Collective collective, std::span<T
                         const CollectiveOptions& options) {
   Call call(transport, name(collective), data.size(), 1, data_type<T>);
   call.check([&] { check_arguments(transport, data, root, options); });
-  agree(call, {collective, data.size(), root, options.algorithm, 1, options.machine});
+  agree(call, {collective, data.size(), root, options.algorithm, 1, options.machine, Wire::full, options.allow_native});
   run_agreed(call, data, root);
 }
 
-// The plan is a function of what the ranks will agree on: if they do, each has made the same one.
+// The plan is a function of what the ranks will agree on: if they do, each has made the same one. Where they have to
+// measure the machine first, it is made after that.
 template <class T>
 void DenseCalls<T>::agree(Call& call, const Terms& terms) {
   call.same("data.size()", terms.elements)
@@ -59,21 +65,32 @@ void DenseCalls<T>::agree(Call& call, const Terms& terms) {
       .same("algorithm", std::string_view(terms.algorithm))
       .same_now("scale", terms.scale)
       .same("wire", terms.wire)
-      .same_machine(terms.machine);
-  plan_ = plans_.find(call.key(), call.key_digest());
+      .same("allow_native", terms.allow_native)
+      .same_machine(terms.machine, terms.algorithm == "auto");
   DensePlan plan;
-  if (plan_ == nullptr)
-    call.check([&] {
-      const Transport& transport = call.transport();
-      const DenseProblem problem{.elements = terms.elements,
-                                 .ranks = transport.size(),
-                                 .type = data_type<T>,
-                                 .native_collectives = transport.has_native_collectives(),
-                                 .wire = terms.wire,
-                                 .root = terms.root};
-      plan = make_dense_plan(algorithms_of(terms.collective), problem, call.machine(), terms.algorithm);
-    });
+  const auto make = [&] {
+    const Transport& transport = call.transport();
+    const DenseProblem problem{.elements = terms.elements,
+                               .ranks = transport.size(),
+                               .type = data_type<T>,
+                               .native_collectives = transport.has_native_collectives(),
+                               .wire = terms.wire,
+                               .root = terms.root,
+                               .allow_native = terms.allow_native,
+                               .nodes = call.ranks().nodes};
+    plan = make_dense_plan(algorithms_of(terms.collective), problem, call.machine(), terms.algorithm);
+  };
+  const auto is_kept = [&] { return plans_.contains(call.key(), call.key_digest()); };
+  const bool knows_machine = call.knows_machine();
+  const bool has_levels = knows_machine && !call.machine().inner_levels.empty();
+  if (knows_machine && (call.ranks().known || !has_levels) && !is_kept()) call.check(make);
   call.agree();
+  // In a communicator's first call some rank did not know which ranks share nodes.
+  if (!knows_machine || (has_levels && call.any([](const Record& record) { return record.asks_for_facts != 0; })))
+    call.together([&] {
+      if (!is_kept()) make();
+    });
+  plan_ = plans_.find(call.key(), call.key_digest());
   if (plan_ == nullptr) plan_ = &plans_.insert(call.key(), call.key_digest(), std::move(plan));
   if (call.must_grow(plan_->workspace_bytes)) call.together([&] { call.grow(plan_->workspace_bytes); });
 }

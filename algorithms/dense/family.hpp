@@ -35,8 +35,8 @@ struct DensePlan {
 };
 
 /// The plan for a problem, without communicating. `name` is that of one of `algorithms`, perhaps with its number, or
-/// "auto": the least predicted time of those that do not run inside the MPI library. Throws ArgumentError when the name
-/// is unknown (the text lists the known ones), or when it can't serve.
+/// "auto": the least predicted time, of the MPI library's own only if the problem allows it. Throws ArgumentError when
+/// the name is unknown (the text lists the known ones), or when it can't serve.
 DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const DenseProblem& problem,
                           const Machine& machine, const std::string& name);
 
@@ -58,6 +58,7 @@ class DenseCalls {
     double scale = 1;
     const std::optional<Machine>& machine;
     Wire wire = Wire::full;
+    bool allow_native = false;
   };
   /// Agrees on a call and plans for it: all ranks will run_agreed().
   void agree(Call& call, const Terms& terms);

@@ -1,6 +1,9 @@
 // Any root, for algorithms whose root is rank 0.
 #pragma once
 
+#include <dsop/problem.hpp>
+
+#include "patterns/network.hpp"
 #include "transport/subset.hpp"
 
 namespace dsop::dense {
@@ -9,6 +12,14 @@ namespace dsop::dense {
 inline auto from_root(Transport& transport, int root) {
   const int P = transport.size();
   return Subset(transport, (transport.rank() - root + P) % P, P, [=](int v) { return (root + v) % P; });
+}
+
+/// What messages between ranks so numbered take.
+inline patterns::Network network_from_root(const DenseProblem& problem, const Machine& machine) {
+  std::vector<int> nodes;
+  for (std::size_t v = 0; v < problem.nodes.size(); ++v)
+    nodes.push_back(problem.nodes[(static_cast<std::size_t>(problem.root) + v) % problem.nodes.size()]);
+  return {machine, nodes, problem.ranks};
 }
 
 }  // namespace dsop::dense

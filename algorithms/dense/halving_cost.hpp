@@ -4,9 +4,9 @@
 #include <cstddef>
 
 #include <dsop/counting.hpp>
-#include <dsop/machine.hpp>
 
 #include "patterns/blocks.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::dense {
 
@@ -29,10 +29,10 @@ struct HalvingCost {
     for (int distance = 1; distance < corners; distance *= 2) additions += static_cast<double>(share(0, distance));
     return additions;
   }
-  double communication_seconds(const Machine& machine) const {
+  double communication_seconds(const patterns::Network& network) const {
     double seconds = 0;
     for (int distance = 1; distance < corners; distance *= 2)
-      seconds += machine.exchange_seconds(share(0, distance) * element_bytes);
+      seconds += patterns::hypercube_step(network, corners, distance, share(0, distance) * element_bytes).seconds();
     return seconds;
   }
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "algorithms/dense/algorithm.hpp"
+#include "algorithms/dense/from_root.hpp"
 #include "patterns/blocks.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::dense {
 
@@ -92,9 +94,12 @@ inline Cost pipeline_cost(const DenseProblem& problem, const Machine& machine, d
   Cost cost;
   cost.messages = ways * static_cast<std::size_t>(blocks.count());
   cost.bytes = ways * problem.elements * bytes_of(problem.type);
-  cost.communication_seconds =
-      machine.message_seconds(cost.bytes, cost.messages) +
-      fill * machine.message_seconds(blocks_on_a_link * blocks.largest() * bytes_of(problem.type));
+  const patterns::Network network = network_from_root(problem, machine);
+  const auto count = static_cast<std::size_t>(blocks.count());
+  const std::size_t vector_bytes = problem.elements * bytes_of(problem.type);
+  const std::size_t filling_bytes = blocks_on_a_link * blocks.largest() * bytes_of(problem.type);
+  cost.communication_seconds = patterns::chain_step(network, ways == 2, vector_bytes, count).seconds() +
+                               fill * patterns::chain_step(network, false, filling_bytes).seconds();
   return cost;
 }
 

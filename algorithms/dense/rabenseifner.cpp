@@ -35,6 +35,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const Blocks blocks(N, corners);
 
   const HalvingCost halving{blocks, corners, bytes_of(problem.type)};
+  const patterns::Network network(machine, problem.nodes, problem.ranks);
 
   Cost cost;
   for (int rank = 0; rank < corners; ++rank) {
@@ -46,8 +47,8 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   }
   const bool folds = corners < problem.ranks;
   cost.flops = static_cast<double>(N) * ((corners - 1.0) / corners + (folds ? 1 : 0));
-  cost.communication_seconds = 2 * halving.communication_seconds(machine);
-  if (folds) cost.communication_seconds += 2 * machine.message_seconds(N * bytes_of(problem.type));
+  cost.communication_seconds = 2 * halving.communication_seconds(network);
+  if (folds) cost.communication_seconds += 2 * patterns::fold_step(network, N * bytes_of(problem.type)).seconds();
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   return cost;
 }

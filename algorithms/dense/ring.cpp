@@ -14,6 +14,7 @@
 #include "kernels/bf16.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/ring.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::dense {
 namespace {
@@ -83,7 +84,9 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   cost.bytes = (2 * N - fewest_not_sent) * bytes_on_wire(problem);
   const auto steps = static_cast<double>(P - 1);
   cost.flops = steps * static_cast<double>(N) / P;
-  cost.communication_seconds = 2 * steps * machine.message_seconds(blocks.largest() * bytes_on_wire(problem));
+  const patterns::Network network(machine, problem.nodes, P);
+  cost.communication_seconds =
+      2 * steps * patterns::ring_step(network, blocks.largest() * bytes_on_wire(problem)).seconds();
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   if (problem.wire == Wire::bf16)  // of N elements rounded and N widened, six bytes each
     cost.arithmetic_seconds += machine.memory_seconds(12 * static_cast<double>(N));

@@ -17,6 +17,7 @@
 #include "patterns/blocks.hpp"
 #include "patterns/ring.hpp"
 #include "patterns/segment_messages.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::dense {
 
@@ -89,13 +90,14 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double segments) 
   if (problem.ranks == 1) return {};
   const std::size_t block_bytes = Blocks(problem.elements, problem.ranks).largest() * bytes_of(problem.type);
   const auto S = static_cast<std::size_t>(segments);
-  const double link_seconds = machine.message_seconds(block_bytes, S) - machine.latency_seconds;
-  const double hop_seconds = machine.message_seconds(block_bytes / S);
+  const patterns::Network network(machine, problem.nodes, problem.ranks);
+  const double link_seconds = patterns::ring_step(network, block_bytes, S).seconds_but_latency();
+  const double hop_seconds = patterns::ring_step(network, block_bytes / S).seconds();
 
   Cost cost = ring().cost(problem, machine, 0);
   cost.messages *= S;
   cost.communication_seconds =
-      machine.message_seconds(0) + 2 * (problem.ranks - 1) * std::max(link_seconds, hop_seconds);
+      patterns::ring_step(network, 0).seconds() + 2 * (problem.ranks - 1) * std::max(link_seconds, hop_seconds);
   cost.hide(1 - 1 / segments, cost.arithmetic_seconds, machine);
   return cost;
 }

@@ -1,6 +1,7 @@
 // How the ranks agree on a call of an outer product, and find or make its plan.
 #include <algorithm>
 #include <cstdlib>
+#include <new>
 #include <utility>
 
 #include <dsop/types.hpp>
@@ -16,7 +17,7 @@ namespace {
 std::size_t expanded_elements(const Call& call, const Plan& plan) {
   std::size_t pairs = 0;
   for (const Record& record : call.records())
-    if (record.given_sparse != 0) pairs = std::max(pairs, std::size_t{record.pairs});
+    if (record.may_expand != 0) pairs = std::max(pairs, std::size_t{record.pairs});
   return plan.problem.sparsity.empty() ? pairs * (plan.problem.rows + plan.problem.columns) : 0;
 }
 
@@ -26,7 +27,7 @@ bool is_near(std::size_t pairs, std::size_t chosen_for) {
 
 }  // namespace
 
-// Where the caller leaves the algorithm open, the environment may name it; a layer asks it once.
+// If the caller names no algorithm, DSOP_ALGORITHM may name one. A layer reads it once.
 template <class T>
 const std::string& OuterProductCalls<T>::named_algorithm(Call& call, const Options& options) {
   const bool is_prepared = !prepared_algorithm_.empty();
@@ -49,7 +50,8 @@ void OuterProductCalls<T>::say(Call& call, const Terms& terms) {
       .same_now("beta", terms.options.beta)
       .same("accumulate", terms.options.accumulate)
       .same("wire", terms.options.wire)
-      .same_machine(terms.options.machine);
+      .same("allow_native", terms.options.allow_native)
+      .same_machine(terms.options.machine, terms.algorithm == "auto");
 }
 
 template <class T>
@@ -57,6 +59,7 @@ Problem OuterProductCalls<T>::problem_of(const Call& call, const Terms& terms) {
   Problem problem{.rows = terms.rows, .columns = terms.columns, .type = data_type<T>};
   problem.native_collectives = call.transport().has_native_collectives();
   problem.wire = terms.options.wire;
+  problem.allow_native = terms.options.allow_native;
   problem.sharded = terms.sharded;
   problem.rows_only = terms.rows_only;
   problem.nodes = call.ranks().nodes;
@@ -70,8 +73,8 @@ Problem OuterProductCalls<T>::problem_of(const Call& call, const Terms& terms) {
   return problem;
 }
 
-// A layer keeps to the algorithm that it was prepared with; dsop() to the one in use while the pairs of all ranks are
-// within twice of those that it was chosen for.
+// A layer keeps the algorithm that it was prepared with. dsop() keeps the one in use while all ranks' pairs are at most
+// twice, and at least half, of those that it was chosen for.
 template <class T>
 std::string OuterProductCalls<T>::algorithm_for(const Terms& terms, std::size_t pairs, const InUse* in_use) const {
   if (terms.sharded || terms.rows_only) return terms.algorithm;
@@ -93,7 +96,11 @@ void OuterProductCalls<T>::agree_and_plan(Call& call, const Terms& terms, const 
   shown_.reset();
   try {
     find_or_make(call, terms);
-  } catch (const AgreedError&) {  // some ranks may have kept what others have not
+  } catch (...) {  // some ranks may have kept what others have not
+    if (made_ != nullptr && made_ != last_.get()) {
+      last_ = std::make_unique<const Made>(*made_);  // plan() still shows it
+      made_ = last_.get();
+    }
     in_use_.clear();
     plans_.clear();
     throw;
@@ -101,23 +108,25 @@ void OuterProductCalls<T>::agree_and_plan(Call& call, const Terms& terms, const 
   call.rides_next_time(made_->riding_bytes);
 }
 
-// Plans are functions of what all ranks have said, so all ranks make the same, and come to the same exchanges.
+// Plans are functions of what all ranks have said, so all ranks make the same, and come to the same exchanges. Only
+// memory may fail on one rank alone: of a shape's first call that is an error on all ranks. Later, that rank throws
+// alone, since an exchange for each new number of pairs would cost more than it is worth.
 template <class T>
 void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms) {
   const std::size_t shape_length = call.key().size();
   const std::uint64_t digest = call.add_numbers_to_key();
   const auto shape = std::span(call.key()).first(shape_length);
-  made_ = plans_.find(call.key(), digest);
+  const Made* made = plans_.find(call.key(), digest);
   bool is_first = false;
   std::string error;
-  if (made_ == nullptr) {
+  if (made == nullptr) {
     std::size_t pairs = 0;
     for (const Record& record : call.records()) pairs += record.pairs;
     InUse* const in_use = in_use_.find(shape, call.key_digest());
     is_first = in_use == nullptr;
-    error = error_of([&] {
-      made_ = &plans_.insert(call.key(), digest, make(call, terms, algorithm_for(terms, pairs, in_use)));
-      const Plan& plan = made_->plan;
+    const auto make_and_keep = [&] {
+      made = &plans_.insert(call.key(), digest, make(call, terms, algorithm_for(terms, pairs, in_use)));
+      const Plan& plan = made->plan;
       const InUse now{terms.algorithm != "auto" ? terms.algorithm
                       : plan.auto_is_measured   ? plan.algorithm_text()
                                                 : plan.algorithm_name(),
@@ -126,14 +135,23 @@ void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms) {
         in_use_.insert(shape, call.key_digest(), now);
       else if (!is_near(pairs, in_use->pairs))
         *in_use = now;
-    });
+    };
+    try {
+      make_and_keep();
+    } catch (const std::bad_alloc&) {
+      if (!is_first) throw;
+      error = "no memory for a plan";
+    } catch (const std::exception& problem) {
+      error = problem.what();
+    }
   }
-  const std::size_t pairs = made_ == nullptr ? 0 : made_->plan.pair_bounds.back();
-  if (!is_first && error.empty() && !call.must_grow(made_->memory_bytes, pairs)) return;
-  call.together([&] {
-    if (!error.empty()) throw Error(error);
-    call.grow(made_->memory_bytes, pairs);
-  });
+  const std::size_t pairs = error.empty() ? made->plan.pair_bounds.back() : 0;
+  if (is_first || !error.empty() || call.must_grow(made->memory_bytes, pairs))
+    call.together([&] {
+      if (!error.empty()) throw Error(error);
+      call.grow(made->memory_bytes, pairs);
+    });
+  made_ = made;
 }
 
 template <class T>
@@ -145,7 +163,8 @@ auto OuterProductCalls<T>::make(const Call& call, const Terms& terms, const std:
   const std::string chosen = plan.algorithm_text();
   std::erase_if(plan.candidates, [&](const Candidate& candidate) { return candidate.algorithm != chosen; });
   if (!prepared_algorithm_.empty() && !terms.sharded) plan.reason = prepared_reason_;
-  if (terms.rows_only) plan.reason = "the only one that makes rows alone";
+  if (terms.rows_only) plan.reason = "the only one that computes rows alone";
+  plan.threads = static_cast<int>(call.records()[0].threads);
   plan.runs_at_wait = !call.ranks().all_allow_progress_thread;
   made.expanded_elements = expanded_elements(call, plan);
   Arena memory;

@@ -26,7 +26,7 @@ struct OuterProductCall {
   Factors<T> own = {};     ///< A_r, B_r
   MatrixView<T> gradient;  ///< G; without gaps and to be overwritten where the algorithm sends_gradient
   T scale;
-  T beta = 0;     ///< times what stands in G is added to it; 0 where the algorithm sends_gradient
+  T beta = 0;     ///< G's old values times beta are added; 0 if the algorithm sends_gradient
   Arena& memory;  ///< with the workspace_bytes()
   const SparseFactors<T>* sparse_own = nullptr;  ///< in place of `own`, where the plan's problem has sparse factors
   /// Where all factors rode in the agreement: puts them there, one pair a row, in place of an allgather.
@@ -41,7 +41,8 @@ struct OuterProductAlgorithm {
   const DenseAlgorithm* dense = nullptr;                  ///< of the allreduce-* family: how G is summed
   const AllgatherAlgorithm* exchange = nullptr;           ///< how factors are gathered; null: the cheapest way
   const AllgatherAlgorithm* gradient_exchange = nullptr;  ///< how parts of G are; null: the cheapest way
-  bool sends_gradient = true;  ///< parts of G travel, so a G with gaps, or to be added to, is made aside
+  bool sends_factors = true;                              ///< otherwise parts of G alone travel
+  bool sends_gradient = true;  ///< parts of G travel; a G with gaps, or added to, is made in other memory
   bool takes_sparse = false;   ///< otherwise sees a problem without sparsity, and is given `own` in full
   bool can_ride = false;       ///< gathers factors in any way, so those of few bytes ride in the agreement
   bool sends_bf16 = false;     ///< and can travel as bf16, if the problem's wire says so

@@ -1,7 +1,7 @@
 // Allgather of the factors: DSOP paper, the allgather baseline, with one product for all ranks' pairs.
 //
 //   1. Allgather of all factors, in the cheapest way or in a given one.
-//   2. Every rank makes the whole G = A^T B with inner dimension K, the number of all pairs.
+//   2. Every rank computes the whole G = A^T B with inner dimension K, the number of all pairs.
 //
 // Every rank computes every element, so all must make the product in the same way (the plan's shared_method).
 // Cost: that of the allgather, (P-1) k (n+m) words; 2 P k n m flops. Sparse factors: what is not zero of k (n+m), with
@@ -40,7 +40,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
 
 OuterProductAlgorithm allgather() {
   return {.name = "allgather",
-          .summary = "everybody gets all factors and makes all of G; no gradient travels",
+          .summary = "everybody gets all factors and computes all of G; no gradient travels",
           .source = "Enderlin et al. 2021 (DSOP), allgather baseline",
           .sends_gradient = false,
           .takes_sparse = true,

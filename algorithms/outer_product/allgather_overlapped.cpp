@@ -2,9 +2,9 @@
 // factors travel, here with the same bits on all ranks.
 //
 //   The columns of A are cut into S segments, and those of B; G then has S x S blocks A_i^T B_j.
-//   1. For s = 1 .. S: allgather of A_s and B_s. Whenever a rank would wait in it, it makes a block of G instead whose
-//      segments have been gathered.
-//   2. The rank makes the blocks that are left.
+//   1. For s = 1 .. S: allgather of A_s and B_s. Whenever a rank would wait in it, it computes a block of G instead, of
+//      segments that have been gathered.
+//   2. The rank computes the blocks that are left.
 //
 // The paper adds the factors of each rank as they come, an order that differs from rank to rank. A block takes all
 // pairs at once, in the order of ranks, in the same way everywhere (the plan's shared_method); only when it is made

@@ -1,6 +1,6 @@
 // Allreduce of the gradient: what frameworks do, over any dense algorithm. DSOP paper, the allreduce baselines.
 //
-//   1. Every rank makes its own A_r^T B_r, at once or part by part when the sum needs them.
+//   1. Every rank computes its own A_r^T B_r, at once or part by part when the sum needs them.
 //   2. The matrices are summed as vectors of n m elements.
 //
 // Cost: that of the dense algorithm for n m elements, and 2 k n m flops.
@@ -11,7 +11,12 @@ namespace dsop::outer_product {
 namespace {
 
 DenseProblem vector_of(const Problem& problem) {
-  return {problem.rows * problem.columns, problem.ranks(), problem.type, problem.native_collectives, problem.wire};
+  return {.elements = problem.rows * problem.columns,
+          .ranks = problem.ranks(),
+          .type = problem.type,
+          .native_collectives = problem.native_collectives,
+          .wire = problem.wire,
+          .nodes = problem.nodes};
 }
 
 // The elements of G that `x` covers: up to two parts of rows, and the whole rows between them.
@@ -78,6 +83,7 @@ OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense) {
       .source = dense.source,
       .other_name = dense.other_name.empty() ? "" : "allreduce-" + dense.other_name,
       .dense = &dense,
+      .sends_factors = false,
       .takes_sparse = !dense.asks_for_elements,
       .sends_bf16 = dense.run_bf16 != nullptr,
       .unsupported = [](const OuterProductAlgorithm& self,

@@ -21,7 +21,7 @@ void describe_factors(Record& own, const SparseFactors<T>& factors, bool find_ze
     return std::holds_alternative<SparseMatrixView<T>>(factor);
   };
   own.take_sparsity({sparse::elements_to_send(factors.a, find_zeros), sparse::elements_to_send(factors.b, find_zeros)});
-  own.given_sparse = is_sparse(factors.a) || is_sparse(factors.b);
+  own.may_expand = is_sparse(factors.a) || is_sparse(factors.b);
 }
 
 // The factors as matrices, those that are sparse expanded.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -29,8 +30,8 @@ Sparsity expected_sparsity(const Shape& shape, DataType type);
 
 }  // namespace outer_product
 
-/// What dsop(), or a layer, keeps from call to call: plans by shape and by the numbers that ranks say. Memory: at most
-/// `most_plans` plans, each a few hundred bytes an algorithm of the registry and a hundred a rank.
+/// What dsop(), or a layer, keeps from call to call: plans, found by shape and by the numbers that ranks say. Memory:
+/// at most `most_plans` plans, each of about 9 KiB and less than 1 KiB a rank.
 template <class T>
 class OuterProductCalls {
  public:
@@ -46,7 +47,8 @@ class OuterProductCalls {
   /// Leaves this rank its own rows of G alone, of the shape that was promised.
   void run_sharded(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> own_rows,
                    const Options& options, const Shape& promised);
-  /// Of the last call, with the costs of all algorithms, which are found here: calls need that of their own alone.
+  /// Of the last call that was planned, with the costs of all algorithms, which are found here: calls need that of
+  /// their own alone.
   const Plan& plan() const;
   /// The name of the algorithm that made the last sum, with its parameter.
   std::string algorithm_text() const { return made_->plan.algorithm_text(); }
@@ -89,7 +91,8 @@ class OuterProductCalls {
   std::string prepared_reason_;
   KeptPlans<InUse> in_use_{most_plans};  // by shape
   KeptPlans<Made> plans_{most_plans};    // by shape and numbers
-  const Made* made_ = nullptr;           // for the last call, in plans_
+  std::unique_ptr<const Made> last_;     // what plan() shows once a failed call has cleared plans_
+  const Made* made_ = nullptr;           // for the last call that was planned: in plans_, or last_
   mutable std::optional<Plan> shown_;    // for plan()
 };
 

@@ -8,7 +8,7 @@
 
 namespace dsop::outer_product {
 
-/// What rank r's pairs travel in.
+/// Bytes of rank r's pairs on their way.
 inline std::size_t factor_bytes(const Problem& problem, std::size_t r) {
   const std::size_t k = problem.pairs[r];
   if (problem.sparsity.empty()) return k * (problem.rows + problem.columns) * bytes_of(problem.type);
@@ -24,7 +24,7 @@ inline std::size_t total_factor_bytes(const Problem& problem) {
 
 /// Rank r's block are its pairs: a and b of each or, in a problem with sparse factors, all its a, then all its b.
 inline AllgatherProblem factor_blocks(const Problem& problem) {
-  AllgatherProblem blocks{{0}, problem.native_collectives};
+  AllgatherProblem blocks{{0}, problem.native_collectives, problem.nodes};
   for (std::size_t r = 0; r < problem.pairs.size(); ++r)
     blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() + factor_bytes(problem, r));
   return blocks;

@@ -1,4 +1,4 @@
-// The step that leaves out the rows of G that are zero: everybody gets all factors, and makes the rows that have a
+// The step that leaves out the rows of G that are zero: everybody gets all factors, and computes the rows that have a
 // term.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Generalized Rabenseifner: the contribution of the DSOP paper (Enderlin et al. 2021).
 //
 //   1. Allgather of all factors.
-//   2. Rank r makes its block of rows of G, sizes differing by at most one row.
+//   2. Rank r computes its block of rows of G, sizes differing by at most one row.
 //   3. Allgather of the blocks of rows.
 //
 // An element is computed by one rank and sent to the others. The paper calls MPI_Allgather twice, which was neighbor
@@ -42,14 +42,14 @@ AllgatherProblem gradient_blocks(const Problem& problem, double) {
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
-  return owners_cost(self, problem, machine, problem.ranks(), std::identity());
+  return owners_cost(self, problem, machine, gradient_blocks(problem, 0), std::identity());
 }
 
 }  // namespace
 
 OuterProductAlgorithm generalized_rabenseifner() {
   return {.name = "generalized-rabenseifner",
-          .summary = "everybody gets all factors, makes its rows of G, and sends them round",
+          .summary = "everybody gets all factors, computes its rows of G, and sends them round",
           .source = "Enderlin et al. 2021 (DSOP), the paper's contribution",
           .takes_sparse = true,
           .sends_bf16 = true,

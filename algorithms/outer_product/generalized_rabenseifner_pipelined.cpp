@@ -3,8 +3,8 @@
 //
 //   The columns of B are cut into S segments.
 //   1. For s = 1 .. S: allgather of segment s of all B, of all A too where s = 1. Whenever a rank would wait in it, it
-//      makes its rows of a segment of G that has been gathered.
-//   2. The rank makes its rows of the segments that are left.
+//      computes its rows of a segment of G that has been gathered.
+//   2. The rank computes its rows of the segments that are left.
 //   3. Allgather of the blocks of rows.
 //
 // The paper does not say what its segments are. Here all pairs' terms of an element are in one, so that they are added

@@ -3,8 +3,8 @@
 //
 //   The rows of G are cut into S segments, each shared out among all ranks.
 //   1. Allgather of all factors.
-//   2. For s = 1 .. S: the rank makes its rows of segment s, if it has not yet; allgather of the segment. Whenever a
-//      rank would wait in it, it makes its rows of the next segment instead.
+//   2. For s = 1 .. S: the rank computes its rows of segment s, if it has not yet; allgather of the segment. Whenever a
+//      rank would wait in it, it computes its rows of the next segment instead.
 //
 // An element is computed by one rank and sent to the others.
 // Cost: that of S + 1 allgathers, (P-1) k (n+m) + (P-1)/P n m words; 2 k n m flops, hidden but for the first segment

@@ -2,7 +2,7 @@
 // DSOP paper's future work (Enderlin et al. 2021), with owners in a grid of p_r x p_c = P blocks of G.
 //
 //   1. Rank (i, j) gets the columns of block i of all A, and those of block j of all B, straight from their ranks.
-//   2. It makes its block of G.
+//   2. It computes its block of G.
 //   3. Allgather of the blocks. Where they are not whole rows (p_c > 1) they are made, and travel, packed.
 //   4. Packed blocks are copied to their places in G.
 //
@@ -60,7 +60,7 @@ void run(OuterProductCall<T>& call, double p_r) {
 
 AllgatherProblem gradient_blocks(const Problem& problem, double p_r) {
   const Grid grid = grid_of(problem, p_r);
-  AllgatherProblem blocks{{0}, problem.native_collectives};
+  AllgatherProblem blocks{{0}, problem.native_collectives, problem.nodes};
   for (int r = 0; r < problem.ranks(); ++r)
     blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() + grid.rows(r) * grid.columns(r) * bytes_on_wire(problem));
   return blocks;

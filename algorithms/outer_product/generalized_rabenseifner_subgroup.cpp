@@ -4,7 +4,7 @@
 //   The P ranks form groups of g: consecutive ranks or, as in the authors' code, those that are alike modulo the number
 //   of groups.
 //   1. Allgather of all factors among all ranks.
-//   2. Within a group, rank i of g makes block i of g of the rows of G. All groups do the same.
+//   2. Within a group, rank i of g computes block i of g of the rows of G. All groups do the same.
 //   3. Allgather of the blocks of rows within the group.
 //
 // Less gradient travels, for more product: g = P is Generalized Rabenseifner, g = 1 the allgather of factors.
@@ -57,15 +57,22 @@ void run(OuterProductCall<T>& call, const Groups& groups) {
 
 template <GroupsOf groups_of>
 AllgatherProblem gradient_blocks(const Problem& problem, double parameter) {
-  AllgatherProblem blocks = row_blocks(problem, problem.rows, groups_of(problem, parameter).size);
+  const Groups groups = groups_of(problem, parameter);
+  AllgatherProblem blocks = row_blocks(problem, problem.rows, groups.size);
   blocks.native_collectives = false;  // MPI's own would be all ranks'
+  blocks.nodes.clear();
+  for (int r = 0; r < problem.ranks() && !problem.nodes.empty(); ++r)
+    if (groups.place(r) == 0)
+      for (int i = 0; i < groups.size; ++i)
+        blocks.nodes.push_back(problem.nodes[static_cast<std::size_t>(r + i * groups.stride)]);
   return blocks;
 }
 
 template <GroupsOf groups_of>
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double parameter) {
   const Groups groups = groups_of(problem, parameter);
-  return owners_cost(self, problem, machine, groups.size, [&](int r) { return groups.place(r); });
+  return owners_cost(self, problem, machine, gradient_blocks<groups_of>(problem, parameter),
+                     [&](int r) { return groups.place(r); });
 }
 
 std::string expected(double divisor, const OuterProductAlgorithm&, const Problem& problem) {

@@ -6,22 +6,26 @@
 //   2. Allgather of the nodes' factors among leaders.
 //   3. The leader sends all factors to the others of its node. A copy within a node costs less than the gradient's
 //      words would, so nobody owns rows:
-//   4. every rank makes the whole G = A^T B, as in the allgather.
+//   4. every rank computes the whole G = A^T B, as in the allgather.
 //
 // Pairs lie, and are summed, in the order of nodes, then of ranks; every rank computes every element in the same way
 // (the plan's shared_method).
 // Cost of a leader among N nodes, with q ranks on its own: N - 1 + q - 1 messages; ((N-1) q k + (q-1) P k) (n+m) words,
-// the second part within the node; 2 P k n m flops. The model has one network: seconds charge messages within a node as
-// it charges others, an upper bound.
+// the second part within the node; 2 P k n m flops. A machine of one level charges messages within a node as it charges
+// others, an upper bound.
 #include <algorithm>
 
 #include "algorithms/outer_product/gather_factors.hpp"
 #include "algorithms/outer_product/nodes.hpp"
 #include "kernels/outer_product.hpp"
+#include "patterns/network.hpp"
 #include "transport/subset.hpp"
 
 namespace dsop::outer_product {
 namespace {
+
+using patterns::Partners;
+using patterns::Step;
 
 template <class T>
 void run(OuterProductCall<T>& call) {
@@ -61,6 +65,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   const std::size_t all_bytes = problem.total_pairs() * pair_bytes(problem);
   const AllgatherProblem nodes = node_blocks(problem);
   const AllgatherAlgorithm& exchange = exchange_of(self, nodes, machine);
+  const patterns::Network network(machine, problem.nodes, problem.ranks());
 
   Cost cost;
   double longest_in_node = 0;
@@ -72,11 +77,17 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
       continue;
     }
     std::size_t others = 0;
-    for_others_on_node(problem, r, [&](int) { ++others; });
+    Step pooling(network, Partners::same);
+    double passing_on_seconds = 0;  // to one after the other
+    for_others_on_node(problem, r, [&](int q) {
+      ++others;
+      pooling.send(q, r, problem.pairs[static_cast<std::size_t>(q)] * pair_bytes(problem));
+      Step passing_on(network, Partners::same);
+      passing_on.send(r, q, all_bytes);
+      passing_on_seconds += passing_on.seconds();
+    });
     cost.raise_to(exchange.sent(nodes, node) + Traffic{others, others * all_bytes});
-    const double pooling = others == 0 ? 0 : machine.message_seconds(nodes.bytes(node) - own_bytes, others);
-    longest_in_node =
-        std::max(longest_in_node, pooling + static_cast<double>(others) * machine.message_seconds(all_bytes));
+    longest_in_node = std::max(longest_in_node, pooling.seconds() + passing_on_seconds);
     ++node;
   }
   cost.flops = 2 * K * n * m;

@@ -33,7 +33,7 @@ inline std::size_t pair_bytes(const Problem& problem) {
   return (problem.rows + problem.columns) * bytes_of(problem.type);
 }
 
-/// The allgather of the nodes' factors, in the order of their leaders.
+/// The allgather of the nodes' factors, in the order of their leaders, no two of whom share a node.
 inline AllgatherProblem node_blocks(const Problem& problem) {
   AllgatherProblem blocks{{0}};
   for (int leader = 0; leader < problem.ranks(); ++leader) {

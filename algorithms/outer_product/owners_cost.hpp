@@ -7,15 +7,14 @@
 
 namespace dsop::outer_product {
 
-/// With the rows shared out among the `owners` ranks of each group, which divide all ranks; rank r is number
+/// With the rows shared out as `parts` among the ranks of each group, which divide all ranks; rank r is number
 /// owner_of(r) of its group.
 template <class OwnerOf>
-Cost owners_cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, int owners,
-                 const OwnerOf& owner_of) {
+Cost owners_cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine,
+                 const AllgatherProblem& parts, const OwnerOf& owner_of) {
   const LocalProduct product(problem, 0, problem.ranks());
-  const std::size_t rows = patterns::Blocks(problem.rows, owners).largest();
+  const std::size_t rows = patterns::Blocks(problem.rows, parts.ranks()).largest();
   const AllgatherProblem factors = factor_blocks(problem);
-  const AllgatherProblem parts = row_blocks(problem, problem.rows, owners);
   const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
   const AllgatherAlgorithm& gather_parts = cheapest_allgather(parts, machine);
 

@@ -8,7 +8,7 @@
 
 namespace dsop::outer_product {
 
-/// What pairs are as streams, and what their product works in; nothing in a problem without sparse factors.
+/// Pairs as sparse vectors, and the memory of their product. Empty if the problem has no sparse factors.
 template <class T>
 struct StreamMemory {
   /// Of at most so many pairs, elements of a that may not be zero, and rows of G.
@@ -17,7 +17,7 @@ struct StreamMemory {
     a = arena.take<SparseVectorView<T>>(pairs);
     b = arena.take<SparseVectorView<T>>(pairs);
     if (problem.sparse_product) {
-      terms = arena.take<std::byte>(kernels::sparse_product_bytes<T>(rows, nonzeros));
+      terms = {arena, rows, nonzeros};
     } else {
       a_in_full = arena.take<T>(pairs * problem.rows);
       b_in_full = arena.take<T>(pairs * problem.columns);
@@ -25,7 +25,7 @@ struct StreamMemory {
   }
   std::span<SparseVectorView<T>> a = {};
   std::span<SparseVectorView<T>> b = {};
-  std::span<std::byte> terms = {};
+  kernels::SparseProductMemory<T> terms = {};
   std::span<T> a_in_full = {};
   std::span<T> b_in_full = {};
 };

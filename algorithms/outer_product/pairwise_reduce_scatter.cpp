@@ -1,8 +1,8 @@
 // Reduce-scatter by pairwise exchange (Thakur, Rabenseifner and Gropp 2005, section 4.4), then allgather, with rows of
 // the own product that are made just before they are sent. Halfway from an allreduce to Generalized Rabenseifner.
 //
-//   1. P - 1 steps: in step s rank r makes the rows of its own A_r^T B_r that rank r + s owns and sends them there; it
-//      adds what comes from rank r - s, the sender's part of its own rows, to them.
+//   1. P - 1 steps: in step s rank r computes the rows of its own A_r^T B_r that rank r + s owns, and sends them there.
+//      What comes from rank r - s, the sender's part of r's own rows, it adds to them.
 //   2. Allgather of the finished rows.
 //
 // A sum is made by one rank, in the order r, r - 1, r - 2, ..., and sent to the others. Owners get gradient words
@@ -12,6 +12,7 @@
 #include "algorithms/outer_product/row_blocks.hpp"
 #include "kernels/add.hpp"
 #include "kernels/outer_product.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::outer_product {
 namespace {
@@ -68,8 +69,9 @@ Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& m
     cost.raise_to(Traffic{others, parts.total_bytes() - parts.bytes(r)} + gather.sent(parts, r));
   const double additions = static_cast<double>(others) / problem.ranks() * n * m;
   cost.flops = 2 * k * n * m + additions;
+  const patterns::Network network(machine, problem.nodes, problem.ranks());
   cost.communication_seconds =
-      static_cast<double>(others) * machine.message_seconds(parts.largest_bytes()) + gather.seconds(parts, machine);
+      patterns::all_shifts_seconds(network, parts.largest_bytes()) + gather.seconds(parts, machine);
   cost.arithmetic_seconds =
       machine.product_seconds(n, m, k, problem.type) + machine.addition_seconds(additions, problem.type);
   return cost;
@@ -81,6 +83,7 @@ OuterProductAlgorithm pairwise_reduce_scatter() {
   return {.name = "pairwise-reduce-scatter",
           .summary = "owners get their rows of everybody's own product, add them, and send them round",
           .source = "after Thakur, Rabenseifner and Gropp 2005, section 4.4",
+          .sends_factors = false,
           .cost = cost,
           .gradient_blocks = gradient_blocks,
           .workspace_bytes = counted<Memory>,

@@ -13,6 +13,7 @@
 #include "base/refuse.hpp"
 #include "calls/communicator.hpp"
 #include "patterns/blocks.hpp"
+#include "patterns/network.hpp"
 #include "sparse/factor.hpp"
 
 namespace dsop {
@@ -42,6 +43,10 @@ struct Family {
   }
   static std::string why_unsupported(const OuterProductAlgorithm& algorithm, const Problem& problem) {
     return dsop::why_unsupported(algorithm, problem);
+  }
+  static bool may_take_native(const OuterProductAlgorithm& algorithm, const Problem& problem, const Machine& machine) {
+    return algorithm.dense != nullptr && algorithm.dense->measured && problem.allow_native &&
+           machine.native_seconds(1, problem.ranks()) > 0;
   }
   static Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter, const Problem& problem,
                             const Machine& machine) {
@@ -179,6 +184,7 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
                ProductMethod shared_method, Evaluated evaluated) {
   check_problem(problem);
   check_machine(machine);
+  patterns::check_levels(machine, problem.nodes, problem.ranks());
   Plan plan{.problem = problem, .machine = machine, .shared_method = shared_method};
   plan.problem.sparse_product = !problem.sparsity.empty() && (problem.rows_only || sparse_is_faster(problem, machine));
   const Problems problems(plan.problem);

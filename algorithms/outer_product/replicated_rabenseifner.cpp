@@ -2,10 +2,10 @@
 // the DSOP paper (Enderlin et al. 2021).
 //
 //   1. Allgather of all factors.
-//   2. Rank r makes its block of the first (1 - f) n rows of G.
-//   3. Allgather of these blocks. Whenever a rank would wait in it, it makes a piece of the last f n rows instead;
-//      these every rank makes for itself.
-//   4. It makes what is left of them.
+//   2. Rank r computes its block of the first (1 - f) n rows of G.
+//   3. Allgather of these blocks. Whenever a rank would wait in it, it computes a piece of the last f n rows instead;
+//      these every rank computes for itself.
+//   4. It computes what is left of them.
 //
 // Rows of the first kind are computed by one rank and sent; the others by all, in the same pieces and the same way (the
 // plan's shared_method), so that no bit depends on when messages arrive.
@@ -116,10 +116,10 @@ std::string expected(double f, const OuterProductAlgorithm&, const Problem&) {
 OuterProductAlgorithm replicated_rabenseifner() {
   return {
       .name = "replicated-rabenseifner",
-      .summary = "everybody makes a fraction of the rows of G while the owners' rows of the rest travel",
+      .summary = "everybody computes a fraction of the rows of G while the owners' rows of the rest travel",
       .source = "between Enderlin et al. 2021 (DSOP)'s contribution and its allgather",
       .sends_bf16 = true,
-      .parameter = {.name = "fraction of the rows that everybody makes", .values = sixteenths, .expected = expected},
+      .parameter = {.name = "fraction of the rows that everybody computes", .values = sixteenths, .expected = expected},
       .cost = cost,
       .gradient_blocks = gradient_blocks,
       .workspace_bytes = counted<Memory>,

@@ -26,13 +26,14 @@ void ride(Call& call, const SparseFactors<T>& factors) {
   if (!slot.empty()) pack_pairs<T>({*a, *b}, MatrixView<T>(reinterpret_cast<T*>(slot.data()), a->rows, n + m), 0);
 }
 
-/// What a rank sends of factors that ride: no message of their own, and the room for the largest rank's of all others.
+/// What a rank sends when factors ride: no message more, and to each other rank as many bytes as the largest rank's
+/// factors need.
 inline Traffic ridden_traffic(const Problem& problem) {
   const std::size_t room = SlotLengths::with_record(riding_bytes(problem)) - sizeof(Record);
   return {0, static_cast<std::size_t>(problem.ranks() - 1) * room};
 }
 
-/// Puts all ranks' factors, which rode along, one after the other, [a_p | b_p].
+/// Copies all ranks' factors from the slots to `factors`, one pair after the other: [a_p | b_p].
 template <class T>
 void unpack_ridden(const Call& call, const Plan& plan, std::span<T> factors) {
   call.count_ridden(ridden_traffic(plan.problem).bytes);

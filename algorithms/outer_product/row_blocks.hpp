@@ -9,11 +9,11 @@
 
 namespace dsop::outer_product {
 
-/// The first `rows` rows of G as consecutive blocks, one an owner, sizes differing by at most one row: what owners
-/// gather when all have made theirs.
+/// The first `rows` rows of G as consecutive blocks, one a rank of each group of `owners` ranks, sizes differing by at
+/// most one row: what owners gather when all have made theirs. Consecutive ranks are a group.
 inline AllgatherProblem row_blocks(const Problem& problem, std::size_t rows, int owners) {
   const patterns::Blocks blocks(rows, owners);
-  AllgatherProblem parts{{0}, problem.native_collectives};
+  AllgatherProblem parts{{0}, problem.native_collectives, problem.nodes};
   for (int owner = 1; owner <= owners; ++owner)
     parts.bounds_bytes.push_back(blocks.offset(owner) * problem.columns * bytes_on_wire(problem));
   return parts;

@@ -7,6 +7,7 @@
 #include "algorithms/outer_product/algorithm.hpp"
 #include "patterns/all_to_all.hpp"
 #include "patterns/grid.hpp"
+#include "patterns/network.hpp"
 
 namespace dsop::outer_product {
 
@@ -25,18 +26,15 @@ inline Traffic scattered_by(const Problem& problem, const Grid& grid, int r) {
           problem.pairs[static_cast<std::size_t>(r)] * elements_a_pair * bytes_of(problem.type)};
 }
 
-/// All messages are independent, so the busiest rank's bytes, in or out, count; and one latency.
+/// All messages are independent: one step.
 inline double scatter_seconds(const Problem& problem, const Grid& grid, const Machine& machine) {
-  const std::size_t K = problem.total_pairs();
-  Traffic busiest;
-  for (int r = 0; r < problem.ranks(); ++r) {
-    const Traffic sent = scattered_by(problem, grid, r);
-    const std::size_t received =
-        (K - problem.pairs[static_cast<std::size_t>(r)]) * (grid.rows(r) + grid.columns(r)) * bytes_of(problem.type);
-    busiest.messages = sent.messages;
-    busiest.bytes = std::max({busiest.bytes, sent.bytes, received});
-  }
-  return busiest.messages == 0 ? 0 : machine.message_seconds(busiest.bytes, busiest.messages);
+  const patterns::Network network(machine, problem.nodes, problem.ranks());
+  std::vector<std::size_t> bytes_a_pair;
+  for (int r = 0; r < problem.ranks(); ++r)
+    bytes_a_pair.push_back((grid.rows(r) + grid.columns(r)) * bytes_of(problem.type));
+  patterns::Step step(network, patterns::Partners::same);
+  step.send_to_all(problem.pairs, bytes_a_pair);
+  return step.seconds();
 }
 
 /// Memory for what is received, which must stay while the result is used, and for what is sent.

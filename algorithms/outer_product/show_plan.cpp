@@ -53,13 +53,23 @@ std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
     out << ')';
   }
   if (problem.wire != Wire::full) out << ", gradient travels as " << name(problem.wire);
-  out << "; machine: " << plan.machine.source << '\n'
+  out << "; machine: " << plan.machine.source;
+  if (!plan.leaders.empty()) {
+    if (plan.machine.inner_levels.empty())
+      out << ", one level: messages inside a node cost what others do";
+    else
+      out << ", " << plan.machine.inner_levels.size() + 1 << " levels";
+  }
+  out << '\n'
       << "uses " << plan.algorithm_text() << ": " << plan.reason << '\n'
       << "workspace " << plan.workspace_bytes
       << " bytes a rank; shared products: " << name(plan.shared_method.instructions)
       << (plan.shared_method.blas_allowed ? ", OpenBLAS for large inner dimensions"
                                           : ", no OpenBLAS: its cores or threads differ between ranks")
       << '\n';
+  const int nodes = plan.leaders.empty() ? problem.ranks() : static_cast<int>(plan.leaders.size());
+  const std::string warning = why_not_valid(plan.machine.measured_on, problem.ranks(), nodes, plan.threads);
+  if (!warning.empty()) out << "warning: " << warning << '\n';
   if (plan.runs_at_wait)
     out << "started calls run at wait(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n";
   print_candidates(out, plan.candidates);

@@ -30,7 +30,8 @@ struct Counts {
   std::size_t above = 0;
 };
 
-/// Writes the keys within `range` to `keys`, in any order. More than have room there: gives up, with more inside.
+/// Writes the keys within `range` to `keys`, in any order. If there are more than fit, it stops early and `inside` is
+/// more than keys.size().
 template <class T>
 Counts gather(std::span<const T> values, kernels::KeyRange<T> range, std::span<kernels::Key<T>> keys);
 

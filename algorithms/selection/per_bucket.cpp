@@ -1,6 +1,6 @@
 // A selection inside each bucket of b elements, so that no part of the vector goes without: Renggli, "Efficient Sparse
-// AllReduce For Scalable Machine Learning" (master's thesis, ETH Zurich 2017), section 4.3.3. With expected-k and 512
-// elements a bucket it is what all neural networks there are trained with.
+// AllReduce For Scalable Machine Learning" (master's thesis, ETH Zurich 2017), section 4.3.3. The thesis trains all its
+// neural networks with expected-k and 512 elements a bucket.
 //
 //   1. Bucket j has the elements from j b on; of the k in all it gets what is due up to its end less what was due up to
 //      its begin, floor(k end / N) - floor(k begin / N).

@@ -5,10 +5,9 @@
 //   2. All that is at least th.
 //
 //   threshold-kept      th stays as it was found, as published
-//   threshold-adapting  in between th follows what it chooses, as the paper's authors run it: while it would choose
-//   more
-//                       than 4k/3 it is raised by 3 %, at most five times; for the next step it is then lowered by 1.2
-//                       % where fewer than 2k/3 were chosen, raised by as much where more than 5k/4 were
+//   threshold-adapting  in between th moves, as in the authors' program. While it would choose more than 4k/3, it is
+//                       raised by 3 %, at most five times. For the next step it is lowered by 1.2 % if fewer than
+//                       2k/3 were chosen, and raised by as much if more than 5k/4 were
 //
 // Zeros are never chosen. Cost: that of exact where th is found; one read of all N where it is reused, and one more
 // each time that th is raised.

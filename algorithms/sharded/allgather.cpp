@@ -2,7 +2,7 @@
 // 2021).
 //
 //   1. Allgather of all factors, in the cheapest way.
-//   2. Rank r makes its rows of G.
+//   2. Rank r computes its rows of G.
 //
 // An element is computed by one rank, the only one that has it.
 // Cost: that of the allgather, (P-1) k (n+m) words in as few as log2 P messages; 2 k n m flops.
@@ -43,7 +43,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
 
 OuterProductAlgorithm allgather() {
   return {.name = "allgather",
-          .summary = "everybody gets all factors and makes its rows of G; fewest messages",
+          .summary = "everybody gets all factors and computes its rows of G; fewest messages",
           .source = "Enderlin et al. 2021 (DSOP), without the paper's last step",
           .sends_gradient = false,
           .cost = cost,

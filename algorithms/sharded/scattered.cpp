@@ -2,7 +2,7 @@
 // (Enderlin et al. 2021).
 //
 //   1. Rank r gets the columns of all A that make its rows of G, and all of B, straight from their ranks.
-//   2. It makes its rows of G.
+//   2. It computes its rows of G.
 //
 // An element is computed by one rank, the only one that has it.
 // Cost: P - 1 messages; k (n (P-1)/P + (P-1) m) words; 2 k n m flops.

@@ -35,8 +35,9 @@ inline Cost early_switch_cost(const SparseProblem& problem, const Machine& machi
   // Of the first group's ranks so many have extras.
   const double share = std::ceil(static_cast<double>(groups.extras()) / groups.C) / groups.g;
   cost.flops += std::lerp(without_extra.flops, with_extra.flops, share) + halving.additions();
-  cost.communication_seconds +=
-      with_extra.communication_seconds + halving.communication_seconds(machine) + exchange.seconds(blocks, machine);
+  cost.communication_seconds += with_extra.communication_seconds +
+                                halving.communication_seconds(patterns::Network(machine, {}, groups.C)) +
+                                exchange.seconds(blocks, machine);
   cost.arithmetic_seconds +=
       std::lerp(without_extra.arithmetic_seconds, with_extra.arithmetic_seconds, share) +
       machine.addition_seconds(halving.additions(), problem.type) +

@@ -8,7 +8,7 @@
 
 namespace dsop::sparse {
 
-/// In room for how many values so many pairs of index and value fit.
+/// The memory of so many pairs of index and value, counted in values.
 inline std::size_t values_for_pairs(std::size_t pairs, DataType type) {
   return pairs + (pairs * sizeof(Index) + bytes_of(type) - 1) / bytes_of(type);
 }
@@ -32,14 +32,14 @@ inline std::size_t packed_bytes(const SparseProblem& problem, std::size_t size, 
   return packed_bytes(size, elements, problem.type, problem.wire);
 }
 
-/// The most that a vector of `size` elements with so many of them, or Sparsity::dense, takes if it is cut into `parts`
-/// regions, each of them packed.
+/// The most bytes of a vector that is cut into `parts` regions, each of them packed. Of its `size` elements `elements`,
+/// or Sparsity::dense, are stored.
 inline std::size_t packed_parts_bytes(std::size_t size, std::size_t elements, DataType type, Wire wire, int parts) {
   return packed_bytes(size, elements, type, wire) +
          static_cast<std::size_t>(parts) * (header_bytes + most_padding_bytes);
 }
 
-/// Room for so many values that travelled as bf16.
+/// The values to be widened: all of them if they travel as bf16, else none.
 inline std::size_t widened_elements(const SparseProblem& problem, std::size_t values) {
   return problem.wire == Wire::bf16 ? values : 0;
 }

@@ -37,10 +37,10 @@ SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>
       .same_now("the number of regions", regions)
       .same("algorithm", std::string_view(options.algorithm))
       .same("wire", options.wire)
-      .same_machine(options.machine);
+      .same_machine(options.machine, options.algorithm == "auto");
   const bool larger_sparse = !given.dense() && !is_smaller_sparse(given, options.wire);
   call.own().take_sparsity({.a = given.dense() || larger_sparse ? Sparsity::dense : given.indices.size()});
-  call.own().given_sparse = larger_sparse;
+  call.own().may_expand = larger_sparse;
   call.agree();
 
   SparseSum<T> result{.sum = {.dimension = given.dimension, .first = given.first}};
@@ -50,7 +50,7 @@ SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>
     call.together([&] {
       find_or_make(call, given, options);
       const SparsePlan& plan = made_->plan;
-      some_expand = call.any([](const Record& record) { return record.given_sparse != 0; });
+      some_expand = call.any([](const Record& record) { return record.may_expand != 0; });
       Arena memory;
       memory.take<T>(some_expand ? given.dimension : 0);
       memory.take<std::byte>(plan.workspace_bytes);

@@ -1,4 +1,4 @@
-// How ranks that take no part in a sum have their vectors in it.
+// Extras, which take no part in a sum, first send their vectors to their corners.
 #pragma once
 
 #include "algorithms/sparse/split_cost.hpp"

@@ -127,7 +127,7 @@ void TopKCalls<T>::say(Call& call) const {
       .same_now("the hash of the state's global threshold and bounds", hash_of_common(state_))
       .same("algorithm", std::string_view(options_.algorithm))
       .same("wire", options_.wire)
-      .same_machine(options_.machine);
+      .same_machine(options_.machine, false);
 }
 
 // Every rank sees the same records, so all make the same plan.

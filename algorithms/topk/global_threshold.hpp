@@ -41,8 +41,8 @@ class Ladder {
   Key<T> lowest_;
 };
 
-/// The rung of the ladder round the state's threshold at which what all sums have above it comes nearest to k; it
-/// becomes that threshold. `sum` is of as many numbers as rungs. Cost: an allreduce of these, whole ones, so exact.
+/// Moves the state's threshold to the rung of its ladder above which all ranks' sums have most nearly k values. Returns
+/// the cut there. `sum` has a number for each rung. Cost: an allreduce of these, which is exact: they are whole.
 template <class T>
 Cut<T> th_adjust(TopKCall<T>& call, const SparseVectorView<T>& reduced, const SumOfNumbers& sum) {
   const Ladder<T> ladder(kernels::key_of(static_cast<T>(call.state.global_threshold)));
@@ -64,7 +64,8 @@ void for_each_nonzero(std::span<const T> values, const Visit& visit) {
   for_each_beyond(values, Cut<T>{.key = 1}, 0, visit);
 }
 
-/// `last`, which numbers values that are not zero from `first` on, as it numbers all; the highest if there are fewer.
+/// `last` counts the values that are not zero, from `first` on. Returns that value's number among all values, or the
+/// highest number if there are fewer.
 template <class T>
 sparse::Index last_of_all(std::span<const T> values, std::size_t first, sparse::Index last) {
   sparse::Index found = Cut<T>{0}.last;

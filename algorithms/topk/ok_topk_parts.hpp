@@ -9,7 +9,7 @@
 
 namespace dsop::topk {
 
-/// Whether this is the first of so many steps.
+/// Whether the number of the step is a multiple of `period`.
 inline bool every(double period, const TopKState& state) {
   return std::fmod(static_cast<double>(state.selection.step), period) == 0;
 }

@@ -4,16 +4,15 @@
 //   1. Every tau steps: regions in which ranks hold equally many elements, as the mean of what balances each.
 //   2. Split and reduce: every rank gets what all have chosen of its region, and adds it.
 //   3. Every tau' steps: allgather of all sums' values; th = the k-th largest magnitude.
-//   4. Balance and allgatherv: all sums that are at least th go to everybody, shared out first where one rank holds
-//   more
-//      than four times the mean (section 5.3).
+//   4. Balance and allgatherv: all sums that are at least th go to all ranks. If one rank holds more than four times
+//      the mean, they are shared out evenly first (section 5.3).
 //   5. What this rank has chosen and what came in 4. have in common is its part in the sum, the rest its residual.
 //
-//   ok-topk-published(tau', tau)  the local threshold ("threshold-kept") and th stay for tau' steps whatever they
-//   choose ok-topk-adapting(tau', tau)   as the authors' program has it: the local threshold is "threshold-adapting",
-//   and for
-//                                 the next step th is raised by 0.8 % where the sum has more than 4k/3, lowered by as
-//                                 much where it has fewer than 2k/3
+//   ok-topk-published(tau', tau)  the local threshold ("threshold-kept") and th stay for tau' steps, whatever they
+//                                 choose
+//   ok-topk-adapting(tau', tau)   as in the authors' program: the local threshold is "threshold-adapting". For the
+//                                 next step th is raised by 0.8 % if the sum has more than 4k/3 elements, and lowered
+//                                 by as much if it has fewer than 2k/3
 //
 // "ok-topk" has fixed bounds round k instead. Unlike in the paper zeros are never sent, regions are also found where
 // there are none yet, and 3. gathers values without their indices. Nothing bounds what is chosen but N, so the memory

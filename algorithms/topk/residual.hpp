@@ -1,4 +1,4 @@
-// What a call leaves of the values that it was given.
+// The residual: what of a rank's values is not in the sum.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace dsop::topk {
 
-/// What a value loses on its way; one that becomes infinite nothing.
+/// What rounding takes from a value on its way; 0 if it becomes infinite.
 template <class T>
 T rounded_off(T value, Wire wire) {
   if (wire == Wire::full) return T{0};
@@ -20,7 +20,7 @@ T rounded_off(T value, Wire wire) {
   return std::isfinite(error) ? error : T{0};
 }
 
-/// What is in the sum, but for what was rounded off on its way there.
+/// Leaves of the values that took part only what was rounded off.
 template <class T>
 void leave_out(std::span<T> values, std::span<const sparse::Index> took_part, Wire wire) {
   for (const sparse::Index i : took_part) values[i] = rounded_off(values[i], wire);

@@ -10,10 +10,10 @@ namespace dsop::topk {
 
 using sparse::Region;
 
-/// Values for which the two memories have room in which a region's sum is made by turns, and in one of which those of
-/// all sums find room: all pairs, or all elements where these are fewer bytes. By bf16 a region travels dense from 6
-/// bytes a pair beside 2 an element on: it then has three elements for each that was chosen. The sum of a region of one
-/// element has a value even where nobody has chosen it.
+/// The size, in values, of each of the two memories in which a region's sum is made. One of them must also hold the
+/// values of all ranks' sums: all pairs, or all elements if these take fewer bytes. As bf16 a pair takes 6 bytes and an
+/// element of a dense region 2, so a dense region has up to three elements for each that was chosen. One value more for
+/// each rank, since the sum of a region of one element has a value even if no rank chose it.
 inline std::size_t reduced_elements(const TopKPlan& plan) {
   const std::size_t total = plan.total_chosen();
   const std::size_t pairs =

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from calls.builds import ROOT, Refused, run_quietly
 
-CLUSTER = (str(ROOT / "scripts/cluster"), "--name", "calls")
 HOSTS, RATE = 8, "1gbit"
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}
 
@@ -43,11 +42,13 @@ def on_cores(ranks: int) -> Place:
 
 
 @contextmanager
-def emulated_hosts() -> Iterator[Place]:
+def emulated_hosts(name: str, rate: str) -> Iterator[Place]:
+    """HOSTS of them, a rank on each, while the context lasts."""
     if os.geteuid() != 0:
-        raise Refused("--hosts needs root: the emulated hosts are network namespaces")
-    run_quietly(*CLUSTER, "up", "--hosts", str(HOSTS), "--rate", RATE)
+        raise Refused("needs root: the emulated hosts are network namespaces")
+    cluster = (str(ROOT / "scripts/cluster"), "--name", name)
+    run_quietly(*cluster, "up", "--hosts", str(HOSTS), "--rate", rate)
     try:
-        yield Place(f"{HOSTS} hosts, {RATE}", (*CLUSTER, "run", "-n", str(HOSTS), "--"))
+        yield Place(f"{HOSTS} hosts, {rate}", (*cluster, "run", "-n", str(HOSTS), "--"))
     finally:
-        run_quietly(*CLUSTER, "down")
+        run_quietly(*cluster, "down")

@@ -1,9 +1,8 @@
 // The DSOP paper's allgather baseline (Enderlin et al. 2021, section "Basic Implementation") as it was: two exchanges,
 // and a rank-1 update of the whole G for every pair.
 //
-//   1. Allgather of all A, then of all B, by neighbor exchange, as Open MPI did it in all the paper's runs; round a
-//   ring
-//      where P is odd.
+//   1. Allgather of all A, then of all B: by neighbor exchange, as Open MPI did it in all the paper's runs, or round a
+//      ring where P is odd.
 //   2. For each of the K pairs: G += a b^T, a pass over G; the first writes.
 //
 // dsop's `allgather` gathers both at once, makes one product with inner dimension K, and writes G once.

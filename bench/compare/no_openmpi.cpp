@@ -1,13 +1,13 @@
 // For a build whose MPI is not Open MPI 4, or that has none.
 #include "compare/openmpi.hpp"
-#include "launch/mpi_world.hpp"
+#include "transport/mpi_library.hpp"
 
 namespace dsop::bench::compare {
 
 void let_openmpi_be_forced() {}
 
 std::string openmpi_unavailable(const Transport&) {
-  return "needs a build with Open MPI 4, and this one's MPI is " + launch::mpi_library();
+  return "needs a build with Open MPI 4, and this one's MPI is " + mpi_library();
 }
 
 std::unique_ptr<Transport> openmpi_forced_to(int) {

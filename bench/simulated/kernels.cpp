@@ -58,15 +58,10 @@ void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T al
   }
 }
 
-template <class T>
-std::size_t sparse_product_bytes(std::size_t, std::size_t) {
-  return 0;
-}
-
 // Sparse data is never folded: what is sent depends on it.
 template <class T>
 void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T alpha, T beta,
-                    std::span<std::byte>) {
+                    const SparseProductMemory<T>&) {
   const auto chosen = [&](std::size_t i) { return i >= first_row && i < first_row + c.rows; };
   charge_sparse(pairs, beta == T{1} ? 0 : c.rows * c.columns, chosen);
   multiply_by(beta, c);
@@ -78,7 +73,7 @@ void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixVi
 
 template <class T>
 std::size_t sparse_product_rows(const StreamPairs<T>& pairs, std::span<std::uint32_t> row_indices, MatrixView<T> rows,
-                                T scale, std::span<std::byte>) {
+                                T scale, const SparseProductMemory<T>&) {
   std::map<std::size_t, std::size_t> positions;
   for (const SparseVectorView<T>& a : pairs.a) for_nonzeros(a, [&](std::size_t i, T) { positions[i]; });
   std::size_t count = 0;
@@ -135,15 +130,15 @@ void add_widened(std::span<float> sum, std::span<const Bf16> in) {
 template <class T>
 void reserve_product(std::size_t) {}  // nothing is packed
 
-#define INSTANTIATE(T)                                                                                         \
-  template void reserve_product<T>(std::size_t);                                                               \
-  template std::size_t largest_inner_dimension<T>();                                                           \
-  template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod);         \
-  template std::size_t sparse_product_bytes<T>(std::size_t, std::size_t);                                      \
-  template void sparse_product(const StreamPairs<T>&, std::size_t, MatrixView<T>, T, T, std::span<std::byte>); \
-  template std::size_t sparse_product_rows(const StreamPairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T,  \
-                                           std::span<std::byte>);                                              \
-  template void add(std::span<T>, std::span<const T>, std::span<const T>);                                     \
+#define INSTANTIATE(T)                                                                                        \
+  template void reserve_product<T>(std::size_t);                                                              \
+  template std::size_t largest_inner_dimension<T>();                                                          \
+  template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod);        \
+  template void sparse_product(const StreamPairs<T>&, std::size_t, MatrixView<T>, T, T,                       \
+                               const SparseProductMemory<T>&);                                                \
+  template std::size_t sparse_product_rows(const StreamPairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T, \
+                                           const SparseProductMemory<T>&);                                    \
+  template void add(std::span<T>, std::span<const T>, std::span<const T>);                                    \
   template void copy(MatrixView<const T>, MatrixView<T>);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import re
@@ -62,13 +63,15 @@ def parse_command_line(arguments: list[str]) -> tuple[argparse.Namespace, list[s
     parser = argparse.ArgumentParser(
         prog="scripts/simulate",
         usage="%(prog)s --platform PLATFORM --ranks P [OPTIONS] -- [COMMAND] ARGUMENTS OF dsop-bench COMMAND",
-        description="Runs dsop-bench outer-product, or another command, on a simulated cluster, one rank a host. "
+        description="Runs dsop-bench outer-product, or another command, on a simulated cluster. "
         "docs/programs/simulate.md says what is modelled and what is not.",
         allow_abbrev=False,
     )
     parser.add_argument("--platform", required=True, metavar="euler3|ethernet|fat-tree|FILE",
                         help="a platform of bench/platforms, or a SimGrid file X.xml with a machine description X.json")
     parser.add_argument("--ranks", required=True, type=int, metavar="P")
+    parser.add_argument("--ranks-per-host", default=1, type=int, metavar="Q",
+                        help="each on a core of its own; they send to each other at the platform's loopback rate (default: 1)")
     parser.add_argument("--flops", type=positive, metavar="RATE",
                         help="of a local product in f32, a second; f64 runs at half of it (default: the platform's)")
     parser.add_argument("--memory-bandwidth", type=positive, metavar="RATE",
@@ -80,7 +83,7 @@ def parse_command_line(arguments: list[str]) -> tuple[argparse.Namespace, list[s
                         help="neutral: latency and 0.94 of the bandwidth, whatever the size; default: SimGrid's, fitted "
                         "to a cluster with 1 Gbit/s Ethernet (default: %(default)s)")
     parser.add_argument("--placement", default="in-order", metavar="in-order|random:SEED",
-                        help="which hosts the ranks are on (default: %(default)s)")
+                        help="which hosts the ranks are on, ranks with neighbouring numbers on one (default: %(default)s)")
     parser.add_argument("--resolution", type=positive, metavar="SECONDS",
                         help="what happens nearer together happens at once: quicker where a thousand messages share links, and "
                         "less exact (default: SimGrid's)")
@@ -112,21 +115,38 @@ def hosts_of(platform: Path) -> list[str]:
     return hosts
 
 
-def placed(hosts: list[str], ranks: int, placement: str) -> list[str]:
-    if not 1 <= ranks <= len(hosts):
-        raise BadOption(f"--ranks is {ranks}, expected 1 to {len(hosts)}, the hosts of the platform")
-    if placement == "in-order":
-        return hosts[:ranks]
-    seed = re.fullmatch(r"random:(\d+)", placement)
-    if seed is None:
-        raise BadOption(f"--placement is {placement}, expected in-order or random:SEED, a whole number")
-    return random.Random(int(seed[1])).sample(hosts, ranks)
+def placed(hosts: list[str], options: argparse.Namespace) -> list[str]:
+    """The host of each rank."""
+    ranks, ranks_per_host = options.ranks, options.ranks_per_host
+    if ranks_per_host < 1:
+        raise BadOption(f"--ranks-per-host is {ranks_per_host}, expected 1 or more")
+    if not 1 <= ranks <= len(hosts) * ranks_per_host:
+        raise BadOption(f"--ranks is {ranks}, expected 1 to {len(hosts) * ranks_per_host}, {ranks_per_host} on each of the "
+                        f"platform's {len(hosts)} hosts")
+    seed = re.fullmatch(r"random:(\d+)", options.placement)
+    if seed is None and options.placement != "in-order":
+        raise BadOption(f"--placement is {options.placement}, expected in-order or random:SEED, a whole number")
+    if seed is not None:
+        hosts = random.Random(int(seed[1])).sample(hosts, math.ceil(ranks / ranks_per_host))
+    return [hosts[rank // ranks_per_host] for rank in range(ranks)]
 
 
-def link_rate(platform: Path) -> str | None:
-    """Of a host's link, as the platform writes it; None where hosts stand one by one."""
-    clusters = [element.attrib["bw"] for element in ElementTree.parse(platform).iter("cluster")]
+def cluster_attribute(platform: Path, name: str) -> str | None:
+    """As the platform writes it; None where hosts stand one by one, or where it is not said."""
+    clusters = [element.attrib.get(name) for element in ElementTree.parse(platform).iter("cluster")]
     return clusters[0] if clusters else None
+
+
+def with_cores(platform: Path, cores: int, folder: Path) -> Path:
+    """The same platform with so many cores a host."""
+    tree = ElementTree.parse(platform)
+    for element in tree.iter():
+        if element.tag in ("host", "cluster"):
+            element.set("core", str(cores))
+    file = folder / platform.name
+    text = ElementTree.tostring(tree.getroot(), encoding="unicode")
+    file.write_text(f"<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n{text}\n")
+    return file
 
 
 def selector_flags(selector: str) -> list[str]:
@@ -165,14 +185,16 @@ def main() -> int:
     if given(bench, "--ranks"):
         raise BadOption("--ranks stands before the --, expected there only")
     platform = platform_file(options.platform)
-    hosts = placed(hosts_of(platform), options.ranks, options.placement)
+    hosts = placed(hosts_of(platform), options)
     flags = FLAGS + selector_flags(options.selector) + LATENCY_FACTORS[options.latency_factors]
     if options.resolution is not None:
         flags.append(f"--cfg=surf/precision:{options.resolution}")
     machine = machine_of(platform, options)
     facts = {
         "platform": options.platform,
-        "link_rate": link_rate(platform),
+        "link_rate": cluster_attribute(platform, "bw"),
+        "ranks_per_host": options.ranks_per_host,
+        "loopback_rate": cluster_attribute(platform, "loopback_bw"),
         "selector": options.selector,
         "latency_factors": options.latency_factors,
         "placement": options.placement,
@@ -191,7 +213,8 @@ def main() -> int:
             bench += ["--machine", str(machine_file)]
         if not given(bench, "--iterations"):
             bench += ["--iterations", "1"]  # simulated time has no noise
-        run = ["smpirun", "-quiet", "-np", str(options.ranks), "-platform", str(platform), "-hostfile",
+        hosts_with_cores = with_cores(platform, options.ranks_per_host, Path(folder))
+        run = ["smpirun", "-quiet", "-np", str(options.ranks), "-platform", str(hosts_with_cores), "-hostfile",
                    str(host_file), *flags, str(PROGRAM), command, *bench]
         # One thread a rank: ranks are turns of one process, and their arithmetic is charged.
         return subprocess.run(run, env=os.environ | {"DSOP_SIMULATION": json.dumps(facts), "OMP_NUM_THREADS": "1"}).returncode

@@ -13,9 +13,10 @@ namespace dsop {
 /// How a collective is made. Must be the same on all ranks.
 struct CollectiveOptions {
   /// A name, perhaps with its number, of the family "dense" (for allreduce), "broadcast" or "reduce", for example
-  /// "linear-pipeline(64)"; or "auto": the least predicted time, never the MPI library's own.
+  /// "linear-pipeline(64)"; or "auto": the least predicted time, of the MPI library's own only if allowed.
   std::string algorithm = "auto";
-  std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
+  std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: that of machine(communicator)
+  bool allow_native = false;                      ///< as in Options, for allreduces
 };
 
 // For T float and double. All ranks of `communicator` must make the same calls in the same order, with as many elements

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+#include <vector>
 
 #include <dsop/transport.hpp>
 
@@ -19,8 +21,8 @@ struct Traffic {
 };
 
 /// Hands everything on to another transport, which must outlive it, and counts what its rank sends. The exchange
-/// that opens each call is counted apart; of factors that ride in it the bytes count as payload. What native
-/// collectives send can't be seen.
+/// that opens each call is counted apart, and so are the messages by which a machine is measured; of factors that ride
+/// in the exchange the bytes count as payload. What native collectives send can't be seen.
 class CountingTransport final : public TransportOver {
  public:
   explicit CountingTransport(Transport& inner);
@@ -45,6 +47,11 @@ class CountingTransport final : public TransportOver {
 
   Traffic payload() const;
   Traffic agreement() const;
+  /// By which a machine was measured.
+  Traffic probe() const { return probe_; }
+  /// Of the payload, without what rode in exchanges: the bytes that leave this rank's group on a level. groups[r] is
+  /// rank r's; of nodes, for example, its node.
+  std::size_t payload_bytes_leaving(std::span<const int> groups) const;
 
  private:
   Request start_send(std::span<const std::byte> data, int to, Tag tag) override;
@@ -52,7 +59,9 @@ class CountingTransport final : public TransportOver {
   std::size_t ridden_bytes() const;
 
   Traffic payload_;
+  std::vector<std::size_t> payload_bytes_to_;  // each rank
   Traffic agreement_;
+  Traffic probe_;
   const CallState& state_;
   std::size_t ridden_bytes_before_;
 };

@@ -103,8 +103,8 @@ DSOP_API int dsop_init(void);
 DSOP_API int dsop_finalize(void);
 /* Ends all ranks of the job, of this process where there is no MPI, with this exit status. Does not return. */
 DSOP_API void dsop_abort(int exit_status);
-/* What was built and what runs, a JSON object: version, mpi (the library, or null), mpi_initialized, blas,
- * instruction_set, threads. */
+/* What was built and what runs, a JSON object: version, mpi (the library, or null), mpi_initialized, gloo
+ * (true or false), blas, instruction_set, threads. */
 DSOP_API int dsop_info(const char** text);
 /* `interrupted` is asked every 100 ms by waits of the thread that calls this (null: not any more). If it does not
  * return 0, the wait ends with DSOP_ERROR_INTERRUPTED. Waits within MPI's own collectives do not ask. */
@@ -122,6 +122,19 @@ DSOP_API int dsop_algorithm_describe(size_t index, const char** family, const ch
 DSOP_API int dsop_communicator_world(dsop_communicator* communicator);
 /* Of a communicator of MPI's, as MPI_Comm_c2f() gives it. dsop duplicates it on first use. */
 DSOP_API int dsop_communicator_from_mpi(int mpi_fint, dsop_communicator* communicator);
+/* Of processes without a launcher and without MPI, each a rank 0 .. ranks - 1, which find each other through a store and
+ * send over Gloo; all call it. `get` writes the text of a key that is there, and a zero, into `room` bytes. `wait` waits
+ * for a key for up to so many seconds, perhaps 0, and returns 1 if it is there and 0 if not. set and get return 0; any
+ * other value of the three says that the store has failed. They are called before this returns, by this thread.
+ * Options: run, restart (keys begin with them), limit_seconds (for all ranks to come), interface. Fails on all ranks with
+ * DSOP_ERROR_TRANSPORT if one does not come, two have one number, or the store loses what was set. */
+DSOP_API int dsop_communicator_from_store(int (*set)(const char* key, const char* value, void* data),
+                                          int (*get)(const char* key, char* value, size_t room, void* data),
+                                          int (*wait)(const char* key, double seconds, void* data), void* data,
+                                          int rank, int ranks, const char* options, dsop_communicator* communicator);
+/* The same with a file that all ranks see as the store. It may serve several runs. */
+DSOP_API int dsop_communicator_from_file(const char* path, int rank, int ranks, const char* options,
+                                         dsop_communicator* communicator);
 /* Another that counts what passes through this one, and is used instead of it, as long as this one lives. */
 DSOP_API int dsop_communicator_count_traffic(dsop_communicator communicator, dsop_communicator* counting);
 /* What this rank has sent through one that counts: payload, and the records by which calls agree. */
@@ -130,7 +143,8 @@ DSOP_API int dsop_communicator_traffic(dsop_communicator counting, size_t* paylo
 DSOP_API int dsop_communicator_rank(dsop_communicator communicator, int* rank, int* size);
 /* In place of a call that this rank can't make: fails with DSOP_ERROR_ARGUMENT on all ranks, `error` in its text. */
 DSOP_API int dsop_communicator_fail(dsop_communicator communicator, const char* error);
-/* Forgets the handle; the communicator itself stays MPI's. Communicates nothing. */
+/* Forgets the handle. A communicator of MPI's stays MPI's; one over Gloo ends with the last object that was made with it.
+ * Communicates nothing. */
 DSOP_API int dsop_communicator_free(dsop_communicator communicator);
 /* Runs body on so many threads, each a rank whose communicator is dead when body returns, and returns when all have
  * ended. What a body returns is a status: if one is not 0, ranks that wait for it fail, and this call does so too. */
@@ -142,7 +156,7 @@ DSOP_API int dsop_run_on_threads(int ranks, int (*body)(dsop_communicator commun
 DSOP_API int dsop_set_stall_watch(dsop_communicator communicator, double limit_seconds,
                                   void (*on_stall)(const char* text, void* data), void* data, int throws);
 
-/* ---- Dense vectors. Options: algorithm, machine. ---- */
+/* ---- Dense vectors. Options: algorithm, machine, allow_native. ---- */
 
 DSOP_API int dsop_allreduce(dsop_communicator communicator, dsop_type type, void* values, size_t count,
                             const char* options);
@@ -163,10 +177,11 @@ DSOP_API int dsop_wait(dsop_pending pending);
 /* Whether it is complete (*complete is 1); then returns its status, and the handle is dead. */
 DSOP_API int dsop_test(dsop_pending pending, int* complete);
 
-/* ---- Outer products. Options: algorithm, scale, accumulate, machine, find_zeros, wire (full or bf16), check_bits.
- * ---- */
+/* ---- Outer products. Options: algorithm, scale, alpha, beta, accumulate (beta=1), machine, allow_native, find_zeros,
+ * wire (full or bf16), check_bits. ---- */
 
-/* gradient (n x m) = scale times the sum over ranks of a^T b, a being pairs x n and b pairs x m. */
+/* gradient (n x m) = beta gradient + alpha sum, which is scale times that over ranks of a^T b, a being pairs x n and b
+ * pairs x m. Without alpha and beta: the sum. */
 DSOP_API int dsop_sum_outer_products(dsop_communicator communicator, dsop_type type, const dsop_factor* a,
                                      const dsop_factor* b, const dsop_matrix* gradient, const char* options);
 /* The same for one layer, planned once. Further options: density_a, density_b, expected_pairs. */
@@ -201,17 +216,25 @@ DSOP_API int dsop_sum_sparse(dsop_communicator communicator, dsop_type type, con
 /* The same for a vector of more than 2^32 elements, in `count` regions, with a sum for each. */
 DSOP_API int dsop_sum_sparse_regions(dsop_communicator communicator, dsop_type type, const dsop_vector* regions,
                                      size_t count, const char* options, dsop_sum* sums);
-/* The same for vectors that belong together. Sends nothing: what is wrong with the options is said by the first run. */
+/* Returns at once; what `own` points to stays until dsop_wait(), this structure need not. The sum can be looked at when
+ * the call is complete; to free it before is no error. */
+DSOP_API int dsop_start_sum_sparse(dsop_communicator communicator, dsop_type type, const dsop_vector* own,
+                                   const char* options, dsop_sum* sum, dsop_pending* pending);
+/* For sums of vectors that belong together. Sends nothing: what is wrong with the options is said by the first run. */
 DSOP_API int dsop_sparse_allreduce_create(dsop_communicator communicator, dsop_type type, const char* options,
                                           dsop_sparse_allreduce* allreduce);
 DSOP_API int dsop_sparse_allreduce_run(dsop_sparse_allreduce allreduce, const dsop_vector* own, dsop_sum* sum);
+/* As dsop_start_sum_sparse(). */
+DSOP_API int dsop_sparse_allreduce_start(dsop_sparse_allreduce allreduce, const dsop_vector* own, dsop_sum* sum,
+                                         dsop_pending* pending);
 DSOP_API int dsop_sparse_allreduce_free(dsop_sparse_allreduce allreduce);
 /* The sum, and the algorithm that made it. Either may be null. Sends nothing. */
 DSOP_API int dsop_sum_get(dsop_sum sum, dsop_vector* vector, const char** algorithm);
-/* Of the sum of a top-k allreduce: what this rank chose, what was not finite, and the indices of the chosen that took
- * part. Any may be null. Sends nothing. */
+/* Of the sum of a top-k allreduce: what this rank chose, what was not finite, the indices of the chosen that took part
+ * (until the allreduce's next run), and whether ok-topk found this rank's threshold, and that of sums, anew. Any may be
+ * null. Sends nothing. */
 DSOP_API int dsop_sum_chosen(dsop_sum sum, size_t* chosen, size_t* nans, size_t* infinities, const uint32_t** took_part,
-                             size_t* took_part_count);
+                             size_t* took_part_count, int* evaluated_local, int* evaluated_global);
 DSOP_API int dsop_sum_free(dsop_sum sum);
 
 /* ---- Top-k allreduces. Options: algorithm, machine, wire. ---- */
@@ -223,6 +246,10 @@ DSOP_API int dsop_topk_allreduce_create(dsop_communicator communicator, dsop_typ
 /* values: in, gradient plus residual; out, the new residual. */
 DSOP_API int dsop_topk_allreduce_run(dsop_topk_allreduce allreduce, void* values, size_t count, size_t k,
                                      dsop_sum* sum);
+/* Returns at once; values stay, and are left alone, until dsop_wait(), which comes before the allreduce's next run or
+ * start. The sum can be looked at when the call is complete. */
+DSOP_API int dsop_topk_allreduce_start(dsop_topk_allreduce allreduce, void* values, size_t count, size_t k,
+                                       dsop_sum* sum, dsop_pending* pending);
 /* What to save with a checkpoint. Sends nothing. */
 DSOP_API int dsop_topk_allreduce_state(dsop_topk_allreduce allreduce, const char** state);
 DSOP_API int dsop_topk_allreduce_free(dsop_topk_allreduce allreduce);
@@ -239,16 +266,17 @@ DSOP_API int dsop_synchronizer_add(dsop_synchronizer synchronizer, const char* n
 DSOP_API int dsop_synchronizer_set_policy(dsop_synchronizer synchronizer, const char* name, const char* policy);
 /* Begins a step. Never waits. */
 DSOP_API int dsop_synchronizer_begin(dsop_synchronizer synchronizer, double scale, double learning_rate);
-/* Hands over a parameter's factors; after dsop_synchronizer_finish() `gradient` holds scale times the sum of a^T b.
- * Never waits; what is wrong is said by finish, on all ranks. Arrays stay until then, these structures need not. */
+/* Hands over a parameter's factors; dsop_synchronizer_finish() leaves beta target + alpha sum in `target`, the sum being
+ * scale times that of a^T b: the gradient with 1 and 0, a momentum or the weights with others. Never waits; what is
+ * wrong is said by finish, on all ranks. Arrays stay until then, these structures need not. */
 DSOP_API int dsop_synchronizer_give_factors(dsop_synchronizer synchronizer, const char* name, const dsop_factor* a,
-                                            const dsop_factor* b, const dsop_matrix* gradient);
-/* The same of a gradient, in place. */
+                                            const dsop_factor* b, const dsop_matrix* target, double alpha, double beta);
+/* The sum of what stands in `gradient` replaces it. */
 DSOP_API int dsop_synchronizer_give_gradient(dsop_synchronizer synchronizer, const char* name,
                                              const dsop_matrix* gradient);
-/* The same of a vector whose indices count the gradient's elements row by row. */
+/* As factors: a vector whose indices count the target's elements row by row. */
 DSOP_API int dsop_synchronizer_give_vector(dsop_synchronizer synchronizer, const char* name, const dsop_vector* own,
-                                           const dsop_matrix* gradient);
+                                           const dsop_matrix* target, double alpha, double beta);
 /* In place of a give that this rank can't make, say after an exception: finish fails with `error` on all ranks. `name`
  * may be null. Never waits. */
 DSOP_API int dsop_synchronizer_fail(dsop_synchronizer synchronizer, const char* name, const char* error);
@@ -260,10 +288,10 @@ DSOP_API int dsop_synchronizer_describe(dsop_synchronizer synchronizer, const ch
 /* What this rank has dropped of a parameter so far. Sends nothing. */
 DSOP_API int dsop_synchronizer_residual(dsop_synchronizer synchronizer, const char* name, const void** values,
                                         size_t* count);
-/* What the last step did to a parameter. Any may be null. Sends nothing. */
+/* What the last step did to a parameter, as dsop_sum_chosen() says it. Any may be null. Sends nothing. */
 DSOP_API int dsop_synchronizer_last_step(dsop_synchronizer synchronizer, const char* name, const char** algorithm,
                                          size_t* target, size_t* chosen, size_t* in_sum, size_t* nans,
-                                         size_t* infinities);
+                                         size_t* infinities, int* evaluated_local, int* evaluated_global);
 /* This rank's residuals and states, for a checkpoint: so many bytes, which stay until the next save. Sends nothing. */
 DSOP_API int dsop_synchronizer_save(dsop_synchronizer synchronizer, const void** bytes, size_t* count);
 DSOP_API int dsop_synchronizer_load(dsop_synchronizer synchronizer, const void* bytes, size_t count);
@@ -281,13 +309,17 @@ DSOP_API int dsop_selector_select(dsop_selector selector, const void* values, si
 DSOP_API int dsop_selector_state(dsop_selector selector, uint64_t* step, uint64_t* seed, double* threshold);
 DSOP_API int dsop_selector_free(dsop_selector selector);
 
-/* ---- Machines and plans. Nothing here communicates. ---- */
+/* ---- Machines and plans. Nothing here communicates but dsop_machine_of(). ---- */
 
 /* The one that is assumed where nothing is known; of ranks that are threads if on_threads is not 0. */
 DSOP_API int dsop_machine_default(int on_threads, dsop_machine* machine);
+/* What calls on the communicator plan for where they must choose and are given none: as DSOP_MACHINE says, measured over
+ * MPI, once. All ranks call it. */
+DSOP_API int dsop_machine_of(dsop_communicator communicator, dsop_machine* machine);
 DSOP_API int dsop_machine_read(const char* path, dsop_machine* machine);
 DSOP_API int dsop_machine_write(dsop_machine machine, const char* path);
-/* A number by its name in the machine file: latency_seconds, ..., ring_step_seconds[0], ... */
+/* A number by its name in the machine file: latency_seconds, ..., ring_step_seconds[0], ..., inner_levels[0].nodes, ...;
+ * inner_levels is how many of these there are. */
 DSOP_API int dsop_machine_get(dsop_machine machine, const char* name, double* value);
 /* Does not look whether it makes sense: dsop_machine_check(), and every call with the machine, does. */
 DSOP_API int dsop_machine_set(dsop_machine machine, const char* name, double value);

@@ -47,7 +47,10 @@ struct Options {
   /// sum travels, so bf16 never rounds targets.
   double alpha = 1;
   double beta = 0;
-  std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
+  std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: that of machine(communicator)
+  /// `auto` may take MPI's own allreduce where that was measured to be the fastest. It promises neither equal bits on
+  /// all ranks nor a stall watch.
+  bool allow_native = false;
   /// Looks for zeros in dense factors, and sends and multiplies those without them where that is less to send. Off by
   /// default: it takes a pass over the factors, and a plan for each new number of non-zeros. Each rank's own affair.
   /// Where only what is not zero is multiplied, 0 times an infinity or NaN is 0, not NaN: with a factor that has
@@ -86,6 +89,16 @@ void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& fac
 template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>>& factors, MatrixView<T> gradient,
           const Options& options = {});
+
+/// What calls on this communicator plan for where they must choose an algorithm and are given no machine, for
+/// write_machine(). DSOP_MACHINE says which: a file; `default`, the transport's; `probe`, or nothing: over MPI it is
+/// measured. That is done once, here or in the first call that needs it, whichever comes first, and kept with the
+/// communicator and its later duplicates; ranks as threads keep the transport's. A call that names its algorithm never
+/// measures, and takes the transport's machine, or the file's, for what else it chooses. Where ranks have cores
+/// measuring takes at most half a second on eight hosts that 200 Mbit/s join, 10 ms inside a node; and up to 32 MB a
+/// rank. All ranks must call it. Throws ArgumentError on all if the variable names a file that one can't read, or
+/// differs between ranks.
+Machine machine(Communicator communicator);
 
 /// Replaces what is done about calls on this communicator that wait too long, by default nothing; all ranks should.
 /// Also waits for calls that were started. Cost of watching: a look at the clock every few dozen tests for a message.

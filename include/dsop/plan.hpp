@@ -31,7 +31,7 @@ struct Cost {
   /// The seconds of communication that leave the processor free: without o at both ends of a message and one copy of
   /// its bytes. Little where messages are copied between ranks of one host, nearly all where a slow link carries them.
   double idle_seconds(const Machine& machine) const;
-  /// `share` of so much arithmetic could be done while messages travel, as far as it fits into the idle time: hides it.
+  /// Hides `share` of so many seconds of arithmetic behind messages, as far as they fit into the idle time.
   void hide(double share, double seconds, const Machine& machine);
   /// Takes what the machine hides of so much arithmetic off the communication.
   void hide(double seconds, const Machine& machine);
@@ -52,7 +52,7 @@ struct Exchange {
   AllgatherProblem problem = {};
 };
 
-/// A pure function of all ranks' headers and the machine, so every rank has the same one.
+/// A pure function of what all ranks said and of the machine, so every rank has the same one.
 struct Plan {
   const OuterProductAlgorithm* algorithm = nullptr;
   double parameter = 0;     ///< the number that the algorithm leaves open
@@ -65,6 +65,7 @@ struct Plan {
   Exchange factors = {};                      ///< of all ranks' pairs
   Exchange gradient = {};                     ///< of the parts of G, where the algorithm makes one
   std::vector<Exchange> segments = {};        ///< of factors or of G, where the algorithm gathers these in segments
+  int threads = 0;                            ///< OpenMP's, of a rank; 0: not known
   ProductMethod shared_method = {};           ///< for products that several ranks make of the same elements
   std::vector<std::size_t> pair_bounds = {};  ///< rank r's pairs are pair_bounds[r] .. pair_bounds[r + 1]
   std::vector<std::size_t> row_bounds = {};   ///< rank r's rows of a sharded G are row_bounds[r] .. row_bounds[r + 1]

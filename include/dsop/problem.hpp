@@ -40,6 +40,7 @@ struct Problem {
   DataType type = DataType::f32;
   bool staged_result = false;       ///< some rank adds to its gradient or has gaps in it: G is made aside, then added
   bool native_collectives = false;  ///< the transport has the MPI library's own collectives
+  bool allow_native = false;        ///< `auto` may take MPI's own allreduce, where that was measured
   Wire wire = Wire::full;           ///< of the parts of G that travel
   bool sharded = false;             ///< each rank keeps only its own rows of G
   std::vector<int> nodes = {};      ///< the lowest rank of each rank's node; empty: no two ranks share one
@@ -57,8 +58,7 @@ struct Problem {
 /// Problem::nodes from every rank's Transport::node().
 std::vector<int> shared_nodes(std::vector<int> node_of_each);
 
-/// A vector of `elements` on each of `ranks` to be summed, everybody or `root` getting the sum, or to be copied from
-/// it.
+/// Each of `ranks` has a vector of `elements`. Either all ranks or `root` get the sum, or all get the vector of `root`.
 struct DenseProblem {
   std::size_t elements = 0;
   int ranks = 1;
@@ -66,6 +66,8 @@ struct DenseProblem {
   bool native_collectives = false;  ///< as in Problem
   Wire wire = Wire::full;           ///< of what travels
   int root = 0;                     ///< of a broadcast or a reduce
+  bool allow_native = false;        ///< as in Problem
+  std::vector<int> nodes = {};      ///< as in Problem
 };
 
 /// Of an element, on its way.
@@ -79,6 +81,8 @@ std::size_t bytes_on_wire(const AnyProblem& problem) {
 struct AllgatherProblem {
   std::vector<std::size_t> bounds_bytes;  ///< ranks + 1 of them, from 0
   bool native_collectives = false;
+  std::vector<int> nodes = {};  ///< as in Problem; of several groups of ranks that gather at the same time, those of
+                                ///< one after the other
 
   int ranks() const { return static_cast<int>(bounds_bytes.size()) - 1; }
   std::size_t total_bytes() const { return bounds_bytes.back(); }

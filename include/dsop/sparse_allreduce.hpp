@@ -18,7 +18,7 @@ namespace dsop {
 
 struct SparseAlgorithm;
 
-/// What the indices of different ranks have in common: what chance makes of indices that are equally likely, all, none.
+/// How the indices of different ranks overlap: as equally likely ones do by chance, all of them, or none.
 enum class Overlap : unsigned char { uniform, full, none };
 
 /// A vector of `elements` to be summed over ranks, rank r holding nonzeros[r] of them.
@@ -77,7 +77,7 @@ void adapt_plan(SparsePlan& plan, const std::vector<std::size_t>& nonzeros);
 /// How a sparse allreduce is made. Must be the same on all ranks.
 struct SparseAllreduceOptions {
   std::string algorithm = "auto";                 ///< a name of the family "sparse", perhaps with its number, or "auto"
-  std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
+  std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: that of machine(communicator)
   /// bf16: values travel in 16 bits, beside indices of 32, and are added in f32. Only for f32, and with the algorithms
   /// that can. Every rank has the same, rounded bits. Error of an element, beside that of f32, x_r being rank r's:
   /// ((1 + 2^-8)^s - 1) sum |x_r|, about s 2^-8, for values that are rounded s times: once with `allgather`; twice with

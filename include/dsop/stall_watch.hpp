@@ -15,10 +15,10 @@ namespace dsop {
 struct Stall {
   /// "outer product", "sharded outer product", "outer product's rows", "preparing an outer product"; "allreduce",
   /// "broadcast", "reduce"; "sparse allreduce", "top-k allreduce"; "making a synchronizer", "registering a parameter",
-  /// "changing a parameter's policy", "the end of a synchronizer's step", "loading a synchronizer's state"; or
-  /// "messages between calls".
+  /// "changing a parameter's policy", "the end of a synchronizer's step", "loading a synchronizer's state";
+  /// "asking for the machine", "measuring the machine" (which is within another); or "messages between calls".
   std::string operation;
-  std::size_t rows = 0;     ///< of the gradient, elements of a vector, bucket_bytes of a synchronizer; 0: none of these
+  std::size_t rows = 0;     ///< of the gradient, or the elements of a vector; 0: neither
   std::size_t columns = 0;  ///< of the gradient; 1 for a vector, k for a top-k allreduce
   DataType type = DataType::f32;
   std::uint64_t call = 0;  ///< how many calls the communicator has seen before this one

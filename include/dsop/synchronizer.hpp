@@ -23,7 +23,7 @@ struct SynchronizerOptions {
   bool residual_holds_step = false;
   /// false: everything but what is dense-overlapped starts in finish().
   bool overlap = true;
-  std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: the transport's
+  std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: that of machine(communicator)
   /// bf16: values travel in 16 bits and are added in f32, under every policy. Only for f32, and with algorithms that
   /// can: of the family "dense" `ring`, which rounds as allreduce-ring does; for dsop and sparse see Options and
   /// SparseAllreduceOptions, which state the errors too; and all that select: what these round off stays in the
@@ -146,12 +146,13 @@ class Synchronizer {
   /// Between steps; of this rank. Throws ArgumentError, as residual() does, if there is no such parameter.
   ParameterStep last_step(const std::string& name) const;
 
-  /// Writes this rank's residuals and the algorithms' states, by parameter name, between steps: binary, with a version
-  /// and a checksum. Throws Error if the stream fails.
+  /// Writes this rank's residuals and the algorithms' states, by parameter name, and the machine that was planned for,
+  /// given or measured, between steps: binary, with a version and a checksum. Throws Error if the stream fails.
   void save(std::ostream& out) const;
 
   /// Takes back what save() wrote on the same rank of as many ranks, with the same parameters registered: a run then
-  /// goes on as if it had not been interrupted, bit by bit. Where a parameter has another policy now, its residual is
+  /// goes on as if it had not been interrupted, bit by bit. Plans for the machine that was saved, unless this one was
+  /// given another. Where a parameter has another policy now, its residual is
   /// taken over as by set_policy(). Throws ArgumentError on every rank, and changes nothing on any, if on one the data
   /// is cut off, damaged, of another kind, version, type, rank, model or residual_holds_step, or if the ranks' are of
   /// different steps.

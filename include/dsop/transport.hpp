@@ -17,7 +17,7 @@ class Transport;
 struct CallState;
 
 /// What a message belongs to. Messages between two ranks with the same tag arrive in the order sent.
-enum class Tag : int { agreement = 1, payload = 2, roll_call = 3, roll_call_answer = 4 };
+enum class Tag : int { agreement = 1, payload = 2, roll_call = 3, roll_call_answer = 4, probe = 5 };
 
 /// A message that is under way, from isend or irecv. Its memory must stay until wait() is done with it. Destroying a
 /// pending request withdraws it, except that MPI can't take a send back: there its memory may be read later.
@@ -53,8 +53,12 @@ class Transport {
   /// The lowest rank that shares this rank's node: its memory, where messages cost least.
   virtual int node() const { return rank(); }
   virtual std::string name() const = 0;
-  /// The machine to plan for when the caller describes none.
+  /// The machine to plan for when the caller describes none, and none was measured.
   virtual Machine default_machine() const = 0;
+  /// Whether nobody can know how fast it is: then `auto` measures it first, where the caller describes no machine.
+  virtual bool is_probed() const { return false; }
+  /// By the clock that measures it, from some moment that only this rank knows.
+  virtual double now_seconds() const;
 
   template <class T>
   Request isend(std::span<T> data, int to, Tag tag = Tag::payload) {
@@ -142,6 +146,8 @@ class TransportOver : public Transport {
   int size() const override { return inner_.size(); }
   std::string name() const override { return inner_.name(); }
   Machine default_machine() const override { return inner_.default_machine(); }
+  bool is_probed() const override { return inner_.is_probed(); }
+  double now_seconds() const override { return inner_.now_seconds(); }
   void wait(Request& request) override { inner_.wait(request); }
 
  protected:

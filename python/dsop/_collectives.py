@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from ctypes import byref, c_int
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from dsop._arrays import TYPES, Array, address, vector_values
 from dsop._communicators import Communicator, SaidToAll, communicator
-from dsop._library import check, library, new_handle, option_text
+from dsop._library import Error, check, library, new_handle, option_text
+from dsop._table import DSOP_ERROR_INTERRUPTED
+
+Result = TypeVar("Result")
+_under_way: list[Any] = []  # what calls use that go on, since a signal has ended the wait for them
 
 
-class Pending:
+class Pending(Generic[Result]):
     """A call that was started, and goes on while the program does something else.
 
     Its arrays must be left alone until it is complete; it keeps them alive. To drop one waits for it.
+
+    Examples
+    --------
+    >>> values = np.ones(3)
+    >>> pending = dsop.start_allreduce(values)
+    >>> pending.wait()
+    >>> pending.test()
+    True
     """
 
-    def __init__(self, handle: int, *held: Any) -> None:
-        self._handle, self._held = handle, held
+    def __init__(self, handle: int, take: Callable[[], Result], *held: Any) -> None:
+        self._handle, self._take, self._held = handle, take, held
+        self._result: list[Result] = []
 
-    def wait(self) -> None:
-        """Return when the call is complete; raises what the call raises, once."""
+    def wait(self) -> Result:
+        """Return what the call gives, None if nothing, when it is complete; raises what the call raises."""
         handle, self._handle = self._handle, 0
         if handle:
-            check(library.dsop_wait(handle))
-        self._held = ()
+            self._end(library.dsop_wait(handle))
+        if not self._result:
+            raise Error("this call has failed, and has said why before")
+        return self._result[0]
 
     def test(self) -> bool:
         """Whether the call is complete, without waiting; raises as `wait()`."""
@@ -32,14 +48,33 @@ class Pending:
         if self._handle:
             status = library.dsop_test(self._handle, byref(complete))
             if complete.value:
-                self._handle, self._held = 0, ()
-            check(status)
+                self._handle = 0
+                self._end(status)
         return bool(complete.value)
+
+    def _end(self, status: int) -> None:
+        take, self._take = self._take, _no_result
+        self._let_go(status)
+        check(status)
+        self._result = [take()]
+
+    def _let_go(self, status: int) -> None:
+        if status == DSOP_ERROR_INTERRUPTED:
+            _under_way.append(self._held)
+        self._held = ()
 
     def __del__(self) -> None:
         if self._handle:
-            library.dsop_wait(self._handle)
+            self._let_go(library.dsop_wait(self._handle))
             self._handle = 0
+
+
+def _no_result() -> Any:
+    return None
+
+
+def _started(values: Array, function: Any, ranks: Communicator, *arguments: Any) -> Pending[None]:
+    return Pending(new_handle(function, *arguments), _no_result, ranks, values)
 
 
 def _given(values: Array, comm: Any, options: dict[str, Any]) -> tuple[Communicator, tuple[Any, ...], bytes]:
@@ -50,7 +85,8 @@ def _given(values: Array, comm: Any, options: dict[str, Any]) -> tuple[Communica
     raise AssertionError
 
 
-def allreduce(values: Array, comm: Any = None, *, algorithm: str | None = None, machine: Any = None) -> None:
+def allreduce(values: Array, comm: Any = None, *, algorithm: str | None = None, machine: Any = None,
+              allow_native: bool | None = None) -> None:
     """Make `values` the sum of all ranks' values, the same bits on each.
 
     Parameters
@@ -62,7 +98,9 @@ def allreduce(values: Array, comm: Any = None, *, algorithm: str | None = None, 
     algorithm : str, optional
         Of the family "dense", perhaps with its number; default: the cheapest.
     machine : Machine, optional
-        To plan for.
+        To plan for; default: `Machine.of`.
+    allow_native : bool, optional
+        The cheapest may be MPI's own, which promises neither equal bits nor a stall watch.
 
     Raises
     ------
@@ -76,7 +114,8 @@ def allreduce(values: Array, comm: Any = None, *, algorithm: str | None = None, 
     >>> values = np.ones((2, 3))
     >>> dsop.allreduce(values)
     """
-    _, arguments, options = _given(values, comm, {"algorithm": algorithm, "machine": machine})
+    _, arguments, options = _given(values, comm, {"algorithm": algorithm, "machine": machine,
+                                                  "allow_native": allow_native})
     check(library.dsop_allreduce(*arguments, options))
 
 
@@ -109,19 +148,20 @@ def reduce(values: Array, root: int = 0, comm: Any = None, *, algorithm: str | N
 
 
 def start_allreduce(values: Array, comm: Any = None, *, algorithm: str | None = None,
-                    machine: Any = None) -> Pending:
+                    machine: Any = None, allow_native: bool | None = None) -> Pending[None]:
     """As `allreduce`, but returns at once: leave `values` alone until the call is complete.
 
     Examples
     --------
     >>> dsop.start_allreduce(np.ones(3)).wait()
     """
-    ranks, arguments, options = _given(values, comm, {"algorithm": algorithm, "machine": machine})
-    return Pending(new_handle(library.dsop_start_allreduce, *arguments, options), ranks, values)
+    ranks, arguments, options = _given(values, comm, {"algorithm": algorithm, "machine": machine,
+                                                      "allow_native": allow_native})
+    return _started(values, library.dsop_start_allreduce, ranks, *arguments, options)
 
 
 def start_broadcast(values: Array, root: int = 0, comm: Any = None, *, algorithm: str | None = None,
-                    machine: Any = None) -> Pending:
+                    machine: Any = None) -> Pending[None]:
     """As `broadcast`, but returns at once.
 
     Examples
@@ -129,11 +169,11 @@ def start_broadcast(values: Array, root: int = 0, comm: Any = None, *, algorithm
     >>> dsop.start_broadcast(np.ones(3)).wait()
     """
     ranks, arguments, options = _given(values, comm, {"algorithm": algorithm, "machine": machine})
-    return Pending(new_handle(library.dsop_start_broadcast, *arguments, root, options), ranks, values)
+    return _started(values, library.dsop_start_broadcast, ranks, *arguments, root, options)
 
 
 def start_reduce(values: Array, root: int = 0, comm: Any = None, *, algorithm: str | None = None,
-                 machine: Any = None) -> Pending:
+                 machine: Any = None) -> Pending[None]:
     """As `reduce`, but returns at once.
 
     Examples
@@ -141,4 +181,4 @@ def start_reduce(values: Array, root: int = 0, comm: Any = None, *, algorithm: s
     >>> dsop.start_reduce(np.ones(3)).wait()
     """
     ranks, arguments, options = _given(values, comm, {"algorithm": algorithm, "machine": machine})
-    return Pending(new_handle(library.dsop_start_reduce, *arguments, root, options), ranks, values)
+    return _started(values, library.dsop_start_reduce, ranks, *arguments, root, options)

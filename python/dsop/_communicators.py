@@ -59,7 +59,15 @@ class Communicator(Owned):
         return counting
 
     def traffic(self) -> dict[str, int]:
-        """What this rank has sent through a communicator that counts: messages and bytes of payload and agreement."""
+        """What this rank has sent through a communicator that counts: messages and bytes of payload and agreement.
+
+        Examples
+        --------
+        >>> counting = dsop.communicator().counting()
+        >>> dsop.allreduce(np.ones(3), counting)
+        >>> counting.traffic()["payload_bytes"]  # there is one rank
+        0
+        """
         names = ("payload_messages", "payload_bytes", "agreement_messages", "agreement_bytes")
         numbers = [c_size_t() for _ in names]
         check(library.dsop_communicator_traffic(self.handle, *map(byref, numbers)))
@@ -94,7 +102,7 @@ _of_mpi4py_is_checked = False
 def _check_mpi4py() -> None:
     """The MPI that mpi4py and dsop use is one: a communicator of another is a number without a meaning."""
     global _of_mpi4py_is_checked
-    ours = info()["mpi"]
+    ours = _built_and_runs()["mpi"]
     theirs = sys.modules["mpi4py.MPI"].Get_library_version()
     if ours is None or not theirs.startswith(ours):
         raise ArgumentError(f"mpi4py is built for {theirs.splitlines()[0]}, expected dsop's {ours}")
@@ -120,7 +128,7 @@ def _prepare_mpi(ranks: int) -> None:
         _end_job_at_exception()
 
 
-def _watch_main_thread() -> None:
+def watch_main_thread() -> None:
     if threading.current_thread() is threading.main_thread():
         watch_signals()
 
@@ -146,13 +154,23 @@ def init() -> None:
     atexit.register(library.dsop_finalize)
 
 
+def _all_ranks() -> Communicator:
+    from dsop._torchrun import connect_workers, under_torchrun  # noqa: PLC0415 - it uses this module
+    init()
+    made = Communicator(new_handle(library.dsop_communicator_world))
+    if made.size == 1 and under_torchrun():
+        return connect_workers()
+    _prepare_mpi(made.size)
+    return made
+
+
 def communicator(comm: Any = None) -> Communicator:
     """What dsop makes of `comm`.
 
     Parameters
     ----------
     comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody: all ranks that the launcher has started, or this process alone. An object with `py2f()` is
+        None is everybody: all ranks that mpirun, srun or torchrun has started, or this process alone. An object with `py2f()` is
         an MPI communicator, which dsop duplicates on first use.
 
     Raises
@@ -168,10 +186,8 @@ def communicator(comm: Any = None) -> Communicator:
     global _world
     if comm is None:
         if _world is None:
-            _watch_main_thread()
-            init()
-            _world = Communicator(new_handle(library.dsop_communicator_world))
-            _prepare_mpi(_world.size)
+            watch_main_thread()
+            _world = _all_ranks()
         return _world
     if isinstance(comm, Communicator):
         return comm
@@ -183,7 +199,7 @@ def communicator(comm: Any = None) -> Communicator:
             raise ArgumentError("MPI is finalized, expected a call before")
         if not _of_mpi4py_is_checked:
             _check_mpi4py()
-    _watch_main_thread()
+    watch_main_thread()
     made = Communicator(new_handle(library.dsop_communicator_from_mpi, comm.py2f()))
     _prepare_mpi(made.size)
     return made
@@ -271,6 +287,11 @@ def _openmp_runtimes() -> list[str]:
     return sorted(path for path in paths if os.path.basename(path).startswith(("libgomp", "libomp", "libiomp5")))
 
 
+def _built_and_runs() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text_of(library.dsop_info))
+    return found
+
+
 def info() -> dict[str, Any]:
     """What was built and what runs. Warns of what makes programs slow or wrong.
 
@@ -290,7 +311,7 @@ def info() -> dict[str, Any]:
     >>> dsop.info()["version"]
     '0.1.0'
     """
-    found: dict[str, Any] = json.loads(text_of(library.dsop_info))
+    found = _built_and_runs()
     found["openmp_runtimes"] = _openmp_runtimes()
     if len(found["openmp_runtimes"]) > 1:
         warnings.warn("two OpenMP runtimes are loaded, each of which takes all cores: "

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from dsop._arrays import type_of
+from dsop._communicators import communicator
 from dsop._library import Owned, check, library, new_handle, option_text
 
 
 class Machine(Owned):
     """A network and a processor as the planner sees them.
 
-    Numbers are set and read by their names in a machine file: ``machine["latency_seconds"]``.
+    Numbers are set and read by their names in a machine file: ``machine["latency_seconds"]``. ``machine["inner_levels"]``
+    is how many levels it has inside its network, ``machine["inner_levels[0].latency_seconds"]`` a number of the first,
+    that of ranks on one node.
 
     Parameters
     ----------
@@ -48,6 +51,33 @@ class Machine(Owned):
             self[name] = number
         check(library.dsop_machine_check(self._handle))
 
+    @classmethod
+    def of(cls, comm: Any = None) -> Machine:
+        """What calls plan for where they must choose an algorithm and are given no machine.
+
+        As the environment variable DSOP_MACHINE says: a file; ``default``; ``probe``, or nothing: over MPI it is measured,
+        once for a communicator. All ranks call it.
+
+        Parameters
+        ----------
+        comm : None, mpi4py.MPI.Comm or Communicator
+            None is everybody.
+
+        Raises
+        ------
+        ArgumentError
+            On all ranks, if DSOP_MACHINE names a file that can't be read, or differs between ranks.
+
+        Examples
+        --------
+        >>> dsop.Machine.of()["latency_seconds"] > 0
+        True
+        """
+        ranks = communicator(comm)
+        machine = cls.__new__(cls)
+        machine._handle = new_handle(library.dsop_machine_of, ranks.handle)
+        return machine
+
     def __getitem__(self, name: str) -> float:
         value = c_double()
         check(library.dsop_machine_get(self._handle, name.encode(), byref(value)))
@@ -62,7 +92,13 @@ class Machine(Owned):
 
     def seconds(self, size_bytes: int = 0, n: float = 0, m: float = 0, K: float = 0,
                 dtype: Any = np.float32) -> dict[str, float]:
-        """Predicted seconds: message and exchange of so many bytes, product n x m over K, addition of n x m elements."""
+        """Predicted seconds: message and exchange of so many bytes, product n x m over K, addition of n x m elements.
+
+        Examples
+        --------
+        >>> dsop.Machine(latency_seconds=1e-3).seconds()["message"] >= 1e-3
+        True
+        """
         names = ("message", "exchange", "product", "addition")
         times = [c_double() for _ in names]
         check(library.dsop_machine_seconds(self._handle, type_of(dtype), size_bytes, n, m, K, *map(byref, times)))

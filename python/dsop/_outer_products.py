@@ -14,10 +14,11 @@ from dsop._library import Owned, check, library, new_handle, option_text
 
 
 def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: Any = None, *,
-                  algorithm: str | None = None, scale: float | None = None, accumulate: bool | None = None,
-                  machine: Any = None, find_zeros: bool | None = None, wire: str | None = None,
+                  algorithm: str | None = None, scale: float | None = None, alpha: float | None = None,
+                  beta: float | None = None, accumulate: bool | None = None, machine: Any = None,
+                  allow_native: bool | None = None, find_zeros: bool | None = None, wire: str | None = None,
                   check_bits: bool | None = None) -> Array:
-    """Sum the outer products of all ranks' pairs: scale times the sum over ranks of ``a.T @ b``.
+    """Sum the outer products of all ranks' pairs: ``beta * out + alpha * scale * sum of a.T @ b``.
 
     Parameters
     ----------
@@ -32,11 +33,16 @@ def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: 
     algorithm : str, optional
         Of the family "outer-product"; default: the cheapest.
     scale : float, optional
-        1 / batch for a mean.
+        1 / batch for a mean; default: 1.
+    alpha, beta : float, optional
+        As in BLAS; default: 1 and 0. With beta = 0 nothing of `out` is read. Only the sum travels, so that `out` may be a
+        momentum (beta = mu), or the weights (alpha = - learning rate, beta = 1).
     accumulate : bool, optional
-        Add to what stands in `out`.
+        beta = 1: add to what stands in `out`.
     machine : Machine, optional
-        To plan for.
+        To plan for; default: `Machine.of`.
+    allow_native : bool, optional
+        The cheapest may be MPI's own allreduce, which promises neither equal bits nor a stall watch.
     find_zeros, check_bits : bool, optional
         Look for zeros in dense factors; compare hashes of the gradient.
     wire : {"full", "bf16"}, optional
@@ -60,6 +66,9 @@ def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: 
     array([[1., 1.],
            [1., 1.],
            [1., 1.]])
+    >>> weights = np.full((3, 2), 5.0)
+    >>> dsop.outer_product(np.ones((2, 3)), np.ones((2, 2)), out=weights, alpha=-0.5, beta=1)[0]
+    array([4., 4.])
     """
     ranks = communicator(comm)
     with SaidToAll(ranks):
@@ -68,8 +77,9 @@ def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: 
         if out is None:
             out = np.zeros((left.structure.columns, right.structure.columns), DTYPES[left.type])
         gradient = matrix(out, "out", left.type)
-        options = option_text(algorithm=algorithm, scale=scale, accumulate=accumulate, machine=machine,
-                              find_zeros=find_zeros, wire=wire, check_bits=check_bits)
+        options = option_text(algorithm=algorithm, scale=scale, alpha=alpha, beta=beta, accumulate=accumulate,
+                              machine=machine, allow_native=allow_native, find_zeros=find_zeros, wire=wire,
+                              check_bits=check_bits)
     check(library.dsop_sum_outer_products(ranks.handle, left.type, left.structure, right.structure, gradient, options))
     return out
 
@@ -94,7 +104,8 @@ class OuterProduct(Owned):
     expected_pairs : int, optional
         Of a rank in most calls, to plan by.
     **options
-        algorithm, scale, accumulate, machine, find_zeros, wire and check_bits, as for `outer_product`.
+        algorithm, scale, alpha, beta, accumulate, machine, allow_native, find_zeros, wire and check_bits, as for
+        `outer_product`.
 
     Examples
     --------
@@ -128,7 +139,14 @@ class OuterProduct(Owned):
         return result
 
     def run_sharded(self, a: Array, b: Array, out: Array | None = None) -> Array:
-        """As `run`, but leave this rank only its rows, ``row_bounds[rank] .. row_bounds[rank + 1]``."""
+        """As `run`, but leave this rank only its rows, ``row_bounds[rank] .. row_bounds[rank + 1]``.
+
+        Examples
+        --------
+        >>> layer = dsop.OuterProduct(3, 2, max_pairs=4, dtype=np.float64)
+        >>> layer.run_sharded(np.ones((4, 3)), np.ones((4, 2))).shape, layer.row_bounds
+        ((3, 2), array([0, 3], dtype=uint64))
+        """
         with SaidToAll(self.comm):
             left, right = self._factors(a, b)
             bounds = self.row_bounds
@@ -139,7 +157,14 @@ class OuterProduct(Owned):
         return result
 
     def run_rows(self, a: FactorLike, b: FactorLike) -> tuple[Array, Array]:
-        """Return the indices of the gradient's rows that are not all zero, and these rows; both are copies."""
+        """Return the indices of the gradient's rows that are not all zero, and these rows; both are copies.
+
+        Examples
+        --------
+        >>> layer = dsop.OuterProduct(3, 2, max_pairs=1, dtype=np.float64)
+        >>> layer.run_rows(np.array([[0.0, 5.0, 0.0]]), np.ones((1, 2)))
+        (array([1], dtype=uint32), array([[5., 5.]]))
+        """
         with SaidToAll(self.comm):
             left, right = self._factors(a, b)
         handle = new_handle(library.dsop_outer_product_run_rows, self._handle, left.structure, right.structure)
@@ -151,13 +176,20 @@ class OuterProduct(Owned):
         finally:
             library.dsop_rows_free(handle)
 
-    def start(self, a: FactorLike, b: FactorLike, out: Array) -> Pending:
-        """As `run`, but return at once; leave all three alone until the call is complete."""
+    def start(self, a: FactorLike, b: FactorLike, out: Array) -> Pending[Array]:
+        """As `run`, but return at once; leave all three alone until the call is complete. Its `wait` returns `out`.
+
+        Examples
+        --------
+        >>> layer = dsop.OuterProduct(3, 2, max_pairs=4, dtype=np.float64)
+        >>> layer.start(np.ones((4, 3)), np.ones((4, 2)), np.empty((3, 2))).wait()[0]
+        array([4., 4.])
+        """
         with SaidToAll(self.comm):
             left, right = self._factors(a, b)
             gradient = matrix(out, "out", self._type)
         handle = new_handle(library.dsop_outer_product_start, self._handle, left.structure, right.structure, gradient)
-        return Pending(handle, self, left, right, out)
+        return Pending(handle, lambda: out, self, left, right)
 
     @property
     def plan(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctypes import byref, c_char_p, c_size_t, c_void_p, string_at
+from ctypes import byref, c_char_p, c_double, c_int, c_size_t, c_void_p, string_at
 from typing import Any
 
 import numpy as np
@@ -93,43 +93,72 @@ class Synchronizer(Owned):
         """Begin a step. The sums are multiplied by `scale`: 1 / (samples of all ranks) for a mean. Never waits."""
         check(library.dsop_synchronizer_begin(self._handle, scale, learning_rate))
 
-    def give_factors(self, name: str, a: FactorLike, b: FactorLike, gradient: Array) -> None:
-        """Hand over factors: after `finish` the gradient is scale times the sum over ranks of ``a.T @ b``.
+    def give_factors(self, name: str, a: FactorLike, b: FactorLike, target: Array, *, alpha: float = 1.0,
+                     beta: float = 0.0) -> None:
+        """Hand over factors: `finish` leaves ``beta * target + alpha * scale * sum over ranks of a.T @ b`` in `target`.
+
+        That is the gradient as long as alpha is 1 and beta 0; `target` may also be a momentum (beta = mu), or the weights
+        (alpha = - learning rate, beta = 1) once nothing reads them any more.
 
         Never waits. Arrays are left alone until `finish`; the synchronizer keeps them alive. What is wrong is raised
         by `finish`, on all ranks.
+
+        Examples
+        --------
+        >>> model, weights = dsop.Synchronizer(np.float64), np.full((3, 2), 5.0)
+        >>> model.add("w", (3, 2), max_pairs=4)
+        >>> model.begin(scale=0.25)
+        >>> model.give_factors("w", np.ones((4, 3)), np.ones((4, 2)), weights, alpha=-2, beta=1)
+        >>> model.finish()
+        >>> weights[0]
+        array([3., 3.])
         """
         try:
             left, right = factor(a, "a", self._type), factor(b, "b", self._type)
-            out = matrix(gradient, "gradient", self._type)
-        except ValueError as error:
+            out = matrix(target, "target", self._type)
+            numbers = c_double(alpha), c_double(beta)
+        except (TypeError, ValueError) as error:
             return self.fail(str(error), name)
-        self._held += [left, right, gradient]
-        check(library.dsop_synchronizer_give_factors(self._handle, name.encode(), left.structure, right.structure, out))
+        self._held += [left, right, target]
+        check(library.dsop_synchronizer_give_factors(self._handle, name.encode(), left.structure, right.structure, out,
+                                                     *numbers))
 
-    def _matrix_of(self, gradient: Any) -> Any:
-        if isinstance(gradient, np.ndarray) and gradient.ndim == 1 and gradient.flags.c_contiguous:
-            gradient = gradient.reshape(1, -1)
-        return matrix(gradient, "gradient", self._type)
+    def _matrix_of(self, target: Any, name: str) -> Any:
+        if isinstance(target, np.ndarray) and target.ndim == 1 and target.flags.c_contiguous:
+            target = target.reshape(1, -1)
+        return matrix(target, name, self._type)
 
     def give_gradient(self, name: str, gradient: Array) -> None:
         """Hand over a gradient, which `finish` replaces by scale times the sum. As `give_factors`."""
         try:
-            out = self._matrix_of(gradient)
+            out = self._matrix_of(gradient, "gradient")
         except ValueError as error:
             return self.fail(str(error), name)
         self._held.append(gradient)
         check(library.dsop_synchronizer_give_gradient(self._handle, name.encode(), out))
 
-    def give_vector(self, name: str, own: Array | SparseVector, gradient: Array) -> None:
-        """Hand over a vector whose indices count the gradient's elements row by row. As `give_factors`."""
+    def give_vector(self, name: str, own: Array | SparseVector, target: Array, *, alpha: float = 1.0,
+                    beta: float = 0.0) -> None:
+        """Hand over a vector whose indices count the target's elements row by row. As `give_factors`.
+
+        Examples
+        --------
+        >>> model, gradient = dsop.Synchronizer(np.float64), np.empty((2, 2))
+        >>> model.add("embedding", (2, 2), "sparse")
+        >>> model.begin()
+        >>> model.give_vector("embedding", dsop.SparseVector(4, np.array([2]), np.array([5.0])), gradient)
+        >>> model.finish()
+        >>> gradient[1]
+        array([5., 0.])
+        """
         try:
             given = vector(own, "own", self._type)
-            out = self._matrix_of(gradient)
-        except ValueError as error:
+            out = self._matrix_of(target, "target")
+            numbers = c_double(alpha), c_double(beta)
+        except (TypeError, ValueError) as error:
             return self.fail(str(error), name)
-        self._held += [given, gradient]
-        check(library.dsop_synchronizer_give_vector(self._handle, name.encode(), given.structure, out))
+        self._held += [given, target]
+        check(library.dsop_synchronizer_give_vector(self._handle, name.encode(), given.structure, out, *numbers))
 
     def fail(self, error: str, name: str | None = None) -> None:
         """Give up this step, after an exception say: `finish` raises `error` on all ranks. Never waits."""
@@ -159,13 +188,33 @@ class Synchronizer(Owned):
         return copied(values.value, count.value, self.dtype)
 
     def last_step(self, name: str) -> dict[str, Any]:
-        """What the last step did to a parameter: algorithm, target, chosen, in_sum, nans, infinities."""
+        """What the last step did to a parameter.
+
+        Returns
+        -------
+        dict
+            algorithm (empty: nothing travelled); target (k), chosen (by this rank), in_sum, nans and infinities, numbers
+            of elements under policies that select; evaluated_local and evaluated_global, whether ok-topk found this rank's
+            threshold, and that of sums, anew.
+
+        Examples
+        --------
+        >>> model, gradient = dsop.Synchronizer(np.float64), np.array([5.0, 0.5, -7.0, 0.25])
+        >>> model.add("w", 4, "ok-topk:0.5")
+        >>> model.begin()
+        >>> model.give_gradient("w", gradient)
+        >>> model.finish()
+        >>> model.last_step("w")["chosen"], model.last_step("w")["evaluated_local"]
+        (2, True)
+        """
         algorithm = c_char_p()
         numbers = {key: c_size_t() for key in ("target", "chosen", "in_sum", "nans", "infinities")}
+        evaluated = {key: c_int() for key in ("evaluated_local", "evaluated_global")}
         check(library.dsop_synchronizer_last_step(self._handle, name.encode(), byref(algorithm),
-                                                  *map(byref, numbers.values())))
+                                                  *map(byref, numbers.values()), *map(byref, evaluated.values())))
         return {"algorithm": (algorithm.value or b"").decode(),
-                **{key: number.value for key, number in numbers.items()}}
+                **{key: number.value for key, number in numbers.items()},
+                **{key: bool(is_so.value) for key, is_so in evaluated.items()}}
 
     def save(self) -> bytes:
         """This rank's residuals and states, for a checkpoint."""
@@ -174,5 +223,13 @@ class Synchronizer(Owned):
         return string_at(data.value or 0, count.value)
 
     def load(self, data: bytes) -> None:
-        """Take back what `save` gave on the same rank of as many, with the same parameters registered."""
+        """Take back what `save` gave on the same rank of as many, with the same parameters registered.
+
+        Examples
+        --------
+        >>> model, resumed = dsop.Synchronizer(), dsop.Synchronizer()
+        >>> for each in (model, resumed):
+        ...     each.add("w", 100, "topk:0.01")
+        >>> resumed.load(model.save())
+        """
         check(library.dsop_synchronizer_load(self._handle, data, len(data)))

@@ -8,40 +8,67 @@ read_ticks() { awk '/^cpu / { print $2 + $3 + $4 + $7 + $8, $2 + $3 + $4 + $5 + 
 describe_cluster() {
   printf 'name=%s hosts=%s rate=%s' "$name" "$(setting hosts)" "$(setting rate)"
   if [[ -n $(setting rack) ]]; then printf ' rack=%s uplink=%s' "$(setting rack)" "$(setting uplink)"; fi
+  if [[ -n ${ranks_per_host-} ]]; then printf ' ranks_per_host=%s placement=%s' "$ranks_per_host" "$placement"; fi
 }
 
-# list_hosts SUFFIX: the hosts that get a rank, each with SUFFIX, with commas between.
+# place_ranks: sets hosts_used, which get the ranks, and slots, the most ranks that one of them gets.
+place_ranks() {
+  local hosts
+  hosts=$(setting hosts)
+  if [[ -z $ranks_per_host ]]; then
+    ranks=${ranks:-$hosts}
+    slots=$(((ranks + hosts - 1) / hosts)) hosts_used=$((ranks < hosts ? ranks : hosts))
+    return
+  fi
+  ranks=${ranks:-$((hosts * ranks_per_host))}
+  slots=$ranks_per_host hosts_used=$(((ranks + ranks_per_host - 1) / ranks_per_host))
+  ((hosts_used <= hosts)) ||
+    fail "-n is '$ranks', expected at most $((hosts * ranks_per_host)): --ranks-per-host $ranks_per_host on $hosts hosts"
+}
+
+# list_hosts SUFFIX: the hosts that get ranks, each with SUFFIX, with commas between.
 list_hosts() {
   local number list=h0$1
-  for ((number = 1; number < hosts && number < ranks; number++)); do list+=,h$number$1; done
+  for ((number = 1; number < hosts_used; number++)); do list+=,h$number$1; done
   echo "$list"
 }
 
-# Both set the array launch: the words that start an MPI program with $ranks ranks, seen from h0.
+# Both set the array launch: the words that start an MPI program with $ranks ranks, seen from h0. Ranks of one host send
+# to each other through memory: Open MPI by vader, MPICH by UCX's sm.
 launch_with_openmpi() {
-  launch=(mpirun.openmpi --allow-run-as-root --host "$(list_hosts ":$(((ranks + hosts - 1) / hosts))")"
-    -np "$ranks" --map-by node --bind-to none
+  local -A map_by=([order]=slot [turns]=node)
+  launch=(mpirun.openmpi --allow-run-as-root --host "$(list_hosts ":$slots")"
+    -np "$ranks" --map-by "${map_by[$placement]}" --bind-to none
     --mca plm_rsh_agent "$state/remote_shell" --mca orte_tmpdir_base "$run_folder"
-    --mca btl 'tcp,self' --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1)
+    --mca btl 'vader,tcp,self' --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1)
 }
 
 launch_with_mpich() {
-  launch=(env UCX_TLS='tcp,self' UCX_NET_DEVICES=eth0 mpiexec.hydra -launcher rsh -launcher-exec "$state/remote_shell"
-    -iface eth0 -hosts "$(list_hosts '')" -ppn 1 -n "$ranks")
+  local -A next_to_each_other=([order]=$slots [turns]=1)
+  launch=(env UCX_TLS='tcp,sm,self' UCX_NET_DEVICES=eth0 mpiexec.hydra -launcher rsh -launcher-exec "$state/remote_shell"
+    -iface eth0 -hosts "$(list_hosts '')" -ppn "${next_to_each_other[$placement]}" -n "$ranks")
 }
 
 parse_run_options() {
-  ranks='' mpi=openmpi command=()
+  ranks='' ranks_per_host='' placement='' mpi=openmpi command=()
+  local known='-n RANKS, --ranks-per-host Q, --placement order|turns, --mpi openmpi|mpich'
   while (($#)); do
     case $1 in
       -n) ranks=${2-}; check_count -n "$ranks" 100000 ;;
+      --ranks-per-host) ranks_per_host=${2-}; check_count --ranks-per-host "$ranks_per_host" 1000 ;;
+      --placement)
+        placement=${2-}
+        [[ $placement == order || $placement == turns ]] || fail "--placement is '$placement', expected order or turns"
+        ;;
       --mpi) mpi=${2-} ;;
       --) shift; command=("$@"); break ;;
-      *) fail "unknown argument '$1' of run, expected -n RANKS, --mpi openmpi|mpich or -- COMMAND" ;;
+      *) fail "unknown argument '$1' of run, expected $known or -- COMMAND" ;;
     esac
     shift 2
   done
-  ((${#command[@]})) || fail "run has no command, expected: run [-n RANKS] [--mpi openmpi|mpich] -- COMMAND"
+  ((${#command[@]})) || fail "run has no command, expected: run [OPTION...] -- COMMAND; options are $known"
+  [[ -z $placement || -n $ranks_per_host ]] || fail "--placement goes with --ranks-per-host"
+  if [[ -n $ranks_per_host ]]; then placement=${placement:-order}; else placement=turns; fi
   case $mpi in
     openmpi) command -v mpirun.openmpi >/dev/null || fail "no mpirun.openmpi: apt-get install openmpi-bin libopenmpi-dev" ;;
     mpich) command -v mpiexec.hydra >/dev/null || fail "no mpiexec.hydra: apt-get install mpich libmpich-dev" ;;
@@ -90,8 +117,7 @@ start_run() {
 cluster_run() {
   parse_run_options "$@"
   require_up
-  hosts=$(setting hosts)
-  ranks=${ranks:-$hosts}
+  place_ranks
   run_folder=$(mktemp -d "$state/run.XXXXXX")
   trap 'rm -rf "$run_folder"' EXIT
   "launch_with_$mpi"

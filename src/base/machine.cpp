@@ -5,6 +5,9 @@
 
 #include <dsop/problem.hpp>
 
+#include "base/machine_fields.hpp"
+#include "base/refuse.hpp"
+
 namespace dsop {
 
 namespace {
@@ -19,15 +22,36 @@ double between_steps(const StepSeconds& seconds, double smallest_seconds, std::s
   return left_seconds + std::max(slope, 0.0) * (static_cast<double>(bytes) - left_bytes);
 }
 
-double step_seconds(const Machine& machine, const StepSeconds& measured, std::size_t bytes, std::size_t messages) {
-  const double smallest_seconds = std::max(machine.latency_seconds + 2 * machine.overhead_seconds, machine.gap_seconds);
+// Of a Level, or of the network of a Machine.
+template <class Network>
+double step_seconds(const Network& network, const StepSeconds& measured, std::size_t bytes, std::size_t messages) {
+  const double smallest_seconds = std::max(network.latency_seconds + 2 * network.overhead_seconds, network.gap_seconds);
   const double further_seconds =
-      (static_cast<double>(messages) - 1) * std::max(2 * machine.overhead_seconds, machine.gap_seconds);
+      (static_cast<double>(messages) - 1) * std::max(2 * network.overhead_seconds, network.gap_seconds);
   if (measured.back() > 0) return between_steps(measured, smallest_seconds, bytes) + further_seconds;
-  return smallest_seconds + static_cast<double>(bytes) * machine.gap_per_byte_seconds + further_seconds;
+  return smallest_seconds + static_cast<double>(bytes) * network.gap_per_byte_seconds + further_seconds;
+}
+
+template <class Owner>
+void check_numbers(const std::string& owner_name, const Owner& owner) {
+  for (const NumberField<Owner>& field : number_fields<Owner>)
+    if (const double value = owner.*field.value; !field.makes_sense(value))
+      refuse(owner_name + "." + std::string(field.name), value, expected(field.allowed));
+  for (const StepField<Owner>& field : step_fields<Owner>)
+    if (!field.makes_sense(owner.*field.seconds))
+      throw ArgumentError(owner_name + "." + std::string(field.name) +
+                          " has numbers that are not above 0 and finite, expected all so, or all 0");
 }
 
 }  // namespace
+
+double Level::message_seconds(std::size_t bytes, std::size_t messages) const {
+  return step_seconds(*this, ring_step_seconds, bytes, messages);
+}
+
+double Level::exchange_seconds(std::size_t bytes, std::size_t messages) const {
+  return step_seconds(*this, exchange_step_seconds, bytes, messages);
+}
 
 double Machine::message_seconds(std::size_t bytes, std::size_t messages) const {
   return step_seconds(*this, ring_step_seconds, bytes, messages);
@@ -35,6 +59,11 @@ double Machine::message_seconds(std::size_t bytes, std::size_t messages) const {
 
 double Machine::exchange_seconds(std::size_t bytes, std::size_t messages) const {
   return step_seconds(*this, exchange_step_seconds, bytes, messages);
+}
+
+double Machine::native_seconds(std::size_t bytes, int ranks) const {
+  if (ranks != measured_on.ranks || !(native_allreduce_seconds.back() > 0)) return 0;
+  return between_steps(native_allreduce_seconds, native_allreduce_seconds[0], bytes);
 }
 
 double Machine::product_seconds(double n, double m, double K, DataType type) const {
@@ -60,9 +89,26 @@ bool Machine::operator==(const Machine& other) const {
   const auto numbers = [](const Machine& m) {
     return std::tie(m.latency_seconds, m.overhead_seconds, m.gap_seconds, m.gap_per_byte_seconds, m.flops_per_second,
                     m.memory_bytes_per_second, m.hidden_share, m.indexed_addition_factor, m.ring_step_seconds,
-                    m.exchange_step_seconds, m.winners);
+                    m.exchange_step_seconds, m.native_allreduce_seconds, m.measured_on.ranks, m.inner_levels,
+                    m.winners);
   };
   return numbers(*this) == numbers(other);
+}
+
+void check_machine(const Machine& machine) {
+  check_numbers("machine", machine);
+  for (std::size_t i = 0; i < machine.inner_levels.size(); ++i) {
+    const std::string level = "machine.inner_levels[" + std::to_string(i) + "]";
+    const int nodes = machine.inner_levels[i].nodes;
+    check_numbers(level, machine.inner_levels[i]);
+    if (i == 0) {
+      if (nodes != 1) refuse(level + ".nodes", nodes, "1: the innermost level is inside a node");
+      continue;
+    }
+    const int before = machine.inner_levels[i - 1].nodes;
+    if (nodes <= before || nodes % before != 0)
+      refuse(level + ".nodes", nodes, "a multiple of the level before it, " + std::to_string(before));
+  }
 }
 
 Machine default_threads_machine() {
@@ -71,6 +117,19 @@ Machine default_threads_machine() {
           .gap_seconds = 0.5e-6,
           .gap_per_byte_seconds = 0.2e-9,  // one memcpy
           .source = "default (ranks as threads)"};
+}
+
+std::string why_not_valid(const MeasuredOn& measured_on, int ranks, int nodes, int threads) {
+  std::string text;
+  const auto compare = [&](int now, int measured, const char* what) {
+    if (now == measured || now == 0 || measured == 0) return;
+    text.append(text.empty() ? "" : ", ").append(what).append(std::to_string(now));
+    text.append(" instead of ").append(std::to_string(measured));
+  };
+  compare(ranks, measured_on.ranks, "ranks: ");
+  compare(nodes, measured_on.nodes, "nodes: ");
+  compare(threads, measured_on.threads, "threads a rank: ");
+  return text.empty() ? "" : "the machine was measured elsewhere, " + text;
 }
 
 }  // namespace dsop

@@ -1,4 +1,4 @@
-// How a wrong argument is told.
+// The error of a wrong argument.
 #pragma once
 
 #include <sstream>

@@ -95,22 +95,22 @@ int dsop_start_reduce(dsop_communicator communicator, dsop_type type, void* valu
 }
 
 int dsop_wait(dsop_pending pending) {
-  return returning_status([&] { take<dsop::Pending>(pending)->wait(); });
+  return returning_status([&] { take<Started>(pending)->wait(); });
 }
 
 int dsop_test(dsop_pending pending, int* complete) {
   return returning_status([&] {
     int& is_complete = result(complete, "complete");
-    const auto call = find<dsop::Pending>(pending);
+    const auto call = find<Started>(pending);
     is_complete = 1;
     bool done = true;
     try {
       done = call->test();
     } catch (...) {
-      take<dsop::Pending>(pending);
+      take<Started>(pending);
       throw;
     }
-    if (done) take<dsop::Pending>(pending);
+    if (done) take<Started>(pending);
     is_complete = done ? 1 : 0;
   });
 }

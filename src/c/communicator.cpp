@@ -21,8 +21,8 @@ void refuse_on_all_ranks(Transport& transport, const std::string& error) {
 }
 
 Ranks::Ranks(std::shared_ptr<Ranks> counted)
-    : counted_(std::move(counted)), counting_(std::make_unique<CountingTransport>(counted_->get())) {
-  transport_ = counting_.get();
+    : counted_(std::move(counted)), own_(std::make_unique<CountingTransport>(counted_->get())) {
+  transport_ = own_.get();
 }
 
 Transport& Ranks::get() const {

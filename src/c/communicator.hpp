@@ -18,6 +18,8 @@ namespace dsop::c {
 class Ranks {
  public:
   Ranks(Transport& transport, bool is_mpi) : transport_(&transport), is_mpi_(is_mpi) {}
+  /// That nobody else owns.
+  explicit Ranks(std::unique_ptr<Transport> own) : transport_(own.get()), own_(std::move(own)) {}
   /// That counts what passes through `counted`.
   explicit Ranks(std::shared_ptr<Ranks> counted);
 
@@ -30,7 +32,7 @@ class Ranks {
   Transport* transport_;
   bool is_mpi_ = false;
   std::shared_ptr<Ranks> counted_ = {};
-  std::unique_ptr<Transport> counting_ = {};
+  std::unique_ptr<Transport> own_ = {};
 };
 
 template <>

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <dsop/algorithms.hpp>
+#include <dsop/gloo.hpp>
 #include <dsop/product_method.hpp>
 
 #include "c/handles.hpp"
@@ -10,6 +11,7 @@
 #include "c/status.hpp"
 #include "kernels/blas_info.hpp"
 #include "kernels/threads.hpp"
+#include "transport/mpi_library.hpp"
 
 #define DSOP_TEXT_OF(x) #x
 #define DSOP_TEXT(x) DSOP_TEXT_OF(x)
@@ -44,7 +46,8 @@ void dsop_abort(int exit_status) {
 int dsop_info(const char** text) {
   return returning_status([&] {
     nlohmann::ordered_json info{{"version", dsop_version()}, {"mpi", nullptr}, {"mpi_initialized", mpi_runs()}};
-    if (has_mpi()) info["mpi"] = mpi_library();
+    if (has_mpi()) info["mpi"] = dsop::mpi_library();
+    info["gloo"] = dsop::has_gloo();
     info["blas"] = dsop::kernels::blas_version();
     info["blas_core"] = dsop::kernels::blas_core_name();
     info["instruction_set"] = dsop::name(dsop::best_instruction_set());

@@ -1,38 +1,91 @@
 #include "c/machine.hpp"
 
-#include <array>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include <dsop/dsop.hpp>
+
+#include "base/machine_fields.hpp"
+#include "base/refuse.hpp"
 #include "c/communicator.hpp"
 #include "c/status.hpp"
 
 namespace dsop::c {
 namespace {
 
-double& number_of(Machine& machine, const char* name) {
-  const std::string_view wanted = name == nullptr ? "" : name;
+constexpr std::string_view level_count = "inner_levels";
+constexpr int most_levels = 64;
+
+[[noreturn]] void refuse_name(std::string_view name) {
   std::string known;
-  const std::array<std::pair<std::string_view, double*>, 8> numbers{
-      {{"latency_seconds", &machine.latency_seconds},
-       {"overhead_seconds", &machine.overhead_seconds},
-       {"gap_seconds", &machine.gap_seconds},
-       {"gap_per_byte_seconds", &machine.gap_per_byte_seconds},
-       {"flops_per_second", &machine.flops_per_second},
-       {"memory_bytes_per_second", &machine.memory_bytes_per_second},
-       {"hidden_share", &machine.hidden_share},
-       {"indexed_addition_factor", &machine.indexed_addition_factor}}};
-  for (const auto& [known_name, number] : numbers) {
-    if (known_name == wanted) return *number;
-    known += std::string(known_name) + ", ";
+  for (const auto& field : dsop::number_fields<Machine>) known.append(field.name).append(", ");
+  dsop::refuse("name", name,
+               "one of " + known +
+                   "ring_step_seconds[0] .. [5], exchange_step_seconds[0] .. [5], native_allreduce_seconds[0] .. [5], "
+                   "inner_levels (how many), inner_levels[0].nodes, inner_levels[0].latency_seconds, ...");
+}
+
+// Takes "name[i]" apart; of any other text all is the name.
+struct Indexed {
+  explicit Indexed(std::string_view text) : name(text.substr(0, text.find('['))) {
+    const std::string_view digits = text.substr(std::min(name.size() + 1, text.size()));
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+    is_indexed = error == std::errc{} && end != digits.data() + digits.size() && *end == ']';
+    if (is_indexed) rest = digits.substr(static_cast<std::size_t>(end + 1 - digits.data()));
   }
-  const std::array<std::pair<std::string_view, StepSeconds*>, 2> steps{
-      {{"ring_step_seconds", &machine.ring_step_seconds}, {"exchange_step_seconds", &machine.exchange_step_seconds}}};
-  for (const auto& [known_name, seconds] : steps)
-    for (std::size_t i = 0; i < seconds->size(); ++i)
-      if (std::string(known_name) + "[" + std::to_string(i) + "]" == wanted) return (*seconds)[i];
-  throw ArgumentError("name is " + std::string(wanted) + ", expected one of " + known +
-                      "ring_step_seconds[0] .. [5], exchange_step_seconds[0] .. [5]");
+  std::string_view name;
+  std::size_t index = 0;
+  std::string_view rest = {};
+  bool is_indexed = false;
+};
+
+// Null if it has none of that name.
+template <class Owner>
+double* find_number(Owner& owner, std::string_view name) {
+  for (const auto& field : dsop::number_fields<Owner>)
+    if (field.name == name) return &(owner.*field.value);
+  const Indexed step(name);
+  for (const auto& field : dsop::step_fields<Owner>)
+    if (field.name == step.name && step.is_indexed && step.rest.empty() && step.index < dsop::step_bytes.size())
+      return &(owner.*field.seconds)[step.index];
+  return nullptr;
+}
+
+// The level that `name` begins with, and what of it; null where it begins with none.
+std::pair<dsop::Level*, std::string_view> level_of(Machine& machine, std::string_view name) {
+  const Indexed inner(name);
+  const bool is_there = inner.name == "inner_levels" && inner.is_indexed && inner.index < machine.inner_levels.size() &&
+                        inner.rest.starts_with('.');
+  if (!is_there) return {};
+  return {&machine.inner_levels[inner.index], inner.rest.substr(1)};
+}
+
+double& number_of(Machine& machine, std::string_view name) {
+  const auto [level, of_level] = level_of(machine, name);
+  double* const number = level != nullptr ? find_number(*level, of_level) : find_number(machine, name);
+  if (number == nullptr) refuse_name(name);
+  return *number;
+}
+
+// Null if that is no level's.
+int* nodes_of(Machine& machine, std::string_view name) {
+  const auto [level, of_level] = level_of(machine, name);
+  return level != nullptr && of_level == "nodes" ? &level->nodes : nullptr;
+}
+
+int whole_number(std::string_view name, double value, int most) {
+  if (!(value >= 0 && value <= most && value == std::floor(value)))
+    dsop::refuse(std::string(name), value, "a whole number from 0 to " + std::to_string(most));
+  return static_cast<int>(value);
+}
+
+std::string_view text_of(const char* name) {
+  return name == nullptr ? "" : name;
 }
 
 std::string path_of(const char* path) {
@@ -49,7 +102,17 @@ using dsop::Machine;
 int dsop_machine_default(int on_threads, dsop_machine* machine) {
   return returning_status([&] {
     Handle& handle = result(machine, "machine");
-    handle = put(std::make_shared<Machine>(on_threads != 0 ? dsop::default_threads_machine() : Machine{}));
+    const auto default_machine = std::make_shared<Machine>();
+    if (on_threads != 0) *default_machine = dsop::default_threads_machine();
+    handle = put(default_machine);
+  });
+}
+
+int dsop_machine_of(dsop_communicator communicator, dsop_machine* machine) {
+  return returning_status([&] {
+    dsop::Transport& transport = transport_of(communicator);
+    Handle* const handle = prepared(transport, [&] { return &result(machine, "machine"); });
+    *handle = put(std::make_shared<Machine>(dsop::machine(transport)));
   });
 }
 
@@ -67,12 +130,28 @@ int dsop_machine_write(dsop_machine machine, const char* path) {
 int dsop_machine_get(dsop_machine machine, const char* name, double* value) {
   return returning_status([&] {
     double& number = result(value, "value");
-    number = number_of(*find<Machine>(machine), name);
+    const std::string_view wanted = text_of(name);
+    const auto of = find<Machine>(machine);
+    if (wanted == level_count)
+      number = static_cast<double>(of->inner_levels.size());
+    else if (const int* const nodes = nodes_of(*of, wanted))
+      number = *nodes;
+    else
+      number = number_of(*of, wanted);
   });
 }
 
 int dsop_machine_set(dsop_machine machine, const char* name, double value) {
-  return returning_status([&] { number_of(*find<Machine>(machine), name) = value; });
+  return returning_status([&] {
+    const std::string_view wanted = text_of(name);
+    const auto of = find<Machine>(machine);
+    if (wanted == level_count)
+      of->inner_levels.resize(static_cast<std::size_t>(whole_number(wanted, value, most_levels)));
+    else if (int* const nodes = nodes_of(*of, wanted))
+      *nodes = whole_number(wanted, value, std::numeric_limits<int>::max());
+    else
+      number_of(*of, wanted) = value;
+  });
 }
 
 int dsop_machine_check(dsop_machine machine) {

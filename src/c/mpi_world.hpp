@@ -1,16 +1,12 @@
 // The part of MPI that C programs see; in a build without MPI there is none.
 #pragma once
 
-#include <string>
-
 #include <dsop/transport.hpp>
 
 namespace dsop::c {
 
 /// Whether this is a build with MPI.
 bool has_mpi();
-/// One line.
-std::string mpi_library();
 /// Between MPI_Init and MPI_Finalize.
 bool mpi_runs();
 /// After MPI_Finalize.

@@ -10,10 +10,6 @@ bool has_mpi() {
   return false;
 }
 
-std::string mpi_library() {
-  return {};
-}
-
 bool mpi_runs() {
   return false;
 }

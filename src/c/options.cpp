@@ -86,9 +86,9 @@ OptionText& OptionText::read(const char* name, double& value) {
 }
 
 OptionText& OptionText::read(const char* name, bool& value) {
-  constexpr std::array<std::pair<std::string_view, bool>, 4> words{
+  constexpr std::array<std::pair<std::string_view, bool>, 4> choices{
       {{"true", true}, {"false", false}, {"1", true}, {"0", false}}};
-  if (const std::string* const text = find(name)) value = choice(name, *text, words);
+  if (const std::string* const text = find(name)) value = choice(name, *text, choices);
   return *this;
 }
 
@@ -98,15 +98,15 @@ OptionText& OptionText::read(const char* name, std::size_t& value) {
 }
 
 OptionText& OptionText::read(const char* name, Wire& value) {
-  constexpr std::array<std::pair<std::string_view, Wire>, 2> words{{{"full", Wire::full}, {"bf16", Wire::bf16}}};
-  if (const std::string* const text = find(name)) value = choice(name, *text, words);
+  constexpr std::array<std::pair<std::string_view, Wire>, 2> choices{{{"full", Wire::full}, {"bf16", Wire::bf16}}};
+  if (const std::string* const text = find(name)) value = choice(name, *text, choices);
   return *this;
 }
 
 OptionText& OptionText::read(const char* name, Overlap& value) {
-  constexpr std::array<std::pair<std::string_view, Overlap>, 3> words{
+  constexpr std::array<std::pair<std::string_view, Overlap>, 3> choices{
       {{"uniform", Overlap::uniform}, {"full", Overlap::full}, {"none", Overlap::none}}};
-  if (const std::string* const text = find(name)) value = choice(name, *text, words);
+  if (const std::string* const text = find(name)) value = choice(name, *text, choices);
   return *this;
 }
 
@@ -122,7 +122,11 @@ OptionText& OptionText::read(const char* name, std::optional<Machine>& value) {
 
 CollectiveOptions collective_options(const char* text) {
   CollectiveOptions options;
-  OptionText(text).read("algorithm", options.algorithm).read("machine", options.machine).done();
+  OptionText(text)
+      .read("algorithm", options.algorithm)
+      .read("machine", options.machine)
+      .read("allow_native", options.allow_native)
+      .done();
   return options;
 }
 
@@ -136,8 +140,11 @@ LayerOptions layer_options(const Shape& shape, const char* text) {
   OptionText(text)
       .read("algorithm", options.algorithm)
       .read("scale", options.scale)
+      .read("alpha", options.alpha)
+      .read("beta", options.beta)
       .read("accumulate", options.accumulate)
       .read("machine", options.machine)
+      .read("allow_native", options.allow_native)
       .read("find_zeros", options.find_zeros)
       .read("wire", options.wire)
       .read("check_bits", options.check_bits)

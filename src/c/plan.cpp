@@ -1,3 +1,4 @@
+#include <optional>
 #include <sstream>
 
 #include <dsop/dsop.hpp>
@@ -16,6 +17,11 @@ std::vector<std::size_t> of_each_rank(const size_t* numbers, int ranks, const ch
   if (ranks < 1) throw dsop::ArgumentError("ranks is " + std::to_string(ranks) + ", expected at least 1");
   if (numbers == nullptr) throw dsop::ArgumentError(std::string(name) + " is null, expected a number for each rank");
   return {numbers, numbers + ranks};
+}
+
+const dsop::Machine& machine_of(const std::optional<dsop::Machine>& given) {
+  static const dsop::Machine default_machine;
+  return given ? *given : default_machine;
 }
 
 template <class Plan>
@@ -39,7 +45,7 @@ int dsop_plan_outer_products(dsop_type type, size_t rows, size_t columns, const 
         .read("wire", problem.wire)
         .read("sharded", problem.sharded)
         .done();
-    give_plan(dsop::make_plan(problem, machine.value_or(dsop::Machine{}), algorithm), text, seconds);
+    give_plan(dsop::make_plan(problem, machine_of(machine), algorithm), text, seconds);
   });
 }
 
@@ -56,7 +62,7 @@ int dsop_plan_sparse(dsop_type type, size_t elements, const size_t* nonzeros, in
         .read("wire", problem.wire)
         .read("overlap", problem.overlap)
         .done();
-    give_plan(dsop::make_sparse_plan(problem, machine.value_or(dsop::Machine{}), algorithm), text, seconds);
+    give_plan(dsop::make_sparse_plan(problem, machine_of(machine), algorithm), text, seconds);
   });
 }
 
@@ -67,7 +73,7 @@ int dsop_plan_topk(dsop_type type, size_t elements, size_t k, int ranks, const c
     const dsop::TopKOptions with = topk_options(options);
     const dsop::Cost cost =
         dsop::topk_cost({.elements = elements, .k = k, .ranks = ranks, .type = data_type_of(type), .wire = with.wire},
-                        with.machine.value_or(dsop::Machine{}), with.algorithm);
+                        machine_of(with.machine), with.algorithm);
     put_if_wanted(messages, cost.messages);
     put_if_wanted(bytes, cost.bytes);
     put_if_wanted(seconds, cost.seconds());

@@ -1,3 +1,6 @@
+#include <optional>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <dsop/sparse_allreduce.hpp>
@@ -11,11 +14,11 @@
 namespace dsop::c {
 namespace {
 
-// Made on the first run, so that a wrong option is said to all ranks.
+// What is wrong with its options is said by the first run, to all ranks.
 struct SparseObject {
   std::shared_ptr<Ranks> ranks;
   std::string error;
-  std::variant<std::monostate, SparseAllreduce<float>, SparseAllreduce<double>> allreduce = {};
+  std::optional<std::variant<SparseAllreduce<float>, SparseAllreduce<double>>> allreduce = {};
 };
 
 struct Arguments {
@@ -33,6 +36,21 @@ const dsop_vector& given(const dsop_vector* own, const char* name) {
 template <>
 inline constexpr const char* kind_of<SparseObject> = "sparse allreduce";
 
+namespace {
+
+// Returns the object once all ranks know that it, the vector and where results go are right.
+template <class... Results>
+std::shared_ptr<SparseObject> checked(Handle allreduce, const dsop_vector* own, const Results&... results) {
+  auto object = find<SparseObject>(allreduce);
+  prepared(object->ranks->get(), [&] {
+    if (!object->error.empty()) throw ArgumentError(object->error);
+    (result(results.first, results.second), ...);
+    return given(own, "own");
+  });
+  return object;
+}
+
+}  // namespace
 }  // namespace dsop::c
 
 using namespace dsop::c;
@@ -47,7 +65,7 @@ int dsop_sum_sparse(dsop_communicator communicator, dsop_type type, const dsop_v
       return Arguments{data_type_of(type), sparse_options(options)};
     });
     *sum = dsop::visit(with.type, [&]<class T>(T) {
-      return put(std::make_shared<Sum>(dsop::sparse_allreduce<T>(transport, view_of<T>(own), with.options)));
+      return put_sum(dsop::sparse_allreduce<T>(transport, view_of<T>(own), with.options));
     });
   });
 }
@@ -65,7 +83,25 @@ int dsop_sum_sparse_regions(dsop_communicator communicator, dsop_type type, cons
       std::vector<dsop::SparseVectorView<T>> own;
       for (size_t i = 0; i < count; ++i) own.push_back(view_of<T>(regions + i));
       auto all = dsop::sparse_allreduce_regions<T>(transport, own, with.options);
-      for (size_t i = 0; i < count; ++i) sums[i] = put(std::make_shared<Sum>(std::move(all[i])));
+      for (size_t i = 0; i < count; ++i) sums[i] = put_sum(std::move(all[i]));
+    });
+  });
+}
+
+int dsop_start_sum_sparse(dsop_communicator communicator, dsop_type type, const dsop_vector* own, const char* options,
+                          dsop_sum* sum, dsop_pending* pending) {
+  return returning_status([&] {
+    dsop::Transport& transport = transport_of(communicator);
+    const auto with = prepared(transport, [&] {
+      result(sum, "sum");
+      result(pending, "pending");
+      given(own, "own");
+      return Arguments{data_type_of(type), sparse_options(options)};
+    });
+    dsop::visit(with.type, [&]<class T>(T) {
+      start_sum<dsop::SparseSum<T>>(*sum, *pending, [&](dsop::SparseSum<T>& made) {
+        return dsop::start_sparse_allreduce<T>(transport, view_of<T>(own), made, with.options);
+      });
     });
   });
 }
@@ -79,7 +115,7 @@ int dsop_sparse_allreduce_create(dsop_communicator communicator, dsop_type type,
     object->error = dsop::error_of([&] {
       const dsop::SparseAllreduceOptions with = sparse_options(options);
       dsop::visit(data_type_of(type),
-                  [&]<class T>(T) { object->allreduce = dsop::SparseAllreduce<T>(transport, with); });
+                  [&]<class T>(T) { object->allreduce.emplace(dsop::SparseAllreduce<T>(transport, with)); });
     });
     handle = put(std::move(object));
   });
@@ -87,20 +123,22 @@ int dsop_sparse_allreduce_create(dsop_communicator communicator, dsop_type type,
 
 int dsop_sparse_allreduce_run(dsop_sparse_allreduce allreduce, const dsop_vector* own, dsop_sum* sum) {
   return returning_status([&] {
-    const auto object = find<SparseObject>(allreduce);
-    prepared(object->ranks->get(), [&] {
-      if (!object->error.empty()) throw dsop::ArgumentError(object->error);
-      result(sum, "sum");
-      return given(own, "own");
-    });
+    const auto object = checked(allreduce, own, std::pair(sum, "sum"));
+    *sum = std::visit([&]<class T>(dsop::SparseAllreduce<T>& of) { return put_sum(of.run(view_of<T>(own))); },
+                      *object->allreduce);
+  });
+}
+
+int dsop_sparse_allreduce_start(dsop_sparse_allreduce allreduce, const dsop_vector* own, dsop_sum* sum,
+                                dsop_pending* pending) {
+  return returning_status([&] {
+    const auto object = checked(allreduce, own, std::pair(sum, "sum"), std::pair(pending, "pending"));
     std::visit(
-        [&]<class Object>(Object& of) {
-          if constexpr (!std::is_same_v<Object, std::monostate>)
-            *sum = [&]<class T>(dsop::SparseAllreduce<T>& typed) {
-              return put(std::make_shared<Sum>(typed.run(view_of<T>(own))));
-            }(of);
+        [&]<class T>(dsop::SparseAllreduce<T>& of) {
+          start_sum<dsop::SparseSum<T>>(*sum, *pending,
+                                        [&](dsop::SparseSum<T>& made) { return of.start(view_of<T>(own), made); });
         },
-        object->allreduce);
+        *object->allreduce);
   });
 }
 
@@ -115,12 +153,12 @@ int dsop_sum_get(dsop_sum sum, dsop_vector* vector, const char** algorithm) {
           put_if_wanted(vector, vector_of(of.sum));
           put_if_wanted(algorithm, of.algorithm.c_str());
         },
-        *find<Sum>(sum));
+        value_of(sum));
   });
 }
 
 int dsop_sum_chosen(dsop_sum sum, size_t* chosen, size_t* nans, size_t* infinities, const uint32_t** took_part,
-                    size_t* took_part_count) {
+                    size_t* took_part_count, int* evaluated_local, int* evaluated_global) {
   return returning_status([&] {
     std::visit(
         [&](const auto& of) {
@@ -130,12 +168,14 @@ int dsop_sum_chosen(dsop_sum sum, size_t* chosen, size_t* nans, size_t* infiniti
             put_if_wanted(infinities, of.infinities);
             put_if_wanted(took_part, of.took_part.data());
             put_if_wanted(took_part_count, of.took_part.size());
+            put_if_wanted(evaluated_local, of.evaluated_local ? 1 : 0);
+            put_if_wanted(evaluated_global, of.evaluated_global ? 1 : 0);
           } else {
             throw dsop::ArgumentError("sum " + std::to_string(sum) +
                                       " is a sparse allreduce's, expected a top-k one's");
           }
         },
-        *find<Sum>(sum));
+        value_of(sum));
   });
 }
 

@@ -83,10 +83,10 @@ int dsop_synchronizer_begin(dsop_synchronizer synchronizer, double scale, double
 }
 
 int dsop_synchronizer_give_factors(dsop_synchronizer synchronizer, const char* name, const dsop_factor* a,
-                                   const dsop_factor* b, const dsop_matrix* gradient) {
+                                   const dsop_factor* b, const dsop_matrix* target, double alpha, double beta) {
   return returning_status([&] {
     with_synchronizer(synchronizer, [&]<class T>(T, dsop::Synchronizer<T>& of) {
-      of.give(name_of(name), factors_of<T>(a, b), view_of<T>(gradient));
+      of.give(name_of(name), factors_of<T>(a, b), view_of<T>(target), {.alpha = alpha, .beta = beta});
     });
   });
 }
@@ -99,10 +99,10 @@ int dsop_synchronizer_give_gradient(dsop_synchronizer synchronizer, const char* 
 }
 
 int dsop_synchronizer_give_vector(dsop_synchronizer synchronizer, const char* name, const dsop_vector* own,
-                                  const dsop_matrix* gradient) {
+                                  const dsop_matrix* target, double alpha, double beta) {
   return returning_status([&] {
     with_synchronizer(synchronizer, [&]<class T>(T, dsop::Synchronizer<T>& of) {
-      of.give(name_of(name), view_of<T>(own), view_of<T>(gradient));
+      of.give(name_of(name), view_of<T>(own), view_of<T>(target), {.alpha = alpha, .beta = beta});
     });
   });
 }
@@ -138,7 +138,8 @@ int dsop_synchronizer_residual(dsop_synchronizer synchronizer, const char* name,
 }
 
 int dsop_synchronizer_last_step(dsop_synchronizer synchronizer, const char* name, const char** algorithm,
-                                size_t* target, size_t* chosen, size_t* in_sum, size_t* nans, size_t* infinities) {
+                                size_t* target, size_t* chosen, size_t* in_sum, size_t* nans, size_t* infinities,
+                                int* evaluated_local, int* evaluated_global) {
   return returning_status([&] {
     const auto model = find<Model>(synchronizer);
     const dsop::ParameterStep step =
@@ -150,6 +151,8 @@ int dsop_synchronizer_last_step(dsop_synchronizer synchronizer, const char* name
     put_if_wanted(in_sum, step.in_sum);
     put_if_wanted(nans, step.nans);
     put_if_wanted(infinities, step.infinities);
+    put_if_wanted(evaluated_local, step.evaluated_local ? 1 : 0);
+    put_if_wanted(evaluated_global, step.evaluated_global ? 1 : 0);
   });
 }
 

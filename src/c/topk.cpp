@@ -1,5 +1,9 @@
 #include <dsop/topk_allreduce.hpp>
 
+#include <optional>
+#include <utility>
+#include <variant>
+
 #include "c/communicator.hpp"
 #include "c/options.hpp"
 #include "c/status.hpp"
@@ -13,8 +17,14 @@ namespace {
 struct TopKObject {
   std::shared_ptr<Ranks> ranks;
   std::string error;
-  std::variant<std::monostate, TopKAllreduce<float>, TopKAllreduce<double>> allreduce = {};
+  std::optional<std::variant<TopKAllreduce<float>, TopKAllreduce<double>>> allreduce = {};
   std::string state = {};
+  std::weak_ptr<Started> started = {};
+};
+
+struct Values {
+  void* address;
+  std::size_t count;
 };
 
 }  // namespace
@@ -22,6 +32,26 @@ struct TopKObject {
 template <>
 inline constexpr const char* kind_of<TopKObject> = "top-k allreduce";
 
+namespace {
+
+// Returns the object once all ranks know that it, the values and where results go are right.
+template <class... Results>
+std::shared_ptr<TopKObject> checked(Handle allreduce, const Values& values, const Results&... results) {
+  auto object = find<TopKObject>(allreduce);
+  prepared(object->ranks->get(), [&] {
+    if (!object->error.empty()) throw ArgumentError(object->error);
+    // A sum's took_part lies in the object until the next run.
+    if (!object->started.expired())
+      throw ArgumentError("this allreduce was started before, expected dsop_wait() before it runs again");
+    if (values.address == nullptr && values.count > 0)
+      throw ArgumentError("values is null, expected memory for its elements");
+    (result(results.first, results.second), ...);
+    return true;
+  });
+  return object;
+}
+
+}  // namespace
 }  // namespace dsop::c
 
 using namespace dsop::c;
@@ -35,8 +65,9 @@ int dsop_topk_allreduce_create(dsop_communicator communicator, dsop_type type, s
     object->error = dsop::error_of([&] {
       const dsop::TopKOptions with = topk_options(options);
       const dsop::TopKState from = state == nullptr ? dsop::TopKState{} : dsop::TopKState::from_text(state);
-      dsop::visit(data_type_of(type),
-                  [&]<class T>(T) { object->allreduce = dsop::TopKAllreduce<T>(transport, elements, with, from); });
+      dsop::visit(data_type_of(type), [&]<class T>(T) {
+        object->allreduce.emplace(dsop::TopKAllreduce<T>(transport, elements, with, from));
+      });
     });
     handle = put(std::move(object));
   });
@@ -44,20 +75,24 @@ int dsop_topk_allreduce_create(dsop_communicator communicator, dsop_type type, s
 
 int dsop_topk_allreduce_run(dsop_topk_allreduce allreduce, void* values, size_t count, size_t k, dsop_sum* sum) {
   return returning_status([&] {
-    const auto object = find<TopKObject>(allreduce);
-    prepared(object->ranks->get(), [&] {
-      if (!object->error.empty()) throw dsop::ArgumentError(object->error);
-      if (values == nullptr && count > 0) throw dsop::ArgumentError("values is null, expected memory for its elements");
-      return &result(sum, "sum");
-    });
-    std::visit(
-        [&]<class Object>(Object& of) {
-          if constexpr (!std::is_same_v<Object, std::monostate>)
-            *sum = [&]<class T>(dsop::TopKAllreduce<T>& typed) {
-              return put(std::make_shared<Sum>(typed.run(span_of<T>(values, count), k)));
-            }(of);
+    const auto object = checked(allreduce, Values{values, count}, std::pair(sum, "sum"));
+    *sum = std::visit(
+        [&]<class T>(dsop::TopKAllreduce<T>& of) { return put_sum(of.run(span_of<T>(values, count), k), object); },
+        *object->allreduce);
+  });
+}
+
+int dsop_topk_allreduce_start(dsop_topk_allreduce allreduce, void* values, size_t count, size_t k, dsop_sum* sum,
+                              dsop_pending* pending) {
+  return returning_status([&] {
+    const auto object = checked(allreduce, Values{values, count}, std::pair(sum, "sum"), std::pair(pending, "pending"));
+    object->started = std::visit(
+        [&]<class T>(dsop::TopKAllreduce<T>& of) {
+          return start_sum<dsop::TopKSum<T>>(
+              *sum, *pending, [&](dsop::TopKSum<T>& made) { return of.start(span_of<T>(values, count), k, made); },
+              object);
         },
-        object->allreduce);
+        *object->allreduce);
   });
 }
 
@@ -66,11 +101,7 @@ int dsop_topk_allreduce_state(dsop_topk_allreduce allreduce, const char** state)
     const char*& text = result(state, "state");
     const auto object = find<TopKObject>(allreduce);
     if (!object->error.empty()) throw dsop::ArgumentError(object->error);
-    std::visit(
-        [&]<class Object>(const Object& of) {
-          if constexpr (!std::is_same_v<Object, std::monostate>) object->state = of.state().text();
-        },
-        object->allreduce);
+    object->state = std::visit([](const auto& of) { return of.state().text(); }, *object->allreduce);
     text = object->state.c_str();
   });
 }

@@ -13,12 +13,18 @@
 namespace dsop {
 namespace {
 
+/// Every rank's text, in pieces of equal length.
 std::vector<std::string> gather_texts(Transport& transport, const std::string& own) {
-  using Text = std::array<char, 4096>;
-  Text text{};
-  own.copy(text.data(), text.size() - 1);
-  std::vector<std::string> texts;
-  for (const Text& of_rank : patterns::of_all_ranks(transport, text)) texts.emplace_back(of_rank.data());
+  const std::vector<std::size_t> lengths = patterns::of_all_ranks(transport, own.size());
+  const std::size_t longest = *std::max_element(lengths.begin(), lengths.end());
+  std::vector<std::string> texts(lengths.size());
+  std::array<char, 4096> piece{};
+  for (std::size_t begin = 0; begin < longest; begin += piece.size()) {
+    if (begin < own.size()) own.copy(piece.data(), piece.size(), begin);
+    const auto pieces = patterns::of_all_ranks(transport, piece);
+    for (std::size_t r = 0; r < texts.size(); ++r)
+      if (begin < lengths[r]) texts[r].append(pieces[r].data(), std::min(piece.size(), lengths[r] - begin));
+  }
   return texts;
 }
 

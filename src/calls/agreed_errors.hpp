@@ -8,7 +8,7 @@
 
 namespace dsop {
 
-/// Thrown after an agreement, so by all ranks with the same text: a program may say it once and end in peace.
+/// All ranks throw it, with the same text, after an agreement. So a program may print it on one rank alone.
 class AgreedError final : public ArgumentError {
   using ArgumentError::ArgumentError;
 };
@@ -19,9 +19,9 @@ class AgreedError final : public ArgumentError {
 /// Throws AgreedError on every rank if `own_error` is not empty on some rank; costs an exchange of a byte.
 void agree_on_errors(Transport& transport, const std::string& own_error);
 
-/// Throws AgreedError naming what differs, each value and who has it. `own_values`: a line each, its name, a tabulator
-/// and its value; what stands behind "the operation" is compared only where that is the same on all ranks. All ranks
-/// must call it.
+/// Throws AgreedError that names what differs, each value, and the ranks that have it. `own_values` has a line for each
+/// value: name, tabulator, value. Values after "the operation" are compared only if all ranks make the same operation.
+/// All ranks must call it.
 [[noreturn]] void throw_disagreement(Transport& transport, const std::string& own_values);
 
 }  // namespace dsop

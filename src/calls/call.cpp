@@ -10,6 +10,14 @@ namespace dsop {
 
 using Clock = std::chrono::steady_clock;
 
+namespace {
+
+constexpr const char* name_of_machine =
+    "machine (latency, overhead, gap, gap per byte, flops, memory, hidden share, indexed addition, steps, inner "
+    "levels)";
+
+}  // namespace
+
 Call::Call(Transport& transport, const char* operation, std::size_t rows, std::size_t columns, DataType type,
            std::uint64_t object)
     : transport_(transport),
@@ -17,8 +25,8 @@ Call::Call(Transport& transport, const char* operation, std::size_t rows, std::s
       within_call_(transport, operation, rows, columns, type),
       start_(Clock::now()),
       type_(type),
-      values_(communicator_.key),
-      machine_(&communicator_.default_machine) {
+      values_(communicator_.values, communicator_.key),
+      machine_(&communicator_.own_machine.for_named()) {
   CallState& calls = transport.calls();
   same_now<std::string_view>("the parameter", calls.parameter);
   same_now("the number of calls before this one", calls.calls++);
@@ -36,14 +44,22 @@ Call::~Call() {
   communicator_.last_call_seconds = std::chrono::duration<double>(Clock::now() - start_).count();
 }
 
-Call& Call::same_machine(const std::optional<Machine>& given) {
+Call& Call::same_machine(const std::optional<Machine>& given, bool chooses) {
   if (given) {
     DescribedMachine& described = communicator_.given_machine;
     if (described.numbers().empty() || !(described.machine() == *given)) described.describe(*given);
     machine_ = &described;
+  } else {
+    OwnMachine& own = communicator_.own_machine;
+    asks_environment_ = !own.is_agreed();
+    if (asks_environment_) check([&] { own.ask_environment(); });
+    machine_ = chooses ? own.for_choice() : &own.for_named();
   }
-  values_.say("machine (latency, overhead, gap, gap per byte, flops, memory, hidden share, indexed addition, steps)",
-              *machine_);
+  if (machine_ != nullptr)
+    values_.say(name_of_machine, *machine_);
+  else
+    same_now<std::string_view>(name_of_machine, "to be measured");
+  if (asks_environment_) same_now<std::string_view>("DSOP_MACHINE", communicator_.own_machine.asked_for());
   return *this;
 }
 
@@ -69,7 +85,21 @@ void Call::agree() {
   if (any([](const Record& record) { return record.asks_for_facts != 0; })) exchange_facts(transport_, state.ranks);
   if (any([&](const Record& record) { return record.failed != 0 || record.digest != own_.digest; })) throw_error();
   all_ride_ = !any([](const Record& record) { return record.rides == 0; });
+  if (asks_environment_) state.own_machine.agree();
+  if (machine_ == nullptr) measure_machine();
   agreed_ = true;
+}
+
+void Call::measure_machine() {
+  OwnMachine& own = communicator_.own_machine;
+  try {
+    own.measure(transport_, communicator_.ranks.nodes);
+  } catch (...) {
+    communicator_.slot_lengths.forget();
+    throw;
+  }
+  machine_ = own.for_choice();
+  values_.say(name_of_machine, *machine_);
 }
 
 void Call::throw_error() {

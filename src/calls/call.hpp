@@ -37,8 +37,8 @@ namespace dsop {
 
 class Call {
  public:
-  /// `operation` and the numbers are what a stall is reported with; `object` is 0 or the number of the call that made
-  /// the object that this call is of.
+  /// A stall's report shows `operation`, `rows` and `columns`. `object` is the number of the call that made the object
+  /// whose call this is; 0: a function's call.
   Call(Transport& transport, const char* operation, std::size_t rows, std::size_t columns, DataType type,
        std::uint64_t object = 0);
   Call(const Call&) = delete;
@@ -63,15 +63,20 @@ class Call {
     values_.say(name, value, false);
     return *this;
   }
-  /// The machine to plan for: the given one, or the transport's.
-  Call& same_machine(const std::optional<Machine>& given);
+  /// The machine to plan for: the given one, or the communicator's own. Where a call that chooses an algorithm by that
+  /// finds it unknown, agree() measures it. Said last: what plans depend on of the machine stands behind the rest.
+  Call& same_machine(const std::optional<Machine>& given, bool chooses);
+  /// Whether a plan can be made before agree().
+  bool knows_machine() const { return machine_ != nullptr; }
   /// What this rank says of itself.
   Record& own() { return own_; }
 
-  /// Room for `bytes` of this rank's factors behind its record; empty where the slot has less. Claims it.
+  /// Memory for `bytes` of this rank's factors, behind its record. Empty if the slot is too short; else the record says
+  /// that they ride.
   std::span<std::byte> ride(std::size_t bytes);
 
-  /// Exchanges the records. Throws AgreedError on every rank if one has an error or ranks disagree.
+  /// Exchanges the records, and measures the machine if that is still to be done. Throws AgreedError on every rank if
+  /// one has an error or ranks disagree.
   void agree();
 
   /// After agree().
@@ -80,22 +85,23 @@ class Call {
   bool any(const Has& has) const {
     return std::any_of(records().begin(), records().end(), has);
   }
-  /// Whether all ranks' factors rode along; then rank r's stand at the beginning of ridden(r).
+  /// Whether every rank's factors came with its record. Rank r's are then the first bytes of ridden(r).
   bool all_ride() const { return all_ride_; }
   std::span<const std::byte> ridden(int rank) const;
-  /// What rode is used: so many bytes of what this rank sent are payload.
+  /// Counts `bytes` of what this rank sent to agree as payload, since the call uses them.
   void count_ridden(std::size_t bytes) const { transport_.calls().ridden_bytes += bytes; }
-  /// Ranks of calls like this one would ride with at most so many bytes each: the next slots may have room for them.
+  /// In a call like this one a rank has at most `bytes` of factors. Later slots may have room for them.
   void rides_next_time(std::size_t bytes) { rides_next_time_bytes_ = bytes; }
 
+  /// After agree(); from the second call on before it too.
   const Ranks& ranks() const { return communicator_.ranks; }
-  /// How products are made that several ranks make.
+  /// How to compute a product that several ranks compute.
   ProductMethod shared_method() const;
   const Machine& machine() const { return machine_->machine(); }
   /// Of all values that plans depend on.
   const std::vector<std::uint64_t>& key() const { return communicator_.key; }
   std::uint64_t key_digest() const { return values_.plan_digest(); }
-  /// Puts the numbers that ranks may say otherwise into the key, and returns its digest with them.
+  /// Adds the numbers of all ranks, which may differ, to the key. Returns its digest with them.
   std::uint64_t add_numbers_to_key();
 
   /// Runs `take()`, in which ranks plan and take memory. Costs an exchange of a byte. Throws AgreedError on all ranks
@@ -124,6 +130,7 @@ class Call {
  private:
   PackedPairs packed(std::size_t pairs) const;
   bool has_packed(std::size_t pairs) const;
+  void measure_machine();
   [[noreturn]] void throw_error();
 
   Transport& transport_;
@@ -132,11 +139,12 @@ class Call {
   std::chrono::steady_clock::time_point start_;
   DataType type_;
   NamedValues values_;
-  const DescribedMachine* machine_;
+  const DescribedMachine* machine_;  // null: agree() will measure it
   Record own_;
   std::string error_;
   std::size_t slot_bytes_ = 0;  // of this call's exchange
   std::size_t rides_next_time_bytes_ = 0;
+  bool asks_environment_ = false;
   bool agreed_ = false;
   bool all_ride_ = false;
 };

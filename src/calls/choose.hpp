@@ -20,6 +20,7 @@ namespace dsop {
 // What a family tells choose() of its algorithms are static functions of a type `Family`:
 //   std::string why_unsupported(const Algorithm&, const Problem&)   empty if it can serve
 //   Candidate evaluate(const Algorithm&, double parameter, const Problem&, const Machine&)
+//   bool may_take_native(const Algorithm&, const Problem&, const Machine&)   where `auto` may take what runs inside MPI
 //   const Problem& seen_by(const Algorithm&, const Problems&)       where algorithms see different problems
 
 /// The algorithm that serves a call, and those that were considered.
@@ -106,15 +107,25 @@ template <class Algorithm>
 struct Ranked {
   const Algorithm* algorithm;
   Candidate candidate;
+  bool is_left_out;  ///< it may be named, but `auto` never takes it
 };
 
-/// By compared_seconds(); then what runs inside the MPI library, since its time is a guess; last what can't serve.
+template <class Family, class Algorithm, class Problems>
+bool is_left_out(const Algorithm& algorithm, const Problems& problems, const Machine& machine) {
+  if (!is_native(algorithm)) return false;
+  if constexpr (requires { Family::may_take_native(algorithm, seen_by<Family>(algorithm, problems), machine); })
+    return !Family::may_take_native(algorithm, seen_by<Family>(algorithm, problems), machine);
+  else
+    return true;
+}
+
+/// By compared_seconds(); then what runs inside the MPI library and is not to be taken; last what can't serve.
 template <class Algorithm>
 void rank(std::vector<Ranked<Algorithm>>& all) {
   std::stable_sort(all.begin(), all.end(), [](const Ranked<Algorithm>& l, const Ranked<Algorithm>& r) {
     const bool possible = l.candidate.unsupported.empty();
     if (possible != r.candidate.unsupported.empty()) return possible;
-    if (is_native(*l.algorithm) != is_native(*r.algorithm)) return is_native(*r.algorithm);
+    if (l.is_left_out != r.is_left_out) return r.is_left_out;
     return compared_seconds(l.candidate) < compared_seconds(r.candidate);
   });
 }
@@ -127,7 +138,7 @@ std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
   if (!(first_seconds > 0)) return "nothing to do";
   const auto find = [&](auto is_it) {
     const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const Ranked<Algorithm>& r) {
-      return r.candidate.unsupported.empty() && !is_native(*r.algorithm) && is_it(r.candidate.cost.seconds());
+      return r.candidate.unsupported.empty() && !r.is_left_out && is_it(r.candidate.cost.seconds());
     });
     return found == ranked.end() ? nullptr : &found->candidate;
   };
@@ -140,9 +151,9 @@ std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
   return std::string("least predicted time, ") + times + "x ahead of " + next->algorithm;
 }
 
-/// `name` is an algorithm's, perhaps with its parameter, or "auto": the least predicted time of those that do not run
-/// inside the MPI library. Throws ArgumentError when the name is unknown (the text lists the known ones), or when it
-/// can't serve. The same on all ranks that ask the same.
+/// `name` is an algorithm's, perhaps with its parameter, or "auto": the least predicted time, of those that run inside
+/// the MPI library only if the family allows it. Throws ArgumentError when the name is unknown (the text lists the
+/// known ones), or when it can't serve. The same on all ranks that ask the same.
 template <class Family, class Algorithm, class Problems>
 Choice<Algorithm> choose(const Registry<Algorithm>& registry, const Problems& problem, const Machine& machine,
                          const std::string& name, Evaluated evaluated = Evaluated::all) {
@@ -154,10 +165,11 @@ Choice<Algorithm> choose(const Registry<Algorithm>& registry, const Problems& pr
   std::vector<Ranked<Algorithm>> ranked;
   for (const Algorithm& algorithm : registry)
     if (evaluated == Evaluated::all || named.algorithm == nullptr || named.algorithm == &algorithm)
-      ranked.push_back({&algorithm, evaluate_best<Family>(algorithm, named, problem, machine)});
+      ranked.push_back({&algorithm, evaluate_best<Family>(algorithm, named, problem, machine),
+                        is_left_out<Family>(algorithm, problem, machine)});
   rank(ranked);
   Choice<Algorithm> choice{.reason = named.algorithm == nullptr ? why_first(ranked) : "named by the caller"};
-  for (auto& [algorithm, candidate] : ranked) {
+  for (auto& [algorithm, candidate, left_out] : ranked) {
     if (named.algorithm != nullptr ? algorithm == named.algorithm : choice.algorithm == nullptr) {
       choice.algorithm = algorithm;
       choice.parameter = candidate.parameter;

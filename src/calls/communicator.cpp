@@ -8,7 +8,7 @@
 
 namespace dsop {
 
-// Pairs that change from call to call should fit: what is expected rises at once, and falls by a sixty-fourth a call.
+// The expected length rises at once and falls by a sixty-fourth a call, so that it fits pairs that change.
 std::size_t SlotLengths::fallen(std::size_t before_bytes, std::size_t now_bytes) {
   const std::size_t less = with_record((before_bytes - sizeof(Record)) / 64 * 63);
   return less < before_bytes ? std::max(less, now_bytes) : now_bytes;
@@ -25,9 +25,8 @@ void SlotLengths::learn(std::uint64_t digest, std::size_t ridden_bytes, int rank
 
 CommunicatorState::CommunicatorState(Transport& transport)
     : slots(std::max(SlotLengths::most_bytes, static_cast<std::size_t>(transport.size()) * sizeof(Record))),
-      records(static_cast<std::size_t>(transport.size())) {
-  default_machine.describe(transport.default_machine());
-}
+      records(static_cast<std::size_t>(transport.size())),
+      own_machine(transport) {}
 
 void CommunicatorState::grow_arena(std::size_t bytes) {
   try {
@@ -35,6 +34,19 @@ void CommunicatorState::grow_arena(std::size_t bytes) {
   } catch (const std::bad_alloc&) {
     throw Error("no memory for a workspace of " + std::to_string(bytes) + " bytes");
   }
+}
+
+const Machine& planned_machine(Transport& transport, const std::optional<Machine>& given) {
+  if (given) return *given;
+  const OwnMachine& own = kept<CommunicatorState>(transport).own_machine;
+  const DescribedMachine* const choice = own.for_choice();
+  return (choice != nullptr ? *choice : own.for_named()).machine();
+}
+
+std::optional<Machine> machine_to_keep(Transport& transport, const std::optional<Machine>& given) {
+  if (given) return given;
+  const OwnMachine& own = kept<CommunicatorState>(transport).own_machine;
+  return own.is_known() ? std::optional(own.for_choice()->machine()) : std::nullopt;
 }
 
 }  // namespace dsop

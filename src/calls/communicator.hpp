@@ -11,6 +11,7 @@
 
 #include <dsop/transport.hpp>
 
+#include "calls/own_machine.hpp"
 #include "calls/ranks.hpp"
 #include "calls/record.hpp"
 #include "calls/values.hpp"
@@ -19,11 +20,11 @@
 
 namespace dsop {
 
-/// How long the slots of the next exchange are: long enough for what rode, or would have, the last time that a call
-/// came after one like the last. A function of calls that all ranks have agreed on, so the same on all.
+/// The length of the next exchange's slots. For each kind of call it remembers how much room the call after it needed
+/// last time. It depends only on calls that all ranks agreed on, so it is the same on all ranks.
 class SlotLengths {
  public:
-  /// So many bytes of all ranks' slots together carry factors at most.
+  /// Factors ride only if the slots of all ranks together take at most so many bytes.
   static constexpr std::size_t most_bytes = 64 << 10;
 
   /// Of a slot that has room for so many bytes of factors.
@@ -38,7 +39,7 @@ class SlotLengths {
 
   /// Of a slot, with its record.
   std::size_t bytes() const { return bytes_; }
-  /// A call has been agreed on, its values hash to `digest`, and so many bytes a rank would ride.
+  /// The ranks have agreed on a call with this digest, in which each rank has at most `ridden_bytes` of small factors.
   void learn(std::uint64_t digest, std::size_t ridden_bytes, int ranks);
   /// A call has failed.
   void forget() {
@@ -92,8 +93,9 @@ struct CommunicatorState {
   SlotLengths slot_lengths;
   std::vector<std::byte> slots;    ///< of all ranks, this rank's first
   std::vector<Record> records;     ///< of the last call
+  std::vector<NamedValue> values;  ///< that the last call's ranks had to say alike
   std::vector<std::uint64_t> key;  ///< of the last call
-  DescribedMachine default_machine;
+  OwnMachine own_machine;
   DescribedMachine given_machine;  ///< the last that a caller gave
   double last_call_seconds = 0;
   Workspace<std::byte> arena;       ///< that all calls work in, one after the other

@@ -4,24 +4,25 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace dsop {
 
-/// At most `most` plans; the one that was not used for longest goes first. What is found and what goes depends on the
-/// keys alone, so it is the same on ranks that make the same calls. Keys are compared by value.
+/// At most `most` plans. The least recently used one goes first. Ranks that find() and insert() the same keys in the
+/// same order keep the same plans. Keys are compared by value.
 template <class Plan>
 class KeptPlans {
  public:
   explicit KeptPlans(std::size_t most) : most_(most) {}
 
-  /// Null if there is none. Valid until the next insert() or clear().
+  /// Is no use of the plan: ranks may ask before they have agreed.
+  bool contains(std::span<const std::uint64_t> key, std::uint64_t digest) { return place(key, digest) != kept_.end(); }
+  /// Null if there is none. Valid until that plan goes.
   Plan* find(std::span<const std::uint64_t> key, std::uint64_t digest) {
-    const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
-      return kept.digest == digest && std::equal(kept.key.begin(), kept.key.end(), key.begin(), key.end());
-    });
+    const auto found = place(key, digest);
     if (found == kept_.end()) return nullptr;
     found->last_use = ++uses_;
     return &found->plan;
@@ -44,9 +45,15 @@ class KeptPlans {
     Plan plan;
   };
 
+  auto place(std::span<const std::uint64_t> key, std::uint64_t digest) {
+    return std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
+      return kept.digest == digest && std::equal(kept.key.begin(), kept.key.end(), key.begin(), key.end());
+    });
+  }
+
   std::size_t most_;
   std::uint64_t uses_ = 0;
-  std::vector<Kept> kept_;
+  std::list<Kept> kept_;
 };
 
 }  // namespace dsop

@@ -1,4 +1,4 @@
-// What never changes on a communicator, of all its ranks: exchanged once.
+// What never changes on a communicator. Its ranks exchange it once.
 #pragma once
 
 #include <array>

@@ -18,11 +18,11 @@ struct Record {
 
   std::uint64_t digest = 0;  ///< of what all ranks must say alike
 
-  std::uint64_t pairs : 48 = 0;
+  std::uint64_t pairs : 48 = 0;    ///< that it gives, or, where a plan is made beforehand, promises
   std::uint64_t threads : 16 = 1;  ///< of OpenMP, now: the bits of a product that several ranks make depend on it
 
   std::uint64_t nonzeros_a : 48 = dense;     ///< of what it sends of its a, or of its vector
-  std::uint64_t given_sparse : 1 = 0;        ///< a factor or both, whatever it sends
+  std::uint64_t may_expand : 1 = 0;          ///< it gives something sparse that some algorithms need in full
   std::uint64_t result_aside : 1 = 0;        ///< G has gaps or is added to: an algorithm that sends G makes it aside
   std::uint64_t large_stride : 1 = 0;        ///< above OpenBLAS's 32 bits
   std::uint64_t on_progress_thread : 1 = 0;  ///< which packs factors in memory of its own

@@ -3,11 +3,11 @@
 #include <bit>
 #include <cstdint>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include <dsop/errors.hpp>
 
+#include "base/bits.hpp"
 #include "base/fnv.hpp"
 #include "base/hexadecimal.hpp"
 #include "base/rank_list.hpp"
@@ -17,10 +17,9 @@ namespace dsop {
 
 template <class T>
 std::uint64_t hash_of_bits(MatrixView<const T> G) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   std::uint64_t hash = fnv_start;
   for (std::size_t i = 0; i < G.rows; ++i)
-    for (const T element : std::span(G.row(i), G.columns)) hash = fnv(hash, std::bit_cast<Bits>(element));
+    for (const T element : std::span(G.row(i), G.columns)) hash = fnv(hash, std::bit_cast<Bits<T>>(element));
   return hash;
 }
 

@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "base/machine_fields.hpp"
+
 namespace dsop {
 namespace {
 
@@ -13,17 +15,25 @@ std::string exactly(Number number) {
   return text.str();
 }
 
-template <class Visit>
-void for_each_number(const Machine& machine, const Visit& visit) {
-  for (const double number : {machine.latency_seconds, machine.overhead_seconds, machine.gap_seconds,
-                              machine.gap_per_byte_seconds, machine.flops_per_second, machine.memory_bytes_per_second,
-                              machine.hidden_share, machine.indexed_addition_factor})
-    visit(number);
-  for (const double seconds : machine.ring_step_seconds) visit(seconds);
-  for (const double seconds : machine.exchange_step_seconds) visit(seconds);
+// Of a Machine, without its inner levels, or of a Level.
+template <class Owner, class Visit>
+void for_each_own_number(const Owner& owner, const Visit& visit) {
+  for (const NumberField<Owner>& field : number_fields<Owner>) visit(owner.*field.value);
+  for (const StepField<Owner>& field : step_fields<Owner>)
+    for (const double seconds : owner.*field.seconds) visit(seconds);
 }
 
-// All that tells two winners apart.
+template <class Visit>
+void for_each_number(const Machine& machine, const Visit& visit) {
+  for_each_own_number(machine, visit);
+  visit(machine.measured_on.ranks);
+  for (const Level& level : machine.inner_levels) {
+    visit(level.nodes);
+    for_each_own_number(level, visit);
+  }
+}
+
+// Tells two winners apart. The algorithm's name enters as a hash.
 template <class Visit>
 void for_each_number(const Winner& winner, const Visit& visit) {
   for (const std::uint64_t number :
@@ -69,8 +79,7 @@ void NamedValues::say(const char* name, std::string_view text, bool for_plan) {
 
 std::string NamedValues::text() const {
   std::string text;
-  for (std::size_t v = 0; v < count_; ++v)
-    text.append(values_[v].name).append("\t").append(values_[v].shown()).append("\n");
+  for (const NamedValue& value : values_) text.append(value.name).append("\t").append(value.shown()).append("\n");
   return text;
 }
 

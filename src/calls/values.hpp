@@ -1,7 +1,6 @@
 // What all ranks must say alike in a call: named values, their digest, and their texts where they differ.
 #pragma once
 
-#include <array>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -50,8 +49,12 @@ struct NamedValue {
 /// The values of one call, in the order in which they were said.
 class NamedValues {
  public:
-  /// Takes values into the digest; those that a plan depends on into the key of kept plans too.
-  explicit NamedValues(std::vector<std::uint64_t>& key) : key_(key) { key_.clear(); }
+  /// Takes values into the digest; those that a plan depends on into the key of kept plans too. Both vectors are the
+  /// communicator's, so that a call allocates nothing.
+  NamedValues(std::vector<NamedValue>& values, std::vector<std::uint64_t>& key) : values_(values), key_(key) {
+    values_.clear();
+    key_.clear();
+  }
 
   template <std::integral Number>
   void say(const char* name, Number number, bool for_plan) {
@@ -80,7 +83,7 @@ class NamedValues {
 
  private:
   void add(const NamedValue& value, bool for_plan) {
-    if (count_ < values_.size()) values_[count_++] = value;
+    values_.push_back(value);
     take_in(value.number, for_plan);
   }
   void take_in(std::uint64_t number, bool for_plan) {
@@ -90,8 +93,7 @@ class NamedValues {
     key_.push_back(number);
   }
 
-  std::array<NamedValue, 20> values_;
-  std::size_t count_ = 0;
+  std::vector<NamedValue>& values_;
   std::uint64_t digest_ = 0;
   std::uint64_t plan_digest_ = 0;
   std::vector<std::uint64_t>& key_;

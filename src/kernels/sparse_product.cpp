@@ -15,8 +15,8 @@ using sparse::Index;
 // About 10 us on one thread: waking a team takes a few.
 constexpr std::size_t parallel_elements = 1 << 17;
 
-// A by columns, so that a row of C is made as a whole while it is in the cache:
-// row i = sum over t in begins[i] .. begins[i + 1] - 1 of factors[t] b[pairs[t]], the pairs rising.
+// The part of the memory that is in use: row i of C = sum over t in begins[i] .. begins[i + 1] - 1 of factors[t]
+// b[pairs[t]], the pairs rising.
 template <class T>
 struct Terms {
   std::span<std::size_t> begins;
@@ -44,16 +44,16 @@ void for_nonzeros(const SparseVectorView<T>& a, std::size_t first, std::size_t c
 
 template <class T>
 Terms<T> collect_terms(std::span<const SparseVectorView<T>> a, std::size_t first, std::size_t rows, T scale,
-                       std::span<std::byte> memory) {
-  const std::span<std::size_t> begins(reinterpret_cast<std::size_t*>(memory.data()), rows + 1);
+                       const SparseProductMemory<T>& memory) {
+  const std::span<std::size_t> begins = memory.begins.first(rows + 1);
   std::fill(begins.begin(), begins.end(), std::size_t{0});
   for (const SparseVectorView<T>& column : a)
     for_nonzeros(column, first, rows, [&](std::size_t i, T) { ++begins[i + 1]; });
   for (std::size_t i = 0; i < rows; ++i) begins[i + 1] += begins[i];
 
   const std::size_t count = begins[rows];
-  T* const factors = reinterpret_cast<T*>(begins.data() + begins.size());
-  Index* const pairs = reinterpret_cast<Index*>(factors + count);
+  const std::span<T> factors = memory.factors.first(count);
+  const std::span<Index> pairs = memory.pairs.first(count);
   // Filling row i moves begins[i] to its end, which is where row i + 1 began.
   for (std::size_t k = 0; k < a.size(); ++k)
     for_nonzeros(a[k], first, rows, [&](std::size_t i, T value) {
@@ -63,7 +63,7 @@ Terms<T> collect_terms(std::span<const SparseVectorView<T>> a, std::size_t first
     });
   std::copy_backward(begins.begin(), begins.end() - 1, begins.end());
   begins[0] = 0;
-  return {begins, {factors, count}, {pairs, count}};
+  return {begins, factors, pairs};
 }
 
 template <class T>
@@ -75,13 +75,8 @@ void add_row(const Terms<T>& terms, std::size_t row, std::span<const SparseVecto
 }  // namespace
 
 template <class T>
-std::size_t sparse_product_bytes(std::size_t rows, std::size_t nonzeros_of_a) {
-  return (rows + 1) * sizeof(std::size_t) + nonzeros_of_a * (sizeof(T) + sizeof(Index));
-}
-
-template <class T>
 void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T alpha, T beta,
-                    std::span<std::byte> memory) {
+                    const SparseProductMemory<T>& memory) {
   const Terms<T> terms = collect_terms(pairs.a, first_row, c.rows, alpha, memory);
   const std::size_t threads = c.rows * c.columns >= parallel_elements ? std::min(c.rows, thread_count()) : 1;
   on_threads(threads, [&](std::size_t t, std::size_t team) {
@@ -95,7 +90,7 @@ void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixVi
 
 template <class T>
 std::size_t sparse_product_rows(const StreamPairs<T>& pairs, std::span<std::uint32_t> row_indices, MatrixView<T> rows,
-                                T scale, std::span<std::byte> memory) {
+                                T scale, const SparseProductMemory<T>& memory) {
   const std::size_t dimension = pairs.a.empty() ? 0 : pairs.a[0].dimension;
   const Terms<T> terms = collect_terms(pairs.a, 0, dimension, scale, memory);
   std::size_t count = 0;
@@ -112,11 +107,11 @@ std::size_t sparse_product_rows(const StreamPairs<T>& pairs, std::span<std::uint
   return count;
 }
 
-#define INSTANTIATE(T)                                                                                         \
-  template std::size_t sparse_product_bytes<T>(std::size_t, std::size_t);                                      \
-  template void sparse_product(const StreamPairs<T>&, std::size_t, MatrixView<T>, T, T, std::span<std::byte>); \
-  template std::size_t sparse_product_rows(const StreamPairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T,  \
-                                           std::span<std::byte>);
+#define INSTANTIATE(T)                                                                                        \
+  template void sparse_product(const StreamPairs<T>&, std::size_t, MatrixView<T>, T, T,                       \
+                               const SparseProductMemory<T>&);                                                \
+  template std::size_t sparse_product_rows(const StreamPairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T, \
+                                           const SparseProductMemory<T>&);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::kernels

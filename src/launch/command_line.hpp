@@ -24,6 +24,22 @@ CLI::Option* add_choice(CLI::App* command, const char* option, Value& value, Val
       ->default_str(first);
 }
 
+/// --ranks, and what names this process among ranks over Gloo.
+inline void add_ranks(CLI::App* command, RankOptions& options) {
+  CLI::Option* const ranks = command->add_option(
+      "--ranks", options.ranks,
+      "Ranks as threads (default 4); under mpirun, MPI's own number; over Gloo, how many there are");
+  ranks->check(CLI::Range(1, 1024));
+  CLI::Option* const transport = command->add_option(
+      "--transport", options.transport, "gloo: this process is one rank of --ranks, which find each other in --store");
+  CLI::Option* const store =
+      command->add_option("--store", options.store, "file:PATH, a file that all ranks over Gloo see");
+  CLI::Option* const rank = command->add_option("--rank", options.rank, "Of this process, over Gloo");
+  transport->check(CLI::IsMember({"gloo"}))->needs(ranks)->needs(store)->needs(rank);
+  store->needs(transport);
+  rank->check(CLI::Range(0, 1023))->needs(transport);
+}
+
 /// Prints help on stdout or what is wrong on stderr, once over all ranks, and returns the program's exit status.
 inline int end_of(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream words;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <dsop/dsop.hpp>
+#include <dsop/gloo.hpp>
 #include <dsop/threads.hpp>
 
 #include "base/error_of.hpp"
@@ -42,21 +43,43 @@ int status_of(const std::function<void()>& body) {
   return 1;
 }
 
+Store named_store(const std::string& name) {
+  constexpr std::string_view file = "file:";
+  if (!name.starts_with(file)) throw ArgumentError("--store is \"" + name + "\", expected file:PATH");
+  return file_store(name.substr(file.size()));
+}
+
+int run_over_gloo(const RankOptions& options, const std::function<void(Transport&)>& body) {
+  const auto report = [](const std::string& who, const char* what) {
+    std::cerr << (std::ostringstream() << "error: " << who << what << '\n').str() << std::flush;
+    return 1;
+  };
+  try {
+    body(*connect_over_gloo(named_store(options.store), {.rank = options.rank, .ranks = options.ranks.value_or(1)}));
+    return 0;
+  } catch (const AgreedError& error) {
+    return options.rank == 0 ? report("", error.what()) : 1;
+  } catch (const std::exception& error) {
+    return report("rank " + std::to_string(options.rank) + ": ", error.what());
+  }
+}
+
 void print_stall(const Stall& stall) {  // one write, so that the ranks' lines do not mix
   std::cerr << (std::ostringstream() << "warning: " << stall.text() << '\n').str() << std::flush;
 }
 
 }  // namespace
 
-int run(std::optional<int> ranks, int default_ranks, const std::function<void(Transport&)>& body, ThreadLevel level) {
+int run(const RankOptions& options, int default_ranks, const std::function<void(Transport&)>& body, ThreadLevel level) {
   const auto watched_body = [&](Transport& transport) {
     StallWatch watch{.on_stall = print_stall};
     on_all_ranks(transport, [&] { watch.limit_seconds = stall_seconds(); });
     set_stall_watch(transport, watch);
     body(transport);
   };
-  if (under_mpi_launcher()) return run_on_mpi_world(ranks, watched_body, level);
-  return status_of([&] { run_on_threads(ranks.value_or(default_ranks), watched_body); });
+  if (options.transport == "gloo") return run_over_gloo(options, watched_body);
+  if (under_mpi_launcher()) return run_on_mpi_world(options.ranks, watched_body, level);
+  return status_of([&] { run_on_threads(options.ranks.value_or(default_ranks), watched_body); });
 }
 
 int run_alone(const std::function<void()>& body) {

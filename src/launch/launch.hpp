@@ -19,12 +19,21 @@ bool speaks();
 /// makes every message a little dearer. Threads as ranks have it always.
 enum class ThreadLevel { funneled, multiple };
 
-/// Runs body on every rank and returns the program's exit status. Under an MPI launcher the ranks are those of
-/// MPI_COMM_WORLD, and `ranks`, if given, must be their number; otherwise they are threads, `ranks` or else
-/// `default_ranks` of them. An exception is printed on stderr and gives status 1: once if the ranks have agreed on it
-/// (what dsop's calls and on_all_ranks throw), else by the rank that throws, which then ends the others too. Calls that
-/// wait longer than the environment variable DSOP_STALL_SECONDS says (60; 0: never) are reported on stderr.
-int run(std::optional<int> ranks, int default_ranks, const std::function<void(Transport&)>& body,
+/// What a command line says of ranks.
+struct RankOptions {
+  std::optional<int> ranks = {};
+  std::string transport = {};  ///< "gloo", or empty: MPI under its launcher, else threads
+  std::string store = {};      ///< of Gloo's ranks: file:PATH
+  int rank = 0;                ///< of this process among Gloo's
+};
+
+/// Runs body on every rank and returns the program's exit status. Over Gloo this process is one rank of `ranks`. Under
+/// an MPI launcher the ranks are those of MPI_COMM_WORLD, and `ranks`, if given, must be their number; otherwise they
+/// are threads, `ranks` or else `default_ranks` of them. An exception is printed on stderr and gives status 1: once if
+/// the ranks have agreed on it (what dsop's calls and on_all_ranks throw), else by the rank that throws, which then
+/// ends the others too. Calls that wait longer than the environment variable DSOP_STALL_SECONDS says (60; 0: never) are
+/// reported on stderr.
+int run(const RankOptions& options, int default_ranks, const std::function<void(Transport&)>& body,
         ThreadLevel level = ThreadLevel::funneled);
 
 /// Runs body in the process that speaks, without ranks, and returns the program's exit status; an exception is printed

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include <dsop/transport.hpp>
 
@@ -19,8 +18,5 @@ int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transpor
 /// For this rank to read through MPI-IO, between MPI_Init and MPI_Finalize. Throws Error naming the file if it can't be
 /// opened, and in a build without MPI.
 std::unique_ptr<ReadableFile> open_by_mpi(const std::filesystem::path& path);
-
-/// One line, or "none" in a build without MPI.
-std::string mpi_library();
 
 }  // namespace dsop::launch

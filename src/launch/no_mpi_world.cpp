@@ -15,8 +15,4 @@ std::unique_ptr<ReadableFile> open_by_mpi(const std::filesystem::path& path) {
   throw Error(path.string() + ": can't be opened by MPI-IO in a build without MPI");
 }
 
-std::string mpi_library() {
-  return "none";
-}
-
 }  // namespace dsop::launch

@@ -19,7 +19,7 @@ class RunningSum {
   RunningSum(std::size_t dimension, std::size_t most, std::span<T> memory, std::span<T> other)
       : memory_(memory), other_(other), most_(most), sum_{dimension, {}, {}} {}
 
-  /// Leaves nothing of `streams`. Cost: a pass over what they hold, and over the sum so far where that is sparse.
+  /// Uses up the views in `streams`. Cost: a pass over what they hold, and over the sum so far where that is sparse.
   void add(std::span<SparseVectorView<T>> streams) {
     std::size_t sparse = 0;
     while (sparse < streams.size() && stays_sparse_with(streams[sparse])) ++sparse;

@@ -59,9 +59,9 @@ template <class T>
 SparseVectorView<T> sum(const SparseVectorView<T>& left, const SparseVectorView<T>& right, std::span<T> memory,
                         std::size_t most = SIZE_MAX);
 
-/// The sum of all, in the order in which they stand, of each of which it leaves nothing: as sum() makes that of two,
-/// and in memory of such a size. At least one, all of the same dimension. Cost: one pass over what they hold, and over
-/// all elements where the result is dense.
+/// The sum of all `streams`, in their order, as sum() makes that of two and in memory of the same size. Uses up the
+/// views in `streams`. At least one, all of the same dimension. Cost: one pass over what they hold, and over all
+/// elements if the result is dense.
 template <class T>
 SparseVectorView<T> sum_all(std::span<SparseVectorView<T>> streams, std::span<T> memory, std::size_t most = SIZE_MAX);
 

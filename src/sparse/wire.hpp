@@ -19,7 +19,7 @@
 
 namespace dsop::sparse {
 
-/// What a region travels in has a header, and fewer bytes than this beside its elements.
+/// A packed region begins with a header. Beside its elements it has fewer bytes of padding than this.
 inline constexpr std::size_t header_bytes = 32;
 inline constexpr std::size_t most_padding_bytes = 8;
 

@@ -11,8 +11,8 @@ namespace dsop::synchronizer {
 
 inline constexpr const char* end_of_step = "the end of a synchronizer's step";
 
-/// While it lives, calls are made for a parameter, or for several whose names stand there: errors name it, and ranks
-/// that make them for another disagree.
+/// While it lives, calls belong to the parameter `name`, or to several that it lists. Errors name it. Ranks that make a
+/// call for different parameters disagree.
 class OnBehalf {
  public:
   OnBehalf(Transport& transport, const std::string& name) : calls_(transport.calls()) { calls_.parameter = name; }
@@ -23,8 +23,8 @@ class OnBehalf {
   CallState& calls_;
 };
 
-/// Nothing if `error` is empty; else tells all ranks in place of the call that they, now or later, make, and throws on
-/// all.
+/// Does nothing if `error` is empty. Else all ranks throw it: this rank here, in place of its call, the others in their
+/// next call.
 template <class T>
 void fail_on_all(Transport& transport, const std::string& error) {
   if (error.empty()) return;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include <dsop/types.hpp>
@@ -13,7 +14,7 @@ std::string Synchronizer<T>::State::describe() const {
   std::vector<const Parameter*> given(order.begin(), order.end());
   if (given.empty())
     for (const auto& parameter : parameters) given.insert(given.begin(), parameter.get());
-  const Machine machine = options.machine.value_or(transport.default_machine());
+  const Machine& machine = planned_machine(transport, options.machine);
   synchronizer::Description<T> description(transport, machine, options.wire, options.bucket_bytes);
   for (const Parameter* const parameter : given) parameter->policy.how->describe(*parameter, description);
   description.close_buckets();
@@ -24,6 +25,11 @@ std::string Synchronizer<T>::State::describe() const {
   std::ostringstream text;
   text << parameters.size() << " parameters in " << name(data_type<T>) << ", " << transport.size()
        << " ranks; machine: " << machine.source << '\n';
+  const Ranks& ranks = kept<CommunicatorState>(transport).ranks;
+  const auto nodes = static_cast<int>(std::set(ranks.nodes.begin(), ranks.nodes.end()).size());
+  const std::string warning =
+      why_not_valid(machine.measured_on, transport.size(), nodes == 0 ? transport.size() : nodes);
+  if (!warning.empty()) text << "warning: " << warning << '\n';
   if (runs_at_finish)
     text << "everything runs in finish(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n";
   else if (!options.overlap)

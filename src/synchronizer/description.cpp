@@ -6,6 +6,7 @@
 #include <dsop/types.hpp>
 
 #include "algorithms/dense/family.hpp"
+#include "calls/communicator.hpp"
 #include "synchronizer/parameter.hpp"
 
 namespace dsop::synchronizer {
@@ -65,7 +66,11 @@ double Description<T>::product_seconds(const Bucket& bucket) const {
 template <class T>
 void Description<T>::add_bucket(std::size_t b) {
   const Bucket& bucket = buckets_[b];
-  DenseProblem problem{0, transport.size(), data_type<T>, transport.has_native_collectives(), wire};
+  DenseProblem problem{.ranks = transport.size(),
+                       .type = data_type<T>,
+                       .native_collectives = transport.has_native_collectives(),
+                       .wire = wire,
+                       .nodes = kept<CommunicatorState>(transport).ranks.nodes};
   for (const Parameter<T>* const part : bucket.parts) problem.elements += part->elements();
   const DensePlan plan = make_dense_plan(dense_algorithms(), problem, machine, bucket.algorithm);
   Cost cost = plan.cost;

@@ -21,7 +21,7 @@ class Parameter;
 template <class T>
 class Description {
  public:
-  Description(const Transport& transport_, Machine machine_, Wire wire_, std::size_t bucket_bytes)
+  Description(Transport& transport_, Machine machine_, Wire wire_, std::size_t bucket_bytes)
       : transport(transport_), machine(std::move(machine_)), wire(wire_), packing_(bucket_bytes) {}
 
   /// The parameter is summed by itself, or not at all; what that costs, where it is known.
@@ -36,7 +36,7 @@ class Description {
   /// The table, with the totals; to be called once.
   std::string text();
 
-  const Transport& transport;
+  Transport& transport;
   const Machine machine;
   const Wire wire;
 

@@ -31,10 +31,10 @@ struct ProductMemory {
   ProductMemory(Arena& arena, const SparseFactors<T>& factors, std::size_t rows)
       : a(arena.take<SparseVectorView<T>>(sparse::rows_of(factors.a))),
         b(arena.take<SparseVectorView<T>>(a.size())),
-        terms(arena.take<std::byte>(kernels::sparse_product_bytes<T>(rows, stored<T>(factors.a)))) {}
+        terms(arena, rows, stored<T>(factors.a)) {}
   std::span<SparseVectorView<T>> a;
   std::span<SparseVectorView<T>> b;
-  std::span<std::byte> terms;
+  kernels::SparseProductMemory<T> terms;
 };
 
 template <class T>

@@ -26,7 +26,7 @@ class Parameter {
   void make_gradient(T factor, MatrixView<T> to) { own_gradient_.make(given, factor, residual, to); }
   /// Takes what make_gradient() needs. Throws std::bad_alloc.
   void reserve() { own_gradient_.reserve(given); }
-  /// What was left behind is within the gradient that is summed, so is to be forgotten when the step ends well.
+  /// The residual is a part of the gradient that is summed, so it is dropped if the step ends well.
   void forget_residual() { left_behind_ = LeftBehind::nothing; }
   /// As many elements as the gradient has, to become the residual if the step ends well and keep_next_residual() was
   /// called. Throws std::bad_alloc.
@@ -42,8 +42,9 @@ class Parameter {
   std::string name;
   Shape shape;
   NamedPolicy<T> policy = {};
-  Given<T> given = {};    ///< in the last step in which it was; before any, of the form that is expected
-  bool is_given = false;  ///< in this step
+  Given<T> given = {};         ///< in the last step in which it was; before any, of the form that is expected
+  bool is_given = false;       ///< in this step
+  bool gives_factors = false;  ///< some rank has said that it will
   /// What was left behind up to the last step that ended well: as many elements as the gradient has, or none.
   std::vector<T> residual = {};
   ParameterStep last_step = {};

@@ -29,6 +29,7 @@ template <class T>
 Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& options_)
     : transport(transport_),
       options(options_),
+      has_given_machine_(options_.machine.has_value()),
       step_{.transport = transport_, .calls = calls_, .buckets = synchronizer::Buckets<T>(options_.bucket_bytes)},
       calls_(transport_, options_.overlap) {
   transport.calls().queue->wait_for_all();
@@ -64,8 +65,8 @@ void Synchronizer<T>::State::add(const std::string& name, const Shape& shape, co
     check_shape<T>(shape, step_.options);
     policy = NamedPolicy<T>(PolicyText(text), shape);
   });
-  const bool some_rank_gives_factors =
-      agree("registering a parameter", name, error, [&](Call& call) { say(call, shape, text); });
+  const bool some_rank_gives_factors = agree(
+      "registering a parameter", name, error, [&](Call& call) { say(call, shape, text); }, policy.chooses());
 
   auto parameter = std::make_unique<Parameter>(name, shape);
   take_policy(*parameter, std::move(policy), some_rank_gives_factors);
@@ -83,8 +84,8 @@ void Synchronizer<T>::State::set_policy(const std::string& name, const std::stri
     shape = find(name).shape;
     policy = NamedPolicy<T>(PolicyText(text), shape);
   });
-  const bool some_rank_gives_factors =
-      agree("changing a parameter's policy", name, error, [&](Call& call) { say(call, shape, text); });
+  const bool some_rank_gives_factors = agree(
+      "changing a parameter's policy", name, error, [&](Call& call) { say(call, shape, text); }, policy.chooses());
   take_policy(find(name), std::move(policy), some_rank_gives_factors);
 }
 
@@ -92,18 +93,29 @@ void Synchronizer<T>::State::set_policy(const std::string& name, const std::stri
 template <class T>
 void Synchronizer<T>::State::take_policy(Parameter& parameter, NamedPolicy<T> policy, bool some_rank_gives_factors) {
   const OnBehalf on_behalf(transport, parameter.name);
-  policy.how->check(parameter, {transport, step_.options, options.machine.value_or(transport.default_machine()),
-                                some_rank_gives_factors});
+  policy.how->check(parameter, terms(some_rank_gives_factors));
   if (policy.kind->selects) parameter.residual.resize(parameter.elements());
+  parameter.gives_factors = some_rank_gives_factors;
   parameter.policy = std::move(policy);
   parameter.last_step = {};
+}
+
+// As if the parameters had been registered with it. If it fails, it does on all ranks.
+template <class T>
+void Synchronizer<T>::State::plan_for(const Machine& machine) {
+  options.machine = step_.options.machine = machine;
+  for (const auto& parameter : parameters) {
+    const OnBehalf on_behalf(transport, parameter->name);
+    if (parameter->policy.how->chooses()) parameter->policy.how->check(*parameter, terms(parameter->gives_factors));
+  }
 }
 
 #define INSTANTIATE(T)                                                                             \
   template Synchronizer<T>::State::State(Transport&, const SynchronizerOptions&);                  \
   template void Synchronizer<T>::State::tell_early_error(std::string&, std::string&);              \
   template void Synchronizer<T>::State::add(const std::string&, const Shape&, const std::string&); \
-  template void Synchronizer<T>::State::set_policy(const std::string&, const std::string&);
+  template void Synchronizer<T>::State::set_policy(const std::string&, const std::string&);        \
+  template void Synchronizer<T>::State::plan_for(const Machine&);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop

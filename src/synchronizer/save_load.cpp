@@ -1,6 +1,7 @@
 // What a synchronizer keeps from step to step, to a stream and back:
 //
-//   "dsop synchronizer", version, bytes of an element, ranks, rank, residual_holds_step, steps, number of parameters;
+//   "dsop synchronizer", version, bytes of an element, ranks, rank, residual_holds_step, the machine that was planned
+//   for (as a machine file, or empty), steps, number of parameters;
 //   of each parameter: name, rows, columns, policy, elements of the residual, the residual, the algorithm's state
 //   a hash of all that
 #include <functional>
@@ -8,8 +9,10 @@
 
 #include <dsop/types.hpp>
 
+#include "base/digest.hpp"
 #include "base/error_of.hpp"
 #include "base/refuse.hpp"
+#include "machine_text.hpp"
 #include "synchronizer/checkpoint.hpp"
 #include "synchronizer/state.hpp"
 
@@ -20,7 +23,7 @@ using synchronizer::Reader;
 using synchronizer::Writer;
 
 constexpr std::string_view kind = "dsop synchronizer";
-constexpr std::uint32_t version = 2;
+constexpr std::uint32_t version = 3;
 
 template <class Number>
 void expect(Reader& reader, const std::string& what, Number expected) {
@@ -76,6 +79,8 @@ void Synchronizer<T>::State::save(std::ostream& out) const {
   writer.number(static_cast<std::int32_t>(transport.size()));
   writer.number(static_cast<std::int32_t>(transport.rank()));
   writer.number<std::uint32_t>(options.residual_holds_step);
+  const std::optional<Machine> machine = machine_to_keep(transport, options.machine);
+  writer.text(machine ? machine_text(*machine) : "");
   writer.number(steps);
   writer.number<std::uint64_t>(parameters.size());
   for (const auto& parameter : parameters) {
@@ -98,10 +103,14 @@ void Synchronizer<T>::State::load(std::istream& in) {
   transport.calls().queue->wait_for_all();
   std::map<Parameter*, Loaded<T>> loaded;
   std::uint64_t saved_steps = 0;
+  std::string saved_machine;
+  std::optional<Machine> machine;
   const std::string error = error_of([&] {
     check_between_steps("load()");
     Reader reader(in);
     read_heading<T>(reader, transport, options.residual_holds_step);
+    saved_machine = reader.text("the machine");
+    if (!saved_machine.empty()) machine = machine_of_text(saved_machine, "the machine in the saved state");
     saved_steps = reader.number<std::uint64_t>("the number of steps");
     expect<std::uint64_t>(reader, "the number of parameters", parameters.size());
     while (loaded.size() < parameters.size()) {
@@ -113,8 +122,10 @@ void Synchronizer<T>::State::load(std::istream& in) {
     }
     reader.check_hash();
   });
-  agree("loading a synchronizer's state", "", error,
-        [&](Call& call) { call.same_now("the state's step", saved_steps); });
+  agree("loading a synchronizer's state", "", error, [&](Call& call) {
+    call.same_now("the state's step", saved_steps).same_now("the hash of its machine", digest(0, saved_machine));
+  });
+  if (machine && !has_given_machine_ && !(*machine == planned_machine(transport, options.machine))) plan_for(*machine);
 
   for (auto& [parameter, state] : loaded) {
     parameter->residual = std::move(state.residual);

@@ -54,7 +54,7 @@ struct Synchronizer<T>::State {
 
   Transport& transport;
   SynchronizerOptions options;
-  std::uint64_t object = 0;                                 ///< of the headers
+  std::uint64_t object = 0;                                 ///< the number of the call that made this synchronizer
   bool runs_at_finish = false;                              ///< some rank's transport allows no thread
   std::vector<std::unique_ptr<Parameter>> parameters = {};  ///< in the order of their registration
   std::vector<Parameter*> order = {};                       ///< as they were given in this step, or the last
@@ -62,8 +62,12 @@ struct Synchronizer<T>::State {
 
  private:
   template <class Say>
-  bool agree(const char* operation, std::string subject, std::string error, const Say& say);
+  bool agree(const char* operation, std::string subject, std::string error, const Say& say, bool chooses = false);
   void tell_early_error(std::string& subject, std::string& error);
+  synchronizer::PolicyTerms terms(bool some_rank_gives_factors) {
+    return {transport, step_.options, planned_machine(transport, options.machine), some_rank_gives_factors};
+  }
+  void plan_for(const Machine& machine);
   void take_policy(Parameter& parameter, synchronizer::NamedPolicy<T> policy, bool some_rank_gives_factors);
   void check_given(const Parameter& parameter, const Given& given) const;
   void check_apart(const Given& given) const;
@@ -76,6 +80,7 @@ struct Synchronizer<T>::State {
     std::string error;
   };
 
+  bool has_given_machine_;  // its maker has, so that no saved one takes its place
   std::map<std::string, Parameter*> by_name_;
   bool has_begun_ = false;
   std::optional<Early> early_;
@@ -83,11 +88,13 @@ struct Synchronizer<T>::State {
   synchronizer::StepCalls calls_;  // last: its end waits for what uses the rest
 };
 
-/// The ranks agree on `operation`, of which `say(call)` says what all must say alike. Returns whether some rank says
-/// pairs. An error within a step ends it: the other ranks have heard it in place of the step's next call.
+/// The ranks agree on `operation`, of which `say(call)` says what all must say alike; where something is chosen by it,
+/// the machine is known then. Returns whether some rank says pairs. An error within a step ends it: the other ranks
+/// have heard it in place of the step's next call.
 template <class T>
 template <class Say>
-bool Synchronizer<T>::State::agree(const char* operation, std::string subject, std::string error, const Say& say) {
+bool Synchronizer<T>::State::agree(const char* operation, std::string subject, std::string error, const Say& say,
+                                   bool chooses) {
   tell_early_error(subject, error);
   const synchronizer::OnBehalf on_behalf(transport, subject);
   Call call(transport, operation, 0, 0, data_type<T>, object);
@@ -95,7 +102,7 @@ bool Synchronizer<T>::State::agree(const char* operation, std::string subject, s
     if (!error.empty()) throw ArgumentError(error);
   });
   say(call);
-  call.same("wire", options.wire).same_machine(options.machine);
+  call.same("wire", options.wire).same_machine(options.machine, chooses);
   try {
     call.agree();
   } catch (...) {

@@ -142,7 +142,7 @@ void Synchronizer<T>::State::finish() {
   ++steps;
 }
 
-// So that a rank that has given less than others is found, and by all.
+// All ranks find out here if one has given fewer parameters than the others.
 template <class T>
 void Synchronizer<T>::State::end_step() {
   std::string names;

@@ -1,12 +1,15 @@
 // What a transport knows of the calls that it carries.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <dsop/machine.hpp>
 
 #include "transport/call_queue.hpp"
 #include "transport/stall.hpp"
@@ -24,6 +27,8 @@ struct CallState {
   std::string parameter;         ///< of a synchronizer's, that calls are made for; errors name it
   std::size_t ridden_bytes = 0;  ///< so far: payload that this rank has sent in agreements
   WatchedCall watched;
+  /// Null until it is measured. A duplicate of the communicator has it too, which another thread may be making.
+  std::atomic<std::shared_ptr<const Machine>> measured_machine;
   std::shared_ptr<CallQueue> queue = std::make_shared<CallQueue>();
 };
 

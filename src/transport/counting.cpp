@@ -12,7 +12,10 @@ void Traffic::raise_to(const Traffic& other) {
 }
 
 CountingTransport::CountingTransport(Transport& inner)
-    : TransportOver(inner), state_(inner.calls()), ridden_bytes_before_(state_.ridden_bytes) {}
+    : TransportOver(inner),
+      payload_bytes_to_(static_cast<std::size_t>(inner.size())),
+      state_(inner.calls()),
+      ridden_bytes_before_(state_.ridden_bytes) {}
 
 std::size_t CountingTransport::ridden_bytes() const {
   return state_.ridden_bytes - ridden_bytes_before_;
@@ -26,10 +29,18 @@ Traffic CountingTransport::agreement() const {
   return {agreement_.messages, agreement_.bytes - ridden_bytes()};
 }
 
+std::size_t CountingTransport::payload_bytes_leaving(std::span<const int> groups) const {
+  const int own = groups[static_cast<std::size_t>(rank())];
+  std::size_t bytes = 0;
+  for (std::size_t r = 0; r < payload_bytes_to_.size(); ++r) bytes += groups[r] != own ? payload_bytes_to_[r] : 0;
+  return bytes;
+}
+
 Request CountingTransport::start_send(std::span<const std::byte> data, int to, Tag tag) {
-  Traffic& traffic = tag == Tag::agreement ? agreement_ : payload_;
+  Traffic& traffic = tag == Tag::agreement ? agreement_ : tag == Tag::probe ? probe_ : payload_;
   ++traffic.messages;
   traffic.bytes += data.size();
+  if (&traffic == &payload_) payload_bytes_to_[static_cast<std::size_t>(to)] += data.size();
   return TransportOver::start_send(data, to, tag);
 }
 

@@ -1,23 +1,35 @@
-// Which MpiTransport belongs to a user's communicator: it is kept as an attribute, so MPI itself frees it in time.
+// Which MpiTransport belongs to a user's communicator: it is kept as an attribute, so MPI itself frees it in time. What
+// a duplicate of the communicator begins with is an attribute too.
 #include <dsop/mpi.hpp>
 
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include <dsop/errors.hpp>
 
+#include "transport/call_state.hpp"
 #include "transport/mpi_transport.hpp"
 
 namespace dsop {
 namespace {
 
 // MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while MPI still works, and those of other communicators
-// too late to free a duplicate. So all transports are listed here, and what is left goes with MPI_COMM_SELF. A program
+// too late to free a duplicate. So all attributes are listed here, and what is left goes with MPI_COMM_SELF. A program
 // that ends without MPI_Finalize, perhaps from within a started call, must not wait here for calls of ranks that will
 // not come: the list outlives the program's statics, and mpirun ends the other ranks.
 class Attributes {
+  struct Attribute {
+    std::unique_ptr<MpiTransport> transport = {};  // null in a duplicate that no call has seen
+    std::shared_ptr<const Machine> inherited_machine = {};
+
+    std::shared_ptr<const Machine> machine() const {
+      return transport ? transport->calls().measured_machine.load() : inherited_machine;
+    }
+  };
+
  public:
   static Attributes& instance() {
     static Attributes& never_destroyed = *std::make_unique<Attributes>().release();
@@ -28,12 +40,16 @@ class Attributes {
     void* attached = nullptr;
     int found = 0;
     check_mpi(MPI_Comm_get_attr(communicator, key(), &attached, &found), "MPI_Comm_get_attr");
-    if (found != 0) return *static_cast<MpiTransport*>(attached);
+    auto* attribute = static_cast<Attribute*>(found != 0 ? attached : nullptr);
+    if (attribute != nullptr && attribute->transport) return *attribute->transport;
     auto transport = std::make_unique<MpiTransport>(communicator);  // communicates: not under the lock
-    check_mpi(MPI_Comm_set_attr(communicator, key(), transport.get()), "MPI_Comm_set_attr");
-    const std::lock_guard lock(mutex_);
-    transports_.push_back(std::move(transport));
-    return *transports_.back();
+    if (attribute == nullptr) {
+      attribute = add({});
+      check_mpi(MPI_Comm_set_attr(communicator, key(), attribute), "MPI_Comm_set_attr");
+    }
+    transport->calls().measured_machine = attribute->inherited_machine;
+    attribute->transport = std::move(transport);
+    return *attribute->transport;
   }
 
  private:
@@ -44,35 +60,54 @@ class Attributes {
   }
 
   void create_keys() {
-    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, remove_one, &key_, nullptr), "MPI_Comm_create_keyval");
+    check_mpi(MPI_Comm_create_keyval(inherit, remove_one, &key_, nullptr), "MPI_Comm_create_keyval");
     int self_key = MPI_KEYVAL_INVALID;
     check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, remove_all, &self_key, nullptr), "MPI_Comm_create_keyval");
     check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, self_key, nullptr), "MPI_Comm_set_attr");
   }
 
+  Attribute* add(Attribute attribute) {
+    const std::lock_guard lock(mutex_);
+    attributes_.push_back(std::make_unique<Attribute>(std::move(attribute)));
+    return attributes_.back().get();
+  }
+
+  // MPI_Comm_dup calls it. Where a rank has no memory for it, none will take what the others have inherited.
+  static int inherit(MPI_Comm, int, void*, void* attached, void* copy, int* is_copied) {
+    *is_copied = 0;
+    const std::shared_ptr<const Machine> machine = static_cast<Attribute*>(attached)->machine();
+    if (!machine) return MPI_SUCCESS;
+    try {
+      *static_cast<void**>(copy) = instance().add({.inherited_machine = machine});
+      *is_copied = 1;
+    } catch (const std::bad_alloc&) {
+    }
+    return MPI_SUCCESS;
+  }
+
   // What is removed is declared before the lock and so ends after it: a transport waits for its started calls.
   static int remove_one(MPI_Comm, int, void* attached, void*) {
     Attributes& attributes = instance();
-    std::unique_ptr<MpiTransport> removed;
+    std::unique_ptr<Attribute> removed;
     const std::lock_guard lock(attributes.mutex_);
-    const auto found = std::find_if(attributes.transports_.begin(), attributes.transports_.end(),
-                                    [&](const auto& transport) { return transport.get() == attached; });
-    if (found == attributes.transports_.end()) return MPI_SUCCESS;
+    const auto found = std::find_if(attributes.attributes_.begin(), attributes.attributes_.end(),
+                                    [&](const auto& attribute) { return attribute.get() == attached; });
+    if (found == attributes.attributes_.end()) return MPI_SUCCESS;
     removed = std::move(*found);
-    attributes.transports_.erase(found);
+    attributes.attributes_.erase(found);
     return MPI_SUCCESS;
   }
   static int remove_all(MPI_Comm, int, void*, void*) {
     Attributes& attributes = instance();
-    std::vector<std::unique_ptr<MpiTransport>> removed;
+    std::vector<std::unique_ptr<Attribute>> removed;
     const std::lock_guard lock(attributes.mutex_);
-    removed.swap(attributes.transports_);
+    removed.swap(attributes.attributes_);
     return MPI_SUCCESS;
   }
 
   std::mutex mutex_;
   int key_ = MPI_KEYVAL_INVALID;
-  std::vector<std::unique_ptr<MpiTransport>> transports_;
+  std::vector<std::unique_ptr<Attribute>> attributes_;
 };
 
 }  // namespace

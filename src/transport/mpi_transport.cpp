@@ -59,6 +59,10 @@ MpiTransport::~MpiTransport() {
   MPI_Comm_free(&communicator_);
 }
 
+double MpiTransport::now_seconds() const {
+  return MPI_Wtime();
+}
+
 std::size_t MpiTransport::piece_bytes(int peer, std::size_t bytes) const {
   constexpr std::size_t pieces_in_node = 4;  // more take longer than one handshake
   const bool on_this_node = nodes_[static_cast<std::size_t>(peer)] == node();

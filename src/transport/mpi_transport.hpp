@@ -41,6 +41,9 @@ class MpiTransport final : public Transport {
   int node() const override { return nodes_[static_cast<std::size_t>(rank_)]; }
   std::string name() const override { return "mpi"; }
   Machine default_machine() const override { return {}; }
+  bool is_probed() const override { return true; }
+  /// MPI_Wtime, which a simulated MPI has too.
+  double now_seconds() const override;
   bool has_native_collectives() const override { return true; }
   void native_allreduce(std::span<std::byte> data, DataType type) override;
   void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override;

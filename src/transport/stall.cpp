@@ -45,6 +45,20 @@ WithinCall::~WithinCall() {
   transport_.come_to(call.position);
 }
 
+WithinPart::WithinPart(Transport& transport, const char* operation)
+    : call_(transport.calls().watched), operation_(call_.operation), rows_(call_.rows), columns_(call_.columns) {
+  call_.position = 2 * transport.calls().calls++ + 1;
+  call_.operation = operation;
+  call_.rows = call_.columns = 0;
+  transport.come_to(call_.position);
+}
+
+WithinPart::~WithinPart() {
+  call_.operation = operation_;
+  call_.rows = rows_;
+  call_.columns = columns_;
+}
+
 WatchedWait::WatchedWait(Transport& transport)
     : transport_(transport),
       call_(transport.calls().watched),

@@ -31,6 +31,20 @@ class WithinCall {
   Transport& transport_;
 };
 
+/// While it lives, the call that is under way does something else first, which counts as a call.
+class WithinPart {
+ public:
+  WithinPart(Transport& transport, const char* operation);
+  WithinPart(const WithinPart&) = delete;
+  ~WithinPart();
+
+ private:
+  WatchedCall& call_;
+  const char* operation_;  // of the call
+  std::size_t rows_;
+  std::size_t columns_;
+};
+
 /// One wait for a message, from its start. Costs a look at the clock.
 class WatchedWait {
  public:

@@ -1,5 +1,6 @@
 #include <dsop/transport.hpp>
 
+#include <chrono>
 #include <utility>
 
 #include <dsop/errors.hpp>
@@ -22,6 +23,10 @@ Request::~Request() {
 
 Transport::Transport() = default;
 Transport::~Transport() = default;
+
+double Transport::now_seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 void Transport::wait(Request& request) {
   if (Transport* owner = std::exchange(request.owner_, nullptr)) owner->finish(request.slot_);

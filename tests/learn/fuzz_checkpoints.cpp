@@ -111,7 +111,7 @@ Reader synchronizer_reader() {
           [](const std::filesystem::path& file) {
             with_model([&](Transport&, Model& model) {
               std::istringstream in(bytes_of(file));
-              model.saved().strategy.load(in);
+              model.saved().strategy.load(in, 0);
               model.step();
             });
           },

@@ -10,6 +10,7 @@
 #include <bit>
 
 #include "algorithms/dense/allgather/runs.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::dense {
 namespace {
@@ -42,11 +43,11 @@ Traffic sent(const AllgatherProblem& problem, int rank) {
 
 double seconds(const AllgatherProblem& problem, const Machine& machine) {
   const int P = problem.ranks();
+  const patterns::Network network(machine, problem.nodes, P);
   double seconds = 0;
   for (int j = 0; j < rounds(P); ++j) {
-    Traffic busiest;
-    for (int r = 0; r < P; ++r) busiest.raise_to(traffic(problem, runs_of_circle(r, blocks_in_round(j, P), P)));
-    seconds += machine.exchange_seconds(busiest.bytes, busiest.messages);  // to another rank in each round
+    const auto sent_by = [&](int r) { return traffic(problem, runs_of_circle(r, blocks_in_round(j, P), P)); };
+    seconds += patterns::shift_step(network, 1 << j, patterns::Partners::others, sent_by).seconds();
   }
   return seconds;
 }

@@ -11,6 +11,7 @@
 
 #include "algorithms/dense/allgather/runs.hpp"
 #include "patterns/hypercube.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::dense {
 namespace {
@@ -50,14 +51,15 @@ Traffic sent(const AllgatherProblem& problem, int rank) {
 
 double seconds(const AllgatherProblem& problem, const Machine& machine) {
   const Hypercube cube(0, problem.ranks());
+  const patterns::Network network(machine, problem.nodes, problem.ranks());
   double seconds = 0;
   for (int distance = 1; distance < cube.corners; distance *= 2) {
-    Traffic busiest;  // so many neighbours hold the same
-    for (int r = 0; r < cube.corners; r += distance) busiest.raise_to(traffic(problem, held(cube, r, distance)));
-    seconds += machine.exchange_seconds(busiest.bytes, busiest.messages);
+    const auto sent_by = [&](int corner) { return traffic(problem, held(cube, corner, distance)); };
+    seconds += patterns::hypercube_step(network, cube.corners, distance, sent_by).seconds();
   }
   if (!cube.has_extra()) return seconds;
-  return seconds + machine.message_seconds(problem.largest_bytes()) + machine.message_seconds(problem.total_bytes());
+  return seconds + patterns::fold_step(network, problem.largest_bytes()).seconds() +
+         patterns::fold_step(network, problem.total_bytes()).seconds();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 // Cost: P - 1 messages; all bytes but the right neighbour's.
 #include "patterns/ring.hpp"
 #include "algorithms/dense/allgather.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::dense {
 namespace {
@@ -22,7 +23,8 @@ Traffic sent(const AllgatherProblem& problem, int rank) {
 
 // A step lasts as long as its largest block, which goes round from step to step.
 double seconds(const AllgatherProblem& problem, const Machine& machine) {
-  return (problem.ranks() - 1) * machine.message_seconds(problem.largest_bytes());
+  const patterns::Network network(machine, problem.nodes, problem.ranks());
+  return (problem.ranks() - 1) * patterns::ring_step(network, problem.largest_bytes()).seconds();
 }
 
 }  // namespace

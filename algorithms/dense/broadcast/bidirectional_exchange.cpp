@@ -9,6 +9,7 @@
 #include "algorithms/dense/from_root.hpp"
 #include "patterns/binomial_tree.hpp"
 #include "patterns/hypercube.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::dense {
 namespace {
@@ -33,18 +34,20 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const Hypercube root(0, problem.ranks);
   const Blocks blocks(problem.elements, root.corners);
   const auto bytes_of_blocks = [&](int first, int count) { return blocks.size(first, count) * bytes_of(problem.type); };
+  const patterns::Network network = network_from_root(problem, machine);
   Cost cost;
   for (int distance = 1; distance < root.corners; distance *= 2) {
     cost.messages += 2;
     cost.bytes += bytes_of_blocks(distance, distance) + bytes_of_blocks(0, distance);
-    cost.communication_seconds += machine.message_seconds(bytes_of_blocks(distance, distance)) +
-                                  machine.exchange_seconds(bytes_of_blocks(0, distance));
+    cost.communication_seconds +=
+        patterns::tree_step(network, root.corners, distance, bytes_of_blocks(distance, distance)).seconds() +
+        patterns::hypercube_step(network, root.corners, distance, bytes_of_blocks(0, distance)).seconds();
   }
   if (!root.has_extra()) return cost;
   const std::size_t bytes = problem.elements * bytes_of(problem.type);
   cost.messages += 1;
   cost.bytes += bytes;
-  cost.communication_seconds += machine.message_seconds(bytes);
+  cost.communication_seconds += patterns::fold_step(network, bytes).seconds();
   return cost;
 }
 

@@ -5,6 +5,7 @@
 #include "algorithms/dense/algorithm.hpp"
 #include "algorithms/dense/from_root.hpp"
 #include "patterns/binomial_tree.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::dense {
 namespace {
@@ -17,11 +18,13 @@ void run(DenseCall<T>& call) {
 
 Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const std::size_t bytes = problem.elements * bytes_of(problem.type);
-  const int steps = patterns::BinomialTree(0, problem.ranks).steps();
+  const patterns::Network network = network_from_root(problem, machine);
   Cost cost;
-  cost.messages = static_cast<std::size_t>(steps);
-  cost.bytes = cost.messages * bytes;
-  cost.communication_seconds = steps * machine.message_seconds(bytes);
+  for (int distance = 1; distance < problem.ranks; distance *= 2) {
+    cost.messages += 1;
+    cost.bytes += bytes;
+    cost.communication_seconds += patterns::tree_step(network, problem.ranks, distance, bytes).seconds();
+  }
   return cost;
 }
 

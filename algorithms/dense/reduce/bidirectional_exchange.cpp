@@ -51,11 +51,15 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const HalvingCost halving{blocks, root.corners, bytes_of(problem.type)};
   const std::size_t bytes = problem.elements * bytes_of(problem.type);
   const int folds = root.has_extra() ? 1 : 0;
+  const patterns::Network network = network_from_root(problem, machine);
   Cost cost;
   for (int corner = 0; corner < root.corners; ++corner) cost.raise_to(sent(halving, corner));
-  cost.communication_seconds = halving.communication_seconds(machine) + folds * machine.message_seconds(bytes);
+  cost.communication_seconds =
+      halving.communication_seconds(network) + folds * patterns::fold_step(network, bytes).seconds();
   for (int distance = 1; distance < root.corners; distance *= 2)
-    cost.communication_seconds += machine.message_seconds(blocks.size(0, distance) * bytes_of(problem.type));
+    cost.communication_seconds +=
+        patterns::tree_step(network, root.corners, distance, blocks.size(0, distance) * bytes_of(problem.type))
+            .seconds();
   cost.flops = static_cast<double>(problem.elements) * ((root.corners - 1.0) / root.corners + folds);
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   return cost;

@@ -6,6 +6,7 @@
 #include "algorithms/dense/algorithm.hpp"
 #include "algorithms/dense/from_root.hpp"
 #include "patterns/binomial_tree.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::dense {
 namespace {
@@ -18,12 +19,14 @@ void run(DenseCall<T>& call) {
 
 Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   if (problem.ranks == 1) return {};
-  const int steps = patterns::BinomialTree(0, problem.ranks).steps();
+  const patterns::Network network = network_from_root(problem, machine);
   Cost cost;
   cost.messages = 1;
   cost.bytes = problem.elements * bytes_of(problem.type);
-  cost.flops = steps * static_cast<double>(problem.elements);
-  cost.communication_seconds = steps * machine.message_seconds(cost.bytes);
+  for (int distance = 1; distance < problem.ranks; distance *= 2) {
+    cost.flops += static_cast<double>(problem.elements);
+    cost.communication_seconds += patterns::tree_step(network, problem.ranks, distance, cost.bytes).seconds();
+  }
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   return cost;
 }

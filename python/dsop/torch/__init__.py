@@ -1,4 +1,4 @@
-"""Gradients of a PyTorch model summed over ranks: of nn.Linear as factors where that is cheaper, of all else densely.
+"""Gradients of a PyTorch model summed over ranks: as factors or rows where that is cheaper, densely where it is not.
 
 Examples
 --------
@@ -6,7 +6,12 @@ Examples
 >>> attachment = dsop.torch.attach(model)
 """
 
+import dsop.torch._embedding
+import dsop.torch._linear  # these enter themselves into GIVERS
 from dsop.torch._attach import attach
 from dsop.torch._attachment import Attachment
+from dsop.torch._hook import TopKHook
+from dsop.torch._recurrent import GRU, LSTM
+from dsop.torch._sums import Arrivals
 
-__all__ = ["Attachment", "attach"]
+__all__ = ["GRU", "LSTM", "Arrivals", "Attachment", "TopKHook", "attach"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import fnmatch
-import weakref
 from collections.abc import Mapping
 from typing import Any, Optional
 
@@ -13,51 +11,85 @@ from torch import nn
 
 import dsop
 from dsop._communicators import SaidToAll, communicator
-from dsop.torch._attachment import Attachment, attached, fail_at_exit
+from dsop.torch._attachment import Attachment, attached
+from dsop.torch._autograd import is_compiled
+from dsop.torch._failures import check_not_over
+from dsop.torch._givers import GIVERS, weights_of
 from dsop.torch._parameter import Parameter
 from dsop.torch._ranks import broadcast_tensors, check_same_lines
 
 AVERAGES = ("ranks", "samples", "sum")
 
 
-def _parameters_of(model: nn.Module, average: str, policies: Mapping[str, str]) -> list[Parameter]:
-    """The model's, each with its policy. Raises ArgumentError where attach() can't take the model."""
+def _check_model(model: nn.Module) -> None:
     if not isinstance(model, nn.Module):
         raise dsop.ArgumentError(f"model is {type(model).__name__}, expected a torch.nn.Module")
-    if average not in AVERAGES:
-        raise dsop.ArgumentError(f"average is {average}, expected one of {', '.join(AVERAGES)}")
-    for name, module in model.named_modules():
+    if is_compiled(model):
+        raise dsop.ArgumentError("model is made by torch.compile(), which drops hooks, expected the module within")
+    for module in model.modules():
         if isinstance(module, nn.parallel.DistributedDataParallel):
             raise dsop.ArgumentError("model has a DistributedDataParallel in it, expected the module that it wraps")
+
+
+def _check_parameter(name: str, parameter: nn.Parameter) -> None:
+    if isinstance(parameter, nn.parameter.UninitializedParameter):
+        raise dsop.ArgumentError(f"{name} has no shape yet, expected a model that has run once")
+    if parameter.dtype not in (torch.float32, torch.float64) or parameter.device.type != "cpu":
+        raise dsop.ArgumentError(f"{name} is {parameter.dtype} on {parameter.device}, expected torch.float32 or "
+                                 "torch.float64 on cpu")
+    if any(attachment.holds(parameter) for attachment in attached):
+        raise dsop.ArgumentError(f"{name} is attached already, expected a model that is not")
+
+
+def _note_modules(model: nn.Module, of_id: Mapping[int, Parameter]) -> None:
+    """Tell parameters which modules they are weights of."""
+    for module in model.modules():
+        giver = GIVERS.get(type(module))
+        for weight in giver.weights(module) if giver else []:
+            p = of_id.get(id(weight))
+            if p is None:  # weight norm and the like: it is made of others
+                continue
+            why_dense = giver.why_dense(module) if giver else ""
+            if why_dense:
+                p.why_dense = why_dense
+            elif p.policy.startswith("dsop"):
+                p.unit_rows = giver.unit_rows and (p.unit_rows or not p.gives_factors) if giver else False
+                p.gives_factors = True
+            else:
+                p.why_dense = "by its policy"
+    for module in model.modules():
         if isinstance(module, (nn.Embedding, nn.EmbeddingBag)) and module.sparse:
-            raise dsop.ArgumentError(f"{name} has sparse=True, expected sparse=False")
-    weights = {id(m.weight) for m in model.modules() if type(m) is nn.Linear}
+            p = of_id.get(id(module.weight))
+            if p is not None and not p.gives_factors and p.policy.startswith("dsop"):
+                p.has_sparse_grad = p.unit_rows = True
+
+
+def _parameters_of(model: nn.Module, average: str, policies: Mapping[str, str]) -> list[Parameter]:
+    """The model's, each with its policy. Raises ArgumentError where attach() can't take the model."""
+    _check_model(model)
+    if average not in AVERAGES:
+        raise dsop.ArgumentError(f"average is {average}, expected one of {', '.join(AVERAGES)}")
+    rows = {id(m.weight) for m in model.modules() if isinstance(m, (nn.Embedding, nn.EmbeddingBag)) and m.sparse}
+    weights = rows | {id(weight) for module in model.modules() for weight in weights_of(module)}
     found = []
     unused = set(policies)
     for name, parameter in model.named_parameters():
-        if isinstance(parameter, nn.parameter.UninitializedParameter):
-            raise dsop.ArgumentError(f"{name} has no shape yet, expected a model that has run once")
-        if parameter.dtype not in (torch.float32, torch.float64) or parameter.device.type != "cpu":
-            raise dsop.ArgumentError(f"{name} is {parameter.dtype} on {parameter.device}, expected torch.float32 or "
-                                     "torch.float64 on cpu")
-        if any(attachment.holds(parameter) for attachment in attached):
-            raise dsop.ArgumentError(f"{name} is attached already, expected a model that is not")
+        _check_parameter(name, parameter)
         matching = [pattern for pattern in policies if fnmatch.fnmatchcase(name, pattern)]
         unused -= set(matching)
         policy = policies[matching[0]] if matching else "dsop" if id(parameter) in weights else "dense"
         if parameter.numel():
             found.append(Parameter(name, parameter, policy))
-            if id(parameter) in weights:
-                found[-1].why_dense = "by its policy"
     if unused:
         raise dsop.ArgumentError(f"policies has {sorted(unused)[0]}, expected patterns that name a parameter")
     if not found:
         raise dsop.ArgumentError("model has no parameters, expected at least one")
+    _note_modules(model, {id(p.parameter): p for p in found})
     return found
 
 
 def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
-           policies: Optional[Mapping[str, str]] = None) -> Attachment:
+           policies: Optional[Mapping[str, str]] = None, find_nans: bool = False) -> Attachment:
     """Sum a model's gradients over ranks in each backward(), and start from rank 0's parameters and buffers.
 
     When the outermost backward() returns, .grad is complete and has the same bits on all ranks, in the tensor that
@@ -66,8 +98,9 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
     Parameters
     ----------
     model : torch.nn.Module
-        Of float32 and float64 parameters, on the CPU. Weights of nn.Linear may travel as factors (two matrices of as
-        many rows as there are samples); all else travels as gradients.
+        Of float32 and float64 parameters, on the CPU. Weights of nn.Linear, dsop.torch.LSTM and GRU may travel as
+        factors (two matrices of as many rows as there are samples, or steps of all sequences), those of nn.Embedding
+        as the rows that were looked up; all else travels as gradients.
     comm : None, mpi4py.MPI.Comm or Communicator
         None is everybody: all ranks that mpirun has started, or this process alone.
     average : {"ranks", "samples", "sum"}
@@ -75,7 +108,9 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
         Attachment.samples(n) before backward(), and its gradient counts n times; or nothing.
     policies : mapping of str to str, optional
         Synchronizer's policies by patterns of parameter names, such as {"head.*": "topk:0.01"}; the first that matches
-        counts. Default: "dsop" for weights of nn.Linear, "dense" for all else.
+        counts. Default: "dsop" for the weights named above, "dense" for all else.
+    find_nans : bool
+        Whether a step fails on all ranks if one has NaN in its gradients, or in their factors. Reads them once more.
 
     Returns
     -------
@@ -97,16 +132,15 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
     tensor([4., 4., 4.])
     """
     ranks = communicator(comm)
+    check_not_over(ranks)
     with SaidToAll(ranks):
         parameters = _parameters_of(model, average, policies or {})
-        lines = [f"average {average}", *(f"parameter {p.name} {list(p.parameter.shape)} {p.parameter.dtype} under "
-                                         f"policy {p.policy}" for p in parameters)]
+        lines = [f"average {average}", f"find_nans {find_nans}"]
+        lines += [f"parameter {p.name} {list(p.parameter.shape)} {p.parameter.dtype} under policy {p.policy}"
+                  + " and sparse" * p.has_sparse_grad for p in parameters]
         lines += [f"buffer {name} {list(buffer.shape)} {buffer.dtype}" for name, buffer in model.named_buffers()]
     check_same_lines(lines, ranks)
     for p in parameters:
         broadcast_tensors([p.parameter], ranks)
     broadcast_tensors(list(model.buffers()), ranks)
-    attachment = Attachment(model, ranks, average, parameters)
-    attached.add(attachment)
-    atexit.register(fail_at_exit, weakref.ref(attachment))
-    return attachment
+    return Attachment(model, ranks, average, parameters, find_nans)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Optional
 
 import torch
@@ -12,65 +13,47 @@ from torch import Tensor, nn
 
 import dsop
 from dsop._communicators import SaidToAll
-from dsop.torch import _linear
-from dsop.torch._autograd import at_end_of_backward
+from dsop.torch import _failures, _givers, _report
+from dsop.torch._autograd import at_end_of_backward, is_within_ddp
+from dsop.torch._model_hooks import Hook, tensors_in
 from dsop.torch._parameter import Parameter
 from dsop.torch._ranks import broadcast_tensors
-from dsop.torch._sums import Sums
+from dsop.torch._sums import Arrivals, Sums
 
 attached: weakref.WeakSet[Attachment] = weakref.WeakSet()
-
-
-class _Hook:
-    """A hook of the model's that copies of the model, deep or pickled, have without effect."""
-
-    def __init__(self, call: Any = None) -> None:
-        self._call = call
-
-    def __call__(self, *arguments: Any) -> None:
-        if self._call is not None:
-            self._call(*arguments)
-
-    def __reduce__(self) -> Any:
-        return _Hook, ()
-
-
-def _tensors_in(output: Any) -> Iterator[Tensor]:
-    if isinstance(output, Tensor):
-        yield output
-    elif isinstance(output, Mapping):
-        for value in output.values():
-            yield from _tensors_in(value)
-    elif isinstance(output, (list, tuple)):
-        for value in output:
-            yield from _tensors_in(value)
+_in_flight: dict[int, Attachment] = {}  # whose gradients travel during a backward pass, by communicator's handle
 
 
 class Attachment:
     """What attach() returns: a model whose gradients are summed over ranks by each backward()."""
 
-    def __init__(self, model: nn.Module, comm: dsop.Communicator, average: str, parameters: list[Parameter]) -> None:
+    def __init__(self, model: nn.Module, comm: dsop.Communicator, average: str, parameters: list[Parameter],
+                 find_nans: bool) -> None:
         self._model, self._comm, self._average, self._parameters = model, comm, average, parameters
         self._of_id = {id(p.parameter): p for p in parameters}
-        self._layers = [m for m in model.modules() if type(m) is nn.Linear and id(m.weight) in self._of_id]
-        for layer in self._layers:
-            self._of_id[id(layer.weight)].gives_factors = self._of_id[id(layer.weight)].policy.startswith("dsop")
-        self._sums = Sums(parameters, comm)
+        self._sums = Sums(parameters, comm, average, find_nans)
         self._syncs, self._started = True, False
-        self._still_runs: Callable[[], bool] = lambda: False
+        self._forward = _failures.ForwardWatch(model, lambda: self._interrupt("forward() raised an exception"))
+        self._failure = ""  # of this step, within no_sync()
         self._samples: Optional[float] = None  # of the next backward pass
         self._pending_samples = 0.0
-        self._hooks = [model.register_forward_pre_hook(_Hook(lambda *_: self._before_forward())),
-                       model.register_forward_hook(_Hook(self._after_forward))]
-        for layer in self._layers:
-            _linear.take_over(layer, self._keeper)
+        self._log = _report.Log()
+        self._hooks = [model.register_forward_pre_hook(Hook(lambda _, inputs: self._before_forward(inputs))),
+                       model.register_forward_hook(Hook(self._after_forward))]
+        self._layers = [(m, type(m)) for m in model.modules()
+                        if any(id(weight) in self._of_id for weight in _givers.weights_of(m))]
+        for layer, _ in self._layers:
+            _givers.take_over(layer, self._keeper)
         self._watch_parameters()
+        _failures.watch_end(comm)
+        atexit.register(_settle_at_exit, weakref.ref(self))
+        attached.add(self)
 
     def _watch_parameters(self) -> None:
         for p in self._parameters:
-            p.watch(self._start)
+            p.watch(self._start, self._offer)
 
-    def _keeper(self, weight: Tensor) -> Optional[_linear.Keep]:
+    def _keeper(self, weight: Tensor) -> Optional[_givers.Keep]:
         p = self._of_id.get(id(weight))
         if p is None or not p.gives_factors:
             return None
@@ -82,8 +65,13 @@ class Attachment:
             keep_factors(a, b)
         return keep
 
-    def _before_forward(self) -> None:
-        self._fail_if_interrupted()
+    # A step, from the forward pass on.
+
+    def _before_forward(self, inputs: tuple[Any, ...]) -> Optional[tuple[Any, ...]]:
+        self._forward.look()
+        self._sums.settle()
+        if is_within_ddp():
+            raise dsop.ArgumentError("the model is attached and within a DistributedDataParallel, expected one of both")
         known = {id(q) for q in self._model.parameters() if q.numel()}
         if known != set(self._of_id):
             text = ("the model has other parameters than when it was attached, expected the "
@@ -91,31 +79,49 @@ class Attachment:
             self.fail(text)
             raise dsop.ArgumentError(text)
         self._watch_parameters()  # requires_grad may have changed
+        # Where backward() computes it once more, that one tells; without gradients it is no part of a step.
+        return None if self._started or not torch.is_grad_enabled() else self._forward.begin(inputs)
 
     def _after_forward(self, _module: nn.Module, _inputs: Any, output: Any) -> None:
+        self._forward.end()
         # The first that a backward pass reaches: what ends last is then the outermost pass, not a segment of
         # checkpointing's.
-        for tensor in _tensors_in(output):
+        for tensor in tensors_in(output):
             if tensor.requires_grad:
                 tensor.register_hook(lambda _: self._start())  # type: ignore[no-untyped-call]
 
     def _start(self) -> None:
-        self._fail_if_interrupted()
         if not self._started:
-            self._started, self._still_runs = True, at_end_of_backward(self._end_backward)
+            self._sums.settle()
+            self._started = True
+            at_end_of_backward(self._end_backward, self._backward_raised)
+            if self._syncs and not self._failure and not _failures.is_over(self._comm):
+                _in_flight.setdefault(self._comm.handle, self)
+
+    def _offer(self, p: Parameter) -> None:
+        if not self._syncs or self._failure or _in_flight.get(self._comm.handle) is not self:
+            return
+        if self._average != "samples" or self._samples is not None:
+            p.take(self._weight, copies=True)
+            self._sums.offer(p)
+
+    @property
+    def _weight(self) -> float:
+        """Of the backward pass that runs."""
+        return 1.0 if self._average != "samples" else self._samples or 0.0
 
     def _end_backward(self) -> None:
         self._started = False
-        weight = 1.0
-        if self._average == "samples":
-            weight = self._samples if self._samples is not None else 0.0
-        made = [p.end_backward(weight) for p in self._parameters]
+        weight = self._weight
+        try:
+            made = [p.end_backward(weight) for p in self._parameters]
+            if any(made) and self._average == "samples" and self._samples is None:
+                raise dsop.ArgumentError("samples(n) was not called before backward(), expected with average=samples")
+        except BaseException as error:
+            self.fail(str(error))
+            raise
         if not any(made):
-            return
-        if self._average == "samples" and self._samples is None:
-            text = "samples(n) was not called before backward(), expected with average=samples"
-            self.fail(text)
-            raise dsop.ArgumentError(text)
+            return self._land()
         self._pending_samples += weight
         self._samples = None
         if self._syncs:
@@ -124,30 +130,61 @@ class Attachment:
             for p in self._parameters:
                 p.keep_over_steps()
 
+    def _land(self) -> None:
+        if _in_flight.get(self._comm.handle) is self:
+            del _in_flight[self._comm.handle]
+
     def _sum(self) -> None:
+        ahead = _in_flight.get(self._comm.handle)
         samples, self._pending_samples = self._pending_samples, 0.0
+        failure, self._failure = self._failure, ""
         try:
-            with SaidToAll(self._comm):
-                for p in self._parameters:
-                    if p.dense is not None and p.dense.layout != torch.strided:
-                        raise dsop.ArgumentError(f"gradient of {p.name} is sparse on rank {self._comm.rank}, expected "
-                                                 "a dense one")
-            self._sums.run(samples, self._average)
-            buffers = list(self._model.buffers())
-            if buffers:
-                broadcast_tensors(buffers, self._comm)
+            if ahead is not None and ahead is not self:  # in the same backward pass: its calls were first
+                ahead._end_backward()
+            _failures.check_not_over(self._comm)
+            if failure:
+                self._sums.fail(failure)
+            with _failures.listening(self._comm):
+                self._sums.run(samples)
+                broadcast_tensors(list(self._model.buffers()), self._comm)
         except BaseException:
             self._drop()
             raise
+        finally:
+            self._land()
+        self._log.write(self._parameters, self._sums)
+
+    # A step that fails.
 
     def _drop(self) -> None:
         self._started, self._samples, self._pending_samples = False, None, 0.0
         for p in self._parameters:
             p.drop()
 
-    def _fail_if_interrupted(self) -> None:
-        if self._started and not self._still_runs():
-            self.fail("a backward pass ended in an exception")
+    def _backward_raised(self) -> None:
+        after = f" after it had the gradient of {self._sums.last_ready}" if self._sums.last_ready else ""
+        self._interrupt("backward() raised an exception" + after)
+
+    def _interrupt(self, error: str) -> None:
+        """This rank's step has ended in an exception, which comes out by itself. Tells the others. Never waits."""
+        self._drop()
+        if not self._syncs:
+            self._failure = self._failure or error  # they hear of it when they sum
+        elif not _failures.is_over(self._comm):
+            with contextlib.suppress(dsop.Error):  # the communicator may have ended
+                self._sums.fail(error)
+        self._land()
+
+    def fail(self, error: str) -> None:
+        """In place of a backward(), on a rank that can't make it: the other ranks' raise `error`. Waits for them.
+
+        The step is dropped on all ranks: .grad of attached parameters become None. The next step may follow. What
+        forward() and backward() raise is said without it.
+        """
+        self._interrupt(error)
+        self._sums.settle()
+
+    # What the program calls.
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -155,6 +192,11 @@ class Attachment:
         before, self._syncs = self._syncs, False
         try:
             yield
+        except BaseException:
+            self._syncs, failure = before, self._failure
+            self._failure = ""
+            self._interrupt(failure or "an exception ended no_sync()")
+            raise
         finally:
             self._syncs = before
 
@@ -170,31 +212,22 @@ class Attachment:
 
         .grad is what it is on the others.
         """
+        self._sums.settle()
         self._sum()
-
-    def fail(self, error: str) -> None:
-        """In place of a backward(), on a rank that can't make it: the other ranks' raise `error`. Waits for them.
-
-        The step is dropped on all ranks: .grad of attached parameters become None. The next step may follow.
-        """
-        self._drop()
-        with contextlib.suppress(dsop.ArgumentError):
-            self._comm.fail(error)  # which adds the rank
 
     def describe(self) -> str:
         """How each parameter's gradient travels, and why; then the synchronizers' tables. Sends nothing."""
-        lines = []
-        for p in self._parameters:
-            how = f"dense, {p.why_dense}"
-            if p.gives_factors:
-                how = "dense, used outside its nn.Linear" if p.used_elsewhere else "factors"
-            algorithm = self._sums.algorithm(p)
-            lines.append(f"{p.name} {'x'.join(map(str, p.parameter.shape))}: {how}; policy {p.policy}; "
-                         + (f"last summed by {algorithm}" if algorithm else "not in the last step"))
-        return "\n".join([*lines, self._sums.describe()])
+        return "\n".join([*_report.lines(self._parameters, self._sums), self._sums.entries.describe()])
+
+    def arrivals(self) -> Arrivals:
+        """How late each rank came to the end of backward(). The same on all ranks; sends nothing."""
+        return self._sums.arrivals()
 
     def state_dict(self) -> dict[str, Any]:
-        """This rank's residuals and states of algorithms, between steps. Save it per rank, the model on rank 0."""
+        """What this rank knows between steps: residuals, and what else the next sums' bits depend on.
+
+        Save it per rank, the model on rank 0.
+        """
         if any(p.has_gradient for p in self._parameters):
             raise dsop.ArgumentError("state_dict() between no_sync() and the backward() that sums, expected after it")
         return self._sums.state_dict()
@@ -202,17 +235,18 @@ class Attachment:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take back what state_dict() gave on the same rank of as many. On all ranks."""
         with SaidToAll(self._comm):
-            missing = {"most_pairs", "synchronizers"} - set(state)
+            missing = {"order", "most_pairs", "synchronizers"} - set(state)
             if missing or set(state["most_pairs"]) != {p.name for p in self._parameters}:
                 raise dsop.ArgumentError(f"state on rank {self._comm.rank} is of another model, expected one of this")
         self._sums.load_state_dict(state)
 
     def detach(self) -> None:
-        """Make the model an ordinary one again, on this rank. Sends nothing."""
+        """Make the model an ordinary one again, on this rank. Sends nothing, unless its last step has failed."""
+        self._sums.settle()
         for hook in self._hooks:
             hook.remove()
-        for layer in self._layers:
-            _linear.give_back(layer)
+        for layer, kind in self._layers:
+            _givers.give_back(layer, kind)
         for p in self._parameters:
             p.unwatch()
         self._layers, self._hooks = [], []
@@ -222,8 +256,8 @@ class Attachment:
         return id(parameter) in self._of_id
 
 
-def fail_at_exit(reference: weakref.ref[Attachment]) -> None:
-    """A rank that ends after a backward pass that raised says so to those who wait for it."""
+def _settle_at_exit(reference: weakref.ref[Attachment]) -> None:
     attachment = reference()
     if attachment is not None and attachment in attached:
-        attachment._fail_if_interrupted()
+        attachment._forward.look()
+        attachment._sums.settle()

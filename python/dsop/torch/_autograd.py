@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, Optional
 
 import torch
+from torch import nn
 
 _engine: Any = torch.autograd.Variable._execution_engine
 
 
-def at_end_of_backward(call: Callable[[], None]) -> Callable[[], bool]:
+def at_end_of_backward(call: Callable[[], None], dropped: Callable[[], None]) -> None:
     """Have `call` made when the backward pass that runs is over; what it raises comes out of backward().
 
-    Returns whether that is still to come, as a function: no more so where the pass ended in an exception.
+    Where the pass ends in an exception, `dropped` is called instead, before the exception comes out.
     """
     def end() -> None:
+        watch.detach()
         call()
-    alive = weakref.ref(end)  # the engine alone keeps it, and drops it with the pass
+    watch = weakref.finalize(end, dropped)  # the engine alone keeps `end`, and drops it with the pass
+    watch.atexit = False
     _engine.queue_callback(end)
-    return lambda: alive() is not None
 
 
 class Watch:
@@ -29,12 +33,38 @@ class Watch:
     With None as gradient, `after` alone is called. autograd.grad() never calls `after`.
     """
 
-    def __init__(self, parameter: torch.nn.Parameter, before: Callable[[], None], after: Callable[[], None]) -> None:
+    def __init__(self, parameter: nn.Parameter, before: Callable[[], None], after: Callable[[], None]) -> None:
         # The engine's node for this leaf. It lives as long as somebody holds it.
         self._node: Any = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-        self._handles: list[Any] = [parameter.register_hook(lambda _: before()),  # type: ignore[no-untyped-call]
+        # A copy has no hooks, and needs no warning.
+        hook: Any = torch.utils.hooks.unserializable_hook(lambda _: before())  # type: ignore[no-untyped-call]
+        self._handles: list[Any] = [parameter.register_hook(hook),  # type: ignore[no-untyped-call]
                                     self._node.register_hook(lambda *_: after())]
 
     def remove(self) -> None:
         for handle in self._handles:
             handle.remove()
+
+
+def is_compiled(model: nn.Module) -> bool:
+    """Whether torch.compile() made it."""
+    return any(type(module).__name__ == "OptimizedModule" for module in model.modules())
+
+
+def _running() -> Iterator[FrameType]:
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def is_within_ddp() -> bool:
+    """Whether a DistributedDataParallel's forward() runs on this thread."""
+    code = nn.parallel.DistributedDataParallel.forward.__code__
+    return any(frame.f_code is code for frame in _running())
+
+
+def runs_forward(model: nn.Module) -> bool:
+    """Whether `model` is being called on this thread."""
+    code = nn.Module._call_impl.__code__
+    return any(frame.f_code is code and frame.f_locals["self"] is model for frame in _running())

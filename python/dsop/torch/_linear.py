@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Optional
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-Keep = Callable[[Tensor, Tensor], None]
+from dsop.torch._givers import GIVERS, Attached, Giver, Keep
 
 
 class _Product(torch.autograd.Function):
@@ -36,14 +35,10 @@ class _Product(torch.autograd.Function):
         return of_x, None, of_bias, None
 
 
-def _new_linear() -> nn.Linear:
-    return nn.Linear.__new__(nn.Linear)
+class Linear(Attached, nn.Linear):
+    """What attach() makes of an nn.Linear."""
 
-
-class Linear(nn.Linear):
-    """What attach() makes of an nn.Linear. A copy of it, pickled or deep, is an nn.Linear again."""
-
-    _dsop_keeper: Any
+    _dsop_type = nn.Linear
 
     def forward(self, input: Tensor) -> Tensor:
         keep = self._dsop_keeper(self.weight)
@@ -53,17 +48,5 @@ class Linear(nn.Linear):
         rows = _Product.apply(input.reshape(-1, self.in_features), self.weight, self.bias, keep)
         return rows.view(*input.shape[:-1], self.out_features)  # type: ignore[no-any-return]
 
-    def __reduce_ex__(self, _: Any) -> Any:
-        state = {name: value for name, value in self.__dict__.items() if name != "_dsop_keeper"}
-        return _new_linear, (), state
 
-
-def take_over(module: nn.Linear, keeper: Callable[[Tensor], Optional[Keep]]) -> None:
-    """Make `module` a Linear. keeper(weight) is where its factors go, None where autograd shall make the gradient."""
-    object.__setattr__(module, "_dsop_keeper", keeper)
-    module.__class__ = Linear
-
-
-def give_back(module: nn.Linear) -> None:
-    module.__class__ = nn.Linear
-    del module.__dict__["_dsop_keeper"]
+GIVERS[nn.Linear] = Giver(Linear, lambda module: [module.weight])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Optional
+from typing import Optional, Union
 
+import numpy as np
 import torch
 from torch import Tensor
 
+import dsop
+from dsop._arrays import Array
 from dsop.torch._autograd import Watch
 
 
@@ -19,21 +22,31 @@ class Parameter:
 
     def __init__(self, name: str, parameter: torch.nn.Parameter, policy: str) -> None:
         self.name, self.parameter, self.policy = name, parameter, policy
-        self.gives_factors = False  # it is a weight of nn.Linear
-        self.why_dense = "no weight of an nn.Linear"
+        self.gives_factors = False  # a module hands them over
+        self.has_sparse_grad = False  # autograd makes one
+        self.unit_rows = False  # all its factors are rows, of which a has the numbers
+        self.why_dense = "it has no factors"
         self.used_elsewhere = False  # some rank's last step had a dense part beside the factors
         self._watch: Optional[Watch] = None
         self._clear()
 
-    def _clear(self) -> None:
-        self._fresh: list[tuple[Tensor, Tensor]] = []  # of the backward pass that runs
-        self._complete = self._is_aside = False
+    def _clear_pass(self) -> None:
+        self._fresh: list[tuple[Tensor, Tensor]] = []  # not taken yet
+        self._complete = self._is_aside = self._has_made = False
         self._aside: Optional[Tensor] = None
-        self.factors: list[tuple[Tensor, Tensor]] = []  # (k x rows, k x columns) each
+
+    def _clear(self) -> None:
+        self._clear_pass()
+        self.is_given = self.was_dense = False  # what has been handed over of this step: something; is_dense
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing is left to be summed."""
+        self.factors: list[tuple[Tensor, Tensor]] = []  # of pairs x rows, or row numbers, and pairs x columns
         self.dense: Optional[Tensor] = None
 
-    def watch(self, start: Callable[[], None]) -> None:
-        """Have `start` called by each backward pass that reaches the parameter."""
+    def watch(self, start: Callable[[], None], complete: Callable[[Parameter], None]) -> None:
+        """Have start() called by each backward pass that reaches the parameter, complete(self) when it is done."""
         if self._watch is not None or not self.parameter.requires_grad:
             return
 
@@ -45,6 +58,7 @@ class Parameter:
         def after() -> None:
             start()
             self._complete = True
+            complete(self)
         self._watch = Watch(self.parameter, before, after)
 
     def unwatch(self) -> None:
@@ -54,40 +68,85 @@ class Parameter:
     def keep(self, a: Tensor, b: Tensor) -> None:
         self._fresh.append((a, b))
 
-    def end_backward(self, weight: float) -> bool:
-        """Add `weight` times what this backward pass has made to what is to be summed. Whether it made anything."""
-        fresh = self._fresh if self._complete else []  # autograd.grad() completes nothing
+    def _take_made(self, made: Tensor, copies: bool) -> None:
+        if made.layout == torch.strided:
+            made = made.clone() if copies else made
+        elif self.has_sparse_grad:
+            made = made.coalesce()
+            return self.factors.append((made.indices()[0], made.values()))
+        elif self.gives_factors:
+            made = made.to_dense()
+        else:
+            raise dsop.ArgumentError(f"gradient of {self.name} is sparse, expected a dense one")
+        self.dense = made if self.dense is None else self.dense + made
+
+    def take(self, weight: float, copies: bool = False) -> None:
+        """Add `weight` times what this pass has made so far to what is to be summed.
+
+        A gradient of autograd's may lie where other tensors of the backward pass lie. `copies`: it still goes on.
+        """
+        fresh, self._fresh = self._fresh if self._complete else [], []  # autograd.grad() completes nothing
         made = None
         if self._is_aside:
-            made, self.parameter.grad = self.parameter.grad, self._aside
-        self._fresh, self._complete, self._is_aside, self._aside = [], False, False, None
+            made, self.parameter.grad = self.parameter.grad, None
         kind = self.parameter.dtype
-        self.factors += [((a.to(kind) * weight if weight != 1 else a.to(kind)).contiguous(), b.to(kind).contiguous())
-                         for a, b in fresh]
+        for a, b in fresh:
+            rows = b.to(kind) * weight if weight != 1 else b.to(kind)
+            self.factors.append((a.to(kind).contiguous() if a.dim() == 2 else a, rows.contiguous()))
         if made is not None:
-            made = made.detach() * weight if weight != 1 else made.detach()
-            self.dense = made if self.dense is None else self.dense + made
-        return made is not None or bool(fresh)
+            made = made.detach()
+            self._take_made(made * weight if weight != 1 else made, copies and weight == 1)
+        self._has_made = self._has_made or made is not None or bool(fresh)
+
+    def end_backward(self, weight: float) -> bool:
+        """Take the rest, and put .grad back. Whether this backward pass has made anything."""
+        self.take(weight)
+        if self._is_aside:
+            self.parameter.grad = self._aside
+        has_made = self._has_made
+        self._clear_pass()
+        return has_made
 
     @property
     def pairs(self) -> int:
-        return sum(a.shape[0] for a, _ in self.factors)
+        return sum(b.shape[0] for _, b in self.factors)
 
     @property
     def has_gradient(self) -> bool:
         return self.dense is not None or bool(self.factors)
 
+    @property
+    def is_dense(self) -> bool:
+        """Factors alone can't say what is to be summed."""
+        return self.dense is not None or len({a.dim() for a, _ in self.factors}) > 1
+
+    @property
+    def has_nan(self) -> bool:
+        parts = [part for pair in self.factors for part in pair] + ([] if self.dense is None else [self.dense])
+        return any(bool(part.isnan().any()) for part in parts)
+
     def keep_over_steps(self) -> None:
         """Copy what the program may change before the next backward pass; too many factors become dense."""
-        if self.gives_factors and self.pairs * sum(self.parameter.shape) > self.parameter.numel():
+        numbers_of_a_pair = self.parameter.shape[-1] + (1 if self.unit_rows else self.parameter.shape[0])
+        if self.gives_factors and self.pairs * numbers_of_a_pair > self.parameter.numel():
             self.dense, self.factors = self.as_dense(), []
         self.factors = [(a.clone(), b.clone()) for a, b in self.factors]
 
-    def as_factors(self) -> tuple[Tensor, Tensor]:
+    def as_factors(self) -> tuple[Union[Array, dsop.SparseMatrix], Array]:
+        """a and b, as one; where there are no factors, of no pairs."""
+        rows, columns = self.parameter.shape
+        unit_rows = self.factors[0][0].dim() == 1 if self.factors else self.unit_rows
         if len(self.factors) == 1:
-            return self.factors[0]
-        a, b = (torch.zeros(0, size, dtype=self.parameter.dtype) for size in self.parameter.shape)
-        return torch.cat([a, *(f[0] for f in self.factors)]), torch.cat([b, *(f[1] for f in self.factors)])
+            a, b = self.factors[0]
+        else:
+            kind = self.parameter.dtype
+            no_a = torch.zeros(0, dtype=torch.int64) if unit_rows else torch.zeros(0, rows, dtype=kind)
+            a, b = (torch.cat(parts) for parts in zip((no_a, torch.zeros(0, columns, dtype=kind)), *self.factors))
+        pairs = len(b)
+        if not unit_rows:
+            return a.numpy(), b.numpy()
+        ones = np.ones(pairs, b.numpy().dtype)
+        return dsop.SparseMatrix((pairs, rows), np.arange(pairs + 1), a.numpy(), ones), b.numpy()
 
     def as_dense(self) -> Tensor:
         """A contiguous tensor that is nobody else's; a dense part alone is that, autograd having made it for .grad."""
@@ -97,17 +156,28 @@ class Parameter:
         if self.dense is not None:
             total += self.dense
         for a, b in self.factors:
-            total.addmm_(a.t(), b)
+            if a.dim() == 1:
+                total.index_add_(0, a, b)
+            else:
+                total.addmm_(a.t(), b)
         return total
 
     def add_to_grad(self, total: Tensor) -> None:
-        """The sum over ranks goes where .grad was, or becomes .grad. Nothing is left to be summed."""
-        self._clear()
-        if self.parameter.grad is None:
-            self.parameter.grad = total.view_as(self.parameter)
+        """The sum over ranks goes where .grad was, or becomes .grad."""
+        grad = self.parameter.grad
+        if total.layout == torch.strided:
+            total = total.view_as(self.parameter)
+        if grad is None:
+            self.parameter.grad = total
+        elif grad.layout != torch.strided:  # which stays sparse where both are
+            self.parameter.grad = (total + grad).coalesce() if total.layout != torch.strided else total + grad
         else:
             with torch.no_grad():
-                self.parameter.grad.add_(total.view_as(self.parameter))
+                grad.add_(total)
+
+    def end_step(self) -> None:
+        """All is summed, and in .grad."""
+        self._clear()
 
     def drop(self) -> None:
         """After a step that failed."""

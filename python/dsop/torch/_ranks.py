@@ -42,13 +42,19 @@ def _bytes_of(tensor: Tensor) -> bytes:
 
 
 def broadcast_tensors(tensors: Sequence[Tensor], comm: dsop.Communicator) -> None:
-    """Make the tensors, of any type, those of rank 0, by one broadcast."""
-    data = broadcast_bytes(b"".join(map(_bytes_of, tensors)), comm)
+    """Make the tensors, of types and shapes that are the same on all ranks, those of rank 0, by one broadcast."""
+    sizes = [tensor.numel() * tensor.element_size() for tensor in tensors]
+    if not sum(sizes):
+        return
+    words = np.zeros(-(-sum(sizes) // 8))
+    data = words.view(np.uint8)
+    if comm.rank == 0:
+        data[:sum(sizes)] = np.frombuffer(b"".join(map(_bytes_of, tensors)), np.uint8)
+    dsop.broadcast(words, comm=comm)
     at = 0
-    for tensor in tensors:
-        size = tensor.numel() * tensor.element_size()
+    for tensor, size in zip(tensors, sizes):
         if comm.rank and size:
-            values = torch.frombuffer(bytearray(data[at:at + size]), dtype=tensor.dtype).view(tensor.shape)
+            values = torch.from_numpy(data[at:at + size].copy()).view(tensor.dtype).view(tensor.shape)
             # .data: no new version, of which backward passes that are still to come would complain.
             tensor.data.copy_(values)
         at += size

@@ -1,112 +1,164 @@
-"""One step's exchange: ranks agree on what there is, and synchronizers sum it."""
+"""One step's exchange: what is ready travels while backward goes on, ranks agree on what is left, and sum it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import contextlib
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor
 
 import dsop
+from dsop._arrays import Array
+from dsop._communicators import SaidToAll
+from dsop.torch import _failures, _record
+from dsop.torch._early import Early, Order
+from dsop.torch._entries import Entries
 from dsop.torch._parameter import Parameter
+
+Sum = tuple[Parameter, Tensor]
+
+
+class Arrivals(NamedTuple):
+    """How many seconds after the first each rank came to the end of backward()."""
+
+    last: list[float]  # by rank; of the last step that all ranks know of, which is the one before the last
+    mean: list[float]  # of all of them
 
 
 class Sums:
-    """Sums parameters' gradients over ranks, by one dsop.Synchronizer for each type of element."""
+    """Sums parameters' gradients over ranks, step by step."""
 
-    def __init__(self, parameters: Sequence[Parameter], comm: dsop.Communicator) -> None:
-        self._parameters, self._comm = parameters, comm
-        kinds = sorted({p.parameter.dtype for p in parameters}, key=str)
-        self._of_type = {kind: dsop.Synchronizer(str(kind).removeprefix("torch."), comm) for kind in kinds}
-        # A synchronizer is promised a most of pairs. Where a step has more, the parameter is registered once more.
-        self._most_pairs: dict[str, list[int]] = {p.name: [] for p in parameters}
-        self._entry_of: dict[str, str] = {}  # as of the last step
-        for p in parameters:
-            self._register(p, 0)
+    def __init__(self, parameters: Sequence[Parameter], comm: dsop.Communicator, average: str,
+                 find_nans: bool) -> None:
+        self.comm, self._parameters, self._average = comm, parameters, average
+        self.entries = Entries(parameters, comm, find_nans)
+        self._early = Early(parameters, self.entries, average)
+        self._place = {p.name: place for place, p in enumerate(parameters)}
+        self._ready: list[int] = []  # places of those that are complete, in this order
+        self._unsteady: set[str] = set()  # no rank had one when it was to travel early, or more came: it won't again
+        self._has_failed = False
+        self._waited_seconds = 0.0
+        self._steps_known = 0  # to all ranks, of which rank r came so late:
+        self._late_seconds, self._all_late_seconds = np.zeros(comm.size), np.zeros(comm.size)
 
-    def _register(self, p: Parameter, most: int) -> None:
-        shape: Any = tuple(p.parameter.shape) if p.gives_factors else p.parameter.numel()
-        self._of_type[p.parameter.dtype].add(f"{p.name}#{most}", shape, p.policy, max_pairs=most)
-        self._most_pairs[p.name].append(most)
+    def offer(self, p: Parameter) -> None:
+        """Its gradient is complete in the backward pass that runs, which goes on. Never waits."""
+        self._ready.append(self._place[p.name])
+        self._early.offer(p)
 
-    def _entry(self, p: Parameter, pairs: int) -> str:
-        registered = self._most_pairs[p.name]
-        if pairs > max(registered):
-            self._register(p, pairs if len(registered) == 1 else 1 << (pairs - 1).bit_length())
-        return f"{p.name}#{min(most for most in registered if most >= pairs and (most > 0) == (pairs > 0))}"
+    def is_early(self, p: Parameter) -> bool:
+        """Whether it travels while backward goes on, in the next step."""
+        return any(q is p for q, _ in self._early.order)
 
-    def _agree(self, samples: float) -> tuple[float, list[tuple[Parameter, int]]]:
-        """Samples of all ranks, and what some rank has: by factors, at most so many a rank, or densely (0)."""
-        of_layers = [p for p in self._parameters if p.gives_factors]
-        count, ranks = len(self._parameters), self._comm.size
-        record = np.zeros(1 + 2 * count + len(of_layers) * ranks)
-        record[0] = samples
-        has, dense = record[1:1 + count], record[1 + count:1 + 2 * count]
-        pairs = record[1 + 2 * count:].reshape(len(of_layers), ranks)
-        has[:] = [p.has_gradient for p in self._parameters]
-        dense[:] = [p.dense is not None for p in self._parameters]
-        pairs[:, self._comm.rank] = [p.pairs for p in of_layers]
-        dsop.allreduce(record, self._comm)
-        most = {p.name: int(row.max()) for p, row in zip(of_layers, pairs)}
-        found = []
-        # Last layers first, as backpropagation would give them.
-        for p, some_has, some_dense in reversed(list(zip(self._parameters, has, dense))):
-            p.used_elsewhere = bool(p.gives_factors and some_dense)
-            if some_has:
-                found.append((p, 0 if some_dense or not p.gives_factors else most[p.name]))
-        return float(record[0]), found
+    @property
+    def last_ready(self) -> str:
+        return self._parameters[self._ready[-1]].name if self._ready else ""
 
-    def run(self, samples: float, average: str) -> None:
-        """Make .grad of all parameters of which some rank has a gradient complete."""
-        total_samples, found = self._agree(samples)
-        scale = {"ranks": 1 / self._comm.size, "sum": 1.0, "samples": 1 / max(total_samples, 1e-300)}[average]
-        entries = [(p, pairs, self._entry(p, pairs)) for p, pairs in found]
-        self._entry_of = {p.name: entry for p, _, entry in entries}
-        sums: list[tuple[Parameter, Tensor]] = []
-        for kind, synchronizer in self._of_type.items():
-            ours = [entry for entry in entries if entry[0].parameter.dtype == kind]
-            if not ours:
-                continue
-            synchronizer.begin(scale=scale)
-            try:
-                sums += [(p, self._give(synchronizer, entry, p, pairs)) for p, pairs, entry in ours]
-            except Exception as error:
-                synchronizer.fail(f"rank {self._comm.rank}: {error}")
-            synchronizer.finish()
+    def fail(self, error: str) -> None:
+        """Give up this step, on all ranks: their run() raises `error`. Never waits; settle() does."""
+        self._early.fail(error)
+        self._has_failed = True
+
+    def settle(self) -> None:
+        """Return when all ranks have heard of what fail() has told."""
+        if self._has_failed:
+            with contextlib.suppress(dsop.ArgumentError), _failures.listening(self.comm):
+                self._finish_early()
+
+    def _finish_early(self) -> list[Sum]:
+        self._has_failed = False
+        try:
+            return self._early.finish()
+        except BaseException:
+            self._ready = []
+            raise
+
+    def run(self, samples: float) -> None:
+        """Complete .grad of all parameters of which some rank has a gradient."""
+        start = time.perf_counter()
+        sums = self._finish_early()
+        ready, self._ready = self._ready, []
+        with SaidToAll(self.comm):
+            agreed = _record.agree(self._parameters, samples, self._waited_seconds, self.comm)
+        self._waited_seconds = time.perf_counter() - start
+        self._note_arrivals(agreed.waited_seconds)
+        of_samples = 1 / max(agreed.samples, 1e-300)
+        if self._average == "samples":
+            for _, total in sums:
+                total *= of_samples
+        early = [p for p, _ in sums]
+        sums += self._sum_rest(agreed, {"ranks": 1 / self.comm.size, "sum": 1.0, "samples": of_samples}[self._average])
         for p, total in sums:
-            p.add_to_grad(total)
+            if agreed.has[self._place[p.name]] or total.any():  # from a residual
+                p.add_to_grad(total)
+        for p in self._parameters:
+            p.end_step()
+        self._plan(agreed, early, ready)
 
-    @staticmethod
-    def _give(synchronizer: dsop.Synchronizer, entry: str, p: Parameter, pairs: int) -> Tensor:
-        if not pairs:
-            total = p.as_dense()
-            values = total.numpy() if p.gives_factors else total.view(-1).numpy()
-            synchronizer.give_gradient(entry, values)
-            return total
-        a, b = p.as_factors()
-        total = torch.empty_like(p.parameter, memory_format=torch.contiguous_format).detach()
-        synchronizer.give_factors(entry, a.numpy(), b.numpy(), total.numpy())
-        return total
+    def arrivals(self) -> Arrivals:
+        return Arrivals(self._late_seconds.tolist(), (self._all_late_seconds / max(self._steps_known, 1)).tolist())
 
-    def algorithm(self, p: Parameter) -> str:
-        """Which algorithm the last step summed it by; empty: none."""
-        entry = self._entry_of.get(p.name)
-        return str(self._of_type[p.parameter.dtype].last_step(entry)["algorithm"]) if entry else ""
+    def _note_arrivals(self, waited_seconds: Array) -> None:
+        if waited_seconds.any():  # not in the first step
+            self._steps_known += 1
+            self._late_seconds = waited_seconds.max() - waited_seconds  # who came last has waited least
+            self._all_late_seconds = self._all_late_seconds + self._late_seconds
 
-    def describe(self) -> str:
-        return "\n".join(f"{kind}:\n{synchronizer.describe()}" for kind, synchronizer in self._of_type.items())
+    def _kinds(self, agreed: _record.Agreed, which: Array) -> Order:
+        """The parameters for which `which` is not 0, last layers first, as backpropagation would give them."""
+        return [(p, (p.gives_factors or p.has_sparse_grad) and not agreed.dense[place])
+                for place, p in reversed(list(enumerate(self._parameters))) if which[place]]
+
+    def _sum_rest(self, agreed: _record.Agreed, scale: float) -> list[Sum]:
+        rest = self._kinds(agreed, agreed.is_left)
+        by_factors = [p for p, as_factors in rest if as_factors]
+        if by_factors:
+            for p, pairs in zip(by_factors, _record.most_pairs(by_factors, self.comm)):
+                self.entries.make_room(p, pairs)
+        sums = []
+        for synchronizer in self.entries.synchronizers.values():
+            ours = [(p, as_factors) for p, as_factors in rest if self.entries.synchronizer(p) is synchronizer]
+            sums += [(p, self.entries.sum_rows(p, scale)) for p, as_rows in ours if as_rows and p.has_sparse_grad]
+            ours = [(p, as_factors) for p, as_factors in ours if not (as_factors and p.has_sparse_grad)]
+            sums += self._sum(synchronizer, ours, scale) if ours else []
+        return sums
+
+    def _sum(self, synchronizer: dsop.Synchronizer, given: Order, scale: float) -> list[Sum]:
+        sums = []
+        synchronizer.begin(scale=scale)
+        try:
+            sums = [(p, self.entries.give(p, by_factors)) for p, by_factors in given]
+        except Exception as error:
+            synchronizer.fail(str(error))
+        synchronizer.finish()
+        return sums
+
+    def _plan(self, agreed: _record.Agreed, early: Iterable[Parameter], ready: Sequence[int]) -> None:
+        """What travels early in the next step: what travelled in this one, in rank 0's order."""
+        for p in self._parameters:
+            p.used_elsewhere = bool(p.gives_factors and agreed.dense[self._place[p.name]])
+        self._unsteady |= {p.name for p in early if not agreed.has[self._place[p.name]]
+                           or agreed.in_parts[self._place[p.name]]}
+        found = {p.name: by_factors for p, by_factors in self._kinds(agreed, agreed.has)
+                 if self._early.may_have(p) and p.name not in self._unsteady}
+        if found == {p.name: by_factors for p, by_factors in self._early.order}:
+            return
+        first = {place: turn for turn, place in reversed(list(enumerate(ready)))}
+        last = len(ready) + len(self._parameters)
+        turns = _record.of_rank_0([first.get(place, last - place) for place in range(len(self._parameters))],
+                                  self.comm)
+        in_order = (self._parameters[place] for place in sorted(range(len(turns)), key=turns.__getitem__))
+        self._early.order = [(p, found[p.name]) for p in in_order if p.name in found]
 
     def state_dict(self) -> dict[str, Any]:
-        return {"most_pairs": {name: list(most) for name, most in self._most_pairs.items()},
-                "synchronizers": {str(kind): synchronizer.save() for kind, synchronizer in self._of_type.items()}}
+        return {"order": [(p.name, by_factors) for p, by_factors in self._early.order],
+                "unsteady": sorted(self._unsteady), **self.entries.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """On all ranks, the same parameters."""
-        for p in self._parameters:
-            for most in state["most_pairs"][p.name]:
-                if most not in self._most_pairs[p.name]:
-                    self._register(p, most)
-        for kind, synchronizer in self._of_type.items():
-            synchronizer.load(state["synchronizers"][str(kind)])
+        """On all ranks, of the same parameters."""
+        self.entries.load_state_dict(state, self._parameters)
+        self._unsteady = set(state["unsteady"])
+        self._early.order = [(self._parameters[self._place[name]], by_factors) for name, by_factors in state["order"]]

@@ -16,7 +16,7 @@ from .rows import complete_points
 from .settings import Request, Settings, SweepError
 
 
-def words(text: str) -> None:
+def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -64,14 +64,14 @@ def submit(request: Request, dry_run: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     for job, text in texts.items():
         if numbers.get(job.name) in queued:
-            words(f"{job.name}: is in the queue as job {numbers[job.name]}, not submitted again")
+            say(f"{job.name}: is in the queue as job {numbers[job.name]}, not submitted again")
             continue
         batch_file(out, job).write_text(text)
         new_numbers[job.name] = _slurm("sbatch", "--parsable", str(batch_file(out, job))).split(";")[0]
         write_manifest(out, manifest)
         print(new_numbers[job.name], job.name, flush=True)
     jobs = len(jobs_of(settings))
-    words(f"{len(new_numbers)} of {jobs} jobs submitted; {jobs - len(texts)} had nothing left to do")
+    say(f"{len(new_numbers)} of {jobs} jobs submitted; {jobs - len(texts)} had nothing left to do")
 
 
 def print_status(out: Path, settings: Settings) -> None:

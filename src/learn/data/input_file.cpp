@@ -21,17 +21,17 @@ void fail_at(const std::filesystem::path& path, std::size_t line, const std::str
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t most_bytes = 40;
-  std::string words = "\"";
+  std::string quoted = "\"";
   for (const char c : text.substr(0, most_bytes)) {
     if (c >= ' ' && c <= '~') {
-      words += c;
+      quoted += c;
       continue;
     }
     std::array<char, 5> escaped{};
     std::snprintf(escaped.data(), escaped.size(), "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    words += escaped.data();
+    quoted += escaped.data();
   }
-  return words + (text.size() > most_bytes ? "\"..." : "\"");
+  return quoted + (text.size() > most_bytes ? "\"..." : "\"");
 }
 
 InputFile::InputFile(const std::filesystem::path& path)

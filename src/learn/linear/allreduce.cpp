@@ -17,15 +17,17 @@ std::string algorithm_of(const LinearSettings& settings, const Transport& transp
   if (settings.sync != "dense") return settings.sync;
   const auto ranks = static_cast<std::size_t>(transport.size());
   const SparseProblem weights{.elements = features, .nonzeros = std::vector<std::size_t>(ranks, features)};
-  const SparsePlan plan = make_sparse_plan(weights, settings.machine.value_or(transport.default_machine()));
+  const SparsePlan plan = make_sparse_plan(weights, *settings.machine);
   const auto is_dense = [](const Candidate& candidate) { return candidate.algorithm.starts_with("dense-"); };
   return std::ranges::find_if(plan.candidates, is_dense)->algorithm;
 }
 
 }  // namespace
 
-void train_by_allreduce(Transport& transport, const LinearSettings& settings, const LinearData& data, EpochLog& log,
+void train_by_allreduce(Transport& transport, const LinearSettings& given, const LinearData& data, EpochLog& log,
                         double reading_seconds) {
+  LinearSettings settings = given;
+  settings.machine = machine_to_plan_for(transport, given, data);
   const SparseAllreduceOptions options{.algorithm = algorithm_of(settings, transport, data.features),
                                        .machine = settings.machine};
   const LinearLoss& loss = *settings.loss;

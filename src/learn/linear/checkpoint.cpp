@@ -1,5 +1,6 @@
 #include "learn/linear/checkpoint.hpp"
 
+#include <array>
 #include <sstream>
 
 #include <dsop/collectives.hpp>
@@ -7,6 +8,7 @@
 #include "base/hexadecimal.hpp"
 #include "launch/launch.hpp"
 #include "learn/training/checkpoint_file.hpp"
+#include "machine_text.hpp"
 #include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {
@@ -31,6 +33,8 @@ void write_checkpoint(Transport& transport, const LinearSettings& settings, cons
     std::string body = begin_body(identity_of(settings, data));
     body.reserve(body.size() + weights.size_bytes() + 2 * sizeof(std::uint64_t));
     append(body, std::uint64_t{epoch});
+    const std::string machine = settings.machine ? machine_text(*settings.machine) : "";
+    append_array<char>(body, machine);
     append_array<float>(body, weights);
     write_checkpoint_file(settings.save, body);
   });
@@ -46,6 +50,7 @@ std::size_t read_checkpoint(Transport& transport, const LinearSettings& settings
     CheckpointReader file(settings.resume, identity_of(settings, data));
     other_options = file.other_options();
     epoch = file.number<std::uint64_t>();
+    file.bytes();  // machine_to_plan_for()
     file.elements(weights);
   });
   if (transport.rank() == 0) say_other_options(settings.resume, other_options);
@@ -54,6 +59,23 @@ std::size_t read_checkpoint(Transport& transport, const LinearSettings& settings
   if (epoch >= settings.epochs && transport.rank() == 0)
     say_nothing_is_left(settings.resume, std::to_string(settings.epochs) + " epochs");
   return epoch;
+}
+
+std::optional<Machine> machine_to_plan_for(Transport& transport, const LinearSettings& settings,
+                                           const LinearData& data) {
+  if (settings.machine) return settings.machine;
+  if (settings.sync != "auto" && settings.sync != "dense") return std::nullopt;
+  std::array<char, 1 << 14> saved{};
+  launch::on_all_ranks(transport, [&] {
+    if (transport.rank() != 0 || settings.resume.empty()) return;
+    CheckpointReader file(settings.resume, identity_of(settings, data));
+    file.number<std::uint64_t>();
+    const std::string_view text = file.bytes();
+    if (text.size() >= saved.size()) throw Error("checkpoint " + settings.resume + ": its machine is too long");
+    text.copy(saved.data(), saved.size());
+  });
+  const std::string text = patterns::of_all_ranks(transport, saved).front().data();
+  return text.empty() ? machine(transport) : machine_of_text(text, "checkpoint " + settings.resume);
 }
 
 }  // namespace dsop::learn

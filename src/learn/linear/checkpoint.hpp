@@ -1,8 +1,10 @@
-// The state of a linear model's training in a checkpoint's file, between two epochs: how many are done, and the
-// weights. All else that the next epoch needs is a function of their number and of the settings.
+// The state of a linear model's training in a checkpoint's file, between two epochs: how many are done, the machine
+// that was planned for (as a machine file, or empty), and the weights. All else that the next epoch needs is a function
+// of their number and of the settings.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include <dsop/transport.hpp>
@@ -23,5 +25,10 @@ void write_checkpoint(Transport& transport, const LinearSettings& settings, cons
 /// does.
 std::size_t read_checkpoint(Transport& transport, const LinearSettings& settings, const LinearData& data,
                             std::span<float> weights);
+
+/// The machine that `--sync auto` and `dense` plan for: that of the settings, else of settings.resume, else that of
+/// machine(transport); none where nothing is chosen by it. All ranks call it, and throws on all.
+std::optional<Machine> machine_to_plan_for(Transport& transport, const LinearSettings& settings,
+                                           const LinearData& data);
 
 }  // namespace dsop::learn

@@ -25,7 +25,7 @@ struct LinearSettings {
   std::string resume = {};  ///< checkpoint to go on from; may be empty
   const LinearLoss* loss = nullptr;
   std::string sync = "auto";
-  std::optional<Machine> machine = std::nullopt;  ///< that `auto` and `dense` plan for; default: the transport's
+  std::optional<Machine> machine = std::nullopt;  ///< that `auto` and `dense` plan for; see machine_to_plan_for()
   std::size_t batch = 10;                         ///< samples a rank and step
   std::size_t epochs = 10;
   double learning_rate = 1;

@@ -5,7 +5,13 @@
 #include <dsop/errors.hpp>
 #include <dsop/types.hpp>
 
+#include "kernels/threads.hpp"
+#include "kernels/update.hpp"
+
 namespace dsop::learn {
+
+// About 10 us on one thread: waking a team takes a few.
+constexpr std::size_t parallel_weights = 1 << 16;
 
 template <class T>
 Optimizer<T>::Optimizer(std::vector<Parameter<T>*> parameters, std::size_t memories, double weight_decay)
@@ -20,7 +26,10 @@ void Optimizer<T>::for_each_weight(std::size_t parameter, const Body& body) {
   std::vector<T>& w = parameters_[parameter]->value.elements();
   const std::vector<T>& g = parameters_[parameter]->gradient.elements();
   const auto decay = static_cast<T>(weight_decay_);
-  for (std::size_t i = 0; i < w.size(); ++i) body(i, w[i], g[i] + decay * w[i]);
+  const std::size_t threads = w.size() >= parallel_weights ? kernels::thread_count() : 1;
+  kernels::on_threads(threads, [&](std::size_t t, std::size_t team) {
+    for (std::size_t i = w.size() * t / team; i < w.size() * (t + 1) / team; ++i) body(i, w[i], g[i] + decay * w[i]);
+  });
 }
 
 namespace {
@@ -69,11 +78,10 @@ class Sgd final : public Optimizer<T> {
   /// v holds momentum v + G.
   void add_momentum(std::size_t parameter) {
     const auto rate = static_cast<T>(this->learning_rate_), decay = static_cast<T>(decay_);
-    std::vector<T>& w = this->parameters()[parameter]->value.elements();
-    std::vector<T>& v = this->memory(parameter, 0);
-    if (decay_ != 0)
-      for (std::size_t i = 0; i < w.size(); ++i) v[i] += decay * w[i];
-    for (std::size_t i = 0; i < w.size(); ++i) w[i] -= rate * v[i];
+    const MatrixView<T> w = this->parameters()[parameter]->value.view();
+    const MatrixView<T> v = this->state()[parameter].view();
+    if (decay_ != 0) kernels::update<T>(w, decay, 1, v);
+    kernels::update<T>(v, -rate, 1, w);
   }
 
   double momentum_;

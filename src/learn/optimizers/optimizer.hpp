@@ -48,7 +48,8 @@ class Optimizer {
     parameters_[parameter]->target = parameters_[parameter]->gradient.view();
     parameters_[parameter]->update = {};
   }
-  /// Calls body(i, w, g) for each weight w, number i of the parameter, and its gradient g with weight decay.
+  /// Calls body(i, w, g) for each weight w, number i of the parameter, and its gradient g with weight decay, on
+  /// OpenMP's threads: a body touches what belongs to its weight alone.
   template <class Body>
   void for_each_weight(std::size_t parameter, const Body& body);
   /// One number for each weight.

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <optional>
 
 #include "algorithms/sparse/algorithm.hpp"
+#include "launch/command_line.hpp"
 #include "launch/launch.hpp"
 #include "learn/data/same_file.hpp"
 #include "learn/linear/training.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 struct Line {
   LinearSettings settings;
-  std::optional<int> ranks;
+  launch::RankOptions ranks;
   std::string loss = "logistic";
   std::string rate_schedule = "constant";
   std::string machine;
@@ -80,8 +80,7 @@ void add_linear(CLI::App& app, int& status) {
       ->check(CLI::Validator([](const std::string& sync) { return check_sync(sync); }, ""));
   command->add_option("--machine", line->machine,
                       "Machine description that --sync auto and dense plan for, as dsop-bench calibrate writes it");
-  command->add_option("--ranks", line->ranks, "Ranks as threads (default 4); under mpirun, MPI's own number")
-      ->check(CLI::Range(1, 1024));
+  launch::add_ranks(command, line->ranks);
   command->add_option("--batch", settings.batch, "Samples a rank and step")->check(CLI::Range(1, 1000000000));
   command->add_option("--epochs", settings.epochs, "Passes over the samples")->check(CLI::Range(1, 1000000));
   command->add_option("--learning-rate", settings.learning_rate, "Length of a step")->check(number_range(1e-9, 1e9));

@@ -68,7 +68,7 @@ Settings settings_of(const CLI::App& command) {
 }
 
 void expect_same_settings(Transport& transport, const Settings& own) {
-  constexpr std::array<std::string_view, 3> of_each_rank{"--ranks", "--out", "--threads"};
+  constexpr std::array<std::string_view, 5> of_each_rank{"--ranks", "--rank", "--store", "--out", "--threads"};
   expect_same_lines(transport, lines_of(own, " is ", of_each_rank));
 }
 
@@ -87,8 +87,9 @@ void expect_same_lines(Transport& transport, const std::string& own) {
 }
 
 std::string options_for_checkpoint(const Settings& settings) {
-  constexpr std::array<std::string_view, 9> others{"the command", "--ranks",      "--epochs", "--steps",   "--save",
-                                                   "--resume",    "--save-every", "--out",    "--xi-every"};
+  constexpr std::array<std::string_view, 12> others{"the command", "--ranks",  "--transport",  "--store",
+                                                    "--rank",      "--epochs", "--steps",      "--save",
+                                                    "--resume",    "--out",    "--save-every", "--xi-every"};
   return lines_of(settings, " ", others);
 }
 

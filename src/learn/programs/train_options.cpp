@@ -66,8 +66,7 @@ void TrainOptions::add_to(CLI::App* command) {
   const auto option = [&](const char* name, auto& value, const char* help) {
     return command->add_option(name, value, help)->capture_default_str();
   };
-  command->add_option("--ranks", ranks, "Ranks as threads (default 4); under mpirun, MPI's own number")
-      ->check(CLI::Range(1, 1024));
+  launch::add_ranks(command, ranks);
   option("--batch", batch, "Samples of each rank in a step")->check(positive);
   CLI::Option* const epochs =
       option("--epochs", training.epochs,
@@ -88,6 +87,10 @@ void TrainOptions::add_to(CLI::App* command) {
       "How gradients are summed: " + synchronizer::policy_forms() + "; PARAMETER=POLICY for one parameter");
   sync->capture_default_str()->allow_extra_args(false);
   option("--sparsify-from", synchronized.sparsify_from, "Weights from which a policy that drops a part is used")
+      ->check(not_negative())
+      ->needs(sync);
+  option("--dense-steps", synchronized.dense_steps,
+         "First steps, in which nothing is dropped: such policies sum as dense")
       ->check(not_negative())
       ->needs(sync);
   command->add_option("--xi-every", synchronized.xi_every, "Measure xi in every so many steps; needs --sync ok-topk:..")
@@ -116,7 +119,9 @@ void TrainOptions::add_to(CLI::App* command) {
           ->excludes(holds_step);
   option("--collective", collective, "Algorithm of the schedule's reduces, broadcasts and allreduces")
       ->needs(with_schedule);
-  command->add_option("--machine", machine, "Machine description to plan for, as dsop-bench calibrate writes it");
+  command->add_option(
+      "--machine", machine,
+      "Machine description to plan for, as dsop-bench calibrate writes it; without it, over MPI, it is measured");
 
   command->add_option("--out", training.out, "Append JSON lines to this file: the run, each step, each epoch");
   CLI::Option* const save =

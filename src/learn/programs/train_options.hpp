@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "launch/launch.hpp"
 #include "learn/data/same_file.hpp"
 #include "learn/programs/settings.hpp"
 #include "learn/strategies/synchronized.hpp"
@@ -20,7 +20,7 @@
 namespace dsop::learn {
 
 struct TrainOptions {
-  std::optional<int> ranks = std::nullopt;
+  launch::RankOptions ranks = {};
   std::size_t batch = 32;  ///< samples a rank
   std::uint64_t seed = 1;
   TrainingOptions training = {};

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <istream>
+#include <iterator>
+#include <ostream>
 #include <span>
 
 #include "launch/launch.hpp"
 #include "learn/stopwatch.hpp"
 #include "learn/strategies/local_product.hpp"
+#include "machine_text.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -17,7 +21,10 @@ class Schedule : public Strategy<float> {
  public:
   Schedule(std::string name, Transport& transport, std::vector<Parameter<float>*> parameters,
            CollectiveOptions collective)
-      : transport_(transport), parameters_(std::move(parameters)), collective_(std::move(collective)), name_(name) {}
+      : transport_(transport), parameters_(std::move(parameters)), collective_(std::move(collective)), name_(name) {
+    measures_ = !collective_.machine && collective_.algorithm == "auto";
+    if (measures_) collective_.machine = machine(transport);
+  }
 
   void begin(double) override {}
   void need(Parameter<float>&) override {}
@@ -32,6 +39,15 @@ class Schedule : public Strategy<float> {
   std::string describe() const override {
     return "schedule " + name_ + ", collectives " + collective_.algorithm + "\n";
   }
+  void save(std::ostream& out) const override {
+    if (measures_) out << machine_text(*collective_.machine);
+  }
+  void load(std::istream& in, std::size_t) override {
+    launch::on_all_ranks(transport_, [&] {
+      const std::string text(std::istreambuf_iterator<char>(in), {});
+      if (measures_ && !text.empty()) collective_.machine = machine_of_text(text, "the checkpoint");
+    });
+  }
 
  protected:
   bool is_root() const { return transport_.rank() == root; }
@@ -42,6 +58,7 @@ class Schedule : public Strategy<float> {
 
  private:
   std::string name_;
+  bool measures_ = false;  // the machine that it plans for, which a checkpoint then holds
   double product_seconds_ = 0;
 };
 

@@ -62,7 +62,7 @@ class Strategy {
   virtual std::string describe() const = 0;
   /// What this rank must keep to go on bit by bit, between steps.
   virtual void save(std::ostream&) const {}
-  virtual void load(std::istream&) {}
+  virtual void load(std::istream&, std::size_t /*steps*/) {}
 };
 
 }  // namespace dsop::learn

@@ -56,19 +56,22 @@ class Synchronized final : public Strategy<float> {
                                   .overlap = options.overlap,
                                   .machine = options.machine,
                                   .wire = options.wire}),
+        dense_steps_(options.dense_steps),
         xi_every_(options.xi_every),
         gradients_hold_rate_(options.residual_holds_step) {
     std::vector<std::string> policies;
     launch::on_all_ranks(transport, [&] { policies = policies_of(parameters, options); });
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const Matrix<float>& value = parameters[i]->value;
+      const bool starts_dense = dense_steps_ > 0 && policy_kind(PolicyText(policies[i])).selects;
       names_.push_back(parameters[i]->name);
       synchronizer_.add(names_.back(),
                         {.rows = value.rows(),
                          .columns = value.columns(),
                          .max_pairs = parameters[i]->max_pairs,
                          .expected_pairs = parameters[i]->expected_pairs},
-                        policies[i]);
+                        starts_dense ? "dense" : policies[i]);
+      if (starts_dense) after_dense_steps_.emplace_back(names_.back(), policies[i]);
       if (xi_every_ > 0 && has_xi(policies[i])) xi_parts_[names_.back()].gradient.resize(value.elements().size());
     }
     keeps_ranks_equal_ = transport.size() == 1 || std::all_of(policies.begin(), policies.end(), [](const auto& policy) {
@@ -77,7 +80,9 @@ class Synchronized final : public Strategy<float> {
   }
 
   void begin(double learning_rate) override {
-    measures_xi_ = xi_every_ > 0 && ++steps_ % xi_every_ == 0;
+    if (steps_ == dense_steps_) end_dense_steps();
+    ++steps_;
+    measures_xi_ = xi_every_ > 0 && steps_ > dense_steps_ && steps_ % xi_every_ == 0;
     if (measures_xi_) keep_residuals();
     rate_ = gradients_hold_rate_ ? static_cast<float>(learning_rate) : 1;
     synchronizer_.begin({.scale = 1, .learning_rate = learning_rate});
@@ -114,9 +119,17 @@ class Synchronized final : public Strategy<float> {
   bool gradients_hold_rate() const override { return gradients_hold_rate_; }
   std::string describe() const override { return synchronizer_.describe(); }
   void save(std::ostream& out) const override { synchronizer_.save(out); }
-  void load(std::istream& in) override { synchronizer_.load(in); }
+  void load(std::istream& in, std::size_t steps) override {
+    steps_ = steps;
+    if (steps_ > dense_steps_) end_dense_steps();
+    synchronizer_.load(in);
+  }
 
  private:
+  void end_dense_steps() {
+    for (const auto& [name, policy] : after_dense_steps_) synchronizer_.set_policy(name, policy);
+    after_dense_steps_.clear();
+  }
   void keep_residuals() {
     for (auto& [name, part] : xi_parts_) {
       const std::span<const float> residual = synchronizer_.residual(name);
@@ -140,6 +153,8 @@ class Synchronized final : public Strategy<float> {
   Transport& transport_;
   Synchronizer<float> synchronizer_;
   std::vector<std::string> names_;
+  std::size_t dense_steps_;
+  std::vector<std::pair<std::string, std::string>> after_dense_steps_ = {};  // names and policies
   std::size_t xi_every_;
   std::size_t steps_ = 0;
   bool measures_xi_ = false;                     // in this step, or the last

@@ -17,6 +17,8 @@ struct SynchronizedOptions {
   std::vector<std::string> policies = {"dsop"};
   /// Parameters of fewer weights are summed as "dense" instead of under a policy for all that drops a part.
   std::size_t sparsify_from = 0;
+  /// In so many first steps what policies drop a part of is summed as "dense", as Ok-Topk's authors' code does.
+  std::size_t dense_steps = 0;
   bool overlap = true;
   /// What is dropped is kept times the learning rate of its step, as in Ok-Topk, instead of as it is.
   bool residual_holds_step = false;

@@ -46,7 +46,7 @@ class TimedStrategy final : public Strategy<T> {
   double product_seconds() const override { return inner_.product_seconds(); }
   std::string describe() const override { return inner_.describe(); }
   void save(std::ostream& out) const override { inner_.save(out); }
-  void load(std::istream& in) override { inner_.load(in); }
+  void load(std::istream& in, std::size_t steps) override { inner_.load(in, steps); }
 
  private:
   template <class Body>

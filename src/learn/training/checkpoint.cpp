@@ -92,7 +92,7 @@ Progress read_checkpoint(Transport& transport, const std::string& path, const Sa
   for (Parameter<float>* const p : run.optimizer.parameters()) broadcast(transport, std::span(p->value.elements()), 0);
   for (Matrix<float>& memory : run.optimizer.state()) broadcast(transport, std::span(memory.elements()), 0);
   std::istringstream in(bytes_of_first(transport, strategies));
-  run.strategy.load(in);
+  run.strategy.load(in, head.progress.step);
   if (file) say_other_options(path, file->other_options());
   return head.progress;
 }

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view magic = "dsop-train checkpoint\n";
 // 1: linear models took their samples in another order; 2: without options; 3: without a hash of the data
-constexpr std::uint32_t version = 4;
+constexpr std::uint32_t version = 5;
 constexpr std::size_t header_bytes = magic.size() + sizeof version + 2 * sizeof(std::uint64_t);
 
 /// What follows the header, which is whole.
@@ -90,11 +90,11 @@ std::string differing_options(std::string_view found, std::string_view expected)
   };
   std::map<std::string, std::string> all = before;
   all.insert(now.begin(), now.end());
-  std::string words;
+  std::string changes;
   for (const auto& [name, _] : all)
     if (const std::string was = value(before, name), is = value(now, name); !are_same(was, is))
-      words.append(words.empty() ? "" : ", ").append(name + ' ' + is + " instead of " + was);
-  return words;
+      changes.append(changes.empty() ? "" : ", ").append(name + ' ' + is + " instead of " + was);
+  return changes;
 }
 
 }  // namespace

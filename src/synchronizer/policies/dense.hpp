@@ -30,6 +30,7 @@ class DensePolicy final : public Policy<T> {
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
     description.in_bucket(parameter, in_bucket_);
   }
+  bool chooses() const override { return in_bucket_.algorithm == "auto"; }
   bool starts_at_once() const override { return in_bucket_.at_once; }
 
  private:

@@ -18,7 +18,9 @@ class OuterProductPolicy final : public Policy<T> {
     if (!terms.some_rank_gives_factors) return;
     Options options = terms.options;
     options.algorithm = algorithm_;
-    calls_.prepare(terms.transport, parameter.shape, options);
+    OuterProductCalls<T> calls;
+    calls.prepare(terms.transport, parameter.shape, options);
+    calls_ = std::move(calls);
   }
 
   void start(Parameter<T>& parameter, RunningStep<T>& step) override {
@@ -30,6 +32,7 @@ class OuterProductPolicy final : public Policy<T> {
     if (const Policy<T>* const other = other_way(parameter)) return other->describe(parameter, description);
     description.alone(parameter, calls_.plan().algorithm_text(), calls_.plan().cost());
   }
+  bool chooses() const override { return algorithm_ == "auto"; }
 
  private:
   const Policy<T>* other_way(const Parameter<T>& parameter) const {

@@ -52,6 +52,8 @@ class Policy {
     return [] {};
   }
 
+  /// Its calls choose an algorithm by the machine.
+  virtual bool chooses() const { return false; }
   /// Its calls travel during backpropagation, whatever SynchronizerOptions::overlap says.
   virtual bool starts_at_once() const { return false; }
 };
@@ -102,6 +104,8 @@ struct NamedPolicy {
   NamedPolicy() = default;
   NamedPolicy(const PolicyText& text_, const Shape& shape)
       : text(text_.whole), kind(&policy_kind(text_)), how(kind->make.template of<T>()({}, text_, shape)) {}
+  bool chooses() const { return how && how->chooses(); }
+
   std::string text = {};
   const PolicyKind* kind = nullptr;
   std::unique_ptr<Policy<T>> how = {};

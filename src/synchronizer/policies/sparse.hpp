@@ -44,6 +44,7 @@ class SparsePolicy final : public Policy<T> {
       return description.alone(parameter, plan->algorithm_text(), plan->cost());
     description.alone(parameter, "known after a step", {});
   }
+  bool chooses() const override { return algorithm_ == "auto"; }
 
  private:
   void sum(Parameter<T>& parameter, const RunningStep<T>& step) {

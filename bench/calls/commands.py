@@ -1,0 +1,37 @@
+"""What commands that measure share: numbers as arguments, what a row says of the machine, words for who waits."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from pathlib import Path
+
+
+def number_above_0(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"is '{text}', expected a number above 0")
+    return number
+
+
+def count_above_0(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"is '{text}', expected a whole number above 0")
+    return int(text)
+
+
+def machine() -> dict[str, str | int]:
+    cpu = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+           if line.startswith("model name")]
+    return {"cpu": cpu[0] if cpu else platform.machine(), "cores": len(cpu), "kernel": platform.release(),
+            "load_average": Path("/proc/loadavg").read_text(encoding="utf-8").split()[0]}
+
+
+def show(words: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{words}")
+        sys.stderr.flush()

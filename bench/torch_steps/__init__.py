@@ -1,0 +1,1 @@
+"""Steps of PyTorch models, summed over ranks in several ways: what scripts/torch measures."""

@@ -1,0 +1,85 @@
+"""The models: each with data that are drawn, and a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import PackedSequence, pack_sequence
+
+
+class Problem(NamedTuple):
+    model: nn.Module
+    draw: Callable[[Generator], tuple[Any, Tensor]]  # one rank's inputs and targets of a step
+    loss: Callable[[Tensor, Tensor], Tensor]
+
+
+def layers(*widths: int) -> nn.Sequential:
+    """Linear ones with ReLU between them."""
+    made: list[nn.Module] = []
+    for inputs, outputs in zip(widths, widths[1:]):
+        made += [nn.Linear(inputs, outputs), nn.ReLU()]
+    return nn.Sequential(*made[:-1])
+
+
+def mlp(_: Any) -> Problem:
+    return Problem(layers(784, 4096, 4096, 10),
+                   lambda random: (torch.rand(16, 784, generator=random), torch.randint(10, (16,), generator=random)),
+                   functional.cross_entropy)
+
+
+def autoencoder(_: Any) -> Problem:
+    def draw(random: Generator) -> tuple[Tensor, Tensor]:
+        expressions = torch.rand(16, 7560, generator=random)
+        return expressions, expressions
+    return Problem(layers(7560, 2000, 600, 2000, 7560), draw, functional.mse_loss)
+
+
+class Recommender(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.items, self.score = nn.Embedding(200_000, 64), layers(8 * 64, 512, 256, 1)
+
+    def forward(self, items: Tensor) -> Tensor:
+        return self.score(self.items(items).flatten(1))  # type: ignore[no-any-return]
+
+
+def recommender(_: Any) -> Problem:
+    return Problem(Recommender(),
+                   lambda random: (torch.randint(200_000, (64, 8), generator=random), torch.rand(64, 1, generator=random)),
+                   functional.mse_loss)
+
+
+class Tagger(nn.Module):
+    def __init__(self, lstm: Any) -> None:
+        super().__init__()
+        self.words, self.lstm, self.head = nn.Embedding(900, 128), lstm(128, 512), nn.Linear(512, 127)
+
+    def forward(self, words: PackedSequence) -> Tensor:
+        output, _ = self.lstm(words._replace(data=self.words(words.data)))
+        return self.head(output.data)  # type: ignore[no-any-return]
+
+
+def lstm(kind: Any) -> Problem:
+    """As many words, tags and words a sentence as ATIS has."""
+    def draw(random: Generator) -> tuple[PackedSequence, Tensor]:
+        lengths = torch.randint(6, 20, (2,), generator=random).tolist()
+        return (pack_sequence([torch.randint(900, (length,), generator=random) for length in lengths], enforce_sorted=False),
+                torch.randint(127, (sum(lengths),), generator=random))
+    return Problem(Tagger(kind), draw, functional.cross_entropy)
+
+
+def convolutions(_: Any) -> Problem:
+    made: list[nn.Module] = []
+    for inputs, outputs in ((3, 32), (32, 64), (64, 128)):
+        made += [nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+    return Problem(nn.Sequential(*made, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(128, 10)),
+                   lambda random: (torch.rand(16, 3, 32, 32, generator=random), torch.randint(10, (16,), generator=random)),
+                   functional.cross_entropy)
+
+
+MODELS: dict[str, Callable[[Any], Problem]] = {"mlp": mlp, "autoencoder": autoencoder, "recommender": recommender,
+                                               "lstm": lstm, "convolutions": convolutions}

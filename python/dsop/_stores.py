@@ -1,0 +1,144 @@
+"""Ranks that find each other through a store: processes of any launcher, without MPI."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, c_char_p, c_double, c_int, c_size_t, c_void_p
+from datetime import timedelta
+from typing import Any
+
+from dsop._communicators import Communicator, watch_main_thread
+from dsop._library import ArgumentError, Error, TransportError, library, new_handle, option_text
+
+_SHORTEST_WAIT_SECONDS = 0.001  # to torch's stores 0 means for ever
+_LOOK_SECONDS = 0.005
+_NOTHING = "dsop: no such key"
+
+
+def _is_there(store: Any, key: str) -> bool | None:
+    """Without waiting, where the store has a way: torch's TCPStore is of no use after a wait() that has timed out."""
+    if hasattr(store, "check"):
+        return bool(store.check([key]))
+    try:
+        return bytes(store.compare_set(key, _NOTHING, _NOTHING)) != _NOTHING.encode()
+    except (AttributeError, NotImplementedError, RuntimeError):
+        return None
+
+
+def _wait(store: Any, key: str, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while (found := _is_there(store, key)) is not True:
+        if found is None:
+            break
+        if time.monotonic() >= end:
+            return False
+        time.sleep(_LOOK_SECONDS)
+    else:
+        return True
+    try:
+        store.wait([key], timedelta(seconds=max(seconds, _SHORTEST_WAIT_SECONDS)))
+    except Exception:  # each store raises something else when the time is over
+        return False
+    return True
+
+
+class _Functions:
+    """The store's functions as C calls them; what they raise is kept, since it can't pass through C."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.failure: BaseException | None = None
+        self.set = CFUNCTYPE(c_int, c_char_p, c_char_p, c_void_p)(self._set)
+        self.get = CFUNCTYPE(c_int, c_char_p, c_void_p, c_size_t, c_void_p)(self._get)
+        self.wait = CFUNCTYPE(c_int, c_char_p, c_double, c_void_p)(self._wait)
+
+    def _kept(self, call: Callable[[], int]) -> int:
+        try:
+            return call()
+        except BaseException as error:
+            self.failure = self.failure or error
+            return -1
+
+    def _set(self, key: bytes, value: bytes, _: object) -> int:
+        def call() -> int:
+            self._store.set(key.decode(), value.decode())
+            return 0
+        return self._kept(call)
+
+    def _get(self, key: bytes, value: int, room: int, _: object) -> int:
+        def call() -> int:
+            found = self._store.get(key.decode())
+            text = found.encode() if isinstance(found, str) else bytes(found)
+            if len(text) >= room:
+                raise Error(f"the store's value of {key.decode()} has {len(text)} bytes, expected at most {room - 1}")
+            ctypes.memmove(value, text + b"\0", len(text) + 1)
+            return 0
+        return self._kept(call)
+
+    def _wait(self, key: bytes, seconds: float, _: object) -> int:
+        return self._kept(lambda: int(_wait(self._store, key.decode(), seconds)))
+
+
+def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int = 0, limit_seconds: float = 30.0,
+            interface: str | None = None) -> Communicator:
+    """Connect processes that find each other through a store, over Gloo: no launcher and no MPI are needed.
+
+    All ranks call it. The store is not used afterwards.
+
+    Parameters
+    ----------
+    store : str, path or object
+        A file that all ranks see, or an object with ``set(key, value)``, ``get(key)`` and ``wait(keys, timedelta)``, as
+        torch.distributed's stores have them.
+    rank, size : int
+        This process's number, 0 .. size - 1, and how many there are.
+    run, restart : str, int
+        Keys begin with them: runs on one store must differ in one of them.
+    limit_seconds : float
+        For all ranks to come.
+    interface : str, optional
+        The network interface to use, as in the environment variable GLOO_SOCKET_IFNAME.
+
+    Returns
+    -------
+    Communicator
+        Its connections end with the last object that holds it.
+
+    Raises
+    ------
+    ArgumentError
+        An argument makes no sense, or the library was built without Gloo.
+    TransportError
+        On all ranks: a rank did not come in time (it is named), two have one number, or the store loses what is set.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     alone = dsop.connect(folder + "/store", rank=0, size=1)
+    >>> alone.rank, alone.size
+    (0, 1)
+    """
+    for name, text in (("run", run), ("interface", interface or "")):
+        if ";" in text:
+            raise ArgumentError(f"{name} is {text!r}, expected no semicolon in it")
+    options = option_text(run=run, restart=restart, limit_seconds=float(limit_seconds), interface=interface)
+    watch_main_thread()
+    if isinstance(store, (str, os.PathLike)):
+        return Communicator(new_handle(library.dsop_communicator_from_file, os.fsencode(store), rank, size, options))
+    missing = [name for name in ("set", "get", "wait") if not callable(getattr(store, name, None))]
+    if missing:
+        raise ArgumentError(f"store is {type(store).__name__}, which lacks {' and '.join(missing)}, expected a path or a "
+                            "store with set, get and wait")
+    functions = _Functions(store)
+    try:
+        return Communicator(new_handle(library.dsop_communicator_from_store, functions.set, functions.get,
+                                       functions.wait, None, rank, size, options))
+    except TransportError as error:
+        if isinstance(functions.failure, Exception):
+            raise error from functions.failure
+        if functions.failure is not None:  # KeyboardInterrupt
+            raise functions.failure from None
+        raise

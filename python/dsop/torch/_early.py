@@ -1,0 +1,95 @@
+"""What travels while backward goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch import Tensor
+
+from dsop.torch._entries import Entries
+from dsop.torch._parameter import Parameter
+
+Order = list[tuple[Parameter, bool]]
+"""Parameters, and whether each travels as factors."""
+
+
+def _selects(policy: str) -> bool:
+    return policy.split(":")[0] not in ("dsop", "dense", "dense-overlapped", "sparse", "none")
+
+
+class Early:
+    """Hands gradients over in an order that all ranks have agreed on, each as soon as it is complete.
+
+    A rank that is ahead of the order holds back; what it does not have until the end counts as 0. What does not fit
+    into what was agreed is left to those who sum the rest.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], entries: Entries, average: str) -> None:
+        self._entries, self._average = entries, average
+        self._synchronizer = next(iter(entries.synchronizers.values()))  # that of most elements
+        # One that selects must know the scale before; of samples, ranks know the sum at the end alone.
+        self._may = {p.name for p in parameters
+                     if entries.synchronizer(p) is self._synchronizer and not p.has_sparse_grad
+                     and not (average == "samples" and _selects(p.policy))}
+        self.order: Order = []  # the same on all ranks
+        self._clear()
+
+    def _clear(self) -> None:
+        self._has_begun = self._has_failed = False
+        self._ready: set[str] = set()
+        self._sums: list[tuple[Parameter, Tensor]] = []
+
+    def may_have(self, p: Parameter) -> bool:
+        """Whether it may stand in `order`."""
+        return p.name in self._may
+
+    def _begin(self) -> None:
+        if not self._has_begun:
+            self._synchronizer.begin(scale=1 / self._entries.comm.size if self._average == "ranks" else 1.0)
+            self._has_begun = True
+
+    def offer(self, p: Parameter) -> None:
+        """Its gradient is complete. Never waits."""
+        self._ready.add(p.name)
+        while self._is_next_ready():
+            self._give_next()
+
+    def _is_next_ready(self) -> bool:
+        at = len(self._sums)
+        return at < len(self.order) and self.order[at][0].name in self._ready and not self._has_failed
+
+    def _give_next(self) -> None:
+        p, by_factors = self.order[len(self._sums)]
+        self._begin()
+        left = None
+        if by_factors and (p.is_dense or p.pairs > self._entries.most_pairs(p)):
+            left = p.factors, p.dense
+            p.forget()
+        p.is_given, p.was_dense = p.is_given or p.has_gradient, p.was_dense or p.is_dense
+        try:
+            self._sums.append((p, self._entries.give(p, by_factors)))
+        except Exception as error:
+            self.fail(str(error))
+        if left:
+            p.factors, p.dense = left
+
+    def fail(self, error: str) -> None:
+        """Give up this step, on all ranks. Never waits."""
+        if not self._has_failed:
+            self._begin()
+            self._synchronizer.fail(error)
+            self._has_failed = True
+
+    def finish(self) -> list[tuple[Parameter, Tensor]]:
+        """Return the sums when they are complete.
+
+        Raises ArgumentError on all ranks where one of them has called fail().
+        """
+        try:
+            self._begin()
+            while len(self._sums) < len(self.order) and not self._has_failed:
+                self._give_next()
+            self._synchronizer.finish()
+            return self._sums
+        finally:
+            self._clear()

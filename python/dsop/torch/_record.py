@@ -1,0 +1,55 @@
+"""What ranks tell each other of a step before they sum what has not travelled yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+import dsop
+from dsop._arrays import Array
+from dsop.torch._parameter import Parameter
+
+
+class Agreed(NamedTuple):
+    """Of all ranks; a parameter's numbers stand at its place."""
+
+    samples: float
+    waited_seconds: Array  # by each rank, in its last step, for the others and what travelled
+    has: Array  # ranks that have a gradient of it
+    dense: Array  # that have one which factors alone can't say
+    is_left: Array  # that have not handed over all
+    in_parts: Array  # that have handed over something, before more came
+
+
+def _of_parameters(parameters: Sequence[Parameter], number: Callable[[Parameter], float]) -> list[float]:
+    return [float(number(p)) for p in parameters]
+
+
+def agree(parameters: Sequence[Parameter], samples: float, waited_seconds: float, comm: dsop.Communicator) -> Agreed:
+    count, ranks = len(parameters), comm.size
+    record = np.zeros(1 + ranks + 4 * count)
+    record[0] = samples
+    record[1 + comm.rank] = waited_seconds
+    record[1 + ranks:] = (_of_parameters(parameters, lambda p: p.has_gradient or p.is_given)
+                          + _of_parameters(parameters, lambda p: p.is_dense or p.was_dense)
+                          + _of_parameters(parameters, lambda p: p.has_gradient)
+                          + _of_parameters(parameters, lambda p: p.has_gradient and p.is_given))
+    dsop.allreduce(record, comm)
+    return Agreed(record[0], record[1:1 + ranks], *record[1 + ranks:].reshape(4, count))
+
+
+def most_pairs(parameters: Sequence[Parameter], comm: dsop.Communicator) -> list[int]:
+    """That a rank has, of each parameter."""
+    pairs = np.zeros((len(parameters), comm.size))
+    pairs[:, comm.rank] = _of_parameters(parameters, lambda p: p.pairs)
+    dsop.allreduce(pairs, comm)
+    return [int(most) for most in pairs.max(1)]
+
+
+def of_rank_0(numbers: Sequence[int], comm: dsop.Communicator) -> list[int]:
+    """As many on all ranks."""
+    values = np.array(numbers, np.float64)
+    dsop.broadcast(values, comm=comm)
+    return [int(value) for value in values]

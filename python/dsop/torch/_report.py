@@ -1,0 +1,50 @@
+"""How parameters' gradients travel, in words."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from dsop.torch._parameter import Parameter
+from dsop.torch._sums import Sums
+
+_logger = logging.getLogger("dsop.torch")
+
+
+def _how(p: Parameter, algorithm: str) -> str:
+    if p.has_sparse_grad:
+        return "dense, a gradient of it was not sparse" if p.used_elsewhere else "rows, into a sparse .grad"
+    if not p.gives_factors:
+        return f"dense, {p.why_dense}"
+    if p.used_elsewhere:
+        return "dense, used outside its module"
+    if algorithm.startswith("allreduce"):
+        return "dense is cheaper here"
+    return "rows" if p.unit_rows else "factors"
+
+
+def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
+    """One for each parameter."""
+    found = []
+    for p in parameters:
+        algorithm = sums.entries.algorithm(p)
+        when = ", while backward goes on" if sums.is_early(p) else ""
+        last = f"last summed by {algorithm}{when}" if algorithm else "not in the last step"
+        shape = "x".join(map(str, p.parameter.shape))
+        found.append(f"{p.name} {shape}: {_how(p, algorithm)}; policy {p.policy}; {last}")
+    return found
+
+
+class Log:
+    """Tells the logger dsop.torch how parameters travel: in the first step, and where that changes. On rank 0."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def write(self, parameters: Sequence[Parameter], sums: Sums) -> None:
+        if sums.comm.rank == 0 and _logger.isEnabledFor(logging.INFO):
+            now = lines(parameters, sums)
+            for line in now:
+                if line not in self._told:
+                    _logger.info(line)
+            self._told = set(now)

@@ -1,0 +1,196 @@
+#include "calls/measure.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "base/error_of.hpp"
+#include "calls/agreed_errors.hpp"
+#include "calls/node_groups.hpp"
+#include "calls/sampling.hpp"
+#include "kernels/add.hpp"
+#include "kernels/outer_product.hpp"
+#include "kernels/threads.hpp"
+#include "memory/workspace.hpp"
+#include "patterns/hypercube.hpp"
+#include "patterns/ring.hpp"
+#include "transport/subset.hpp"
+
+namespace dsop {
+namespace {
+
+/// Taken before anything is measured, on all ranks or none.
+struct Memory {
+  void take(const Effort& effort) {
+    out.resize(step_bytes.back());
+    in.resize(step_bytes.back());
+    sum.resize(effort.vector_elements * sizeof(float));
+    terms.resize(effort.vector_elements * sizeof(float));
+    factor.resize(effort.product_pairs * effort.product_side * sizeof(float));
+    result.resize(effort.product_side * effort.product_side * sizeof(float));
+    kernels::reserve_product<float>(effort.product_pairs);
+    for (const Workspace<float>* const read : {&sum, &terms, &factor}) std::ranges::fill(read->elements(), 1.0F);
+  }
+  Workspace<std::byte> out, in;
+  Workspace<float> sum, terms, factor, result;
+};
+
+class Measuring {
+ public:
+  Measuring(Transport& transport, const Effort& effort)
+      : transport_(transport), effort_(effort), sampling_(transport, effort) {
+    agree_on_errors(transport, error_of([&] { memory_.take(effort); }));
+  }
+
+  /// Messages among `partners`, while other ranks do the same among theirs, or wait where they take no part.
+  template <class Network>
+  void measure_messages(Transport& partners, bool take_part, Network& network);
+  /// What all ranks of a node send out together, `ranks` of them.
+  double out_bytes_per_second(Transport& partners, bool take_part, int ranks);
+  StepSeconds native_allreduce_seconds();
+  void measure_arithmetic(Machine& machine);
+  void check_clock() { sampling_.check_clock(); }
+
+ private:
+  double gap_seconds(Transport& partners, bool take_part);
+  double overhead_seconds(Transport& partners, bool take_part);
+
+  auto ring_step_of(Transport& partners) {
+    return [this, &partners, ring = patterns::Ring(partners)](std::size_t bytes) {
+      return [this, &partners, ring, bytes](int) {
+        partners.sendrecv(memory_.out.elements().first(bytes), ring.right(), memory_.in.elements().first(bytes),
+                          ring.left());
+      };
+    };
+  }
+  /// Partners at changing distances, as in recursive doubling; a rank beyond the hypercube looks on.
+  auto exchange_step_of(Transport& partners) {
+    return [this, &partners, cube = patterns::Hypercube(partners.rank(), partners.size())](std::size_t bytes) {
+      return [this, &partners, cube, bytes](int s) {
+        if (cube.is_extra()) return;
+        const int partner = cube.rank ^ (1 << (s % cube.dimensions()));
+        partners.sendrecv(memory_.out.elements().first(bytes), partner, memory_.in.elements().first(bytes), partner);
+      };
+    };
+  }
+
+  Transport& transport_;
+  const Effort& effort_;
+  Sampling sampling_;
+  Memory memory_;
+};
+
+template <class Network>
+void Measuring::measure_messages(Transport& partners, bool take_part, Network& network) {
+  const double start = sampling_.spent_seconds();
+  const double until = start + effort_.seconds;
+  const auto ring_step = ring_step_of(partners);
+  const double guess = sampling_.step_seconds(take_part, 1, ring_step(1));
+  const double small = sampling_.step_seconds(
+      take_part, sampling_.steps_in_time(effort_.steps[0], guess, start + effort_.seconds / 8), ring_step(1));
+  network.overhead_seconds = std::min(overhead_seconds(partners, take_part), small / 2.1);
+  network.latency_seconds = small - 2 * network.overhead_seconds;
+  network.gap_seconds = gap_seconds(partners, take_part);
+  network.ring_step_seconds =
+      sampling_.steps_seconds(take_part, small, start + effort_.seconds * 2 / 3, effort_.steps, ring_step);
+  network.exchange_step_seconds =
+      sampling_.steps_seconds(take_part, small, until, effort_.steps, exchange_step_of(partners));
+  network.gap_per_byte_seconds = (network.ring_step_seconds.back() - small) / static_cast<double>(step_bytes.back());
+}
+
+double Measuring::out_bytes_per_second(Transport& partners, bool take_part, int ranks) {
+  constexpr std::size_t together_bytes = 256 << 10;
+  const std::size_t bytes = std::max(together_bytes / static_cast<std::size_t>(ranks), step_bytes[0]);
+  const double seconds = sampling_.step_seconds(take_part, effort_.steps[3], ring_step_of(partners)(bytes));
+  return static_cast<double>(bytes) * ranks / seconds;
+}
+
+// LogGP's g: the time from one small message to the next when many are sent without waiting.
+double Measuring::gap_seconds(Transport& partners, bool take_part) {
+  constexpr int messages = 40;
+  const patterns::Ring ring(partners);
+  const auto in = memory_.in.elements();
+  return sampling_.step_seconds(take_part, 1, [&](int) {
+    std::vector<Request> requests;
+    for (int i = 0; i < messages; ++i)
+      requests.push_back(partners.irecv(in.subspan(static_cast<std::size_t>(i), 1), ring.left()));
+    for (int i = 0; i < messages; ++i)
+      requests.push_back(partners.isend(memory_.out.elements().first(1), ring.right()));
+    for (Request& request : requests) partners.wait(request);
+  }) / messages;
+}
+
+// LogGP's o: the time until a send's call returns. The receives stand ready.
+double Measuring::overhead_seconds(Transport& partners, bool take_part) {
+  const int messages = 4 * effort_.samples;
+  const patterns::Ring ring(partners);
+  std::vector<double> seconds{0};
+  for (int i = 0; take_part && i < messages; ++i) {
+    Request receive = partners.irecv(memory_.in.elements().first(1), ring.left());
+    const double start = sampling_.now();
+    Request send = partners.isend(memory_.out.elements().first(1), ring.right());
+    seconds.push_back(sampling_.now() - start);
+    partners.wait(receive);
+    partners.wait(send);
+  }
+  return sampling_.of_slowest(median(seconds));
+}
+
+StepSeconds Measuring::native_allreduce_seconds() {
+  const auto step_of = [&](std::size_t bytes) {
+    const auto zeros = memory_.out.elements().first(bytes);
+    std::ranges::fill(zeros, std::byte{0});
+    return [this, zeros](int) { transport_.native_allreduce(zeros, DataType::f32); };
+  };
+  const double until = sampling_.spent_seconds() + effort_.seconds / 4;
+  return sampling_.steps_seconds(true, sampling_.step_seconds(true, 1, step_of(sizeof(float))), until,
+                                 effort_.native_allreduces, step_of);
+}
+
+void Measuring::measure_arithmetic(Machine& machine) {
+  const std::size_t side = effort_.product_side;
+  const std::size_t pairs = effort_.product_pairs;
+  const std::span<float> sum = memory_.sum.elements();
+  const double addition = sampling_.kernel_seconds([&] { kernels::add<float>(sum, sum, memory_.terms.elements()); });
+  machine.memory_bytes_per_second = 3 * static_cast<double>(sum.size_bytes()) / addition;
+  sampling_.least_seconds_a_byte = 1 / machine.memory_bytes_per_second;
+  const MatrixView<const float> a(memory_.factor.elements().data(), pairs, side);
+  const MatrixView<float> c(memory_.result.elements().data(), side, side);
+  const double product = sampling_.kernel_seconds([&] { kernels::product<float>(a, a, c, 1, 0); });
+  const double writing = static_cast<double>(memory_.result.bytes()) / machine.memory_bytes_per_second;
+  machine.flops_per_second = 2 * static_cast<double>(side * side * pairs) / std::max(product - writing, product / 2);
+}
+
+}  // namespace
+
+Machine measure_machine(Transport& transport, const std::vector<int>& nodes, const Effort& effort) {
+  Machine machine = transport.default_machine();
+  Measuring measuring(transport, effort);
+  measuring.measure_arithmetic(machine);
+  const NodeGroups groups(nodes, transport.rank(), transport.size());
+  const auto among = [&](const std::vector<int>& ranks) {
+    const auto place = std::ranges::find(ranks, transport.rank()) - ranks.begin();
+    return Subset(transport, static_cast<int>(place), static_cast<int>(ranks.size()),
+                  [&ranks](int i) { return ranks[static_cast<std::size_t>(i)]; });
+  };
+  auto on_node = among(groups.on_node);
+  auto across = among(groups.across);
+  const bool shares_nodes = groups.most_on_node > 1;
+  if (groups.nodes > 1) {
+    measuring.measure_messages(across, groups.place_on_node == 0, machine);
+    if (shares_nodes) {
+      Level& level = machine.inner_levels.emplace_back();
+      measuring.measure_messages(on_node, groups.on_node.size() > 1, level);
+      const int together = groups.least_on_node;
+      level.out_bytes_per_second = measuring.out_bytes_per_second(across, groups.place_on_node < together, together);
+    }
+  } else if (shares_nodes) {
+    measuring.measure_messages(on_node, true, machine);
+  }
+  if (transport.has_native_collectives() && transport.size() > 1)
+    machine.native_allreduce_seconds = measuring.native_allreduce_seconds();
+  measuring.check_clock();
+  machine.measured_on = {transport.size(), groups.nodes, static_cast<int>(kernels::thread_count()), transport.name()};
+  return machine;
+}
+
+}  // namespace dsop

@@ -1,0 +1,70 @@
+// What is measured of the machine that the ranks run on.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include <dsop/machine.hpp>
+#include <dsop/transport.hpp>
+
+namespace dsop {
+
+/// How many steps, by the length of their messages: step_bytes.
+using StepCounts = std::array<int, step_bytes.size()>;
+
+/// How much is measured.
+struct Effort {
+  double seconds;             ///< for messages of a level: no longer ones are begun that are predicted to end later
+  double arithmetic_seconds;  ///< of a sample of a kernel
+  int samples;                ///< of everything; the median counts
+  StepCounts steps;           ///< timed in a sample
+  StepCounts native_allreduces;
+  bool out_of_step;             ///< ranks begin a sample at different times, as they come to calls
+  std::size_t vector_elements;  ///< of the two vectors that are added
+  std::size_t product_side;     ///< rows and columns of the product
+  std::size_t product_pairs;    ///< its inner dimension
+};
+
+/// At most half a second where 200 Mbit/s join the hosts, 0.15 s at 1 Gbit/s.
+constexpr Effort probe_of_nodes{.seconds = 0.27,
+                                .arithmetic_seconds = 8e-3,
+                                .samples = 1,
+                                .steps = {16, 8, 6, 3, 1, 0},
+                                .native_allreduces = {8, 4, 2, 1, 0, 0},
+                                .out_of_step = false,
+                                .vector_elements = std::size_t{2} << 20,
+                                .product_side = 384,
+                                .product_pairs = 64};
+
+/// At most 10 ms.
+constexpr Effort probe_of_one_node{.seconds = 3e-3,
+                                   .arithmetic_seconds = 0.5e-3,
+                                   .samples = 1,
+                                   .steps = {16, 8, 6, 3, 1, 0},
+                                   .native_allreduces = {8, 4, 2, 1, 0, 0},
+                                   .out_of_step = false,
+                                   .vector_elements = std::size_t{1} << 20,
+                                   .product_side = 256,
+                                   .product_pairs = 64};
+
+/// Some seconds, for a file that serves for long.
+constexpr Effort effort_of_calibration{.seconds = 60,
+                                       .arithmetic_seconds = 0.1,
+                                       .samples = 5,
+                                       .steps = {24, 24, 12, 7, 4, 3},
+                                       .native_allreduces = {24, 12, 7, 4, 2, 1},
+                                       .out_of_step = true,
+                                       .vector_elements = std::size_t{16} << 20,  // far more than a cache holds
+                                       .product_side = 1024,
+                                       .product_pairs = 256};
+
+/// Measures with all ranks busy at once, since that is how a call finds the machine; the slowest rank counts. `nodes`
+/// as in Problem: where ranks share nodes, messages inside them are a level of their own. Steps of a sample follow each
+/// other at once and the first is dropped, since a shaper lets a burst through too fast. A rank has O(log P) partners.
+/// Where long messages would take too long, the line through the two longest that were sent goes on. hidden_share and
+/// indexed_addition_factor keep their defaults. All ranks; throws AgreedError on all of them if one has no memory or
+/// its clock steps back.
+Machine measure_machine(Transport& transport, const std::vector<int>& nodes, const Effort& effort);
+
+}  // namespace dsop

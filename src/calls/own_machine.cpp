@@ -1,0 +1,68 @@
+#include "calls/own_machine.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include <dsop/errors.hpp>
+
+#include "calls/measure.hpp"
+#include "calls/node_groups.hpp"
+#include "patterns/of_all_ranks.hpp"
+#include "transport/call_state.hpp"
+#include "transport/on_tag.hpp"
+
+namespace dsop {
+namespace {
+
+// Of duplicates that one rank made before, and another after the machine was measured, not all have inherited it.
+bool all_have(Transport& transport, const DescribedMachine& inherited) {
+  const auto all = patterns::of_all_ranks(transport, inherited.digest());
+  return all[0] != 0 && std::ranges::all_of(all, [&](std::uint64_t digest) { return digest == all[0]; });
+}
+
+}  // namespace
+
+OwnMachine::OwnMachine(const Transport& transport) : is_probed_(transport.is_probed() && transport.size() > 1) {
+  default_.describe(transport.default_machine());
+}
+
+void OwnMachine::ask_environment() {
+  const char* const variable = std::getenv("DSOP_MACHINE");
+  asked_for_ = variable == nullptr || *variable == 0 ? probe : variable;
+  is_file_ = asked_for_ != probe && asked_for_ != "default";
+  if (!is_file_) return;
+  try {
+    machine_.describe(read_machine(asked_for_));
+  } catch (const Error& error) {
+    throw Error(std::string("DSOP_MACHINE: ") + error.what());
+  }
+}
+
+const DescribedMachine* OwnMachine::for_choice() const {
+  if (is_file_ || is_measured_) return &machine_;
+  return is_probed_ && asked_for_ == probe ? nullptr : &default_;
+}
+
+void OwnMachine::measure(Transport& transport, const std::vector<int>& nodes) {
+  const WithinPart within(transport, "measuring the machine");
+  OnTag apart(transport, Tag::probe);
+  std::shared_ptr<const Machine> machine = transport.calls().measured_machine.load();
+  DescribedMachine described;
+  if (machine) described.describe(*machine);
+  if (!all_have(apart, described)) {
+    Machine measured = measure_machine(
+        apart, nodes, NodeGroups(nodes, 0, transport.size()).nodes > 1 ? probe_of_nodes : probe_of_one_node);
+    const MeasuredOn& on = measured.measured_on;
+    measured.source = "probe of " + std::to_string(on.ranks) + " ranks on " + std::to_string(on.nodes) +
+                      (on.nodes == 1 ? " node" : " nodes");
+    described.describe(measured);
+    machine = std::make_shared<const Machine>(std::move(measured));
+  }
+  machine_ = described;
+  is_measured_ = true;
+  transport.calls().measured_machine = machine;
+}
+
+}  // namespace dsop

@@ -1,0 +1,59 @@
+// The machine that a communicator's calls plan for where the caller describes none, and when it is measured.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <dsop/machine.hpp>
+#include <dsop/transport.hpp>
+
+#include "calls/values.hpp"
+
+namespace dsop {
+
+/// DSOP_MACHINE says which: a file's, `default`, the transport's, or `probe`, what is measured; if it says nothing,
+/// `probe`. All ranks must be told alike. Only what must choose an algorithm waits for a probe: others plan for the
+/// transport's machine, so that a named algorithm has the same parameter, and bits, in every run.
+class OwnMachine {
+ public:
+  explicit OwnMachine(const Transport& transport);
+
+  /// Whether all ranks have been told alike, once and for all.
+  bool is_agreed() const { return is_agreed_; }
+  /// Looks into the environment. Throws Error naming DSOP_MACHINE if it names a file that can't be read.
+  void ask_environment();
+  /// What ask_environment() has found: a file's name, `default` or `probe`.
+  const std::string& asked_for() const { return asked_for_; }
+  /// All ranks have found the same.
+  void agree() { is_agreed_ = true; }
+
+  /// Whether a run that must choose alike has to be given it.
+  bool is_known() const { return is_agreed_ && (is_file_ || is_measured_ || (is_probed_ && asked_for_ != probe)); }
+  /// Null while what calls must choose by is still to be measured.
+  const DescribedMachine* for_choice() const;
+  const DescribedMachine& for_named() const { return is_file_ ? machine_ : default_; }
+
+  /// Measures it, or takes what all ranks have inherited from a communicator that this one is a duplicate of. All
+  /// ranks, after an agreement, where for_choice() is null. Throws AgreedError on all ranks, and then may be called
+  /// again. `nodes` as in Problem.
+  void measure(Transport& transport, const std::vector<int>& nodes);
+
+ private:
+  static constexpr const char* probe = "probe";
+
+  DescribedMachine default_;
+  DescribedMachine machine_;  // the file's, or measured
+  std::string asked_for_;
+  bool is_probed_;
+  bool is_agreed_ = false;
+  bool is_file_ = false;
+  bool is_measured_ = false;
+};
+
+/// The one that plans are shown for: the given one, else the communicator's as far as it is known. Sends nothing.
+const Machine& planned_machine(Transport& transport, const std::optional<Machine>& given);
+/// What a checkpoint holds: the given one, else the communicator's, unless that is still the transport's own.
+std::optional<Machine> machine_to_keep(Transport& transport, const std::optional<Machine>& given);
+
+}  // namespace dsop

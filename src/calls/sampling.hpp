@@ -1,0 +1,174 @@
+// Seconds of what all ranks do at the same time, agreed by all.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <dsop/machine.hpp>
+#include <dsop/transport.hpp>
+
+#include "base/mix.hpp"
+#include "calls/agreed_errors.hpp"
+#include "calls/measure.hpp"
+#include "patterns/of_all_ranks.hpp"
+
+namespace dsop {
+
+inline double median(std::vector<double> samples) {
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+/// By the transport's clock. What the ranks decide by is what all have agreed on, so all decide alike.
+class Sampling {
+ public:
+  Sampling(Transport& transport, const Effort& effort)
+      : transport_(transport), effort_(effort), start_(transport.now_seconds()), last_(start_) {}
+
+  double now() {
+    const double now = transport_.now_seconds();
+    stepped_back_ = std::max(stepped_back_, last_ - now);
+    return last_ = now;
+  }
+  /// The slowest rank's. All ranks leave it at about the same time.
+  double of_slowest(double seconds);
+  /// On the rank that has spent most, at the last of_slowest().
+  double spent_seconds() const { return spent_; }
+  /// Throws AgreedError on all ranks if a clock has stepped back. Not where it is seen: the others wait for messages.
+  void check_clock() const;
+
+  /// Of a step, of many that follow each other at once, after one that is dropped. Who takes no part looks on.
+  template <class Step>
+  double step_seconds(bool take_part, int timed, const Step& step);
+  /// How many of so many steps, beside the one that is dropped, end in time. One is begun in any case.
+  int steps_in_time(int steps, double predicted_seconds, double until) const;
+  /// Of steps with messages of step_bytes, the first two in any case and longer ones as far as they end in time; what
+  /// was not sent is on the line through the last two.
+  template <class StepOf>
+  StepSeconds steps_seconds(bool take_part, double smallest_seconds, double until, const StepCounts& steps,
+                            const StepOf& step_of);
+  /// Of a run of `body`, while all ranks run it, after one that is dropped.
+  template <class Body>
+  double kernel_seconds(const Body& body);
+
+  /// No byte travels faster. Where other work disturbs a rank, longer messages may seem to take less time than short
+  /// ones.
+  double least_seconds_a_byte = 0;
+
+ private:
+  static constexpr double least_seconds = 1e-9;  // a clock may not see less
+
+  void come_late(double most_seconds);
+
+  Transport& transport_;
+  const Effort& effort_;
+  double start_;
+  double last_;
+  double stepped_back_ = 0;
+  double spent_ = 0;
+  std::uint64_t drawn_ = 0;
+};
+
+inline double Sampling::of_slowest(double seconds) {
+  struct Seconds {
+    double taken;
+    double since_start;
+  };
+  double slowest = least_seconds;
+  for (const Seconds& rank : patterns::of_all_ranks(transport_, Seconds{seconds, now() - start_})) {
+    slowest = std::max(slowest, rank.taken);
+    spent_ = std::max(spent_, rank.since_start);
+  }
+  return slowest;
+}
+
+inline void Sampling::check_clock() const {
+  std::ostringstream error;
+  if (stepped_back_ > 0) error << "the clock stepped back by " << stepped_back_ << " s while the machine was measured";
+  agree_on_errors(transport_, error.str());
+}
+
+template <class Step>
+double Sampling::step_seconds(bool take_part, int timed, const Step& step) {
+  std::vector<double> samples;
+  while (samples.size() < static_cast<std::size_t>(effort_.samples)) {
+    double seconds = 0;
+    if (effort_.out_of_step && !samples.empty()) come_late(samples.back());
+    if (take_part) {
+      step(0);
+      const double start = now();
+      for (int s = 1; s <= timed; ++s) step(s);
+      seconds = now() - start;
+    }
+    samples.push_back(of_slowest(seconds) / timed);
+  }
+  return median(std::move(samples));
+}
+
+// By other parts of a step in every sample and on every rank, and by none if the clock steps back.
+inline void Sampling::come_late(double most_seconds) {
+  drawn_ = mix(drawn_ + static_cast<std::uint64_t>(transport_.rank()) + 1);
+  const double start = now();
+  const double end = start + most_seconds * std::ldexp(static_cast<double>(drawn_), -64);
+  for (double at = start; at >= start && at < end;) at = now();
+}
+
+inline int Sampling::steps_in_time(int steps, double predicted_seconds, double until) const {
+  while (steps > 1 && spent_ + effort_.samples * (steps + 1) * predicted_seconds > until) steps /= 2;
+  return steps;
+}
+
+template <class StepOf>
+StepSeconds Sampling::steps_seconds(bool take_part, double smallest_seconds, double until, const StepCounts& steps,
+                                    const StepOf& step_of) {
+  constexpr std::size_t always = 2;
+  StepSeconds seconds{};
+  double last_bytes = 0;
+  double last_seconds = smallest_seconds;
+  double seconds_a_byte = least_seconds_a_byte;
+  bool goes_on = true;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    const auto bytes = static_cast<double>(step_bytes[i]);
+    const double growth = last_bytes > 0 ? bytes / last_bytes : 1;
+    const double predicted = smallest_seconds + growth * std::max(last_seconds - smallest_seconds, 0.0);
+    goes_on = goes_on && steps[i] > 0 && (i < always || spent_ + 2 * effort_.samples * predicted <= until);
+    if (goes_on) {
+      const double measured =
+          step_seconds(take_part, steps_in_time(steps[i], predicted, until), step_of(step_bytes[i]));
+      seconds_a_byte = std::max((measured - last_seconds) / (bytes - last_bytes), least_seconds_a_byte);
+    }
+    seconds[i] = last_seconds + seconds_a_byte * (bytes - last_bytes);
+    if (goes_on) {
+      last_bytes = bytes;
+      last_seconds = seconds[i];
+    }
+  }
+  return seconds;
+}
+
+template <class Body>
+double Sampling::kernel_seconds(const Body& body) {
+  constexpr int most_runs = 64;  // should the clock stand still
+  body();
+  of_slowest(0);
+  std::vector<double> samples;
+  while (samples.size() < static_cast<std::size_t>(effort_.samples)) {
+    const double start = now();
+    double seconds = 0;
+    int runs = 0;
+    for (; runs < most_runs && seconds >= 0 && seconds < effort_.arithmetic_seconds; ++runs) {
+      body();
+      seconds = now() - start;
+    }
+    samples.push_back(of_slowest(seconds / runs));
+  }
+  return median(std::move(samples));
+}
+
+}  // namespace dsop

@@ -1,0 +1,167 @@
+#include "patterns/network.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/refuse.hpp"
+
+namespace dsop::patterns {
+namespace {
+
+// Each member's node, by its number in the order of nodes.
+std::vector<int> numbered(const std::vector<int>& nodes, int ranks) {
+  std::vector<int> numbers(nodes.empty() ? static_cast<std::size_t>(ranks) : nodes.size());
+  if (nodes.empty()) {
+    for (std::size_t r = 0; r < numbers.size(); ++r) numbers[r] = static_cast<int>(r);
+    return numbers;
+  }
+  std::vector<int> names = nodes;
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (std::size_t r = 0; r < numbers.size(); ++r)
+    numbers[r] = static_cast<int>(std::lower_bound(names.begin(), names.end(), nodes[r]) - names.begin());
+  return numbers;
+}
+
+int count(const std::vector<int>& numbers) {
+  return numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end()) + 1;
+}
+
+}  // namespace
+
+Network::Network(const Machine& machine, const std::vector<int>& nodes, int ranks)
+    : machine_(machine), ranks_(ranks), teams_(1) {
+  if (machine.inner_levels.empty()) return;
+  const std::vector<int> numbers = numbered(nodes, ranks);
+  teams_ = static_cast<int>(numbers.size()) / std::max(ranks, 1);
+  for (const Level& level : machine.inner_levels) {
+    groups_.push_back(numbers);
+    for (int& group : groups_.back()) group /= level.nodes;
+  }
+}
+
+int Network::level(int member, int other) const {
+  int level = 0;
+  while (level < inner_levels() && group(level, member) != group(level, other)) ++level;
+  return level;
+}
+
+void check_levels(const Machine& machine, const std::vector<int>& nodes, int ranks) {
+  const int all = count(numbered(nodes, ranks));
+  for (std::size_t i = 0; i < machine.inner_levels.size(); ++i)
+    if (const int of_group = machine.inner_levels[i].nodes; of_group < all && all % of_group != 0)
+      refuse("machine.inner_levels[" + std::to_string(i) + "].nodes", of_group,
+             "a divisor of the " + std::to_string(all) + " nodes that the ranks are on, or no fewer");
+}
+
+Step::Step(const Network& network, Partners partners) : network_(network), partners_(partners) {
+  const auto members = static_cast<std::size_t>(network.ranks() * network.teams());
+  ranks_.assign(static_cast<std::size_t>(network.inner_levels()) + 1, std::vector<Port>(members));
+  groups_.assign(static_cast<std::size_t>(network.inner_levels()), std::vector<Port>(members));  // no more than ranks
+}
+
+Step::Port& Step::of_rank(int level, int member) {
+  return ranks_[static_cast<std::size_t>(level)][static_cast<std::size_t>(member)];
+}
+
+Step::Port& Step::of_group(int inner_level, int member) {
+  return groups_[static_cast<std::size_t>(inner_level)][static_cast<std::size_t>(network_.group(inner_level, member))];
+}
+
+void Step::add(int from, int to, const Traffic& traffic) {
+  const int level = network_.level(from, to);
+  Traffic& out = of_rank(level, from).out;
+  Traffic& in = of_rank(level, to).in;
+  out = out + traffic;
+  in = in + traffic;
+  for (int inner = 0; inner < level; ++inner) {
+    of_group(inner, from).out.bytes += traffic.bytes;
+    of_group(inner, to).in.bytes += traffic.bytes;
+  }
+}
+
+void Step::send(int from, int to, std::size_t bytes, std::size_t messages) {
+  for (int team = 0; team < network_.teams(); ++team)
+    add(team * network_.ranks() + from, team * network_.ranks() + to, {messages, bytes});
+}
+
+void Step::send_to_all(const std::vector<std::size_t>& given, const std::vector<std::size_t>& taken) {
+  struct Sums {
+    std::size_t ranks = 0;
+    std::size_t given = 0;
+    std::size_t taken = 0;
+  };
+  const int levels = network_.inner_levels();
+  const int P = network_.ranks();
+  Sums all;
+  std::vector<std::vector<Sums>> sums(static_cast<std::size_t>(levels), std::vector<Sums>(given.size()));
+  const auto of_group = [&](int level, int r) -> Sums& {
+    return level == levels ? all
+                           : sums[static_cast<std::size_t>(level)][static_cast<std::size_t>(network_.group(level, r))];
+  };
+  for (int r = 0; r < P; ++r)
+    for (int level = 0; level <= levels; ++level) {
+      Sums& group = of_group(level, r);
+      group.ranks += 1;
+      group.given += given[static_cast<std::size_t>(r)];
+      group.taken += taken[static_cast<std::size_t>(r)];
+    }
+  for (int r = 0; r < P; ++r) {
+    Sums inside{1, given[static_cast<std::size_t>(r)], taken[static_cast<std::size_t>(r)]};
+    const Sums own = inside;
+    for (int level = 0; level <= levels; ++level) {
+      const Sums& group = of_group(level, r);
+      const std::size_t others = group.ranks - inside.ranks;
+      of_rank(level, r) = {{others, own.given * (group.taken - inside.taken)},
+                           {others, own.taken * (group.given - inside.given)}};
+      inside = group;
+      if (level == levels) continue;
+      Port& port = this->of_group(level, r);
+      port.out.bytes = group.given * (all.taken - group.taken);
+      port.in.bytes = group.taken * (all.given - group.given);
+    }
+  }
+}
+
+// What leaves a group counts as much as it delays one rank of it that fills a link of this level.
+std::size_t Step::busiest_bytes(int level, std::size_t of_ranks) const {
+  if (level == 0) return of_ranks;
+  const auto inner = static_cast<std::size_t>(level) - 1;
+  const Machine& machine = network_.machine();
+  const double gap_seconds = level < network_.inner_levels() ? machine.inner_levels[inner + 1].gap_per_byte_seconds
+                                                             : machine.gap_per_byte_seconds;
+  const double together = machine.inner_levels[inner].out_bytes_per_second;
+  const double share = together > 0 ? std::min(1 / (together * gap_seconds), 1.0) : 1;
+  std::size_t of_groups = 0;
+  for (const Port& group : groups_[inner]) of_groups = std::max({of_groups, group.out.bytes, group.in.bytes});
+  return std::max(of_ranks, static_cast<std::size_t>(share * static_cast<double>(of_groups)));
+}
+
+template <class SecondsOn>
+double Step::slowest(const SecondsOn& seconds_on) const {
+  double slowest = 0;
+  for (int level = 0; level <= network_.inner_levels(); ++level) {
+    Traffic busiest;
+    for (const Port& rank : ranks_[static_cast<std::size_t>(level)]) {
+      busiest.raise_to(rank.out);
+      busiest.raise_to(rank.in);
+    }
+    if (busiest.messages == 0) continue;
+    const std::size_t bytes = busiest_bytes(level, busiest.bytes);
+    const auto on = [&](const auto& of_level) { return seconds_on(of_level, bytes, busiest.messages); };
+    slowest = std::max(slowest, level < network_.inner_levels()
+                                    ? on(network_.machine().inner_levels[static_cast<std::size_t>(level)])
+                                    : on(network_.machine()));
+  }
+  return slowest;
+}
+
+double Step::seconds(bool with_latency) const {
+  return slowest([&](const auto& level, std::size_t bytes, std::size_t messages) {
+    const double seconds =
+        partners_ == Partners::same ? level.message_seconds(bytes, messages) : level.exchange_seconds(bytes, messages);
+    return with_latency ? seconds : seconds - level.latency_seconds;
+  });
+}
+
+}  // namespace dsop::patterns

@@ -1,0 +1,84 @@
+// What messages that travel at the same time take, between ranks that share nodes, racks and a network.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <dsop/counting.hpp>
+#include <dsop/machine.hpp>
+
+namespace dsop::patterns {
+
+/// Ranks on the levels of a machine, which must outlive it. Level i is inside the groups of inner_levels[i], outside
+/// those of the one before; the last is the network between the largest groups.
+class Network {
+ public:
+  /// `nodes` names each rank's node by a number, which rise in the order of the nodes' lowest ranks; empty: no two
+  /// ranks share one. Where it names more than `ranks`, they are teams of `ranks` each, one after the other, that all
+  /// do the same at the same time.
+  Network(const Machine& machine, const std::vector<int>& nodes, int ranks);
+
+  const Machine& machine() const { return machine_; }
+  int ranks() const { return ranks_; }
+  int teams() const { return teams_; }
+  /// Every message takes as long as any other of its length, whichever ranks send it.
+  bool is_flat() const { return groups_.empty(); }
+  int inner_levels() const { return static_cast<int>(groups_.size()); }
+  /// Of a team's rank, counted through all teams: its group of an inner level.
+  int group(int inner_level, int member) const {
+    return groups_[static_cast<std::size_t>(inner_level)][static_cast<std::size_t>(member)];
+  }
+  /// Number of a message's level: the innermost whose group has both.
+  int level(int member, int other) const;
+
+ private:
+  const Machine& machine_;
+  int ranks_;
+  int teams_;
+  std::vector<std::vector<int>> groups_;  // of each inner level, of each member
+};
+
+/// Throws ArgumentError, naming machine.inner_levels, if its groups are no whole number of the ranks' nodes.
+void check_levels(const Machine& machine, const std::vector<int>& nodes, int ranks);
+
+/// Whom ranks send to in a step: as in the step before, or others, which some networks and MPI libraries do more
+/// slowly.
+enum class Partners : unsigned char { same, others };
+
+/// Messages that travel at the same time. On each level they take as long as the busiest rank's there, out or in, or as
+/// what leaves or enters the busiest group of the level inside it; the slowest level counts.
+class Step {
+ public:
+  Step(const Network& network, Partners partners);
+
+  /// One rank's to another, of each team.
+  void send(int from, int to, std::size_t bytes, std::size_t messages = 1);
+  /// Every rank's to every other: of given[from] * taken[to] bytes. Of one team alone.
+  void send_to_all(const std::vector<std::size_t>& given, const std::vector<std::size_t>& taken);
+
+  /// Until all have come and the next step may start.
+  double seconds() const { return seconds(true); }
+  /// The same without the way of the last message: until the next may start that does not wait for these.
+  double seconds_but_latency() const { return seconds(false); }
+
+ private:
+  struct Port {
+    Traffic out;
+    Traffic in;
+  };
+
+  Port& of_rank(int level, int member);
+  Port& of_group(int inner_level, int member);
+  void add(int from, int to, const Traffic& traffic);
+  std::size_t busiest_bytes(int level, std::size_t of_ranks) const;
+  double seconds(bool with_latency) const;
+  template <class SecondsOn>
+  double slowest(const SecondsOn& seconds_on) const;
+
+  const Network& network_;
+  Partners partners_;
+  std::vector<std::vector<Port>> ranks_;   // of each level, of each member
+  std::vector<std::vector<Port>> groups_;  // of each inner level, of each group
+};
+
+}  // namespace dsop::patterns

@@ -1,0 +1,80 @@
+// The steps of each pattern: who sends to whom at the same time, and so what a step costs.
+#pragma once
+
+#include <cstddef>
+
+#include "patterns/hypercube.hpp"
+#include "patterns/network.hpp"
+
+namespace dsop::patterns {
+
+/// Every rank sends traffic_of(rank) `distance` places down the line of ranks, which is a circle.
+template <class TrafficOf>
+Step shift_step(const Network& network, int distance, Partners partners, const TrafficOf& traffic_of) {
+  Step step(network, partners);
+  const int P = network.ranks();
+  for (int r = 0; r < P; ++r) {
+    const Traffic traffic = traffic_of(r);
+    step.send(r, ((r - distance) % P + P) % P, traffic.bytes, traffic.messages);
+  }
+  return step;
+}
+
+/// Every rank sends so much to the right.
+inline Step ring_step(const Network& network, std::size_t bytes, std::size_t messages = 1) {
+  return shift_step(network, -1, Partners::same, [&](int) { return Traffic{messages, bytes}; });
+}
+
+/// Seconds of P - 1 steps, in the s-th of which every rank sends so much s places up the circle.
+inline double all_shifts_seconds(const Network& network, std::size_t bytes) {
+  const auto seconds = [&](int distance) {
+    return shift_step(network, -distance, Partners::same, [&](int) { return Traffic{1, bytes}; }).seconds();
+  };
+  if (network.is_flat()) return (network.ranks() - 1) * seconds(1);
+  double sum = 0;
+  for (int distance = 1; distance < network.ranks(); ++distance) sum += seconds(distance);
+  return sum;
+}
+
+/// Of the first `corners` ranks, a power of two, each sends traffic_of(corner) to the one across, at `distance`.
+template <class TrafficOf>
+Step hypercube_step(const Network& network, int corners, int distance, const TrafficOf& traffic_of) {
+  Step step(network, Partners::others);
+  for (int corner = 0; corner < corners; ++corner) {
+    const Traffic traffic = traffic_of(corner);
+    step.send(corner, corner ^ distance, traffic.bytes, traffic.messages);
+  }
+  return step;
+}
+inline Step hypercube_step(const Network& network, int corners, int distance, std::size_t bytes,
+                           std::size_t messages = 1) {
+  return hypercube_step(network, corners, distance, [&](int) { return Traffic{messages, bytes}; });
+}
+
+/// Every extra sends so much to its corner, or is sent it.
+inline Step fold_step(const Network& network, std::size_t bytes, std::size_t messages = 1,
+                      Partners partners = Partners::same) {
+  Step step(network, partners);
+  const Hypercube cube(0, network.ranks());
+  for (int r = cube.corners; r < network.ranks(); ++r) step.send(r, r - cube.corners, bytes, messages);
+  return step;
+}
+
+/// On a binomial tree of the first `ranks`, everybody who has a child at `distance` sends it so much, or is sent it.
+inline Step tree_step(const Network& network, int ranks, int distance, std::size_t bytes) {
+  Step step(network, Partners::same);
+  for (int parent = 0; parent + distance < ranks; parent += 2 * distance) step.send(parent, parent + distance, bytes);
+  return step;
+}
+
+/// Everybody sends so much to the one before in the line of ranks and, both ways, to the one behind.
+inline Step chain_step(const Network& network, bool both_ways, std::size_t bytes, std::size_t messages = 1) {
+  Step step(network, Partners::same);
+  for (int r = 1; r < network.ranks(); ++r) {
+    step.send(r, r - 1, bytes, messages);
+    if (both_ways) step.send(r - 1, r, bytes, messages);
+  }
+  return step;
+}
+
+}  // namespace dsop::patterns

@@ -1,0 +1,9 @@
+#include "transport/mpi_library.hpp"
+
+namespace dsop {
+
+std::string mpi_library() {
+  return "none";
+}
+
+}  // namespace dsop

@@ -1,0 +1,173 @@
+// Over Gloo, each rank a thread with connections of its own: the same sweep as on threads, and what only Gloo has.
+#include <catch2/catch.hpp>
+
+#include <numeric>
+
+#include "collectives_cases.hpp"
+#include "gloo_ranks.hpp"
+#include "outer_product_sweep.hpp"
+#include "sparse_allreduce_cases.hpp"
+#include "stall_cases.hpp"
+#include "topk_cases.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+TEST_CASE("every outer-product algorithm is exact over Gloo") {
+  const int P = GENERATE(1, 2, 3, 5);
+  const auto cases = sweep_cases(P);
+  CHECK(failures_over_gloo(P, [&](Transport& transport, Failures& failures) {
+          const auto fail = [&](const std::string& text) { failures.add(text); };
+          sweep_outer_products(transport, cases, fail);
+          sweep_bits(transport, fail);
+        }) == "");
+}
+
+TEST_CASE("every sparse, selecting and dense allreduce is exact over Gloo") {
+  const int P = GENERATE(1, 3, 4);
+  const auto sums = sparse_case_sums<float>(P);
+  CHECK(failures_over_gloo(P, [&](Transport& transport, Failures& failures) {
+          check_sparse_sums(transport, sums, failures);
+          check_topk<float>(transport, failures);
+          check_collectives<float>(transport, failures);
+          check_collectives<double>(transport, failures);
+        }) == "");
+}
+
+TEST_CASE("messages over Gloo keep their order for each tag, also when they are empty or to oneself") {
+  CHECK(failures_over_gloo(3, [](Transport& transport, Failures& failures) {
+          const int r = transport.rank();
+          const int right = (r + 1) % 3;
+          const int left = (r + 2) % 3;
+          for (const std::size_t count : {0UL, 1UL, 1000UL, 3000000UL}) {
+            std::vector<int> sent[2], received[3];
+            for (int i : {0, 1}) {
+              sent[i].resize(count);
+              std::iota(sent[i].begin(), sent[i].end(), 10 * r + i);
+            }
+            for (std::vector<int>& one : received) one.resize(count);
+            Request sends[] = {transport.isend(std::span(sent[0]), right), transport.isend(std::span(sent[1]), right),
+                               transport.isend(std::span(sent[0]), right, Tag::agreement)};
+            Request third = transport.irecv(std::span(received[2]), left, Tag::agreement);
+            transport.wait(third);
+            Request first = transport.irecv(std::span(received[0]), left);
+            Request second = transport.irecv(std::span(received[1]), left);
+            transport.wait(second);
+            transport.wait(first);
+            for (Request& send : sends) transport.wait(send);
+            for (std::size_t i = 0; i < 3; ++i)
+              failures.check(count == 0 || received[i][0] == 10 * left + static_cast<int>(i % 2), "is out of order");
+            failures.check(count == 0 || received[1].back() == 10 * left + 1 + static_cast<int>(count) - 1,
+                           "is not whole");
+            transport.sendrecv(std::span(sent[0]), r, std::span(received[0]), r);
+            failures.check(received[0] == sent[0], "a message to oneself is wrong");
+          }
+        }) == "");
+}
+
+TEST_CASE("calls that were started go on by themselves over Gloo") {
+  CHECK(failures_over_gloo(3, [](Transport& transport, Failures& failures) {
+          Job<float> job(transport, 300, 200, 16, "auto");
+          for (int i = 0; i < 5; ++i) job.start(static_cast<std::uint64_t>(i)).wait();
+          failures.check(job.exact(), "the result is wrong");
+        }) == "");
+}
+
+TEST_CASE("ranks with one host name share a node") {
+  CHECK(failures_over_gloo(3, [](Transport& transport, Failures& failures) {
+          failures.check(transport.node() == 0, "they do not");
+        }) == "");
+}
+
+TEST_CASE("ranks that do not come are reported over Gloo, and may come later") {
+  CHECK(failures_over_gloo(5, [](Transport& transport, Failures& failures) {
+          check_late_ranks(transport, {1, 3, 4}, false, failures);
+          check_late_ranks(transport, {0}, false, failures);
+          check_late_ranks(transport, {2}, true, failures);
+        }) == "");
+}
+
+TEST_CASE("a watch that throws ends the call over Gloo") {
+  CHECK(failures_over_gloo(4, check_throwing_watch) == "");
+}
+
+TEST_CASE("a rank that ends is named, and those that wait for others hear of it") {
+  MemoryStore memory;
+  const auto errors = errors_on_threads(4, [&](int rank) {
+    const auto transport = connect_over_gloo(memory.store(), {.rank = rank, .ranks = 4});
+    if (rank == 0) return;
+    std::vector<float> data(100);
+    transport->recv(std::span(data), rank - 1);
+  });
+  INFO(errors[1] << '\n' << errors[2] << '\n' << errors[3]);
+  CHECK(errors[0] == "");
+  CHECK(errors[1].starts_with("receiving 400 bytes on rank 1 from rank 0 failed: "));
+  for (const int rank : {2, 3}) {
+    const std::string text = errors[static_cast<std::size_t>(rank)];
+    CHECK(text.starts_with("receiving 400 bytes on rank " + std::to_string(rank) + " from rank " +
+                           std::to_string(rank - 1) + " failed: "));
+    CHECK(text.find("; closed connections: ranks 0-" + std::to_string(rank - 1)) != std::string::npos);
+  }
+}
+
+TEST_CASE("a rank that ends within a message is named by its receiver and its sender") {
+  MemoryStore memory;
+  const auto errors = errors_on_threads(3, [&](int rank) {
+    const auto transport = connect_over_gloo(memory.store(), {.rank = rank, .ranks = 3});
+    std::vector<char> data(std::size_t{1} << 28);
+    if (rank == 1) {
+      const Request to_2 = transport->isend(std::span(data), 2);
+      const Request from_0 = transport->irecv(std::span(data), 0);
+      throw Error("rank 1 has had enough");
+    }
+    if (rank == 2) transport->recv(std::span(data), 1);
+    if (rank == 0) transport->send(std::span(data), 1);
+  });
+  CHECK(errors[1] == "rank 1 has had enough");
+  CHECK(errors[0].starts_with("sending 268435456 bytes on rank 0 to rank 1 failed: "));
+  CHECK(errors[2].starts_with("receiving 268435456 bytes on rank 2 from rank 1 failed: "));
+}
+
+TEST_CASE("a receive of another length than was sent takes nothing") {
+  MemoryStore memory;
+  const auto errors = errors_on_threads(2, [&](int rank) {
+    const auto transport = connect_over_gloo(memory.store(), {.rank = rank, .ranks = 2});
+    set_stall_watch(*transport, {.limit_seconds = 0.2, .throws = true});
+    std::vector<char> memory_of_rank(8);
+    if (rank == 0) transport->send(std::span(memory_of_rank).first(5), 1);
+    if (rank == 1) transport->recv(std::span(memory_of_rank), 0);
+  });
+  CHECK(errors[0] != "");
+  CHECK(errors[1] != "");
+}
+
+TEST_CASE("a rank that ends early takes nothing away from those that go on") {
+  MemoryStore memory;
+  const auto errors = errors_on_threads(3, [&](int rank) {
+    const auto transport = connect_over_gloo(memory.store(), {.rank = rank, .ranks = 3});
+    std::vector<char> data(std::size_t{1} << 24, static_cast<char>(rank));
+    if (rank == 0) return transport->send(std::span(data), 1);
+    if (rank == 1) {
+      transport->recv(std::span(data), 0);
+      if (data.front() != 0 || data.back() != 0) throw Error("the message is wrong");
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      transport->send(std::span(data), 2);
+    } else {
+      transport->recv(std::span(data), 1);
+    }
+  });
+  CHECK(errors == std::vector<std::string>(3));
+}
+
+TEST_CASE("a request that is given up ends the communicator on all ranks") {
+  MemoryStore memory;
+  const auto errors = errors_on_threads(3, [&](int rank) {
+    const auto transport = connect_over_gloo(memory.store(), {.rank = rank, .ranks = 3});
+    int number = 0;
+    if (rank == 0) {
+      const Request given_up = transport->irecv(std::span(&number, 1), 1);
+    }
+    transport->recv(std::span(&number, 1), (rank + 1) % 3);
+  });
+  for (const std::string& error : errors) CHECK(error.find(" failed: ") != std::string::npos);
+}

@@ -1,0 +1,282 @@
+// What formulas say of the levels of a machine, against what is counted there: on a machine where a byte out of the
+// busiest node takes a second, and nothing else does, seconds are bytes.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+
+#include <dsop/counting.hpp>
+#include <dsop/errors.hpp>
+#include <dsop/plan.hpp>
+
+#include "algorithms/sharded/algorithm.hpp"
+#include "collectives_cases.hpp"
+#include "failures.hpp"
+#include "outer_product_cases.hpp"
+#include "patterns/steps.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+using patterns::Network;
+using patterns::Partners;
+using patterns::Step;
+
+namespace {
+
+constexpr double nothing = 1e-30;
+
+// A second a byte that leaves or enters the busiest node, and nothing else takes time.
+Machine machine_of_cards() {
+  const Level node{.latency_seconds = nothing,
+                   .overhead_seconds = nothing,
+                   .gap_seconds = nothing,
+                   .gap_per_byte_seconds = nothing,
+                   .out_bytes_per_second = 1};
+  return {.latency_seconds = nothing,
+          .overhead_seconds = nothing,
+          .gap_seconds = nothing,
+          .gap_per_byte_seconds = 1,
+          .inner_levels = {node}};
+}
+
+// The same inside nodes: a second a byte of the busiest rank's messages there.
+Machine machine_of_copies() {
+  Machine machine = machine_of_cards();
+  machine.gap_per_byte_seconds = nothing;
+  machine.inner_levels[0].gap_per_byte_seconds = 1;
+  machine.inner_levels[0].out_bytes_per_second = 0;
+  return machine;
+}
+
+struct CountedBytes {
+  double out_of_busiest_node = 0;
+  double out_of_all_nodes = 0;
+  double inside_of_busiest_rank = 0;
+};
+
+using Run = std::function<void(Transport&)>;
+
+// The bytes that ranks on these nodes send.
+CountedBytes count_bytes(const std::vector<int>& nodes, const Run& run) {
+  std::vector<double> out(nodes.size());  // of each node
+  CountedBytes counted;
+  std::mutex mutex;
+  const auto body = [&](Transport& threads) {
+    CountingTransport transport(threads);
+    run(transport);
+    const std::lock_guard lock(mutex);
+    const auto leaving = static_cast<double>(transport.payload_bytes_leaving(nodes));
+    out[static_cast<std::size_t>(nodes[static_cast<std::size_t>(transport.rank())])] += leaving;
+    counted.out_of_all_nodes += leaving;
+    counted.inside_of_busiest_rank =
+        std::max(counted.inside_of_busiest_rank, static_cast<double>(transport.payload().bytes) - leaving);
+  };
+  run_on_threads(static_cast<int>(nodes.size()), body, 1, nodes);
+  counted.out_of_busiest_node = *std::max_element(out.begin(), out.end());
+  return counted;
+}
+
+const std::vector<std::vector<int>>& placements() {
+  static const std::vector<std::vector<int>> all{{0, 0, 0, 0, 4, 4, 4, 4},  // in order
+                                                 {0, 1, 0, 1, 0, 1, 0, 1},  // by turns
+                                                 {0, 0, 2, 2, 4, 4, 6, 6},
+                                                 {0, 1, 1, 0, 1, 0, 0, 1},  // in no order
+                                                 {0, 0, 0, 0, 0, 0, 6, 6},  // unequal
+                                                 {0, 1, 0, 0, 4, 0},
+                                                 {0, 0, 2},
+                                                 {0, 0, 0, 0}};
+  return all;
+}
+
+// Eight ranks on nodes that have as many each.
+bool is_even(const std::vector<int>& nodes) {
+  return nodes.size() == 8 && std::count(nodes.begin(), nodes.end(), 0) <= 4;
+}
+
+// In each step all nodes send as much as they receive.
+bool is_symmetric(const std::string& algorithm) {
+  return algorithm.find("linear-pipeline") == algorithm.npos && algorithm.find("spanning-tree") == algorithm.npos;
+}
+
+void check_cards(double predicted, const CountedBytes& counted, const std::vector<int>& nodes, bool symmetric) {
+  CHECK(predicted >= counted.out_of_busiest_node);
+  if (symmetric && is_even(nodes)) CHECK(predicted == counted.out_of_busiest_node);
+}
+
+}  // namespace
+
+TEST_CASE("a step takes as long as the busiest rank or node of the slowest level") {
+  Machine machine = machine_of_cards();
+  machine.inner_levels[0].gap_per_byte_seconds = 10;
+  const std::vector<int> nodes{0, 0, 2, 2};
+  const Network network(machine, nodes, 4);
+  const auto seconds = [&](auto send) {
+    Step step(network, Partners::same);
+    send(step);
+    return step.seconds();
+  };
+  CHECK(seconds([](Step&) {}) == 0);
+  CHECK(seconds([](Step& step) { step.send(0, 2, 5); }) == 5);
+  CHECK(seconds([](Step& step) { step.send(0, 1, 5); }) == 50);
+  CHECK(seconds([](Step& step) {
+          step.send(0, 2, 5);
+          step.send(1, 3, 6);
+        }) == 11);  // out of one node, into the other
+  CHECK(seconds([](Step& step) {
+          step.send(0, 2, 5);
+          step.send(3, 1, 6);
+        }) == 6);  // both ways at once
+  CHECK(seconds([](Step& step) {
+          step.send(0, 2, 51);
+          step.send(0, 1, 5);
+        }) == 51);
+
+  machine.inner_levels[0].out_bytes_per_second = 2;  // of two ranks, each with a link of 1
+  CHECK(seconds([](Step& step) {
+          step.send(0, 2, 5);
+          step.send(1, 3, 7);
+        }) == 7);
+  machine.inner_levels[0].out_bytes_per_second = 0.5;  // less than of one rank: then that one's numbers hold
+  CHECK(seconds([](Step& step) { step.send(0, 2, 5); }) == 5);
+}
+
+TEST_CASE("racks are levels of so many nodes") {
+  Machine machine = machine_of_cards();
+  machine.inner_levels.push_back(machine.inner_levels[0]);
+  machine.inner_levels[1].nodes = 2;
+  machine.inner_levels[1].gap_per_byte_seconds = 1;
+  machine.inner_levels[1].out_bytes_per_second = 0.25;
+  machine.gap_per_byte_seconds = 4;
+  const Network network(machine, {0, 0, 2, 3, 4}, 5);  // racks of ranks 0 1 2 and 3 4
+  const auto seconds = [&](int from, int to) {
+    Step step(network, Partners::same);
+    step.send(from, to, 3);
+    return step.seconds();
+  };
+  CHECK(seconds(0, 1) < 1e-20);
+  CHECK(seconds(1, 2) == 3);
+  CHECK(seconds(3, 4) == 3);
+  CHECK(seconds(2, 3) == 12);
+  CHECK(network.level(0, 1) == 0);
+  CHECK(network.level(0, 2) == 1);
+  CHECK(network.level(0, 3) == 2);
+}
+
+TEST_CASE("an all-to-all is priced as its messages are") {
+  const std::vector<std::size_t> given{3, 0, 7, 2, 5, 11, 1, 4};
+  const std::vector<std::size_t> taken{2, 9, 1, 4, 0, 3, 8, 6};
+  for (const std::vector<int>& nodes : placements())
+    for (Machine machine : {machine_of_cards(), machine_of_copies(), Machine{}, Machine{.inner_levels = {Level{}}}}) {
+      const int P = static_cast<int>(nodes.size());
+      const Network network(machine, nodes, P);
+      const std::vector<std::size_t> own_given(given.begin(), given.begin() + P);
+      const std::vector<std::size_t> own_taken(taken.begin(), taken.begin() + P);
+      Step together(network, Partners::same);
+      together.send_to_all(own_given, own_taken);
+      Step one_by_one(network, Partners::same);
+      for (int from = 0; from < P; ++from)
+        for (int to = 0; to < P; ++to)
+          if (to != from)
+            one_by_one.send(from, to, given[static_cast<std::size_t>(from)] * taken[static_cast<std::size_t>(to)]);
+      CHECK(together.seconds() == one_by_one.seconds());
+    }
+}
+
+TEST_CASE("with one rank a node levels change no prediction") {
+  const Machine flat{.hidden_share = 0.8};
+  Machine levels = flat;
+  levels.inner_levels = {Level{.out_bytes_per_second = 1e8}, Level{.nodes = 64,
+                                                                   .latency_seconds = flat.latency_seconds,
+                                                                   .overhead_seconds = flat.overhead_seconds,
+                                                                   .gap_seconds = flat.gap_seconds,
+                                                                   .gap_per_byte_seconds = flat.gap_per_byte_seconds}};
+  Machine shared = flat;
+  shared.inner_levels = {Level{.latency_seconds = 1, .out_bytes_per_second = 1e12}};
+  for (const int P : {1, 2, 3, 5, 8, 12})
+    for (const bool sharded : {false, true}) {
+      const Problem problem{.rows = 300,
+                            .columns = 200,
+                            .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), 10),
+                            .sharded = sharded};
+      const std::vector<Candidate> expected = make_plan(problem, flat).candidates;
+      for (const Machine& machine : {levels, shared}) {
+        const std::vector<Candidate> predicted = make_plan(problem, machine).candidates;
+        REQUIRE(predicted.size() == expected.size());
+        for (std::size_t i = 0; i < predicted.size(); ++i) {
+          CHECK(predicted[i].algorithm == expected[i].algorithm);
+          CHECK(predicted[i].cost.seconds() == expected[i].cost.seconds());
+        }
+      }
+    }
+}
+
+TEST_CASE("every sum of outer products sends out of its busiest node what its formula says") {
+  for (const std::vector<int>& nodes : placements()) {
+    const Case c{128, 16, std::vector<std::size_t>(nodes.size(), 2), 1, false, 0};
+    const Problem problem{.rows = c.n, .columns = c.m, .pairs = c.pairs, .nodes = nodes};
+    for (const OuterProductAlgorithm& algorithm : outer_product_algorithms()) {
+      if (!why_unsupported(algorithm, problem).empty()) continue;
+      for (const double value : algorithm.parameter.values(algorithm, problem)) {
+        const std::string name = algorithm_text(algorithm, value);
+        const auto counted_on = [&](const Machine& machine) {
+          return count_bytes(nodes, [&](Transport& transport) {
+            const CaseFactors<float> own(c, transport.rank());
+            std::vector<float> G(c.n * c.m);
+            dsop::dsop<float>(transport, own.dense(), {G.data(), c.n, c.m}, {.algorithm = name, .machine = machine});
+          });
+        };
+        const auto predicted_on = [&](const Machine& machine) {
+          return make_plan(problem, machine, name).cost().communication_seconds;
+        };
+        INFO(name << ", " << nodes.size() << " ranks, the last on " << nodes.back());
+        check_cards(predicted_on(machine_of_cards()), counted_on(machine_of_cards()), nodes, is_symmetric(name));
+        CHECK(predicted_on(machine_of_copies()) >= counted_on(machine_of_copies()).inside_of_busiest_rank);
+      }
+    }
+  }
+}
+
+TEST_CASE("every collective sends out of its busiest node what its formula says") {
+  for (const std::vector<int>& nodes : placements())
+    for (const Family& family : families()) {
+      const int P = static_cast<int>(nodes.size());
+      const int root = family.has_root ? P - 1 : 0;
+      const DenseProblem problem{.elements = 480, .ranks = P, .root = root, .nodes = nodes};
+      for (const std::string& name : usable_names(family, problem)) {
+        if (name == "auto") continue;
+        const Machine machine = machine_of_cards();
+        const CountedBytes counted = count_bytes(nodes, [&](Transport& transport) {
+          std::vector<float> data = vector_of<float>(transport.rank(), 480);
+          call<float>(family, transport, data, root, {name, machine});
+        });
+        const double predicted = make_dense_plan(family.algorithms, problem, machine, name).cost.communication_seconds;
+        INFO(family.name << ' ' << name << ", " << P << " ranks, the last on " << nodes.back());
+        check_cards(predicted, counted, nodes, !family.has_root && is_symmetric(name));
+        if (name.find("linear-pipeline") == name.npos) CHECK(predicted <= counted.out_of_all_nodes + 1e-20);
+      }
+    }
+}
+
+TEST_CASE("levels that contradict the placement are refused") {
+  Machine machine;
+  machine.inner_levels = {Level{}, Level{.nodes = 3}};
+  const std::string error =
+      "machine.inner_levels[1].nodes is 3, expected a divisor of the 4 nodes that the ranks are on, or no fewer";
+  const auto problem = [](std::vector<int> nodes) {
+    return Problem{.rows = 4, .columns = 4, .pairs = std::vector<std::size_t>(nodes.size(), 1), .nodes = nodes};
+  };
+  CHECK(argument_error_of([&] { make_plan(problem({0, 1, 2, 3}), machine); }) == error);
+  CHECK(argument_error_of([&] { make_plan(problem({0, 1, 2, 2, 4}), machine); }) == error);
+  CHECK(argument_error_of([&] { make_plan(problem({0, 1, 2}), machine); }).empty());
+  CHECK(argument_error_of([&] { make_plan(problem({0, 1}), machine); }).empty());
+  CHECK(argument_error_of([&] { make_plan(problem({0, 0, 2, 3, 4, 5, 6}), machine); }).empty());
+  CHECK(failures_on_nodes({0, 1, 2, 3, 3}, [&](Transport& transport, Failures& failures) {
+          std::vector<float> data(4);
+          for (int i = 0; i < 2; ++i) {
+            const std::string of_call = argument_error_of(
+                [&] { allreduce<float>(transport, data, {.algorithm = "ring", .machine = machine}); });
+            failures.check(of_call == "ranks 0-4: " + error, of_call);
+          }
+        }) == "");
+}

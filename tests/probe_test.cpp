@@ -1,0 +1,349 @@
+// When and how the machine is measured that `auto` plans for, with ranks as threads by clocks that the tests make.
+#include <catch2/catch.hpp>
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include <dsop/collectives.hpp>
+#include <dsop/dsop.hpp>
+#include <dsop/synchronizer.hpp>
+
+#include "calls/measure.hpp"
+#include "probed_transport.hpp"
+#include "stall_cases.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+constexpr Link slow{1.0 / (1 << 13), 1.0 / (1 << 24)};    // 122 us, 16.8 MB/s
+constexpr Link memory{1.0 / (1 << 17), 1.0 / (1 << 30)};  // 7.6 us, 1 GB/s
+
+std::vector<int> nodes_of_one(int ranks) {
+  std::vector<int> nodes(static_cast<std::size_t>(ranks));
+  std::iota(nodes.begin(), nodes.end(), 0);
+  return nodes;
+}
+
+void sum(Transport& transport, const std::string& algorithm, Failures& failures) {
+  std::vector<float> data(1000, 1);
+  allreduce<float>(transport, data, {.algorithm = algorithm});
+  failures.check(data[999] == static_cast<float>(transport.size()), algorithm + " is wrong");
+}
+
+// DSOP_MACHINE for as long as it lives.
+class Environment {
+ public:
+  explicit Environment(const std::string& value) { setenv("DSOP_MACHINE", value.c_str(), 1); }
+  ~Environment() { unsetenv("DSOP_MACHINE"); }
+};
+
+void check_link(const StepSeconds& steps, const Link& link, std::size_t sent, const std::string& what,
+                Failures& failures) {
+  for (std::size_t i = 0; i < sent; ++i) {
+    const double expected = link.latency + static_cast<double>(step_bytes[i]) * link.a_byte;
+    failures.check(std::abs(steps[i] - expected) <= ProbedTransport::tick,
+                   what + "[" + std::to_string(i) + "] is " + std::to_string(steps[i]));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a probe finds what messages take, inside and between nodes") {
+  CHECK(failures_on_probed({0, 1, 0, 1, 0, 1}, slow, memory, [](ProbedTransport& transport, Failures& failures) {
+          const Machine measured = machine(transport);
+          check_link(measured.ring_step_seconds, slow, 5, "ring between nodes", failures);
+          check_link(measured.exchange_step_seconds, slow, 4, "exchange between nodes", failures);
+          failures.check(measured.inner_levels.size() == 1, "there is no level inside nodes");
+          const Level& level = measured.inner_levels[0];
+          check_link(level.ring_step_seconds, memory, 3, "ring inside nodes", failures);
+          const double together = 3.0 * (1 << 18) / 3 / (slow.latency + (1 << 18) / 3 * slow.a_byte);
+          failures.check(std::abs(level.out_bytes_per_second / together - 1) < 0.01, "what a node sends out is wrong");
+          failures.check(measured.measured_on == MeasuredOn{6, 2, 1, "threads"}, "measured_on is wrong");
+          check_machine(measured);
+        }) == "");
+}
+
+TEST_CASE("where a network is slow, what long messages take is on the line through shorter ones") {
+  constexpr Link slowest{1.0 / 512, 1.0 / (1 << 20)};
+  CHECK(failures_on_probed({0, 1, 2}, slowest, {}, [&](ProbedTransport& transport, Failures& failures) {
+          const double before = transport.clock();
+          const Machine measured = machine(transport);
+          failures.check(transport.clock() - before < 1, "a probe takes " + std::to_string(transport.clock() - before));
+          check_link(measured.ring_step_seconds, slowest, 6, "ring", failures);
+        }) == "");
+}
+
+TEST_CASE("a probe ends in time") {
+  struct Network {
+    std::vector<int> nodes;
+    Link between;
+    double most_seconds;
+  };
+  for (const Network& network :
+       {Network{nodes_of_one(8), {100e-6, 40e-9}, 0.5}, Network{nodes_of_one(8), {60e-6, 8e-9}, 0.15},
+        Network{{0, 0, 0, 0}, {1e-6, 0.25e-9}, 0.01}, Network{{0, 0}, {0.5e-6, 0.25e-9}, 0.01}})
+    CHECK(failures_on_probed(network.nodes, network.between, network.between,
+                             [&](ProbedTransport& transport, Failures& failures) {
+                               const double before = transport.clock();
+                               sum(transport, "auto", failures);
+                               const double seconds = transport.clock() - before;
+                               failures.check(seconds < network.most_seconds, "it takes " + std::to_string(seconds));
+                             }) == "");
+}
+
+TEST_CASE("a rank measures with few others") {
+  CHECK(failures_on_probed(nodes_of_one(16), slow, {}, [](ProbedTransport& transport, Failures& failures) {
+          sum(transport, "auto", failures);
+          failures.check(transport.partners().size() <= 4 + 4 + 2,  // of a ring, a hypercube, and to agree
+                         std::to_string(transport.partners().size()) + " partners");
+        }) == "");
+}
+
+TEST_CASE("only what must choose measures, once, on a tag of its own") {
+  CHECK(failures_on_probed({0, 1, 2}, slow, {}, [](ProbedTransport& inner, Failures& failures) {
+          CountingTransport transport(inner);
+          sum(transport, "ring", failures);
+          sum(transport, "ring-pipelined", failures);
+          std::vector<float> data(10, 1);
+          allreduce<float>(transport, data, {.machine = Machine{}});
+          OuterProduct<float> named(transport, {100, 100, 1}, {.algorithm = "allgather"});
+          failures.check(transport.probe() == Traffic{}, "a call that need not choose measures");
+
+          const Traffic ring = transport.payload();
+          sum(transport, "auto", failures);
+          const Traffic probe = transport.probe();
+          failures.check(probe.messages > 100, "no probe is counted");
+          failures.check((transport.payload() + Traffic{}).bytes <= ring.bytes + 3 * 4000, "it is counted as payload");
+          sum(transport, "auto", failures);
+          OuterProduct<float> layer(transport, {100, 100, 1});
+          const Machine measured = machine(transport);
+          failures.check(transport.probe() == probe, "it is measured again");
+          failures.check(layer.plan().machine == measured && !(measured == Machine{}), "a layer plans for another");
+          failures.check(measured.source == "probe of 3 ranks on 3 nodes", measured.source);
+        }) == "");
+}
+
+TEST_CASE("ranks as threads keep their machine, and so does a rank alone") {
+  CHECK(failures_on_threads(3, [](Transport& inner, Failures& failures) {
+          CountingTransport transport(inner);
+          sum(transport, "auto", failures);
+          failures.check(machine(transport) == default_threads_machine() && transport.probe() == Traffic{},
+                         "threads are measured");
+        }) == "");
+  CHECK(failures_on_probed({0}, slow, {}, [](ProbedTransport& transport, Failures& failures) {
+          sum(transport, "auto", failures);
+          failures.check(transport.looks() == 0, "one rank is measured");
+        }) == "");
+}
+
+TEST_CASE("what a named algorithm leaves open does not depend on a probe") {
+  CHECK(failures_on_probed({0, 1, 2}, slow, {}, [](ProbedTransport& transport, Failures& failures) {
+          const Options options{.algorithm = "allreduce-ring-pipelined"};
+          const auto parameter = [&] {
+            return OuterProduct<float>(transport, {500, 500, 1}, options).plan().parameter;
+          };
+          const double before = parameter();
+          static_cast<void>(machine(transport));
+          failures.check(parameter() == before, "another parameter after the probe");
+        }) == "");
+}
+
+TEST_CASE("a started call measures too, and a synchronizer where it is registered") {
+  CHECK(failures_on_probed({0, 1}, slow, {}, [](ProbedTransport& transport, Failures& failures) {
+          std::vector<float> data(100, 1);
+          start_allreduce<float>(transport, data).wait();
+          failures.check(data[0] == 2 && transport.looks() > 0, "a started call has not measured");
+        }) == "");
+  CHECK(failures_on_probed({0, 1}, slow, {}, [](ProbedTransport& transport, Failures& failures) {
+          Synchronizer<float> synchronizer(transport);
+          synchronizer.add("named", {3, 5, 1}, "dense:ring");
+          failures.check(transport.looks() == 0, "a named algorithm measures");
+          synchronizer.add("open", {3, 5, 1}, "dense");
+          failures.check(transport.looks() > 0, "add() has not measured");
+          failures.check(synchronizer.describe().find("machine: probe of 2 ranks on 2 nodes\n") != std::string::npos,
+                         synchronizer.describe());
+        }) == "");
+}
+
+TEST_CASE("a clock that steps back is an error on all ranks, and the next call measures again") {
+  CHECK(failures_on_probed({0, 1, 2}, slow, {}, [](ProbedTransport& transport, Failures& failures) {
+          transport.at_look([&](int look) {
+            if (transport.rank() == 1 && look == 150) transport.set_clock(transport.clock() - 8);
+          });
+          const std::string error = argument_error_of([&] { sum(transport, "auto", failures); });
+          failures.check(error.starts_with("rank 1: the clock stepped back by 8 s while") &&
+                             error.ends_with(" s while the machine was measured"),
+                         error);
+          sum(transport, "auto", failures);
+          check_machine(machine(transport));
+        }) == "");
+}
+
+TEST_CASE("a clock that stands still, or leaps, ends no probe") {
+  for (const double leap_seconds : {-ProbedTransport::tick, 1e6})
+    CHECK(failures_on_probed({0, 1, 2}, {}, {}, [&](ProbedTransport& transport, Failures& failures) {
+            transport.at_look([&](int look) {
+              if (leap_seconds < 0 || look == 50) transport.set_clock(transport.clock() + leap_seconds);
+            });
+            sum(transport, "auto", failures);
+            check_machine(machine(transport));
+          }) == "");
+}
+
+TEST_CASE("a rank that does not come to a probe is named, and one that dies in it ends it") {
+  CHECK(failures_on_probed({0, 1, 2}, slow, {}, [](ProbedTransport& transport, Failures& failures) {
+          Reports reports;
+          sum(transport, "ring", failures);
+          set_stall_watch(transport, reports.watch(0.4));
+          transport.at_look([&](int look) {
+            if (look == 150 && transport.rank() == 2) sleep_seconds(1);  // kernels have been measured
+          });
+          sum(transport, "auto", failures);
+          set_stall_watch(transport, {.limit_seconds = 0});
+          const std::vector<Stall> stalls = reports.taken();
+          failures.check(transport.rank() == 2 || !stalls.empty(), "nothing is reported");
+          for (const Stall& stall : stalls)
+            failures.check(stall.operation == "measuring the machine" && stall.rows == 0, stall.text());
+        }) == "");
+  CHECK_THROWS_WITH(failures_on_probed({0, 1, 2}, slow, {},
+                                       [](ProbedTransport& transport, Failures& failures) {
+                                         transport.at_look([&](int look) {
+                                           if (look == 150 && transport.rank() == 2) throw Error("this rank dies");
+                                         });
+                                         sum(transport, "auto", failures);
+                                       }),
+                    Catch::Contains("this rank dies"));
+}
+
+TEST_CASE("DSOP_MACHINE names a file, or the transport's machine") {
+  const std::string path = "machine_of_environment.json";
+  Machine of_file;
+  of_file.latency_seconds = 3e-5;
+  write_machine(of_file, path);
+  const auto check = [&](const std::string& value, const Machine& expected) {
+    const Environment environment(value);
+    CHECK(failures_on_probed({0, 1, 2}, slow, {}, [&](ProbedTransport& transport, Failures& failures) {
+            sum(transport, "auto", failures);
+            sum(transport, "ring-pipelined", failures);
+            failures.check(machine(transport) == expected && transport.looks() == 0, value + " is not taken");
+          }) == "");
+  };
+  check(path, of_file);
+  check("default", default_threads_machine());
+  const Environment probe("probe");
+  CHECK(failures_on_probed({0, 1}, slow, {}, [&](ProbedTransport& transport, Failures& failures) {
+          sum(transport, "auto", failures);
+          failures.check(transport.looks() > 0, "probe does not measure");
+        }) == "");
+  std::remove(path.c_str());
+}
+
+TEST_CASE("a DSOP_MACHINE that can't be read is an error on all ranks, and may be mended") {
+  const std::string path = "machine_cut_off.json";
+  for (const std::string text : {"", "{\"latency_seconds\": 1e-5,", "{\"version\": 77}"}) {
+    std::ofstream(path) << text;
+    const Environment environment(path);
+    CHECK(failures_on_threads(2, [&](Transport& transport, Failures& failures) {
+            const std::string error = argument_error_of([&] { sum(transport, "auto", failures); });
+            const std::string expected = "ranks 0-1: DSOP_MACHINE: machine file " + path + ": ";
+            failures.check(error.starts_with(expected), error);
+            std::vector<float> data(10, 1);
+            allreduce<float>(transport, data, {.machine = Machine{}});
+            failures.check(!argument_error_of([&] { sum(transport, "ring", failures); }).empty(), "it is forgotten");
+          }) == "");
+  }
+  const Environment missing("no/such/machine.json");
+  CHECK(failures_on_threads(2, [&](Transport& transport, Failures& failures) {
+          const std::string error = argument_error_of([&] { sum(transport, "auto", failures); });
+          failures.check(error == "ranks 0-1: DSOP_MACHINE: machine file no/such/machine.json: can't be opened", error);
+        }) == "");
+  std::remove(path.c_str());
+}
+
+TEST_CASE("a plan warns of a machine that was measured elsewhere") {
+  Machine machine;
+  machine.measured_on = {8, 8, 4, "mpi"};
+  const auto text = [&](int ranks, const std::vector<int>& nodes) {
+    std::ostringstream out;
+    const std::vector<std::size_t> pairs(static_cast<std::size_t>(ranks), 1);
+    out << make_plan({.rows = 100, .columns = 100, .pairs = pairs, .nodes = nodes}, machine);
+    return out.str();
+  };
+  CHECK(text(8, {}).find("warning") == std::string::npos);
+  CHECK(
+      text(4, {}).find("warning: the machine was measured elsewhere, ranks: 4 instead of 8, nodes: 4 instead of 8\n") !=
+      std::string::npos);
+  CHECK(why_not_valid({8, 8, 4, "mpi"}, 8, 8, 4).empty());
+  CHECK(why_not_valid({8, 8, 4, "mpi"}, 8, 2, 1) ==
+        "the machine was measured elsewhere, nodes: 2 instead of 8, threads a rank: 1 instead of 4");
+  CHECK(why_not_valid({}, 8, 2, 1).empty());
+}
+
+TEST_CASE("MPI's own allreduce is taken where it is measured, and allowed") {
+  Machine machine;
+  machine.measured_on.ranks = 4;
+  machine.native_allreduce_seconds = {1e-9, 2e-9, 3e-9, 4e-9, 5e-9, 6e-9};
+  Problem problem{.rows = 1000, .columns = 1000, .pairs = {600, 600, 600, 600}, .native_collectives = true};
+  const auto chosen = [&] { return make_plan(problem, machine).algorithm_name(); };
+  CHECK(chosen() != "allreduce-mpi");
+  problem.allow_native = true;
+  CHECK(chosen() == "allreduce-mpi");
+  CHECK(make_plan(problem, machine, "allreduce-mpi").cost().communication_seconds == Approx(5.97e-9).epsilon(0.01));
+  machine.measured_on.ranks = 8;
+  CHECK(chosen() != "allreduce-mpi");
+  machine.measured_on.ranks = 4;
+  machine.native_allreduce_seconds = {};
+  CHECK(chosen() != "allreduce-mpi");
+}
+
+TEST_CASE("a run that goes on from a checkpoint plans for the machine of the run before") {
+  std::vector<std::string> saved(2);
+  std::vector<std::string> algorithms(2);
+  const auto step = [](Synchronizer<float>& synchronizer) {
+    const std::vector<float> ones(300, 1);
+    std::vector<float> gradient(90000);
+    std::vector<float> bias(3000, 1);
+    synchronizer.begin();
+    synchronizer.give("weight", Factors<float>{{ones.data(), 1, 300}, {ones.data(), 1, 300}},
+                      {gradient.data(), 300, 300});
+    synchronizer.give("bias", {bias.data(), 1, 3000});
+    synchronizer.finish();
+    return synchronizer.last_step("weight").algorithm + " " + synchronizer.last_step("bias").algorithm;
+  };
+  const auto add = [](Synchronizer<float>& synchronizer) {
+    synchronizer.add("weight", {300, 300, 200}, "dsop");
+    synchronizer.add("bias", {1, 3000}, "dense");
+  };
+  CHECK(failures_on_probed({0, 1}, slow, {}, [&](ProbedTransport& transport, Failures&) {
+          Synchronizer<float> synchronizer(transport);
+          add(synchronizer);
+          const auto rank = static_cast<std::size_t>(transport.rank());
+          algorithms[rank] = step(synchronizer);
+          std::ostringstream out;
+          synchronizer.save(out);
+          saved[rank] = out.str();
+        }) == "");
+  const Link fast{1.0 / (1 << 20), 1.0 / (1UL << 34)};
+  for (const bool is_given : {false, true})
+    CHECK(failures_on_probed({0, 1}, fast, {}, [&](ProbedTransport& transport, Failures& failures) {
+            const auto rank = static_cast<std::size_t>(transport.rank());
+            SynchronizerOptions options;
+            if (is_given) options.machine = Machine{};
+            Synchronizer<float> synchronizer(transport, options);
+            add(synchronizer);
+            std::istringstream in(saved[rank]);
+            synchronizer.load(in);
+            const std::string now = step(synchronizer);
+            std::ostringstream out;
+            synchronizer.save(out);
+            failures.check(is_given || now == algorithms[rank], now + " instead of " + algorithms[rank]);
+            failures.check((out.str().size() == saved[rank].size()) == !is_given, "another machine is saved");
+          }) == "");
+}

@@ -1,0 +1,82 @@
+// Ranks as threads whose machine `auto` must measure, by a clock that the test makes.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <dsop/counting.hpp>
+#include <dsop/threads.hpp>
+
+#include "failures.hpp"
+#include "transport/call_state.hpp"
+
+namespace dsop::tests {
+
+/// A network of which each message takes `latency` and `bytes` times `a_byte`; all numbers are powers of two, so that
+/// sums are exact.
+struct Link {
+  double latency = 0;
+  double a_byte = 0;
+};
+
+/// The clock goes by a tick when it is looked at, and by what a message takes when it is sent.
+class ProbedTransport final : public TransportOver {
+ public:
+  static constexpr double tick = 1.0 / (1 << 18);
+
+  ProbedTransport(Transport& inner, Link between, Link inside = {}, std::vector<int> nodes = {})
+      : TransportOver(inner), between_(between), inside_(inside), nodes_(std::move(nodes)) {}
+
+  bool is_probed() const override { return true; }
+  double now_seconds() const override {
+    ++looks_;
+    if (at_look_) at_look_(looks_);
+    return now_ += tick;
+  }
+  /// On this rank, called with the number of the look at the clock; may set it.
+  void at_look(std::function<void(int)> what) { at_look_ = std::move(what); }
+  void set_clock(double seconds) const { now_ = seconds; }
+  double clock() const { return now_; }
+  int looks() const { return looks_; }
+  const std::set<int>& partners() const { return partners_; }
+
+  int node() const override { return inner().node(); }
+  CallState& calls() override { return inner().calls(); }
+  void come_to(std::uint64_t position) override { inner().come_to(position); }
+  std::vector<int> ranks_behind(std::uint64_t position, double seconds) override {
+    return inner().ranks_behind(position, seconds);
+  }
+
+ private:
+  Request start_send(std::span<const std::byte> data, int to, Tag tag) override {
+    const auto node_of = [&](int rank) { return nodes_.empty() ? rank : nodes_[static_cast<std::size_t>(rank)]; };
+    const Link& link = node_of(to) == node_of(rank()) ? inside_ : between_;
+    now_ += link.latency + static_cast<double>(data.size()) * link.a_byte;
+    if (tag == Tag::probe) partners_.insert(to);
+    return TransportOver::start_send(data, to, tag);
+  }
+
+  Link between_;
+  Link inside_;
+  std::vector<int> nodes_;
+  std::function<void(int)> at_look_;
+  mutable double now_ = 1 << 10;
+  mutable int looks_ = 0;
+  std::set<int> partners_;
+};
+
+using OnProbedRank = std::function<void(ProbedTransport&, Failures&)>;
+
+/// What failed on ranks of which nodes[r] is rank r's node.
+inline std::string failures_on_probed(const std::vector<int>& nodes, Link between, Link inside,
+                                      const OnProbedRank& body) {
+  return failures_on_nodes(nodes, [&](Transport& inner, Failures& failures) {
+    ProbedTransport transport(inner, between, inside, nodes);
+    body(transport, failures);
+  });
+}
+
+}  // namespace dsop::tests

@@ -1,0 +1,128 @@
+// Stores, and ranks that do not find each other.
+#include <catch2/catch.hpp>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "gloo_ranks.hpp"
+
+using namespace dsop;
+using namespace dsop::tests;
+
+namespace {
+
+class TemporaryFile {
+ public:
+  ~TemporaryFile() { std::filesystem::remove(path); }
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("dsop-store-" + std::to_string(getpid()));
+};
+
+void use(Transport& transport) {
+  int number = transport.rank();
+  const int P = transport.size();
+  int received = 0;
+  transport.sendrecv(std::span(&number, 1), (number + 1) % P, std::span(&received, 1), (number + P - 1) % P);
+  if (received != (number + P - 1) % P) throw Error("the message is wrong");
+}
+
+std::vector<std::string> errors_of_connecting(int P, const Store& store,
+                                              const std::function<GlooOptions(int)>& options) {
+  return errors_on_threads(P, [&](int rank) { use(*connect_over_gloo(store, options(rank))); });
+}
+
+}  // namespace
+
+TEST_CASE("ranks meet in a file, again and again, also in several runs at once") {
+  const TemporaryFile file;
+  for (int repetition = 0; repetition < 3; ++repetition)
+    CHECK(errors_on_threads(6, [&](int rank) {
+            use(*connect_over_gloo(
+                file_store(file.path),
+                {.rank = rank / 2, .ranks = 3, .run = "run " + std::to_string(rank % 2), .restart = rank % 2}));
+          }) == std::vector<std::string>(6));
+}
+
+TEST_CASE("a file that is no store is refused") {
+  const TemporaryFile file;
+  std::ofstream(file.path) << "something else\n";
+  CHECK_THROWS_WITH(file_store(file.path), "store " + file.path.string() + " is a file of another kind");
+  CHECK_THROWS_WITH(file_store("/"), "store / is a folder, expected a file");
+  CHECK_THROWS_WITH(file_store("/no/such/folder/store"),
+                    "store /no/such/folder/store can't be written: No such file or directory");
+}
+
+TEST_CASE("a rank that never comes is named by all") {
+  MemoryStore memory;
+  const auto errors = errors_of_connecting(3, memory.store(), [](int rank) {
+    return GlooOptions{.rank = rank == 2 ? 4 : rank, .ranks = 6, .limit_seconds = 0.4};
+  });
+  for (const std::string& error : errors)
+    CHECK(error.ends_with("ranks 2-3, 5 of 6 have not come to the store within 0.4 s"));
+}
+
+TEST_CASE("two ranks with one number are an error on all") {
+  MemoryStore memory;
+  const auto errors = errors_of_connecting(
+      4, memory.store(), [](int rank) { return GlooOptions{.rank = rank == 3 ? 1 : rank, .ranks = 4}; });
+  for (const std::string& error : errors) {
+    const bool names_it = error.find("rank 1 of run run") != std::string::npos;
+    CHECK(names_it);
+  }
+}
+
+TEST_CASE("ranks that disagree about their number are an error on all") {
+  MemoryStore memory;
+  const auto errors = errors_of_connecting(
+      3, memory.store(), [](int rank) { return GlooOptions{.rank = rank, .ranks = rank == 1 ? 2 : 3}; });
+  for (const std::string& error : errors) {
+    const bool tells = error.find("the ranks disagree: ranks is 3 on rank 0, 2 on rank 1") != std::string::npos;
+    CHECK((tells || error.find("failed") != std::string::npos));
+  }
+}
+
+TEST_CASE("a store that loses keys is an error on all") {
+  MemoryStore memory;
+  Store loses = memory.store();
+  loses.set = [set = loses.set](const std::string& key, const std::string& value) {
+    if (!key.ends_with("rank/1")) set(key, value);
+  };
+  const auto errors = errors_of_connecting(
+      2, loses, [](int rank) { return GlooOptions{.rank = rank, .ranks = 2, .limit_seconds = 0.5}; });
+  CHECK(errors[0] == "run run, restart 0, has failed: " + errors[1]);
+  CHECK(errors[1] == "the store has lost run/0/rank/1, which rank 1 has set");
+}
+
+TEST_CASE("a store that fails is an error on all") {
+  MemoryStore memory;
+  Store fails = memory.store();
+  fails.get = [](const std::string&) -> std::string { throw std::runtime_error("the server is gone"); };
+  const auto errors = errors_of_connecting(2, fails, [](int rank) { return GlooOptions{.rank = rank, .ranks = 2}; });
+  for (const std::string& error : errors) CHECK(error.ends_with(": the server is gone"));
+}
+
+TEST_CASE("options of ranks over Gloo that make no sense are refused") {
+  MemoryStore memory;
+  const auto error_of = [&](const GlooOptions& options) {
+    return argument_error_of([&] { connect_over_gloo(memory.store(), options); });
+  };
+  CHECK(error_of({.rank = 0, .ranks = 0}) == "ranks is 0, expected at least 1");
+  CHECK(error_of({.rank = 3, .ranks = 3}) == "rank is 3, expected 0 to 2");
+  CHECK(error_of({.rank = -1, .ranks = 3}) == "rank is -1, expected 0 to 2");
+  CHECK(error_of({.restart = -1}) == "restart is -1, expected 0 or more");
+  CHECK(error_of({.limit_seconds = 0}) == "limit_seconds is 0, expected more than 0 and at most 1e6");
+  CHECK(argument_error_of([] { connect_over_gloo({}, {}); }) == "the store lacks set, get or wait, expected all");
+}
+
+TEST_CASE("an interface that is not there is an error on all") {
+  MemoryStore memory;
+  const auto errors = errors_of_connecting(2, memory.store(), [](int rank) {
+    return GlooOptions{.rank = rank, .ranks = 2, .interface = rank == 0 ? "lo" : "no-such"};
+  });
+  for (const std::string& error : errors) {
+    const bool names_it = error.find("rank 1 can't listen at interface no-such") != std::string::npos;
+    CHECK(names_it);
+  }
+}

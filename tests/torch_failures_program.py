@@ -1,0 +1,305 @@
+"""What torch_test.py runs on each rank: steps that fail on one rank, and input that attach() can't take."""
+
+from __future__ import annotations
+
+import copy
+import io
+import os
+import pathlib
+import pickle
+import shutil
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, distributed, nn
+
+import dsop
+import dsop.torch
+from dsop.torch._ranks import broadcast_bytes
+from torch_support import COMM, case, mlp, on_rows, plain_sum, raises_everywhere, run, same_everywhere, whole
+
+BAD = COMM.size - 1  # the rank that fails
+
+
+class Breaks(torch.autograd.Function):
+    """The identity, whose backward raises."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:  # type: ignore[override]
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:  # type: ignore[override]
+        raise KeyError("mine")
+
+
+class Fragile(nn.Module):
+    """An mlp that fails, if told so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers, self.breaks = mlp(), ""
+
+    def forward(self, x: Tensor) -> Tensor:
+        for number, layer in enumerate(self.layers):
+            if number == 2 and self.breaks == "forward":
+                raise KeyError("mine")
+            if number == 2 and self.breaks == "backward":
+                x = Breaks.apply(x)
+            x = layer(x) * (float("nan") if number == 2 and self.breaks == "nan" else 1)
+        return x
+
+
+class Flag:
+    """A file by which ranks tell each other something without dsop."""
+
+    def __init__(self) -> None:
+        folder = tempfile.mkdtemp() if COMM.rank == 0 else ""
+        self._folder = pathlib.Path(broadcast_bytes(folder.encode(), COMM).decode())
+
+    def raise_it(self) -> None:
+        (self._folder / str(COMM.rank)).touch()
+
+    def wait_for(self, count: int) -> None:
+        end = time.monotonic() + 60
+        while len(list(self._folder.iterdir())) < count:
+            assert time.monotonic() < end, "the others have heard nothing"
+            time.sleep(0.01)
+
+    def remove(self) -> None:
+        same_everywhere([])
+        if COMM.rank == 0:
+            shutil.rmtree(self._folder)
+
+
+def raised_by(call: Callable[[], Any]) -> str:
+    try:
+        call()
+    except (KeyError, dsop.ArgumentError) as error:
+        return str(error)
+    return ""
+
+
+def works(model: Any, expected: list[Any]) -> None:
+    model.zero_grad(set_to_none=True)
+    on_rows(lambda rank: 2)(model, COMM.rank).backward()
+    for parameter, theirs in zip(model.parameters(), expected):
+        assert parameter.grad is not None and torch.equal(parameter.grad, theirs)
+
+
+@case
+def told_at_once() -> None:
+    """The others' step fails while the rank that has failed does nothing more; then the next step works."""
+    model = Fragile()
+    expected = plain_sum(model, on_rows(lambda rank: 2))
+    dsop.torch.attach(model, average="sum")
+    loss = on_rows(lambda rank: 2)
+    for way, where in (("backward", "backward() raised an exception"), ("forward", "forward() raised an exception"),
+                       ("backward", "backward() raised an exception after it had the gradient of layers.")):
+        flag = Flag()
+        model.breaks = way if COMM.rank == BAD else ""
+        said = raised_by(lambda: loss(model, COMM.rank).backward())
+        if COMM.rank == BAD:
+            assert said == "'mine'", said
+            flag.wait_for(COMM.size - 1)
+        else:
+            assert f"rank {BAD}: {where}" in said, said
+            flag.raise_it()
+        assert all(p.grad is None for p in model.parameters())
+        flag.remove()
+        model.breaks = ""
+        for _ in range(2):  # after these, gradients travel early
+            works(model, expected)
+
+
+@case
+def fail_by_hand() -> None:
+    model = mlp()
+    expected = plain_sum(model, on_rows(lambda rank: 2))
+    attachment = dsop.torch.attach(model, average="sum")
+    for _ in range(3):
+        works(model, expected)
+        if COMM.rank == BAD:
+            attachment.fail("no such file")
+        else:
+            said = raised_by(lambda: model(whole(COMM.rank, 2, 5)).sum().backward())
+            assert f"rank {BAD}: no such file" in said, said
+        assert all(p.grad is None for p in model.parameters())
+
+
+@case
+def while_gradients_accumulate() -> None:
+    """What fails within no_sync() fails the step that sums; so does an exception that leaves it."""
+    model = Fragile()
+    expected = plain_sum(model, on_rows(lambda rank: 2))
+    attachment = dsop.torch.attach(model, average="sum")
+    loss = on_rows(lambda rank: 2)
+
+    def accumulate(catches: bool) -> None:
+        with attachment.no_sync():
+            for micro_step in range(3):
+                model.breaks = "backward" if COMM.rank == BAD and micro_step == 1 else ""
+                try:
+                    loss(model, COMM.rank).backward()
+                except KeyError:
+                    if not catches:
+                        raise
+                finally:
+                    model.breaks = ""
+        loss(model, COMM.rank).backward()
+    for catches in (True, False, True):
+        said = raised_by(lambda: accumulate(catches))
+        assert "rank" in said and "backward() raised" in said or said == "'mine'" and COMM.rank == BAD, said
+        works(model, expected)
+
+
+@case
+def not_a_number() -> None:
+    model = Fragile()
+    expected = plain_sum(model, on_rows(lambda rank: 2))
+    dsop.torch.attach(model, average="sum", find_nans=True)
+    for _ in range(3):
+        model.breaks = "nan" if COMM.rank == BAD else ""
+        said = raised_by(lambda: on_rows(lambda rank: 2)(model, COMM.rank).backward())
+        assert f"rank {BAD}: " in said and "has NaN" in said and "gradient of layers." in said, said
+        assert all(p.grad is None for p in model.parameters())
+        model.breaks = ""
+        works(model, expected)
+
+
+@case
+def evaluation_that_fails() -> None:
+    """Without gradients it is no part of a step."""
+    model = Fragile()
+    expected = plain_sum(model, on_rows(lambda rank: 2))
+    dsop.torch.attach(model, average="sum")
+    if COMM.rank == BAD:
+        model.breaks = "forward"
+        with torch.no_grad():
+            assert raised_by(lambda: model(whole(0, 2, 5))) == "'mine'"
+        model.breaks = ""
+    works(model, expected)
+
+
+@case
+def backward_twice() -> None:
+    model = mlp()
+    expected = plain_sum(model, on_rows(lambda rank: 2))
+    dsop.torch.attach(model, average="sum")
+    for _ in range(2):
+        loss = on_rows(lambda rank: 2)(model, COMM.rank)
+        loss.backward()
+        try:
+            loss.backward()
+        except RuntimeError as error:
+            assert "second time" in str(error)
+        else:
+            raise AssertionError("nothing was raised")
+        works(model, expected)
+
+
+@case
+def graph_of_a_gradient() -> None:
+    """create_graph=True: .grad is right, and has no graph."""
+    model = mlp()
+    expected = plain_sum(model, on_rows(lambda rank: 2))
+    dsop.torch.attach(model, average="sum")
+    warnings.simplefilter("ignore")  # torch warns of a cycle
+    on_rows(lambda rank: 2)(model, COMM.rank).backward(create_graph=True)
+    for parameter, theirs in zip(model.parameters(), expected):
+        assert parameter.grad is not None and torch.equal(parameter.grad, theirs) and not parameter.grad.requires_grad
+
+
+def one_rank_s_group() -> Any:
+    """Each rank alone."""
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    file = tempfile.mktemp()
+    distributed.init_process_group("gloo", f"file://{file}", rank=0, world_size=1)
+    return file
+
+
+@case
+def distributed_data_parallel() -> None:
+    file = one_rank_s_group()
+    ddp = nn.parallel.DistributedDataParallel
+    raises_everywhere("has a DistributedDataParallel in it", lambda: dsop.torch.attach(ddp(mlp())))
+    model = mlp()
+    attachment = dsop.torch.attach(model)
+    for wrapped in (ddp(model), ddp(nn.Sequential(model))):
+        raises_everywhere("within a DistributedDataParallel", lambda: wrapped(whole(COMM.rank, 2, 5)))
+    attachment.detach()
+    ddp(copy.deepcopy(model))(whole(COMM.rank, 2, 5)).sum().backward()
+    distributed.destroy_process_group()
+    if os.path.exists(file):
+        os.remove(file)
+
+
+@case
+def compiled() -> None:
+    class OptimizedModule(nn.Module):  # what torch.compile() of 2.x returns; 1.13 has none
+        def __init__(self, module: nn.Module) -> None:
+            super().__init__()
+            self._orig_mod = module
+    raises_everywhere("made by torch.compile()", lambda: dsop.torch.attach(OptimizedModule(mlp())))
+
+
+@case
+def copies() -> None:
+    model = mlp()
+    attachment = dsop.torch.attach(model)
+    words = nn.Sequential(nn.Embedding(6, 4))
+    dsop.torch.attach(words)
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert type(other[0]) is nn.Linear
+        other(whole(0, 2, 5)).sum().backward()  # sends nothing
+        if COMM.rank == BAD:
+            other(whole(0, 2, 5)).sum().backward()
+        second = dsop.torch.attach(other)  # a copy may be attached
+        other(whole(0, 2, 5)).sum().backward()
+        second.detach()
+    assert type(copy.deepcopy(words)[0]) is nn.Embedding
+    stream = io.BytesIO()
+    torch.save(model.state_dict(), stream)
+    raises_everywhere("is attached already", lambda: dsop.torch.attach(model))
+    raises_everywhere("is attached already", lambda: dsop.torch.attach(nn.Sequential(model)))
+    attachment.detach()
+
+
+@case
+def bad_input() -> None:
+    last = COMM.rank == BAD
+    raises_everywhere("expected torch.float32 or torch.float64", lambda: dsop.torch.attach(mlp(torch.float16)))
+    raises_everywhere("weight is torch.bfloat16", lambda: dsop.torch.attach(mlp(torch.bfloat16) if last else mlp()))
+    raises_everywhere("average is mean", lambda: dsop.torch.attach(mlp(), average="mean"))
+    raises_everywhere("model is int", lambda: dsop.torch.attach(3))  # type: ignore[arg-type]
+    raises_everywhere("policies has head", lambda: dsop.torch.attach(mlp(), policies={"head": "dense"}))
+    raises_everywhere("nonsense", lambda: dsop.torch.attach(mlp(), policies={"0.*": "nonsense"}))
+    warnings.simplefilter("ignore")  # lazy modules are new, says torch
+    raises_everywhere("no shape yet", lambda: dsop.torch.attach(nn.LazyLinear(3)))
+    raises_everywhere("no parameters", lambda: dsop.torch.attach(nn.ReLU()))
+    model = mlp()
+    attachment = dsop.torch.attach(model)
+    raises_everywhere("samples(3) with average=ranks", lambda: attachment.samples(3))
+    raises_everywhere("another model", lambda: attachment.load_state_dict({}))
+    if COMM.size > 1:
+        for other in (nn.Linear(5, 3), mlp(torch.float64), nn.Sequential(mlp())):
+            raises_everywhere(f"model on rank {BAD} has parameter",
+                              lambda: dsop.torch.attach(other if last else mlp()))
+        raises_everywhere("average sum", lambda: dsop.torch.attach(mlp(), average="sum" if last else "ranks"))
+        raises_everywhere("under policy dense", lambda: dsop.torch.attach(
+            mlp(), policies={"0.weight": "dense"} if last else None))
+        raises_everywhere("find_nans", lambda: dsop.torch.attach(mlp(), find_nans=last))
+        raises_everywhere("and sparse", lambda: dsop.torch.attach(nn.Embedding(6, 2, sparse=last)))
+        names = ["a", "b"] if last else ["b", "a"]
+        in_order = nn.ModuleDict({name: nn.Linear(3, 3) for name in names})
+        raises_everywhere("has parameter", lambda: dsop.torch.attach(in_order))
+    by_samples = mlp()
+    dsop.torch.attach(by_samples, average="samples")
+    raises_everywhere("samples(n) was not called", by_samples(whole(COMM.rank, 2, 5)).sum().backward)
+
+
+run()

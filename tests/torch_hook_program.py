@@ -1,0 +1,145 @@
+"""What torch_test.py runs on each rank: dsop.torch.TopKHook in DistributedDataParallel over Gloo."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from typing import Any
+
+import torch
+from torch import Tensor, distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+import dsop
+import dsop.torch
+from dsop._library import library
+from dsop.torch._ranks import broadcast_bytes
+from torch_support import COMM, RANKS, case, mlp, plain_sum, raises_everywhere, run, same_everywhere, whole
+
+
+def ddp(model: Any) -> Any:
+    """With a bucket for each few parameters, made anew after the first step."""
+    return DistributedDataParallel(model, bucket_cap_mb=1e-4)
+
+
+def hooked(policy: str, model: Any = None) -> tuple[Any, dsop.torch.TopKHook]:
+    made, hook = ddp(mlp() if model is None else model), dsop.torch.TopKHook(policy)
+    hook.register(made)
+    return made, hook
+
+
+def train(model: Any, steps: range, dtype: Any = torch.float32) -> list[Tensor]:
+    """The gradients of all steps."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    gradients = []
+    for step in steps:
+        optimizer.zero_grad()
+        model(whole(COMM.rank, 3, 5, seed=step, dtype=dtype)).pow(2).mean().backward()
+        gradients += [parameter.grad.clone() for parameter in model.parameters()]
+        optimizer.step()
+    return gradients
+
+
+def equal(ours: list[Tensor], theirs: list[Tensor]) -> bool:
+    return len(ours) == len(theirs) and all(map(torch.equal, ours, theirs))
+
+
+@case
+def all_elements_are_the_mean() -> None:
+    def loss(model: Any, rank: int) -> Any:
+        return model(whole(rank, 4, 5)).pow(2).sum() * COMM.size  # so that the mean is whole
+    expected = plain_sum(mlp(), loss)
+    model, _ = hooked("topk:1")
+    for _ in range(3):
+        model.zero_grad()
+        loss(model, COMM.rank).backward()
+        for parameter, total in zip(model.parameters(), expected):
+            assert torch.allclose(parameter.grad, total / COMM.size, rtol=1e-6)
+            assert COMM.size == 3 or torch.equal(parameter.grad, total / COMM.size)
+        same_everywhere([parameter.grad for parameter in model.parameters()])
+
+
+@case
+def like_attach() -> None:
+    """Bit by bit over steps, so what stays behind is each parameter's own, whatever bucket it is in."""
+    for policy in ("topk:0.2", "ok-topk:0.2"):
+        for dtype in (torch.float32, torch.float64):
+            attached = mlp(dtype)
+            dsop.torch.attach(attached, policies={"*": policy})
+            model, _ = hooked(policy, mlp(dtype))
+            gradients = train(model, range(6), dtype)
+            assert equal(gradients, train(attached, range(6), dtype))
+            assert any((gradient == 0).any() for gradient in gradients)
+
+
+@case
+def sends_less() -> None:
+    counting = COMM.counting()
+    model: Any = ddp(nn.Linear(200, 100))
+    dsop.torch.TopKHook("topk:0.01", counting).register(model)
+    model(whole(COMM.rank, 8, 200)).sum().backward()
+    assert counting.traffic()["payload_bytes"] < 4 * 200 * 100 // 4
+
+
+@case
+def resumed_run() -> None:
+    whole_run, _ = hooked("ok-topk:0.2")
+    gradients = train(whole_run, range(8))
+    first, hook = hooked("ok-topk:0.2")
+    train(first, range(4))
+    second, resumed = hooked("ok-topk:0.2")
+    second.load_state_dict(first.state_dict())
+    resumed.load_state_dict(hook.state_dict())
+    assert equal(train(second, range(4, 8)), gradients[len(gradients) // 2:])
+
+
+@case
+def accumulation_and_frozen() -> None:
+    model = mlp()
+    model[2].requires_grad_(False)
+    attached = mlp()
+    attached[2].requires_grad_(False)
+    made, hook = hooked("topk:0.5", model)
+    attachment = dsop.torch.attach(attached, policies={"*": "topk:0.5"})
+    for either, own in ((made, made), (attached, attachment)):
+        with own.no_sync():
+            either(whole(COMM.rank, 3, 5)).sum().backward()
+        either(whole(COMM.rank, 2, 5)).sum().backward()
+    for ours, theirs in zip(model.parameters(), attached.parameters()):
+        assert ours.grad is theirs.grad is None or torch.equal(ours.grad, theirs.grad)
+    assert "2.weight" not in hook.describe() and "4.weight" in hook.describe()
+
+
+@case
+def bad_input() -> None:
+    last = COMM.rank == COMM.size - 1
+    raises_everywhere("model is Sequential, expected a DistributedDataParallel",
+                      lambda: dsop.torch.TopKHook("topk:0.1").register(mlp()))
+    raises_everywhere("nonsense", lambda: hooked("nonsense"))
+    raises_everywhere("topk:2", lambda: hooked("topk:2"))
+    model, hook = hooked("topk:0.1")
+    raises_everywhere("has a model already", lambda: hook.register(model))
+    raises_everywhere("is of nothing, expected torch.float32", lambda: hook.load_state_dict({}))
+    raises_everywhere("expected register() before",
+                      lambda: dsop.torch.TopKHook("topk:0.1").load_state_dict({"torch.float32": b""}))
+    if COMM.size > 1:
+        raises_everywhere(f"model on rank {COMM.size - 1} has policy topk:0.2, expected rank 0's policy topk:0.1",
+                          lambda: hooked("topk:0.2" if last else "topk:0.1"))
+    half = ddp(mlp(torch.float16))
+    raises_everywhere("weight is torch.float16", lambda: dsop.torch.TopKHook("topk:0.1").register(half))
+
+
+folder = tempfile.mkdtemp() if COMM.rank == 0 else ""
+file = f"{broadcast_bytes(folder.encode(), COMM).decode()}/store"
+os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+distributed.init_process_group("gloo", f"file://{file}", rank=COMM.rank, world_size=COMM.size)
+run()
+distributed.barrier()  # type: ignore[no-untyped-call]
+if COMM.rank == 0:
+    shutil.rmtree(folder)
+# torch 1.13's Gloo now and then hangs while it ends; so it does not end.
+library.dsop_finalize()
+sys.stdout.flush()
+os._exit(0)

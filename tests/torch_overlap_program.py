@@ -1,0 +1,317 @@
+"""What torch_test.py runs on each rank: what travels while backward goes on, and gradients of embeddings."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import time
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import dsop
+import dsop.torch
+from torch_support import (COMM, RANKS, case, check, mlp, on_rows, plain_sum, run, same_everywhere, step, whole,
+                           whole_weights)
+
+
+def attached_and_plain(plain: Any, **options: Any) -> tuple[Any, dsop.torch.Attachment, Any]:
+    model = copy.deepcopy(plain)
+    return model, dsop.torch.attach(model, average="sum", **options), plain
+
+
+class Branches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.right, self.head = nn.Linear(5, 4), nn.Linear(5, 4), nn.Linear(4, 2)
+
+    def forward(self, x: Tensor, order: str) -> Any:
+        parts = [self.left(x) if way == "l" else self.right(x) for way in order]
+        return sum(self.head(part).pow(2).sum() for part in parts)
+
+
+@case
+def travels_while_backward_goes_on() -> None:
+    """Messages leave before backward() has reached the first layer. A stall of the machine only makes this slow."""
+    counting = COMM.counting()
+    model = mlp()
+    dsop.torch.attach(model, counting, "sum")
+    loss = on_rows(lambda rank: 2)
+    loss(model, COMM.rank).backward()
+    seen: list[bool] = []
+
+    def look(grad: Tensor) -> None:
+        end = time.monotonic() + 60
+        while not seen and time.monotonic() < end:
+            if counting.traffic() != before:
+                seen.append(True)
+            time.sleep(0.01)
+    x = whole(COMM.rank, 2, 5)
+    middle = model[1](model[0](x))
+    middle.register_hook(look)
+    before = counting.traffic()  # small factors travel with what ranks agree on
+    model[4](model[3](model[2](middle))).pow(2).sum().backward()
+    assert seen or COMM.size == 1
+
+
+@case
+def ranks_in_other_orders() -> None:
+    """Branches that some ranks compute the other way round, or not at all; these change from step to step."""
+    model, attachment, plain = attached_and_plain(whole_weights(Branches()))
+    for orders in (["lr", "rl"], ["lr", "rl"], ["l", "r"], ["l", "l"], ["r", "r"], ["lr", "l"], ["", "lr"]):
+        def loss(m: Any, rank: int) -> Any:
+            order = orders[rank % 2]
+            return m(whole(rank, 3, 5), order) if order else torch.zeros(())
+        step(model, attachment, loss, plain_sum(plain, loss))
+
+
+@case
+def batches_that_grow() -> None:
+    model, attachment, plain = attached_and_plain(mlp())
+    for rows in (2, 2, 5, 1, 20, 0, 3):
+        loss = on_rows(lambda rank: rows + rank)
+        step(model, attachment, loss, plain_sum(plain, loss))
+
+
+@case
+def used_outside_from_some_step_on() -> None:
+    model, attachment, plain = attached_and_plain(mlp())
+    for outside in (False, False, True, True, False):
+        def loss(m: Any, rank: int) -> Any:
+            return m(whole(rank, 2, 5)).sum() + (m[0].weight.sum() if outside and rank == COMM.size - 1 else 0)
+        step(model, attachment, loss, plain_sum(plain, loss))
+        assert outside == ("0.weight 7x5: dense, used outside its module" in attachment.describe())
+
+
+@case
+def frozen_between_steps() -> None:
+    model, attachment, plain = attached_and_plain(mlp())
+    for frozen in (False, False, True, True, False):
+        for m in (model, plain):
+            m[2].requires_grad_(not frozen)
+        step(model, attachment, on_rows(lambda rank: 2), plain_sum(plain, on_rows(lambda rank: 2)))
+
+
+@case
+def residual_of_an_unused_parameter() -> None:
+    """What top-k has left behind travels with a step in which nobody has a gradient, or stays; it is never lost."""
+    plain = whole_weights(Branches())
+    model, attachment, _ = attached_and_plain(plain, policies={"left.weight": "topk:0.1"})
+
+    def loss(m: Any, rank: int) -> Any:
+        return m(whole(rank, 3, 5), "lr")
+    expected = plain_sum(plain, loss)[0]
+    total = torch.zeros_like(expected)
+    for order in ("lr", "r", "r"):
+        model.zero_grad(set_to_none=True)
+        model(whole(COMM.rank, 3, 5), order).backward()
+        if model.left.weight.grad is not None:
+            total += model.left.weight.grad
+    entries = attachment._sums.entries
+    residual = entries.synchronizers[torch.float32].residual("left.weight#0")
+    dsop.allreduce(residual)
+    assert total.any() and torch.equal(total + torch.from_numpy(residual).view_as(total), expected)
+
+
+@case
+def two_models_in_one_pass() -> None:
+    """As a generator and a discriminator: both travel, one of them while backward goes on."""
+    first, second = whole_weights(nn.Linear(5, 4)), whole_weights(nn.Linear(4, 3))
+
+    def loss(both: Any, rank: int) -> Any:
+        return both[1](both[0](whole(rank, 2, 5))).pow(2).sum()
+    expected = plain_sum(nn.ModuleList([copy.deepcopy(first), copy.deepcopy(second)]), loss)
+    both = nn.ModuleList([first, second])
+    for m in both:
+        dsop.torch.attach(m, average="sum")
+    for _ in range(4):
+        both.zero_grad(set_to_none=True)
+        loss(both, COMM.rank).backward()
+        for ours, theirs in zip(both.parameters(), expected):
+            assert ours.grad is not None and torch.equal(ours.grad, theirs)
+
+
+@case
+def nothing_is_sent_without_need() -> None:
+    """Also when gradients would travel early."""
+    model, counting = mlp(), COMM.counting()
+    dsop.torch.attach(model, counting, "sum")
+    x = whole(COMM.rank, 2, 5).requires_grad_()
+    for _ in range(2):
+        model(x).sum().backward()
+    before = counting.traffic()
+    torch.autograd.grad(model(x).sum(), x)
+    (x * 2).sum().backward()  # type: ignore[no-untyped-call]
+    assert counting.traffic() == before
+
+
+@case
+def two_types_samples_and_policies() -> None:
+    class Mixed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(5, 4), nn.Linear(4, 3).double()
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.second(self.first(x).double())  # type: ignore[no-any-return]
+    check(whole_weights(Mixed()), lambda model, rank: model(whole(rank, 3, 5)).pow(2).sum())
+    model: Any = mlp(torch.float64)
+    counts = [rank + 1 for rank in RANKS]
+    expected = plain_sum(copy.deepcopy(model), lambda m, rank: counts[rank] / sum(counts) * m(
+        whole(rank, counts[rank], 5, dtype=torch.float64)).pow(2).mean())
+    attachment = dsop.torch.attach(model, average="samples", policies={"2.weight": "topk:1"})
+    for _ in range(3):
+        model.zero_grad(set_to_none=True)
+        attachment.samples(counts[COMM.rank])
+        model(whole(COMM.rank, counts[COMM.rank], 5, dtype=torch.float64)).pow(2).mean().backward()
+        for parameter, theirs in zip(model.parameters(), expected):
+            assert parameter.grad is not None
+            assert (parameter.grad - theirs).abs().max() <= 1e-13 * theirs.abs().max()
+        same_everywhere([parameter.grad for parameter in model.parameters()])
+
+
+@case
+def resumed_run() -> None:
+    """One that is interrupted and resumed has the bits of one that is not, whatever travels early and as what."""
+    def start() -> tuple[Any, dsop.torch.Attachment]:
+        torch.manual_seed(5)
+        model: Any = nn.Sequential(nn.Linear(5, 40), nn.Tanh(), nn.Linear(40, 30), nn.Tanh(), nn.Linear(30, 3))
+        return model, dsop.torch.attach(model, policies={"2.weight": "topk:0.2"})
+
+    def train(model: Any, steps: range) -> None:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for number in steps:
+            optimizer.zero_grad()
+            model(whole(COMM.rank, 3 + number, 5, seed=number)).pow(2).mean().backward()
+            optimizer.step()
+    uninterrupted, _ = start()
+    train(uninterrupted, range(8))
+    first, attachment = start()
+    train(first, range(4))
+    second, resumed = start()
+    second.load_state_dict(first.state_dict())
+    resumed.load_state_dict(attachment.state_dict())
+    train(second, range(4, 8))
+    for ours, theirs in zip(second.parameters(), uninterrupted.parameters()):
+        assert torch.equal(ours, theirs)
+
+
+@case
+def log_and_arrivals() -> None:
+    lines: list[str] = []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(record.getMessage())
+    handler = Handler()
+    logger = logging.getLogger("dsop.torch")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    model: Any = nn.Sequential(nn.Linear(300, 200), nn.Linear(200, 2, bias=False))
+    attachment = dsop.torch.attach(model)
+    for _ in range(3):
+        model(whole(COMM.rank, 100 if COMM.size > 1 else 2, 300)).sum().backward()
+    logger.removeHandler(handler)
+    logger.setLevel(logging.NOTSET)
+    assert bool(lines) == (COMM.rank == 0)
+    if COMM.rank == 0 and COMM.size > 1:
+        assert any(line.startswith("1.weight 2x200: dense is cheaper here") for line in lines), lines
+    late = attachment.arrivals()
+    assert len(late.last) == len(late.mean) == COMM.size and min(late.last) == 0 and min(late.mean) >= 0, late
+
+
+class Words(nn.Module):
+    def __init__(self, count: int = 60, **options: Any) -> None:
+        super().__init__()
+        self.rows, self.head = nn.Embedding(count, 4, **options), nn.Linear(4, 3)
+
+    def forward(self, indices: Tensor) -> Any:
+        return self.head(self.rows(indices)).sum()
+
+
+def indices_of(rank: int, *shape: int) -> Tensor:
+    return whole(rank, *shape).long() + 3 + rank  # duplicates within a rank and between ranks
+
+
+@case
+def embeddings() -> None:
+    def loss(model: Any, rank: int) -> Any:
+        return model(indices_of(rank, 2, 6))
+    attachment = check(whole_weights(Words()), loss)
+    assert COMM.size > 1 or "rows.weight 60x4: rows" in attachment.describe(), attachment.describe()
+    check(whole_weights(Words()), lambda model, rank: model(indices_of(rank, 5).int()))
+    check(whole_weights(Words(padding_idx=4)), loss)
+    check(whole_weights(Words()), lambda model, rank: model(indices_of(rank, rank, 2)))  # rank 0 looks nothing up
+    options: tuple[tuple[str, Any], ...] = (("scale_grad_by_freq", True), ("max_norm", 1e9))
+    for option, value in options:
+        attachment = check(whole_weights(Words(**{option: value})), loss)
+        assert f"rows.weight 60x4: dense, {option}" in attachment.describe(), attachment.describe()
+
+
+@case
+def embedding_that_is_the_decoder() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows, self.decoder = nn.Embedding(60, 4), nn.Linear(4, 60, bias=False)
+            self.decoder.weight = self.rows.weight
+
+        def forward(self, indices: Tensor) -> Any:
+            return self.decoder(self.rows(indices)).pow(2).sum()
+    check(whole_weights(Tied()), lambda model, rank: model(indices_of(rank, 5)))
+
+
+@case
+def sparse_gradients() -> None:
+    def loss(model: Any, rank: int) -> Any:
+        return model(indices_of(rank, 2, 6))
+    model = whole_weights(Words(sparse=True))
+    attachment = check(model, loss)
+    assert model.rows.weight.grad.is_coalesced() and "rows, into a sparse .grad" in attachment.describe()
+    once = model.rows.weight.grad.to_dense()
+    loss(model, COMM.rank).backward()
+    assert torch.equal(model.rows.weight.grad.to_dense(), 2 * once) and model.rows.weight.grad.is_coalesced()
+    with attachment.no_sync():
+        loss(model, COMM.rank).backward()
+    model.zero_grad(set_to_none=True)
+    loss(model, COMM.rank).backward()
+    assert torch.equal(model.rows.weight.grad.to_dense(), 2 * once)
+    torch.optim.SparseAdam([model.rows.weight], lr=0.1).step()
+    same_everywhere([model.rows.weight])
+
+    class Bag(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.bag = nn.EmbeddingBag(60, 4, mode="sum", sparse=True)
+
+        def forward(self, indices: Tensor) -> Any:
+            return self.bag(indices).pow(2).sum()
+    check(whole_weights(Bag()), loss)
+    check(whole_weights(Words(sparse=True)), lambda m, rank: loss(m, rank) + m.rows.weight.sum() * (rank == 0))
+    by_policy = whole_weights(Words(sparse=True))
+    dsop.torch.attach(by_policy, policies={"rows.*": "dense"})
+    try:
+        loss(by_policy, COMM.rank).backward()
+    except dsop.ArgumentError as error:
+        assert "gradient of rows.weight is sparse" in str(error), error
+    else:
+        raise AssertionError("nothing was raised")
+
+
+@case
+def functional_sparse_gradient() -> None:
+    weight = nn.Parameter(torch.ones(6, 2))
+    model = nn.ParameterList([weight])
+    dsop.torch.attach(model)
+    try:
+        made = functional.embedding(torch.tensor([1, 1]), weight, sparse=True)
+        made.sum().backward()  # type: ignore[no-untyped-call]
+    except dsop.ArgumentError as error:
+        assert "gradient of 0 is sparse" in str(error), error
+    else:
+        raise AssertionError("nothing was raised")
+
+
+run()

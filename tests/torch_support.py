@@ -1,0 +1,122 @@
+"""What programs that torch_test.py runs on each rank share: models, whole-number data, and comparisons with torch.
+
+Each rank can compute every rank's data, so the expected gradient is that of a plain copy of the model, summed over
+ranks' batches. Sums of whole numbers are exact, and compared by torch.equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import dsop
+import dsop.torch
+
+COMM = dsop.communicator()
+RANKS = range(COMM.size)
+CASES: list[Callable[[], None]] = []
+Loss = Callable[[Any, int], Any]  # of a model and a rank's data
+
+
+def case(function: Callable[[], None]) -> Callable[[], None]:
+    CASES.append(function)
+    return function
+
+
+def whole(rank: int, *shape: int, seed: int = 0, dtype: Any = torch.float32) -> Tensor:
+    generator = torch.Generator().manual_seed(100 * seed + rank + 1)
+    return torch.randint(-2, 3, shape, generator=generator).to(dtype)
+
+
+def whole_weights(model: nn.Module) -> Any:
+    with torch.no_grad():
+        for number, parameter in enumerate(model.parameters()):
+            parameter.copy_(whole(number, *parameter.shape, seed=7))
+    return model
+
+
+def mlp(dtype: Any = torch.float32) -> Any:
+    return whole_weights(nn.Sequential(nn.Linear(5, 7), nn.ReLU(inplace=True), nn.Linear(7, 4), nn.ReLU(),
+                                       nn.Linear(4, 3)).to(dtype))
+
+
+def plain_sum(model: Any, loss: Loss) -> list[Any]:
+    """The gradients of all ranks' losses, added by plain torch."""
+    sums: list[Any] = [None for _ in model.parameters()]
+    for rank in RANKS:
+        made = loss(model, rank)
+        if made.requires_grad:
+            made.backward()
+        for index, parameter in enumerate(model.parameters()):
+            if parameter.grad is not None:
+                sums[index] = parameter.grad if sums[index] is None else sums[index] + parameter.grad
+        model.zero_grad(set_to_none=True)
+    return sums
+
+
+def same_everywhere(tensors: list[Any]) -> None:
+    digest = hashlib.sha256(b"".join(b"-" if t is None else t.detach().numpy().tobytes() for t in tensors)).digest()
+    values = np.frombuffer(digest, np.uint8).astype(np.float64)
+    first = values.copy()
+    dsop.broadcast(first)
+    differ = np.array([float((first != values).any())])
+    dsop.allreduce(differ)
+    assert differ[0] == 0, "ranks' bits differ"
+
+
+def step(model: Any, attachment: dsop.torch.Attachment, loss: Loss, expected: list[Any]) -> None:
+    """One step, under average="sum", leaves in every .grad and on every rank the bits that are expected."""
+    model.zero_grad(set_to_none=True)
+    made = loss(model, COMM.rank)
+    if made.requires_grad:
+        made.backward()
+    else:
+        attachment.idle()
+    got = [None if parameter.grad is None else parameter.grad.to_dense() for parameter in model.parameters()]
+    for (name, _), ours, theirs in zip(model.named_parameters(), got, expected):
+        assert (ours is None) == (theirs is None), (name, ours, theirs)
+        assert ours is None or torch.equal(ours, theirs.to_dense()), (name, ours, theirs)
+    same_everywhere(got)
+
+
+def check(model: Any, loss: Loss, comm: dsop.Communicator = COMM) -> dsop.torch.Attachment:
+    """Steps have the bits of plain torch. From the second on, gradients travel while backward goes on."""
+    expected = plain_sum(model, loss)
+    attachment = dsop.torch.attach(model, comm, "sum")
+    for _ in range(3):
+        step(model, attachment, loss, expected)
+    return attachment
+
+
+def raises_everywhere(words: str, call: Callable[[], Any], error: type[BaseException] = dsop.ArgumentError) -> None:
+    try:
+        call()
+    except error as raised:
+        assert words in str(raised), raised
+    else:
+        raise AssertionError(f"nothing was raised, expected {words}")
+    ones = np.ones(1)
+    dsop.allreduce(ones)
+    assert ones[0] == COMM.size
+
+
+def on_rows(rows: Callable[[int], int]) -> Loss:
+    return lambda model, rank: model(whole(rank, rows(rank), 5)).pow(2).sum()
+
+
+def run(by_name: Collection[str] = ()) -> None:
+    """Run the cases that the arguments name; default: all but those that run by name alone."""
+    for test in CASES:
+        if test.__name__ in (sys.argv[1:] or {case_.__name__ for case_ in CASES} - set(by_name)):
+            try:
+                test()
+            except BaseException:
+                print(f"{test.__name__} on rank {COMM.rank} of {COMM.size}:", file=sys.stderr)
+                raise
+    print("all passed\n", end="", flush=True)  # in one piece: other ranks write too
