@@ -24,7 +24,7 @@ TEST_CASE("every outer-product algorithm is exact over Gloo") {
 }
 
 TEST_CASE("every sparse, selecting and dense allreduce is exact over Gloo") {
-  const int P = GENERATE(1, 3, 4);
+  const int P = GENERATE(1, 3);
   const auto sums = sparse_case_sums<float>(P);
   CHECK(failures_over_gloo(P, [&](Transport& transport, Failures& failures) {
           check_sparse_sums(transport, sums, failures);
