@@ -141,5 +141,6 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return dsop::launch::end_of(app, error);
   }
-  return dsop::launch::run({.ranks = settings.ranks}, 4, [&](dsop::Transport& transport) { train(transport, settings); });
+  return dsop::launch::run({.ranks = settings.ranks}, 4,
+                           [&](dsop::Transport& transport) { train(transport, settings); });
 }

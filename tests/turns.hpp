@@ -6,9 +6,14 @@
 
 namespace dsop::tests {
 
-/// One in `every` numbers; all of them with DSOP_TEST_ALL set (scripts/check).
+/// Set by scripts/check.
+inline bool all_are_asked_for() {
+  return std::getenv("DSOP_TEST_ALL") != nullptr;
+}
+
+/// One in `every` numbers; all of them where all are asked for.
 inline bool takes_turn(std::size_t number, std::size_t every) {
-  return std::getenv("DSOP_TEST_ALL") != nullptr || number % every == 0;
+  return all_are_asked_for() || number % every == 0;
 }
 
 }  // namespace dsop::tests
