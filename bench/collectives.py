@@ -12,11 +12,12 @@ from statistics import median
 
 from report_parts import style  # sets how every picture looks
 
+from report_parts.rows import ELEMENT_BYTES
+
 import matplotlib.pyplot as plt
 
 FAMILIES = ("broadcast", "reduce", "allreduce")
 BASE = "linear-pipeline(64)"
-ELEMENT_BYTES = {"f32": 4, "f64": 8}
 Times = dict[tuple[str, int, int, str], float]  # seconds by family, ranks, bytes, algorithm
 
 

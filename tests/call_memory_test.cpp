@@ -2,11 +2,15 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <numeric>
 #include <optional>
 
 #include <dsop/collectives.hpp>
 #include <dsop/dsop.hpp>
+#include <dsop/sparse_allreduce.hpp>
+#include <dsop/topk_allreduce.hpp>
 
 #include "counted_memory.hpp"
 #include "failures.hpp"
@@ -26,8 +30,9 @@ void wait_for_all(Transport& transport) {
     transport.sendrecv(std::span(&mine, 1), (r + step) % P, std::span(&theirs, 1), (r - step + P) % P);
 }
 
-void check_allocates_nothing(Transport& transport, const std::string& what, const std::function<void()>& calls,
-                             Failures& failures) {
+// In ten times `calls`, all ranks together.
+void check_allocates(std::size_t expected, Transport& transport, const std::string& what,
+                     const std::function<void()>& calls, Failures& failures) {
   for (int warm_up = 0; warm_up < 50; ++warm_up) calls();  // transports too keep what they once needed
   // A rank that runs further ahead than ever before makes the transport's queue longer: the least of three counts.
   std::size_t least = SIZE_MAX;
@@ -40,7 +45,13 @@ void check_allocates_nothing(Transport& transport, const std::string& what, cons
     least = std::min(least, allocations() - before);
     wait_for_all(transport);
   }
-  failures.check(least == 0, what + " allocates " + std::to_string(least) + " times in ten calls");
+  failures.check(least == expected, what + " allocates " + std::to_string(least) + " times in ten calls, expected " +
+                                        std::to_string(expected));
+}
+
+void check_allocates_nothing(Transport& transport, const std::string& what, const std::function<void()>& calls,
+                             Failures& failures) {
+  check_allocates(0, transport, what, calls, failures);
 }
 
 struct Matrices {
@@ -98,6 +109,36 @@ TEST_CASE("calls that were seen before allocate nothing") {
                   reduce<float>(transport, data, 0);
                 },
                 failures);
+          }) == "");
+}
+
+TEST_CASE("sparse and top-k allreduces allocate their sums alone") {
+  for (const int P : {1, 2, 4})
+    CHECK(failures_on_threads(P, [P](Transport& transport, Failures& failures) {
+            std::vector<float> values(1000);
+            std::vector<std::uint32_t> indices(20);
+            std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(10 * transport.rank()));
+            std::iota(values.begin(), values.end(), 1.0F);
+            const SparseVectorView<float> own{values.size(), indices, std::span(values).first(indices.size())};
+            const auto check_sums = [&](const std::string& algorithm, const auto& sum) {
+              const std::string text = sum().algorithm;
+              const bool is_short = text.capacity() == std::string().capacity();  // lies in the sum itself
+              const auto ranks = static_cast<std::size_t>(P);
+              check_allocates(
+                  10 * ranks * (is_short ? 1 : 2), transport, "a sum by " + algorithm,
+                  [&] { static_cast<void>(sum()); }, failures);
+            };
+            for (const std::string algorithm : {"auto", "allgather", "ssar-recursive-doubling", "dense-ring"}) {
+              SparseAllreduce<float> object(transport, {.algorithm = algorithm});
+              check_sums(algorithm, [&] { return object.run(own); });
+            }
+            for (const std::string algorithm : {"topk", "ok-topk", "gtopk"}) {
+              TopKAllreduce<float> object(transport, values.size(), {.algorithm = algorithm});
+              check_sums(algorithm, [&] {
+                std::iota(values.begin(), values.end(), 1.0F);
+                return object.run(values, 10);
+              });
+            }
           }) == "");
 }
 

@@ -84,13 +84,13 @@ TopKSum<T> TopKCalls<T>::sum(Transport& transport, std::span<T> values) {
 }
 
 template <class T>
-void TopKCalls<T>::check(std::span<const T> values, std::size_t k) const {
+void TopKCalls<T>::check(std::span<const T> values, std::size_t k) {
   if (elements_ > sparse::most_elements)
     refuse("elements", elements_, "at most " + std::to_string(sparse::most_elements));
   if (values.size() != elements_) refuse("values.size()", values.size(), "the elements, " + std::to_string(elements_));
   if (k > elements_) refuse("k", k, "at most values.size() = " + std::to_string(elements_));
   if (options_.machine) check_machine(*options_.machine);
-  parse_topk(options_.algorithm);
+  if (named_.algorithm == nullptr) named_ = parse_topk(options_.algorithm);
   check_bounds(state_.bounds, elements_);
 }
 
@@ -98,12 +98,11 @@ void TopKCalls<T>::check(std::span<const T> values, std::size_t k) const {
 // which nobody needs.
 template <class T>
 void TopKCalls<T>::choose(const Transport& transport, std::span<const T> values) {
-  const NamedTopK named = parse_topk(options_.algorithm);
-  const TopKAlgorithm* const algorithm = named.algorithm;
+  const TopKAlgorithm* const algorithm = named_.algorithm;
   if (!selector_) {
     std::ostringstream name;
     name << algorithm->selection;
-    if (!algorithm->parameter.name.empty()) name << '(' << named.parameter << ')';
+    if (!algorithm->parameter.name.empty()) name << '(' << named_.parameter << ')';
     SelectionState state = state_.selection;
     state.seed = mix(state.seed) + static_cast<std::uint64_t>(transport.rank());
     selector_.emplace(name.str(), state);
@@ -140,7 +139,8 @@ void TopKCalls<T>::make_plan(const Call& call) {
       elements_,    choice_.k, call.transport().size(), data_type<T>, call.transport().has_native_collectives(),
       options_.wire};
   plan_ = {};
-  plan_ = make_topk_plan(problem, call.machine(), parse_topk(options_.algorithm), chosen_of_ranks_);
+  plan_ = make_topk_plan(problem, call.machine(), named_, chosen_of_ranks_);
+  plan_text_ = algorithm_text(plan_);
 }
 
 // All that the call needs, so that nothing fails between two messages.
@@ -152,7 +152,7 @@ void TopKCalls<T>::take_memory(Call& call, TopKSum<T>& result) {
   if (plan_.algorithm->exact_sum.empty())
     selection::reserve_cut(std::min(topk::reduced_elements(plan_), elements_), memory_);
   result.memory = std::make_unique_for_overwrite<T[]>(plan_.result_bytes / sizeof(T));
-  result.algorithm = algorithm_text(plan_);
+  result.algorithm = plan_text_;
 }
 
 template <class T>

@@ -47,7 +47,7 @@ class TopKCalls {
     std::span<sparse::Index> indices = {};  ///< own's
   };
 
-  void check(std::span<const T> values, std::size_t k) const;
+  void check(std::span<const T> values, std::size_t k);
   void choose(const Transport& transport, std::span<const T> values);
   void say(Call& call) const;
   void make_plan(const Call& call);
@@ -57,10 +57,12 @@ class TopKCalls {
   std::size_t elements_;
   TopKOptions options_;
   TopKState state_;
+  NamedTopK named_ = {};  // of the options; null before the first check
   Choice choice_;
   std::optional<Selector<T>> selector_;  // one step further than the state once it has selected
   std::vector<std::size_t> chosen_of_ranks_;
   TopKPlan plan_;
+  std::string plan_text_;
   AllgatherProblem blocks_;
   selection::Kept<sparse::Index> indices_;  // of what was selected
   selection::Kept<T> chosen_;

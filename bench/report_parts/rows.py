@@ -108,8 +108,9 @@ INTERVAL: Check = (_is_interval, "an object with numbers 0 < low <= high")
 BOOLEAN: Check = (lambda value: isinstance(value, bool), "true or false")
 NUMBERS: Check = (lambda value: isinstance(value, list) and all(map(NOT_NEGATIVE[0], value)),
                   "a list of numbers of at least 0")
-DTYPE: Check = (lambda value: value in ("f32", "f64"), "'f32' or 'f64'")
-TRANSPORT: Check = (lambda value: value in ("threads", "mpi"), "'threads' or 'mpi'")
+ELEMENT_BYTES = {"f32": 4, "f64": 8}
+DTYPE: Check = (lambda value: value in ELEMENT_BYTES, " or ".join(map(repr, ELEMENT_BYTES)))
+TRANSPORT: Check = (lambda value: value in ("threads", "mpi", "gloo"), "'threads', 'mpi' or 'gloo'")
 FAMILY: Check = (lambda value: value == "outer-product", "'outer-product', the family this report draws")
 
 REQUIRED: dict[str, Check] = {

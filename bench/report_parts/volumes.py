@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Callable
 
-from .rows import Problem
+from .rows import ELEMENT_BYTES, Problem
 from .sections import PLANNER, Cell, Section
-
-ELEMENT_BYTES = {"f32": 4, "f64": 8}
 
 
 def _factor_words(problem: Problem) -> float:

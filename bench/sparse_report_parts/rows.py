@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from report_parts.intervals import Estimate, order_estimate
+from report_parts.rows import ELEMENT_BYTES
 
-WORD_BYTES = {"f32": 4, "f64": 8}  # an index has four: a word where values are f32
+WORD_BYTES = ELEMENT_BYTES  # an index has four: a word where values are f32
 
 
 class Refused(Exception):

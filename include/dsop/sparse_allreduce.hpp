@@ -109,7 +109,7 @@ struct SparseSum {
 /// arguments are wrong or the ranks disagree, TransportError if a rank is lost or a message malformed. `auto` expects
 /// the overlap of indices that the communicator's last sum by `auto` of as many elements had, before any what chance
 /// makes, and chooses anew when numbers of elements or overlap have changed by more than a twentieth. Cost: a
-/// pass over the indices, two exchanges (log2 P messages each) of records of 32 bytes and of a byte a rank, and what
+/// pass over the indices, two exchanges (log2 P messages each) of records of 32 bytes and of a byte, and what
 /// the algorithm's formula says.
 template <class T>
 [[nodiscard]] SparseSum<T> sparse_allreduce(Communicator communicator,

@@ -87,7 +87,7 @@ class TopKAllreduce {
   /// call to call. Throws ArgumentError on every rank, and changes neither values nor state, if any rank's arguments
   /// are wrong or the ranks disagree, also about k, the number of calls, thresholds or bounds in their states;
   /// TransportError if a rank is lost or a message malformed, which leaves values undefined. Cost: the selection, two
-  /// exchanges (log2 P messages each) of records of 32 bytes and of a byte a rank, and what the algorithm's formula
+  /// exchanges (log2 P messages each) of records of 32 bytes and of a byte, and what the algorithm's formula
   /// says.
   TopKSum<T> run(std::span<T> values, std::size_t k);
 

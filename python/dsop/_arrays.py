@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dsop._library import ArgumentError
-from dsop._table import Factor, Matrix, Vector
+from dsop._table import DSOP_F32, DSOP_F64, Factor, Matrix, Vector
 
 Array = npt.NDArray[Any]
-TYPES = {np.dtype(np.float32): 0, np.dtype(np.float64): 1}
-DTYPES: list[np.dtype[Any]] = [np.dtype(np.float32), np.dtype(np.float64)]
+TYPES: dict[np.dtype[Any], int] = {np.dtype(np.float32): DSOP_F32, np.dtype(np.float64): DSOP_F64}
+DTYPES: list[np.dtype[Any]] = list(TYPES)
+_EXPECTED = " or ".join(map(str, DTYPES))
 
 
 class SparseMatrix(NamedTuple):
@@ -58,13 +59,13 @@ FactorLike = Union[Array, SparseMatrix, Any]
 
 
 def type_of(dtype: Any, name: str = "dtype") -> int:
-    """DSOP_F32 or DSOP_F64."""
+    """As dsop.h numbers it."""
     try:
         kind = np.dtype(dtype)
     except TypeError:
-        raise ArgumentError(f"{name} is {dtype}, expected float32 or float64") from None
+        raise ArgumentError(f"{name} is {dtype}, expected {_EXPECTED}") from None
     if kind not in TYPES:
-        raise ArgumentError(f"{name} is {kind}, expected float32 or float64")
+        raise ArgumentError(f"{name} is {kind}, expected {_EXPECTED}")
     return TYPES[kind]
 
 
@@ -72,7 +73,7 @@ def _check_array(array: Any, name: str, dimensions: int, type_: int | None, writ
     if not isinstance(array, np.ndarray):
         raise ArgumentError(f"{name} is {type(array).__name__}, expected a NumPy array")
     if array.dtype not in TYPES or (type_ is not None and TYPES[array.dtype] != type_):
-        expected = "float32 or float64" if type_ is None else str(DTYPES[type_])
+        expected = _EXPECTED if type_ is None else str(DTYPES[type_])
         raise ArgumentError(f"{name}.dtype is {array.dtype}, expected {expected}")
     if dimensions and array.ndim != dimensions:
         raise ArgumentError(f"{name}.ndim is {array.ndim}, expected {dimensions}")

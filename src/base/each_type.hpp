@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tuple>
+#include <variant>
 
 #include <dsop/types.hpp>
 
@@ -36,5 +37,15 @@ class EachType<Of, std::tuple<Types...>> {
  private:
   std::tuple<Of<Types>...> each_;
 };
+
+// Declared for their types alone.
+template <template <class> class Of, class... Types>
+std::tuple<Of<Types>...> tuple_of(const std::tuple<Types...>&);
+template <class... Each>
+std::variant<Each...> one_of(const std::tuple<Each...>&);
+
+/// One Of<T>, of whichever template and element type T.
+template <template <class> class... Of>
+using AnyType = decltype(one_of(std::tuple_cat(tuple_of<Of>(ElementTypes())...)));
 
 }  // namespace dsop

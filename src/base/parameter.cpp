@@ -41,9 +41,10 @@ std::vector<double> numbers_in_brackets(const std::string& argument, const std::
 
 std::optional<double> number_in_brackets(const std::string& argument, const std::string& text,
                                          const std::string& parameter) {
+  if (text.find('(') == std::string::npos) return std::nullopt;
   const std::vector<double> numbers = numbers_in_brackets(
       argument, text, parameter.empty() ? std::vector<std::string>{} : std::vector<std::string>{parameter});
-  return numbers.empty() ? std::nullopt : std::optional(numbers.front());
+  return numbers.front();
 }
 
 }  // namespace dsop

@@ -1,5 +1,7 @@
 #include "c/communicator.hpp"
 
+#include <cctype>
+
 #include <dsop/counting.hpp>
 #include <dsop/dsop.hpp>
 #include <dsop/stall_watch.hpp>
@@ -30,6 +32,16 @@ Transport& Ranks::get() const {
   if (transport_ == nullptr) throw ArgumentError("the communicator's ranks have ended, expected a call before");
   if (is_mpi_ && !mpi_runs()) throw ArgumentError("MPI is finalized, expected a call before");
   return *transport_;
+}
+
+DataType data_type_of(int type) {
+  std::string names;
+  for (const DataType each : data_types) {
+    if (type == static_cast<int>(each)) return each;
+    names += names.empty() ? "DSOP_" : " or DSOP_";
+    for (const char letter : name(each)) names += static_cast<char>(std::toupper(letter));
+  }
+  throw ArgumentError("type is " + std::to_string(type) + ", expected " + names);
 }
 
 namespace {

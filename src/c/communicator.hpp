@@ -55,10 +55,6 @@ auto prepared(Transport& transport, const Prepare& prepare) {
 }
 
 /// Throws ArgumentError if a program in C gave a number that is no type.
-inline DataType data_type_of(int type) {
-  if (type != 0 && type != 1)
-    throw ArgumentError("type is " + std::to_string(type) + ", expected DSOP_F32 or DSOP_F64");
-  return static_cast<DataType>(type);
-}
+DataType data_type_of(int type);
 
 }  // namespace dsop::c

@@ -3,6 +3,7 @@
 
 #include <dsop/dsop.hpp>
 
+#include "base/each_type.hpp"
 #include "c/communicator.hpp"
 #include "c/options.hpp"
 #include "c/pending.hpp"
@@ -14,12 +15,12 @@ namespace {
 
 struct Layer {
   std::shared_ptr<Ranks> ranks;
-  std::variant<OuterProduct<float>, OuterProduct<double>> product;
+  AnyType<OuterProduct> product;
   std::string plan = {};
   std::string algorithm = {};
 };
 
-using Rows = std::variant<GradientRows<float>, GradientRows<double>>;
+using Rows = AnyType<GradientRows>;
 
 // Calls body(T, layer) with the layer of its type.
 template <class Body>

@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "base/each_type.hpp"
 #include "c/communicator.hpp"
 #include "c/status.hpp"
 #include "c/views.hpp"
@@ -9,7 +10,7 @@
 namespace dsop::c {
 namespace {
 
-using AnySelector = std::variant<Selector<float>, Selector<double>>;
+using AnySelector = AnyType<Selector>;
 
 }  // namespace
 

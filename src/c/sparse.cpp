@@ -5,6 +5,7 @@
 
 #include <dsop/sparse_allreduce.hpp>
 
+#include "base/each_type.hpp"
 #include "c/communicator.hpp"
 #include "c/options.hpp"
 #include "c/status.hpp"
@@ -18,7 +19,7 @@ namespace {
 struct SparseObject {
   std::shared_ptr<Ranks> ranks;
   std::string error;
-  std::optional<std::variant<SparseAllreduce<float>, SparseAllreduce<double>>> allreduce = {};
+  std::optional<AnyType<SparseAllreduce>> allreduce = {};
 };
 
 struct Arguments {

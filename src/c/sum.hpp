@@ -4,18 +4,18 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include <dsop/sparse_allreduce.hpp>
 #include <dsop/topk_allreduce.hpp>
 
+#include "base/each_type.hpp"
 #include "c/handles.hpp"
 #include "c/pending.hpp"
 
 namespace dsop::c {
 
 struct Sum {
-  using Any = std::variant<SparseSum<float>, SparseSum<double>, TopKSum<float>, TopKSum<double>>;
+  using Any = AnyType<SparseSum, TopKSum>;
 
   /// `owner`: what holds a part of it.
   explicit Sum(Any value_, std::shared_ptr<void> owner_ = nullptr, bool is_complete_ = true)

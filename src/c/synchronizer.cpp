@@ -3,6 +3,7 @@
 
 #include <dsop/synchronizer.hpp>
 
+#include "base/each_type.hpp"
 #include "c/communicator.hpp"
 #include "c/options.hpp"
 #include "c/status.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 struct Model {
   std::shared_ptr<Ranks> ranks;
-  std::variant<Synchronizer<float>, Synchronizer<double>> synchronizer;
+  AnyType<Synchronizer> synchronizer;
   std::string description = {};
   std::string algorithm = {};
   std::string saved = {};

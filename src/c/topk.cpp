@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/each_type.hpp"
 #include "c/communicator.hpp"
 #include "c/options.hpp"
 #include "c/status.hpp"
@@ -17,7 +18,7 @@ namespace {
 struct TopKObject {
   std::shared_ptr<Ranks> ranks;
   std::string error;
-  std::optional<std::variant<TopKAllreduce<float>, TopKAllreduce<double>>> allreduce = {};
+  std::optional<AnyType<TopKAllreduce>> allreduce = {};
   std::string state = {};
   std::weak_ptr<Started> started = {};
 };

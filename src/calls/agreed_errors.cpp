@@ -62,9 +62,7 @@ void throw_all_errors(Transport& transport, const std::string& own_error) {
 }
 
 void agree_on_errors(Transport& transport, const std::string& own_error) {
-  const std::vector<char> failed = patterns::of_all_ranks<char>(transport, own_error.empty() ? 0 : 1);
-  if (std::any_of(failed.begin(), failed.end(), [](char flag) { return flag != 0; }))
-    throw_all_errors(transport, own_error);
+  if (patterns::on_any_rank(transport, !own_error.empty())) throw_all_errors(transport, own_error);
 }
 
 void throw_disagreement(Transport& transport, const std::string& own_values) {

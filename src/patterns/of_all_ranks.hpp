@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include <dsop/transport.hpp>
@@ -23,6 +24,19 @@ template <class Number>
 Number largest_of_all_ranks(Transport& transport, Number own) {
   const std::vector<Number> all = of_all_ranks(transport, own);
   return *std::max_element(all.begin(), all.end());
+}
+
+/// Whether it is true on any rank. After step s a rank knows what the 2^s ranks up to itself said.
+inline bool on_any_rank(Transport& transport, bool own) {
+  const int P = transport.size();
+  const int r = transport.rank();
+  char any = own ? 1 : 0;
+  for (int step = 1; step < P; step *= 2) {
+    char theirs = 0;
+    transport.sendrecv(std::span(&any, 1), (r + step) % P, std::span(&theirs, 1), (r - step + P) % P, Tag::agreement);
+    any |= theirs;
+  }
+  return any != 0;
 }
 
 }  // namespace dsop::patterns

@@ -16,7 +16,7 @@ from dsop.torch._autograd import is_compiled
 from dsop.torch._failures import check_not_over
 from dsop.torch._givers import GIVERS, weights_of
 from dsop.torch._parameter import Parameter
-from dsop.torch._ranks import broadcast_tensors, check_same_lines
+from dsop.torch._ranks import broadcast_tensors, check_dtype, check_same_lines
 
 AVERAGES = ("ranks", "samples", "sum")
 
@@ -34,9 +34,7 @@ def _check_model(model: nn.Module) -> None:
 def _check_parameter(name: str, parameter: nn.Parameter) -> None:
     if isinstance(parameter, nn.parameter.UninitializedParameter):
         raise dsop.ArgumentError(f"{name} has no shape yet, expected a model that has run once")
-    if parameter.dtype not in (torch.float32, torch.float64) or parameter.device.type != "cpu":
-        raise dsop.ArgumentError(f"{name} is {parameter.dtype} on {parameter.device}, expected torch.float32 or "
-                                 "torch.float64 on cpu")
+    check_dtype(name, parameter)
     if any(attachment.holds(parameter) for attachment in attached):
         raise dsop.ArgumentError(f"{name} is attached already, expected a model that is not")
 

@@ -15,7 +15,8 @@ from torch.nn import functional
 from dsop.torch._givers import Keep
 
 # factor, s -> factor s (1 - s) and factor, t -> factor (1 - t^2) in one pass, into grad_input.
-_of_sigmoid, _of_tanh = torch.ops.aten.sigmoid_backward.grad_input, torch.ops.aten.tanh_backward.grad_input
+_aten = torch.ops.aten  # type: ignore[attr-defined]
+_of_sigmoid, _of_tanh = _aten.sigmoid_backward.grad_input, _aten.tanh_backward.grad_input
 
 
 def own_precision() -> Any:

@@ -10,7 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import dsop
 from dsop._communicators import SaidToAll, communicator
-from dsop.torch._ranks import check_same_lines
+from dsop.torch._ranks import check_dtype, check_same_lines
 
 
 class TopKHook:
@@ -60,8 +60,7 @@ class TopKHook:
             parameters = [(name, p) for name, p in model.module.named_parameters()
                           if p.requires_grad and p.numel() and name not in ignored]
             for name, p in parameters:
-                if p.dtype not in (torch.float32, torch.float64):
-                    raise dsop.ArgumentError(f"{name} is {p.dtype}, expected torch.float32 or torch.float64")
+                check_dtype(name, p)
         check_same_lines([f"policy {self._policy}", *(f"parameter {name} of {p.numel()} {p.dtype}"
                                                       for name, p in parameters)], self._comm)
         for kind in sorted({p.dtype for _, p in parameters}, key=str):

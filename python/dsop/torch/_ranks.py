@@ -9,7 +9,17 @@ import torch
 from torch import Tensor
 
 import dsop
+from dsop._arrays import DTYPES
 from dsop._communicators import SaidToAll
+
+SUMMED_DTYPES = tuple(getattr(torch, str(dtype)) for dtype in DTYPES)
+
+
+def check_dtype(name: str, tensor: Tensor) -> None:
+    """Raise ArgumentError unless it lies on the CPU and dsop sums its type."""
+    if tensor.dtype not in SUMMED_DTYPES or tensor.device.type != "cpu":
+        raise dsop.ArgumentError(f"{name} is {tensor.dtype} on {tensor.device}, expected "
+                                 f"{' or '.join(map(str, SUMMED_DTYPES))} on cpu")
 
 
 def broadcast_bytes(data: bytes, comm: dsop.Communicator) -> bytes:
