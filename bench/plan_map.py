@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from report_parts.heat_maps import frame_cells
 from report_parts.sections import rate_bits_per_second
 from report_parts.sheet import Form, Picture, make_sheet, pages_of
 from report_parts.style import Look, in_legend_order, make_looks
@@ -133,14 +134,7 @@ def draw_map(axes: Axes, panel: Map, looks: dict[str, Look]) -> None:
         if one.factors_pay:
             axes.text(x - 0.16, y, f"{one.gain:.2f}x" if one.gain < 10 else f"{one.gain:.0f}x", ha="left", va="center", fontsize=7.5)
     draw_border(axes, panel)
-    axes.set(xlim=(-0.5, len(panel.columns) - 0.5), ylim=(-0.5, len(panel.rows) - 0.5))
-    axes.set_xticks(range(len(panel.columns)), panel.columns)
-    axes.set_yticks(range(len(panel.rows)), panel.rows)
-    axes.tick_params(length=0)
-    axes.grid(False)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    axes.set_title(panel.title, loc="left")
+    frame_cells(axes, panel.title, panel.columns, panel.rows, (len(panel.columns), len(panel.rows)))
     axes.set_xlabel(panel.labels[0], loc="left")
     axes.set_ylabel(panel.labels[1], loc="bottom")
 

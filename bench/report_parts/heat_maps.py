@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,18 +55,23 @@ def _draw_cell(axes: Axes, x: int, y: int, winner: Winner, looks: dict[str, Look
         axes.text(x - 0.08, y - 0.22, "not run" if loss is None else loss_text(loss), ha="left", va="center", fontsize=6.5)
 
 
-def _draw_map(axes: Axes, panel: Map, shape: tuple[int, int], looks: dict[str, Look]) -> None:
-    """One panel in room for `shape` cells (columns, rows), the same in all panels, so that all cells have one size."""
-    for (column, row), winner in panel.winners.items():
-        _draw_cell(axes, panel.columns.index(column), panel.rows.index(row), winner, looks)
+def frame_cells(axes: Axes, title: str, columns: Sequence[str], rows: Sequence[str], shape: tuple[int, int]) -> None:
+    """Cell (column, row) is the unit square around that point."""
     axes.set(xlim=(-0.5, shape[0] - 0.5), ylim=(-0.5, shape[1] - 0.5))
-    axes.set_xticks(range(len(panel.columns)), panel.columns)
-    axes.set_yticks(range(len(panel.rows)), panel.rows)
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0)
     axes.grid(False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.set_title(panel.title, loc="left")
+    axes.set_title(title, loc="left")
+
+
+def _draw_map(axes: Axes, panel: Map, shape: tuple[int, int], looks: dict[str, Look]) -> None:
+    """One panel in room for `shape` cells (columns, rows), the same in all panels, so that all cells have one size."""
+    for (column, row), winner in panel.winners.items():
+        _draw_cell(axes, panel.columns.index(column), panel.rows.index(row), winner, looks)
+    frame_cells(axes, panel.title, panel.columns, panel.rows, shape)
 
 
 def _caption(lead: str, differs: bool) -> str:

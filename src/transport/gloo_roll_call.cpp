@@ -1,12 +1,12 @@
 #include "transport/gloo_roll_call.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <span>
-#include <thread>
 
 #include <dsop/errors.hpp>
+
+#include "transport/look_for_ranks.hpp"
 
 namespace dsop {
 namespace {
@@ -62,19 +62,14 @@ void GlooRollCall::ask(Peer& peer, std::uint64_t position) {
 }
 
 std::vector<int> GlooRollCall::ranks_behind(std::uint64_t position, double seconds) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point end =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  std::vector<int> behind;
-  do {
+  return look_for_ranks(seconds, [&] {
     answer(position);
     for_peers([&](Peer& peer) { ask(peer, position); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    behind.clear();
+    std::vector<int> behind;
     for (const Peer& peer : peers_)
       if (peer.position < position) behind.push_back(peer.rank);
-  } while (!behind.empty() && Clock::now() < end);
-  return behind;
+    return behind;
+  });
 }
 
 }  // namespace dsop

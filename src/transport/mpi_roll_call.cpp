@@ -1,11 +1,10 @@
 #include "transport/mpi_roll_call.hpp"
 
-#include <chrono>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 
+#include "transport/look_for_ranks.hpp"
 #include "transport/mpi_transport.hpp"
 
 namespace dsop {
@@ -56,20 +55,15 @@ void RollCall::answer(std::uint64_t position) {
 }
 
 std::vector<int> RollCall::ranks_behind(std::uint64_t position, double seconds) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point end =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  std::vector<int> behind;
-  do {
+  return look_for_ranks(seconds, [&] {
     answer(position);
     take_answers();
     ask_those_behind(position);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    behind.clear();
+    std::vector<int> behind;
     for (std::size_t rank = 0; rank < peers_.size(); ++rank)
       if (is_behind(rank, position)) behind.push_back(static_cast<int>(rank));
-  } while (!behind.empty() && Clock::now() < end);
-  return behind;
+    return behind;
+  });
 }
 
 void RollCall::take_answers() {
