@@ -17,7 +17,15 @@ from pathlib import Path
 
 MPIRUN = sys.argv[1]
 MINIMAL = Path(__file__).parent.parent / "examples/numpy_minimal.py"
+
+
+def printed_by(program: str) -> str:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True).stdout
+
+
 HAS_MPI4PY = importlib.util.find_spec("mpi4py") is not None
+MPI_OF_DSOP = printed_by("import dsop; print(dsop.info()['mpi'], end='')")
+SHARES_MPI = HAS_MPI4PY and printed_by("from mpi4py import MPI; print(MPI.Get_library_version())").startswith(MPI_OF_DSOP)
 WAITS_FOR_RANK_1 = """
 import os, sys, time
 import numpy as np
@@ -46,7 +54,22 @@ class PythonMpiTest(unittest.TestCase):
                               check=False)
         self.assertEqual(done.stdout, "1 False\n", done.stderr)
 
-    @unittest.skipUnless(HAS_MPI4PY, "no mpi4py")
+    @unittest.skipUnless(HAS_MPI4PY and not SHARES_MPI, "mpi4py is of dsop's MPI")
+    def test_mpi4py_of_another_mpi(self) -> None:
+        for comm in ("None", "MPI.COMM_WORLD"):
+            done = run(f"""
+import mpi4py
+mpi4py.rc.initialize = False
+from mpi4py import MPI
+import dsop
+try:
+    dsop.communicator({comm})
+except dsop.ArgumentError as error:
+    print("refused:", error)
+""")
+            self.assertEqual(done.stdout.count("refused: this process has loaded "), 3, done.stderr)
+
+    @unittest.skipUnless(SHARES_MPI, "no mpi4py of dsop's MPI")
     def test_communicators_of_mpi4py(self) -> None:
         done = run("""
 from mpi4py import MPI
@@ -89,7 +112,7 @@ print("done")
         self.assertEqual((done.returncode, done.stdout.count("done")), (0, 3), done.stderr)
 
     def test_exception_of_one_rank_ends_the_others(self) -> None:
-        for start in ["", "from mpi4py import MPI\n"] if HAS_MPI4PY else [""]:
+        for start in ["", "from mpi4py import MPI\n"] if SHARES_MPI else [""]:
             before = time.monotonic()
             done = run(start + WAITS_FOR_RANK_1 + """
 if comm.rank == 1:

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from ctypes import CFUNCTYPE, byref, c_int, c_size_t, c_uint64, c_void_p
@@ -118,6 +119,7 @@ def _end_job_at_exception() -> None:
         before(kind, error, traceback)
         sys.stdout.flush()
         sys.stderr.flush()
+        time.sleep(0.2)  # launchers lose what was written last
         library.dsop_abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
     hook.ends_job = True  # type: ignore[attr-defined]
     sys.excepthook = hook

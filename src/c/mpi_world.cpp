@@ -6,6 +6,7 @@
 #include <dsop/mpi.hpp>
 
 #include "transport/mpi_launcher.hpp"
+#include "transport/mpi_library.hpp"
 #include "transport/mpi_transport.hpp"
 
 namespace dsop::c {
@@ -36,6 +37,7 @@ bool mpi_runs() {
 }
 
 void start_mpi() {
+  check_mpi_library();
   if (mpi_has_ended()) throw ArgumentError("MPI is finalized, expected dsop_init() before");
   if (is_initialized() || !under_mpi_launcher()) return;
   int granted = MPI_THREAD_SINGLE;
@@ -53,6 +55,7 @@ void end_all_ranks(int exit_status) {
 }
 
 Transport* world() {
+  check_mpi_library();
   if (mpi_runs()) return &TransportOf<MPI_Comm>::get(MPI_COMM_WORLD);
   if (mpi_has_ended()) throw ArgumentError("MPI is finalized, expected a call before");
   if (under_mpi_launcher())
@@ -61,6 +64,7 @@ Transport* world() {
 }
 
 Transport& transport_of_mpi(int fint) {
+  check_mpi_library();
   if (!mpi_runs()) throw ArgumentError("MPI is not initialized, expected a call between MPI_Init and MPI_Finalize");
   return TransportOf<MPI_Comm>::get(MPI_Comm_f2c(fint));
 }

@@ -2,14 +2,28 @@
 
 #include <mpi.h>
 
+#include <dsop/errors.hpp>
+
 namespace dsop {
 
 std::string mpi_library() {
-  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  char version[1 << 14] = "";  // the library that answers may be another than mpi.h is of, with longer texts
   int length = 0;
   MPI_Get_library_version(version, &length);
   const std::string text(version, static_cast<std::size_t>(length));
   return text.substr(0, text.find_first_of(",\n"));
+}
+
+void check_mpi_library() {
+#ifdef OPEN_MPI
+  constexpr bool built_for_open_mpi = true;
+#else
+  constexpr bool built_for_open_mpi = false;
+#endif
+  const std::string loaded = mpi_library();
+  if (loaded.starts_with("Open MPI") != built_for_open_mpi)
+    throw ArgumentError("this process has loaded " + loaded + ", expected the MPI that dsop is built for, " +
+                        (built_for_open_mpi ? "Open MPI" : "which is not Open MPI"));
 }
 
 }  // namespace dsop
