@@ -20,7 +20,7 @@ void check_mpi_library() {
 #else
   constexpr bool built_for_open_mpi = false;
 #endif
-  const std::string loaded = mpi_library();
+  static const std::string loaded = mpi_library();  // asked once: calls with communicators of mpi4py come here
   if (loaded.starts_with("Open MPI") != built_for_open_mpi)
     throw ArgumentError("this process has loaded " + loaded + ", expected the MPI that dsop is built for, " +
                         (built_for_open_mpi ? "Open MPI" : "which is not Open MPI"));
