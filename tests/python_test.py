@@ -57,8 +57,8 @@ class PythonTest(unittest.TestCase):
         self.assertIn(words, texts[0])
 
     def test_examples_in_docstrings(self) -> None:
-        for name in ("_arrays", "_collectives", "_communicators", "_machine", "_outer_products", "_sparse", "_stores",
-                     "_synchronizer", "_topk"):
+        for name in ("_arrays", "_collectives", "_communicators", "_info", "_machine", "_mpi", "_outer_products", "_sparse",
+                     "_stores", "_synchronizer", "_topk"):
             module = importlib.import_module(f"dsop.{name}")
             self.assertEqual(doctest.testmod(module, extraglobs={"dsop": dsop, "np": np, "tempfile": tempfile}).failed, 0)
         for name in dsop.__all__:

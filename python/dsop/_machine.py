@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dsop._arrays import type_of
-from dsop._communicators import communicator
 from dsop._library import Owned, check, library, new_handle, option_text
+from dsop._mpi import communicator
 
 
 class Machine(Owned):

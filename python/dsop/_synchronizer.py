@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from dsop._arrays import DTYPES, Array, FactorLike, SparseVector, copied, factor, matrix, type_of, vector
-from dsop._communicators import SaidToAll, communicator
+from dsop._communicators import SaidToAll
 from dsop._library import Owned, check, library, new_handle, option_text, text_of
+from dsop._mpi import communicator
 
 
 class Synchronizer(Owned):
