@@ -189,6 +189,8 @@ class PythonTest(unittest.TestCase):
             self.assertEqual(first[2].sum(), 0.5 * comm.size)
             self.assertEqual(model.residual("wide").size, 16)
             self.assertEqual(model.last_step("wide")["target"], 4)
+            self.assertEqual(model.last_step("wide")["predicted"], model.last_step("wide")["chosen"])
+            self.assertGreaterEqual(model.last_step("wide")["selection_seconds"], 0)
             resumed = make()
             resumed.load(model.save())
             for left, right in zip(step(model, 1), step(resumed, 1)):
