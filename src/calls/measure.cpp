@@ -18,11 +18,18 @@
 namespace dsop {
 namespace {
 
+std::size_t longest_message(const Effort& effort) {
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < step_bytes.size(); ++i)
+    if (effort.steps[i] > 0 || effort.native_allreduces[i] > 0) longest = step_bytes[i];
+  return longest;
+}
+
 /// Taken before anything is measured, on all ranks or none.
 struct Memory {
   void take(const Effort& effort) {
-    out.resize(step_bytes.back());
-    in.resize(step_bytes.back());
+    out.resize(longest_message(effort));
+    in.resize(longest_message(effort));
     sum.resize(effort.vector_elements * sizeof(float));
     terms.resize(effort.vector_elements * sizeof(float));
     factor.resize(effort.product_pairs * effort.product_side * sizeof(float));

@@ -28,10 +28,10 @@ struct Effort {
 
 /// At most half a second where 200 Mbit/s join the hosts, 0.15 s at 1 Gbit/s.
 constexpr Effort probe_of_nodes{.seconds = 0.27,
-                                .arithmetic_seconds = 8e-3,
+                                .arithmetic_seconds = 2e-3,
                                 .samples = 1,
-                                .steps = {16, 8, 6, 3, 1, 0},
-                                .native_allreduces = {8, 4, 2, 1, 0, 0},
+                                .steps = {12, 6, 4, 2, 1, 0},
+                                .native_allreduces = {4, 2, 1, 1, 0, 0},
                                 .out_of_step = false,
                                 .vector_elements = std::size_t{2} << 20,
                                 .product_side = 384,

@@ -70,6 +70,14 @@ template <class T, std::size_t vector_bytes, std::size_t rows, std::size_t vecto
     }
 }
 
+/// Asks memory for a block of C that will be added to.
+template <std::size_t rows, std::size_t columns, class T>
+[[gnu::always_inline]] inline void fetch(const T* c, std::size_t stride) {
+  constexpr std::size_t line = stream_alignment / sizeof(T);
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t j = 0; j < columns; j += line) __builtin_prefetch(c + i * stride + j, 1);
+}
+
 /// All blocks of a band. A block that C has only a part of is made in `edge` and copied, so that its elements see
 /// the same operations as all others.
 template <class T, std::size_t vector_bytes, std::size_t rows, std::size_t vectors>
@@ -85,6 +93,8 @@ template <class T, std::size_t vector_bytes, std::size_t rows, std::size_t vecto
     T* c = band.c.data + j;
     const std::size_t width = band.c.columns - j < columns ? band.c.columns - j : columns;
     const bool whole = width % lanes == 0 && band.c.rows == rows;
+    if (band.write == Write::add && band.c.rows == rows && j + columns < band.c.columns)
+      fetch<rows, columns>(c + columns, band.c.stride);  // rows are far apart: the processor does not see them coming
     if (!whole && band.write == Write::add)
       for (std::size_t i = 0; i < band.c.rows; ++i) copy_few<largest>(c + i * band.c.stride, width, edge + i * columns);
     multiply_block<T, vector_bytes, rows, vectors>(band, b, columns, whole ? c : edge, whole ? band.c.stride : columns,
