@@ -51,6 +51,7 @@ void OuterProductCalls<T>::say(Call& call, const Terms& terms) {
       .same("accumulate", terms.options.accumulate)
       .same("wire", terms.options.wire)
       .same("allow_native", terms.options.allow_native)
+      .same("tries", static_cast<std::size_t>(std::max(terms.options.tries, 0)))
       .same_machine(terms.options.machine, terms.algorithm == "auto");
 }
 
@@ -94,6 +95,7 @@ void OuterProductCalls<T>::agree_and_plan(Call& call, const Terms& terms, const 
   }
   call.agree();
   shown_.reset();
+  if (tries_.goes_on() && !terms.sharded && !terms.rows_only) next_try(call.records());
   try {
     find_or_make(call, terms);
   } catch (...) {  // some ranks may have kept what others have not
@@ -152,6 +154,37 @@ void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms) {
       call.grow(made->memory_bytes, pairs);
     });
   made_ = made;
+}
+
+// The formulas' times of what may be taken without being named. Factors that ride in the agreement need no tries.
+template <class T>
+void OuterProductCalls<T>::begin_tries(int each) {
+  if (made_->riding_bytes > 0) return;
+  std::vector<std::string> near;
+  double best_seconds = 0;
+  for (const Candidate& candidate : plan().candidates) {
+    if (!candidate.unsupported.empty()) continue;
+    if (is_native(*parse_algorithm(candidate.algorithm, "algorithm", outer_product_algorithms()).algorithm)) continue;
+    if (near.empty()) best_seconds = compared_seconds(candidate);
+    if (compared_seconds(candidate) <= outer_product::Tries::near * best_seconds) near.push_back(candidate.algorithm);
+  }
+  if (near.size() > 1) tries_ = outer_product::Tries(std::move(near), each);
+}
+
+// Kept plans are found by what ranks say, not by the algorithm whose turn it is: those of the last turn go.
+template <class T>
+void OuterProductCalls<T>::next_try(std::span<const Record> records) {
+  tries_.take_times(records);
+  const bool over = tries_.are_over();
+  prepared_algorithm_ = over ? tries_.fastest() : tries_.next();
+  prepared_reason_ =
+      over ? "measured to be the fastest of those that were tried" : "predicted to be near the best: tried";
+  if (over) tries_ = {};
+  if (made_ != last_.get()) {
+    last_ = std::make_unique<const Made>(*made_);  // what a failed call shows
+    made_ = last_.get();
+  }
+  plans_.clear();
 }
 
 template <class T>
