@@ -10,9 +10,7 @@ Exit status: 0, or 2 if an argument or a file can't be used.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,54 +18,10 @@ import numpy as np
 
 from report_parts.intervals import bootstrap_ratio_estimate
 from training_parts import pictures
+from training_parts.rows import Refused, Runs, add, read_rows, rounds_of
 
 
 HELD_OUT = ("held_out_loss", "accuracy", "slot_f1", "intent_accuracy", "test_loss", "test_accuracy")
-
-
-class Refused(Exception):
-    """What can't be used, and where it stands."""
-
-
-@dataclass
-class Runs:
-    """All rounds of one program call."""
-
-    steps: list[dict[str, Any]] = field(default_factory=list)
-    epochs: list[dict[str, Any]] = field(default_factory=list)
-    warm: list[dict[str, Any]] = field(default_factory=list)  # steps but the first of each round
-
-    def seconds(self, of: str = "seconds") -> np.ndarray:
-        values = [row[of] for row in self.warm]
-        return np.array([max(value) if isinstance(value, list) else value for value in values])
-
-    def median(self, of: str = "seconds") -> float:
-        return float(np.median(self.seconds(of)))
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except ValueError as error:
-        raise Refused(f"{path}: not JSON lines: {error}") from None
-
-
-def add(runs: Runs, path: Path) -> None:
-    rows = read_rows(path)
-    if rows and "model" in rows[0]:  # dsop-train linear: one row an epoch, the first of which warms up
-        rows = [row | {"kind": "epoch"} for row in rows]
-        runs.warm += [row | {"seconds": row["total_seconds"]} for row in rows[1:]]
-    steps = [row for row in rows if row["kind"] == "step"]
-    runs.steps += steps
-    runs.warm += steps[1:]
-    runs.epochs += [row for row in rows if row["kind"] == "epoch"]
-
-
-def rounds_of(folder: Path) -> Runs:
-    runs = Runs()
-    for path in sorted(folder.glob("*.jsonl")):
-        add(runs, path)
-    return runs
 
 
 def ratio(base: Runs, runs: Runs) -> str:
@@ -98,10 +52,25 @@ def policies_table(title: str, folder: Path, what: str) -> list[str]:
         rows)
 
 
+def breakdown(title: str, policies: dict[str, Runs], picture: Path) -> list[str]:
+    """The parts of a step, as Ok-Topk's paper has them, in a table and a picture; nothing where no row tells them apart."""
+    parts = {name: runs.parts() for name, runs in policies.items() if runs.parts()}
+    if not parts:
+        return []
+    parts = dict(sorted(parts.items(), key=lambda item: -sum(item[1].values())))
+    pictures.breakdown(parts, f"seconds of a step, {title}", picture)
+    return [f"**Where a step's seconds go, {title}**", ""] + table(
+        ["`--sync`", "arithmetic", "selection", "communication"],
+        [[f"`{name}`", *(f"{seconds:.4f}" for seconds in of.values())] for name, of in parts.items()])
+
+
 def speed(out: Path) -> list[str]:
     lines = []
     for folder in sorted(path for path in (out / "speed").glob("*/*") if path.is_dir()):
-        lines += policies_table(f"{folder.parent.name}, {folder.name}, 8 hosts", folder, "a step")
+        model, rate = folder.parent.name, folder.name
+        lines += policies_table(f"{model}, {rate}, 8 hosts", folder, "a step")
+        policies = {path.name: rounds_of(path) for path in folder.iterdir() if path.is_dir()}
+        lines += breakdown(f"{model}, {rate}, 8 hosts", policies, out / f"parts-{model}-{rate}.png")
     return lines
 
 
@@ -126,7 +95,10 @@ def scaling(out: Path) -> list[str]:
     points = {policy.name.replace("--", " --"): {int(folder.name): rounds_of(folder).median() for folder in policy.glob("*") if folder.is_dir()}
               for policy in sorted((out / "scaling").glob("*"))}
     pictures.scaling(points, "seconds a step", out / "scaling.png")
-    return ["**Seconds a step**", ""] + over_ranks("`--sync`", points)
+    most = max(count for of_ranks in points.values() for count in of_ranks)
+    at_most_ranks = {policy.name.replace("--", " --"): rounds_of(policy / str(most)) for policy in (out / "scaling").glob("*")}
+    return ["**Seconds a step**", ""] + over_ranks("`--sync`", points) + breakdown(
+        f"P = {most}", at_most_ranks, out / "scaling-parts.png")
 
 
 def over_ranks(head: str, points: dict[str, dict[int, float]]) -> list[str]:
@@ -177,12 +149,16 @@ def curves(out: Path) -> list[str]:
     chosen = {name: pictures.ratios(one.steps, "chosen") for name, one in runs.items()}
     in_sum = {name: pictures.ratios(one.steps, "in_sum") for name, one in runs.items()}
     lines = {f"{name}, rank 0": values for name, values in chosen.items() if values}
+    predicted = {name: pictures.ratios(one.steps, "predicted") for name, one in runs.items() if "gaussian-k" in name}
+    lines |= {f"{name}, predicted": values for name, values in predicted.items() if values}
     lines |= {f"{name}, sum": in_sum[name] for name in ("ok-topk:0.01", "gtopk:0.01") if in_sum.get(name)}
     pictures.chosen(lines, out / "chosen.png")
     lines_of_xi = [line for name, one in runs.items() for line in xi(name, one, out / "xi.png")]
     rows = [[f"`{name}`", f"{one.epochs[-1]['loss']:.4f}", f"{one.epochs[-1].get('accuracy', float('nan')):.4f}",
-             *(f"{np.mean(of[name]) - 1:+.1%}" if of[name] else "-" for of in (chosen, in_sum))] for name, one in runs.items()]
-    return ["**After the last epoch**", ""] + table(["`--sync`", "mean loss", "accuracy", "rank 0 chose beside k, mean", "the sum has beside k, mean"], rows) + lines_of_xi
+             *(f"{np.mean(of[name]) - 1:+.1%}" if of.get(name) else "-" for of in (predicted, chosen, in_sum))] for name, one in runs.items()]
+    return ["**After the last epoch**", ""] + table(
+        ["`--sync`", "mean loss", "accuracy", "its threshold predicted beside k, mean", "rank 0 chose beside k, mean",
+         "the sum has beside k, mean"], rows) + lines_of_xi
 
 
 def xi(name: str, runs: Runs, picture: Path) -> list[str]:

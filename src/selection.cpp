@@ -100,7 +100,9 @@ Selection Selector<T>::select(std::span<const T> values, std::size_t k, std::spa
 
   const std::span<const T> where = call.has_all_not_finite ? chosen.first(call.count) : values;
   const NotFinite not_finite = selection::sum_over(where, count_not_finite<T>);
-  return {call.count, call.threshold, not_finite.nans, not_finite.infinities, call.evaluated};
+  return {call.count,      call.threshold,
+          not_finite.nans, not_finite.infinities,
+          call.evaluated,  call.predicted.value_or(call.count)};
 }
 
 template <class T>

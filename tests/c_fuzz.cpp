@@ -217,7 +217,7 @@ void call(const char* name, int (*function)(Parameters...)) {
   use(dsop_synchronizer_set_policy) use(dsop_synchronizer_begin) use(dsop_synchronizer_give_factors) \
   use(dsop_synchronizer_give_gradient) use(dsop_synchronizer_give_vector) use(dsop_synchronizer_fail) \
   use(dsop_synchronizer_finish) use(dsop_synchronizer_describe) use(dsop_synchronizer_residual) \
-  use(dsop_synchronizer_last_step) use(dsop_synchronizer_save) use(dsop_synchronizer_load) \
+  use(dsop_synchronizer_last_step) use(dsop_synchronizer_last_selection) use(dsop_synchronizer_save) use(dsop_synchronizer_load) \
   use(dsop_synchronizer_free) use(dsop_selector_create) use(dsop_selector_select) use(dsop_selector_state) \
   use(dsop_selector_free) use(dsop_machine_default) use(dsop_machine_of) use(dsop_machine_read) use(dsop_machine_write) \
   use(dsop_machine_get) use(dsop_machine_set) use(dsop_machine_check) use(dsop_machine_seconds) \

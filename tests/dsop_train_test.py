@@ -110,10 +110,25 @@ class Losses(unittest.TestCase):
 
     def test_seconds_of_each_rank(self) -> None:
         for row in Rows(*MLP, *at(4), "--steps", "3").of_kind("step"):
-            self.assertEqual((len(row["arithmetic_seconds"]), len(row["communication_seconds"])), (4, 4))
-            totals = [a + c for a, c in zip(row["arithmetic_seconds"], row["communication_seconds"])]
-            self.assertAlmostEqual(max(totals), row["seconds"])
-            self.assertTrue(all(s > 0 for s in row["arithmetic_seconds"] + row["communication_seconds"]), row)
+            parts = [row[f"{part}_seconds"] for part in ("arithmetic", "selection", "communication")]
+            self.assertEqual([len(of_ranks) for of_ranks in parts], [4, 4, 4])
+            self.assertAlmostEqual(max(map(sum, zip(*parts))), row["seconds"])
+            self.assertTrue(all(s > 0 for s in parts[0] + parts[2]), row)
+            self.assertEqual(parts[1], [0.0] * 4)  # nothing is selected
+
+    def test_selecting_is_told_from_communication(self) -> None:
+        selecting = [*MLP, *at(4), "--steps", "3", "--sparsify-from", "0", "--sync", "topk:0.1"]
+        for row in Rows(*selecting, "--no-overlap").of_kind("step"):
+            self.assertTrue(all(s > 0 for s in row["selection_seconds"] + row["communication_seconds"]), row)
+        for row in Rows(*selecting).of_kind("step"):  # backpropagation may hide it
+            self.assertTrue(all(s >= 0 for s in row["selection_seconds"]), row)
+
+    def test_what_gaussian_k_predicts_stands_beside_what_it_chooses(self) -> None:
+        common = [*MLP, *at(2), "--steps", "6", "--sparsify-from", "0", "--sync"]
+        for row in Rows(*common, "gaussian-k:0.5").of_kind("step"):  # of so many its threshold gives too few
+            self.assertLess(row["predicted"], row["chosen"], row)
+        for row in Rows(*common, "topk:0.02").of_kind("step"):
+            self.assertEqual(row["predicted"], row["chosen"])
 
 
 class BadInput(Refusing):

@@ -37,6 +37,16 @@ TEST_CASE("every sparse, selecting and dense allreduce is exact over Gloo") {
         }) == "");
 }
 
+TEST_CASE("the machine is measured over Gloo") {
+  REQUIRE(setenv("DSOP_MACHINE", "probe", 1) == 0);
+  CHECK(failures_over_gloo(3, [](Transport& transport, Failures& failures) {
+          const Machine machine = dsop::machine(transport);
+          if (!machine.source.starts_with("probe of 3 ranks")) failures.add(machine.source);
+          check_machine(machine);
+        }) == "");
+  REQUIRE(setenv("DSOP_MACHINE", "default", 1) == 0);
+}
+
 TEST_CASE("messages over Gloo keep their order for each tag, also when they are empty or to oneself") {
   CHECK(failures_over_gloo(3, [](Transport& transport, Failures& failures) {
           const int r = transport.rank();

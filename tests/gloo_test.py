@@ -7,6 +7,7 @@ Usage: gloo_test.py DSOP_BENCH DSOP_TRAIN
 from __future__ import annotations
 
 import importlib.util
+import os
 import signal
 import subprocess
 import sys
@@ -196,9 +197,10 @@ assert not dsop.info()["mpi_initialized"]
 if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and os.environ["RANK"] == "1":
     sys.exit("the first time it fails")
 """)
+        environment = {**os.environ, "PYTHONMALLOC": "default"}  # torchrun itself calls the store's compare_set()
         done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "3", "--master_port", "0",
                                "--max_restarts", "1", "--redirects", "1", "--tee", "1", "--rdzv_backend", "c10d", "--rdzv_endpoint", "127.0.0.1:0", program],
-                              capture_output=True, text=True, timeout=5 * LIMIT_SECONDS, check=False)
+                              capture_output=True, text=True, timeout=5 * LIMIT_SECONDS, check=False, env=environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("the first time it fails", done.stderr)
 

@@ -57,8 +57,8 @@ class PythonTest(unittest.TestCase):
         self.assertIn(words, texts[0])
 
     def test_examples_in_docstrings(self) -> None:
-        for name in ("_arrays", "_collectives", "_communicators", "_machine", "_outer_products", "_sparse", "_stores",
-                     "_synchronizer", "_topk"):
+        for name in ("_arrays", "_collectives", "_communicators", "_info", "_machine", "_mpi", "_outer_products", "_sparse",
+                     "_stores", "_synchronizer", "_topk"):
             module = importlib.import_module(f"dsop.{name}")
             self.assertEqual(doctest.testmod(module, extraglobs={"dsop": dsop, "np": np, "tempfile": tempfile}).failed, 0)
         for name in dsop.__all__:
@@ -189,6 +189,8 @@ class PythonTest(unittest.TestCase):
             self.assertEqual(first[2].sum(), 0.5 * comm.size)
             self.assertEqual(model.residual("wide").size, 16)
             self.assertEqual(model.last_step("wide")["target"], 4)
+            self.assertEqual(model.last_step("wide")["predicted"], model.last_step("wide")["chosen"])
+            self.assertGreaterEqual(model.last_step("wide")["selection_seconds"], 0)
             resumed = make()
             resumed.load(model.save())
             for left, right in zip(step(model, 1), step(resumed, 1)):

@@ -204,6 +204,27 @@ TEMPLATE_TEST_CASE("gaussian chooses about k of normal values, and at least thre
   CHECK(select_once<TestType>("gaussian", flat, 60000, 70000).indices == k_largest<TestType>(flat, 60000));
 }
 
+TEMPLATE_TEST_CASE("gaussian tells how many its threshold alone would choose", "[selection]", float, double) {
+  constexpr std::size_t N = 200000;  // shared out among threads
+  const std::vector<TestType> normal = normal_values<TestType>(N);
+  const auto predicted = [](const std::vector<TestType>& values, std::size_t k, std::size_t room) {
+    return select_once<TestType>("gaussian", values, k, room).selection.predicted;
+  };
+  const std::size_t reached = select_once<TestType>("gaussian", normal, 2000, N).indices.size();
+  CHECK(predicted(normal, 2000, N) == reached);
+  CHECK(predicted(normal, 2000, 2000) == reached);  // whether there is room for them or not
+  std::vector<TestType> sharp = normal;
+  for (TestType& x : sharp) x = x * x * x * x * x;
+  CHECK(predicted(sharp, 40000, N) < 30000);  // it chooses 30000, since it must
+  std::vector<TestType> flat = normal;
+  for (TestType& x : flat) x = std::copysign(TestType(1), x);
+  CHECK(predicted(flat, 120000, 140000) == N);
+  const Chosen<TestType> in_buckets = select_once<TestType>("gaussian-per-bucket(500)", flat, 120000, 140000);
+  CHECK(in_buckets.selection.predicted == N);
+  CHECK(in_buckets.indices.size() == 120000);
+  CHECK(select_once<TestType>("exact", normal, 2000, N).selection.predicted == 2000);
+}
+
 TEST_CASE("a selection that makes no sense is refused", "[selection]") {
   const std::vector<float> values(10, 1.0F);
   std::vector<std::uint32_t> indices(10);

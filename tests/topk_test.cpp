@@ -149,7 +149,8 @@ class GlobalThreshold {
 TEST_CASE("ok-topk sums the k largest of the sum where it evaluates, and about k that reach the threshold in between",
           "[topk]") {
   const int P = GENERATE(2, 3, 8, 13);
-  const std::string name = GENERATE("ok-topk", "ok-topk-equal-regions", "ok-topk-direct", "ok-topk-naive");
+  const std::string name = GENERATE("ok-topk", "ok-topk-equal-regions", "ok-topk-direct", "ok-topk-naive",
+                                    "ok-topk-unrotated", "ok-topk-unbucketed");
   for (const TopKCase& c :
        {TopKCase{3000, 100, bench::Distribution::uniform}, TopKCase{3000, 100, bench::Distribution::one_region},
         TopKCase{600, 200, bench::Distribution::power_law}})

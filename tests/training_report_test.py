@@ -47,13 +47,34 @@ class Training(unittest.TestCase):
         write(self.folder / "curves/dense.jsonl", [step(1, 1.0), step(2, 1.0), epoch])
         write(self.folder / "curves/ok-topk:0.01.jsonl",
               [step(n, 1.0, target=100, chosen=110, in_sum=50, **({"xi": 1.5} if n == 2 else {})) for n in (1, 2)] + [epoch])
+        write(self.folder / "curves/gaussian-k:0.01.jsonl",
+              [step(n, 1.0, target=100, chosen=90, in_sum=150, predicted=100 * n) for n in (1, 2)] + [epoch])
         result = run(self.folder)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("| `ok-topk:0.01` | 0.5000 | 0.7500 | +10.0% | -50.0% |", result.stdout)
-        self.assertIn("| `dense` | 0.5000 | 0.7500 | - | - |", result.stdout)
+        self.assertIn("| `ok-topk:0.01` | 0.5000 | 0.7500 | - | +10.0% | -50.0% |", result.stdout)
+        self.assertIn("| `gaussian-k:0.01` | 0.5000 | 0.7500 | +50.0% | -10.0% | +50.0% |", result.stdout)
+        self.assertIn("| `dense` | 0.5000 | 0.7500 | - | - | - |", result.stdout)
         self.assertIn("`ok-topk:0.01`: xi in 1 steps has the median 1.50, the mean 1.50, at most 1.50. Steps are off k by "
                       "10.0% (rank 0) and 50.0% (sum)", result.stdout)
         for picture in ("curves.png", "chosen.png", "xi.png"):
+            self.assertTrue((self.folder / picture).read_bytes().startswith(b"\x89PNG"))
+
+    def test_parts_of_a_step_add_up_to_it(self) -> None:
+        def parts(number: int, selection: float) -> dict[str, object]:
+            return step(number, 4.0, arithmetic_seconds=[1.0, 2.0], selection_seconds=[selection, selection],
+                        communication_seconds=[3.0 - selection, 2.0 - selection])
+
+        write(self.folder / "speed/mlp/1gbit/dsop/1.jsonl", [parts(1, 0.0), parts(2, 0.0)])
+        write(self.folder / "speed/mlp/1gbit/topk:0.01/1.jsonl", [parts(1, 1.0), parts(2, 0.5)])
+        write(self.folder / "scaling/topk:0.01/4/1.jsonl", [parts(1, 0.0), parts(2, 0.25)])
+        write(self.folder / "scaling/topk:0.01/2/1.jsonl", [step(1, 1.0), step(2, 1.0)])
+        result = run(self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for line in ("**Where a step's seconds go, mlp, 1gbit, 8 hosts**", "| `dsop` | 1.5000 | 0.0000 | 2.5000 |",
+                     "| `topk:0.01` | 1.5000 | 0.5000 | 2.0000 |", "**Where a step's seconds go, P = 4**",
+                     "| `topk:0.01` | 1.5000 | 0.2500 | 2.2500 |"):
+            self.assertIn(line, result.stdout)
+        for picture in ("parts-mlp-1gbit.png", "scaling-parts.png"):
             self.assertTrue((self.folder / picture).read_bytes().startswith(b"\x89PNG"))
 
     def test_a_step_over_ranks_is_the_median_of_its_rounds(self) -> None:

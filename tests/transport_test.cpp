@@ -176,6 +176,11 @@ TEST_CASE("Bruck's allgather brings every item to its place") {
 TEST_CASE("everybody has something for everybody, and what comes first is there before what comes last") {
   std::atomic<bool> first_has_come = false;
   const int P = GENERATE(2, 3, 5, 11, 20, 40);
+  using enum patterns::Destinations;
+  const patterns::Steps steps =
+      GENERATE(patterns::Steps{}, patterns::Steps{.destinations = in_order}, patterns::Steps{.ahead = 1},
+               patterns::Steps{.destinations = in_order, .ahead = 1});
+  CAPTURE(P, steps.destinations == rotated, steps.ahead);
   CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
           const int r = transport.rank();
           const auto ranks = static_cast<std::size_t>(P);
@@ -186,7 +191,7 @@ TEST_CASE("everybody has something for everybody, and what comes first is there 
           };
           int come = 1;
           const auto slot = [&](int q) {
-            const int s = (q - r + P) % P;
+            const int s = steps.step_of(r, q, P);
             failures.check(s < come + patterns::most_received_at_once(P), "is further ahead than it says");
             return of(received, s);
           };
@@ -198,12 +203,13 @@ TEST_CASE("everybody has something for everybody, and what comes first is there 
               transport, [&](int q) { return of(sent, q); }, slot,
               [&](int first, int last) {
                 failures.check(first == come && first < last && last <= P, "steps are left out");
-                failures.check(last - first <= patterns::steps_ahead, "more have come than were under way");
+                failures.check(last - first <= steps.ahead, "more have come than were under way");
                 for (int s = first; s < last; ++s)
-                  failures.check(of(received, s)[0] == 100 * ((r + s) % P) + r, "is not there");
+                  failures.check(of(received, s)[0] == 100 * steps.source(r, s, P) + r, "is not there");
                 come = last;
                 if (r == 0) first_has_come = true;
-              });
+              },
+              patterns::EmptyMessages::travel, steps);
           failures.check(come == P, "ends early");
         }) == "");
 }

@@ -29,8 +29,9 @@ struct SelectionCall {
   const TypedRun<SelectionCall>* in_buckets = nullptr;  ///< of one per bucket: what chooses in each
   std::size_t count = 0;
   double threshold = 0;
-  bool has_all_not_finite = false;  ///< no NaN or infinity is left out; false: nobody looked
-  bool evaluated = false;           ///< as in Selection
+  bool has_all_not_finite = false;            ///< no NaN or infinity is left out; false: nobody looked
+  bool evaluated = false;                     ///< as in Selection
+  std::optional<std::size_t> predicted = {};  ///< the same; none: what is chosen
 
   std::size_t room() const { return chosen.size(); }
 };

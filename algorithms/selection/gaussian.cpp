@@ -7,11 +7,13 @@
 //   3. Fewer than 3k/4: th becomes the largest that gives 3k/4. More than there is room for: the one that gives k.
 //
 // Instead of trying one scale after the other, 3. finds where that would end. It is needed often: of a mixture of
-// narrow and wide, th chooses more than k where k is a small share of N, fewer where it is a large one. Cost: two reads
-// of all N, and that of exact if 3. is needed.
+// narrow and wide, th chooses more than k where k is a small share of N, fewer where it is a large one. How many 2.
+// would give is told too. Cost: two reads of all N, and that of exact if 3. is needed; a read more if there is no room
+// for all.
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/selection/candidates.hpp"
 #include "algorithms/selection/collect.hpp"
 #include "kernels/magnitude_sums.hpp"
 
@@ -29,6 +31,20 @@ double normal_quantile(double tail) {
   return high;
 }
 
+/// How many are beyond the cut.
+template <class T>
+std::size_t count_beyond(std::span<const T> values, Cut<T> cut) {
+  return sum_over(values, [cut](std::span<const T> part) {
+    std::size_t count = 0;
+    kernels::Picked<T> picked;
+    for_blocks(part, 0, part.size(), [&](std::span<const T> block, std::size_t first) {
+      count += those_inside(block, first, {.low = cut.key}, picked).size();
+      return true;
+    });
+    return count;
+  });
+}
+
 template <class T>
 void run(SelectionCall<T>& call) {
   const auto N = static_cast<double>(call.values.size());
@@ -39,7 +55,9 @@ void run(SelectionCall<T>& call) {
   const double sigma = std::sqrt(std::max(moments.squares / count - mu * mu, 0.0));
   const T th = static_cast<T>(std::abs(mu) + sigma * normal_quantile(k / (2 * N)));
 
-  const Collected collected = take(call, Cut<T>{.key = std::max<kernels::Key<T>>(kernels::key_of(th), 1)});
+  const Cut<T> at_least_th{.key = std::max<kernels::Key<T>>(kernels::key_of(th), 1)};
+  const Collected collected = take(call, at_least_th);
+  call.predicted = collected == Collected::all ? call.count : count_beyond(call.values, at_least_th);
   const std::size_t enough = (3 * call.k + 3) / 4;
   if (collected == Collected::as_many_as_fit)
     take(call, find_cut(call.values, call.k, call.memory));

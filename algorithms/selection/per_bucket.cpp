@@ -45,6 +45,7 @@ struct Bucket {
 struct Piece {
   std::size_t first = 0;
   std::size_t count = 0;
+  std::size_t predicted = 0;
   double threshold = std::numeric_limits<double>::quiet_NaN();
   bool has_all_not_finite = true;
 };
@@ -68,6 +69,7 @@ Piece choose(const SelectionCall<T>& call, std::size_t b, std::size_t j, std::si
     if (bucket.due > 0) (*call.in_buckets)(own);
     for (sparse::Index& index : own.indices.first(own.count)) index += static_cast<sparse::Index>(bucket.first);
     piece.count += own.count;
+    piece.predicted += own.predicted.value_or(own.count);
     if (bucket.due > 0) piece.threshold = std::fmin(piece.threshold, own.threshold);
     piece.has_all_not_finite = piece.has_all_not_finite && own.has_all_not_finite;
   }
@@ -88,6 +90,7 @@ void run(SelectionCall<T>& call) {
   });
 
   call.count = 0;
+  std::size_t predicted = 0;
   call.threshold = std::numeric_limits<double>::quiet_NaN();
   call.has_all_not_finite = true;
   for (const Piece& piece : pieces) {
@@ -96,9 +99,11 @@ void run(SelectionCall<T>& call) {
       std::copy_n(call.chosen.data() + piece.first, piece.count, call.chosen.data() + call.count);
     }
     call.count += piece.count;
+    predicted += piece.predicted;
     call.threshold = std::fmin(call.threshold, piece.threshold);
     call.has_all_not_finite = call.has_all_not_finite && piece.has_all_not_finite;
   }
+  call.predicted = predicted;
 }
 
 }  // namespace

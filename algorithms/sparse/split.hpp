@@ -53,11 +53,11 @@ struct SplitMemory {
   std::span<T> widened;                     ///< for values that travel as bf16, of those that are added at a time
 };
 
-/// Adds what all ranks of `transport` hold of this rank's region, region(rank), to `sum`: in the order of ranks from
-/// this one on and round, in which it comes, the first while later ones travel.
+/// Adds what all ranks of `transport` hold of this rank's region, region(rank), to `sum`: its own, then the others' in
+/// the order of `steps`, in which they come, the first while later ones travel.
 template <class T, class RegionOfRank>
 void split(Transport& transport, const RegionOfRank& region, Wire wire, const SparseVectorView<T>& own,
-           const SplitMemory<T>& memory, RunningSum<T>& sum) {
+           const SplitMemory<T>& memory, RunningSum<T>& sum, const patterns::Steps& steps = {}) {
   const int P = transport.size();
   const int r = transport.rank();
   const std::span<std::size_t> sent_bounds = memory.sent_bounds;
@@ -67,28 +67,29 @@ void split(Transport& transport, const RegionOfRank& region, Wire wire, const Sp
   const auto at = [](std::span<std::size_t> sizes, int q) { return sizes.subspan(static_cast<std::size_t>(q), 1); };
   for (int q = 0; q < P; ++q) at(sent_bounds, q + 1)[0] = packed_bytes(own, region(q), wire);
   patterns::staggered_all_to_all(
-      transport, [&](int q) { return at(sent_bounds, q + 1); }, [&](int q) { return at(lengths, q); });
+      transport, [&](int q) { return at(sent_bounds, q + 1); }, [&](int q) { return at(lengths, q); }, [](int, int) {},
+      patterns::EmptyMessages::travel, steps);
   std::partial_sum(sent_bounds.begin(), sent_bounds.end(), sent_bounds.begin());
   const std::size_t largest = *std::max_element(lengths.begin(), lengths.end());
   if (largest > memory.most_part_bytes) refuse_length(largest, memory.most_part_bytes);
 
   const auto packed = [&](int q) { return pack(own, region(q), memory.sent.subspan(at(sent_bounds, q)[0]), wire); };
   const auto slot = [&](int q) {
-    const int s = (q - r + P) % P;
-    const auto number = static_cast<std::size_t>(s % patterns::most_received_at_once(P));
+    const auto number = static_cast<std::size_t>(steps.step_of(r, q, P) % patterns::most_received_at_once(P));
     return memory.received.subspan(number * memory.most_part_bytes, at(lengths, q)[0]);
   };
-  const auto add = [&](int first, int last) {  // of ranks first .. last - 1 places up the line
+  const auto add = [&](int first, int last) {  // of steps first .. last - 1
     std::span<T> widened = memory.widened;
     const std::span<SparseVectorView<T>> parts = memory.parts.first(static_cast<std::size_t>(last - first));
     for (int s = first; s < last; ++s) {
-      const int q = (r + s) % P;
+      const int q = steps.source(r, s, P);
       parts[static_cast<std::size_t>(s - first)] = unpack<T>(q == r ? packed(q) : slot(q), region(r), wire, widened);
     }
     sum.add(parts);
   };
-  patterns::staggered_all_to_all(transport, packed, slot,
-                                 [&](int first, int last) { add(first == 1 ? 0 : first, last); });
+  patterns::staggered_all_to_all(
+      transport, packed, slot, [&](int first, int last) { add(first == 1 ? 0 : first, last); },
+      patterns::EmptyMessages::travel, steps);
 }
 
 /// The same with regions of N/P elements; `transport` has some or all of the problem's ranks.

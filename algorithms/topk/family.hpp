@@ -30,6 +30,8 @@ class TopKCalls {
   void select(const Transport& transport, std::span<const T> values, std::size_t k);
   /// The rest, with the same values.
   TopKSum<T> sum(Transport& transport, std::span<T> values);
+  /// What select() found.
+  const Selection& selection() const { return choice_.selection; }
 
   const TopKState& state() const { return state_; }
   /// As if no call had been made since the state was this.

@@ -29,6 +29,8 @@ namespace {
 struct Variant {
   bool equal_regions = false;
   Balancing balancing = Balancing::where_uneven;
+  patterns::Destinations destinations = patterns::Destinations::rotated;
+  int messages_at_a_time = patterns::steps_ahead;
 };
 
 template <Variant variant, class T>
@@ -43,7 +45,9 @@ void run(TopKCall<T>& call) {
   else if (call.state.bounds.empty() || every(2 * tau_prime, call.state))
     space_repartition(call, memory.regions);
   const Region region = region_of(call.state, r);
-  const sparse::RunningSum<T> sum = split_and_reduce(call, memory.reduced, memory.other_reduced, memory.split);
+  const sparse::RunningSum<T> sum =
+      split_and_reduce(call, memory.reduced, memory.other_reduced, memory.split,
+                       {.destinations = variant.destinations, .ahead = variant.messages_at_a_time});
   const SparseVectorView<T>& reduced = sum.sum();
 
   std::size_t count = 0;
@@ -101,6 +105,16 @@ TopKAlgorithm ok_topk_direct() {
 TopKAlgorithm ok_topk_naive() {
   return named<Variant{.equal_regions = true, .balancing = Balancing::never}>("ok-topk-naive",
                                                                               "the same without either");
+}
+
+TopKAlgorithm ok_topk_unrotated() {
+  return named<Variant{.destinations = patterns::Destinations::in_order}>(
+      "ok-topk-unrotated", "the same, but all send to rank 0 first, then to rank 1, and so on");
+}
+
+TopKAlgorithm ok_topk_unbucketed() {
+  return named<Variant{.messages_at_a_time = 1}>("ok-topk-unbucketed",
+                                                 "the same, but one message at a time, added before the next travels");
 }
 
 }  // namespace dsop::topk

@@ -17,7 +17,8 @@ inline AllgatherProblem ok_topk_blocks(const TopKProblem& problem) {
   return blocks;
 }
 
-/// Of a call that reuses thresholds and regions, where all ranks have chosen the same k elements, evenly spread.
+/// Of a call that reuses thresholds and regions, where all ranks have chosen the same k elements, evenly spread. Times
+/// are those of rotated buckets: what leaving them out costs, where messages meet, is for measurements to say.
 inline Cost ok_topk_cost(const TopKPlan& plan, const Machine& machine) {
   const auto [N, k, P, type, native, wire] = plan.problem;
   const auto others = static_cast<std::size_t>(P - 1);

@@ -7,6 +7,8 @@ TopKAlgorithm ok_topk();
 TopKAlgorithm ok_topk_equal_regions();
 TopKAlgorithm ok_topk_direct();
 TopKAlgorithm ok_topk_naive();
+TopKAlgorithm ok_topk_unrotated();
+TopKAlgorithm ok_topk_unbucketed();
 TopKAlgorithm ok_topk_published();
 TopKAlgorithm ok_topk_adapting();
 TopKAlgorithm gtopk();
@@ -25,6 +27,8 @@ const Registry<TopKAlgorithm>& topk_algorithms() {
         topk::ok_topk_equal_regions(),
         topk::ok_topk_direct(),
         topk::ok_topk_naive(),
+        topk::ok_topk_unrotated(),
+        topk::ok_topk_unbucketed(),
         topk::ok_topk_published(),
         topk::ok_topk_adapting(),
         topk::gtopk(),

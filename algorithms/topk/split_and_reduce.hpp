@@ -30,14 +30,14 @@ inline sparse::SplitProblem split_of(const TopKPlan& plan) {
 /// The sum of this rank's region, in two memories of reduced_elements(): its own part, then that of the rank above, and
 /// so on round the circle, so that its bits depend on ranks alone. Destinations are rotated, so that nobody gets two
 /// messages at once; up to eight are under way, and what has come is added while the next travel: the paper's buckets,
-/// whose size is what the network gives.
+/// whose size is what the network gives. Other `steps` leave one of the two out.
 template <class T>
 sparse::RunningSum<T> split_and_reduce(TopKCall<T>& call, std::span<T> memory, std::span<T> other_memory,
-                                       const sparse::SplitMemory<T>& messages) {
+                                       const sparse::SplitMemory<T>& messages, const patterns::Steps& steps = {}) {
   const auto region = [&](int q) { return region_of(call.state, q); };
   const std::size_t size = region(call.transport.rank()).size;
   sparse::RunningSum<T> sum(size, sparse::most_indices<T>(size), memory, other_memory);
-  sparse::split(call.transport, region, call.plan.problem.wire, call.own, messages, sum);
+  sparse::split(call.transport, region, call.plan.problem.wire, call.own, messages, sum, steps);
   return sum;
 }
 

@@ -22,6 +22,10 @@ LOOKS = {
     "none": Look("#9A9A9A", "."), "xi": Look("#000000", "."),
 }
 
+LINES = {"sum": "--", "predicted": ":"}
+# Of the parts of a step.
+COLOURS = {"arithmetic": "#9A9A9A", "selection": "#E69F00", "communication": "#0072B2"}
+
 
 def look_of(name: str) -> Look:
     """Of a policy, with or without its density, or of what a line shows of one: "ok-topk:0.01, sum"."""
@@ -38,7 +42,7 @@ def smooth(values: list[float], window: int = 25) -> np.ndarray:
 
 def ratios(steps: list[dict[str, Any]], of: str) -> list[float]:
     """Elements that rank 0 chose, or that the sum holds, over k, by step; empty where the rows do not say."""
-    return [row[of] / row["target"] for row in steps if row.get("target")]
+    return [row[of] / row["target"] for row in steps if row.get("target") and of in row]
 
 
 def save(axes: Axes, path: Path) -> None:
@@ -53,7 +57,7 @@ def draw(lines: dict[str, list[float]], label: str, path: Path) -> None:
     axes = pyplot.subplots(figsize=(7, 3.6))[1]
     for name, values in lines.items():
         axes.plot(range(1, len(values) + 1), smooth(values), color=look_of(name).colour,
-                  linestyle="--" if name.endswith(", sum") else "-", label=name)
+                  linestyle=LINES.get(name.rpartition(", ")[2], "-"), label=name)
     axes.set_xlabel("step (each point: mean of the last 25)")
     axes.set_ylabel(label)
     save(axes, path)
@@ -82,6 +86,19 @@ def xi(counts: dict[str, list[float]], values: dict[int, float], path: Path) -> 
     below.set_xlabel("step (thick above: mean of the last 25)")
     below.set_ylabel("xi")
     save(below, path)
+
+
+def breakdown(parts: dict[str, dict[str, float]], label: str, path: Path) -> None:
+    """A bar for each name, of its parts one after the other."""
+    axes = pyplot.subplots(figsize=(7, 0.8 + 0.35 * len(parts)))[1]
+    begin = np.zeros(len(parts))
+    for part, colour in COLOURS.items():
+        seconds = np.array([of[part] for of in parts.values()])
+        axes.barh(list(parts), seconds, left=begin, color=colour, label=part)
+        begin += seconds
+    axes.invert_yaxis()
+    axes.set_xlabel(label)
+    save(axes, path)
 
 
 def scaling(seconds: dict[str, dict[int, float]], label: str, path: Path) -> None:

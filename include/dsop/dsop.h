@@ -292,6 +292,10 @@ DSOP_API int dsop_synchronizer_residual(dsop_synchronizer synchronizer, const ch
 DSOP_API int dsop_synchronizer_last_step(dsop_synchronizer synchronizer, const char* name, const char** algorithm,
                                          size_t* target, size_t* chosen, size_t* in_sum, size_t* nans,
                                          size_t* infinities, int* evaluated_local, int* evaluated_global);
+/* Of the same step: how many elements gaussian-k's threshold reached before it was corrected (of others, the chosen),
+ * and the seconds that this rank took in finish to select. Either may be null. Sends nothing. */
+DSOP_API int dsop_synchronizer_last_selection(dsop_synchronizer synchronizer, const char* name, size_t* predicted,
+                                              double* selection_seconds);
 /* This rank's residuals and states, for a checkpoint: so many bytes, which stay until the next save. Sends nothing. */
 DSOP_API int dsop_synchronizer_save(dsop_synchronizer synchronizer, const void** bytes, size_t* count);
 DSOP_API int dsop_synchronizer_load(dsop_synchronizer synchronizer, const void* bytes, size_t count);

@@ -96,10 +96,10 @@ void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>
           const Options& options = {});
 
 /// What calls on this communicator plan for where they must choose an algorithm and are given no machine, for
-/// write_machine(). DSOP_MACHINE says which: a file; `default`, the transport's; `probe`, or nothing: over MPI it is
-/// measured. That is done once, here or in the first call that needs it, whichever comes first, and kept with the
-/// communicator and its later duplicates; ranks as threads keep the transport's. A call that names its algorithm never
-/// measures, and takes the transport's machine, or the file's, for what else it chooses. Where ranks have cores
+/// write_machine(). DSOP_MACHINE says which: a file; `default`, the transport's; `probe`, or nothing: over MPI and Gloo
+/// it is measured. That is done once, here or in the first call that needs it, whichever comes first, and kept with
+/// the communicator and its later duplicates; ranks as threads keep the transport's. A call that names its algorithm
+/// never measures, and takes the transport's machine, or the file's, for what else it chooses. Where ranks have cores
 /// measuring takes at most half a second on eight hosts that 200 Mbit/s join, 10 ms inside a node; and up to 32 MB a
 /// rank. All ranks must call it. Throws ArgumentError on all if the variable names a file that one can't read, or
 /// differs between ranks.

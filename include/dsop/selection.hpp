@@ -25,6 +25,9 @@ struct Selection {
   std::size_t nans = 0;        ///< in all values, chosen or not
   std::size_t infinities = 0;  ///< the same
   bool evaluated = false;      ///< of those that reuse a threshold: this call found it anew
+  /// How many elements reached the threshold that `gaussian` predicts, before it is corrected; of others what is
+  /// chosen.
+  std::size_t predicted = 0;
 };
 
 /// Chooses about k of a vector's elements, over and over; one object a parameter, used by one thread at a time.

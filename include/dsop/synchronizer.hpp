@@ -55,6 +55,8 @@ struct ParameterStep {
   std::size_t infinities = 0;     ///< the same
   bool evaluated_local = false;   ///< ok-topk: this rank's threshold was found anew, instead of reused
   bool evaluated_global = false;  ///< ok-topk: and that of sums, on all ranks
+  std::size_t predicted = 0;  ///< gaussian-k: elements that its threshold reached before it was corrected; else chosen
+  double selection_seconds = 0;  ///< that this rank took in finish() to select; what backpropagation hid is left out
 };
 
 /// Sums the gradients of a model's parameters over ranks. Each parameter is registered once, by name, with a policy:

@@ -5,15 +5,17 @@ Everything takes NumPy arrays, and as `comm` an mpi4py communicator, or None for
 
 from dsop._arrays import SparseMatrix, SparseVector
 from dsop._collectives import (Pending, allreduce, broadcast, reduce, start_allreduce, start_broadcast, start_reduce)
-from dsop._communicators import VERSION as __version__
-from dsop._communicators import Communicator, algorithms, communicator, info, init, run_on_threads
+from dsop._communicators import Communicator, run_on_threads
+from dsop._info import algorithms, info
 from dsop._library import ArgumentError, Error, TransportError
 from dsop._machine import Machine, plan_outer_products, plan_sparse, plan_topk
+from dsop._mpi import communicator, init
 from dsop._outer_products import OuterProduct, outer_product
 from dsop._sparse import (SparseAllreduce, SparseSum, sparse_allreduce, sparse_allreduce_regions,
                           start_sparse_allreduce)
 from dsop._stores import connect
 from dsop._synchronizer import Synchronizer
+from dsop._table import VERSION as __version__
 from dsop._topk import Selector, TopKAllreduce, TopKSum
 
 __all__ = ["ArgumentError", "Communicator", "Error", "Machine", "OuterProduct", "Pending", "Selector",

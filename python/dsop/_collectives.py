@@ -7,8 +7,9 @@ from ctypes import byref, c_int
 from typing import Any, Generic, TypeVar
 
 from dsop._arrays import TYPES, Array, address, vector_values
-from dsop._communicators import Communicator, SaidToAll, communicator
+from dsop._communicators import Communicator, SaidToAll
 from dsop._library import Error, check, library, new_handle, option_text
+from dsop._mpi import communicator
 from dsop._table import DSOP_ERROR_INTERRUPTED
 
 Result = TypeVar("Result")

@@ -1,23 +1,15 @@
-"""Who takes part: mpi4py's communicators, everybody, or threads."""
+"""Ranks that make calls together, and ranks that are threads."""
 
 from __future__ import annotations
 
-import atexit
 import ctypes
-import json
-import os
-import sys
 import threading
-import time
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from ctypes import CFUNCTYPE, byref, c_int, c_size_t, c_uint64, c_void_p
 from types import TracebackType
 from typing import Any, TypeVar
 
-from dsop import _table
-from dsop._library import (ArgumentError, Error, Owned, TransportError, check, library, new_handle, text_of,
-                           watch_signals)
+from dsop._library import ArgumentError, Error, Owned, TransportError, check, library, new_handle, watch_signals
 
 Result = TypeVar("Result")
 
@@ -96,115 +88,9 @@ class Communicator(Owned):
         self._on_stall = callback
 
 
-_world: Communicator | None = None
-_of_mpi4py_is_checked = False
-
-
-def _check_mpi4py() -> None:
-    """The MPI that mpi4py and dsop use is one: a communicator of another is a number without a meaning."""
-    global _of_mpi4py_is_checked
-    ours = _built_and_runs()["mpi"]
-    theirs = sys.modules["mpi4py.MPI"].Get_library_version()
-    if ours is None or not theirs.startswith(ours):
-        raise ArgumentError(f"mpi4py is built for {theirs.splitlines()[0]}, expected dsop's {ours}")
-    _of_mpi4py_is_checked = True
-
-
-def _end_job_at_exception() -> None:
-    before = sys.excepthook
-    if getattr(before, "ends_job", False):
-        return
-
-    def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        before(kind, error, traceback)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        time.sleep(0.2)  # launchers lose what was written last
-        library.dsop_abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
-    hook.ends_job = True  # type: ignore[attr-defined]
-    sys.excepthook = hook
-
-
-def _prepare_mpi(ranks: int) -> None:
-    if ranks > 1:
-        _end_job_at_exception()
-
-
 def watch_main_thread() -> None:
     if threading.current_thread() is threading.main_thread():
         watch_signals()
-
-
-def init() -> None:
-    """Start MPI, where a launcher has started this program and nobody has started MPI.
-
-    Done by the first call with ``comm=None``. What this starts ends with the program. Without a launcher MPI is never
-    touched. Where there are several ranks, an exception that ends this rank's program from then on ends the others'
-    too, at once.
-
-    Raises
-    ------
-    ArgumentError
-        MPI has been finalized.
-
-    Examples
-    --------
-    >>> dsop.init()
-    """
-    check(library.dsop_init())
-    atexit.unregister(library.dsop_finalize)
-    atexit.register(library.dsop_finalize)
-
-
-def _all_ranks() -> Communicator:
-    from dsop._torchrun import connect_workers, under_torchrun  # noqa: PLC0415 - it uses this module
-    init()
-    made = Communicator(new_handle(library.dsop_communicator_world))
-    if made.size == 1 and under_torchrun():
-        return connect_workers()
-    _prepare_mpi(made.size)
-    return made
-
-
-def communicator(comm: Any = None) -> Communicator:
-    """What dsop makes of `comm`.
-
-    Parameters
-    ----------
-    comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody: all ranks that mpirun, srun or torchrun has started, or this process alone. An object with `py2f()` is
-        an MPI communicator, which dsop duplicates on first use.
-
-    Raises
-    ------
-    ArgumentError
-        It is none of these, or a null or inter-communicator, or of another MPI library than dsop's.
-
-    Examples
-    --------
-    >>> dsop.communicator().size
-    1
-    """
-    global _world
-    if comm is None:
-        if _world is None:
-            watch_main_thread()
-            _world = _all_ranks()
-        return _world
-    if isinstance(comm, Communicator):
-        return comm
-    if not hasattr(comm, "py2f"):
-        raise ArgumentError(f"comm is {type(comm).__name__}, expected None, an mpi4py communicator or a Communicator")
-    mpi4py = sys.modules.get("mpi4py.MPI")
-    if mpi4py is not None:
-        if mpi4py.Is_finalized():  # then py2f() ends the program
-            raise ArgumentError("MPI is finalized, expected a call before")
-        if not _of_mpi4py_is_checked:
-            _check_mpi4py()
-    watch_main_thread()
-    made = Communicator(new_handle(library.dsop_communicator_from_mpi, comm.py2f()))
-    _prepare_mpi(made.size)
-    return made
 
 
 def run_on_threads(ranks: int, body: Callable[[Communicator], Result], omp_threads: int = 1) -> list[Result]:
@@ -278,83 +164,6 @@ def run_on_threads(ranks: int, body: Callable[[Communicator], Result], omp_threa
     for error in status:
         raise error
     return results
-
-
-def _openmp_runtimes() -> list[str]:
-    try:
-        with open("/proc/self/maps", encoding="utf-8") as maps:
-            paths = {line.split(maxsplit=5)[5].strip() for line in maps if len(line.split(maxsplit=5)) == 6}
-    except OSError:
-        return []
-    return sorted(path for path in paths if os.path.basename(path).startswith(("libgomp", "libomp", "libiomp5")))
-
-
-def _built_and_runs() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text_of(library.dsop_info))
-    return found
-
-
-def info() -> dict[str, Any]:
-    """What was built and what runs. Warns of what makes programs slow or wrong.
-
-    Returns
-    -------
-    dict
-        version, mpi (the library's, or None), mpi_initialized, blas, blas_core, instruction_set, threads (OpenMP's of a
-        product), openmp_runtimes (those that this process has loaded).
-
-    Warns
-    -----
-    RuntimeWarning
-        Two OpenMP runtimes are loaded, each of which takes all cores; or mpi4py is built for another MPI than dsop.
-
-    Examples
-    --------
-    >>> dsop.info()["version"]
-    '0.1.0'
-    """
-    found = _built_and_runs()
-    found["openmp_runtimes"] = _openmp_runtimes()
-    if len(found["openmp_runtimes"]) > 1:
-        warnings.warn("two OpenMP runtimes are loaded, each of which takes all cores: "
-                      + ", ".join(found["openmp_runtimes"]), RuntimeWarning, stacklevel=2)
-    mpi4py = sys.modules.get("mpi4py.MPI")
-    if mpi4py is not None and not mpi4py.Get_library_version().startswith(found["mpi"] or "no MPI"):
-        warnings.warn(f"mpi4py is built for {mpi4py.Get_library_version().splitlines()[0]}, dsop for {found['mpi']}: "
-                      "its communicators can't be used", RuntimeWarning, stacklevel=2)
-    return found
-
-
-def algorithms(family: str | None = None) -> Sequence[dict[str, str]]:
-    """List the algorithms.
-
-    Parameters
-    ----------
-    family : str, optional
-        Of this one alone: "outer-product", "dense", "broadcast", "reduce", "sparse", "topk", "selection", ...
-
-    Returns
-    -------
-    list of dict
-        family, name, summary and source of each.
-
-    Examples
-    --------
-    >>> [a["name"] for a in dsop.algorithms("reduce")][0]
-    'mpi'
-    """
-    count = c_size_t()
-    check(library.dsop_algorithm_count(byref(count)))
-    lines = []
-    for index in range(count.value):
-        texts = [ctypes.c_char_p() for _ in range(4)]
-        check(library.dsop_algorithm_describe(index, *map(byref, texts)))
-        lines.append({key: (text.value or b"").decode()
-                      for key, text in zip(("family", "name", "summary", "source"), texts)})
-    return [line for line in lines if family in (None, line["family"])]
-
-
-VERSION = _table.VERSION
 
 
 class SaidToAll:

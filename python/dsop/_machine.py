@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dsop._arrays import type_of
-from dsop._communicators import communicator
 from dsop._library import Owned, check, library, new_handle, option_text
+from dsop._mpi import communicator
 
 
 class Machine(Owned):
@@ -55,8 +55,8 @@ class Machine(Owned):
     def of(cls, comm: Any = None) -> Machine:
         """What calls plan for where they must choose an algorithm and are given no machine.
 
-        As the environment variable DSOP_MACHINE says: a file; ``default``; ``probe``, or nothing: over MPI it is measured,
-        once for a communicator. All ranks call it.
+        As the environment variable DSOP_MACHINE says: a file; ``default``; ``probe``, or nothing: over MPI and Gloo it is
+        measured, once for a communicator. All ranks call it.
 
         Parameters
         ----------

@@ -9,8 +9,9 @@ import numpy as np
 
 from dsop._arrays import DTYPES, Array, FactorLike, Held, copied, factor, matrix, type_of
 from dsop._collectives import Pending
-from dsop._communicators import SaidToAll, communicator
+from dsop._communicators import SaidToAll
 from dsop._library import Owned, check, library, new_handle, option_text
+from dsop._mpi import communicator
 
 
 def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: Any = None, *,

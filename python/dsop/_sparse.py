@@ -11,8 +11,9 @@ import numpy as np
 
 from dsop._arrays import DTYPES, Array, SparseVector, copied, type_of, vector
 from dsop._collectives import Pending
-from dsop._communicators import SaidToAll, communicator
+from dsop._communicators import SaidToAll
 from dsop._library import Owned, check, library, new_handle, option_text
+from dsop._mpi import communicator
 from dsop._table import Vector
 
 

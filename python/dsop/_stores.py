@@ -15,28 +15,27 @@ from dsop._library import ArgumentError, Error, TransportError, library, new_han
 
 _SHORTEST_WAIT_SECONDS = 0.001  # to torch's stores 0 means for ever
 _LOOK_SECONDS = 0.005
-_NOTHING = "dsop: no such key"
 
 
-def _is_there(store: Any, key: str) -> bool | None:
-    """Without waiting, where the store has a way: torch's TCPStore is of no use after a wait() that has timed out."""
-    if hasattr(store, "check"):
-        return bool(store.check([key]))
+def _times_set(store: Any, key: str, more: int) -> int | None:
+    """How often the key was set, after `more` times, where the store can count.
+
+    It tells without waiting whether a key is there: torch's TCPStore is of no use after a wait() that has timed out, and
+    compare_set() of torch 1.13 makes a Python object without the interpreter's lock, which crashes other threads.
+    """
     try:
-        return bytes(store.compare_set(key, _NOTHING, _NOTHING)) != _NOTHING.encode()
+        return int(store.add(key + "/set", more))
     except (AttributeError, NotImplementedError, RuntimeError):
         return None
 
 
 def _wait(store: Any, key: str, seconds: float) -> bool:
     end = time.monotonic() + seconds
-    while (found := _is_there(store, key)) is not True:
-        if found is None:
-            break
+    while (times := _times_set(store, key, 0)) == 0:
         if time.monotonic() >= end:
             return False
         time.sleep(_LOOK_SECONDS)
-    else:
+    if times is not None:
         return True
     try:
         store.wait([key], timedelta(seconds=max(seconds, _SHORTEST_WAIT_SECONDS)))
@@ -65,6 +64,7 @@ class _Functions:
     def _set(self, key: bytes, value: bytes, _: object) -> int:
         def call() -> int:
             self._store.set(key.decode(), value.decode())
+            _times_set(self._store, key.decode(), 1)
             return 0
         return self._kept(call)
 
@@ -92,7 +92,7 @@ def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int 
     ----------
     store : str, path or object
         A file that all ranks see, or an object with ``set(key, value)``, ``get(key)`` and ``wait(keys, timedelta)``, as
-        torch.distributed's stores have them.
+        torch.distributed's stores have them; ``add(key, amount)`` is used where it has one.
     rank, size : int
         This process's number, 0 .. size - 1, and how many there are.
     run, restart : str, int

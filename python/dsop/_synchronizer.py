@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from dsop._arrays import DTYPES, Array, FactorLike, SparseVector, copied, factor, matrix, type_of, vector
-from dsop._communicators import SaidToAll, communicator
+from dsop._communicators import SaidToAll
 from dsop._library import Owned, check, library, new_handle, option_text, text_of
+from dsop._mpi import communicator
 
 
 class Synchronizer(Owned):
@@ -195,7 +196,8 @@ class Synchronizer(Owned):
         dict
             algorithm (empty: nothing travelled); target (k), chosen (by this rank), in_sum, nans and infinities, numbers
             of elements under policies that select; evaluated_local and evaluated_global, whether ok-topk found this rank's
-            threshold, and that of sums, anew.
+            threshold, and that of sums, anew; predicted, how many elements gaussian-k's threshold reached before it was
+            corrected (of others, chosen); selection_seconds, that this rank took in `finish` to select.
 
         Examples
         --------
@@ -212,9 +214,12 @@ class Synchronizer(Owned):
         evaluated = {key: c_int() for key in ("evaluated_local", "evaluated_global")}
         check(library.dsop_synchronizer_last_step(self._handle, name.encode(), byref(algorithm),
                                                   *map(byref, numbers.values()), *map(byref, evaluated.values())))
+        predicted, seconds = c_size_t(), c_double()
+        check(library.dsop_synchronizer_last_selection(self._handle, name.encode(), byref(predicted), byref(seconds)))
         return {"algorithm": (algorithm.value or b"").decode(),
                 **{key: number.value for key, number in numbers.items()},
-                **{key: bool(is_so.value) for key, is_so in evaluated.items()}}
+                **{key: bool(is_so.value) for key, is_so in evaluated.items()},
+                "predicted": predicted.value, "selection_seconds": seconds.value}
 
     def save(self) -> bytes:
         """This rank's residuals and states, for a checkpoint."""

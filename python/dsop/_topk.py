@@ -10,8 +10,9 @@ import numpy as np
 
 from dsop._arrays import DTYPES, TYPES, Array, address, copied, type_of, vector_values
 from dsop._collectives import Pending
-from dsop._communicators import SaidToAll, communicator
+from dsop._communicators import SaidToAll
 from dsop._library import Owned, check, library, new_handle, option_text, text_of
+from dsop._mpi import communicator
 from dsop._sparse import SparseSum, Sum, start_sum
 
 

@@ -157,6 +157,16 @@ int dsop_synchronizer_last_step(dsop_synchronizer synchronizer, const char* name
   });
 }
 
+int dsop_synchronizer_last_selection(dsop_synchronizer synchronizer, const char* name, size_t* predicted,
+                                     double* selection_seconds) {
+  return returning_status([&] {
+    const dsop::ParameterStep step = std::visit([&](const auto& of) { return of.last_step(name_of(name)); },
+                                                find<Model>(synchronizer)->synchronizer);
+    put_if_wanted(predicted, step.predicted);
+    put_if_wanted(selection_seconds, step.selection_seconds);
+  });
+}
+
 int dsop_synchronizer_save(dsop_synchronizer synchronizer, const void** bytes, size_t* count) {
   return returning_status([&] {
     const auto model = find<Model>(synchronizer);

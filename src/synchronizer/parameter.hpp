@@ -1,6 +1,8 @@
 // One parameter: what is known of it, what was given for it and what was left behind.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -12,6 +14,18 @@
 #include "synchronizer/policies/policy.hpp"
 
 namespace dsop::synchronizer {
+
+using Clock = std::chrono::steady_clock;
+
+struct Interval {
+  Clock::time_point first = {};
+  Clock::time_point last = {};
+
+  /// How long it lasted from `start` on.
+  double seconds_since(Clock::time_point start) const {
+    return std::chrono::duration<double>(last - std::clamp(start, first, last)).count();
+  }
+};
 
 template <class T>
 class Parameter {
@@ -48,6 +62,7 @@ class Parameter {
   /// What was left behind up to the last step that ended well: as many elements as the gradient has, or none.
   std::vector<T> residual = {};
   ParameterStep last_step = {};
+  Interval selection = {};  ///< when this rank last chose elements, under a policy that selects
 
  private:
   /// What is the residual after this step, if it ends well.

@@ -126,6 +126,7 @@ void Synchronizer<T>::State::give_up(const std::string& name, const std::string&
 template <class T>
 void Synchronizer<T>::State::finish() {
   if (!has_begun_) fail("", "finish() stands outside a step, expected after begin()");
+  const synchronizer::Clock::time_point waits_from = synchronizer::Clock::now();
   step_.buckets.close_all(step_);
   has_begun_ = false;
   calls_.start([this] { end_step(); });
@@ -139,6 +140,8 @@ void Synchronizer<T>::State::finish() {
     throw;
   }
   end_parameters(true);
+  for (Parameter* const parameter : order)
+    parameter->last_step.selection_seconds = parameter->selection.seconds_since(waits_from);
   ++steps;
 }
 

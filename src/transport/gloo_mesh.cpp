@@ -5,9 +5,11 @@
 #include <gloo/transport/tcp/pair.h>
 
 #include <linux/sockios.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
 
 #include <cstddef>
+#include <ctime>
 #include <thread>
 
 #include <dsop/errors.hpp>
@@ -18,7 +20,9 @@ namespace dsop {
 
 namespace tcp = gloo::transport::tcp;
 
-// A connection that says when it is closed: Gloo tells the messages that have not begun to travel, not the others.
+// A connection that says when it is closed: Gloo tells the messages that have not begun to travel, not the others. And
+// one that waits for its lock: Gloo's thread would ask for it again and again, and where ranks share cores keep whoever
+// holds it from going on, for whole turns of milliseconds.
 class GlooMesh::Peer final : public tcp::Pair {
  public:
   Peer(GlooMesh& mesh, tcp::Device& device, int rank)
@@ -28,6 +32,20 @@ class GlooMesh::Peer final : public tcp::Pair {
     const std::lock_guard lock(m_);
     int bytes = 0;
     return state_ != CONNECTED || (tx_.empty() && (ioctl(fd_, SIOCOUTQ, &bytes) != 0 || bytes == 0));
+  }
+
+  // Not for ever: who holds the lock may wait for Gloo's thread, which is asked again afterwards.
+  void handleEvents(int events) override {
+    constexpr long nanoseconds_a_second = 1'000'000'000;
+    constexpr long longest_nanoseconds = 1'000'000;
+    timespec until{};
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += longest_nanoseconds;
+    until.tv_sec += until.tv_nsec / nanoseconds_a_second;
+    until.tv_nsec %= nanoseconds_a_second;
+    if (pthread_mutex_clocklock(m_.native_handle(), CLOCK_MONOTONIC, &until) != 0) return;
+    m_.unlock();
+    Pair::handleEvents(events);
   }
 
  private:

@@ -16,7 +16,7 @@
 namespace dsop {
 namespace {
 
-constexpr std::size_t tags = 5;  // one more than the largest
+constexpr std::size_t tags = static_cast<std::size_t>(Tag::probe) + 1;  // the largest
 
 // Gloo's number of a message. Two messages of which one may be under way differ in their places.
 std::uint64_t slot_of(Tag tag, std::uint64_t place, std::size_t bytes) {

@@ -32,6 +32,7 @@ class GlooTransport final : public Transport {
   int node() const override { return nodes_[static_cast<std::size_t>(rank_)]; }
   std::string name() const override { return "gloo"; }
   Machine default_machine() const override { return {}; }
+  bool is_probed() const override { return true; }
   std::vector<int> ranks_behind(std::uint64_t position, double seconds) override;
 
  private:

@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 import dsop
-from dsop._communicators import SaidToAll, communicator
+from dsop._communicators import SaidToAll
+from dsop._mpi import communicator
 from dsop.torch._attachment import Attachment, attached
 from dsop.torch._autograd import is_compiled
 from dsop.torch._failures import check_not_over

@@ -9,7 +9,8 @@ from torch.distributed import GradBucket  # type: ignore[attr-defined]
 from torch.nn.parallel import DistributedDataParallel
 
 import dsop
-from dsop._communicators import SaidToAll, communicator
+from dsop._communicators import SaidToAll
+from dsop._mpi import communicator
 from dsop.torch._ranks import check_dtype, check_same_lines
 
 

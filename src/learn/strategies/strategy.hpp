@@ -15,9 +15,10 @@ namespace dsop::learn {
 
 /// Elements of all parameters whose policies select, in a step.
 struct Selected {
-  std::size_t target = 0;  ///< k; 0: nothing is selected
-  std::size_t chosen = 0;  ///< by this rank
-  std::size_t in_sum = 0;  ///< of the sums
+  std::size_t target = 0;     ///< k; 0: nothing is selected
+  std::size_t chosen = 0;     ///< by this rank
+  std::size_t predicted = 0;  ///< by this rank's thresholds alone: see ParameterStep
+  std::size_t in_sum = 0;     ///< of the sums
   /// Of how many parameters under ok-topk this rank's threshold was found anew, and that of the sum.
   std::size_t local_evaluations = 0;
   std::size_t global_evaluations = 0;
@@ -59,6 +60,8 @@ class Strategy {
   virtual Selected selected() const { return {}; }
   /// What its calls have spent so far on products of factors alone, while they had nothing to wait for.
   virtual double product_seconds() const { return 0; }
+  /// What its calls have spent so far on choosing elements, while they had nothing to wait for.
+  virtual double selection_seconds() const { return 0; }
   virtual std::string describe() const = 0;
   /// What this rank must keep to go on bit by bit, between steps.
   virtual void save(std::ostream&) const {}

@@ -96,6 +96,7 @@ class Synchronized final : public Strategy<float> {
 
   void finish() override {
     synchronizer_.finish();
+    for (const std::string& name : names_) selection_seconds_ += synchronizer_.last_step(name).selection_seconds;
     if (measures_xi_) measure_xi();
   }
 
@@ -107,6 +108,7 @@ class Synchronized final : public Strategy<float> {
       if (last.target == 0) continue;
       all.target += last.target;
       all.chosen += last.chosen;
+      all.predicted += last.predicted;
       all.in_sum += last.in_sum;
       all.local_evaluations += last.evaluated_local ? 1 : 0;
       all.global_evaluations += last.evaluated_global ? 1 : 0;
@@ -117,6 +119,7 @@ class Synchronized final : public Strategy<float> {
   bool keeps_ranks_equal() const override { return keeps_ranks_equal_; }
   bool sums_in_gradients() const override { return gradients_hold_rate_ || xi_every_ > 0; }
   bool gradients_hold_rate() const override { return gradients_hold_rate_; }
+  double selection_seconds() const override { return selection_seconds_; }
   std::string describe() const override { return synchronizer_.describe(); }
   void save(std::ostream& out) const override { synchronizer_.save(out); }
   void load(std::istream& in, std::size_t steps) override {
@@ -160,6 +163,7 @@ class Synchronized final : public Strategy<float> {
   bool measures_xi_ = false;                     // in this step, or the last
   std::map<std::string, XiPart> xi_parts_ = {};  // of parameters under ok-topk, by name
   double xi_ = 0;
+  double selection_seconds_ = 0;
   float rate_ = 1;
   bool gradients_hold_rate_;
   bool keeps_ranks_equal_ = true;

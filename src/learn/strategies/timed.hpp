@@ -9,13 +9,14 @@
 namespace dsop::learn {
 
 /// Hands everything on to another strategy, which must outlive it, and adds up the seconds that its calls take without
-/// its product_seconds(): all the communication that a step waits for, and the products that can't be told from it.
+/// its product_seconds() and selection_seconds(): all the communication that a step waits for, and the products that
+/// can't be told from it.
 template <class T>
 class TimedStrategy final : public Strategy<T> {
  public:
   explicit TimedStrategy(Strategy<T>& inner) : inner_(inner) {}
 
-  double seconds() const { return seconds_ - inner_.product_seconds(); }
+  double seconds() const { return seconds_ - inner_.product_seconds() - inner_.selection_seconds(); }
 
   void begin(double learning_rate) override {
     time([&] { inner_.begin(learning_rate); });
@@ -44,6 +45,7 @@ class TimedStrategy final : public Strategy<T> {
   bool gradients_hold_rate() const override { return inner_.gradients_hold_rate(); }
   Selected selected() const override { return inner_.selected(); }
   double product_seconds() const override { return inner_.product_seconds(); }
+  double selection_seconds() const override { return inner_.selection_seconds(); }
   std::string describe() const override { return inner_.describe(); }
   void save(std::ostream& out) const override { inner_.save(out); }
   void load(std::istream& in, std::size_t steps) override { inner_.load(in, steps); }

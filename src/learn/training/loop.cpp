@@ -101,6 +101,7 @@ class Training {
   OwnReport step() {
     const double rate = options_.learning_rate * std::pow(options_.decay, static_cast<double>(epoch()));
     const double communication_before = strategy_.seconds();
+    const double selection_before = strategy_.selection_seconds();
     const Clock::time_point start = Clock::now();
 
     OwnReport own;
@@ -115,7 +116,8 @@ class Training {
     strategy_.share_weights();
 
     own.communication_seconds = strategy_.seconds() - communication_before;
-    own.arithmetic_seconds = seconds_since(start) - own.communication_seconds;
+    own.selection_seconds = strategy_.selection_seconds() - selection_before;
+    own.arithmetic_seconds = seconds_since(start) - own.selection_seconds - own.communication_seconds;
     own.selected = strategy_.selected();
     return own;
   }
@@ -141,6 +143,7 @@ class Training {
     for (const RankReport& rank : reports_.of_all()) {
       report.loss += rank.loss;
       report.arithmetic_seconds.push_back(rank.arithmetic_seconds);
+      report.selection_seconds.push_back(rank.selection_seconds);
       report.communication_seconds.push_back(rank.communication_seconds);
     }
     if (!std::isfinite(report.loss)) stop_at(own);

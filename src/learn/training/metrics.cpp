@@ -34,7 +34,8 @@ void Metrics::step(const StepReport& report, std::size_t last_step) {
   if (!speaks_) return;
   double seconds = 0;
   for (std::size_t r = 0; r < report.arithmetic_seconds.size(); ++r)
-    seconds = std::max(seconds, report.arithmetic_seconds[r] + report.communication_seconds[r]);
+    seconds =
+        std::max(seconds, report.arithmetic_seconds[r] + report.selection_seconds[r] + report.communication_seconds[r]);
   if (out_.is_open()) write_step(report, seconds);
 
   shown_seconds_ += seconds;
@@ -61,10 +62,12 @@ void Metrics::write_step(const StepReport& report, double seconds) {
                               {"samples", report.samples},
                               {"seconds", seconds},
                               {"arithmetic_seconds", report.arithmetic_seconds},
+                              {"selection_seconds", report.selection_seconds},
                               {"communication_seconds", report.communication_seconds}};
   if (report.selected.target > 0) {
     line["target"] = report.selected.target;
     line["chosen"] = report.selected.chosen;
+    line["predicted"] = report.selected.predicted;
     line["in_sum"] = report.selected.in_sum;
     line["local_evaluations"] = report.selected.local_evaluations;
     line["global_evaluations"] = report.selected.global_evaluations;

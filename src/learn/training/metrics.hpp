@@ -13,13 +13,15 @@
 
 namespace dsop::learn {
 
-/// One step. Seconds are those of each rank: what it computed, and what it spent in calls that sum gradients.
+/// One step. Seconds are those of each rank: what it computed, what it spent on choosing
+/// elements of gradients, and the rest of its calls that sum gradients.
 struct StepReport {
   std::size_t step = 0;
   std::size_t epoch = 0;
   double loss = 0;
   std::size_t samples = 0;
   std::vector<double> arithmetic_seconds = {};
+  std::vector<double> selection_seconds = {};
   std::vector<double> communication_seconds = {};
   Selected selected = {};  ///< of rank 0
 };

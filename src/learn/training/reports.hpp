@@ -18,6 +18,7 @@ namespace dsop::learn {
 struct RankReport {
   double loss = 0;  ///< this rank's part
   double arithmetic_seconds = 0;
+  double selection_seconds = 0;
   double communication_seconds = 0;
 };
 
@@ -37,7 +38,7 @@ class StepReports {
   bool pending() const { return own_.has_value(); }
 
   /// Waits for what was started last. It, and every rank's report in the order of ranks, are valid until the next
-  /// start(). Cost: an allgather of 24 bytes.
+  /// start(). Cost: an allgather of 32 bytes.
   const OwnReport& collect();
   std::span<const RankReport> of_all() const { return all_; }
 

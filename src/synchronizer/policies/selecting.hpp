@@ -97,7 +97,10 @@ class SelectingPolicy final : public Policy<T> {
                             {accumulated.data(), parameter.shape.rows, parameter.shape.columns});
     parameter.keep_next_residual();
     has_selected_ = true;
-    const TopKSum<T> result = calls_->run(step.transport, accumulated, k(parameter));
+    parameter.selection.first = Clock::now();
+    calls_->select(step.transport, accumulated, k(parameter));
+    parameter.selection.last = Clock::now();
+    const TopKSum<T> result = calls_->sum(step.transport, accumulated);
     update_target(parameter.given, result.sum);
     parameter.last_step = {.algorithm = result.algorithm,
                            .target = k(parameter),
@@ -106,7 +109,8 @@ class SelectingPolicy final : public Policy<T> {
                            .nans = result.nans,
                            .infinities = result.infinities,
                            .evaluated_local = result.evaluated_local,
-                           .evaluated_global = result.evaluated_global};
+                           .evaluated_global = result.evaluated_global,
+                           .predicted = calls_->selection().predicted};
   }
 
   std::string algorithm_;

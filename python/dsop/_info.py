@@ -1,0 +1,88 @@
+"""What was built and what runs, and which algorithms there are."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from ctypes import byref, c_size_t
+from typing import Any
+
+from dsop._library import check, library, text_of
+
+
+def _openmp_runtimes() -> list[str]:
+    try:
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            paths = {line.split(maxsplit=5)[5].strip() for line in maps if len(line.split(maxsplit=5)) == 6}
+    except OSError:
+        return []
+    return sorted(path for path in paths if os.path.basename(path).startswith(("libgomp", "libomp", "libiomp5")))
+
+
+def built_and_runs() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text_of(library.dsop_info))
+    return found
+
+
+def info() -> dict[str, Any]:
+    """What was built and what runs. Warns of what makes programs slow or wrong.
+
+    Returns
+    -------
+    dict
+        version, mpi (the library's, or None), mpi_initialized, blas, blas_core, instruction_set, threads (OpenMP's of a
+        product), openmp_runtimes (those that this process has loaded).
+
+    Warns
+    -----
+    RuntimeWarning
+        Two OpenMP runtimes are loaded, each of which takes all cores; or mpi4py is built for another MPI than dsop.
+
+    Examples
+    --------
+    >>> dsop.info()["version"]
+    '0.1.0'
+    """
+    found = built_and_runs()
+    found["openmp_runtimes"] = _openmp_runtimes()
+    if len(found["openmp_runtimes"]) > 1:
+        warnings.warn("two OpenMP runtimes are loaded, each of which takes all cores: "
+                      + ", ".join(found["openmp_runtimes"]), RuntimeWarning, stacklevel=2)
+    mpi4py = sys.modules.get("mpi4py.MPI")
+    if mpi4py is not None and not mpi4py.Get_library_version().startswith(found["mpi"] or "no MPI"):
+        warnings.warn(f"mpi4py is built for {mpi4py.Get_library_version().splitlines()[0]}, dsop for {found['mpi']}: "
+                      "its communicators can't be used", RuntimeWarning, stacklevel=2)
+    return found
+
+
+def algorithms(family: str | None = None) -> Sequence[dict[str, str]]:
+    """List the algorithms.
+
+    Parameters
+    ----------
+    family : str, optional
+        Of this one alone: "outer-product", "dense", "broadcast", "reduce", "sparse", "topk", "selection", ...
+
+    Returns
+    -------
+    list of dict
+        family, name, summary and source of each.
+
+    Examples
+    --------
+    >>> [a["name"] for a in dsop.algorithms("reduce")][0]
+    'mpi'
+    """
+    count = c_size_t()
+    check(library.dsop_algorithm_count(byref(count)))
+    lines = []
+    for index in range(count.value):
+        texts = [ctypes.c_char_p() for _ in range(4)]
+        check(library.dsop_algorithm_describe(index, *map(byref, texts)))
+        lines.append({key: (text.value or b"").decode()
+                      for key, text in zip(("family", "name", "summary", "source"), texts)})
+    return [line for line in lines if family in (None, line["family"])]

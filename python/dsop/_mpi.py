@@ -1,0 +1,118 @@
+"""Whose calls they are: everybody's, or those of a communicator of mpi4py; and starting MPI."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+from dsop._communicators import Communicator, watch_main_thread
+from dsop._info import built_and_runs
+from dsop._library import ArgumentError, check, library, new_handle
+from dsop._torchrun import connect_workers, under_torchrun
+
+_world: Communicator | None = None
+_of_mpi4py_is_checked = False
+
+
+def _check_mpi4py() -> None:
+    """The MPI that mpi4py and dsop use is one: a communicator of another is a number without a meaning."""
+    global _of_mpi4py_is_checked
+    ours = built_and_runs()["mpi"]
+    theirs = sys.modules["mpi4py.MPI"].Get_library_version()
+    if ours is None or not theirs.startswith(ours):
+        raise ArgumentError(f"mpi4py is built for {theirs.splitlines()[0]}, expected dsop's {ours}")
+    _of_mpi4py_is_checked = True
+
+
+def _end_job_at_exception() -> None:
+    before = sys.excepthook
+    if getattr(before, "ends_job", False):
+        return
+
+    def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        before(kind, error, traceback)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        time.sleep(0.2)  # launchers lose what was written last
+        library.dsop_abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+    hook.ends_job = True  # type: ignore[attr-defined]
+    sys.excepthook = hook
+
+
+def _prepare_mpi(ranks: int) -> None:
+    if ranks > 1:
+        _end_job_at_exception()
+
+
+def init() -> None:
+    """Start MPI, where a launcher has started this program and nobody has started MPI.
+
+    Done by the first call with ``comm=None``. What this starts ends with the program. Without a launcher MPI is never
+    touched. Where there are several ranks, an exception that ends this rank's program from then on ends the others'
+    too, at once.
+
+    Raises
+    ------
+    ArgumentError
+        MPI has been finalized.
+
+    Examples
+    --------
+    >>> dsop.init()
+    """
+    check(library.dsop_init())
+    atexit.unregister(library.dsop_finalize)
+    atexit.register(library.dsop_finalize)
+
+
+def _all_ranks() -> Communicator:
+    init()
+    made = Communicator(new_handle(library.dsop_communicator_world))
+    if made.size == 1 and under_torchrun():
+        return connect_workers()
+    _prepare_mpi(made.size)
+    return made
+
+
+def communicator(comm: Any = None) -> Communicator:
+    """What dsop makes of `comm`.
+
+    Parameters
+    ----------
+    comm : None, mpi4py.MPI.Comm or Communicator
+        None is everybody: all ranks that mpirun, srun or torchrun has started, or this process alone. An object with `py2f()` is
+        an MPI communicator, which dsop duplicates on first use.
+
+    Raises
+    ------
+    ArgumentError
+        It is none of these, or a null or inter-communicator, or of another MPI library than dsop's.
+
+    Examples
+    --------
+    >>> dsop.communicator().size
+    1
+    """
+    global _world
+    if comm is None:
+        if _world is None:
+            watch_main_thread()
+            _world = _all_ranks()
+        return _world
+    if isinstance(comm, Communicator):
+        return comm
+    if not hasattr(comm, "py2f"):
+        raise ArgumentError(f"comm is {type(comm).__name__}, expected None, an mpi4py communicator or a Communicator")
+    mpi4py = sys.modules.get("mpi4py.MPI")
+    if mpi4py is not None:
+        if mpi4py.Is_finalized():  # then py2f() ends the program
+            raise ArgumentError("MPI is finalized, expected a call before")
+        if not _of_mpi4py_is_checked:
+            _check_mpi4py()
+    watch_main_thread()
+    made = Communicator(new_handle(library.dsop_communicator_from_mpi, comm.py2f()))
+    _prepare_mpi(made.size)
+    return made
