@@ -51,7 +51,7 @@ void OuterProductCalls<T>::say(Call& call, const Terms& terms) {
       .same("accumulate", terms.options.accumulate)
       .same("wire", terms.options.wire)
       .same("allow_native", terms.options.allow_native)
-      .same("tries", static_cast<std::size_t>(std::max(terms.options.tries, 0)))
+      .same_now("tries", terms.options.tries)
       .same_machine(terms.options.machine, terms.algorithm == "auto");
 }
 
@@ -86,11 +86,12 @@ std::string OuterProductCalls<T>::algorithm_for(const Terms& terms, std::size_t 
 
 template <class T>
 void OuterProductCalls<T>::agree_and_plan(Call& call, const Terms& terms, const SparseFactors<T>* factors) {
+  call.same_now("what its tries have left", std::string_view(tried_));
   say(call, terms);
   if (factors != nullptr) {
     call.own().pairs = sparse::rows_of(factors->a) & Record::dense;
     const std::string& algorithm = prepared_algorithm_.empty() ? terms.algorithm : prepared_algorithm_;
-    if (!terms.sharded && !terms.rows_only && (algorithm == "auto" || algorithm == "allgather"))
+    if (!terms.sharded && !terms.rows_only && !tries_.goes_on() && (algorithm == "auto" || algorithm == "allgather"))
       outer_product::ride(call, *factors);
   }
   call.agree();
@@ -107,7 +108,7 @@ void OuterProductCalls<T>::agree_and_plan(Call& call, const Terms& terms, const 
     plans_.clear();
     throw;
   }
-  call.rides_next_time(made_->riding_bytes);
+  call.rides_next_time(tries_.goes_on() ? 0 : made_->riding_bytes);
 }
 
 // Plans are functions of what all ranks have said, so all ranks make the same, and come to the same exchanges. Only
@@ -168,20 +169,44 @@ void OuterProductCalls<T>::begin_tries(int each) {
     if (near.empty()) best_seconds = compared_seconds(candidate);
     if (compared_seconds(candidate) <= outer_product::Tries::near * best_seconds) near.push_back(candidate.algorithm);
   }
-  if (near.size() > 1) tries_ = outer_product::Tries(std::move(near), each);
+  if (near.size() < 2) return;
+  tries_ = outer_product::Tries(std::move(near), each);
+  tried_ = std::to_string(tries_.left()) + " turns";
 }
 
-// Kept plans are found by what ranks say, not by the algorithm whose turn it is: those of the last turn go.
 template <class T>
 void OuterProductCalls<T>::next_try(std::span<const Record> records) {
   tries_.take_times(records);
-  const bool over = tries_.are_over();
-  prepared_algorithm_ = over ? tries_.fastest() : tries_.next();
-  prepared_reason_ =
-      over ? "measured to be the fastest of those that were tried" : "predicted to be near the best: tried";
-  if (over) tries_ = {};
+  if (tries_.left() == 0) {
+    settle();
+    return;
+  }
+  run_by(tries_.next(), "predicted to be near the best: tried");
+  tried_ = std::to_string(tries_.left()) + " turns";
+}
+
+template <class T>
+const std::string& OuterProductCalls<T>::settle() {
+  if (tries_.goes_on()) keep(std::string(tries_.fastest()));
+  return tried_;
+}
+
+template <class T>
+void OuterProductCalls<T>::keep(const std::string& algorithm) {
+  if (made_ == nullptr) return;  // no factors will come
+  run_by(algorithm, "measured to be the fastest of those that were tried");
+  tried_ = algorithm;
+  tries_ = {};
+}
+
+// Kept plans are found by what ranks say, not by the algorithm whose turn it is: those of the last go.
+template <class T>
+void OuterProductCalls<T>::run_by(const std::string& algorithm, const char* reason) {
+  prepared_algorithm_ = algorithm;
+  prepared_reason_ = reason;
+  shown_.reset();
   if (made_ != last_.get()) {
-    last_ = std::make_unique<const Made>(*made_);  // what a failed call shows
+    last_ = std::make_unique<const Made>(*made_);  // what plan() shows until the next call, and after one that fails
     made_ = last_.get();
   }
   plans_.clear();

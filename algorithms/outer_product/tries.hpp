@@ -9,9 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/refuse.hpp"
 #include "calls/record.hpp"
 
 namespace dsop::outer_product {
+
+inline void check_tries(int tries) {
+  if (tries < 0) refuse("tries", tries, "0 (none), or how often each near candidate is tried");
+}
 
 /// Decides by what all ranks' records say, so all ranks decide alike.
 class Tries {
@@ -26,8 +31,7 @@ class Tries {
         turns_(algorithms_.size() * static_cast<std::size_t>(each)) {}
 
   bool goes_on() const { return !algorithms_.empty(); }
-  /// Whether the next turn is the kept one's: all others are over.
-  bool are_over() const { return turn_ == turns_; }
+  std::size_t left() const { return turns_ - turn_; }
   /// What the slowest rank took for the turn that is over, if there was one.
   void take_times(std::span<const Record> records) {
     if (turn_ == 0) return;
