@@ -57,20 +57,22 @@ TEST_CASE("of tries the algorithm stays whose best turn took the slowest rank le
 
 namespace {
 
-constexpr std::size_t n = 300;
-constexpr std::size_t pairs = 32;
+constexpr std::size_t tried_rows = 300;
+constexpr std::size_t tried_pairs = 32;
 
 // A step of two parameters, of which one names its algorithm.
 void step(Synchronizer<float>& synchronizer, const std::vector<float>& ones, std::vector<float>& G) {
   synchronizer.begin();
-  synchronizer.give("w", Factors<float>{{ones.data(), pairs, n}, {ones.data(), pairs, n}}, {G.data(), n, n});
+  synchronizer.give("w", Factors<float>{{ones.data(), tried_pairs, tried_rows}, {ones.data(), tried_pairs, tried_rows}},
+                    {G.data(), tried_rows, tried_rows});
   synchronizer.finish();
 }
 
 Synchronizer<float> made_with_tries(Transport& transport) {
   Synchronizer<float> synchronizer(transport, {.tries = 2});
-  synchronizer.add("w", {.rows = n, .columns = n, .max_pairs = pairs}, "dsop");
-  synchronizer.add("v", {.rows = n, .columns = n, .max_pairs = pairs}, "dsop:allgather");  // tries nothing
+  synchronizer.add("w", {.rows = tried_rows, .columns = tried_rows, .max_pairs = tried_pairs}, "dsop");
+  synchronizer.add("v", {.rows = tried_rows, .columns = tried_rows, .max_pairs = tried_pairs},
+                   "dsop:allgather");  // tries nothing
   return synchronizer;
 }
 
@@ -78,8 +80,8 @@ Synchronizer<float> made_with_tries(Transport& transport) {
 
 TEST_CASE("a synchronizer's save() settles what is still tried, and load() goes on with it") {
   CHECK(failures_on_threads(4, [&](Transport& transport, Failures& failures) {
-          const std::vector<float> ones(pairs * n, 1);
-          std::vector<float> G(n * n);
+          const std::vector<float> ones(tried_pairs * tried_rows, 1);
+          std::vector<float> G(tried_rows * tried_rows);
           auto synchronizer = made_with_tries(transport);
           for (int i = 0; i < 3; ++i) step(synchronizer, ones, G);
           std::stringstream saved;
@@ -93,7 +95,7 @@ TEST_CASE("a synchronizer's save() settles what is still tried, and load() goes 
               made.insert(each->last_step("w").algorithm);
             }
           failures.check(made.size() == 1, "the algorithm changes after save()");
-          for (const float g : G) failures.check(g == 4.0F * pairs, "a sum is wrong");
+          for (const float g : G) failures.check(g == 4.0F * tried_pairs, "a sum is wrong");
         }) == "");
 }
 
@@ -103,15 +105,15 @@ TEST_CASE("tries that make no sense, or that one rank alone has settled, are an 
             const std::string error = argument_error_of(call);
             failures.check(error.find(words) != std::string::npos, '"' + error + "\", expected " + words);
           };
-          const Shape shape{.rows = n, .columns = n, .max_pairs = pairs};
-          const std::vector<float> ones(pairs * n, 1);
-          std::vector<float> G(n * n);
-          const Factors<float> factors{{ones.data(), pairs, n}, {ones.data(), pairs, n}};
+          const Shape shape{.rows = tried_rows, .columns = tried_rows, .max_pairs = tried_pairs};
+          const std::vector<float> ones(tried_pairs * tried_rows, 1);
+          std::vector<float> G(tried_rows * tried_rows);
+          const Factors<float> factors{{ones.data(), tried_pairs, tried_rows}, {ones.data(), tried_pairs, tried_rows}};
           expect("tries is -1, expected 0", [&] { OuterProduct<float>(transport, shape, {.tries = -1}); });
           expect("tries is 2, expected 0 where an algorithm is named",
                  [&] { OuterProduct<float>(transport, shape, {.algorithm = "allgather", .tries = 2}); });
           expect("tries is 2, expected 0, since only", [&] {
-            dsop::dsop<float>(transport, factors, {G.data(), n, n}, {.tries = 2});
+            dsop::dsop<float>(transport, factors, {G.data(), tried_rows, tried_rows}, {.tries = 2});
           });
           expect("tries", [&] { OuterProduct<float>(transport, shape, {.tries = transport.rank()}); });
           expect("tries is -3", [&] { Synchronizer<float>(transport, {.tries = -3}); });
