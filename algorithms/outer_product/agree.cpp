@@ -51,6 +51,7 @@ void OuterProductCalls<T>::say(Call& call, const Terms& terms) {
       .same("accumulate", terms.options.accumulate)
       .same("wire", terms.options.wire)
       .same("allow_native", terms.options.allow_native)
+      .same_now("tries", terms.options.tries)
       .same_machine(terms.options.machine, terms.algorithm == "auto");
 }
 
@@ -85,15 +86,17 @@ std::string OuterProductCalls<T>::algorithm_for(const Terms& terms, std::size_t 
 
 template <class T>
 void OuterProductCalls<T>::agree_and_plan(Call& call, const Terms& terms, const SparseFactors<T>* factors) {
+  call.same_now("what its tries have left", std::string_view(tried_));
   say(call, terms);
   if (factors != nullptr) {
     call.own().pairs = sparse::rows_of(factors->a) & Record::dense;
     const std::string& algorithm = prepared_algorithm_.empty() ? terms.algorithm : prepared_algorithm_;
-    if (!terms.sharded && !terms.rows_only && (algorithm == "auto" || algorithm == "allgather"))
+    if (!terms.sharded && !terms.rows_only && !tries_.goes_on() && (algorithm == "auto" || algorithm == "allgather"))
       outer_product::ride(call, *factors);
   }
   call.agree();
   shown_.reset();
+  if (tries_.goes_on() && !terms.sharded && !terms.rows_only) next_try(call.records());
   try {
     find_or_make(call, terms);
   } catch (...) {  // some ranks may have kept what others have not
@@ -105,7 +108,7 @@ void OuterProductCalls<T>::agree_and_plan(Call& call, const Terms& terms, const 
     plans_.clear();
     throw;
   }
-  call.rides_next_time(made_->riding_bytes);
+  call.rides_next_time(tries_.goes_on() ? 0 : made_->riding_bytes);
 }
 
 // Plans are functions of what all ranks have said, so all ranks make the same, and come to the same exchanges. Only
@@ -152,6 +155,61 @@ void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms) {
       call.grow(made->memory_bytes, pairs);
     });
   made_ = made;
+}
+
+// The formulas' times of what may be taken without being named. Factors that ride in the agreement need no tries.
+template <class T>
+void OuterProductCalls<T>::begin_tries(int each) {
+  if (made_->riding_bytes > 0) return;
+  std::vector<std::string> near;
+  double best_seconds = 0;
+  for (const Candidate& candidate : plan().candidates) {
+    if (!candidate.unsupported.empty()) continue;
+    if (is_native(*parse_algorithm(candidate.algorithm, "algorithm", outer_product_algorithms()).algorithm)) continue;
+    if (near.empty()) best_seconds = compared_seconds(candidate);
+    if (compared_seconds(candidate) <= outer_product::Tries::near * best_seconds) near.push_back(candidate.algorithm);
+  }
+  if (near.size() < 2) return;
+  tries_ = outer_product::Tries(std::move(near), each);
+  tried_ = std::to_string(tries_.left()) + " turns";
+}
+
+template <class T>
+void OuterProductCalls<T>::next_try(std::span<const Record> records) {
+  tries_.take_times(records);
+  if (tries_.left() == 0) {
+    settle();
+    return;
+  }
+  run_by(tries_.next(), "predicted to be near the best: tried");
+  tried_ = std::to_string(tries_.left()) + " turns";
+}
+
+template <class T>
+const std::string& OuterProductCalls<T>::settle() {
+  if (tries_.goes_on()) keep(std::string(tries_.fastest()));
+  return tried_;
+}
+
+template <class T>
+void OuterProductCalls<T>::keep(const std::string& algorithm) {
+  if (made_ == nullptr) return;  // no factors will come
+  run_by(algorithm, "measured to be the fastest of those that were tried");
+  tried_ = algorithm;
+  tries_ = {};
+}
+
+// Kept plans are found by what ranks say, not by the algorithm whose turn it is: those of the last go.
+template <class T>
+void OuterProductCalls<T>::run_by(const std::string& algorithm, const char* reason) {
+  prepared_algorithm_ = algorithm;
+  prepared_reason_ = reason;
+  shown_.reset();
+  if (made_ != last_.get()) {
+    last_ = std::make_unique<const Made>(*made_);  // what plan() shows until the next call, and after one that fails
+    made_ = last_.get();
+  }
+  plans_.clear();
 }
 
 template <class T>

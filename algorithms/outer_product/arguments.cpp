@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "algorithms/outer_product/algorithm.hpp"
+#include "algorithms/outer_product/tries.hpp"
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
 #include "base/refuse.hpp"
@@ -67,6 +68,9 @@ void check_options(const Options& options) {
   if (options.machine) check_machine(*options.machine);
   if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", outer_product_algorithms());
   check_wire("wire", options.wire, data_type<T>, "gradients");
+  outer_product::check_tries(options.tries);
+  if (options.tries > 0 && options.algorithm != "auto")
+    refuse("tries", options.tries, "0 where an algorithm is named, as " + options.algorithm + " is");
 }
 
 template <class T>

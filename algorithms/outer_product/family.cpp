@@ -1,12 +1,14 @@
 #include "algorithms/outer_product/family.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
 
 #include "algorithms/outer_product/arguments.hpp"
 #include "algorithms/outer_product/gather_rows.hpp"
 #include "algorithms/outer_product/ride.hpp"
+#include "base/refuse.hpp"
 #include "calls/same_bits.hpp"
 #include "kernels/update.hpp"
 #include "patterns/blocks.hpp"
@@ -59,6 +61,7 @@ void OuterProductCalls<T>::prepare(Transport& transport, const Shape& shape, con
                         : keeps_parameter         ? plan.algorithm_text()
                                                   : plan.algorithm_name();
   prepared_reason_ = plan.reason;
+  if (terms.algorithm == "auto" && options.tries > 0) begin_tries(options.tries);
 }
 
 template <class T>
@@ -68,13 +71,20 @@ void OuterProductCalls<T>::run(Transport& transport, const SparseFactors<T>& giv
   gradient = with_sane_stride(gradient);
   Call call(transport, "outer product", gradient.rows, gradient.columns, data_type<T>, object_);
   call.check([&] { check_arguments(factors, gradient, options, promised); });
+  call.check([&] {
+    if (promised == nullptr && options.tries != 0)
+      refuse("tries", options.tries, "0, since only an OuterProduct keeps what it has tried");
+  });
   const Terms terms{gradient.rows, gradient.columns, named_algorithm(call, options), options};
   call.check([&] { describe_factors(call.own(), factors, options.find_zeros); });
   call.own().result_aside = beta_of(options) != 0 || !gradient.contiguous();
   call.own().large_stride = gradient.stride > std::numeric_limits<std::int32_t>::max();
   call.own().checks_bits = options.check_bits;
+  if (tries_.goes_on()) call.own().take_last_call(last_run_seconds_);
   agree_and_plan(call, terms, &factors);
+  const auto start = std::chrono::steady_clock::now();
   compute(call, factors, gradient, options);
+  last_run_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (call.any([](const Record& record) { return record.checks_bits != 0; })) check_same_bits<T>(transport, gradient);
 }
 

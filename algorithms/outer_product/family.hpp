@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <dsop/dsop.hpp>
 
 #include "algorithms/outer_product/algorithm.hpp"
+#include "algorithms/outer_product/tries.hpp"
 #include "calls/call.hpp"
 #include "calls/choose.hpp"
 #include "calls/kept_plans.hpp"
@@ -50,6 +52,10 @@ class OuterProductCalls {
   /// Of the last call that was planned, with the costs of all algorithms, which are found here: calls need that of
   /// their own alone.
   const Plan& plan() const;
+  /// Ends what is still tried: the fastest so far stays. Returns what tries have left, "" where there were none.
+  const std::string& settle();
+  /// Later runs keep to what settle() returned on a layer like this one.
+  void keep(const std::string& algorithm);
   /// The name of the algorithm that made the last sum, with its parameter.
   std::string algorithm_text() const { return made_->plan.algorithm_text(); }
 
@@ -83,12 +89,18 @@ class OuterProductCalls {
   std::string algorithm_for(const Terms& terms, std::size_t pairs, const InUse* in_use) const;
   Made make(const Call& call, const Terms& terms, const std::string& algorithm) const;
   void find_or_make(Call& call, const Terms& terms);
+  void begin_tries(int each);
+  void next_try(std::span<const Record> records);
+  void run_by(const std::string& algorithm, const char* reason);
   void compute(Call& call, const SparseFactors<T>& factors, MatrixView<T> gradient, const Options& options);
 
   std::uint64_t object_ = 0;        // not 0 once prepared
   std::string environment_;         // what DSOP_ALGORITHM names
   std::string prepared_algorithm_;  // its parameter is chosen again for each number of pairs, unless it was named
   std::string prepared_reason_;
+  outer_product::Tries tries_;
+  std::string tried_;                    // what has stayed of them; while they last how many are left
+  double last_run_seconds_ = 0;          // without the agreement; for tries_
   KeptPlans<InUse> in_use_{most_plans};  // by shape
   KeptPlans<Made> plans_{most_plans};    // by shape and numbers
   std::unique_ptr<const Made> last_;     // what plan() shows once a failed call has cleared plans_

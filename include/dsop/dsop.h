@@ -184,7 +184,7 @@ DSOP_API int dsop_test(dsop_pending pending, int* complete);
  * pairs x m. Without alpha and beta: the sum. */
 DSOP_API int dsop_sum_outer_products(dsop_communicator communicator, dsop_type type, const dsop_factor* a,
                                      const dsop_factor* b, const dsop_matrix* gradient, const char* options);
-/* The same for one layer, planned once. Further options: density_a, density_b, expected_pairs. */
+/* The same for one layer, planned once. Further options: density_a, density_b, expected_pairs, tries. */
 DSOP_API int dsop_outer_product_create(dsop_communicator communicator, dsop_type type, size_t rows, size_t columns,
                                        size_t max_pairs, const char* options, dsop_outer_product* layer);
 DSOP_API int dsop_outer_product_run(dsop_outer_product layer, const dsop_factor* a, const dsop_factor* b,
@@ -256,7 +256,7 @@ DSOP_API int dsop_topk_allreduce_free(dsop_topk_allreduce allreduce);
 
 /* ---- The synchronizer: all gradients of a model ---- */
 
-/* Options: bucket_bytes, residual_holds_step, overlap, machine, wire. */
+/* Options: bucket_bytes, residual_holds_step, overlap, machine, wire, tries. */
 DSOP_API int dsop_synchronizer_create(dsop_communicator communicator, dsop_type type, const char* options,
                                       dsop_synchronizer* synchronizer);
 /* Registers a parameter whose gradient is rows x columns; max_pairs 0: no factors will be given. Options: density_a,

@@ -97,6 +97,11 @@ OptionText& OptionText::read(const char* name, std::size_t& value) {
   return *this;
 }
 
+OptionText& OptionText::read(const char* name, int& value) {
+  if (const std::string* const text = find(name)) value = number<int>(name, *text, "a whole number");
+  return *this;
+}
+
 OptionText& OptionText::read(const char* name, Wire& value) {
   constexpr std::array<std::pair<std::string_view, Wire>, 2> choices{{{"full", Wire::full}, {"bf16", Wire::bf16}}};
   if (const std::string* const text = find(name)) value = choice(name, *text, choices);
@@ -148,6 +153,7 @@ LayerOptions layer_options(const Shape& shape, const char* text) {
       .read("find_zeros", options.find_zeros)
       .read("wire", options.wire)
       .read("check_bits", options.check_bits)
+      .read("tries", options.tries)
       .read("density_a", of.shape.density_a)
       .read("density_b", of.shape.density_b)
       .read("expected_pairs", of.shape.expected_pairs)
@@ -193,6 +199,7 @@ SynchronizerOptions synchronizer_options(const char* text) {
       .read("overlap", options.overlap)
       .read("machine", options.machine)
       .read("wire", options.wire)
+      .read("tries", options.tries)
       .done();
   return options;
 }

@@ -23,6 +23,7 @@ class OptionText {
   OptionText& read(const char* name, double& value);
   OptionText& read(const char* name, bool& value);
   OptionText& read(const char* name, std::size_t& value);
+  OptionText& read(const char* name, int& value);
   OptionText& read(const char* name, Wire& value);
   OptionText& read(const char* name, Overlap& value);
   OptionText& read(const char* name, std::optional<Machine>& value);

@@ -4,6 +4,7 @@
 #include <dsop/types.hpp>
 
 #include "algorithms/outer_product/arguments.hpp"
+#include "algorithms/outer_product/tries.hpp"
 #include "base/check_wire.hpp"
 #include "base/error_of.hpp"
 #include "base/refuse.hpp"
@@ -36,12 +37,16 @@ Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& 
   object = transport.calls().calls + 1;
   step_.options.machine = options.machine;
   step_.options.wire = options.wire;
+  step_.options.tries = options.tries;
   agree("making a synchronizer", "", error_of([&] {
           if (options.machine) check_machine(*options.machine);
           check_wire("wire", options.wire, data_type<T>, "gradients");
+          outer_product::check_tries(options.tries);
         }),
         [&](Call& call) {
-          call.same("bucket_bytes", options.bucket_bytes).same("residual_holds_step", options.residual_holds_step);
+          call.same("bucket_bytes", options.bucket_bytes)
+              .same("residual_holds_step", options.residual_holds_step)
+              .same("tries", options.tries);
         });
 }
 

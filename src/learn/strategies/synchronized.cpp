@@ -55,7 +55,8 @@ class Synchronized final : public Strategy<float> {
                                   .residual_holds_step = options.residual_holds_step,
                                   .overlap = options.overlap,
                                   .machine = options.machine,
-                                  .wire = options.wire}),
+                                  .wire = options.wire,
+                                  .tries = options.tries}),
         dense_steps_(options.dense_steps),
         xi_every_(options.xi_every),
         gradients_hold_rate_(options.residual_holds_step) {

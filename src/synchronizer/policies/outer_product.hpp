@@ -16,10 +16,8 @@ class OuterProductPolicy final : public Policy<T> {
 
   void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
     if (!terms.some_rank_gives_factors) return;
-    Options options = terms.options;
-    options.algorithm = algorithm_;
     OuterProductCalls<T> calls;
-    calls.prepare(terms.transport, parameter.shape, options);
+    calls.prepare(terms.transport, parameter.shape, with_algorithm(terms.options));
     calls_ = std::move(calls);
   }
 
@@ -33,8 +31,23 @@ class OuterProductPolicy final : public Policy<T> {
     description.alone(parameter, calls_.plan().algorithm_text(), calls_.plan().cost());
   }
   bool chooses() const override { return algorithm_ == "auto"; }
+  /// The algorithm that stays of its tries.
+  std::string save() override { return calls_.settle(); }
+  std::function<void()> load(const Parameter<T>&, const std::string& state, const Options&) override {
+    if (!state.empty()) parse_algorithm(state, "the algorithm that was tried", outer_product_algorithms());
+    return [this, state] {
+      if (!state.empty()) calls_.keep(state);
+    };
+  }
 
  private:
+  // Tries are for those that choose.
+  Options with_algorithm(Options options) const {
+    options.algorithm = algorithm_;
+    if (!chooses()) options.tries = 0;
+    return options;
+  }
+
   const Policy<T>* other_way(const Parameter<T>& parameter) const {
     if (!parameter.residual.empty() || (!parameter.given.factors() && !parameter.given.vector())) return &dense_;
     return parameter.given.vector() ? &sparse_ : nullptr;
@@ -45,8 +58,7 @@ class OuterProductPolicy final : public Policy<T> {
 
   void sum(Parameter<T>& parameter, const RunningStep<T>& step) {
     const OnBehalf on_behalf(step.transport, parameter.name);
-    Options options = step.options;
-    options.algorithm = algorithm_;
+    Options options = with_algorithm(step.options);
     options.alpha = parameter.given.update.alpha;
     options.beta = parameter.given.update.beta;
     calls_.run(step.transport, std::get<SparseFactors<T>>(parameter.given.own), parameter.given.target, options,

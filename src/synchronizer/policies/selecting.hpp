@@ -54,7 +54,7 @@ class SelectingPolicy final : public Policy<T> {
                                 description.machine, algorithm_));
   }
 
-  std::string save() const override { return calls_->state().text(); }
+  std::string save() override { return calls_->state().text(); }
   std::function<void()> load(const Parameter<T>& parameter, const std::string& state, const Options& options) override {
     const std::shared_ptr<TopKCalls<T>> loaded =
         make_calls(parameter, state.empty() ? TopKState{} : TopKState::from_text(state), options);
