@@ -92,7 +92,7 @@ CXX_ALONE: dict[str, set[str] | None] = {
 # each of its fields, as a parameter or, in C, as an option.
 FIELDS = {
     ("collectives.hpp", "CollectiveOptions"): ("collective_options", "allreduce"),
-    ("dsop.hpp", "Options"): ("layer_options", "outer_product"),
+    ("dsop.hpp", "Options"): ("layer_options", "OuterProduct"),
     ("sparse_allreduce.hpp", "SparseAllreduceOptions"): ("sparse_options", "sparse_allreduce"),
     ("topk_allreduce.hpp", "TopKOptions"): ("topk_options", "TopKAllreduce"),
     ("synchronizer.hpp", "SynchronizerOptions"): ("synchronizer_options", "Synchronizer"),

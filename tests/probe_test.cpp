@@ -58,7 +58,7 @@ void check_link(const StepSeconds& steps, const Link& link, std::size_t sent, co
 TEST_CASE("a probe finds what messages take, inside and between nodes") {
   CHECK(failures_on_probed({0, 1, 0, 1, 0, 1}, slow, memory, [](ProbedTransport& transport, Failures& failures) {
           const Machine measured = machine(transport);
-          check_link(measured.ring_step_seconds, slow, 5, "ring between nodes", failures);
+          check_link(measured.ring_step_seconds, slow, 4, "ring between nodes", failures);
           check_link(measured.exchange_step_seconds, slow, 4, "exchange between nodes", failures);
           failures.check(measured.inner_levels.size() == 1, "there is no level inside nodes");
           const Level& level = measured.inner_levels[0];
