@@ -8,8 +8,8 @@
 //
 // Instead of trying one scale after the other, 3. finds where that would end. It is needed often: of a mixture of
 // narrow and wide, th chooses more than k where k is a small share of N, fewer where it is a large one. How many 2.
-// would give is told too. Cost: two reads of all N, and that of exact if 3. is needed; a read more if there is no room
-// for all.
+// would give is told too, estimated where there is no room for all. Cost: two reads of all N, and that of exact if 3.
+// is needed.
 #include <algorithm>
 #include <cmath>
 
@@ -31,17 +31,19 @@ double normal_quantile(double tail) {
   return high;
 }
 
-/// How many are beyond the cut.
+/// About how many are beyond the cut: by the first sixteenth of each part.
 template <class T>
-std::size_t count_beyond(std::span<const T> values, Cut<T> cut) {
+std::size_t estimate_beyond(std::span<const T> values, Cut<T> cut) {
   return sum_over(values, [cut](std::span<const T> part) {
+    constexpr std::size_t least = 512;
+    const std::size_t looked_at = std::min(part.size(), std::max(least, part.size() / 16));
     std::size_t count = 0;
     kernels::Picked<T> picked;
-    for_blocks(part, 0, part.size(), [&](std::span<const T> block, std::size_t first) {
+    for_blocks(part, 0, looked_at, [&](std::span<const T> block, std::size_t first) {
       count += those_inside(block, first, {.low = cut.key}, picked).size();
       return true;
     });
-    return count;
+    return count * part.size() / looked_at;
   });
 }
 
@@ -57,7 +59,7 @@ void run(SelectionCall<T>& call) {
 
   const Cut<T> at_least_th{.key = std::max<kernels::Key<T>>(kernels::key_of(th), 1)};
   const Collected collected = take(call, at_least_th);
-  call.predicted = collected == Collected::all ? call.count : count_beyond(call.values, at_least_th);
+  call.predicted = collected == Collected::all ? call.count : estimate_beyond(call.values, at_least_th);
   const std::size_t enough = (3 * call.k + 3) / 4;
   if (collected == Collected::as_many_as_fit)
     take(call, find_cut(call.values, call.k, call.memory));

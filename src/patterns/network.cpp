@@ -55,25 +55,29 @@ void check_levels(const Machine& machine, const std::vector<int>& nodes, int ran
 }
 
 Step::Step(const Network& network, Partners partners) : network_(network), partners_(partners) {
-  const auto members = static_cast<std::size_t>(network.ranks() * network.teams());
-  ranks_.assign(static_cast<std::size_t>(network.inner_levels()) + 1, std::vector<Port>(members));
-  groups_.assign(static_cast<std::size_t>(network.inner_levels()), std::vector<Port>(members));  // no more than ranks
+  ranks_.resize(static_cast<std::size_t>(network.inner_levels()) + 1);
+  groups_.resize(static_cast<std::size_t>(network.inner_levels()));
+}
+
+Step::Port& Step::of(std::vector<Port>& ports, int member) {
+  const auto place = static_cast<std::size_t>(member);
+  if (place >= ports.size()) ports.resize(place + 1);
+  return ports[place];
 }
 
 Step::Port& Step::of_rank(int level, int member) {
-  return ranks_[static_cast<std::size_t>(level)][static_cast<std::size_t>(member)];
+  return of(ranks_[static_cast<std::size_t>(level)], member);
 }
 
 Step::Port& Step::of_group(int inner_level, int member) {
-  return groups_[static_cast<std::size_t>(inner_level)][static_cast<std::size_t>(network_.group(inner_level, member))];
+  return of(groups_[static_cast<std::size_t>(inner_level)], network_.group(inner_level, member));
 }
 
 void Step::add(int from, int to, const Traffic& traffic) {
   const int level = network_.level(from, to);
-  Traffic& out = of_rank(level, from).out;
-  Traffic& in = of_rank(level, to).in;
-  out = out + traffic;
-  in = in + traffic;
+  const auto count = [&](Traffic& all) { all = all + traffic; };
+  count(of_rank(level, from).out);
+  count(of_rank(level, to).in);
   for (int inner = 0; inner < level; ++inner) {
     of_group(inner, from).out.bytes += traffic.bytes;
     of_group(inner, to).in.bytes += traffic.bytes;

@@ -67,6 +67,7 @@ class Step {
     Traffic in;
   };
 
+  static Port& of(std::vector<Port>& ports, int member);
   Port& of_rank(int level, int member);
   Port& of_group(int inner_level, int member);
   void add(int from, int to, const Traffic& traffic);
@@ -77,7 +78,7 @@ class Step {
 
   const Network& network_;
   Partners partners_;
-  std::vector<std::vector<Port>> ranks_;   // of each level, of each member
+  std::vector<std::vector<Port>> ranks_;   // of each level, of each member up to the last that sends or receives
   std::vector<std::vector<Port>> groups_;  // of each inner level, of each group
 };
 

@@ -1,6 +1,7 @@
 // The steps of each pattern: who sends to whom at the same time, and so what a step costs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "patterns/hypercube.hpp"
@@ -8,11 +9,26 @@
 
 namespace dsop::patterns {
 
+/// Where it does not matter who sends to whom, the most that any of the first `ranks` sends stands for all: plans are
+/// made for a thousand ranks.
+template <class TrafficOf>
+Step largest_step(const Network& network, int ranks, Partners partners, const TrafficOf& traffic_of) {
+  Step step(network, partners);
+  Traffic largest;
+  for (int r = 0; r < ranks; ++r) {
+    const Traffic traffic = traffic_of(r);
+    largest = {std::max(largest.messages, traffic.messages), std::max(largest.bytes, traffic.bytes)};
+  }
+  step.send(0, 1 % network.ranks(), largest.bytes, largest.messages);
+  return step;
+}
+
 /// Every rank sends traffic_of(rank) `distance` places down the line of ranks, which is a circle.
 template <class TrafficOf>
 Step shift_step(const Network& network, int distance, Partners partners, const TrafficOf& traffic_of) {
-  Step step(network, partners);
   const int P = network.ranks();
+  if (network.is_flat()) return largest_step(network, P, partners, traffic_of);
+  Step step(network, partners);
   for (int r = 0; r < P; ++r) {
     const Traffic traffic = traffic_of(r);
     step.send(r, ((r - distance) % P + P) % P, traffic.bytes, traffic.messages);
@@ -20,8 +36,14 @@ Step shift_step(const Network& network, int distance, Partners partners, const T
   return step;
 }
 
+/// How many ranks stand for all `ranks` that do the same: where it matters who sends to whom, all.
+inline int alike(const Network& network, int ranks, int most = 1) {
+  return network.is_flat() ? std::min(ranks, most) : ranks;
+}
+
 /// Every rank sends so much to the right.
 inline Step ring_step(const Network& network, std::size_t bytes, std::size_t messages = 1) {
+  if (network.is_flat()) return largest_step(network, 1, Partners::same, [&](int) { return Traffic{messages, bytes}; });
   return shift_step(network, -1, Partners::same, [&](int) { return Traffic{messages, bytes}; });
 }
 
@@ -39,6 +61,7 @@ inline double all_shifts_seconds(const Network& network, std::size_t bytes) {
 /// Of the first `corners` ranks, a power of two, each sends traffic_of(corner) to the one across, at `distance`.
 template <class TrafficOf>
 Step hypercube_step(const Network& network, int corners, int distance, const TrafficOf& traffic_of) {
+  if (network.is_flat()) return largest_step(network, corners, Partners::others, traffic_of);
   Step step(network, Partners::others);
   for (int corner = 0; corner < corners; ++corner) {
     const Traffic traffic = traffic_of(corner);
@@ -48,7 +71,7 @@ Step hypercube_step(const Network& network, int corners, int distance, const Tra
 }
 inline Step hypercube_step(const Network& network, int corners, int distance, std::size_t bytes,
                            std::size_t messages = 1) {
-  return hypercube_step(network, corners, distance, [&](int) { return Traffic{messages, bytes}; });
+  return hypercube_step(network, alike(network, corners), distance, [&](int) { return Traffic{messages, bytes}; });
 }
 
 /// Every extra sends so much to its corner, or is sent it.
@@ -56,21 +79,23 @@ inline Step fold_step(const Network& network, std::size_t bytes, std::size_t mes
                       Partners partners = Partners::same) {
   Step step(network, partners);
   const Hypercube cube(0, network.ranks());
-  for (int r = cube.corners; r < network.ranks(); ++r) step.send(r, r - cube.corners, bytes, messages);
+  for (int r = cube.corners; r < cube.corners + alike(network, network.ranks() - cube.corners); ++r)
+    step.send(r, r - cube.corners, bytes, messages);
   return step;
 }
 
 /// On a binomial tree of the first `ranks`, everybody who has a child at `distance` sends it so much, or is sent it.
 inline Step tree_step(const Network& network, int ranks, int distance, std::size_t bytes) {
   Step step(network, Partners::same);
-  for (int parent = 0; parent + distance < ranks; parent += 2 * distance) step.send(parent, parent + distance, bytes);
+  for (int parent = 0; parent + distance < alike(network, ranks, distance + 1); parent += 2 * distance)
+    step.send(parent, parent + distance, bytes);
   return step;
 }
 
 /// Everybody sends so much to the one before in the line of ranks and, both ways, to the one behind.
 inline Step chain_step(const Network& network, bool both_ways, std::size_t bytes, std::size_t messages = 1) {
   Step step(network, Partners::same);
-  for (int r = 1; r < network.ranks(); ++r) {
+  for (int r = 1; r < alike(network, network.ranks(), 3); ++r) {  // rank 1 has both neighbors
     step.send(r, r - 1, bytes, messages);
     if (both_ways) step.send(r - 1, r, bytes, messages);
   }
