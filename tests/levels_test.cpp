@@ -1,18 +1,13 @@
-// What formulas say of the levels of a machine, against what is counted there: on a machine where a byte out of the
-// busiest node takes a second, and nothing else does, seconds are bytes.
+// What formulas say of the levels of a machine, against what is counted there: outer products and dense vectors.
 #include <catch2/catch.hpp>
 
-#include <algorithm>
-#include <functional>
-#include <mutex>
-
-#include <dsop/counting.hpp>
 #include <dsop/errors.hpp>
 #include <dsop/plan.hpp>
 
 #include "algorithms/sharded/algorithm.hpp"
 #include "collectives_cases.hpp"
 #include "failures.hpp"
+#include "levels_cases.hpp"
 #include "outer_product_cases.hpp"
 #include "patterns/steps.hpp"
 
@@ -21,90 +16,6 @@ using namespace dsop::tests;
 using patterns::Network;
 using patterns::Partners;
 using patterns::Step;
-
-namespace {
-
-constexpr double nothing = 1e-30;
-
-// A second a byte that leaves or enters the busiest node, and nothing else takes time.
-Machine machine_of_cards() {
-  const Level node{.latency_seconds = nothing,
-                   .overhead_seconds = nothing,
-                   .gap_seconds = nothing,
-                   .gap_per_byte_seconds = nothing,
-                   .out_bytes_per_second = 1};
-  return {.latency_seconds = nothing,
-          .overhead_seconds = nothing,
-          .gap_seconds = nothing,
-          .gap_per_byte_seconds = 1,
-          .inner_levels = {node}};
-}
-
-// The same inside nodes: a second a byte of the busiest rank's messages there.
-Machine machine_of_copies() {
-  Machine machine = machine_of_cards();
-  machine.gap_per_byte_seconds = nothing;
-  machine.inner_levels[0].gap_per_byte_seconds = 1;
-  machine.inner_levels[0].out_bytes_per_second = 0;
-  return machine;
-}
-
-struct CountedBytes {
-  double out_of_busiest_node = 0;
-  double out_of_all_nodes = 0;
-  double inside_of_busiest_rank = 0;
-};
-
-using Run = std::function<void(Transport&)>;
-
-// The bytes that ranks on these nodes send.
-CountedBytes count_bytes(const std::vector<int>& nodes, const Run& run) {
-  std::vector<double> out(nodes.size());  // of each node
-  CountedBytes counted;
-  std::mutex mutex;
-  const auto body = [&](Transport& threads) {
-    CountingTransport transport(threads);
-    run(transport);
-    const std::lock_guard lock(mutex);
-    const auto leaving = static_cast<double>(transport.payload_bytes_leaving(nodes));
-    out[static_cast<std::size_t>(nodes[static_cast<std::size_t>(transport.rank())])] += leaving;
-    counted.out_of_all_nodes += leaving;
-    counted.inside_of_busiest_rank =
-        std::max(counted.inside_of_busiest_rank, static_cast<double>(transport.payload().bytes) - leaving);
-  };
-  run_on_threads(static_cast<int>(nodes.size()), body, 1, nodes);
-  counted.out_of_busiest_node = *std::max_element(out.begin(), out.end());
-  return counted;
-}
-
-const std::vector<std::vector<int>>& placements() {
-  static const std::vector<std::vector<int>> all{{0, 0, 0, 0, 4, 4, 4, 4},  // in order
-                                                 {0, 1, 0, 1, 0, 1, 0, 1},  // by turns
-                                                 {0, 0, 2, 2, 4, 4, 6, 6},
-                                                 {0, 1, 1, 0, 1, 0, 0, 1},  // in no order
-                                                 {0, 0, 0, 0, 0, 0, 6, 6},  // unequal
-                                                 {0, 1, 0, 0, 4, 0},
-                                                 {0, 0, 2},
-                                                 {0, 0, 0, 0}};
-  return all;
-}
-
-// Eight ranks on nodes that have as many each.
-bool is_even(const std::vector<int>& nodes) {
-  return nodes.size() == 8 && std::count(nodes.begin(), nodes.end(), 0) <= 4;
-}
-
-// In each step all nodes send as much as they receive.
-bool is_symmetric(const std::string& algorithm) {
-  return algorithm.find("linear-pipeline") == algorithm.npos && algorithm.find("spanning-tree") == algorithm.npos;
-}
-
-void check_cards(double predicted, const CountedBytes& counted, const std::vector<int>& nodes, bool symmetric) {
-  CHECK(predicted >= counted.out_of_busiest_node);
-  if (symmetric && is_even(nodes)) CHECK(predicted == counted.out_of_busiest_node);
-}
-
-}  // namespace
 
 TEST_CASE("a step takes as long as the busiest rank or node of the slowest level") {
   Machine machine = machine_of_cards();
@@ -256,6 +167,17 @@ TEST_CASE("every collective sends out of its busiest node what its formula says"
         if (name.find("linear-pipeline") == name.npos) CHECK(predicted <= counted.out_of_all_nodes + 1e-20);
       }
     }
+}
+
+TEST_CASE("an all-to-all inside teams is priced as its messages are") {
+  const Machine machine = machine_of_cards();
+  const Network network(machine, {0, 0, 1, 1, 1, 0, 2, 1}, 4);  // teams of ranks 0-3 and 4-7
+  Step one_by_one(network, Partners::same);
+  for (int from = 0; from < 4; ++from)
+    for (int to = 0; to < 4; ++to)
+      if (to != from) one_by_one.send(from, to, 5);
+  CHECK(patterns::all_to_all_step(network, 5).seconds() == one_by_one.seconds());
+  CHECK(one_by_one.seconds() == 40);  // out of node 1: 2 x 2 messages of the one team, 2 x 2 of the other
 }
 
 TEST_CASE("levels that contradict the placement are refused") {

@@ -44,7 +44,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const patterns::Network network(machine, problem.nodes, problem.ranks);
   for (int distance = 1; distance < cube.corners; distance *= 2)
     cost.communication_seconds += patterns::hypercube_step(network, cube.corners, distance, bytes).seconds();
-  cost.communication_seconds += 2 * fold * patterns::fold_step(network, bytes).seconds();
+  cost.communication_seconds += 2 * fold * patterns::fold_step(network, cube.corners, bytes).seconds();
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   return cost;
 }

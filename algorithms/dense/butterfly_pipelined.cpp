@@ -90,7 +90,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double segments) 
     return patterns::hypercube_step(network, cube.corners, distance, step_bytes, messages);
   };
   const auto to_corners = [&](std::size_t step_bytes, std::size_t messages) {
-    return patterns::fold_step(network, step_bytes, messages, patterns::Partners::others);
+    return patterns::fold_step(network, cube.corners, step_bytes, messages, patterns::Partners::others);
   };
 
   Cost cost = butterfly().cost(problem, machine, 0);

@@ -48,7 +48,8 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const bool folds = corners < problem.ranks;
   cost.flops = static_cast<double>(N) * ((corners - 1.0) / corners + (folds ? 1 : 0));
   cost.communication_seconds = 2 * halving.communication_seconds(network);
-  if (folds) cost.communication_seconds += 2 * patterns::fold_step(network, N * bytes_of(problem.type)).seconds();
+  if (folds)
+    cost.communication_seconds += 2 * patterns::fold_step(network, corners, N * bytes_of(problem.type)).seconds();
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   return cost;
 }

@@ -11,7 +11,7 @@ namespace dsop::sparse {
 namespace {
 
 AllgatherProblem vectors(const SparseProblem& problem, double = 0) {
-  AllgatherProblem blocks{{0}, problem.native_collectives};
+  AllgatherProblem blocks{{0}, problem.native_collectives, problem.nodes};
   for (const std::size_t k : problem.nonzeros)
     blocks.bounds_bytes.push_back(blocks.total_bytes() + packed_bytes(problem, problem.elements, k));
   return blocks;

@@ -14,7 +14,12 @@ namespace dsop::sparse {
 namespace {
 
 DenseProblem vector_of(const SparseProblem& problem) {
-  return {problem.elements, problem.ranks(), problem.type, problem.native_collectives, problem.wire};
+  return {.elements = problem.elements,
+          .ranks = problem.ranks(),
+          .type = problem.type,
+          .native_collectives = problem.native_collectives,
+          .wire = problem.wire,
+          .nodes = problem.nodes};
 }
 
 bool asks_for_sums(const SparseAlgorithm& self, const SparseProblem& problem) {

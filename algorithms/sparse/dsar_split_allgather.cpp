@@ -50,7 +50,7 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
   gather.arithmetic_seconds =
       machine.memory_seconds(static_cast<double>(largest_region(problem, problem.ranks()) * bytes_of(problem.type))) +
       conversion_seconds(problem, machine, 0, static_cast<double>(problem.elements));
-  return one_after_the_other(split_cost(problem, machine, problem.ranks(), expected_part(problem, problem.ranks())),
+  return one_after_the_other(split_cost(problem, network_of(problem, machine), expected_part(problem, problem.ranks())),
                              gather);
 }
 

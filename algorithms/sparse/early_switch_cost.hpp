@@ -12,9 +12,13 @@ namespace dsop::sparse {
 
 inline Cost early_switch_cost(const SparseProblem& problem, const Machine& machine, const Groups& groups,
                               const AllgatherProblem& blocks) {
+  const std::vector<int> by_group = groups.nodes_by_group(problem.nodes);
+  const std::vector<int> by_region = groups.nodes_by_region(problem.nodes);
+  const patterns::Network within_groups(machine, by_group, groups.g);
+  const patterns::Network between_groups(machine, by_region, groups.C);
   const auto split_of = [&](std::size_t held) {
     const std::size_t part = held == Sparsity::dense ? held : whole(static_cast<double>(held) / groups.g);
-    return split_cost(problem, machine, groups.g, part);
+    return split_cost(problem, within_groups, part);
   };
   const std::size_t k = whole(problem.expected_union(1));
   const Cost without_extra = split_of(k);
@@ -23,7 +27,7 @@ inline Cost early_switch_cost(const SparseProblem& problem, const Machine& machi
   const dense::HalvingCost halving{groups.blocks(0), groups.C, bytes_on_wire(problem)};
   const AllgatherAlgorithm& exchange = cheapest_allgather(blocks, machine);
 
-  Cost cost = folds ? fold_cost(problem, machine) : Cost();
+  Cost cost = folds ? fold_cost(problem, machine, groups.g * groups.C) : Cost();
   for (int r = 0; r < groups.P; ++r) {
     const patterns::Corners rank = groups.corners(r);
     const Cost& own_split = rank.has_extra() ? with_extra : without_extra;
@@ -35,8 +39,7 @@ inline Cost early_switch_cost(const SparseProblem& problem, const Machine& machi
   // Of the first group's ranks so many have extras.
   const double share = std::ceil(static_cast<double>(groups.extras()) / groups.C) / groups.g;
   cost.flops += std::lerp(without_extra.flops, with_extra.flops, share) + halving.additions();
-  cost.communication_seconds += with_extra.communication_seconds +
-                                halving.communication_seconds(patterns::Network(machine, {}, groups.C)) +
+  cost.communication_seconds += with_extra.communication_seconds + halving.communication_seconds(between_groups) +
                                 exchange.seconds(blocks, machine);
   cost.arithmetic_seconds +=
       std::lerp(without_extra.arithmetic_seconds, with_extra.arithmetic_seconds, share) +

@@ -92,6 +92,7 @@ void SparseCalls<T>::find_or_make(Call& call, const SparseVectorView<T>& own, co
   problem_.type = data_type<T>;
   problem_.native_collectives = call.transport().has_native_collectives();
   problem_.wire = options.wire;
+  problem_.nodes = call.ranks().nodes;
   problem_.drawn_from = made_ == nullptr ? 0 : made_->drawn_from;
   problem_.nonzeros.clear();
   for (const Record& record : call.records()) problem_.nonzeros.push_back(record.sparsity().a);

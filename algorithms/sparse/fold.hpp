@@ -3,6 +3,7 @@
 
 #include "algorithms/sparse/split_cost.hpp"
 #include "patterns/hypercube.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::sparse {
 
@@ -49,15 +50,15 @@ inline std::size_t expected_folded(const SparseProblem& problem) {
   return elements_of_sum(problem, k, k, problem.expected_union(2));
 }
 
-/// Of a corner with an extra, which sends nothing.
-inline Cost fold_cost(const SparseProblem& problem, const Machine& machine) {
+/// Of a corner with an extra, which sends nothing; of so many corners.
+inline Cost fold_cost(const SparseProblem& problem, const Machine& machine, int corners) {
   const std::size_t N = problem.elements;
   const std::size_t k = whole(problem.expected_union(1));
   const std::size_t bytes = packed_bytes(problem, N, k);
   const double values = stored(k, N);
   Cost cost;
   cost.flops = values;
-  cost.communication_seconds = machine.message_seconds(bytes);
+  cost.communication_seconds = patterns::fold_step(network_of(problem, machine), corners, bytes).seconds();
   cost.arithmetic_seconds = 2 * adding_seconds(problem, machine, N, k) + packing_seconds(machine, bytes, bytes) +
                             conversion_seconds(problem, machine, values, values);
   return cost;

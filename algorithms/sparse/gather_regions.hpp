@@ -5,6 +5,7 @@
 
 #include "algorithms/sparse/split.hpp"
 #include "patterns/bruck_allgather.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::sparse {
 
@@ -93,7 +94,7 @@ void gather_regions(SparseCall<T>& call, const SparseVectorView<T>& own_region, 
 
 /// Blocks of P ranks of so many bytes each.
 inline AllgatherProblem equal_blocks(const SparseProblem& problem, std::size_t bytes) {
-  AllgatherProblem blocks{{0}, problem.native_collectives};
+  AllgatherProblem blocks{{0}, problem.native_collectives, problem.nodes};
   for (int q = 0; q < problem.ranks(); ++q) blocks.bounds_bytes.push_back(blocks.total_bytes() + bytes);
   return blocks;
 }
@@ -112,10 +113,8 @@ inline Cost gather_regions_cost(const SparseProblem& problem, const Machine& mac
   Cost cost;
   for (int r = 0; r < P; ++r)
     cost.raise_to(exchange.sent(blocks, r) + Traffic{rounds, static_cast<std::size_t>(P - 1) * length_bytes});
-  cost.communication_seconds = exchange.seconds(blocks, machine);
-  for (int have = 1; have < P; have *= 2)
-    cost.communication_seconds +=
-        machine.exchange_seconds(static_cast<std::size_t>(std::min(have, P - have)) * length_bytes);
+  cost.communication_seconds =
+      patterns::bruck_seconds(network_of(problem, machine), length_bytes) + exchange.seconds(blocks, machine);
   const double each = stored(elements, largest_region(problem, P));
   cost.arithmetic_seconds = machine.memory_seconds(4 * static_cast<double>(blocks.total_bytes())) +  // copied twice
                             conversion_seconds(problem, machine, each, P * each);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <vector>
 
 #include "algorithms/sparse/algorithm.hpp"
 #include "patterns/blocks.hpp"
@@ -25,6 +26,18 @@ struct Groups {
   int position(int rank) const { return rank / C; }  ///< in its group, and of its region
   int group(int rank) const { return rank % C; }
   patterns::Blocks blocks(int position) const { return {regions.size(position), C}; }
+  /// Each rank's node, group by group, and region by region, as patterns::Network takes teams; `nodes` as in Problem.
+  std::vector<int> nodes_by_group(const std::vector<int>& nodes) const {
+    std::vector<int> sorted;
+    for (int c = 0; c < C; ++c)
+      for (int i = 0; i < g; ++i) sorted.push_back(node(nodes, i * C + c));
+    return sorted;
+  }
+  std::vector<int> nodes_by_region(const std::vector<int>& nodes) const {
+    std::vector<int> sorted;
+    for (int r = 0; r < g * C; ++r) sorted.push_back(node(nodes, r));
+    return sorted;
+  }
   /// Of a rank's block, in elements; for P all.
   std::size_t offset(int rank) const {
     if (rank >= g * C) return regions.offset(g);
@@ -35,6 +48,11 @@ struct Groups {
   int g;
   int C;
   patterns::Blocks regions;
+
+ private:
+  static int node(const std::vector<int>& nodes, int rank) {
+    return nodes.empty() ? rank : nodes[static_cast<std::size_t>(rank)];
+  }
 };
 
 }  // namespace dsop::sparse

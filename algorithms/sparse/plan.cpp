@@ -13,6 +13,7 @@
 #include "base/checked.hpp"
 #include "calls/choose.hpp"
 #include "calls/show_candidates.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop {
 
@@ -98,10 +99,17 @@ struct Family {
   }
 };
 
+// Where ranks share what leaves their node, as everybody sends to everybody.
+double sent_byte_seconds(const patterns::Network& network) {
+  if (network.is_flat() || network.ranks() == 1) return network.machine().gap_per_byte_seconds;
+  constexpr std::size_t bytes = 1 << 20;
+  return patterns::all_to_all_step(network, bytes).seconds() / ((network.ranks() - 1) * static_cast<double>(bytes));
+}
+
 // As many elements with their indices as travel and are added in the time of a dense vector's, as a share of those.
 double sparse_share(const SparseProblem& problem, const Machine& machine) {
   const auto value_bytes = static_cast<double>(bytes_on_wire(problem));
-  const double sent_byte = machine.gap_per_byte_seconds;
+  const double sent_byte = sent_byte_seconds(patterns::Network(machine, problem.nodes, problem.ranks()));
   const double dense = sent_byte * value_bytes + machine.addition_seconds(1, problem.type);
   return dense /
          (sent_byte * (value_bytes + sizeof(sparse::Index)) + sparse::summing_seconds(machine, 1, problem.type));
@@ -124,6 +132,7 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
   SparseProblem problem = asked;
   if (problem.nonzeros.empty()) throw ArgumentError("problem.nonzeros is empty, expected one number a rank");
   check_machine(machine);
+  patterns::check_levels(machine, problem.nodes, problem.ranks());
   check_wire("problem.wire", problem.wire, problem.type, "values");
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 

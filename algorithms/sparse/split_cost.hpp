@@ -4,6 +4,7 @@
 #include "algorithms/sparse/expected.hpp"
 #include "algorithms/sparse/unknown_length.hpp"
 #include "patterns/blocks.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::sparse {
 
@@ -23,9 +24,15 @@ inline std::size_t expected_in_region(const SparseProblem& problem) {
   return whole(problem.expected_union(problem.ranks()) / problem.ranks());
 }
 
-/// Two rounds of P - 1 messages: of lengths, and of what all P that take part hold of the region, `part` elements each
-/// or Sparsity::dense.
-inline Cost split_cost(const SparseProblem& problem, const Machine& machine, int P, std::size_t part) {
+inline patterns::Network network_of(const SparseProblem& problem, const Machine& machine) {
+  return {machine, problem.nodes, problem.ranks()};
+}
+
+/// Two rounds of P - 1 messages among the network's P: of lengths, and of what all hold of the region, `part` elements
+/// each or Sparsity::dense.
+inline Cost split_cost(const SparseProblem& problem, const patterns::Network& network, std::size_t part) {
+  const int P = network.ranks();
+  const Machine& machine = network.machine();
   if (P == 1) return {};
   const auto others = static_cast<std::size_t>(P - 1);
   const std::size_t region = largest_region(problem, P);
@@ -35,8 +42,8 @@ inline Cost split_cost(const SparseProblem& problem, const Machine& machine, int
   cost.messages = 2 * others;
   cost.bytes = others * length_bytes + bytes;
   cost.flops = P * stored(part, region);
-  cost.communication_seconds =
-      machine.message_seconds(others * length_bytes, others) + machine.message_seconds(bytes, others);
+  cost.communication_seconds = patterns::all_to_all_step(network, length_bytes).seconds() +
+                               patterns::all_to_all_step(network, part_bytes).seconds();
   cost.arithmetic_seconds = P * adding_seconds(problem, machine, region, part) +
                             packing_seconds(machine, bytes + part_bytes, bytes + part_bytes) +
                             conversion_seconds(problem, machine, cost.flops, cost.flops);

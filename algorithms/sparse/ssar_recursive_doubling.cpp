@@ -82,16 +82,22 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
   const std::size_t k = whole(problem.expected_union(1));
   const auto bytes = [&](std::size_t elements) { return packed_bytes(problem, N, elements); };
 
+  const patterns::Network network = network_of(problem, machine);
   Cost cost;
   std::vector<std::size_t> sums(corners, k);  // of groups of corners with their extras
   std::vector<Traffic> sent(corners);
   if (extras > 0) {
-    cost = fold_cost(problem, machine);
+    cost = fold_cost(problem, machine, cube.corners);
     std::fill_n(sums.begin(), extras, expected_folded(problem));
   }
   for (std::size_t distance = 1; distance < corners; distance *= 2) {
-    for (std::size_t r = 0; r < corners; ++r) sent[r] = sent[r] + Traffic{2, length_bytes + bytes(sums[r / distance])};
-    cost.communication_seconds += swap_seconds(machine, bytes(sums[0]));
+    const auto swapped = [&](int r) {
+      return Traffic{2, length_bytes + bytes(sums[static_cast<std::size_t>(r) / distance])};
+    };
+    for (int r = 0; r < cube.corners; ++r)
+      sent[static_cast<std::size_t>(r)] = sent[static_cast<std::size_t>(r)] + swapped(r);
+    cost.communication_seconds +=
+        patterns::hypercube_step(network, cube.corners, static_cast<int>(distance), swapped).seconds();
     cost.flops += 2 * stored(sums[0], N);
     cost.arithmetic_seconds +=
         2 * adding_seconds(problem, machine, N, sums[0]) + packing_seconds(machine, bytes(sums[0]), 2 * bytes(sums[0]));
@@ -108,7 +114,8 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
   if (sums[0] == Sparsity::dense)
     cost.arithmetic_seconds += machine.memory_seconds(static_cast<double>(N * bytes_of(problem.type)));
   if (extras > 0) {
-    cost.communication_seconds += machine.message_seconds(length_bytes + bytes(sums[0]), 2);
+    cost.communication_seconds +=
+        patterns::fold_step(network, cube.corners, length_bytes + bytes(sums[0]), 2).seconds();
     cost.arithmetic_seconds += conversion_seconds(problem, machine, stored(sums[0], N), stored(sums[0], N));
   }
   return cost;

@@ -35,7 +35,7 @@ void run(SparseCall<T>& call) {
 }
 
 Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
-  return one_after_the_other(split_cost(problem, machine, problem.ranks(), expected_part(problem, problem.ranks())),
+  return one_after_the_other(split_cost(problem, network_of(problem, machine), expected_part(problem, problem.ranks())),
                              gather_regions_cost(problem, machine, expected_elements(problem)));
 }
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include <dsop/errors.hpp>
-#include <dsop/machine.hpp>
 #include <dsop/transport.hpp>
 
 namespace dsop::sparse {
@@ -51,10 +50,6 @@ inline std::span<const std::byte> swap_with_length(Transport& transport, std::sp
   transport.wait(send_length);
   transport.wait(send);
   return theirs;
-}
-
-inline double swap_seconds(const Machine& machine, std::size_t message_bytes) {
-  return machine.exchange_seconds(length_bytes + message_bytes, 2);
 }
 
 }  // namespace dsop::sparse

@@ -135,9 +135,13 @@ void TopKCalls<T>::make_plan(const Call& call) {
   chosen_of_ranks_.clear();
   for (const Record& record : call.records()) chosen_of_ranks_.push_back(record.sparsity().a);
   if (plan_.algorithm != nullptr && plan_.problem.k == choice_.k && plan_.chosen == chosen_of_ranks_) return;
-  const TopKProblem problem{
-      elements_,    choice_.k, call.transport().size(), data_type<T>, call.transport().has_native_collectives(),
-      options_.wire};
+  const TopKProblem problem{.elements = elements_,
+                            .k = choice_.k,
+                            .ranks = call.transport().size(),
+                            .type = data_type<T>,
+                            .native_collectives = call.transport().has_native_collectives(),
+                            .wire = options_.wire,
+                            .nodes = call.ranks().nodes};
   plan_ = {};
   plan_ = make_topk_plan(problem, call.machine(), named_, chosen_of_ranks_);
   plan_text_ = algorithm_text(plan_);

@@ -15,6 +15,7 @@
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/pairs.hpp"
 #include "algorithms/topk/residual.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::topk {
 namespace {
@@ -102,7 +103,9 @@ Cost cost(const TopKPlan& plan, const Machine& machine) {
   const auto levels = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(plan.problem.ranks - 1)));
   const std::size_t bytes = message_bytes(plan.problem);
   Cost cost{.messages = levels, .bytes = levels * bytes, .flops = static_cast<double>(levels * plan.problem.k)};
-  cost.communication_seconds = 2 * static_cast<double>(levels) * machine.message_seconds(bytes);
+  const patterns::Network network(machine, plan.problem.nodes, plan.problem.ranks);
+  for (int distance = 1; distance < plan.problem.ranks; distance *= 2)  // up, and down again
+    cost.communication_seconds += 2 * patterns::tree_step(network, plan.problem.ranks, distance, bytes).seconds();
   const auto converted = static_cast<double>((levels + 1) * plan.problem.k);  // on each level up, and once down
   cost.arithmetic_seconds =
       sparse::summing_seconds(machine, 4 * cost.flops, plan.problem.type) +  // two each, gone through twice

@@ -8,6 +8,7 @@
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
 #include "base/refuse.hpp"
+#include "patterns/network.hpp"
 
 namespace dsop {
 namespace {
@@ -16,6 +17,7 @@ SparseProblem exact_problem(const TopKProblem& problem, const std::vector<std::s
   SparseProblem exact{.elements = problem.elements, .type = problem.type};
   exact.native_collectives = problem.native_collectives;
   exact.wire = problem.wire;
+  exact.nodes = problem.nodes;
   const std::size_t most = sparse::most_indices(problem.elements, problem.type, problem.wire);
   for (const std::size_t count : chosen) exact.nonzeros.push_back(count <= most ? count : Sparsity::dense);
   return exact;
@@ -70,6 +72,7 @@ NamedTopK parse_topk(const std::string& text) {
 TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, const NamedTopK& named,
                         std::vector<std::size_t> chosen) {
   const TopKAlgorithm& algorithm = *named.algorithm;
+  patterns::check_levels(machine, problem.nodes, problem.ranks);
   check_wire("wire", problem.wire, problem.type, "values");
   TopKPlan plan{&algorithm, named.parameter, named.second_parameter, problem, std::move(chosen)};
   const std::size_t value_bytes = bytes_of(problem.type);

@@ -34,6 +34,7 @@ struct SparseProblem {
   double sparse_share = 1;
   /// Overlap as it was measured: like that of indices drawn, all alike, from so many elements. 0: from all N.
   double drawn_from = 0;
+  std::vector<int> nodes = {};  ///< as in Problem
 
   int ranks() const { return static_cast<int>(nonzeros.size()); }
   std::size_t total_nonzeros() const;

@@ -113,6 +113,7 @@ struct TopKProblem {
   DataType type = DataType::f32;
   bool native_collectives = false;  ///< as in Problem
   Wire wire = Wire::full;           ///< of values that travel
+  std::vector<int> nodes = {};      ///< as in Problem
 };
 
 /// What a call costs with an algorithm as TopKOptions names it, beside the selection, if every rank selects k; of

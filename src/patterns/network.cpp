@@ -97,32 +97,37 @@ void Step::send_to_all(const std::vector<std::size_t>& given, const std::vector<
   };
   const int levels = network_.inner_levels();
   const int P = network_.ranks();
+  const auto members = static_cast<std::size_t>(P) * static_cast<std::size_t>(network_.teams());
   Sums all;
-  std::vector<std::vector<Sums>> sums(static_cast<std::size_t>(levels), std::vector<Sums>(given.size()));
-  const auto of_group = [&](int level, int r) -> Sums& {
-    return level == levels ? all
-                           : sums[static_cast<std::size_t>(level)][static_cast<std::size_t>(network_.group(level, r))];
+  std::vector<std::vector<Sums>> sums(static_cast<std::size_t>(levels), std::vector<Sums>(members));
+  const auto of_group = [&](int level, int member) -> Sums& {
+    if (level == levels) return all;
+    return sums[static_cast<std::size_t>(level)][static_cast<std::size_t>(network_.group(level, member))];
   };
-  for (int r = 0; r < P; ++r)
-    for (int level = 0; level <= levels; ++level) {
-      Sums& group = of_group(level, r);
-      group.ranks += 1;
-      group.given += given[static_cast<std::size_t>(r)];
-      group.taken += taken[static_cast<std::size_t>(r)];
-    }
-  for (int r = 0; r < P; ++r) {
-    Sums inside{1, given[static_cast<std::size_t>(r)], taken[static_cast<std::size_t>(r)]};
-    const Sums own = inside;
-    for (int level = 0; level <= levels; ++level) {
-      const Sums& group = of_group(level, r);
-      const std::size_t others = group.ranks - inside.ranks;
-      of_rank(level, r) = {{others, own.given * (group.taken - inside.taken)},
-                           {others, own.taken * (group.given - inside.given)}};
-      inside = group;
-      if (level == levels) continue;
-      Port& port = this->of_group(level, r);
-      port.out.bytes = group.given * (all.taken - group.taken);
-      port.in.bytes = group.taken * (all.given - group.given);
+  for (int first = 0; first < P * network_.teams(); first += P) {
+    for (int level = 0; level <= levels; ++level)
+      for (int r = 0; r < P; ++r) of_group(level, first + r) = {};
+    for (int level = 0; level <= levels; ++level)
+      for (int r = 0; r < P; ++r) {
+        Sums& group = of_group(level, first + r);
+        group.ranks += 1;
+        group.given += given[static_cast<std::size_t>(r)];
+        group.taken += taken[static_cast<std::size_t>(r)];
+      }
+    for (int r = 0; r < P; ++r) {
+      const Sums own{1, given[static_cast<std::size_t>(r)], taken[static_cast<std::size_t>(r)]};
+      Sums inside = own;
+      for (int level = 0; level <= levels; ++level) {
+        const Sums& group = of_group(level, first + r);
+        const std::size_t others = group.ranks - inside.ranks;
+        of_rank(level, first + r) = {{others, own.given * (group.taken - inside.taken)},
+                                     {others, own.taken * (group.given - inside.given)}};
+        inside = group;
+        if (level == levels) continue;
+        Port& port = this->of_group(level, first + r);
+        port.out.bytes += own.given * (all.taken - group.taken);
+        port.in.bytes += own.taken * (all.given - group.given);
+      }
     }
   }
 }

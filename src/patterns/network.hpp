@@ -53,7 +53,7 @@ class Step {
 
   /// One rank's to another, of each team.
   void send(int from, int to, std::size_t bytes, std::size_t messages = 1);
-  /// Every rank's to every other: of given[from] * taken[to] bytes. Of one team alone.
+  /// Every rank's to every other of its team: of given[from] * taken[to] bytes.
   void send_to_all(const std::vector<std::size_t>& given, const std::vector<std::size_t>& taken);
 
   /// Until all have come and the next step may start.

@@ -58,6 +58,16 @@ inline double all_shifts_seconds(const Network& network, std::size_t bytes) {
   return sum;
 }
 
+/// Seconds of Bruck's allgather of so many bytes of each rank.
+inline double bruck_seconds(const Network& network, std::size_t bytes) {
+  double seconds = 0;
+  for (int have = 1; have < network.ranks(); have *= 2) {
+    const auto moved = static_cast<std::size_t>(std::min(have, network.ranks() - have)) * bytes;
+    seconds += shift_step(network, have, Partners::others, [&](int) { return Traffic{1, moved}; }).seconds();
+  }
+  return seconds;
+}
+
 /// Of the first `corners` ranks, a power of two, each sends traffic_of(corner) to the one across, at `distance`.
 template <class TrafficOf>
 Step hypercube_step(const Network& network, int corners, int distance, const TrafficOf& traffic_of) {
@@ -74,13 +84,23 @@ inline Step hypercube_step(const Network& network, int corners, int distance, st
   return hypercube_step(network, alike(network, corners), distance, [&](int) { return Traffic{messages, bytes}; });
 }
 
-/// Every extra sends so much to its corner, or is sent it.
-inline Step fold_step(const Network& network, std::size_t bytes, std::size_t messages = 1,
+/// Every extra, of the ranks beyond so many corners, sends so much to its corner, or is sent it.
+inline Step fold_step(const Network& network, int corners, std::size_t bytes, std::size_t messages = 1,
                       Partners partners = Partners::same) {
   Step step(network, partners);
-  const Hypercube cube(0, network.ranks());
-  for (int r = cube.corners; r < cube.corners + alike(network, network.ranks() - cube.corners); ++r)
-    step.send(r, r - cube.corners, bytes, messages);
+  for (int r = corners; r < corners + alike(network, network.ranks() - corners); ++r)
+    step.send(r, r - corners, bytes, messages);
+  return step;
+}
+
+/// Every rank sends each other one so much.
+inline Step all_to_all_step(const Network& network, std::size_t bytes) {
+  const auto P = static_cast<std::size_t>(network.ranks());
+  Step step(network, Partners::same);
+  if (network.is_flat())
+    step.send(0, 1 % network.ranks(), (P - 1) * bytes, P - 1);
+  else
+    step.send_to_all(std::vector<std::size_t>(P, 1), std::vector<std::size_t>(P, bytes));
   return step;
 }
 

@@ -58,8 +58,8 @@ double seconds(const AllgatherProblem& problem, const Machine& machine) {
     seconds += patterns::hypercube_step(network, cube.corners, distance, sent_by).seconds();
   }
   if (!cube.has_extra()) return seconds;
-  return seconds + patterns::fold_step(network, problem.largest_bytes()).seconds() +
-         patterns::fold_step(network, problem.total_bytes()).seconds();
+  return seconds + patterns::fold_step(network, cube.corners, problem.largest_bytes()).seconds() +
+         patterns::fold_step(network, cube.corners, problem.total_bytes()).seconds();
 }
 
 }  // namespace

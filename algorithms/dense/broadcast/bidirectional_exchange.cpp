@@ -47,7 +47,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const std::size_t bytes = problem.elements * bytes_of(problem.type);
   cost.messages += 1;
   cost.bytes += bytes;
-  cost.communication_seconds += patterns::fold_step(network, bytes).seconds();
+  cost.communication_seconds += patterns::fold_step(network, root.corners, bytes).seconds();
   return cost;
 }
 

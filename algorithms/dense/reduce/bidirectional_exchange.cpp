@@ -55,7 +55,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   Cost cost;
   for (int corner = 0; corner < root.corners; ++corner) cost.raise_to(sent(halving, corner));
   cost.communication_seconds =
-      halving.communication_seconds(network) + folds * patterns::fold_step(network, bytes).seconds();
+      halving.communication_seconds(network) + folds * patterns::fold_step(network, root.corners, bytes).seconds();
   for (int distance = 1; distance < root.corners; distance *= 2)
     cost.communication_seconds +=
         patterns::tree_step(network, root.corners, distance, blocks.size(0, distance) * bytes_of(problem.type))

@@ -11,6 +11,7 @@
 #include "algorithms/topk/family.hpp"
 #include "base/error_of.hpp"
 #include "calls/agreed_errors.hpp"
+#include "calls/communicator.hpp"
 #include "synchronizer/agree.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/parameter.hpp"
@@ -50,7 +51,8 @@ class SelectingPolicy final : public Policy<T> {
                                  .k = k(parameter),
                                  .ranks = description.transport.size(),
                                  .type = data_type<T>,
-                                 .wire = description.wire},
+                                 .wire = description.wire,
+                                 .nodes = kept<CommunicatorState>(description.transport).ranks.nodes},
                                 description.machine, algorithm_));
   }
 

@@ -8,6 +8,7 @@
 #include "algorithms/sparse/family.hpp"
 #include "base/error_of.hpp"
 #include "calls/agreed_errors.hpp"
+#include "calls/communicator.hpp"
 #include "synchronizer/agree.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/parameter.hpp"
@@ -31,6 +32,7 @@ class SparsePolicy final : public Policy<T> {
           const std::vector<std::size_t> all(static_cast<std::size_t>(transport.size()), Sparsity::dense);
           SparseProblem problem{parameter.elements(), all, data_type<T>, transport.has_native_collectives()};
           problem.wire = terms.options.wire;
+          problem.nodes = kept<CommunicatorState>(terms.transport).ranks.nodes;
           make_sparse_plan(problem, terms.machine, algorithm_);
         }));
   }
