@@ -1,9 +1,13 @@
 // What a benchmark needs beyond messages: everybody's numbers in one place, and seconds.
 #pragma once
 
+#include <optional>
+
+#include <dsop/dsop.hpp>
 #include <dsop/transport.hpp>
 
 #include "clock.hpp"
+#include "host.hpp"
 #include "patterns/of_all_ranks.hpp"
 
 namespace dsop::bench {
@@ -29,6 +33,13 @@ template <class Body>
 double slowest_seconds(Transport& transport, Body body) {
   barrier(transport);
   return largest_of_all_ranks(transport, seconds_of(body));
+}
+
+/// What calls plan for: `given`, or what they take where nothing is given; in a simulation, where measuring would take
+/// long, the transport's. All ranks must call it.
+inline Machine machine_of_calls(Transport& transport, const std::optional<Machine>& given) {
+  if (given) return *given;
+  return is_simulated() ? transport.default_machine() : machine(transport);
 }
 
 }  // namespace dsop::bench

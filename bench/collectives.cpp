@@ -119,12 +119,9 @@ std::vector<Row> measure_sizes(Transport& transport, std::size_t size, const std
     run();  // touches memory and makes connections
     const Traffic after = counted.payload();
     Row row{
-        algorithm,
-        make_dense_plan(algorithms_of(operation), problem, machine.value_or(transport.default_machine()), algorithm),
-        problem,
-        {},
-        {},
-        {}};
+        algorithm, make_dense_plan(algorithms_of(operation), problem, machine_of_calls(transport, machine), algorithm),
+        problem,   {},
+        {},        {}};
     if (!row.plan.algorithm->native)
       row.busiest = Traffic{largest_of_all_ranks(transport, after.messages - before.messages),
                             largest_of_all_ranks(transport, after.bytes - before.bytes)};

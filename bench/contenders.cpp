@@ -16,7 +16,8 @@ namespace dsop::bench {
 namespace {
 
 void check_known(const std::string& name) {
-  if (name == "auto" || name == near || name == sharded || rivals().find(name) != nullptr) return;
+  if (name == "auto" || name == auto_probed || name == near || name == sharded || rivals().find(name) != nullptr)
+    return;
   if (outer_product_algorithms().find(without_parameter(name)) != nullptr) {
     parse_algorithm(name, "algorithm", outer_product_algorithms());
     return;
@@ -77,7 +78,7 @@ std::vector<std::string> expand_algorithms(Transport& transport, const std::vect
 
 Plan predict(Transport& transport, const Point& point, DataType type, Wire wire, const std::optional<Machine>& machine,
              Encoding encoding) {
-  return make_plan(problem_here(transport, point, type, wire, encoding), machine.value_or(transport.default_machine()));
+  return make_plan(problem_here(transport, point, type, wire, encoding), machine_of_calls(transport, machine));
 }
 
 std::vector<std::string> near_the_best(const Plan& plan, double factor) {

@@ -93,9 +93,19 @@ struct Entry {
   // The row's description, after a call; numbers come later.
   Measurement row(const Problem& problem, Densities densities) const {
     if (rival != nullptr)
-      return {algorithm, problem, prepared->used(), rival->flops(problem), {}, {}, {}, {}, {}, densities};
+      return {.algorithm = algorithm,
+              .problem = problem,
+              .used = prepared->used(),
+              .flops = rival->flops(problem),
+              .densities = densities};
     const Plan& plan = layer->plan();
-    return {label(), plan.problem, plan.algorithm_text(), plan.cost().flops, plan, {}, {}, {}, {}, densities, encoding};
+    return {.algorithm = label(),
+            .problem = plan.problem,
+            .used = plan.algorithm_text(),
+            .flops = plan.cost().flops,
+            .plan = plan,
+            .densities = densities,
+            .encoding = encoding};
   }
 
   std::string label() const {
@@ -109,6 +119,10 @@ struct Entry {
 Problem problem_of(const Transport& transport, const Point& point, DataType type) {
   const std::vector<std::size_t> pairs(static_cast<std::size_t>(transport.size()), point.pairs);
   return {point.rows, point.columns, pairs, type, false, transport.has_native_collectives()};
+}
+
+bool chooses(const std::string& algorithm) {
+  return algorithm == sharded || algorithm == auto_probed;
 }
 
 // What each host has sent while `call` ran, on the emulated cluster.
@@ -166,11 +180,12 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
       needed_bytes += rival->workspace_elements(problem) * sizeof(T);
       continue;
     }
-    entry.layer = std::make_unique<OuterProduct<T>>(counted, shape_of(point, encoding),
-                                                    Options{.algorithm = algorithm == sharded ? "auto" : algorithm,
-                                                            .machine = options.machine,
-                                                            .find_zeros = encoding == Encoding::find_zeros,
-                                                            .wire = options.wire});
+    entry.layer =
+        std::make_unique<OuterProduct<T>>(counted, shape_of(point, encoding),
+                                          Options{.algorithm = chooses(algorithm) ? "auto" : algorithm,
+                                                  .machine = algorithm == auto_probed ? std::nullopt : options.machine,
+                                                  .find_zeros = encoding == Encoding::find_zeros,
+                                                  .wire = options.wire});
     needed_bytes += entry.layer->plan().workspace_bytes;
   }
   check_memory(transport, needed_bytes);
@@ -180,6 +195,9 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   });
   const MatrixView<T> G(gradient.elements().data(), point.rows, point.columns);
 
+  std::optional<Machine> probed;
+  if (std::ranges::any_of(asked, [](const EncodedAlgorithm& one) { return one.algorithm == auto_probed; }))
+    probed = machine(counted);
   std::vector<Measurement> rows;
   std::vector<Contender> contenders;
   for (Entry<T>& entry : entries) {
@@ -194,6 +212,10 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
     const Traffic after = counted.payload();
 
     Measurement& row = rows.emplace_back(entry.row(problem, point.densities));
+    if (row.plan && probed) {
+      row.probed_seconds = make_plan(row.problem, *probed, row.used).cost().seconds();
+      if (options.machine) row.plan = make_plan(row.problem, *options.machine, row.used);
+    }
     row.wire_bytes_per_host = std::move(wire);
     if (entry.counted())
       row.busiest = Traffic{largest_of_all_ranks(transport, after.messages - before.messages),

@@ -20,9 +20,9 @@ class OuterProductCommand {
   void add_to(CLI::App* command) {
     add_shapes_to(command);
     command
-        ->add_option(
-            "--algorithm", algorithms_,
-            "all, near (within 2.5 times the least predicted time), auto, sharded, external, or a list of names")
+        ->add_option("--algorithm", algorithms_,
+                     "all, near (within 2.5 times the least predicted time), auto, auto-probed (auto without "
+                     "--machine), sharded, external, or a list of names")
         ->capture_default_str();
     command->add_option("--density", density_, "Share of the factors' elements that are not zero: a and b, or A,B")
         ->capture_default_str();

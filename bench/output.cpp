@@ -165,6 +165,7 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
       if (row.plan) {
         json["auto_choice"] = without_parameter(row.plan->auto_choice);
         json["predicted_seconds"] = row.plan->cost().seconds();
+        if (row.probed_seconds) json["probed_seconds"] = *row.probed_seconds;
         json["formula_bytes"] = row.plan->cost().bytes;
         json["machine"] = row.plan->machine.source;
       }

@@ -2,10 +2,12 @@
 """What auto loses to the best algorithm: benchmark rows (JSON lines) in, a Markdown table of cells and a summary out.
 
 A cell is a shape, a number of ranks, their places on hosts and a link rate, with a row of auto and rows of what it could
-have taken (as --algorithm near,auto writes them). Names that send the same messages and bytes, compute as much and are predicted to take
-the same time are the same code (an allgather over the cheapest pattern, and over that pattern), so their observations are
-taken together. The best is the one of the least median. Two ratios to its time: of the algorithm that auto used, auto's own
-row included, which is 1 if that is the best, and of auto's own row alone: what lies between them is noise.
+have taken (as --algorithm near,auto,auto-probed writes them). Names that send the same messages and bytes, compute as much
+and are predicted to take the same time are the same code (an allgather over the cheapest pattern, and over that pattern), so
+their observations are taken together. The best is the one of the least median. Two ratios to its time: of the algorithm that
+auto used, auto's own row included, which is 1 if that is the best, and of auto's own row alone: what lies between them is
+noise. The same of auto-probed, which plans without --machine. The summary also says how many predictions come near what was
+measured, of all that took at most twice the best's time; --picture draws them.
 Exit status: 0, or 2 if an argument or a file can't be used.
 """
 
@@ -19,7 +21,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from regret_predictions import Prediction, bound, draw
+
 NEAR_BEST = 1.1
+CHOOSERS = {"auto": "auto", "auto-probed": "auto without a machine"}
+CANDIDATE = 2.0  # times the best's time: what is slower need not be predicted well
 KEYS = ("ranks", "rows", "columns", "pairs", "dtype")
 
 
@@ -49,6 +55,14 @@ class Row:
     used: str
     same_code: tuple[Any, ...]  # equal for names that stand for the same code
     seconds: float  # the median over a repetition's iterations of the slowest rank's
+    predicted: dict[str, float]  # seconds, by the machine that was given ("auto") or probed ("auto-probed")
+
+
+@dataclass(frozen=True)
+class Choice:
+    used: str
+    used_ratio: float  # of all rows of the used algorithm's code
+    own_ratio: float  # of the row that made the choice
 
 
 @dataclass(frozen=True)
@@ -56,9 +70,8 @@ class Regret:
     cell: Cell
     best: str
     best_seconds: float
-    used: str
-    used_ratio: float  # of all rows of the used algorithm's code
-    auto_ratio: float  # of auto's row
+    choices: dict[str, Choice]  # of each of CHOOSERS that has rows
+    predictions: list[Prediction]
 
 
 class Refused(Exception):
@@ -75,7 +88,9 @@ def row_of(json_row: dict[str, Any]) -> Row:
     costs = tuple(json_row[key] for key in ("messages_sent", "bytes_sent", "flops", "predicted_seconds"))
     seconds = median(max(iteration) for iteration in json_row["seconds"])
     inside_mpi = costs[0] is None
-    return Row(json_row["algorithm"], json_row["used"], (json_row["used"],) if inside_mpi else costs, seconds)
+    predicted = {chooser: json_row[field] for chooser, field in (("auto", "predicted_seconds"), ("auto-probed", "probed_seconds"))
+                 if field in json_row}
+    return Row(json_row["algorithm"], json_row["used"], (json_row["used"],) if inside_mpi else costs, seconds, predicted)
 
 
 def read_cells(path: Path) -> dict[Cell, list[Row]]:
@@ -91,52 +106,79 @@ def read_cells(path: Path) -> dict[Cell, list[Row]]:
 
 
 def regret_of(cell: Cell, rows: list[Row]) -> Regret:
-    auto = [row for row in rows if row.algorithm == "auto"]
-    if not auto:
+    if not any(row.algorithm == "auto" for row in rows):
         raise Refused(f"{cell}: no row of auto")
-    codes: dict[tuple[Any, ...], list[float]] = {}
+    codes: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        codes.setdefault(row.same_code, []).append(row.seconds)
-    seconds = {code: median(of_code) for code, of_code in codes.items()}
-    if all(row.algorithm == "auto" for row in rows if row.same_code == auto[0].same_code):
-        raise Refused(f"{cell}: auto used {auto[0].used}, which has no row of its own")
+        codes.setdefault(row.same_code, []).append(row)
+    seconds = {code: median(row.seconds for row in of_code) for code, of_code in codes.items()}
     best = min(seconds, key=lambda code: seconds[code])
-    name = next(row.used for row in rows if row.same_code == best)
-    auto_seconds = median(row.seconds for row in auto)
-    return Regret(cell, name, seconds[best], auto[0].used, seconds[auto[0].same_code] / seconds[best],
-                  auto_seconds / seconds[best])
+    choices = {}
+    for chooser in CHOOSERS:
+        own = [row for row in rows if row.algorithm == chooser]
+        if not own:
+            continue
+        if chooser == "auto" and all(row.algorithm in CHOOSERS for row in codes[own[0].same_code]):
+            raise Refused(f"{cell}: auto used {own[0].used}, which has no row of its own")
+        choices[chooser] = Choice(own[0].used, seconds[own[0].same_code] / seconds[best],
+                                  median(row.seconds for row in own) / seconds[best])
+    predictions = [Prediction(cell.ranks_per_host > 1, chooser, of_code[0].predicted[chooser], seconds[code])
+                   for code, of_code in codes.items() if seconds[code] <= CANDIDATE * seconds[best]
+                   for chooser in of_code[0].predicted if len(code) > 1]  # inside MPI nothing is predicted
+    return Regret(cell, codes[best][0].used, seconds[best], choices, predictions)
 
 
 def table(regrets: list[Regret]) -> list[str]:
-    lines = ["| rate | ranks | n x m | pairs | type | best | its ms | auto used | used / best | auto / best |",
-             "| --- | --: | --: | --: | --- | --- | --: | --- | --: | --: |"]
+    choosers = [chooser for chooser in CHOOSERS if any(chooser in one.choices for one in regrets)]
+    lines = ["| rate | ranks | n x m | pairs | type | best | its ms |" + "".join(
+                 f" {CHOOSERS[chooser]} used | used / best | its row / best |" for chooser in choosers),
+             "| --- | --: | --: | --: | --- | --- | --: |" + " --- | --: | --: |" * len(choosers)]
     for one in regrets:
         cell = one.cell
-        lines.append(f"| {cell.rate} | {cell.ranks_text} | {cell.rows} x {cell.columns} | {cell.pairs} | {cell.dtype} | {one.best} "
-                     f"| {one.best_seconds * 1e3:.3f} | {one.used} | {one.used_ratio:.2f} | {one.auto_ratio:.2f} |")
+        line = (f"| {cell.rate} | {cell.ranks_text} | {cell.rows} x {cell.columns} | {cell.pairs} | {cell.dtype} | {one.best} "
+                f"| {one.best_seconds * 1e3:.3f} |")
+        for chooser in choosers:
+            choice = one.choices.get(chooser)
+            line += f" {choice.used} | {choice.used_ratio:.2f} | {choice.own_ratio:.2f} |" if choice else " - | - | - |"
+        lines.append(line)
     return lines
 
 
 def summary(regrets: list[Regret]) -> list[str]:
     lines = []
-    for what, ratio in (("the algorithm that auto used", lambda one: one.used_ratio),
-                        ("auto's own row", lambda one: one.auto_ratio)):
-        near = sum(ratio(one) <= NEAR_BEST for one in regrets)
-        worst = max(regrets, key=ratio)
-        lines.append(f"- By {what}: within {NEAR_BEST - 1:.0%} of the best in {near} of {len(regrets)} cells "
-                     f"({near / len(regrets):.1%}); worst {ratio(worst):.2f} ({worst.cell}).")
+    for chooser, name in CHOOSERS.items():
+        with_choice = [(one.cell, one.choices[chooser]) for one in regrets if chooser in one.choices]
+        for what, ratio in ((f"the algorithm that {name} used", lambda choice: choice.used_ratio),
+                            (f"the row of {name}", lambda choice: choice.own_ratio)):
+            if not with_choice:
+                continue
+            near = sum(ratio(choice) <= NEAR_BEST for _, choice in with_choice)
+            worst_cell, worst = max(with_choice, key=lambda pair: ratio(pair[1]))
+            lines.append(f"- By {what}: within {NEAR_BEST - 1:.0%} of the best in {near} of {len(with_choice)} cells "
+                         f"({near / len(with_choice):.1%}); worst {ratio(worst):.2f} ({worst_cell}).")
+    groups: dict[tuple[str, bool], list[Prediction]] = {}
+    for one in regrets:
+        for prediction in one.predictions:
+            groups.setdefault((prediction.chooser, prediction.shares_hosts), []).append(prediction)
+    for (chooser, shares_hosts), group in sorted(groups.items()):
+        near = sum(prediction.is_near for prediction in group)
+        lines.append(f"- Predicted for {CHOOSERS[chooser]}, {'several ranks' if shares_hosts else 'one rank'} a host: within "
+                     f"{bound(chooser, shares_hosts)}x of what was measured for {near} of {len(group)} ({near / len(group):.1%}).")
     return lines
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", metavar="ROWS.jsonl", type=Path, help="rows of dsop-bench outer-product --out")
+    parser.add_argument("--picture", metavar="FILE.png", type=Path, help="predicted beside measured times")
     options = parser.parse_args(arguments)
     try:
         cells = read_cells(options.rows)
         if not cells:
             raise Refused(f"{options.rows}: no row, expected at least those of one cell")
         regrets = [regret_of(cell, cells[cell]) for cell in sorted(cells)]
+        if options.picture:
+            draw([prediction for one in regrets for prediction in one.predictions], options.picture)
     except (Refused, OSError, UnicodeDecodeError) as error:
         print(f"regret.py: {error}", file=sys.stderr)
         return 2

@@ -62,7 +62,9 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
   problem.nonzeros = of_all_ranks(transport, own->view().indices.size());
   problem.native_collectives = transport.has_native_collectives();
   problem.wire = options.wire;
+  problem.nodes = shared_nodes(of_all_ranks(transport, transport.node()));
 
+  const Machine planned_for = machine_of_calls(transport, options.machine);
   CountingTransport counted(transport);
   std::vector<Row> rows;
   std::vector<Contender> contenders;
@@ -84,7 +86,7 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
     const std::size_t agreement_messages = counted.agreement().messages - agreed_before;
     Row row{algorithm,
             result.algorithm,
-            make_sparse_plan(problem, options.machine.value_or(transport.default_machine()), algorithm),
+            make_sparse_plan(problem, planned_for, algorithm),
             density,
             result.sum.values.size(),
             result.sum.dense(),

@@ -38,16 +38,18 @@ struct Row {
   Samples samples;
 };
 
-double predicted_seconds(const Transport& transport, const std::string& algorithm, DataType type, std::size_t size,
-                         std::size_t k, std::size_t chosen, const SparseBenchOptions& options) {
-  const Machine machine = options.machine.value_or(transport.default_machine());
+double predicted_seconds(Transport& transport, const std::vector<int>& nodes, const std::string& algorithm,
+                         DataType type, std::size_t size, std::size_t k, std::size_t chosen,
+                         const SparseBenchOptions& options) {
+  const Machine machine = machine_of_calls(transport, options.machine);
   const bool native = transport.has_native_collectives();
   if (selects(algorithm))
-    return topk_cost({size, k, transport.size(), type, native, options.wire}, machine, algorithm).seconds();
+    return topk_cost({size, k, transport.size(), type, native, options.wire, nodes}, machine, algorithm).seconds();
   const std::vector<std::size_t> nonzeros(static_cast<std::size_t>(transport.size()),
                                           sums_all(algorithm) ? Sparsity::dense : chosen);
   SparseProblem problem{size, nonzeros, type, native};
   problem.wire = options.wire;
+  problem.nodes = nodes;
   return make_sparse_plan(problem, machine, algorithm).cost().seconds();
 }
 
@@ -57,6 +59,7 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
                               const std::function<void(const std::string&)>& progress) {
   const auto k = std::max(std::size_t{1}, static_cast<std::size_t>(std::llround(density * static_cast<double>(size))));
   check_memory(transport, (6 + algorithms.size()) * size * sizeof(T));
+  const std::vector<int> nodes = shared_nodes(of_all_ranks(transport, transport.node()));
   std::vector<T> gradient;
   CriticalPathTransport path(transport);
   CountingTransport counted(path);
@@ -87,7 +90,8 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
     const SparseAlgorithm* const sparse = sparse_algorithms().find(row.sum.used.substr(0, row.sum.used.find('(')));
     row.counts = sparse == nullptr || !sparse->native();
     row.sum.chosen = largest_of_all_ranks(transport, row.sum.chosen);
-    row.predicted_seconds = predicted_seconds(transport, algorithms[i], data_type<T>, size, k, row.sum.chosen, options);
+    row.predicted_seconds =
+        predicted_seconds(transport, nodes, algorithms[i], data_type<T>, size, k, row.sum.chosen, options);
     rows.push_back(std::move(row));
 
     const bool alone = options.communication_alone;

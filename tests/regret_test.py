@@ -37,11 +37,11 @@ def equal_cell(**problem: Any) -> list[dict[str, Any]]:
             | problem for name, all_seconds in times.items() for i, seconds in enumerate(all_seconds)])
 
 
-def regret(lines: list[str]) -> subprocess.CompletedProcess[str]:
+def regret(lines: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.jsonl"
         file.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        return subprocess.run([sys.executable, str(ROOT / "bench/regret.py"), str(file)], capture_output=True,
+        return subprocess.run([sys.executable, str(ROOT / "bench/regret.py"), str(file), *arguments], capture_output=True,
                               text=True, check=False)
 
 
@@ -60,7 +60,23 @@ class RegretTest(unittest.TestCase):
         worst = "(1gbit, 4 ranks, 100 x 100, 2 pairs, f32)."
         self.assertEqual(lines[6:], [
             f"- By the algorithm that auto used: within 10% of the best in 1 of 3 cells (33.3%); worst 1.30 {worst}",
-            f"- By auto's own row: within 10% of the best in 1 of 3 cells (33.3%); worst 1.20 {worst}"])
+            f"- By the row of auto: within 10% of the best in 1 of 3 cells (33.3%); worst 1.20 {worst}",
+            "- Predicted for auto, one rank a host: within 1.3x of what was measured for 0 of 6 (0.0%)."])
+
+    def test_what_auto_takes_without_a_machine(self) -> None:
+        probed = {"allgather-overlapped(4)": 0.013, "allgather-ring": 0.016, "allreduce-mpi": 1}
+        rows = [one | {"probed_seconds": probed[one["used"]]} for one in cell() if not one["external"] and one["used"] in probed]
+        rows.append(rows[1] | {"algorithm": "auto-probed", "seconds": [[0.011]]})
+        with tempfile.TemporaryDirectory() as folder:
+            picture = Path(folder) / "predictions.png"
+            done = regret(as_lines(rows), "--picture", str(picture))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(picture.read_bytes().startswith(b"\x89PNG"))
+        lines = done.stdout.splitlines()
+        self.assertTrue(lines[2].endswith("| allgather-overlapped(4) | 1.24 | 1.14 | allgather-ring | 1.00 | 1.05 |"), lines[2])
+        self.assertIn("- By the algorithm that auto without a machine used: within 10% of the best in 1 of 1 cells (100.0%)", lines[6])
+        self.assertEqual(lines[-1], "- Predicted for auto without a machine, one rank a host: within 1.5x of what was measured "
+                                    "for 1 of 2 (50.0%).")
 
     def test_places_of_ranks_are_cells_of_their_own(self) -> None:
         places = [{"cluster": f"name=regret hosts=8 rate=1gbit{more}"} for more in
@@ -105,12 +121,12 @@ class ScriptTest(unittest.TestCase):
     def test_help(self) -> None:
         done = self.run_script("--help")
         self.assertEqual(done.returncode, 0, done)
-        self.assertIn("Usage: scripts/regret [--quick] [--hosts LIST]", done.stdout)
+        self.assertIn("Usage: scripts/regret [--quick] [--rows LIST]", done.stdout)
 
     def test_wrong_options(self) -> None:
         done = self.run_script("--quik")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("unknown argument '--quik', expected --quick, --hosts, --ranks-per-host, --placement or --out", done.stderr)
+        self.assertIn("unknown argument '--quik', expected --quick, --rows, --pairs, --hosts, --ranks-per-host, --placement or --out", done.stderr)
         for arguments, words in ((["--out"], "--out needs a folder"), (["--hosts"], "--hosts is '', expected whole numbers"),
                                  (["--ranks-per-host", "2,x"], "--ranks-per-host is '2,x', expected whole numbers"),
                                  (["--placement", "random"], "--placement is 'random', expected order, turns")):
