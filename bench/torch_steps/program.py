@@ -58,6 +58,16 @@ class Attach(Plain):
         return float(values.max())
 
 
+class Nothing(Attach):
+    """Sums nothing: every rank trains a model of its own."""
+
+    lstm = nn.LSTM
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        self.rank = dsop.communicator().rank
+        return model
+
+
 class Ddp(Plain):
     def wrap(self, model: nn.Module) -> nn.Module:
         os.environ["GLOO_SOCKET_IFNAME"] = "eth0"
@@ -79,7 +89,7 @@ class DdpFp16(Ddp):
         return made  # type: ignore[no-any-return]
 
 
-WAYS = {"plain": Plain, "attach": Attach, "ddp": Ddp, "ddp-fp16": DdpFp16}
+WAYS = {"plain": Plain, "attach": Attach, "nothing": Nothing, "ddp": Ddp, "ddp-fp16": DdpFp16}
 
 
 def main(name: str, way_name: str, steps: int) -> None:

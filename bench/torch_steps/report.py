@@ -25,5 +25,6 @@ def report(rows: list[Row], words_of: Mapping[str, str]) -> str:
         for way in ways:
             ratio = "" if way == ways[0] else interval(order_estimate(seconds[way] / seconds[ways[0]]))
             cells.append([where, words_of[model], way, interval(order_estimate(seconds[way]), 1000), ratio,
-                          number(float(by_round(ours, way, lambda row: float(row["peak_mib"])).max()))])
-    return table(["where", "model", "way", "step, ms", "of attach's time", "peak memory of a rank, MiB"], cells)
+                          number(float(by_round(ours, way, lambda row: float(row["peak_mib"])).max())),
+                          f"{by_round(ours, way, lambda row: float(row['loss']))[-1]:.5f}"])
+    return table(["where", "model", "way", "step, ms", "of attach's time", "peak memory of a rank, MiB", "last loss of rank 0"], cells)
