@@ -1,6 +1,9 @@
 // What formulas say of the levels of a machine, against what is counted there: sparse vectors and selections.
 #include <catch2/catch.hpp>
 
+#include <dsop/synchronizer.hpp>
+
+#include "failures.hpp"
 #include "levels_cases.hpp"
 #include "sparse_allreduce_cases.hpp"
 #include "topk_cases.hpp"
@@ -63,4 +66,16 @@ TEST_CASE("every selecting allreduce sends out of its busiest node what its form
       check_cards(topk_cost(problem, machine, algorithm.name).communication_seconds, second, nodes,
                   is_even_for(algorithm.name));
     }
+}
+
+TEST_CASE("every policy takes levels by the nodes that ranks share") {
+  Machine machine;
+  machine.inner_levels = {Level{}, Level{.nodes = 3}};
+  CHECK(failures_on_nodes({0, 0, 2, 3}, [&](Transport& transport, Failures& failures) {  // three nodes in one rack
+          Synchronizer<float> synchronizer(transport, {.machine = machine});
+          for (const std::string policy : {"dsop", "dense", "sparse", "topk:0.1", "none"}) {
+            const std::string error = argument_error_of([&] { synchronizer.add(policy, {8, 8, 1}, policy); });
+            failures.check(error.empty(), error);
+          }
+        }) == "");
 }

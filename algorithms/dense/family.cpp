@@ -86,13 +86,20 @@ void DenseCalls<T>::agree(Call& call, const Terms& terms) {
   if (knows_machine && (call.ranks().known || !has_levels) && !is_kept()) call.check(make);
   call.agree();
   // In a communicator's first call some rank did not know which ranks share nodes.
-  if (!knows_machine || (has_levels && call.any([](const Record& record) { return record.asks_for_facts != 0; })))
-    call.together([&] {
-      if (!is_kept()) make();
-    });
+  const bool is_made_now =
+      !knows_machine || (has_levels && call.any([](const Record& record) { return record.asks_for_facts != 0; }));
   plan_ = plans_.find(call.key(), call.key_digest());
-  if (plan_ == nullptr) plan_ = &plans_.insert(call.key(), call.key_digest(), std::move(plan));
-  if (call.must_grow(plan_->workspace_bytes)) call.together([&] { call.grow(plan_->workspace_bytes); });
+  if (plan_ != nullptr && !call.must_grow(plan_->workspace_bytes)) return;
+  try {
+    call.together([&] {
+      if (plan_ == nullptr && is_made_now) make();
+      if (plan_ == nullptr) plan_ = &plans_.insert(call.key(), call.key_digest(), std::move(plan));
+      call.grow(plan_->workspace_bytes);
+    });
+  } catch (const AgreedError&) {  // some ranks may have kept what others have not
+    plans_.clear();
+    throw;
+  }
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 #include "algorithms/dense/family.hpp"
 #include "base/error_of.hpp"
 #include "calls/agreed_errors.hpp"
+#include "calls/communicator.hpp"
 #include "synchronizer/buckets.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/parameter.hpp"
@@ -20,8 +21,12 @@ class DensePolicy final : public Policy<T> {
 
   void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
     const Transport& transport = terms.transport;
-    const DenseProblem problem{parameter.elements(), transport.size(), data_type<T>, transport.has_native_collectives(),
-                               terms.options.wire};
+    const DenseProblem problem{.elements = parameter.elements(),
+                               .ranks = transport.size(),
+                               .type = data_type<T>,
+                               .native_collectives = transport.has_native_collectives(),
+                               .wire = terms.options.wire,
+                               .nodes = kept<CommunicatorState>(terms.transport).ranks.nodes};
     agree_on_errors(terms.transport, error_of([&] {
                       make_dense_plan(dense_algorithms(), problem, terms.machine, in_bucket_.algorithm);
                     }));
