@@ -51,12 +51,13 @@ class ProgramTest(unittest.TestCase):
 
 class ReportTest(unittest.TestCase):
     def test_ratios_are_of_rounds(self) -> None:
-        rows = [{"where": "here", "model": "mlp", "way": way, "round": number, "seconds": [9, seconds, 0], "peak_mib": peak}
+        rows = [{"where": "here", "model": "mlp", "way": way, "round": number, "seconds": [9, seconds, 0], "peak_mib": peak,
+                 "loss": 1 / 2**number}
                 for number, pair in enumerate([((1, 10), (8, 20)), ((2, 30), (2, 5)), ((4, 20), (12, 7))])
                 for way, (seconds, peak) in zip(("attach", "ddp"), pair)]
         lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report(rows, {"mlp": "a net"}).split("\n")]
-        self.assertEqual(lines[2:], [["here", "a net", "attach", "2000 (1000 to 4000)", "", "30"],
-                                     ["here", "a net", "ddp", "8000 (2000 to 9000)", "2.25 (1 to 8)", "20"]])
+        self.assertEqual(lines[2:], [["here", "a net", "attach", "2000 (1000 to 4000)", "", "30", "0.25000"],
+                                     ["here", "a net", "ddp", "8000 (2000 to 9000)", "2.25 (1 to 8)", "20", "0.25000"]])
 
 
 if __name__ == "__main__":
