@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/data_type_names.hpp"
-#include "kernels/outer_product.hpp"
+#include "base/largest_inner_dimension.hpp"
 
 namespace dsop::bench {
 
@@ -28,7 +28,7 @@ inline std::vector<DataType> types_named(const std::string& text) {
 inline std::string largest_inner_dimensions() {
   std::string text;
   for (const DataType type : data_types) {
-    const std::size_t largest = visit(type, []<class T>(T) { return kernels::largest_inner_dimension<T>(); });
+    const std::size_t largest = visit(type, []<class T>(T) { return largest_inner_dimension<T>; });
     text.append(text.empty() ? "" : ", ").append(std::to_string(largest)).append(" for ").append(name(type));
   }
   return text;

@@ -41,11 +41,6 @@ void charge_sparse(const StreamPairs<T>& pairs, std::size_t elements, Chosen cho
 }  // namespace
 
 template <class T>
-std::size_t largest_inner_dimension() {
-  return 0;
-}
-
-template <class T>
 void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta, ProductMethod) {
   const simulated::Simulation& simulation = simulated::simulation();
   simulated::charge(simulation.machine.product_seconds(static_cast<double>(c.rows), static_cast<double>(c.columns),
@@ -132,7 +127,6 @@ void reserve_product(std::size_t) {}  // nothing is packed
 
 #define INSTANTIATE(T)                                                                                        \
   template void reserve_product<T>(std::size_t);                                                              \
-  template std::size_t largest_inner_dimension<T>();                                                          \
   template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod);        \
   template void sparse_product(const StreamPairs<T>&, std::size_t, MatrixView<T>, T, T,                       \
                                const SparseProductMemory<T>&);                                                \

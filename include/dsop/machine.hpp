@@ -67,6 +67,7 @@ struct Machine {
   double gap_seconds = 2e-6;             ///< g: least time between two messages of one rank
   double gap_per_byte_seconds = 0.8e-9;  ///< G: 0.8 ns a byte is 10 Gbit/s
   double flops_per_second = 40e9;        ///< of a local product in f32; f64 runs at half of it
+  double blas_flops_per_second = 0;      ///< of those that BLAS makes, with more than 192 pairs (f64: 128); 0: as many
   double memory_bytes_per_second = 8e9;  ///< of reading or writing large arrays
   double hidden_share = 0;               ///< 0 .. 1, of arithmetic that could be done while messages
                                          ///< travel: what then takes no time of its own, as measured

@@ -5,6 +5,7 @@
 
 #include <dsop/problem.hpp>
 
+#include "base/largest_inner_dimension.hpp"
 #include "base/machine_fields.hpp"
 #include "base/refuse.hpp"
 
@@ -67,7 +68,9 @@ double Machine::native_seconds(std::size_t bytes, int ranks) const {
 }
 
 double Machine::product_seconds(double n, double m, double K, DataType type) const {
-  const double rate = flops_per_second * 4 / static_cast<double>(bytes_of(type));
+  const auto own_kernel = static_cast<double>(visit(type, []<class T>(T) { return largest_inner_dimension<T>; }));
+  const bool by_blas = blas_flops_per_second > 0 && K > own_kernel;
+  const double rate = (by_blas ? blas_flops_per_second : flops_per_second) * 4 / static_cast<double>(bytes_of(type));
   return n * m * static_cast<double>(bytes_of(type)) / memory_bytes_per_second + 2 * K * n * m / rate;
 }
 
@@ -88,9 +91,9 @@ double Machine::memory_seconds(double bytes) const {
 bool Machine::operator==(const Machine& other) const {
   const auto numbers = [](const Machine& m) {
     return std::tie(m.latency_seconds, m.overhead_seconds, m.gap_seconds, m.gap_per_byte_seconds, m.flops_per_second,
-                    m.memory_bytes_per_second, m.hidden_share, m.indexed_addition_factor, m.ring_step_seconds,
-                    m.exchange_step_seconds, m.native_allreduce_seconds, m.measured_on.ranks, m.inner_levels,
-                    m.winners);
+                    m.blas_flops_per_second, m.memory_bytes_per_second, m.hidden_share, m.indexed_addition_factor,
+                    m.ring_step_seconds, m.exchange_step_seconds, m.native_allreduce_seconds, m.measured_on.ranks,
+                    m.inner_levels, m.winners);
   };
   return numbers(*this) == numbers(other);
 }

@@ -56,12 +56,13 @@ template <class Owner>
 inline constexpr std::array<NumberField<Owner>, 0> number_fields{};
 
 template <>
-inline constexpr std::array<NumberField<Machine>, 8> number_fields<Machine>{
+inline constexpr std::array<NumberField<Machine>, 9> number_fields<Machine>{
     {{"latency_seconds", &Machine::latency_seconds},
      {"overhead_seconds", &Machine::overhead_seconds},
      {"gap_seconds", &Machine::gap_seconds},
      {"gap_per_byte_seconds", &Machine::gap_per_byte_seconds},
      {"flops_per_second", &Machine::flops_per_second},
+     {"blas_flops_per_second", &Machine::blas_flops_per_second, Allowed::positive_or_zero},
      {"memory_bytes_per_second", &Machine::memory_bytes_per_second},
      {"hidden_share", &Machine::hidden_share, Allowed::share},
      {"indexed_addition_factor", &Machine::indexed_addition_factor}}};

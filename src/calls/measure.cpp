@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/error_of.hpp"
+#include "base/largest_inner_dimension.hpp"
 #include "calls/agreed_errors.hpp"
 #include "calls/node_groups.hpp"
 #include "calls/sampling.hpp"
@@ -25,6 +26,11 @@ std::size_t longest_message(const Effort& effort) {
   return longest;
 }
 
+// Inner dimensions of which our kernel makes products, and BLAS.
+constexpr std::size_t own_kernel_pairs = 64;
+constexpr std::size_t blas_pairs = 256;
+static_assert(own_kernel_pairs <= largest_inner_dimension<float> && largest_inner_dimension<float> < blas_pairs);
+
 /// Taken before anything is measured, on all ranks or none.
 struct Memory {
   void take(const Effort& effort) {
@@ -32,9 +38,9 @@ struct Memory {
     in.resize(longest_message(effort));
     sum.resize(effort.vector_elements * sizeof(float));
     terms.resize(effort.vector_elements * sizeof(float));
-    factor.resize(effort.product_pairs * effort.product_side * sizeof(float));
+    factor.resize(blas_pairs * effort.product_side * sizeof(float));
     result.resize(effort.product_side * effort.product_side * sizeof(float));
-    kernels::reserve_product<float>(effort.product_pairs);
+    kernels::reserve_product<float>(own_kernel_pairs);
     for (const Workspace<float>* const read : {&sum, &terms, &factor}) std::ranges::fill(read->elements(), 1.0F);
   }
   Workspace<std::byte> out, in;
@@ -60,6 +66,7 @@ class Measuring {
  private:
   double gap_seconds(Transport& partners, bool take_part);
   double overhead_seconds(Transport& partners, bool take_part);
+  double flops_per_second(std::size_t pairs, double writing_seconds);
 
   auto ring_step_of(Transport& partners) {
     return [this, &partners, ring = patterns::Ring(partners)](std::size_t bytes) {
@@ -154,17 +161,21 @@ StepSeconds Measuring::native_allreduce_seconds() {
 }
 
 void Measuring::measure_arithmetic(Machine& machine) {
-  const std::size_t side = effort_.product_side;
-  const std::size_t pairs = effort_.product_pairs;
   const std::span<float> sum = memory_.sum.elements();
   const double addition = sampling_.kernel_seconds([&] { kernels::add<float>(sum, sum, memory_.terms.elements()); });
   machine.memory_bytes_per_second = 3 * static_cast<double>(sum.size_bytes()) / addition;
   sampling_.least_seconds_a_byte = 1 / machine.memory_bytes_per_second;
+  const double writing = static_cast<double>(memory_.result.bytes()) / machine.memory_bytes_per_second;
+  machine.flops_per_second = flops_per_second(own_kernel_pairs, writing);
+  machine.blas_flops_per_second = flops_per_second(blas_pairs, writing);
+}
+
+double Measuring::flops_per_second(std::size_t pairs, double writing_seconds) {
+  const std::size_t side = effort_.product_side;
   const MatrixView<const float> a(memory_.factor.elements().data(), pairs, side);
   const MatrixView<float> c(memory_.result.elements().data(), side, side);
-  const double product = sampling_.kernel_seconds([&] { kernels::product<float>(a, a, c, 1, 0); });
-  const double writing = static_cast<double>(memory_.result.bytes()) / machine.memory_bytes_per_second;
-  machine.flops_per_second = 2 * static_cast<double>(side * side * pairs) / std::max(product - writing, product / 2);
+  const double seconds = sampling_.kernel_seconds([&] { kernels::product<float>(a, a, c, 1, 0); });
+  return 2 * static_cast<double>(side * side * pairs) / std::max(seconds - writing_seconds, seconds / 2);
 }
 
 }  // namespace

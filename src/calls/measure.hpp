@@ -22,20 +22,18 @@ struct Effort {
   StepCounts native_allreduces;
   bool out_of_step;             ///< ranks begin a sample at different times, as they come to calls
   std::size_t vector_elements;  ///< of the two vectors that are added
-  std::size_t product_side;     ///< rows and columns of the product
-  std::size_t product_pairs;    ///< its inner dimension
+  std::size_t product_side;     ///< rows and columns of the products
 };
 
 /// At most half a second where 200 Mbit/s join the hosts, 0.15 s at 1 Gbit/s.
 constexpr Effort probe_of_nodes{.seconds = 0.27,
-                                .arithmetic_seconds = 2e-3,
+                                .arithmetic_seconds = 12e-3,  // longer than the turn of a rank that shares its core
                                 .samples = 1,
-                                .steps = {12, 6, 4, 2, 1, 0},
-                                .native_allreduces = {4, 2, 1, 1, 0, 0},
+                                .steps = {12, 6, 4, 2, 0, 0},
+                                .native_allreduces = {4, 2, 1, 0, 0, 0},
                                 .out_of_step = false,
                                 .vector_elements = std::size_t{2} << 20,
-                                .product_side = 384,
-                                .product_pairs = 64};
+                                .product_side = 384};
 
 /// At most 10 ms.
 constexpr Effort probe_of_one_node{.seconds = 3e-3,
@@ -45,19 +43,17 @@ constexpr Effort probe_of_one_node{.seconds = 3e-3,
                                    .native_allreduces = {8, 4, 2, 1, 0, 0},
                                    .out_of_step = false,
                                    .vector_elements = std::size_t{1} << 20,
-                                   .product_side = 256,
-                                   .product_pairs = 64};
+                                   .product_side = 256};
 
 /// Some seconds, for a file that serves for long.
 constexpr Effort effort_of_calibration{.seconds = 60,
                                        .arithmetic_seconds = 0.1,
                                        .samples = 5,
-                                       .steps = {24, 24, 12, 7, 4, 3},
+                                       .steps = {24, 24, 16, 12, 12, 8},  // many: in the first, ranks wait for the last
                                        .native_allreduces = {24, 12, 7, 4, 2, 1},
                                        .out_of_step = true,
                                        .vector_elements = std::size_t{16} << 20,  // far more than a cache holds
-                                       .product_side = 1024,
-                                       .product_pairs = 256};
+                                       .product_side = 1024};
 
 /// Measures with all ranks busy at once, since that is how a call finds the machine; the slowest rank counts. `nodes`
 /// as in Problem: where ranks share nodes, messages inside them are a level of their own. Steps of a sample follow each

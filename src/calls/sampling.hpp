@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <dsop/machine.hpp>
@@ -116,7 +117,7 @@ inline void Sampling::come_late(double most_seconds) {
   drawn_ = mix(drawn_ + static_cast<std::uint64_t>(transport_.rank()) + 1);
   const double start = now();
   const double end = start + most_seconds * std::ldexp(static_cast<double>(drawn_), -64);
-  for (double at = start; at >= start && at < end;) at = now();
+  for (double at = start; at >= start && at < end; at = now()) std::this_thread::yield();
 }
 
 inline int Sampling::steps_in_time(int steps, double predicted_seconds, double until) const {
