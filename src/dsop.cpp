@@ -45,8 +45,9 @@ template <class T>
 OuterProduct<T>::OuterProduct(Communicator communicator, Shape shape, Options options) {
   Transport& transport = communicator.transport();
   transport.calls().queue->wait_for_all();
-  state_ = make_for_call(
-      transport, [&] { return std::unique_ptr<State>(new State{transport, shape, std::move(options)}); });
+  state_ = make_for_call(transport, [&] {
+    return std::unique_ptr<State>(new State{transport, shape, std::move(options)});
+  });
   state_->calls.prepare(transport, shape, state_->options);
 }
 

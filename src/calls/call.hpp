@@ -102,7 +102,7 @@ class Call {
   /// Of all values that plans depend on.
   const std::vector<std::uint64_t>& key() const { return communicator_.key; }
   std::uint64_t key_digest() const { return values_.plan_digest(); }
-  /// Adds the numbers of all ranks, which may differ, to the key, which has room for them. Returns its digest with them.
+  /// Adds the numbers of all ranks, which may differ, to the key. Returns its digest with them. Allocates nothing.
   std::uint64_t add_numbers_to_key();
 
   /// Runs `take()`, in which ranks plan and take memory. Costs an exchange of a byte. Throws AgreedError on all ranks
