@@ -84,16 +84,16 @@ void check_outer_product_memory(const Case& c, Problem problem, const std::strin
     std::vector<T> gradient(rows * c.m);
     const SparseFactors<T> given = factors[rank].given();
     const outer_product::CallMemory<T> own(memory, plan, expanded_pairs);
-    OuterProductCall<T> call{transport,
-                             plan,
-                             expanded_pairs > 0 ? Factors<T>{outer_product::in_full(given.a, own.a),
-                                                             outer_product::in_full(given.b, own.b)}
-                                                : factors[rank].dense(),
-                             MatrixView<T>(own.sum.empty() ? gradient.data() : own.sum.data(), rows, c.m),
-                             T{1},
-                             false,
-                             memory,
-                             plan.problem.sparsity.empty() ? nullptr : &given};
+    OuterProductCall<T> call{
+        transport,
+        plan,
+        expanded_pairs > 0 ? Factors<T>{outer_product::in_full(given.a, own.a), outer_product::in_full(given.b, own.b)}
+                           : factors[rank].dense(),
+        MatrixView<T>(own.sum.empty() ? gradient.data() : own.sum.data(), rows, c.m),
+        T{1},
+        false,
+        memory,
+        plan.problem.sparsity.empty() ? nullptr : &given};
     plan.algorithm->run(call);
   });
   INFO(algorithm << ", P = " << P << ", " << c.text() << ", wire " << name(problem.wire));
