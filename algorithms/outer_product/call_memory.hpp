@@ -14,7 +14,7 @@
 
 namespace dsop::outer_product {
 
-/// `expanded_pairs`: of the rank that has most, if some give sparse factors and the algorithm needs them in full; or 0.
+/// `expanded_pairs`: the most that a rank gives sparse, if the algorithm needs them in full; else 0.
 template <class T>
 struct CallMemory {
   CallMemory(Arena& arena, const Plan& plan, std::size_t expanded_pairs)
@@ -26,8 +26,8 @@ struct CallMemory {
   static bool has_sum(const Plan& plan) { return plan.algorithm->sends_gradient && plan.problem.staged_result; }
 
   std::span<T> a;    // in full
-  std::span<T> b;    // the same
-  std::span<T> sum;  // that travels
+  std::span<T> b;    // in full
+  std::span<T> sum;  // G as it travels
 };
 
 /// The factor as a matrix: itself, or expanded in `memory`.
