@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,7 +23,10 @@ namespace outer_product {
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
                ProductMethod shared_method, Evaluated evaluated);
 
-/// Of the largest rank's factors, where all ranks' may ride in an agreement; else 0.
+/// What a call takes of the communicator's memory: CallMemory and the algorithm's own.
+std::size_t workspace_bytes(const Plan& plan, std::size_t expanded_pairs);
+
+/// The bytes of the largest rank's factors if all ranks' may ride in an agreement; else 0.
 std::size_t riding_bytes(const Problem& problem);
 
 /// The number of non-zeros that a layer's shape lets expect.
@@ -49,8 +51,8 @@ class OuterProductCalls {
   /// Leaves this rank its own rows of G alone, of the shape that was promised.
   void run_sharded(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> own_rows,
                    const Options& options, const Shape& promised);
-  /// Of the last call that was planned, with the costs of all algorithms, which are found here: calls need that of
-  /// their own alone.
+  /// The plan of the last call, with the costs of all algorithms. They are computed here, since calls need only their
+  /// own algorithm's.
   const Plan& plan() const;
   /// Ends what is still tried: the fastest so far stays. Returns what tries have left, "" where there were none.
   const std::string& settle();
@@ -75,11 +77,11 @@ class OuterProductCalls {
     std::size_t pairs;
   };
   struct Made {
-    Problem problem = {};               ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
-    Plan plan = {};                     ///< with the cost of its own algorithm alone
-    std::size_t expanded_elements = 0;  ///< of the largest rank's factors that are given sparse and needed in full
-    std::size_t memory_bytes = 0;       ///< for these, and for the plan
-    std::size_t riding_bytes = 0;       ///< of the largest rank's factors, if they may ride in the agreement
+    Problem problem = {};            ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
+    Plan plan = {};                  ///< with the cost of its own algorithm alone
+    std::size_t expanded_pairs = 0;  ///< of the largest rank's that are given sparse and needed in full
+    std::size_t memory_bytes = 0;    ///< for these, and for the plan
+    std::size_t riding_bytes = 0;    ///< of the largest rank's factors, if they may ride in the agreement
   };
 
   const std::string& named_algorithm(Call& call, const Options& options);
@@ -88,7 +90,8 @@ class OuterProductCalls {
   void agree_and_plan(Call& call, const Terms& terms, const SparseFactors<T>* factors);
   std::string algorithm_for(const Terms& terms, std::size_t pairs, const InUse* in_use) const;
   Made make(const Call& call, const Terms& terms, const std::string& algorithm) const;
-  void find_or_make(Call& call, const Terms& terms);
+  void find_or_make(Call& call, const Terms& terms, bool prepares);
+  void keep_choice(const Terms& terms);
   void begin_tries(int each);
   void next_try(std::span<const Record> records);
   void run_by(const std::string& algorithm, const char* reason);
@@ -103,8 +106,7 @@ class OuterProductCalls {
   double last_run_seconds_ = 0;          // without the agreement; for tries_
   KeptPlans<InUse> in_use_{most_plans};  // by shape
   KeptPlans<Made> plans_{most_plans};    // by shape and numbers
-  std::unique_ptr<const Made> last_;     // what plan() shows once a failed call has cleared plans_
-  const Made* made_ = nullptr;           // for the last call that was planned: in plans_, or last_
+  const Made* made_ = nullptr;           // for the last call that was planned, in plans_
   mutable std::optional<Plan> shown_;    // for plan()
 };
 

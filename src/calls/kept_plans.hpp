@@ -18,7 +18,7 @@ class KeptPlans {
  public:
   explicit KeptPlans(std::size_t most) : most_(most) {}
 
-  /// Is no use of the plan: ranks may ask before they have agreed.
+  /// Does not count as a use of the plan, since ranks may ask before they have agreed.
   bool contains(std::span<const std::uint64_t> key, std::uint64_t digest) { return place(key, digest) != kept_.end(); }
   /// Null if there is none. Valid until that plan goes.
   Plan* find(std::span<const std::uint64_t> key, std::uint64_t digest) {
@@ -35,6 +35,11 @@ class KeptPlans {
     return kept_.emplace_back(Kept{{key.begin(), key.end()}, digest, ++uses_, std::move(plan)}).plan;
   }
   void clear() { kept_.clear(); }
+  /// Keeps that one's memory, which find() finds no more; null: none.
+  void clear_but(const Plan* plan) {
+    std::erase_if(kept_, [&](const Kept& kept) { return &kept.plan != plan; });
+    for (Kept& kept : kept_) kept.key.clear();
+  }
   std::size_t size() const { return kept_.size(); }
 
  private:
