@@ -5,6 +5,7 @@ and the most ranks, and Markdown tables: times, and how the largest message's ti
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -47,10 +48,10 @@ def size_text(size: int) -> str:
 def draw(times: Times, picture: Path) -> None:
     swept = [ranks for ranks in values(times, 1, FAMILIES[0]) if len(values(times, 2, FAMILIES[0], ranks)) > 1]
     figure, axes = plt.subplots(len(swept), len(FAMILIES), figsize=(9, 2.9 * len(swept)), squeeze=False, sharey=True)
-    markers = "osv^D"
+    markers = "osv^DP"
     for row, ranks in zip(axes, swept):
         for axis, family in zip(row, FAMILIES):
-            for marker, algorithm in zip(markers, values(times, 3, family)):
+            for marker, algorithm in zip(itertools.cycle(markers), values(times, 3, family)):
                 sizes = [size for size in values(times, 2, family, ranks) if (family, ranks, size, algorithm) in times]
                 axis.loglog(sizes, [times[family, ranks, size, algorithm] * 1e3 for size in sizes], marker=marker,
                             markersize=3.5, label=algorithm)

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import unittest
+from pathlib import Path
 from typing import Callable
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from report_fixture import host, row
+from report_parts.distributions import _draw_violin, draw_violins, shows_jobs
 from report_parts.heat_maps import rate_families
 from report_parts.intervals import Estimate, bootstrap_estimate, order_estimate, order_statistic_ranks
 from report_parts.measures import run_times
 from report_parts.rows import BadRow, Problem, parse_row
-from report_parts.sections import make_sections
+from report_parts.sections import Section, make_sections
+from report_parts.style import Look, make_looks
 from report_parts.volumes import FORMULA_WORDS, least_words, volumes
 
 
@@ -41,8 +46,31 @@ class IntervalTest(unittest.TestCase):
     def test_ranks_are_the_tabled_ones(self) -> None:
         tabled = ((6, 1, 0.969), (8, 1, 0.992), (9, 2, 0.961), (10, 2, 0.979), (20, 6, 0.959), (50, 18, 0.967))
         for count, rank, coverage in tabled:
-            found, exact = order_statistic_ranks(count)
-            self.assertEqual((found, round(exact, 3)), (rank, coverage))
+            low, high, exact = order_statistic_ranks(count)
+            self.assertEqual((low, high, round(exact, 3)), (rank, count + 1 - rank, coverage))
+
+    def test_order_statistics_cover_the_tails(self) -> None:
+        """As often as they say, which is 95 % from 31 samples on; with fewer all that is below the 10th percentile is inside."""
+        for percent, truth in ((10, 0.1), (90, 0.9)):
+            for count in (6, 30, 31, 40, 60):
+                with self.subTest(percent=percent, count=count):
+                    samples = np.random.default_rng(count).random((4000, count))
+                    estimates = [order_estimate(sample, percent) for sample in samples]
+                    covered = np.mean([one.low <= truth <= one.high for one in estimates])
+                    self.assertLess(abs(covered - estimates[0].coverage), 0.02)
+                    self.assertEqual(estimates[0].reaches_confidence, count >= 31)
+                    self.assertEqual(estimates[0].value, np.percentile(samples[0], percent))
+        low, high, coverage = order_statistic_ranks(6, 10)
+        self.assertEqual((low, high), (1, 3))
+        self.assertAlmostEqual(coverage, 6 * 0.1 * 0.9**5 + 15 * 0.1**2 * 0.9**4)  # one or two samples below
+        self.assertEqual(order_statistic_ranks(6, 90)[:2], (4, 6))
+
+    def test_bootstrap_covers_the_tails(self) -> None:
+        for percent, truth in ((10, 0.1), (90, 0.9)):
+            estimates = [bootstrap_estimate(sample, percent) for sample in np.random.default_rng(3).random((150, 60))]
+            self.assertGreaterEqual(np.mean([one.low <= truth <= one.high for one in estimates]), 0.88)
+            self.assertEqual(estimates[0].coverage, 0.95)
+        self.assertAlmostEqual(bootstrap_estimate(np.arange(6.0), 10).coverage, 1 - 0.9**6 - 0.1**6)
 
     def test_small_samples_say_that_they_fall_short(self) -> None:
         for count, coverage in ((1, 0.0), (2, 0.5), (5, 0.9375)):
@@ -144,6 +172,45 @@ class SectionTest(unittest.TestCase):
         sections, _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
         families = [[section.setting.rate for section in family] for family in rate_families(sections)]
         self.assertEqual(sorted(families), [["10Gbps"], ["1Gbps", "10Gbps"]])
+
+
+class SpreadTest(unittest.TestCase):
+    """Figures 3 and 4 of the paper: percentiles over jobs with intervals, violins of jobs."""
+
+    @staticmethod
+    def section(jobs: int, *algorithms: str) -> Section:
+        rows = [row(name, 0.01 * (job + 1), repetition=job) for name in algorithms for job in range(jobs)]
+        [section], _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
+        return section
+
+    def test_percentiles_are_over_jobs(self) -> None:
+        [found] = run_times(self.section(41, "allgather"), "order")
+        self.assertEqual([round(found.percentiles[percent].value, 9) for percent in (10, 50, 90)], [0.05, 0.21, 0.37])
+        for one in found.percentiles.values():
+            self.assertLess(one.low, one.value)
+            self.assertLess(one.value, one.high)
+        self.assertTrue(found.is_sure_of(90))
+        [few] = run_times(self.section(9, "allgather"), "order")
+        self.assertEqual([few.is_sure, few.is_sure_of(10)], [True, False])
+        [alone] = run_times(self.section(1, "allgather"), "order")
+        self.assertEqual(list(alone.percentiles), [50])
+
+    def test_violins_are_of_jobs_where_there_are_enough(self) -> None:
+        self.assertEqual([shows_jobs(list(self.section(jobs, "allgather", "auto").cells.values())) for jobs in (7, 8)],
+                         [False, True])
+        with tempfile.TemporaryDirectory() as folder:
+            for jobs, words in ((7, "all iterations of all jobs"), (8, "medians of jobs")):
+                section = self.section(jobs, "allgather")
+                [picture] = draw_violins(section, make_looks(section.algorithms), Path(folder))
+                self.assertIn(f"Of each algorithm {words}, measured", picture.caption)
+                self.assertEqual("fewer than 8 jobs" in picture.caption, jobs == 7)
+
+    def test_bars_end_at_the_5th_and_the_95th_percentile(self) -> None:
+        axes = Figure().add_subplot()
+        _draw_violin(axes, np.arange(1.0, 102), 0, Look("black", "o"))
+        bar, caps = axes.collections[1:]
+        self.assertEqual(bar.get_segments()[0][:, 0].tolist(), [6, 96])
+        self.assertEqual([cap[0, 0] for cap in caps.get_segments()], [6, 96])
 
 
 class StatedIntervalTest(unittest.TestCase):

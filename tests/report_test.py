@@ -53,7 +53,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(self.result.stdout.strip(), str(self.folder / "out" / "index.html"))
 
     def test_every_picture_and_table_exists(self) -> None:
-        kinds = ["speedup", "run-times", "violins", "predictions", "volumes", "winners"]
+        kinds = [f"{kind}{tail}" for kind in ("speedup", "run-times") for tail in ("", "-10th", "-90th")] + ["violins", "predictions", "volumes", "winners"]
         names = [f"section{number}-{kind}" for number in (1, 2) for kind in kinds] + ["section1-winners-over-rates"]
         for name in names:
             with self.subTest(picture=name):
@@ -86,6 +86,9 @@ class ReportTest(unittest.TestCase):
         self.assertEqual((float(base["low_seconds"]), float(base["high_seconds"])), (0.020, 0.080))
         self.assertEqual(float(base["coverage"]), 1 - 2 / 2**6)
         self.assertEqual(base["interval_by"], "order statistics")
+        self.assertAlmostEqual(float(base["percentile_90_seconds"]), 0.060)  # half-way from 0.040 to 0.080
+        self.assertEqual((float(base["percentile_90_low_seconds"]), float(base["percentile_90_high_seconds"])), (0.035, 0.080))
+        self.assertLess(float(base["percentile_90_coverage"]), 0.5)
 
     def test_speedups(self) -> None:
         """The ratios are 20, 25, 30, 35, 40, 80 over 25, times two; percentiles lie half-way between neighbours."""
@@ -95,6 +98,10 @@ class ReportTest(unittest.TestCase):
         self.assertAlmostEqual(float(one["percentile_10"]), 1.8)
         self.assertAlmostEqual(float(one["percentile_90"]), 4.8)
         self.assertTrue(1.6 <= float(one["low"]) < 2.6 < float(one["high"]) <= 6.4)
+        tails = [float(one[f"percentile_{percent}_{end}"]) for percent in (10, 90) for end in ("low", "high")]
+        self.assertAlmostEqual(tails[0], 1.6)  # the smallest of six is in more than 2.5 % of the draws
+        self.assertAlmostEqual(tails[3], 6.4)  # and so is the largest
+        self.assertTrue(1.8 < tails[1] < 4.8 and 1.8 < tails[2] < 4.8, tails)
 
     def test_volumes(self) -> None:
         rows = table(self.folder, "section1-volumes")

@@ -151,7 +151,8 @@ class SparseReportTest(unittest.TestCase):
     def test_allreduces_that_select(self) -> None:
         self.write("selected", [selecting("ok-topk"), selecting("ok-topk", distribution="clustered"), selecting("gtopk"),
                                 selecting("gaussian-k")])
-        times = {"ok-topk": 2, "ok-topk-equal-regions": 3, "ok-topk-direct": 2.2, "ok-topk-naive": 5}
+        times = {"ok-topk": 2, "ok-topk-equal-regions": 3, "ok-topk-direct": 2.2, "ok-topk-naive": 5,
+                 "ok-topk-unrotated": 2.8, "ok-topk-unbucketed": 2.5}
         ablations = [selecting(name, time, density=density) for name, time in times.items() for density in (0.1, 0.2)]
         for line in ablations:
             if line["algorithm"] == "ok-topk-direct" and line["density"] == 0.2:
@@ -170,8 +171,12 @@ class SparseReportTest(unittest.TestCase):
         self.assertAlmostEqual(float(ablation["equal_regions_over_it"]), 1.5)
         self.assertAlmostEqual(float(ablation["naive_over_it"]), 2.5)
         self.assertAlmostEqual(float(ablation["naive_over_equal_regions"]), 5 / 3)
+        self.assertAlmostEqual(float(ablation["unrotated_over_it"]), 1.4)
+        self.assertAlmostEqual(float(ablation["unbucketed_over_it"]), 1.25)
         self.assertEqual([float(line["direct_sends_over_it"]) for line in self.table("ablations")], [1, 2])
         text = (self.folder / "report/report.md").read_text(encoding="utf-8")
+        self.assertIn("`ok-topk-unrotated` takes 1.40 to 1.40 times as long as `ok-topk`.", text)
+        self.assertIn("`ok-topk-unbucketed` takes 1.25 to 1.25 times as long as `ok-topk`.", text)
         self.assertIn("takes 1.65 to 1.65 times as long in 1 of 2 cells, where `ok-topk` shares out.", text)
         self.assertIn("takes 1.10 to 1.10 times as long in 1 of 2 cells, where `ok-topk` has nothing to share out", text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from .curves import draw_run_times, draw_speedups, draw_volumes
+from .curves import draw_run_times, draw_speedups
 from .distributions import draw_violins
 from .heat_maps import draw_winners, draw_winners_over_ranks, draw_winners_over_rates
 from .measures import RunTime, Winner, predictions, run_times, speedups, winners
@@ -15,6 +15,7 @@ from .scatter import draw_predictions
 from .sections import Section
 from .style import Look
 from .tables import prediction_table, run_time_table, sample_table, speedup_table, volume_table, winner_table
+from .volume_curves import draw_volumes
 from .volumes import volumes
 
 

@@ -1,8 +1,9 @@
-"""Pictures over N: speedups against a base, run times, and bytes sent; a panel for each rank count, pairs and shape."""
+"""Pictures over N, a panel for each rank count, pairs and shape: speedups against a base, and run times."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Callable, Sequence, TypeVar
 
@@ -11,10 +12,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import Formatter
 
-from .measures import RunTime, Speedup
+from .intervals import MEDIAN
+from .measures import PERCENTILES, RunTime, Speedup
 from .sections import Section
 from .sheet import Form, Picture, make_sheet, pages_of
-from .style import BYTES, PLAIN, SECONDS, Look, algorithm_handles, facts_text, in_legend_order, log_ticks, size_label, size_ticks
+from .style import PLAIN, SECONDS, Look, algorithm_handles, facts_text, in_legend_order, log_ticks, size_label, size_ticks
 from .volumes import Volume
 
 PanelKey = tuple[int, int, str]  # ranks, pairs, shape
@@ -64,48 +66,25 @@ def _points(axes: Axes, x: list[float], y: list[float], solid: list[bool], look:
                   markerfacecolor=look.colour if filled else "white")
 
 
-def _draw_speedup(axes: Axes, curve: list[Speedup], look: Look, place: Place) -> None:
+def _draw_speedup(percent: int, axes: Axes, curve: list[Speedup], look: Look, place: Place) -> None:
     x = [one.cell.problem.size * place.shift for one in curve]
-    axes.fill_between(x, [one.ratio.low for one in curve], [one.ratio.high for one in curve],
-                      color=look.colour, alpha=0.18, linewidth=0)
+    shown = [one.percentiles[percent] for one in curve]
+    axes.fill_between(x, [one.low for one in shown], [one.high for one in shown], color=look.colour, alpha=0.18, linewidth=0)
+    for position, one in zip(x, shown):
+        axes.vlines(position, one.low, one.high, color=look.colour, linewidth=3.5, alpha=0.35)
     for position, one in zip(x, curve):
-        axes.vlines(position, one.ratio.low, one.ratio.high, color=look.colour, linewidth=3.5, alpha=0.35)
-        if one.percentile_10 is not None:
-            axes.vlines(position, one.percentile_10, one.percentile_90, color=look.colour, linewidth=0.9)
-    _points(axes, x, [one.ratio.median for one in curve], [one.is_sure for one in curve], look)
+        if percent == MEDIAN and len(one.percentiles) > 1:
+            axes.vlines(position, one.percentiles[10].value, one.percentiles[90].value, color=look.colour, linewidth=0.9)
+    _points(axes, x, [one.value for one in shown], [one.is_sure_of(percent) for one in curve], look)
 
 
-def _draw_run_time(axes: Axes, curve: list[RunTime], look: Look, place: Place) -> None:
+def _draw_run_time(percent: int, axes: Axes, curve: list[RunTime], look: Look, place: Place) -> None:
     x = [one.cell.problem.size * place.shift for one in curve]
-    for position, one in zip(x, curve):
-        axes.errorbar(position, one.seconds.median, ecolor=look.colour, elinewidth=1.0, capsize=2, fmt="none",
-                      yerr=[[one.seconds.median - one.seconds.low], [one.seconds.high - one.seconds.median]])
-    _points(axes, x, [one.seconds.median for one in curve], [one.is_sure for one in curve], look)
-
-
-def _stretched(x: list[float], y: list[float]) -> tuple[list[float], list[float]]:
-    """A line that can be seen even where there is one point only."""
-    return ([x[0] / 1.15, x[0] * 1.15], y * 2) if len(x) == 1 else (x, y)
-
-
-def _draw_volume(axes: Axes, curve: list[Volume], look: Look, place: Place) -> None:
-    known = [one for one in curve if one.formula_bytes]
-    axes.plot(*_stretched([one.cell.problem.size for one in known], [one.formula_bytes for one in known]),
-              color=look.colour, linestyle=(0, (4, 2)), linewidth=1.0)
-    counted = [one for one in curve if one.measured_bytes]
-    # Algorithms that send the same stand on one spot: markers get smaller in the order they are drawn.
-    size = 4.6 + 3.9 * 0.8**place.order
-    axes.plot([one.cell.problem.size for one in counted], [one.measured_bytes for one in counted], color=look.colour,
-              marker=look.marker, markersize=size, markeredgecolor="white", markeredgewidth=0.5, linestyle="none")
-
-
-def _draw_bounds(axes: Axes, items: list[Volume]) -> None:
-    by_size = sorted({one.cell.problem.size: one for one in items}.items())
-    sizes = [size for size, _ in by_size]
-    axes.plot(*_stretched(sizes, [one.allreduce_bytes for _, one in by_size]), color="#bbbbbb", linewidth=3.5, zorder=0.5)
-    x, least = _stretched(sizes, [one.least_bytes for _, one in by_size])
-    axes.plot(x, least, color="#777777", linewidth=0.8, zorder=0.5)
-    axes.fill_between(x, [1e-3] * len(x), least, color="#efefef", zorder=0.4, linewidth=0)
+    shown = [one.percentiles[percent] for one in curve]
+    for position, one in zip(x, shown):
+        axes.errorbar(position, one.value, ecolor=look.colour, elinewidth=1.0, capsize=2, fmt="none",
+                      yerr=[[max(one.value - one.low, 0)], [max(one.high - one.value, 0)]])
+    _points(axes, x, [one.value for one in shown], [one.is_sure_of(percent) for one in curve], look)
 
 
 def _limits(values: list[float], room: float) -> tuple[float, float]:
@@ -114,7 +93,7 @@ def _limits(values: list[float], room: float) -> tuple[float, float]:
     return min(values) / extra, max(values) * extra
 
 
-def _panels_over_size(section: Section, items: list[One], looks: dict[str, Look], folder: Path, picture: Picture,
+def panels_over_size(section: Section, items: list[One], looks: dict[str, Look], folder: Path, picture: Picture,
                       legend: Legend, y_label: str, formatter: Formatter, values: Callable[[One], list[float]],
                       draw: Callable[[Axes, list[One], Look, Place], None],
                       background: Callable[[Axes, list[One]], None] | None = None, line: str = "-") -> list[Picture]:
@@ -152,24 +131,50 @@ HOLLOW = Line2D([], [], color="#555555", marker="o", markerfacecolor="white", li
                 label="hollow: too few samples for 95 %")
 
 
-def draw_speedups(section: Section, speedups: list[Speedup], base: str, looks: dict[str, Look], folder: Path) -> list[Picture]:
-    def values(one: Speedup) -> list[float]:
-        percentiles = [value for value in (one.percentile_10, one.percentile_90) if value is not None]
-        return [one.ratio.low, one.ratio.high, one.ratio.median, 1.0] + percentiles
+def _name(percent: int) -> str:
+    return "median" if percent == MEDIAN else f"{percent}th percentile"
 
-    jobs = any(one.unit == "repetition" for one in speedups)
+
+def _of_percentile(picture: Picture, percent: int) -> Picture:
+    """The picture of the median has the plain name."""
+    if percent == MEDIAN:
+        return picture
+    return Picture(f"{picture.name}-{percent}th", f"{picture.title}, {_name(percent)}", picture.caption)
+
+
+def draw_speedups(section: Section, speedups: list[Speedup], base: str, looks: dict[str, Look], folder: Path) -> list[Picture]:
+    """Of the median, and of the 10th and the 90th percentile where there were jobs."""
+    written = []
+    for percent in PERCENTILES:
+        items = [one for one in speedups if percent in one.percentiles]
+        if items:
+            written += _draw_speedups_at(percent, section, items, base, looks, folder)
+    return written
+
+
+def _draw_speedups_at(percent: int, section: Section, speedups: list[Speedup], base: str, looks: dict[str, Look],
+                      folder: Path) -> list[Picture]:
+    with_tails = percent == MEDIAN and any(len(one.percentiles) > 1 for one in speedups)
+
+    def values(one: Speedup) -> list[float]:
+        tails = list(one.percentiles.values()) if percent == MEDIAN else []
+        shown = one.percentiles[percent]
+        return [shown.low, shown.high, shown.value, 1.0] + [tail.value for tail in tails]
+
     legend: Legend = [Line2D([], [], color=looks[base].colour, linestyle=(0, (1, 1.2)), label=f"{base} (base)")]
-    if any(one.ratio.low < one.ratio.high for one in speedups):
-        legend.append(Patch(color="#999999", alpha=0.45, linewidth=0, label="bootstrap 95 % interval of the median"))
-    if jobs:
+    if any(one.percentiles[percent].low < one.percentiles[percent].high for one in speedups):
+        legend.append(Patch(color="#999999", alpha=0.45, linewidth=0, label=f"bootstrap 95 % interval of the {_name(percent)}"))
+    if with_tails:
         legend.append(Line2D([], [], color="#555555", marker="|", markersize=9, linestyle="none",
                              label="10th to 90th percentile"))
-    if not all(one.is_sure for one in speedups):
+    if not all(one.is_sure_of(percent) for one in speedups):
         legend.append(HOLLOW)
     caption = (
         f"Speedup over {base}, {section.setting.verb}. "
-        + ("A point is the median of the speedups of the repetitions, each formed within one job; the thin bar is their 10th "
-           "to 90th percentile, the band a percentile bootstrap 95 % interval of the median. " if jobs else "")
+        + (f"A point is the {_name(percent)} of the speedups of the repetitions, each formed within one job; "
+           + ("the thin bar is their 10th to 90th percentile, " if with_tails else "")
+           + f"the band a percentile bootstrap 95 % interval of the {_name(percent)}. "
+           if any(one.unit == "repetition" for one in speedups) else "")
         + ("Where there was only one job, a point is the ratio of the medians over its iterations and the band resamples "
            "these: it says nothing about other jobs. " if any(one.unit == "iteration" for one in speedups) else "")
         + "Lines lead the eye, nothing was measured between points.")
@@ -177,47 +182,42 @@ def draw_speedups(section: Section, speedups: list[Speedup], base: str, looks: d
     def background(axes: Axes, _: list[Speedup]) -> None:
         axes.axhline(1.0, color=looks[base].colour, linewidth=1.1, linestyle=(0, (1, 1.2)))
 
-    picture = Picture(f"{section.slug}-speedup", f"Speedup over {base}", caption)
-    return _panels_over_size(section, speedups, looks, folder, picture, legend, f"times faster than {base}", PLAIN,
-                             values, _draw_speedup, background)
+    picture = _of_percentile(Picture(f"{section.slug}-speedup", f"Speedup over {base}", caption), percent)
+    return panels_over_size(section, speedups, looks, folder, picture, legend, f"times faster than {base}", PLAIN,
+                             values, partial(_draw_speedup, percent), background)
 
 
 def draw_run_times(section: Section, times: list[RunTime], looks: dict[str, Look], folder: Path) -> list[Picture]:
-    by_jobs = any(time.cell.unit == "repetition" for time in times)
-    name = " or ".join(sorted({time.seconds.method for time in times}))
+    """As draw_speedups()."""
+    written = []
+    for percent in PERCENTILES:
+        items = [one for one in times if percent in one.percentiles]
+        if items:
+            written += _draw_run_times_at(percent, section, items, looks, folder)
+    return written
+
+
+def _draw_run_times_at(percent: int, section: Section, times: list[RunTime], looks: dict[str, Look],
+                       folder: Path) -> list[Picture]:
+    shown = [time.percentiles[percent] for time in times]
+    units = {time.cell.unit for time in times}
+    methods = " or ".join(sorted({one.method for one in shown}))
+    sure = all(time.is_sure_of(percent) for time in times)
     caption = (
-        f"Run time, {section.setting.verb}: the median and its 95 % interval by {name}. A sample is "
-        + ("one job's median over its iterations of the slowest rank" if by_jobs else "one iteration's slowest rank")
-        + (", or, where there was one job only, one iteration of it. " if by_jobs else
+        f"Run time, {section.setting.verb}: the {_name(percent)} and its 95 % interval by {methods}. A sample is "
+        + ("one job's median over its iterations of the slowest rank" if "repetition" in units else
+           "one iteration's slowest rank")
+        + (", or, where there was one job only, one iteration of it. " if len(units) > 1 else
+           ". " if units == {"repetition"} else
            "; all samples come from one job, so the interval says nothing about other jobs. ")
-        + ("" if all(time.is_sure for time in times) else
-           "Hollow markers: fewer than six samples, whose range covers the median less often than 95 %."))
+        + ("" if sure else "Hollow markers: too few samples for a 95 % interval."))
     legend: Legend = []
-    if any(time.seconds.low < time.seconds.high for time in times):
+    if any(one.low < one.high for one in shown):
         legend.append(Line2D([], [], color="#555555", marker="|", markersize=9, linestyle="none",
-                             label="95 % interval of the median"))
-    if not all(time.is_sure for time in times):
+                             label=f"95 % interval of the {_name(percent)}"))
+    if not sure:
         legend.append(HOLLOW)
-    picture = Picture(f"{section.slug}-run-times", "Run time", caption)
-    return _panels_over_size(
+    picture = _of_percentile(Picture(f"{section.slug}-run-times", "Run time", caption), percent)
+    return panels_over_size(
         section, times, looks, folder, picture, legend, f"{section.setting.verb} time of the slowest rank", SECONDS,
-        lambda one: [one.seconds.low, one.seconds.high], _draw_run_time)
-
-
-def draw_volumes(section: Section, volumes: list[Volume], looks: dict[str, Look], folder: Path) -> list[Picture]:
-    def values(one: Volume) -> list[float]:
-        return [value for value in (one.measured_bytes, one.formula_bytes, one.least_bytes, one.allreduce_bytes) if value]
-
-    caption = (
-        "Bytes that the rank which sends most sends: counted (markers) and by the algorithm's formula (dashed). No algorithm "
-        "that gives every rank all of G can be in the grey area: what a rank lacks is a matrix of rank "
-        "q = min((P-1) k, n, m), which takes q (n + m - q) words to name, and all that is received was sent by someone. The broad grey line, 2 (P-1)/P n m, is the least for "
-        "an allreduce of the whole gradient, which makes no use of the factors; a ring meets it.")
-    legend: Legend = [
-        Line2D([], [], color="#555555", linestyle=(0, (4, 2)), label="formula"),
-        Line2D([], [], color="#bbbbbb", linewidth=3.5, label="least for any allreduce of the gradient"),
-        Patch(facecolor="#efefef", edgecolor="#777777", linewidth=0.8, label="below the least for all of G on every rank"),
-    ]
-    picture = Picture(f"{section.slug}-volumes", "Bytes sent by a rank", caption)
-    return _panels_over_size(section, volumes, looks, folder, picture, legend, "bytes sent, maximum over ranks", BYTES,
-                             values, _draw_volume, _draw_bounds, line="none")
+        lambda one: [one.percentiles[percent].low, one.percentiles[percent].high], partial(_draw_run_time, percent))

@@ -8,43 +8,53 @@ from typing import Callable
 
 import numpy as np
 
-from .intervals import Estimate, bootstrap_estimate, bootstrap_ratio_estimate, order_estimate, stated_estimate
+from .intervals import MEDIAN, Estimate, bootstrap_estimate, bootstrap_ratio_estimate, order_estimate, stated_estimate
 from .rows import Problem, Refusal
 from .sections import PLANNER, Cell, Section
 
-ESTIMATORS: dict[str, Callable[[np.ndarray], Estimate]] = {"order": order_estimate, "bootstrap": bootstrap_estimate}
+ESTIMATORS: dict[str, Callable[..., Estimate]] = {"order": order_estimate, "bootstrap": bootstrap_estimate}
+PERCENTILES = (MEDIAN, 10, 90)  # those of figures 3 and 4 of Enderlin et al. 2021
 
 
 @dataclass(frozen=True)
-class RunTime:
-    """Seconds of one cell."""
+class Measured:
+    """One cell's percentiles over its jobs, each with an interval; where there was one job, its iterations' median alone."""
 
     cell: Cell
-    samples: int
-    seconds: Estimate
+    percentiles: dict[int, Estimate]
+
+    def is_sure_of(self, percent: int) -> bool:
+        """Whether the interval is a 95 % one, or there is nothing to estimate: times, and so ratios, that are exact."""
+        one = self.percentiles[percent]
+        return one.reaches_confidence or (self.cell.is_exact and one.high - one.low <= 2e-9 * one.high)
 
     @property
     def is_sure(self) -> bool:
-        """Whether the interval is a 95 % one, or there is nothing to estimate."""
-        return self.seconds.reaches_confidence or self.cell.is_exact
+        return self.is_sure_of(MEDIAN)
 
 
 @dataclass(frozen=True)
-class Speedup:
-    """How many times faster than the base. The percentiles are None where one job gave no per-job speedups."""
+class RunTime(Measured):
+    """Seconds of one cell."""
 
-    cell: Cell
+    samples: int
+
+    @property
+    def seconds(self) -> Estimate:
+        return self.percentiles[MEDIAN]
+
+
+@dataclass(frozen=True)
+class Speedup(Measured):
+    """How many times faster than the base."""
+
     base: str
     unit: str
     observations: int
-    ratio: Estimate
-    percentile_10: float | None
-    percentile_90: float | None
 
     @property
-    def is_sure(self) -> bool:
-        """As for run times; a ratio of two exact times is exact."""
-        return self.ratio.reaches_confidence or (self.cell.is_exact and self.ratio.low == self.ratio.high)
+    def ratio(self) -> Estimate:
+        return self.percentiles[MEDIAN]
 
 
 @dataclass(frozen=True)
@@ -92,9 +102,11 @@ class Winner:
 
 def run_time(cell: Cell, interval: str) -> RunTime:
     """By order statistics, the interval that the benchmark states for a single job is used where its row carries one."""
+    sample = cell.sample
     if interval == "order" and cell.stated_interval is not None:
-        return RunTime(cell, len(cell.sample), stated_estimate(cell.sample, *cell.stated_interval))
-    return RunTime(cell, len(cell.sample), ESTIMATORS[interval](cell.sample))
+        return RunTime(cell, {MEDIAN: stated_estimate(sample, *cell.stated_interval)}, len(sample))
+    shown = PERCENTILES if cell.unit == "repetition" else (MEDIAN,)
+    return RunTime(cell, {percent: ESTIMATORS[interval](sample, percent) for percent in shown}, len(sample))
 
 
 def run_times(section: Section, interval: str) -> list[RunTime]:
@@ -109,10 +121,10 @@ def _speedup(cell: Cell, base: Cell) -> Speedup | None:
     if len(shared) == 1:
         base_times, times = (of.rows[shared[0]].seconds.max(axis=1) for of in (base, cell))
         ratio = bootstrap_ratio_estimate(base_times, times)
-        return Speedup(cell, base.algorithm, "iteration", min(len(base_times), len(times)), ratio, None, None)
+        return Speedup(cell, {MEDIAN: ratio}, base.algorithm, "iteration", min(len(base_times), len(times)))
     ratios = np.array([base.observations[key] / cell.observations[key] for key in shared])
-    low, high = np.percentile(ratios, [10, 90])
-    return Speedup(cell, base.algorithm, "repetition", len(shared), bootstrap_estimate(ratios), float(low), float(high))
+    percentiles = {percent: bootstrap_estimate(ratios, percent) for percent in PERCENTILES}
+    return Speedup(cell, percentiles, base.algorithm, "repetition", len(shared))
 
 
 def speedups(section: Section, base: str) -> tuple[list[Speedup], list[Refusal]]:

@@ -12,6 +12,7 @@ from .sections import Cell, Section
 from .volumes import Volume
 
 Value = str | int | float | None
+TAILS = (10, 90)
 KEYS = ["section", "ranks", "pairs", "rows", "columns", "algorithm"]
 
 
@@ -29,19 +30,31 @@ def _keys(section: Section, cell: Cell) -> list[Value]:
     return [section.number, problem.ranks, problem.pairs, problem.rows, problem.columns, cell.algorithm]
 
 
+def _tails(one: RunTime | Speedup) -> list[Value]:
+    """The 10th and the 90th percentile, each with its interval and what that covers."""
+    found = [one.percentiles.get(percent) for percent in TAILS]
+    return [value for tail in found
+            for value in ((None,) * 4 if tail is None else (tail.value, tail.low, tail.high, tail.coverage))]
+
+
+def _tail_columns(unit: str) -> list[str]:
+    return [f"percentile_{percent}{name}" for percent in TAILS for name in (unit, f"_low{unit}", f"_high{unit}", "_coverage")]
+
+
 def run_time_table(section: Section, times: list[RunTime]) -> Table:
     columns = KEYS + ["sample_is", "samples", "median_seconds", "low_seconds", "high_seconds", "coverage",
-                      "interval_by"]
+                      *_tail_columns("_seconds"), "interval_by"]
     return Table(f"{section.slug}-run-times", columns, [
         _keys(section, time.cell) + [time.cell.unit, time.samples, time.seconds.median, time.seconds.low,
-                                     time.seconds.high, time.seconds.coverage, time.seconds.method] for time in times])
+                                     time.seconds.high, time.seconds.coverage, *_tails(time), time.seconds.method]
+        for time in times])
 
 
 def speedup_table(section: Section, speedups: list[Speedup]) -> Table:
-    columns = KEYS + ["base", "sample_is", "samples", "median", "percentile_10", "percentile_90", "low", "high", "coverage"]
+    columns = KEYS + ["base", "sample_is", "samples", "median", "low", "high", "coverage", *_tail_columns("")]
     return Table(f"{section.slug}-speedups", columns, [
-        _keys(section, one.cell) + [one.base, one.unit, one.observations, one.ratio.median, one.percentile_10,
-                                    one.percentile_90, one.ratio.low, one.ratio.high, one.ratio.coverage]
+        _keys(section, one.cell) + [one.base, one.unit, one.observations, one.ratio.median, one.ratio.low, one.ratio.high,
+                                    one.ratio.coverage, *_tails(one)]
         for one in speedups])
 
 

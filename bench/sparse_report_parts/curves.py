@@ -53,6 +53,8 @@ LOOKS = {
     "ok-topk-equal-regions": Look("#0072B2", "o"),
     "ok-topk-direct": Look("#E69F00", "^"),
     "ok-topk-naive": Look("#D55E00", "v"),
+    "ok-topk-unrotated": Look("#56B4E9", "X"),
+    "ok-topk-unbucketed": Look("#009E73", "D"),
     "fastest": Look("#000000", "*"),
     "sparse": Look("#0072B2", "o"),
     "plain merge": Look("#E69F00", "^"),

@@ -20,6 +20,7 @@ from .rows import WORD_BYTES, Refused, place_text
 from .sweeps import SHARE, TIME
 
 WHOLE, EQUAL_REGIONS, DIRECT, NAIVE = "ok-topk", "ok-topk-equal-regions", "ok-topk-direct", "ok-topk-naive"
+UNROTATED, UNBUCKETED = "ok-topk-unrotated", "ok-topk-unbucketed"  # they send as much
 GATHERED = ("allgather", "gaussian-k")  # everybody gets what all have chosen
 UNLIKE = "clustered"  # where each rank has its large elements elsewhere
 
@@ -102,7 +103,7 @@ def ablations(rows: list[SelectingRow], folder: Path) -> Part:
         cells.setdefault((row.distribution, row.density), {})[row.algorithm] = row
     panels: dict[str, Panel] = {}
     lines: list[list[Value]] = []
-    gains: dict[str, list[float]] = {EQUAL_REGIONS: [], DIRECT: [], NAIVE: []}
+    gains: dict[str, list[float]] = {name: [] for name in (EQUAL_REGIONS, DIRECT, NAIVE, UNROTATED, UNBUCKETED)}
     direct_sends: list[float] = []
     over_equal_regions: list[float] = []
     for (distribution, density), by_name in sorted(cells.items()):
@@ -120,8 +121,8 @@ def ablations(rows: list[SelectingRow], folder: Path) -> Part:
                                                         "selection, in calls that reuse thresholds."),
                           SHARE, TIME, place_text(rows[0].host), folder)
     columns = ["large_elements_are", "density", "k", "ok_topk_ms", "equal_regions_over_it", "direct_over_it", "naive_over_it",
-               "direct_sends_over_it", "naive_over_equal_regions"]
-    findings = [f"`{name}` takes {_range(gains[name])} times as long as `{WHOLE}`." for name in (EQUAL_REGIONS, NAIVE)]
+               "unrotated_over_it", "unbucketed_over_it", "direct_sends_over_it", "naive_over_equal_regions"]
+    findings = [f"`{name}` takes {_range(gains[name])} times as long as `{WHOLE}`." for name in (EQUAL_REGIONS, NAIVE, UNROTATED, UNBUCKETED)]
     for shares, does in ((True, "shares out"), (False, "has nothing to share out, so that both do the same")):
         gain = [gain for gain, words in zip(gains[DIRECT], direct_sends) if (words != 1) == shares]
         if gain:
