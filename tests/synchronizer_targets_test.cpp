@@ -2,7 +2,10 @@
 #include <catch2/catch.hpp>
 
 #include <limits>
+#include <random>
+#include <set>
 
+#include "synchronizer/memory_ranges.hpp"
 #include "synchronizer_misuse.hpp"
 
 using namespace dsop;
@@ -164,6 +167,45 @@ TEST_CASE("of many parameters the one whose alpha differs is named") {
                               {p == 190 && transport.rank() == 1 ? 3.0 : 1.0, 0});
           const std::string error = argument_error_of([&] { synchronizer.finish(); });
           failures.check(error == "the ranks disagree: alpha of " + names[190] + " is 1 on rank 0, 3 on rank 1", error);
+        }) == "");
+}
+
+TEST_CASE("of ranges of memory all that meet a new one are found") {
+  std::minstd_rand random(1);
+  const auto draw = [&](std::size_t most) { return std::uniform_int_distribution<std::size_t>(0, most)(random); };
+  for (int round = 0; round < 100; ++round) {
+    synchronizer::MemoryRanges ranges;
+    std::vector<MemoryRange> all;
+    const std::size_t longest = round % 2 == 0 ? 5 : 300;
+    for (std::size_t owner = 0; owner < 60; ++owner) {
+      const std::uintptr_t first = 1000 + draw(500);
+      const MemoryRange range = draw(9) == 0 ? MemoryRange{} : MemoryRange{first, first + draw(longest)};
+      std::set<std::size_t> found, expected;
+      ranges.each_that_meets(range, [&](std::size_t other) { CHECK(found.insert(other).second); });
+      for (std::size_t other = 0; other < owner; ++other)
+        if (meet(all[other], range)) expected.insert(other);
+      CHECK(found == expected);
+      ranges.add(range, owner);
+      all.push_back(range);
+    }
+  }
+}
+
+TEST_CASE("of parameters that a new one meets the one that was given first is named") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          Synchronizer<float> synchronizer(transport);
+          for (const char* const name : {"first", "second", "third"})
+            synchronizer.add(name, {.rows = 1, .columns = 8, .max_pairs = 0}, "dense");
+          std::vector<float> own(8), G(24);
+          synchronizer.begin();
+          synchronizer.give("first", {.dimension = 8, .values = {G.data() + 12, 8}}, {own.data(), 1, 8}, {});
+          synchronizer.give("second", {G.data(), 1, 8});
+          synchronizer.give("third", {G.data() + 6, 1, 8});
+          const std::string error = argument_error_of([&] { synchronizer.finish(); });
+          failures.check(error ==
+                             "ranks 0-1: parameter third: gradient overlaps what was given for parameter first, "
+                             "expected memory of its own",
+                         error);
         }) == "");
 }
 
