@@ -40,10 +40,6 @@ Factors<T> in_full(const SparseFactors<T>& factors, std::span<T> memory) {
   return {a, matrix(factors.b)};
 }
 
-double beta_of(const Options& options) {
-  return options.accumulate ? 1 : options.beta;
-}
-
 }  // namespace
 
 template <class T>
