@@ -6,6 +6,7 @@
 #include <set>
 
 #include "synchronizer/memory_ranges.hpp"
+#include "synchronizer/policies/policy.hpp"
 #include "synchronizer_misuse.hpp"
 
 using namespace dsop;
@@ -39,10 +40,16 @@ std::vector<T> compact(MatrixView<T> view) {
   return elements;
 }
 
+/// One of each form, and algorithms that come to the target in other ways.
+std::vector<std::string> policies() {
+  std::vector<std::string> texts{"dsop:allreduce-ring", "dsop:replicated-rabenseifner", "dense-overlapped:ring"};
+  for (const synchronizer::PolicyKind& kind : synchronizer::policy_kinds()) texts.push_back(kind.example);
+  return texts;
+}
+
 template <class T>
 void check_targets(Transport& transport, Failures& failures) {
-  for (const char* const policy : {"dsop", "dsop:allreduce-ring", "dsop:replicated-rabenseifner", "dense",
-                                   "dense-overlapped:ring", "sparse", "topk:1", "none"})
+  for (const std::string& policy : policies())
     for (const Giving form : {Giving::factors, Giving::sparse_factors, Giving::vector, Giving::full_vector})
       for (const Update update : {Update{1, 0}, Update{-2, 0}, Update{1, 1}, Update{2, -3}, Update{0, 1}})
         for (const std::size_t stride : {columns, columns + gap}) {
@@ -51,8 +58,9 @@ void check_targets(Transport& transport, Failures& failures) {
           const LayerCase layer = layer_of(form);
           synchronizer.add(layer.name, layer.shape(), policy);
           const MatrixView<T> target = given.view(stride);
-          std::vector<T> expected =
-              std::string(policy) == "none" ? given.layer.own() : expected_sum<T>(layer, transport.size(), 1);
+          std::vector<T> expected = synchronizer::policy_kind(synchronizer::PolicyText(policy)).sums
+                                        ? expected_sum<T>(layer, transport.size(), 1)
+                                        : given.layer.own();
           const std::vector<T> before = compact(target);
           for (std::size_t i = 0; i < expected.size(); ++i)
             expected[i] = static_cast<T>(update.beta) * before[i] + static_cast<T>(update.alpha / 2) * expected[i];
@@ -62,9 +70,9 @@ void check_targets(Transport& transport, Failures& failures) {
           synchronizer.begin({.scale = 0.5});
           given.layer.give(synchronizer, target, update);
           synchronizer.finish();
-          failures.check(compact(target) == expected,
-                         std::string(policy) + ", form " + std::to_string(static_cast<int>(form)) + ", alpha " +
-                             std::to_string(update.alpha) + ", beta " + std::to_string(update.beta) + ": wrong");
+          failures.check(compact(target) == expected, policy + ", form " + std::to_string(static_cast<int>(form)) +
+                                                          ", alpha " + std::to_string(update.alpha) + ", beta " +
+                                                          std::to_string(update.beta) + ": wrong");
         }
 }
 
@@ -74,6 +82,11 @@ TEST_CASE("every policy leaves beta target + alpha sum, and beta = 0 reads nothi
   const int P = GENERATE(1, 2, 3, 5);
   CHECK(failures_on_threads(P, check_targets<float>) == "");
   CHECK(failures_on_threads(P, check_targets<double>) == "");
+}
+
+TEST_CASE("every policy's example is one of its form") {
+  for (const synchronizer::PolicyKind& kind : synchronizer::policy_kinds())
+    CHECK(&synchronizer::policy_kind(synchronizer::PolicyText(kind.example)) == &kind);
 }
 
 TEST_CASE("bf16 rounds the sum, and not the target") {
