@@ -261,6 +261,20 @@ TEST_CASE("a gradient that is made aside is counted with what its algorithm take
   CHECK(make_plan(problem, Machine{}, "allgather").workspace_bytes == alone);
 }
 
+TEST_CASE("a gradient is made aside by algorithms that send it, and by no others", "[memory]") {
+  const int P = GENERATE(2, 6);
+  Problem problem{.rows = 67, .columns = 45, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), 3)};
+  if (P > 2) problem.nodes = nodes_of_two(P);
+  Problem staged = problem;
+  staged.staged_result = true;
+  for (const std::string& name : usable_algorithms(problem)) {
+    const Plan plan = make_plan(problem, Machine{}, name);
+    INFO(name << ", P = " << P);
+    CHECK((make_plan(staged, Machine{}, name).workspace_bytes > plan.workspace_bytes) ==
+          plan.algorithm->sends_gradient);
+  }
+}
+
 TEST_CASE("every sparse allreduce takes the memory that was counted", "[memory]") {
   const int P = GENERATE(2, 3, 5, 8);
   for (const SparseCase& c : sparse_allreduce_cases(P)) {

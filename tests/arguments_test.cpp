@@ -138,6 +138,10 @@ TEST_CASE("alpha and beta that are no numbers, or a beta beside accumulate, are 
           a.options.accumulate = true;
           a.options.beta = rank == 0 ? 0.5 : 1;
         }) == "");
+  CHECK(failures_when("ranks 0-2: beta is 0, expected 1, or none, where accumulate is true", [](int, Arguments& a) {
+          a.options.accumulate = true;
+          a.options.beta = 0;
+        }) == "");
   CHECK(failures_when("the ranks disagree: alpha is 1 on ranks 0-1, 2 on rank 2; beta is 0 on ranks 0-1, 0.5 on rank 2",
                       [](int rank, Arguments& a) {
                         if (rank < 2) return;

@@ -214,7 +214,7 @@ void call(const char* name, int (*function)(Parameters...)) {
   use(dsop_sparse_allreduce_free) use(dsop_sum_get) use(dsop_sum_chosen) \
   use(dsop_sum_free) use(dsop_topk_allreduce_create) use(dsop_topk_allreduce_run) use(dsop_topk_allreduce_start) use(dsop_topk_allreduce_state) \
   use(dsop_topk_allreduce_free) use(dsop_synchronizer_create) use(dsop_synchronizer_add) \
-  use(dsop_synchronizer_set_policy) use(dsop_synchronizer_begin) use(dsop_synchronizer_give_factors) \
+  use(dsop_synchronizer_set_policy) use(dsop_policy_selects) use(dsop_synchronizer_begin) use(dsop_synchronizer_give_factors) \
   use(dsop_synchronizer_give_gradient) use(dsop_synchronizer_give_vector) use(dsop_synchronizer_fail) \
   use(dsop_synchronizer_finish) use(dsop_synchronizer_describe) use(dsop_synchronizer_residual) \
   use(dsop_synchronizer_last_step) use(dsop_synchronizer_last_selection) use(dsop_synchronizer_save) use(dsop_synchronizer_load) \

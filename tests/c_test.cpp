@@ -4,6 +4,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -142,6 +143,39 @@ TEST_CASE("alpha and beta") {
   REQUIRE(dsop_synchronizer_begin(model, 1, 1) == DSOP_SUCCESS);
   REQUIRE(dsop_synchronizer_give_factors(model, "w", &factor, &factor, &matrix, 1, std::nan("")) == DSOP_SUCCESS);
   CHECK(contains(error_of(dsop_synchronizer_finish(model)), "beta"));
+  CHECK(dsop_synchronizer_free(model) == DSOP_SUCCESS);
+}
+
+TEST_CASE("a policy selects if it keeps a residual, whatever its form") {
+  int selects = 0;
+  const std::string error = error_of(dsop_policy_selects("no such", &selects));
+  const std::string before_forms = "policy is no such, expected ", before_names = "NAME:DENSITY with NAME one of ";
+  REQUIRE(error.starts_with(before_forms));
+  std::istringstream forms(error.substr(before_forms.size()));
+  dsop_synchronizer model = 0;
+  REQUIRE(dsop_synchronizer_create(everybody(), DSOP_F64, nullptr, &model) == DSOP_SUCCESS);
+  std::array<int, 2> number_of{0, 0};
+  bool takes_density = false;
+  for (std::string form; std::getline(forms, form, ',');) {
+    form.erase(0, form.find_first_not_of(' '));
+    if (form.starts_with(before_names)) {
+      form.erase(0, before_names.size());
+      takes_density = true;
+    }
+    const std::string policy = form.substr(0, form.find('[')) + (takes_density ? ":1" : "");
+    INFO(policy);
+    REQUIRE(dsop_synchronizer_add(model, policy.c_str(), 2, 2, 0, policy.c_str(), nullptr) == DSOP_SUCCESS);
+    const void* residual = nullptr;
+    std::size_t count = 0;
+    REQUIRE(dsop_synchronizer_residual(model, policy.c_str(), &residual, &count) == DSOP_SUCCESS);
+    REQUIRE(dsop_policy_selects(policy.c_str(), &selects) == DSOP_SUCCESS);
+    CHECK(selects == (count > 0 ? 1 : 0));
+    ++number_of[static_cast<std::size_t>(selects)];
+  }
+  CHECK(number_of[0] > 0);
+  CHECK(number_of[1] > 0);
+  CHECK(contains(error_of(dsop_policy_selects(nullptr, &selects)), "policy is , expected dsop"));
+  CHECK(contains(error_of(dsop_policy_selects("dsop", nullptr)), "selects"));
   CHECK(dsop_synchronizer_free(model) == DSOP_SUCCESS);
 }
 

@@ -16,6 +16,7 @@
 #include <dsop/dsop.hpp>
 #include <dsop/sparse_allreduce.hpp>
 #include <dsop/stall_watch.hpp>
+#include <dsop/synchronizer.hpp>
 #include <dsop/topk_allreduce.hpp>
 
 #include "counted_memory.hpp"
@@ -228,6 +229,27 @@ TEST_CASE("sparse and top-k allreduces allocate their sums alone") {
               });
             }
           }) == "");
+}
+
+TEST_CASE("to give parameters that were given before allocates nothing, however many they are") {
+  CHECK(failures_on_threads(1, [](Transport& transport, Failures& failures) {
+          Synchronizer<float> synchronizer(transport, {.overlap = false});
+          std::vector<Matrices> given(200, Matrices(8));
+          std::vector<std::string> names;
+          for (std::size_t p = 0; p < given.size(); ++p) {
+            names.push_back("the matrix number " + std::to_string(p) + " of a model of many");
+            synchronizer.add(names[p], {.rows = 8, .columns = 8}, "dense");
+          }
+          for (int step = 0; step < 3; ++step) {
+            synchronizer.begin();
+            const std::size_t before = allocations();
+            for (std::size_t p = 0; p < given.size(); ++p)
+              synchronizer.give(names[p], given[p].factors(), given[p].gradient());
+            const std::size_t allocated = allocations() - before;
+            if (step > 0) failures.check(allocated == 0, std::to_string(allocated) + " allocations");
+            synchronizer.finish();
+          }
+        }) == "");
 }
 
 TEST_CASE("communicators and layers hold no more memory than is stated") {

@@ -2,7 +2,11 @@
 #include <catch2/catch.hpp>
 
 #include <limits>
+#include <random>
+#include <set>
 
+#include "synchronizer/memory_ranges.hpp"
+#include "synchronizer/policies/policy.hpp"
 #include "synchronizer_misuse.hpp"
 
 using namespace dsop;
@@ -36,10 +40,16 @@ std::vector<T> compact(MatrixView<T> view) {
   return elements;
 }
 
+/// One of each form, and algorithms that come to the target in other ways.
+std::vector<std::string> policies() {
+  std::vector<std::string> texts{"dsop:allreduce-ring", "dsop:replicated-rabenseifner", "dense-overlapped:ring"};
+  for (const synchronizer::PolicyKind& kind : synchronizer::policy_kinds()) texts.push_back(kind.example);
+  return texts;
+}
+
 template <class T>
 void check_targets(Transport& transport, Failures& failures) {
-  for (const char* const policy : {"dsop", "dsop:allreduce-ring", "dsop:replicated-rabenseifner", "dense",
-                                   "dense-overlapped:ring", "sparse", "topk:1", "none"})
+  for (const std::string& policy : policies())
     for (const Giving form : {Giving::factors, Giving::sparse_factors, Giving::vector, Giving::full_vector})
       for (const Update update : {Update{1, 0}, Update{-2, 0}, Update{1, 1}, Update{2, -3}, Update{0, 1}})
         for (const std::size_t stride : {columns, columns + gap}) {
@@ -48,8 +58,9 @@ void check_targets(Transport& transport, Failures& failures) {
           const LayerCase layer = layer_of(form);
           synchronizer.add(layer.name, layer.shape(), policy);
           const MatrixView<T> target = given.view(stride);
-          std::vector<T> expected =
-              std::string(policy) == "none" ? given.layer.own() : expected_sum<T>(layer, transport.size(), 1);
+          std::vector<T> expected = synchronizer::policy_kind(synchronizer::PolicyText(policy)).sums
+                                        ? expected_sum<T>(layer, transport.size(), 1)
+                                        : given.layer.own();
           const std::vector<T> before = compact(target);
           for (std::size_t i = 0; i < expected.size(); ++i)
             expected[i] = static_cast<T>(update.beta) * before[i] + static_cast<T>(update.alpha / 2) * expected[i];
@@ -59,9 +70,9 @@ void check_targets(Transport& transport, Failures& failures) {
           synchronizer.begin({.scale = 0.5});
           given.layer.give(synchronizer, target, update);
           synchronizer.finish();
-          failures.check(compact(target) == expected,
-                         std::string(policy) + ", form " + std::to_string(static_cast<int>(form)) + ", alpha " +
-                             std::to_string(update.alpha) + ", beta " + std::to_string(update.beta) + ": wrong");
+          failures.check(compact(target) == expected, policy + ", form " + std::to_string(static_cast<int>(form)) +
+                                                          ", alpha " + std::to_string(update.alpha) + ", beta " +
+                                                          std::to_string(update.beta) + ": wrong");
         }
 }
 
@@ -71,6 +82,11 @@ TEST_CASE("every policy leaves beta target + alpha sum, and beta = 0 reads nothi
   const int P = GENERATE(1, 2, 3, 5);
   CHECK(failures_on_threads(P, check_targets<float>) == "");
   CHECK(failures_on_threads(P, check_targets<double>) == "");
+}
+
+TEST_CASE("every policy's example is one of its form") {
+  for (const synchronizer::PolicyKind& kind : synchronizer::policy_kinds())
+    CHECK(&synchronizer::policy_kind(synchronizer::PolicyText(kind.example)) == &kind);
 }
 
 TEST_CASE("bf16 rounds the sum, and not the target") {
@@ -164,6 +180,45 @@ TEST_CASE("of many parameters the one whose alpha differs is named") {
                               {p == 190 && transport.rank() == 1 ? 3.0 : 1.0, 0});
           const std::string error = argument_error_of([&] { synchronizer.finish(); });
           failures.check(error == "the ranks disagree: alpha of " + names[190] + " is 1 on rank 0, 3 on rank 1", error);
+        }) == "");
+}
+
+TEST_CASE("of ranges of memory all that meet a new one are found") {
+  std::minstd_rand random(1);
+  const auto draw = [&](std::size_t most) { return std::uniform_int_distribution<std::size_t>(0, most)(random); };
+  for (int round = 0; round < 100; ++round) {
+    synchronizer::MemoryRanges ranges;
+    std::vector<MemoryRange> all;
+    const std::size_t longest = round % 2 == 0 ? 5 : 300;
+    for (std::size_t owner = 0; owner < 60; ++owner) {
+      const std::uintptr_t first = 1000 + draw(500);
+      const MemoryRange range = draw(9) == 0 ? MemoryRange{} : MemoryRange{first, first + draw(longest)};
+      std::set<std::size_t> found, expected;
+      ranges.each_that_meets(range, [&](std::size_t other) { CHECK(found.insert(other).second); });
+      for (std::size_t other = 0; other < owner; ++other)
+        if (meet(all[other], range)) expected.insert(other);
+      CHECK(found == expected);
+      ranges.add(range, owner);
+      all.push_back(range);
+    }
+  }
+}
+
+TEST_CASE("of parameters that a new one meets the one that was given first is named") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          Synchronizer<float> synchronizer(transport);
+          for (const char* const name : {"first", "second", "third"})
+            synchronizer.add(name, {.rows = 1, .columns = 8, .max_pairs = 0}, "dense");
+          std::vector<float> own(8), G(24);
+          synchronizer.begin();
+          synchronizer.give("first", {.dimension = 8, .values = {G.data() + 12, 8}}, {own.data(), 1, 8}, {});
+          synchronizer.give("second", {G.data(), 1, 8});
+          synchronizer.give("third", {G.data() + 6, 1, 8});
+          const std::string error = argument_error_of([&] { synchronizer.finish(); });
+          failures.check(error ==
+                             "ranks 0-1: parameter third: gradient overlaps what was given for parameter first, "
+                             "expected memory of its own",
+                         error);
         }) == "");
 }
 

@@ -47,7 +47,7 @@ void OuterProductCalls<T>::say(Call& call, const Terms& terms) {
       .same("algorithm", std::string_view(terms.algorithm))
       .same_now("scale", terms.options.scale)
       .same_now("alpha", terms.options.alpha)
-      .same_now("beta", terms.options.beta)
+      .same_now("beta", terms.options.beta.value_or(0))
       .same("accumulate", terms.options.accumulate)
       .same("wire", terms.options.wire)
       .same("allow_native", terms.options.allow_native)

@@ -60,11 +60,11 @@ void check_finite(const char* what, double value) {
 template <class T>
 void check_options(const Options& options) {
   check_finite<T>("scale", options.scale);
-  for (const auto& [what, value] : {std::pair("alpha", options.alpha), std::pair("beta", options.beta),
+  for (const auto& [what, value] : {std::pair("alpha", options.alpha), std::pair("beta", beta_of(options)),
                                     std::pair("scale times alpha", options.scale * options.alpha)})
     check_finite<T>(what, value);
-  if (options.accumulate && options.beta != 0 && options.beta != 1)
-    refuse("beta", options.beta, "1, or none, where accumulate is true");
+  if (options.accumulate && beta_of(options) != 1)
+    refuse("beta", beta_of(options), "1, or none, where accumulate is true");
   if (options.machine) check_machine(*options.machine);
   if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", outer_product_algorithms());
   check_wire("wire", options.wire, data_type<T>, "gradients");
@@ -115,7 +115,7 @@ template <class T>
 void check_row_arguments(const SparseFactors<T>& factors, const Options& options, const Shape& promised) {
   check_options<T>(options);
   if (options.accumulate) refuse("accumulate", "true", "false: the rows are made anew");
-  if (options.beta != 0) refuse("beta", options.beta, "0: the rows are made anew");
+  if (beta_of(options) != 0) refuse("beta", beta_of(options), "0: the rows are made anew");
   check_factors(factors, {"the layer's rows = ", promised.rows}, {"the layer's columns = ", promised.columns});
   check_promise(factors, promised);
 }

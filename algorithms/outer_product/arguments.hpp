@@ -22,6 +22,11 @@ void check_row_arguments(const SparseFactors<T>& factors, const Options& options
 template <class T>
 void check_shape(const Shape& shape, const Options& options);
 
+/// What Options::beta stands for.
+inline double beta_of(const Options& options) {
+  return options.beta.value_or(options.accumulate ? 1 : 0);
+}
+
 /// The stride of a single row is never used, but OpenBLAS looks at it.
 template <class T>
 MatrixView<T> with_sane_stride(MatrixView<T> view) {

@@ -28,10 +28,6 @@ void describe_factors(Record& own, const SparseFactors<T>& factors, bool find_ze
   own.may_expand = is_sparse(factors.a) || is_sparse(factors.b);
 }
 
-double beta_of(const Options& options) {
-  return options.accumulate ? 1 : options.beta;
-}
-
 }  // namespace
 
 template <class T>

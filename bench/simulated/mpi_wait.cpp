@@ -9,21 +9,21 @@ const std::size_t in_node_piece_bytes = between_nodes_piece_bytes;
 // SimGrid's MPI_Request_get_status calls every request done. MPI_Test knows, but ends what it finds done: so the status
 // is kept for finish().
 bool MpiTransport::is_done(std::size_t slot) {
-  Operation& operation = slots_[slot];
-  operation.statuses.resize(operation.pieces.size());
-  for (std::size_t i = 0; i < operation.pieces.size(); ++i) {
-    if (operation.pieces[i] == MPI_REQUEST_NULL) continue;
+  Message& message = slots_[slot];
+  message.statuses.resize(message.pieces.size());
+  for (std::size_t i = 0; i < message.pieces.size(); ++i) {
+    if (message.pieces[i] == MPI_REQUEST_NULL) continue;
     int done = 0;
-    check_mpi(MPI_Test(&operation.pieces[i], &done, &operation.statuses[i]), "MPI_Test");
+    check_mpi(MPI_Test(&message.pieces[i], &done, &message.statuses[i]), "MPI_Test");
     if (done == 0) return false;
   }
   return true;
 }
 
-int MpiTransport::wait_for_pieces(Operation& operation) {
+int MpiTransport::wait_for_pieces(Message& message) {
   int code = MPI_SUCCESS;
-  for (std::size_t i = 0; i < operation.pieces.size() && code == MPI_SUCCESS; ++i)
-    if (operation.pieces[i] != MPI_REQUEST_NULL) code = MPI_Wait(&operation.pieces[i], &operation.statuses[i]);
+  for (std::size_t i = 0; i < message.pieces.size() && code == MPI_SUCCESS; ++i)
+    if (message.pieces[i] != MPI_REQUEST_NULL) code = MPI_Wait(&message.pieces[i], &message.statuses[i]);
   return code;
 }
 

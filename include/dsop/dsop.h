@@ -264,6 +264,8 @@ DSOP_API int dsop_synchronizer_create(dsop_communicator communicator, dsop_type 
 DSOP_API int dsop_synchronizer_add(dsop_synchronizer synchronizer, const char* name, size_t rows, size_t columns,
                                    size_t max_pairs, const char* policy, const char* options);
 DSOP_API int dsop_synchronizer_set_policy(dsop_synchronizer synchronizer, const char* name, const char* policy);
+/* Whether a part of the gradient stays behind in a residual under such a policy. Sends nothing. */
+DSOP_API int dsop_policy_selects(const char* policy, int* selects);
 /* Begins a step. Never waits. */
 DSOP_API int dsop_synchronizer_begin(dsop_synchronizer synchronizer, double scale, double learning_rate);
 /* Hands over a parameter's factors; dsop_synchronizer_finish() leaves beta target + alpha sum in `target`, the sum being

@@ -46,7 +46,7 @@ struct Options {
   /// As in BLAS: target = beta target + alpha sum. With beta = 0 nothing of the target is read, not even NaN. Only the
   /// sum travels, so bf16 never rounds targets.
   double alpha = 1;
-  double beta = 0;
+  std::optional<double> beta = std::nullopt;      ///< default: 0, or 1 with `accumulate`, which allows no other
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: that of machine(communicator)
   /// `auto` may take MPI's own allreduce where that was measured to be the fastest. It promises neither equal bits on
   /// all ranks nor a stall watch.

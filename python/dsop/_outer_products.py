@@ -36,10 +36,10 @@ def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: 
     scale : float, optional
         1 / batch for a mean; default: 1.
     alpha, beta : float, optional
-        As in BLAS; default: 1 and 0. With beta = 0 nothing of `out` is read. Only the sum travels, so that `out` may be a
-        momentum (beta = mu), or the weights (alpha = - learning rate, beta = 1).
+        As in BLAS; default: 1, and 0, or 1 with `accumulate`. With beta = 0 nothing of `out` is read. Only the sum
+        travels, so that `out` may be a momentum (beta = mu), or the weights (alpha = - learning rate, beta = 1).
     accumulate : bool, optional
-        beta = 1: add to what stands in `out`.
+        beta = 1, and no other: add to what stands in `out`.
     machine : Machine, optional
         To plan for; default: `Machine.of`.
     allow_native : bool, optional

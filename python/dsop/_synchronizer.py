@@ -13,6 +13,13 @@ from dsop._library import Owned, check, library, new_handle, option_text, text_o
 from dsop._mpi import communicator
 
 
+def policy_selects(policy: str) -> bool:
+    """Whether a part of the gradient stays behind in a residual under such a policy."""
+    selects = c_int()
+    check(library.dsop_policy_selects(policy.encode(), byref(selects)))
+    return bool(selects.value)
+
+
 class Synchronizer(Owned):
     """Sum the gradients of a model's parameters over ranks while backpropagation goes on.
 

@@ -107,6 +107,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "dsop_synchronizer_create": (c_int, [c_uint64, c_int, c_char_p, POINTER(c_uint64)]),
     "dsop_synchronizer_add": (c_int, [c_uint64, c_char_p, c_size_t, c_size_t, c_size_t, c_char_p, c_char_p]),
     "dsop_synchronizer_set_policy": (c_int, [c_uint64, c_char_p, c_char_p]),
+    "dsop_policy_selects": (c_int, [c_char_p, POINTER(c_int)]),
     "dsop_synchronizer_begin": (c_int, [c_uint64, c_double, c_double]),
     "dsop_synchronizer_give_factors": (c_int, [c_uint64, c_char_p, POINTER(Factor), POINTER(Factor), POINTER(Matrix), c_double, c_double]),
     "dsop_synchronizer_give_gradient": (c_int, [c_uint64, c_char_p, POINTER(Matrix)]),

@@ -85,6 +85,11 @@ OptionText& OptionText::read(const char* name, double& value) {
   return *this;
 }
 
+OptionText& OptionText::read(const char* name, std::optional<double>& value) {
+  if (const std::string* const text = find(name)) value = number<double>(name, *text, "a number");
+  return *this;
+}
+
 OptionText& OptionText::read(const char* name, bool& value) {
   constexpr std::array<std::pair<std::string_view, bool>, 4> choices{
       {{"true", true}, {"false", false}, {"1", true}, {"0", false}}};

@@ -21,6 +21,7 @@ class OptionText {
 
   OptionText& read(const char* name, std::string& value);
   OptionText& read(const char* name, double& value);
+  OptionText& read(const char* name, std::optional<double>& value);
   OptionText& read(const char* name, bool& value);
   OptionText& read(const char* name, std::size_t& value);
   OptionText& read(const char* name, int& value);

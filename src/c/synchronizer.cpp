@@ -8,6 +8,7 @@
 #include "c/options.hpp"
 #include "c/status.hpp"
 #include "c/views.hpp"
+#include "synchronizer/policies/policy.hpp"
 
 namespace dsop::c {
 namespace {
@@ -73,6 +74,13 @@ int dsop_synchronizer_set_policy(dsop_synchronizer synchronizer, const char* nam
   return returning_status([&] {
     with_synchronizer(synchronizer,
                       [&](auto, auto& of) { of.set_policy(name_of(name), policy == nullptr ? "" : policy); });
+  });
+}
+
+int dsop_policy_selects(const char* policy, int* selects) {
+  return returning_status([&] {
+    const dsop::synchronizer::PolicyText text(policy == nullptr ? "" : policy);
+    result(selects, "selects") = dsop::synchronizer::policy_kind(text).selects ? 1 : 0;
   });
 }
 

@@ -3,32 +3,53 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <variant>
 
 #include <dsop/sparse.hpp>
 
 namespace dsop {
 
-/// Whether the ranges of memory from the first element to the last meet.
-template <class T>
-bool overlap(const MatrixView<const T>& left, const MatrixView<const T>& right) {
-  if (left.rows == 0 || right.rows == 0 || left.columns == 0 || right.columns == 0) return false;
-  const auto first = [](const auto& view) { return reinterpret_cast<std::uintptr_t>(view.data); };
-  const auto last = [](const auto& view) {
-    return reinterpret_cast<std::uintptr_t>(view.row(view.rows - 1) + view.columns - 1);
-  };
-  return first(left) <= last(right) && first(right) <= last(left);
+/// From the first element's address to the last one's.
+struct MemoryRange {
+  bool empty() const { return first > last; }
+
+  std::uintptr_t first = 1;
+  std::uintptr_t last = 0;
+};
+
+inline bool meet(const MemoryRange& left, const MemoryRange& right) {
+  return left.first <= right.last && right.first <= left.last;
 }
 
 template <class T>
-bool overlap(const MatrixView<const T>& left, const SparseMatrixView<T>& right) {
-  return overlap(left, MatrixView<const T>(right.values.data(), 1, right.values.size()));
+MemoryRange memory_range(const MatrixView<T>& view) {
+  if (view.rows == 0 || view.columns == 0) return {};
+  return {reinterpret_cast<std::uintptr_t>(view.data),
+          reinterpret_cast<std::uintptr_t>(view.row(view.rows - 1) + view.columns - 1)};
+}
+
+template <class T>
+MemoryRange memory_range(std::span<const T> values) {
+  return memory_range(MatrixView<const T>(values.data(), 1, values.size()));
+}
+
+template <class T>
+MemoryRange memory_range(const FactorView<T>& factor) {
+  if (const auto* const sparse = std::get_if<SparseMatrixView<T>>(&factor)) return memory_range(sparse->values);
+  return memory_range(std::get<MatrixView<const T>>(factor));
+}
+
+/// Whether their ranges of memory meet.
+template <class T>
+bool overlap(const MatrixView<const T>& left, const MatrixView<const T>& right) {
+  return meet(memory_range(left), memory_range(right));
 }
 
 template <class T>
 bool overlap(const MatrixView<const T>& left, const SparseFactors<T>& factors) {
-  const auto overlaps = [&](const auto& factor) { return overlap<T>(left, factor); };
-  return std::visit(overlaps, factors.a) || std::visit(overlaps, factors.b);
+  const MemoryRange range = memory_range(left);
+  return meet(range, memory_range(factors.a)) || meet(range, memory_range(factors.b));
 }
 
 /// As overlap(), but blocks of columns of one matrix share nothing.

@@ -39,22 +39,16 @@ struct ProductMemory {
 
 template <class T>
 void fill(std::span<const T> values, MatrixView<T> to) {
-  for (std::size_t i = 0; i < to.rows; ++i)
-    if (values.empty())
-      std::fill_n(to.row(i), to.columns, T{0});
-    else
-      std::copy_n(values.data() + i * to.columns, to.columns, to.row(i));
+  for (std::size_t i = 0; i < to.rows; ++i) std::copy_n(values.data() + i * to.columns, to.columns, to.row(i));
 }
 
+// to = alpha times the vector + beta to.
 template <class T>
-void add_vector(const SparseVectorView<T>& own, T factor, MatrixView<T> to) {
-  if (own.dense()) {
-    for (std::size_t i = 0; i < to.rows; ++i)
-      for (std::size_t j = 0; j < to.columns; ++j) to.row(i)[j] += factor * own.values[i * to.columns + j];
-    return;
-  }
-  for (std::size_t e = 0; e < own.indices.size(); ++e)
-    to.row(own.indices[e] / to.columns)[own.indices[e] % to.columns] += factor * own.values[e];
+void update_by(const SparseVectorView<T>& vector, T alpha, T beta, MatrixView<T> to) {
+  if (vector.dense()) return kernels::update<T>({vector.values.data(), to.rows, to.columns}, alpha, beta, to);
+  kernels::multiply_by(beta, to);
+  for (std::size_t e = 0; e < vector.indices.size(); ++e)
+    to.row(vector.indices[e] / to.columns)[vector.indices[e] % to.columns] += alpha * vector.values[e];
 }
 
 template <class T>
@@ -101,15 +95,13 @@ void OwnGradient<T>::make_product(const SparseFactors<T>& factors, T alpha, T be
 template <class T>
 void OwnGradient<T>::make(const Given<T>& given, T factor, std::span<const T> added, MatrixView<T> to) {
   if (to.rows == 0 || to.columns == 0) return;
-  if (const auto* const factors = std::get_if<SparseFactors<T>>(&given.own)) {
-    if (!added.empty()) fill(added, to);
-    return make_product(*factors, factor, added.empty() ? 0 : 1, to);
-  }
-  if (const auto* const own = std::get_if<SparseVectorView<T>>(&given.own)) {
-    fill(added, to);
-    return add_vector(*own, factor, to);
-  }
-  scale_and_add<T>(given.target, factor, added, to);
+  if (std::holds_alternative<std::monostate>(given.own)) return scale_and_add<T>(given.target, factor, added, to);
+  if (!added.empty()) fill(added, to);
+  const T beta = added.empty() ? 0 : 1;
+  if (const auto* const factors = std::get_if<SparseFactors<T>>(&given.own))
+    make_product(*factors, factor, beta, to);
+  else
+    update_by(std::get<SparseVectorView<T>>(given.own), factor, beta, to);
 }
 
 template <class T>
@@ -118,17 +110,14 @@ void OwnGradient<T>::update_target(const Given<T>& given, T factor) {
   if (given.target.rows == 0 || given.target.columns == 0) return;
   if (const auto* const factors = std::get_if<SparseFactors<T>>(&given.own))
     return make_product(*factors, alpha, given.beta(), given.target);
-  if (const auto* const own = std::get_if<SparseVectorView<T>>(&given.own)) {
-    kernels::multiply_by(given.beta(), given.target);
-    return add_vector(*own, alpha, given.target);
-  }
+  if (const auto* const own = std::get_if<SparseVectorView<T>>(&given.own))
+    return update_by(*own, alpha, given.beta(), given.target);
   kernels::update<T>(given.target, alpha, given.beta(), given.target);
 }
 
 template <class T>
 void update_target(const Given<T>& given, const SparseVectorView<T>& sum) {
-  kernels::multiply_by(given.beta(), given.target);
-  add_vector(sum, given.alpha(), given.target);
+  update_by(sum, given.alpha(), given.beta(), given.target);
 }
 
 #define INSTANTIATE(T)           \

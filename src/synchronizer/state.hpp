@@ -10,6 +10,7 @@
 
 #include "base/refuse.hpp"
 #include "synchronizer/agree.hpp"
+#include "synchronizer/memory_ranges.hpp"
 #include "synchronizer/parameter.hpp"
 #include "synchronizer/running_step.hpp"
 #include "synchronizer/step_calls.hpp"
@@ -84,6 +85,8 @@ struct Synchronizer<T>::State {
   std::map<std::string, Parameter*> by_name_;
   bool has_begun_ = false;
   std::optional<Early> early_;
+  synchronizer::MemoryRanges targets_;  // of this step, by places in `order`
+  synchronizer::MemoryRanges owns_;     // of what they are made from
   synchronizer::RunningStep<T> step_;
   synchronizer::StepCalls calls_;  // last: its end waits for what uses the rest
 };

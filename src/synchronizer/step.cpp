@@ -1,6 +1,7 @@
 // One step, from begin() to finish().
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <dsop/types.hpp>
 
@@ -27,6 +28,8 @@ void Synchronizer<T>::State::begin(const Step& step) {
   if (!has_begun_) {
     has_begun_ = true;
     order.clear();
+    targets_.clear();
+    owns_.clear();
     for (const auto& parameter : parameters) {
       parameter->is_given = false;
       parameter->last_step = {};
@@ -58,28 +61,44 @@ void check_update(const Update& update, double scale) {
       refuse(what, value, "a finite number in " + std::string(dsop::name(data_type<T>)));
 }
 
-template <class T>
-bool meets(const MatrixView<T>& target, const synchronizer::Given<T>& given) {
-  if (const auto* const factors = std::get_if<SparseFactors<T>>(&given.own)) return overlap<T>(target, *factors);
-  const auto* const own = std::get_if<SparseVectorView<T>>(&given.own);
-  return own != nullptr && overlap<T>(target, MatrixView<const T>(own->values.data(), 1, own->values.size()));
+/// What a sum is made of: take(range) for each array of its values.
+template <class T, class Take>
+void each_own_range(const synchronizer::Given<T>& given, const Take& take) {
+  if (const auto* const factors = std::get_if<SparseFactors<T>>(&given.own)) {
+    take(memory_range(factors->a));
+    take(memory_range(factors->b));
+  } else if (const auto* const own = std::get_if<SparseVectorView<T>>(&given.own)) {
+    take(memory_range(own->values));
+  }
+}
+
+[[noreturn]] void refuse_overlap(const std::string& which, const std::string& what) {
+  throw ArgumentError(which + " overlaps " + what + ", expected memory of its own");
 }
 
 }  // namespace
 
-// Also of what was given before in this step.
+// Also of what was given before in this step. Of several that it meets the one that was given first is named.
 template <class T>
 void Synchronizer<T>::State::check_apart(const Given& given) const {
-  const auto apart = [](bool meet, const std::string& which, const std::string& what) {
-    if (meet) throw ArgumentError(which + " overlaps " + what + ", expected memory of its own");
-  };
-  if (given.vector()) apart(meets(given.target, given), "gradient", "own");
-  for (const Parameter* const earlier : order) {
-    const std::string& name = earlier->name;
-    apart(share_elements<T>(given.target, earlier->given.target), "gradient", "that of parameter " + name);
-    apart(meets(given.target, earlier->given), "gradient", "what was given for parameter " + name);
-    apart(meets(earlier->given.target, given), "what is given", "the gradient of parameter " + name);
-  }
+  enum class Met { target, own_of_earlier, target_of_earlier };
+  const MemoryRange target = memory_range(given.target);
+  std::pair met(order.size(), Met::target);
+  const auto note = [&](std::size_t earlier, Met how) { met = std::min(met, std::pair(earlier, how)); };
+  targets_.each_that_meets(target, [&](std::size_t earlier) {
+    if (share_elements<T>(given.target, order[earlier]->given.target)) note(earlier, Met::target);
+  });
+  owns_.each_that_meets(target, [&](std::size_t earlier) { note(earlier, Met::own_of_earlier); });
+  each_own_range(given, [&](const MemoryRange& own) {
+    if (given.vector() && meet(target, own)) refuse_overlap("gradient", "own");
+    targets_.each_that_meets(own, [&](std::size_t earlier) { note(earlier, Met::target_of_earlier); });
+  });
+  const auto [earlier, how] = met;
+  if (earlier == order.size()) return;
+  const std::string parameter = "parameter " + order[earlier]->name;
+  if (how == Met::target) refuse_overlap("gradient", "that of " + parameter);
+  if (how == Met::own_of_earlier) refuse_overlap("gradient", "what was given for " + parameter);
+  refuse_overlap("what is given", "the gradient of " + parameter);
 }
 
 template <class T>
@@ -113,6 +132,8 @@ void Synchronizer<T>::State::give(const std::string& name, Given given) {
   given.target = with_sane_stride(given.target);
   parameter->given = given;
   parameter->is_given = true;
+  targets_.add(memory_range(given.target), order.size());
+  each_own_range(given, [&](const MemoryRange& own) { owns_.add(own, order.size()); });
   order.push_back(parameter);
   parameter->policy.how->start(*parameter, step_);
 }

@@ -6,15 +6,12 @@ from collections.abc import Iterable
 
 from torch import Tensor
 
+from dsop._synchronizer import policy_selects
 from dsop.torch._entries import Entries
 from dsop.torch._parameter import Parameter
 
 Order = list[tuple[Parameter, bool]]
 """Parameters, and whether each travels as factors."""
-
-
-def _selects(policy: str) -> bool:
-    return policy.split(":")[0] not in ("dsop", "dense", "dense-overlapped", "sparse", "none")
 
 
 class Early:
@@ -30,7 +27,7 @@ class Early:
         # One that selects must know the scale before; of samples, ranks know the sum at the end alone.
         self._may = {p.name for p in parameters
                      if entries.synchronizer(p) is self._synchronizer and not p.has_sparse_grad
-                     and not (average == "samples" and _selects(p.policy))}
+                     and not (average == "samples" and policy_selects(p.policy))}
         self.order: Order = []  # the same on all ranks
         self._clear()
 

@@ -44,12 +44,14 @@ class DensePolicy final : public Policy<T> {
 
 inline PolicyKind dense_policy() {
   return {.form = "dense[:ALGORITHM]",
+          .example = "dense",
           .takes = [](const PolicyText& text) { return text.name == "dense"; },
           .make = made_as<DensePolicy>()};
 }
 
 inline PolicyKind dense_overlapped_policy() {
   return {.form = "dense-overlapped[:ALGORITHM]",
+          .example = "dense-overlapped",
           .takes = [](const PolicyText& text) { return text.name == "dense-overlapped"; },
           .make = made_as<DensePolicy>()};
 }

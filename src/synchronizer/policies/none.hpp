@@ -30,6 +30,7 @@ class NonePolicy final : public Policy<T> {
 
 inline PolicyKind none_policy() {
   return {.form = "none",
+          .example = "none",
           .takes = [](const PolicyText& text) { return text.whole == "none"; },
           .sums = false,
           .make = made_as<NonePolicy>()};

@@ -74,6 +74,7 @@ class OuterProductPolicy final : public Policy<T> {
 
 inline PolicyKind outer_product_policy() {
   return {.form = "dsop[:ALGORITHM]",
+          .example = "dsop",
           .takes = [](const PolicyText& text) { return text.name == "dsop"; },
           .make = made_as<OuterProductPolicy>()};
 }

@@ -75,7 +75,8 @@ using MakePolicy = std::unique_ptr<Policy<T>> (*)(std::type_identity<T>, const P
 
 /// A line of the list of policies.
 struct PolicyKind {
-  std::string form;  ///< as errors and help show it
+  std::string form;     ///< as errors and help show it
+  std::string example;  ///< a text of that form under which nothing is left out, for tests
   bool (*takes)(const PolicyText& text);
   bool selects = false;  ///< a part of the gradient stays behind in a residual
   bool sums = true;      ///< over ranks: all get the same bits

@@ -124,6 +124,7 @@ class SelectingPolicy final : public Policy<T> {
 
 inline PolicyKind selecting_policy() {
   return {.form = "NAME:DENSITY with NAME one of " + topk_algorithms().names(),
+          .example = "topk:1",
           .takes =
               [](const PolicyText& text) {
                 return topk_algorithms().find(text.name.substr(0, text.name.find('('))) != nullptr;

@@ -90,6 +90,7 @@ class SparsePolicy final : public Policy<T> {
 
 inline PolicyKind sparse_policy() {
   return {.form = "sparse[:ALGORITHM]",
+          .example = "sparse",
           .takes = [](const PolicyText& text) { return text.name == "sparse"; },
           .make = made_as<SparsePolicy>()};
 }
