@@ -85,6 +85,14 @@ class PythonTest(unittest.TestCase):
                     self.assertTrue((strided[:, :2] == 9).all() and (strided[:, 5:] == 9).all())
                 self.on_ranks(body, [1, 3, 4])
 
+    def test_one_row_of_any_stride_and_no_rows(self) -> None:
+        def body(comm: dsop.Communicator) -> None:
+            one = np.broadcast_to(np.ones(4), (1, 4))
+            self.assertTrue((dsop.outer_product(one, one, comm=comm) == comm.size).all())
+            none = np.broadcast_to(np.ones(4), (0, 4))
+            self.assertTrue((dsop.outer_product(none, none, comm=comm) == 0).all())
+        self.on_ranks(body, [1, 2])
+
     def test_layer(self) -> None:
         def body(comm: dsop.Communicator) -> None:
             layer = dsop.OuterProduct(6, 4, 3, np.float64, comm)
@@ -236,6 +244,8 @@ class PythonTest(unittest.TestCase):
         good = {"a": np.ones((2, 4)), "b": np.ones((2, 3)), "out": np.zeros((4, 3))}
         read_only = np.zeros((4, 3))
         read_only.flags.writeable = False
+        compressed_columns = types.SimpleNamespace(shape=(2, 2), indptr=np.arange(3), indices=np.arange(2), data=np.ones(2),
+                                                   format="csc")
         cases: list[tuple[str, dict[str, Any]]] = [
             ("a.dtype is int64", {"a": np.ones((2, 4), int)}),
             ("b.dtype is float32", {"b": np.ones((2, 3), np.float32)}),
@@ -243,6 +253,10 @@ class PythonTest(unittest.TestCase):
             ("a is list", {"a": [[1.0]]}),
             ("a.strides", {"a": np.ones((2, 8))[:, ::2]}),
             ("a.strides", {"a": np.ones((2, 4))[::-1]}),
+            ("a.strides", {"a": np.broadcast_to(np.ones(4), (2, 4))}),
+            ("a.strides", {"a": np.broadcast_to(np.ones(1), (2, 1))}),
+            ("out.strides", {"out": np.lib.stride_tricks.as_strided(np.zeros(3), (4, 3), (0, 8))}),
+            ("a.format is csc", {"a": compressed_columns}),
             ("out is read-only", {"out": read_only}),
             ("overlaps", {"out": np.zeros((4, 3)), "b": None}),
             ("columns", {"b": np.ones((2, 5))}),
