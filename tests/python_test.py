@@ -298,6 +298,7 @@ class PythonTest(unittest.TestCase):
         self.raises_on_all("k", lambda comm: dsop.TopKAllreduce(4, np.float64, comm).run(np.ones(4), 5))
         self.raises_on_all("indices", lambda comm: dsop.sparse_allreduce(
             dsop.SparseVector(5, np.array([3, 1]), np.ones(2)), comm))
+
         with self.assertRaisesRegex(dsop.ArgumentError, "expected None"):
             dsop.communicator(17)
         with self.assertRaisesRegex(dsop.ArgumentError, "latency_seconds"):
@@ -321,6 +322,50 @@ class PythonTest(unittest.TestCase):
                 machine[name] = number
         with self.assertRaisesRegex(dsop.ArgumentError, "ranks is 0"):
             dsop.run_on_threads(0, lambda comm: None)
+
+    def test_wrong_objects_of_one_rank(self) -> None:
+        anything: Any = dsop  # what mypy would refuse
+
+        def model_of(comm: dsop.Communicator) -> Any:
+            model = dsop.Synchronizer(np.float64, comm)
+            model.add("w", (2, 2), "dense")
+            return model
+
+        def step(comm: dsop.Communicator, name: Any = "w", scale: Any = 1.0) -> None:
+            model = model_of(comm)
+            model.begin(scale)
+            model.give_gradient(name, np.ones((2, 2)))
+            model.finish()
+
+        cases: list[tuple[str, Callable[[dsop.Communicator, Any], Any], Any, Any]] = [
+            ("root is str", lambda comm, root: anything.broadcast(np.ones(3), root, comm), 0, "first"),
+            ("root is float", lambda comm, root: anything.reduce(np.ones(3), root, comm), 0, 0.5),
+            ("root is 4294967296", lambda comm, root: dsop.start_broadcast(np.ones(3), root, comm).wait(), 0, 2**32),
+            ("root is NoneType", lambda comm, root: dsop.start_reduce(np.ones(3), root, comm).wait(), 0, [None]),
+            ("name is int", lambda comm, name: model_of(comm).add(name, (2, 2)), "v", 5),
+            ("policy is None", lambda comm, policy: model_of(comm).add("v", (2, 2), policy), "dense", [None]),
+            ("name is int", lambda comm, name: model_of(comm).set_policy(name, "sparse"), "w", 5),
+            ("policy is int", lambda comm, policy: model_of(comm).set_policy("w", policy), "sparse", 5),
+            ("name is int", lambda comm, name: step(comm, name), "w", 5),
+            ("scale", lambda comm, scale: step(comm, scale=scale), 1.0, "half"),
+            ("data is None", lambda comm, data: model_of(comm).load(data), model_of(dsop.communicator()).save(), [None]),
+            ("saved state", lambda comm, data: model_of(comm).load(data), model_of(dsop.communicator()).save(), b""),
+            ("dtype is int64", lambda comm, dtype: dsop.TopKAllreduce(3, dtype, comm).run(np.ones(3), 1), float, int),
+            ("state is int", lambda comm, state: anything.TopKAllreduce(3, float, comm, state=state).run(np.ones(3), 1),
+             None, 5),
+            ("no semicolon", lambda comm, wire: dsop.TopKAllreduce(3, float, comm, wire=wire).run(np.ones(3), 1), "full",
+             "full;wire=bf16"),
+            ("dtype is int64", lambda comm, dtype: dsop.SparseAllreduce(dtype, comm).run(np.ones(3)), float, int),
+            ("an option is wier", lambda comm, name: dsop.SparseAllreduce(float, comm, **{name: "full"}).run(np.ones(3)),
+             "wire", "wier"),
+            ("no semicolon", lambda comm, wire: dsop.SparseAllreduce(float, comm, wire=wire).run(np.ones(3)), "full",
+             "full; "),
+            ("no semicolon", lambda comm, machine: dsop.allreduce(np.ones(3), comm, machine=machine), None, "a;b"),
+        ]
+        for words, call, right, wrong in cases:
+            with self.subTest(words=words, wrong=wrong):
+                of_rank_1 = None if wrong == [None] else wrong
+                self.raises_on_all(words, lambda comm: call(comm, of_rank_1 if comm.rank == 1 else right))
 
     def test_communicator_of_threads_that_have_ended(self) -> None:
         left = []
