@@ -7,6 +7,7 @@ import doctest
 import importlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import dsop
+from dsop._table import FUNCTIONS
 
 RANKS = [1, 2, 3, 4, 5, 7]
 FAMILIES = {name: [a["name"] for a in dsop.algorithms(name) if "mpi" not in a["name"]]
@@ -437,6 +439,29 @@ print(heard[0].message)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("two OpenMP runtimes are loaded", done.stdout)
             self.assertIn(folder, done.stdout)
+
+    def import_with(self, library: str) -> str:
+        """What the ImportError says."""
+        done = subprocess.run([sys.executable, "-c", "try:\n    import dsop\nexcept ImportError as error:\n    print(error)"],
+                              capture_output=True, text=True, timeout=60, check=True,
+                              env={**os.environ, "DSOP_LIBRARY": library})
+        return done.stdout
+
+    def test_library_that_is_missing(self) -> None:
+        said = self.import_with("/no/such")
+        self.assertIn("dsop needs libdsop_c.so.1, which could not be loaded (/no/such: ", said)
+        self.assertIn("DSOP_LIBRARY", said)
+
+    @unittest.skipUnless(shutil.which("cc"), "no C compiler")
+    def test_library_of_another_version(self) -> None:
+        others = [f"void {name}(void) {{}}" for name in FUNCTIONS if name != "dsop_version"]
+        version = 'const char* dsop_version(void) { return "9.9.0"; }'
+        for functions, expected in ((others, "libdsop_c.so.1 is of dsop 9.9.0, expected 0.1.0, as this package"),
+                                    (others[1:], f"libdsop_c.so.1 has no {others[0][5:].split('(')[0]}: expected that of")):
+            with tempfile.TemporaryDirectory() as folder:
+                subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", folder + "/stub.so"], text=True, check=True,
+                               input="\n".join([version, *functions]))
+                self.assertIn(expected, self.import_with(folder + "/stub.so"))
 
     def test_mpi4py_of_another_mpi_is_warned_of_and_refused(self) -> None:
         other = types.SimpleNamespace(Get_library_version=lambda: "Other MPI 7.0\nbuilt somewhere", Is_finalized=bool)
