@@ -24,9 +24,9 @@ install_missing() {
     fail "apt-get could not install ${missing[*]}"
 }
 
-# What only the tests of the laboratory need: Slurm, MPICH, SimGrid, mpi4py. Nothing that is installed is started.
+# What only some tests need: Slurm, MPICH, SimGrid, mpi4py, Fortran, CMake. Nothing that is installed is started.
 laboratory_packages=(iproute2 util-linux slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge mpich libmpich-dev
-  libsimgrid-dev python3-mpi4py)
+  libsimgrid-dev python3-mpi4py gfortran cmake)
 
 # install_laboratory: without them those tests are skipped, so that they can't be had is no error.
 install_laboratory() (

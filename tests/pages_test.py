@@ -54,7 +54,7 @@ class Pages(unittest.TestCase):
 
     def test_guides_begin_with_the_programs_that_are_tested(self) -> None:
         for page, program in (("python.md", "numpy_minimal.py"), ("pytorch.md", "torch_mlp.py"),
-                              ("c-and-fortran.md", "minimal.c")):
+                              ("c-and-fortran.md", "minimal.c"), ("install.md", "threads_minimal.cpp")):
             shown = re.search(r"^```\w+\n(.*?)^```", (ROOT / "docs/guide" / page).read_text(), re.MULTILINE | re.DOTALL)
             assert shown is not None
             self.assertEqual(shown.group(1), (ROOT / "examples" / program).read_text())

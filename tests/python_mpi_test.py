@@ -123,6 +123,23 @@ dsop.allreduce(np.ones(3))
             self.assertIn("KeyError: 'mine'", done.stderr)
             self.assertLess(time.monotonic() - before, 10)
 
+    def test_exception_after_init_alone_ends_the_others(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            before = time.monotonic()
+            done = run(f"""
+import os, time
+import dsop
+dsop.init()
+try:
+    os.mkdir({folder + "/of-one-rank"!r})
+except FileExistsError:
+    time.sleep(30)
+raise KeyError("mine")
+""")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("KeyError: 'mine'", done.stderr)
+        self.assertLess(time.monotonic() - before, 10)
+
     def test_interrupt_of_one_rank_ends_all(self) -> None:
         for wait in ("dsop.allreduce(np.ones(3))", "dsop.start_allreduce(np.ones(3)).wait()",
                      "dsop.start_sparse_allreduce(np.ones(3)).wait()"):

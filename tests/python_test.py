@@ -7,6 +7,7 @@ import doctest
 import importlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import dsop
+from dsop._table import FUNCTIONS
 
 RANKS = [1, 2, 3, 4, 5, 7]
 FAMILIES = {name: [a["name"] for a in dsop.algorithms(name) if "mpi" not in a["name"]]
@@ -84,6 +86,14 @@ class PythonTest(unittest.TestCase):
                     self.assertTrue((strided[:, 2:5] == expected / 2 + 9).all())
                     self.assertTrue((strided[:, :2] == 9).all() and (strided[:, 5:] == 9).all())
                 self.on_ranks(body, [1, 3, 4])
+
+    def test_one_row_of_any_stride_and_no_rows(self) -> None:
+        def body(comm: dsop.Communicator) -> None:
+            one = np.broadcast_to(np.ones(4), (1, 4))
+            self.assertTrue((dsop.outer_product(one, one, comm=comm) == comm.size).all())
+            none = np.broadcast_to(np.ones(4), (0, 4))
+            self.assertTrue((dsop.outer_product(none, none, comm=comm) == 0).all())
+        self.on_ranks(body, [1, 2])
 
     def test_layer(self) -> None:
         def body(comm: dsop.Communicator) -> None:
@@ -236,6 +246,8 @@ class PythonTest(unittest.TestCase):
         good = {"a": np.ones((2, 4)), "b": np.ones((2, 3)), "out": np.zeros((4, 3))}
         read_only = np.zeros((4, 3))
         read_only.flags.writeable = False
+        compressed_columns = types.SimpleNamespace(shape=(2, 2), indptr=np.arange(3), indices=np.arange(2), data=np.ones(2),
+                                                   format="csc")
         cases: list[tuple[str, dict[str, Any]]] = [
             ("a.dtype is int64", {"a": np.ones((2, 4), int)}),
             ("b.dtype is float32", {"b": np.ones((2, 3), np.float32)}),
@@ -243,6 +255,10 @@ class PythonTest(unittest.TestCase):
             ("a is list", {"a": [[1.0]]}),
             ("a.strides", {"a": np.ones((2, 8))[:, ::2]}),
             ("a.strides", {"a": np.ones((2, 4))[::-1]}),
+            ("a.strides", {"a": np.broadcast_to(np.ones(4), (2, 4))}),
+            ("a.strides", {"a": np.broadcast_to(np.ones(1), (2, 1))}),
+            ("out.strides", {"out": np.lib.stride_tricks.as_strided(np.zeros(3), (4, 3), (0, 8))}),
+            ("a.format is csc", {"a": compressed_columns}),
             ("out is read-only", {"out": read_only}),
             ("overlaps", {"out": np.zeros((4, 3)), "b": None}),
             ("columns", {"b": np.ones((2, 5))}),
@@ -284,6 +300,7 @@ class PythonTest(unittest.TestCase):
         self.raises_on_all("k", lambda comm: dsop.TopKAllreduce(4, np.float64, comm).run(np.ones(4), 5))
         self.raises_on_all("indices", lambda comm: dsop.sparse_allreduce(
             dsop.SparseVector(5, np.array([3, 1]), np.ones(2)), comm))
+
         with self.assertRaisesRegex(dsop.ArgumentError, "expected None"):
             dsop.communicator(17)
         with self.assertRaisesRegex(dsop.ArgumentError, "latency_seconds"):
@@ -307,6 +324,50 @@ class PythonTest(unittest.TestCase):
                 machine[name] = number
         with self.assertRaisesRegex(dsop.ArgumentError, "ranks is 0"):
             dsop.run_on_threads(0, lambda comm: None)
+
+    def test_wrong_objects_of_one_rank(self) -> None:
+        anything: Any = dsop  # what mypy would refuse
+
+        def model_of(comm: dsop.Communicator) -> Any:
+            model = dsop.Synchronizer(np.float64, comm)
+            model.add("w", (2, 2), "dense")
+            return model
+
+        def step(comm: dsop.Communicator, name: Any = "w", scale: Any = 1.0) -> None:
+            model = model_of(comm)
+            model.begin(scale)
+            model.give_gradient(name, np.ones((2, 2)))
+            model.finish()
+
+        cases: list[tuple[str, Callable[[dsop.Communicator, Any], Any], Any, Any]] = [
+            ("root is str", lambda comm, root: anything.broadcast(np.ones(3), root, comm), 0, "first"),
+            ("root is float", lambda comm, root: anything.reduce(np.ones(3), root, comm), 0, 0.5),
+            ("root is 4294967296", lambda comm, root: dsop.start_broadcast(np.ones(3), root, comm).wait(), 0, 2**32),
+            ("root is NoneType", lambda comm, root: dsop.start_reduce(np.ones(3), root, comm).wait(), 0, [None]),
+            ("name is int", lambda comm, name: model_of(comm).add(name, (2, 2)), "v", 5),
+            ("policy is None", lambda comm, policy: model_of(comm).add("v", (2, 2), policy), "dense", [None]),
+            ("name is int", lambda comm, name: model_of(comm).set_policy(name, "sparse"), "w", 5),
+            ("policy is int", lambda comm, policy: model_of(comm).set_policy("w", policy), "sparse", 5),
+            ("name is int", lambda comm, name: step(comm, name), "w", 5),
+            ("scale", lambda comm, scale: step(comm, scale=scale), 1.0, "half"),
+            ("data is None", lambda comm, data: model_of(comm).load(data), model_of(dsop.communicator()).save(), [None]),
+            ("saved state", lambda comm, data: model_of(comm).load(data), model_of(dsop.communicator()).save(), b""),
+            ("dtype is int64", lambda comm, dtype: dsop.TopKAllreduce(3, dtype, comm).run(np.ones(3), 1), float, int),
+            ("state is int", lambda comm, state: anything.TopKAllreduce(3, float, comm, state=state).run(np.ones(3), 1),
+             None, 5),
+            ("no semicolon", lambda comm, wire: dsop.TopKAllreduce(3, float, comm, wire=wire).run(np.ones(3), 1), "full",
+             "full;wire=bf16"),
+            ("dtype is int64", lambda comm, dtype: dsop.SparseAllreduce(dtype, comm).run(np.ones(3)), float, int),
+            ("an option is wier", lambda comm, name: dsop.SparseAllreduce(float, comm, **{name: "full"}).run(np.ones(3)),
+             "wire", "wier"),
+            ("no semicolon", lambda comm, wire: dsop.SparseAllreduce(float, comm, wire=wire).run(np.ones(3)), "full",
+             "full; "),
+            ("no semicolon", lambda comm, machine: dsop.allreduce(np.ones(3), comm, machine=machine), None, "a;b"),
+        ]
+        for words, call, right, wrong in cases:
+            with self.subTest(words=words, wrong=wrong):
+                of_rank_1 = None if wrong == [None] else wrong
+                self.raises_on_all(words, lambda comm: call(comm, of_rank_1 if comm.rank == 1 else right))
 
     def test_communicator_of_threads_that_have_ended(self) -> None:
         left = []
@@ -378,6 +439,29 @@ print(heard[0].message)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("two OpenMP runtimes are loaded", done.stdout)
             self.assertIn(folder, done.stdout)
+
+    def import_with(self, library: str) -> str:
+        """What the ImportError says."""
+        done = subprocess.run([sys.executable, "-c", "try:\n    import dsop\nexcept ImportError as error:\n    print(error)"],
+                              capture_output=True, text=True, timeout=60, check=True,
+                              env={**os.environ, "DSOP_LIBRARY": library})
+        return done.stdout
+
+    def test_library_that_is_missing(self) -> None:
+        said = self.import_with("/no/such")
+        self.assertIn("dsop needs libdsop_c.so.1, which could not be loaded (/no/such: ", said)
+        self.assertIn("DSOP_LIBRARY", said)
+
+    @unittest.skipUnless(shutil.which("cc"), "no C compiler")
+    def test_library_of_another_version(self) -> None:
+        others = [f"void {name}(void) {{}}" for name in FUNCTIONS if name != "dsop_version"]
+        version = 'const char* dsop_version(void) { return "9.9.0"; }'
+        for functions, expected in ((others, "libdsop_c.so.1 is of dsop 9.9.0, expected 0.1.0, as this package"),
+                                    (others[1:], f"libdsop_c.so.1 has no {others[0][5:].split('(')[0]}: expected that of")):
+            with tempfile.TemporaryDirectory() as folder:
+                subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", folder + "/stub.so"], text=True, check=True,
+                               input="\n".join([version, *functions]))
+                self.assertIn(expected, self.import_with(folder + "/stub.so"))
 
     def test_mpi4py_of_another_mpi_is_warned_of_and_refused(self) -> None:
         other = types.SimpleNamespace(Get_library_version=lambda: "Other MPI 7.0\nbuilt somewhere", Is_finalized=bool)

@@ -104,7 +104,7 @@ DSOP_API int dsop_finalize(void);
 /* Ends all ranks of the job, of this process where there is no MPI, with this exit status. Does not return. */
 DSOP_API void dsop_abort(int exit_status);
 /* What was built and what runs, a JSON object: version, mpi (the library, or null), mpi_initialized, gloo
- * (true or false), blas, instruction_set, threads. */
+ * (true or false), blas, blas_core, instruction_set, threads. */
 DSOP_API int dsop_info(const char** text);
 /* `interrupted` is asked every 100 ms by waits of the thread that calls this (null: not any more). If it does not
  * return 0, the wait ends with DSOP_ERROR_INTERRUPTED. Waits within MPI's own collectives do not ask. */
@@ -320,7 +320,7 @@ DSOP_API int dsop_selector_free(dsop_selector selector);
 /* The one that is assumed where nothing is known; of ranks that are threads if on_threads is not 0. */
 DSOP_API int dsop_machine_default(int on_threads, dsop_machine* machine);
 /* What calls on the communicator plan for where they must choose and are given none: as DSOP_MACHINE says, measured over
- * MPI, once. All ranks call it. */
+ * MPI and Gloo, once. All ranks call it. */
 DSOP_API int dsop_machine_of(dsop_communicator communicator, dsop_machine* machine);
 DSOP_API int dsop_machine_read(const char* path, dsop_machine* machine);
 DSOP_API int dsop_machine_write(dsop_machine machine, const char* path);

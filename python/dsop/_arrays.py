@@ -87,9 +87,9 @@ def _stride(array: Array, name: str) -> int:
         return array.shape[1]
     itemsize = array.itemsize
     rows, columns = array.strides
-    if array.shape[1] > 1 and columns != itemsize or array.shape[0] > 1 and (rows < 0 or rows % itemsize):
+    if array.shape[1] > 1 and columns != itemsize or array.shape[0] > 1 and (rows <= 0 or rows % itemsize):
         raise ArgumentError(f"{name}.strides is {array.strides}, expected rows of neighbouring elements "
-                            f"(numpy.ascontiguousarray makes them so)")
+                            f"(numpy.ascontiguousarray makes them so)")  # to C, a stride of 0 is `columns`
     return rows // itemsize if array.shape[0] > 1 else array.shape[1]
 
 
@@ -139,6 +139,8 @@ def factor(given: Any, name: str, type_: int | None = None) -> Held:
         array = _check_array(given, name, 2, type_, False)
         return Held(Factor(address(array), array.shape[0], array.shape[1], _stride(array, name)), TYPES[array.dtype],
                     (array,))
+    if getattr(given, "format", "csr") != "csr":  # a square matrix in compressed columns would pass as its transpose
+        raise ArgumentError(f"{name}.format is {given.format}, expected csr (compressed rows)")
     values = _check_array(given.data, f"{name}.data", 1, type_, False)
     offsets = _index_array(given.indptr, np.uintp, f"{name}.indptr")
     indices = _index_array(given.indices, np.uint32, f"{name}.indices")

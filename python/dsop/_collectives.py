@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from dsop._arrays import TYPES, Array, address, vector_values
 from dsop._communicators import Communicator, SaidToAll
-from dsop._library import Error, check, library, new_handle, option_text
+from dsop._library import Error, check, library, new_handle, option_text, whole_number
 from dsop._mpi import communicator
 from dsop._table import DSOP_ERROR_INTERRUPTED
 
@@ -78,11 +78,12 @@ def _started(values: Array, function: Any, ranks: Communicator, *arguments: Any)
     return Pending(new_handle(function, *arguments), _no_result, ranks, values)
 
 
-def _given(values: Array, comm: Any, options: dict[str, Any]) -> tuple[Communicator, tuple[Any, ...], bytes]:
+def _given(values: Array, comm: Any, *roots: int, **options: Any) -> tuple[Communicator, tuple[Any, ...]]:
     ranks = communicator(comm)
     with SaidToAll(ranks):
         array = vector_values(values, "values")
-        return ranks, (ranks.handle, TYPES[array.dtype], address(array), array.size), option_text(**options)
+        numbers = [whole_number(root, "root") for root in roots]
+        return ranks, (ranks.handle, TYPES[array.dtype], address(array), array.size, *numbers, option_text(**options))
     raise AssertionError
 
 
@@ -115,9 +116,8 @@ def allreduce(values: Array, comm: Any = None, *, algorithm: str | None = None, 
     >>> values = np.ones((2, 3))
     >>> dsop.allreduce(values)
     """
-    _, arguments, options = _given(values, comm, {"algorithm": algorithm, "machine": machine,
-                                                  "allow_native": allow_native})
-    check(library.dsop_allreduce(*arguments, options))
+    _, arguments = _given(values, comm, algorithm=algorithm, machine=machine, allow_native=allow_native)
+    check(library.dsop_allreduce(*arguments))
 
 
 def broadcast(values: Array, root: int = 0, comm: Any = None, *, algorithm: str | None = None,
@@ -130,8 +130,8 @@ def broadcast(values: Array, root: int = 0, comm: Any = None, *, algorithm: str 
     --------
     >>> dsop.broadcast(np.ones(3), root=0)
     """
-    _, arguments, options = _given(values, comm, {"algorithm": algorithm, "machine": machine})
-    check(library.dsop_broadcast(*arguments, root, options))
+    _, arguments = _given(values, comm, root, algorithm=algorithm, machine=machine)
+    check(library.dsop_broadcast(*arguments))
 
 
 def reduce(values: Array, root: int = 0, comm: Any = None, *, algorithm: str | None = None,
@@ -144,8 +144,8 @@ def reduce(values: Array, root: int = 0, comm: Any = None, *, algorithm: str | N
     --------
     >>> dsop.reduce(np.ones(3), root=0)
     """
-    _, arguments, options = _given(values, comm, {"algorithm": algorithm, "machine": machine})
-    check(library.dsop_reduce(*arguments, root, options))
+    _, arguments = _given(values, comm, root, algorithm=algorithm, machine=machine)
+    check(library.dsop_reduce(*arguments))
 
 
 def start_allreduce(values: Array, comm: Any = None, *, algorithm: str | None = None,
@@ -156,9 +156,8 @@ def start_allreduce(values: Array, comm: Any = None, *, algorithm: str | None = 
     --------
     >>> dsop.start_allreduce(np.ones(3)).wait()
     """
-    ranks, arguments, options = _given(values, comm, {"algorithm": algorithm, "machine": machine,
-                                                      "allow_native": allow_native})
-    return _started(values, library.dsop_start_allreduce, ranks, *arguments, options)
+    ranks, arguments = _given(values, comm, algorithm=algorithm, machine=machine, allow_native=allow_native)
+    return _started(values, library.dsop_start_allreduce, ranks, *arguments)
 
 
 def start_broadcast(values: Array, root: int = 0, comm: Any = None, *, algorithm: str | None = None,
@@ -169,8 +168,8 @@ def start_broadcast(values: Array, root: int = 0, comm: Any = None, *, algorithm
     --------
     >>> dsop.start_broadcast(np.ones(3)).wait()
     """
-    ranks, arguments, options = _given(values, comm, {"algorithm": algorithm, "machine": machine})
-    return _started(values, library.dsop_start_broadcast, ranks, *arguments, root, options)
+    ranks, arguments = _given(values, comm, root, algorithm=algorithm, machine=machine)
+    return _started(values, library.dsop_start_broadcast, ranks, *arguments)
 
 
 def start_reduce(values: Array, root: int = 0, comm: Any = None, *, algorithm: str | None = None,
@@ -181,5 +180,5 @@ def start_reduce(values: Array, root: int = 0, comm: Any = None, *, algorithm: s
     --------
     >>> dsop.start_reduce(np.ones(3)).wait()
     """
-    ranks, arguments, options = _given(values, comm, {"algorithm": algorithm, "machine": machine})
-    return _started(values, library.dsop_start_reduce, ranks, *arguments, root, options)
+    ranks, arguments = _given(values, comm, root, algorithm=algorithm, machine=machine)
+    return _started(values, library.dsop_start_reduce, ranks, *arguments)

@@ -34,8 +34,8 @@ def info() -> dict[str, Any]:
     Returns
     -------
     dict
-        version, mpi (the library's, or None), mpi_initialized, blas, blas_core, instruction_set, threads (OpenMP's of a
-        product), openmp_runtimes (those that this process has loaded).
+        version, mpi (the library's, or None), mpi_initialized, gloo (whether the library has it), blas, blas_core,
+        instruction_set, threads (OpenMP's of a product), openmp_runtimes (those that this process has loaded).
 
     Warns
     -----

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Generator
 from ctypes import CFUNCTYPE, byref, c_char_p, c_int, c_uint64
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,23 @@ def text_of(function: Any, *arguments: Any) -> str:
     return (text.value or b"").decode()
 
 
+def whole_number(value: Any, name: str) -> int:
+    """For an int of C's, which ctypes would cut to size."""
+    try:
+        number = index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} is {type(value).__name__}, expected a whole number") from None
+    if c_int(number).value != number:
+        raise ArgumentError(f"{name} is {number}, expected a number of 32 bits")
+    return number
+
+
+def encoded(text: Any, name: str) -> bytes:
+    if not isinstance(text, str):
+        raise ArgumentError(f"{name} is {type(text).__name__}, expected str")
+    return text.encode()
+
+
 def option_text(**options: Any) -> bytes:
     """NAME=VALUE pairs of those that are not None; a machine by its handle."""
     pairs = []
@@ -132,6 +150,8 @@ def option_text(**options: Any) -> bytes:
             value = value.option_text()
         elif isinstance(value, float):
             value = repr(float(value))
+        if ";" in str(value):  # which ends a pair
+            raise ArgumentError(f"{name} is {value}, expected no semicolon in it")
         pairs.append(f"{name}={value}")
     return ";".join(pairs).encode()
 

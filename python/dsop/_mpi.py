@@ -42,17 +42,26 @@ def _end_job_at_exception() -> None:
     sys.excepthook = hook
 
 
-def _prepare_mpi(ranks: int) -> None:
-    if ranks > 1:
+def _of_mpi(handle: int) -> Communicator:
+    made = Communicator(handle)
+    if made.size > 1:
         _end_job_at_exception()
+    return made
+
+
+def _start() -> Communicator:
+    check(library.dsop_init())
+    atexit.unregister(library.dsop_finalize)
+    atexit.register(library.dsop_finalize)
+    return _of_mpi(new_handle(library.dsop_communicator_world))
 
 
 def init() -> None:
     """Start MPI, where a launcher has started this program and nobody has started MPI.
 
-    Done by the first call with ``comm=None``. What this starts ends with the program. Without a launcher MPI is never
-    touched. Where there are several ranks, an exception that ends this rank's program from then on ends the others'
-    too, at once.
+    All ranks call it. Done by the first call with ``comm=None``. What this starts ends with the program. Without a
+    launcher MPI is never touched. Where there are several ranks, an exception that ends this rank's program from then on
+    ends the others' too, at once.
 
     Raises
     ------
@@ -63,18 +72,12 @@ def init() -> None:
     --------
     >>> dsop.init()
     """
-    check(library.dsop_init())
-    atexit.unregister(library.dsop_finalize)
-    atexit.register(library.dsop_finalize)
+    _start()
 
 
 def _all_ranks() -> Communicator:
-    init()
-    made = Communicator(new_handle(library.dsop_communicator_world))
-    if made.size == 1 and under_torchrun():
-        return connect_workers()
-    _prepare_mpi(made.size)
-    return made
+    made = _start()
+    return connect_workers() if made.size == 1 and under_torchrun() else made
 
 
 def communicator(comm: Any = None) -> Communicator:
@@ -113,6 +116,4 @@ def communicator(comm: Any = None) -> Communicator:
         if not _of_mpi4py_is_checked:
             _check_mpi4py()
     watch_main_thread()
-    made = Communicator(new_handle(library.dsop_communicator_from_mpi, comm.py2f()))
-    _prepare_mpi(made.size)
-    return made
+    return _of_mpi(new_handle(library.dsop_communicator_from_mpi, comm.py2f()))

@@ -12,9 +12,9 @@ import numpy as np
 from dsop._arrays import DTYPES, Array, SparseVector, copied, type_of, vector
 from dsop._collectives import Pending
 from dsop._communicators import SaidToAll
-from dsop._library import Owned, check, library, new_handle, option_text
+from dsop._library import ArgumentError, Owned, check, library, new_handle, option_text
 from dsop._mpi import communicator
-from dsop._table import Vector
+from dsop._table import DSOP_F32, Vector
 
 
 @dataclass
@@ -173,9 +173,14 @@ class SparseAllreduce(Owned):
 
     def __init__(self, dtype: Any = np.float32, comm: Any = None, **options: Any) -> None:
         self.comm = communicator(comm)
-        self._type = type_of(dtype)
-        self._handle = new_handle(library.dsop_sparse_allreduce_create, self.comm.handle, self._type,
-                                  option_text(**options))
+        make = library.dsop_sparse_allreduce_create
+        with SaidToAll(self.comm):  # others hear it in their first run
+            try:
+                self._type, text = type_of(dtype), option_text(**options)
+            except ArgumentError:
+                self._handle = new_handle(make, self.comm.handle, DSOP_F32, None)  # which others count
+                raise
+        self._handle = new_handle(make, self.comm.handle, self._type, text)
 
     def run(self, own: Array | SparseVector) -> SparseSum:
         """As `sparse_allreduce`."""

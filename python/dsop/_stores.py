@@ -121,9 +121,6 @@ def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int 
     >>> alone.rank, alone.size
     (0, 1)
     """
-    for name, text in (("run", run), ("interface", interface or "")):
-        if ";" in text:
-            raise ArgumentError(f"{name} is {text!r}, expected no semicolon in it")
     options = option_text(run=run, restart=restart, limit_seconds=float(limit_seconds), interface=interface)
     watch_main_thread()
     if isinstance(store, (str, os.PathLike)):

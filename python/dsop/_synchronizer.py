@@ -9,7 +9,7 @@ import numpy as np
 
 from dsop._arrays import DTYPES, Array, FactorLike, SparseVector, copied, factor, matrix, type_of, vector
 from dsop._communicators import SaidToAll
-from dsop._library import Owned, check, library, new_handle, option_text, text_of
+from dsop._library import ArgumentError, Owned, check, encoded, library, new_handle, option_text, text_of
 from dsop._mpi import communicator
 
 
@@ -93,16 +93,23 @@ class Synchronizer(Owned):
         with SaidToAll(self.comm):
             rows, columns = (1, shape) if isinstance(shape, int) else shape
             numbers = c_size_t(rows), c_size_t(columns), c_size_t(max_pairs)
-            text = option_text(**options)
-        check(library.dsop_synchronizer_add(self._handle, name.encode(), *numbers, policy.encode(), text))
+            texts = encoded(name, "name"), encoded(policy, "policy"), option_text(**options)
+        check(library.dsop_synchronizer_add(self._handle, texts[0], *numbers, *texts[1:]))
 
     def set_policy(self, name: str, policy: str) -> None:
         """Change a parameter's policy; what it has left behind is added to its next gradient."""
-        check(library.dsop_synchronizer_set_policy(self._handle, name.encode(), policy.encode()))
+        with SaidToAll(self.comm):
+            texts = encoded(name, "name"), encoded(policy, "policy")
+        check(library.dsop_synchronizer_set_policy(self._handle, *texts))
 
     def begin(self, scale: float = 1.0, learning_rate: float = 1.0) -> None:
         """Begin a step. The sums are multiplied by `scale`: 1 / (samples of all ranks) for a mean. Never waits."""
-        check(library.dsop_synchronizer_begin(self._handle, scale, learning_rate))
+        try:
+            numbers = c_double(scale), c_double(learning_rate)
+        except TypeError as error:
+            check(library.dsop_synchronizer_begin(self._handle, 1.0, 1.0))
+            return self.fail(f"scale or learning_rate: {error}")
+        check(library.dsop_synchronizer_begin(self._handle, *numbers))
 
     def give_factors(self, name: str, a: FactorLike, b: FactorLike, target: Array, *, alpha: float = 1.0,
                      beta: float = 0.0) -> None:
@@ -128,10 +135,11 @@ class Synchronizer(Owned):
             left, right = factor(a, "a", self._type), factor(b, "b", self._type)
             out = matrix(target, "target", self._type)
             numbers = c_double(alpha), c_double(beta)
+            parameter = encoded(name, "name")
         except (TypeError, ValueError) as error:
-            return self.fail(str(error), name)
+            return self.fail(str(error), name if isinstance(name, str) else None)
         self._held += [left, right, target]
-        check(library.dsop_synchronizer_give_factors(self._handle, name.encode(), left.structure, right.structure, out,
+        check(library.dsop_synchronizer_give_factors(self._handle, parameter, left.structure, right.structure, out,
                                                      *numbers))
 
     def _matrix_of(self, target: Any, name: str) -> Any:
@@ -143,10 +151,11 @@ class Synchronizer(Owned):
         """Hand over a gradient, which `finish` replaces by scale times the sum. As `give_factors`."""
         try:
             out = self._matrix_of(gradient, "gradient")
+            parameter = encoded(name, "name")
         except ValueError as error:
-            return self.fail(str(error), name)
+            return self.fail(str(error), name if isinstance(name, str) else None)
         self._held.append(gradient)
-        check(library.dsop_synchronizer_give_gradient(self._handle, name.encode(), out))
+        check(library.dsop_synchronizer_give_gradient(self._handle, parameter, out))
 
     def give_vector(self, name: str, own: Array | SparseVector, target: Array, *, alpha: float = 1.0,
                     beta: float = 0.0) -> None:
@@ -166,10 +175,11 @@ class Synchronizer(Owned):
             given = vector(own, "own", self._type)
             out = self._matrix_of(target, "target")
             numbers = c_double(alpha), c_double(beta)
+            parameter = encoded(name, "name")
         except (TypeError, ValueError) as error:
-            return self.fail(str(error), name)
+            return self.fail(str(error), name if isinstance(name, str) else None)
         self._held += [given, target]
-        check(library.dsop_synchronizer_give_vector(self._handle, name.encode(), given.structure, out, *numbers))
+        check(library.dsop_synchronizer_give_vector(self._handle, parameter, given.structure, out, *numbers))
 
     def fail(self, error: str, name: str | None = None) -> None:
         """Give up this step, after an exception say: `finish` raises `error` on all ranks. Never waits."""
@@ -247,4 +257,7 @@ class Synchronizer(Owned):
         ...     each.add("w", 100, "topk:0.01")
         >>> resumed.load(model.save())
         """
+        with SaidToAll(self.comm):
+            if not isinstance(data, bytes):
+                raise ArgumentError(f"data is {type(data).__name__}, expected bytes")
         check(library.dsop_synchronizer_load(self._handle, data, len(data)))

@@ -11,7 +11,7 @@ import numpy as np
 from dsop._arrays import DTYPES, TYPES, Array, address, copied, type_of, vector_values
 from dsop._collectives import Pending
 from dsop._communicators import SaidToAll
-from dsop._library import Owned, check, library, new_handle, option_text, text_of
+from dsop._library import Owned, check, encoded, library, new_handle, option_text, text_of
 from dsop._mpi import communicator
 from dsop._sparse import SparseSum, Sum, start_sum
 
@@ -90,10 +90,11 @@ class TopKAllreduce(Owned):
     def __init__(self, elements: int, dtype: Any = np.float32, comm: Any = None, *, algorithm: str | None = None,
                  machine: Any = None, wire: str | None = None, state: str | None = None) -> None:
         self.comm = communicator(comm)
-        self._type = type_of(dtype)
-        self._handle = new_handle(library.dsop_topk_allreduce_create, self.comm.handle, self._type, elements,
-                                  option_text(algorithm=algorithm, machine=machine, wire=wire),
-                                  None if state is None else state.encode())
+        with SaidToAll(self.comm):  # others hear it in their first run
+            self._type = type_of(dtype)
+            arguments = (c_size_t(elements), option_text(algorithm=algorithm, machine=machine, wire=wire),
+                         None if state is None else encoded(state, "state"))
+        self._handle = new_handle(library.dsop_topk_allreduce_create, self.comm.handle, self._type, *arguments)
 
     def _given(self, values: Array, k: int) -> tuple[int, int, c_size_t]:
         with SaidToAll(self.comm):

@@ -118,6 +118,7 @@ int dsop_sparse_allreduce_create(dsop_communicator communicator, dsop_type type,
       dsop::visit(data_type_of(type),
                   [&]<class T>(T) { object->allreduce.emplace(dsop::SparseAllreduce<T>(transport, with)); });
     });
+    if (!object->allreduce) dsop::SparseAllreduce<float>{transport};  // other ranks count theirs as a call
     handle = put(std::move(object));
   });
 }

@@ -14,6 +14,7 @@ class Dsop(MesonPackage):
     version("main", branch="main")
 
     variant("mpi", default=True, description="The MPI transport; without it everything runs on threads")
+    variant("gloo", default=True, description="The transport over Gloo, for processes without MPI")
     variant("python", default=True, description="The Python package")
 
     depends_on("meson@1.0:", type="build")
@@ -24,11 +25,12 @@ class Dsop(MesonPackage):
     depends_on("openblas threads=openmp")
     depends_on("zlib-api")
     depends_on("mpi", when="+mpi")
+    depends_on("gloo", when="+gloo")
     depends_on("python@3.9:", type=("build", "run"))
     depends_on("py-numpy", type="run", when="+python")
     depends_on("py-mpi4py", type="run", when="+python+mpi")
     extends("python", when="+python")
 
     def meson_args(self):
-        mpi = "enabled" if self.spec.satisfies("+mpi") else "disabled"
-        return [f"-Dmpi={mpi}", "-Dsimgrid=disabled", "-Dgloo=disabled"]
+        chosen = [f"-D{name}={'enabled' if self.spec.satisfies('+' + name) else 'disabled'}" for name in ("mpi", "gloo")]
+        return [*chosen, "-Dsimgrid=disabled"]
