@@ -210,6 +210,41 @@ def same_bits_as_ddp() -> None:
         shutil.rmtree(folder)
 
 
+class Keeps(torch.optim.SGD):
+    """An optimizer whose state is the gradient itself."""
+
+    def step(self, closure: Any = None) -> Any:
+        for parameter in self.param_groups[0]["params"]:
+            self.state[parameter]["last"] = parameter.grad.detach()
+        return super().step(closure)
+
+
+@case
+def memory_is_taken_again() -> None:
+    """That of a .grad that the program has dropped, and of no other."""
+    model = mlp()
+    weight = model[0].weight
+    dsop.torch.attach(model, average="sum")
+    optimizer = Keeps(model.parameters(), lr=0)
+
+    def backward(seed: int) -> Any:
+        optimizer.zero_grad(set_to_none=True)
+        model(whole(COMM.rank, 3, 5, seed=seed)).sum().backward()
+        return weight.grad
+    where = backward(0).data_ptr()
+    assert all(backward(seed).data_ptr() == where for seed in range(3))
+    holders: list[Any] = [lambda grad: grad, lambda grad: grad[1:], lambda grad: grad.detach().numpy(),
+                          lambda grad: optimizer.step() or optimizer.state[weight]["last"]]
+    for seed, hold in enumerate(holders):
+        held = hold(backward(seed))
+        before = copy.deepcopy(held)
+        where = weight.grad.data_ptr()
+        for later in range(1, 4):
+            assert backward(seed + later).data_ptr() != where
+            assert (held == before).all()
+        optimizer.state.clear()
+
+
 @case
 def averages() -> None:
     counts = [rank + 1 for rank in RANKS]

@@ -135,6 +135,17 @@ def exact_alone_and_attached() -> None:
 
 
 @case
+def torch_s_own_are_dense() -> None:
+    for ours, theirs in KINDS:
+        text = check(Net(theirs, num_layers=2), loss_of).describe()
+        for name in ("weight_ih_l0 ", "weight_hh_l1 "):
+            line = f"net.{name}{4 * HIDDEN if theirs is nn.LSTM else 3 * HIDDEN}x{INPUTS if 'ih' in name else HIDDEN}: "
+            assert f"{line}dense, nn.{theirs.__name__}: dsop.torch.{ours.__name__} has factors;" in text, text
+    text = dsop.torch.attach(nn.LSTM(5, 4, proj_size=2)).describe()
+    assert "weight_ih_l0 16x5: dense, proj_size;" in text, text
+
+
+@case
 def sequences_of_any_lengths() -> None:
     def packed_loss(model: Any, rank: int) -> Any:
         sequences = rank + 1

@@ -45,6 +45,8 @@ class ProgramTest(unittest.TestCase):
             row = json.loads(done.stdout)
             self.assertEqual(len(row["seconds"]), 2)
             self.assertGreater(row["peak_mib"], 1)
+            self.assertTrue(all(len(row[name]) == 2 for name in ("utime", "stime", "minflt", "nvcsw", "nivcsw")), row)
+            self.assertEqual("lstm.weight_hh_l0 2048x512: factors" in row["how"], way == "attach", row["how"])
             losses.append(row["loss"])
         self.assertAlmostEqual(losses[0], losses[1], places=4)
 
@@ -52,12 +54,14 @@ class ProgramTest(unittest.TestCase):
 class ReportTest(unittest.TestCase):
     def test_ratios_are_of_rounds(self) -> None:
         rows = [{"where": "here", "model": "mlp", "way": way, "round": number, "seconds": [9, seconds, 0], "peak_mib": peak,
-                 "loss": 1 / 2**number}
+                 "loss": 1 / 2**number, "how": f"by factors, {number}" if way == "attach" else ""}
                 for number, pair in enumerate([((1, 10), (8, 20)), ((2, 30), (2, 5)), ((4, 20), (12, 7))])
                 for way, (seconds, peak) in zip(("attach", "ddp"), pair)]
-        lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report(rows, {"mlp": "a net"}).split("\n")]
+        shown, *told = report(rows, {"mlp": "a net"}).split("\n\n")
+        lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in shown.split("\n")]
         self.assertEqual(lines[2:], [["here", "a net", "attach", "2000 (1000 to 4000)", "", "30", "0.25000"],
                                      ["here", "a net", "ddp", "8000 (2000 to 9000)", "2.25 (1 to 8)", "20", "0.25000"]])
+        self.assertEqual(told, ["here, mlp, attach:", "by factors, 2"])
 
 
 if __name__ == "__main__":

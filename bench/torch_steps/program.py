@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What each rank runs: training steps of a model. Rank 0 prints one JSON object: seconds of each step, largest peak memory.
+"""What each rank runs: training steps of a model. Rank 0 prints one JSON object: seconds of each step, what the kernel
+counted on rank 0 meanwhile, largest peak memory, and how gradients travelled.
 
 Usage: program.py MODEL WAY STEPS
 """
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from torch_steps.models import MODELS  # noqa: E402
 
+COUNTS = ("utime", "stime", "minflt", "nvcsw", "nivcsw")  # of getrusage(), whose names are known
 WARM_UP_STEPS = 2  # in which DistributedDataParallel makes its buckets anew, and attach() learns the order of gradients
 
 
@@ -42,13 +44,16 @@ class Plain:
         """Of all ranks' values. Waits for all."""
         return value
 
+    def describe(self) -> str:
+        return ""
+
 
 class Attach(Plain):
     lstm = dsop.torch.LSTM
 
     def wrap(self, model: nn.Module) -> nn.Module:
         self.rank = dsop.communicator().rank
-        dsop.torch.attach(model)
+        self._attachment = dsop.torch.attach(model)
         return model
 
     def largest(self, value: float) -> float:
@@ -56,6 +61,9 @@ class Attach(Plain):
         values[self.rank] = value
         dsop.allreduce(values)
         return float(values.max())
+
+    def describe(self) -> str:
+        return self._attachment.describe()
 
 
 class Nothing(Attach):
@@ -66,6 +74,9 @@ class Nothing(Attach):
     def wrap(self, model: nn.Module) -> nn.Module:
         self.rank = dsop.communicator().rank
         return model
+
+    def describe(self) -> str:
+        return ""
 
 
 class Ddp(Plain):
@@ -92,6 +103,11 @@ class DdpFp16(Ddp):
 WAYS = {"plain": Plain, "attach": Attach, "nothing": Nothing, "ddp": Ddp, "ddp-fp16": DdpFp16}
 
 
+def counted() -> list[float]:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return [getattr(usage, f"ru_{name}") for name in COUNTS]
+
+
 def main(name: str, way_name: str, steps: int) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -100,19 +116,23 @@ def main(name: str, way_name: str, steps: int) -> None:
     model = way.wrap(problem.model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     random = torch.Generator().manual_seed(100 + way.rank)
-    seconds = []
+    seconds, usage = [], []
     for _ in range(WARM_UP_STEPS + steps):
         inputs, targets = problem.draw(random)
         way.largest(0)
-        begin = time.perf_counter()
+        before, begin = counted(), time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
         loss = problem.loss(model(inputs), targets)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-        seconds.append(way.largest(time.perf_counter() - begin))
+        end, after = time.perf_counter(), counted()
+        seconds.append(way.largest(end - begin))
+        usage.append([later - earlier for earlier, later in zip(before, after)])
     peak = way.largest(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     if way.rank == 0:
-        print(json.dumps({"seconds": seconds[WARM_UP_STEPS:], "peak_mib": peak, "loss": loss.item()}), flush=True)
+        by_step = dict(zip(COUNTS, zip(*usage[WARM_UP_STEPS:])))
+        print(json.dumps({"seconds": seconds[WARM_UP_STEPS:], **by_step, "peak_mib": peak, "loss": loss.item(),
+                          "how": way.describe()}), flush=True)
     if isinstance(way, Ddp):
         way.largest(0)
         os._exit(0)  # torch 1.13's Gloo now and then hangs while it ends

@@ -12,11 +12,9 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 from torch.nn import functional
-from dsop.torch._givers import Keep
 
-# factor, s -> factor s (1 - s) and factor, t -> factor (1 - t^2) in one pass, into grad_input.
-_aten = torch.ops.aten  # type: ignore[attr-defined]
-_of_sigmoid, _of_tanh = _aten.sigmoid_backward.grad_input, _aten.tanh_backward.grad_input
+from dsop.torch._autograd import of_sigmoid, of_tanh
+from dsop.torch._givers import Keep
 
 
 def own_precision() -> Any:
@@ -91,11 +89,11 @@ class LstmLayer(Layer):
         i, f, g, o = gates.view(len(x), 4, w_hh.shape[1]).unbind(1)
         # By what each gate's error is more than that of the cell, of the last gate that of the hidden state.
         errors = gates.new_empty(len(x), 4, w_hh.shape[1])
-        for gate, (factor, value, slope) in enumerate(((g, i, _of_sigmoid), (cells_before, f, _of_sigmoid),
-                                                       (i, g, _of_tanh), (tanh_cells, o, _of_sigmoid))):
+        for gate, (factor, value, slope) in enumerate(((g, i, of_sigmoid), (cells_before, f, of_sigmoid),
+                                                       (i, g, of_tanh), (tanh_cells, o, of_sigmoid))):
             slope(factor, value, grad_input=errors[:, gate])
         from_hidden = torch.empty_like(before)
-        _of_tanh(o, tanh_cells, grad_input=from_hidden)
+        of_tanh(o, tanh_cells, grad_input=from_hidden)
         given, steps, forget, to_cell = _by_step(ctx.sizes, of_output, errors, f, from_hidden)
         of_hidden, of_cell = of_hidden.clone(), of_cell.clone()
         with own_precision():
@@ -142,11 +140,11 @@ class GruLayer(Layer):
         x, w_ih, w_hh, gates, before, candidates_hh = ctx.saved_tensors
         r, z, n = gates.view(len(x), 3, w_hh.shape[1]).unbind(1)
         of_candidate, hidden_errors = torch.empty_like(before), torch.empty_like(before)
-        _of_tanh(1 - z, n, grad_input=of_candidate)
+        of_tanh(1 - z, n, grad_input=of_candidate)
         # By what each gate's error is more than that of the hidden state.
         errors = gates.new_empty(len(x), 3, w_hh.shape[1])
-        _of_sigmoid(of_candidate * candidates_hh, r, grad_input=errors[:, 0])
-        _of_sigmoid(before - n, z, grad_input=errors[:, 1])
+        of_sigmoid(of_candidate * candidates_hh, r, grad_input=errors[:, 0])
+        of_sigmoid(before - n, z, grad_input=errors[:, 1])
         torch.mul(of_candidate, r, out=errors[:, 2])
         given, steps, update, kept = _by_step(ctx.sizes, of_output, errors, z, hidden_errors)
         of_hidden = of_hidden.clone()

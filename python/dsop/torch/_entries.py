@@ -69,7 +69,7 @@ class Entries:
         entry = f"{p.name}#{self.most_pairs(p) if by_factors else 0}"
         if by_factors:
             a, b = p.as_factors()
-            total = torch.empty_like(p.parameter, memory_format=torch.contiguous_format).detach()
+            total = p.room.take()
             self.synchronizer(p).give_factors(entry, a, b, total.numpy())
         else:
             total = p.as_dense()

@@ -12,6 +12,7 @@ from torch import Tensor
 import dsop
 from dsop._arrays import Array
 from dsop.torch._autograd import Watch
+from dsop.torch._room import Room
 
 
 class Parameter:
@@ -27,6 +28,7 @@ class Parameter:
         self.unit_rows = False  # all its factors are rows, of which a has the numbers
         self.why_dense = "it has no factors"
         self.used_elsewhere = False  # some rank's last step had a dense part beside the factors
+        self.room = Room(parameter)  # for .grad
         self._watch: Optional[Watch] = None
         self._clear()
 
@@ -70,7 +72,7 @@ class Parameter:
 
     def _take_made(self, made: Tensor, copies: bool) -> None:
         if made.layout == torch.strided:
-            made = made.clone() if copies else made
+            made = self.room.take().copy_(made) if copies else made
         elif self.has_sparse_grad:
             made = made.coalesce()
             return self.factors.append((made.indices()[0], made.values()))
@@ -152,7 +154,7 @@ class Parameter:
         """A contiguous tensor that is nobody else's; a dense part alone is that, autograd having made it for .grad."""
         if self.dense is not None and not self.factors:
             return self.dense.contiguous()
-        total = torch.zeros(self.parameter.shape, dtype=self.parameter.dtype)
+        total = self.room.take().zero_()
         if self.dense is not None:
             total += self.dense
         for a, b in self.factors:

@@ -159,5 +159,15 @@ class GRU(nn.GRU):
         return {name: value for name, value in self.__dict__.items() if name != "_dsop_keeper"}
 
 
-for kind in (LSTM, GRU):
-    GIVERS[kind] = Giver(kind, lambda module: [weight for weights in module.all_weights for weight in weights[:2]])
+def _weights(module: Any) -> list[Tensor]:
+    return [weight for weights in module.all_weights for weight in weights[:2]]
+
+
+def _whose_is_opaque(module: Any) -> str:
+    name = type(module).__name__
+    return "proj_size" if module.proj_size else f"nn.{name}: dsop.torch.{name} has factors"
+
+
+for kind, of_torch in ((LSTM, nn.LSTM), (GRU, nn.GRU)):
+    GIVERS[kind] = Giver(kind, _weights)
+    GIVERS[of_torch] = Giver(of_torch, _weights, _whose_is_opaque)
