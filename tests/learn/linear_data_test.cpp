@@ -134,6 +134,79 @@ TEST_CASE("linear: all samples are shuffled in every epoch, the same for any num
   }
 }
 
+namespace {
+
+/// Samples 0 .. count - 1 in a rank's turn: sample i is labelled i, and has one element of index i.
+SparseSamples numbered(const Transport& transport, std::size_t count) {
+  const auto r = static_cast<std::size_t>(transport.rank());
+  const auto P = static_cast<std::size_t>(transport.size());
+  SparseSamples own;
+  for (std::size_t i = count * r / P; i < count * (r + 1) / P; ++i) {
+    own.labels.push_back(static_cast<float>(i));
+    own.indices.push_back(static_cast<std::uint32_t>(i));
+    own.values.push_back(1);
+    own.row_offsets.push_back(own.indices.size());
+  }
+  return own;
+}
+
+/// The labels of all places, in order, as the ranks have them after `make` in each.
+template <class Make>
+std::vector<float> places_of(int ranks, std::size_t count, const Make& make) {
+  std::vector<SparseSamples> hands(static_cast<std::size_t>(ranks));
+  run_on_threads(ranks, [&](Transport& transport) {
+    const Workers workers{0, ranks};
+    const SparseSamples dealt = deal(transport, numbered(transport, count), workers, 5);
+    hands[static_cast<std::size_t>(transport.rank())] = make(transport, dealt, workers);
+  });
+  std::vector<float> labels;
+  for (std::size_t place = 0; place < count; ++place) {
+    const SparseSamples& hand = hands[place % hands.size()];
+    const std::size_t row = place / hands.size();
+    labels.push_back(hand.labels.at(row));
+    CHECK(static_cast<float>(hand.indices.at(hand.row_offsets[row])) == labels.back());
+  }
+  return labels;
+}
+
+std::vector<float> first_batch(const std::vector<float>& places, std::size_t batch) {
+  std::vector<float> labels(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(batch));
+  std::sort(labels.begin(), labels.end());
+  return labels;
+}
+
+}  // namespace
+
+TEST_CASE("linear: samples are dealt anew in each epoch, in one order for any number of ranks") {
+  constexpr std::size_t count = 47;
+  constexpr std::uint64_t seed = 9;
+  const auto dealt_again = [&](int ranks, std::size_t epoch) {
+    return places_of(ranks, count, [&](Transport& transport, const SparseSamples& dealt, Workers workers) {
+      return deal_again(transport, dealt, workers, seed, epoch);
+    });
+  };
+  std::vector<float> before = places_of(1, count, [](auto&, const SparseSamples& dealt, auto) { return dealt; });
+  for (const std::size_t epoch : {1U, 2U}) {
+    CAPTURE(epoch);
+    const std::vector<float> order = dealt_again(1, epoch);
+    for (const int ranks : {2, 3}) CHECK(dealt_again(ranks, epoch) == order);
+    std::vector<float> sorted = order;
+    std::sort(sorted.begin(), sorted.end());
+    for (std::size_t i = 0; i < count; ++i) CHECK(sorted[i] == static_cast<float>(i));
+    CHECK(first_batch(order, 12) != first_batch(before, 12));  // not only in another order
+    before = order;
+  }
+}
+
+TEST_CASE("linear: one worker's shuffle gives what dealing anew does") {
+  for (const std::size_t epoch : {1U, 2U})
+    for (const std::size_t count : {1U, 47U})
+      CHECK(places_of(1, count, [&](auto&, const SparseSamples& dealt, auto) { return shuffle(dealt, 9, epoch); }) ==
+            places_of(1, count, [&](Transport& transport, const SparseSamples& dealt, Workers workers) {
+              return deal_again(transport, dealt, workers, 9, epoch);
+            }));
+}
+
 TEST_CASE("linear: bad data are told on all ranks") {
   Training training(5);
   LinearSettings& settings = training.settings();
