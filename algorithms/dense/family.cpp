@@ -83,13 +83,17 @@ void DenseCalls<T>::agree(Call& call, const Terms& terms) {
   const auto is_kept = [&] { return plans_.contains(call.key(), call.key_digest()); };
   const bool knows_machine = call.knows_machine();
   const bool has_levels = knows_machine && !call.machine().inner_levels.empty();
+  call.own().lacks_plan = !knows_machine || !is_kept();
   if (knows_machine && (call.ranks().known || !has_levels) && !is_kept()) call.check(make);
   call.agree();
   // In a communicator's first call some rank did not know which ranks share nodes.
   const bool is_made_now =
       !knows_machine || (has_levels && call.any([](const Record& record) { return record.asks_for_facts != 0; }));
   plan_ = plans_.find(call.key(), call.key_digest());
-  if (plan_ != nullptr && !call.must_grow(plan_->workspace_bytes)) return;
+  // Another rank may have kept other plans: a synchronizer's buckets were filled otherwise there, in a step that
+  // failed.
+  const bool all_have_it = !call.any([](const Record& record) { return record.lacks_plan != 0; });
+  if (all_have_it && !call.must_grow(plan_->workspace_bytes)) return;
   try {
     call.together([&] {
       if (plan_ == nullptr && is_made_now) make();

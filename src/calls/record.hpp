@@ -26,7 +26,8 @@ struct Record {
   std::uint64_t result_aside : 1 = 0;        ///< G has gaps or is added to: an algorithm that sends G makes it aside
   std::uint64_t large_stride : 1 = 0;        ///< above OpenBLAS's 32 bits
   std::uint64_t on_progress_thread : 1 = 0;  ///< which packs factors in memory of its own
-  std::uint64_t unused_numbers : 12 = 0;
+  std::uint64_t lacks_plan : 1 = 0;          ///< of a dense vector's call, whose plans depend on no rank's numbers
+  std::uint64_t unused_numbers : 11 = 0;
 
   std::uint64_t nonzeros_b : 48 = dense;
   // No plan depends on these: they are this call's alone.
