@@ -7,6 +7,8 @@ Usage: python_mpi_test.py MPIRUN
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -68,6 +70,32 @@ except dsop.ArgumentError as error:
     print("refused:", error)
 """)
             self.assertIn("refused: this process has loaded ", done.stdout, done.stderr)  # MPICH loses a rank's words
+
+    @unittest.skipUnless(shutil.which("cc"), "no C compiler")
+    def test_another_mpi_that_is_loaded_first(self) -> None:
+        other = "Other MPI 7.0" if MPI_OF_DSOP.startswith("Open MPI") else "Open MPI v0.7"
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", folder + "/other.so"], text=True, check=True,
+                           input="#include <string.h>\nint MPI_Get_library_version(char* version, int* length) "
+                                 f'{{ *length = {len(other)}; strcpy(version, "{other}"); return 0; }}')
+            done = subprocess.run([sys.executable, "-W", "always", "-c", "import dsop; dsop.info()"], capture_output=True,
+                                  text=True, timeout=60, check=True,
+                                  env={**os.environ, "LD_PRELOAD": folder + "/other.so"})
+        self.assertIn(f"RuntimeWarning: this process has loaded {other}, expected the MPI that dsop is built for",
+                      done.stderr)
+
+    def test_exception_of_a_forked_child_ends_the_child_alone(self) -> None:
+        done = run(WAITS_FOR_RANK_1 + """
+child = os.fork() if comm.rank == 1 else None
+if child == 0:
+    raise KeyError("of the child")
+if child is not None:
+    assert os.WEXITSTATUS(os.waitpid(child, 0)[1]) == 1
+dsop.allreduce(np.ones(3))
+print("done")
+""")
+        self.assertEqual((done.returncode, done.stdout.count("done")), (0, 3), done.stderr)
+        self.assertIn("of the child", done.stderr)
 
     @unittest.skipUnless(SHARES_MPI, "no mpi4py of dsop's MPI")
     def test_communicators_of_mpi4py(self) -> None:

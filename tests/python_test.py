@@ -64,8 +64,13 @@ class PythonTest(unittest.TestCase):
             module = importlib.import_module(f"dsop.{name}")
             self.assertEqual(doctest.testmod(module, extraglobs={"dsop": dsop, "np": np, "tempfile": tempfile}).failed, 0)
         for name in dsop.__all__:
-            if name not in ("Error", "ArgumentError", "TransportError", "__version__"):
-                self.assertIn(">>>", getattr(dsop, name).__doc__, f"{name} shows no example")
+            if name in ("Error", "ArgumentError", "TransportError", "__version__"):
+                continue
+            public = getattr(dsop, name)
+            self.assertIn(">>>", public.__doc__, f"{name} shows no example")
+            for member, value in vars(public).items() if isinstance(public, type) else ():
+                if not member.startswith("_") and isinstance(value, (types.FunctionType, classmethod, property)):
+                    self.assertIn(">>>", value.__doc__ or "", f"{name}.{member} shows no example")
 
     def test_outer_products_by_every_algorithm(self) -> None:
         for algorithm in ["auto", *FAMILIES["outer-product"]]:

@@ -101,10 +101,12 @@ DSOP_API const char* dsop_version(void);
 DSOP_API int dsop_init(void);
 /* Ends MPI if dsop_init() has started it and nobody has ended it. All ranks call it. */
 DSOP_API int dsop_finalize(void);
-/* Ends all ranks of the job, of this process where there is no MPI, with this exit status. Does not return. */
+/* Ends all ranks of the job, with this exit status; this process alone where there is no MPI, or after a fork in the
+ * child. Does not return. */
 DSOP_API void dsop_abort(int exit_status);
-/* What was built and what runs, a JSON object: version, mpi (the library, or null), mpi_initialized, gloo
- * (true or false), blas, blas_core, instruction_set, threads. */
+/* What was built and what runs, a JSON object: version, mpi (the library, or null), mpi_error (a text
+ * where it is another than dsop is built for, or null), mpi_initialized, gloo (true or false), blas, blas_core,
+ * instruction_set, threads. */
 DSOP_API int dsop_info(const char** text);
 /* `interrupted` is asked every 100 ms by waits of the thread that calls this (null: not any more). If it does not
  * return 0, the wait ends with DSOP_ERROR_INTERRUPTED. Waits within MPI's own collectives do not ask. */

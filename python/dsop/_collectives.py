@@ -35,7 +35,13 @@ class Pending(Generic[Result]):
         self._result: list[Result] = []
 
     def wait(self) -> Result:
-        """Return what the call gives, None if nothing, when it is complete; raises what the call raises."""
+        """Return what the call gives, None if nothing, when it is complete; raises what the call raises.
+
+        Examples
+        --------
+        >>> dsop.start_sparse_allreduce(np.ones(3)).wait().dense()
+        array([1., 1., 1.])
+        """
         handle, self._handle = self._handle, 0
         if handle:
             self._end(library.dsop_wait(handle))
@@ -44,7 +50,14 @@ class Pending(Generic[Result]):
         return self._result[0]
 
     def test(self) -> bool:
-        """Whether the call is complete, without waiting; raises as `wait()`."""
+        """Whether the call is complete, without waiting; raises as `wait()`.
+
+        Examples
+        --------
+        >>> pending = dsop.start_allreduce(np.ones(3))
+        >>> while not pending.test():
+        ...     pass  # something else
+        """
         complete = c_int(1)
         if self._handle:
             status = library.dsop_test(self._handle, byref(complete))

@@ -43,11 +43,26 @@ class Communicator(Owned):
         self._on_stall: Any = None
 
     def fail(self, error: str) -> None:
-        """Raise `ArgumentError` on all ranks, in place of the call that they make."""
+        """Raise `ArgumentError` on all ranks, in place of the call that they make.
+
+        Examples
+        --------
+        >>> try:
+        ...     dsop.communicator().fail("no data")
+        ... except dsop.ArgumentError as error:
+        ...     print(error)
+        rank 0: no data
+        """
         check(library.dsop_communicator_fail(self.handle, error.encode()))
 
     def counting(self) -> Communicator:
-        """Another that counts what passes through this one; see `traffic()`."""
+        """Another that counts what passes through this one; see `traffic()`.
+
+        Examples
+        --------
+        >>> dsop.communicator().counting().size
+        1
+        """
         counting = Communicator(new_handle(library.dsop_communicator_count_traffic, self.handle))
         return counting
 
@@ -78,6 +93,11 @@ class Communicator(Owned):
             Called with one sentence that names who is missing, by the thread that waits.
         throws : bool
             Whether the wait then ends with `TransportError`.
+
+        Examples
+        --------
+        >>> dsop.communicator().set_stall_watch(60, on_stall=print)
+        >>> dsop.communicator().set_stall_watch(0)
         """
         def tell(text: bytes, _: object) -> None:
             if on_stall is not None:

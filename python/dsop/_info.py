@@ -34,13 +34,15 @@ def info() -> dict[str, Any]:
     Returns
     -------
     dict
-        version, mpi (the library's, or None), mpi_initialized, gloo (whether the library has it), blas, blas_core,
-        instruction_set, threads (OpenMP's of a product), openmp_runtimes (those that this process has loaded).
+        version, mpi (the library's, or None), mpi_error (why calls over MPI would fail, or None), mpi_initialized, gloo
+        (whether the library has it), blas, blas_core, instruction_set, threads (OpenMP's of a product), openmp_runtimes
+        (those that this process has loaded).
 
     Warns
     -----
     RuntimeWarning
-        Two OpenMP runtimes are loaded, each of which takes all cores; or mpi4py is built for another MPI than dsop.
+        Two OpenMP runtimes are loaded, each of which takes all cores; or the MPI that runs, or mpi4py's, is another than
+        dsop is built for.
 
     Examples
     --------
@@ -52,6 +54,8 @@ def info() -> dict[str, Any]:
     if len(found["openmp_runtimes"]) > 1:
         warnings.warn("two OpenMP runtimes are loaded, each of which takes all cores: "
                       + ", ".join(found["openmp_runtimes"]), RuntimeWarning, stacklevel=2)
+    if found["mpi_error"]:
+        warnings.warn(found["mpi_error"], RuntimeWarning, stacklevel=2)
     mpi4py = sys.modules.get("mpi4py.MPI")
     if mpi4py is not None and not mpi4py.Get_library_version().startswith(found["mpi"] or "no MPI"):
         warnings.warn(f"mpi4py is built for {mpi4py.Get_library_version().splitlines()[0]}, dsop for {found['mpi']}: "

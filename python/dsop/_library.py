@@ -151,7 +151,7 @@ def option_text(**options: Any) -> bytes:
         elif isinstance(value, float):
             value = repr(float(value))
         if ";" in str(value):  # which ends a pair
-            raise ArgumentError(f"{name} is {value}, expected no semicolon in it")
+            raise ArgumentError(f"{name} is {str(value)!r}, expected no semicolon in it")
         pairs.append(f"{name}={value}")
     return ";".join(pairs).encode()
 

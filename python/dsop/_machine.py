@@ -87,7 +87,15 @@ class Machine(Owned):
         check(library.dsop_machine_set(self._handle, name.encode(), value))
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Replace the file as a whole."""
+        """Replace the file as a whole.
+
+        Examples
+        --------
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     dsop.Machine(latency_seconds=3e-6).write(folder + "/machine")
+        ...     dsop.Machine(folder + "/machine")["latency_seconds"]
+        3e-06
+        """
         check(library.dsop_machine_write(self._handle, fspath(path).encode()))
 
     def seconds(self, size_bytes: int = 0, n: float = 0, m: float = 0, K: float = 0,
@@ -105,7 +113,13 @@ class Machine(Owned):
         return {name: time.value for name, time in zip(names, times)}
 
     def option_text(self) -> str:
-        """How options name it."""
+        """How options name it.
+
+        Examples
+        --------
+        >>> dsop.Machine().option_text().startswith("handle:")
+        True
+        """
         return f"handle:{self._handle}"
 
 

@@ -132,7 +132,15 @@ class OuterProduct(Owned):
         return factor(a, "a", self._type), factor(b, "b", self._type)
 
     def run(self, a: FactorLike, b: FactorLike, out: Array | None = None) -> Array:
-        """Sum the outer products into `out`, or a new array, and return it."""
+        """Sum the outer products into `out`, or a new array, and return it.
+
+        Examples
+        --------
+        >>> layer = dsop.OuterProduct(3, 2, max_pairs=4, dtype=np.float64)
+        >>> gradient = np.empty((3, 2))
+        >>> layer.run(np.ones((4, 3)), np.ones((4, 2)), gradient) is gradient
+        True
+        """
         with SaidToAll(self.comm):
             left, right = self._factors(a, b)
             result = np.zeros(self.shape, self.dtype) if out is None else out
@@ -195,21 +203,40 @@ class OuterProduct(Owned):
 
     @property
     def plan(self) -> str:
-        """What the last run did and why, several lines."""
+        """What the last run did and why, several lines.
+
+        Examples
+        --------
+        >>> layer = dsop.OuterProduct(3, 2, max_pairs=4)
+        >>> "3 x 2" in layer.plan
+        True
+        """
         text = c_char_p()
         check(library.dsop_outer_product_plan(self._handle, byref(text), None))
         return (text.value or b"").decode()
 
     @property
     def algorithm(self) -> str:
-        """That of the last run, with its number."""
+        """That of the last run, with its number.
+
+        Examples
+        --------
+        >>> dsop.OuterProduct(3, 2, max_pairs=4, algorithm="allgather").algorithm
+        'allgather'
+        """
         text = c_char_p()
         check(library.dsop_outer_product_plan(self._handle, None, byref(text)))
         return (text.value or b"").decode()
 
     @property
     def row_bounds(self) -> Array:
-        """Rank r's rows of a sharded gradient are ``row_bounds[r] .. row_bounds[r + 1]``."""
+        """Rank r's rows of a sharded gradient are ``row_bounds[r] .. row_bounds[r + 1]``.
+
+        Examples
+        --------
+        >>> dsop.OuterProduct(3, 2, max_pairs=4).row_bounds
+        array([0, 3], dtype=uint64)
+        """
         bounds, count = c_void_p(), c_size_t()
         check(library.dsop_outer_product_row_bounds(self._handle, byref(bounds), byref(count)))
         return copied(bounds.value, count.value, np.uintp)

@@ -38,7 +38,13 @@ class SparseSum:
     algorithm: str
 
     def dense(self) -> Array:
-        """The sum with its zeros."""
+        """The sum with its zeros.
+
+        Examples
+        --------
+        >>> dsop.sparse_allreduce(dsop.SparseVector(4, np.array([1]), np.array([5.0]))).dense()
+        array([0., 5., 0., 0.])
+        """
         if not isinstance(self.values, SparseVector):
             return self.values
         whole = np.zeros(self.values.dimension, self.values.values.dtype)
@@ -183,14 +189,27 @@ class SparseAllreduce(Owned):
         self._handle = new_handle(make, self.comm.handle, self._type, text)
 
     def run(self, own: Array | SparseVector) -> SparseSum:
-        """As `sparse_allreduce`."""
+        """As `sparse_allreduce`.
+
+        Examples
+        --------
+        >>> own = dsop.SparseVector(4, np.array([1]), np.array([5.0]))
+        >>> dsop.SparseAllreduce(np.float64).run(own).dense()
+        array([0., 5., 0., 0.])
+        """
         with SaidToAll(self.comm):
             given = vector(own, "own", self._type)
         made = Sum(new_handle(library.dsop_sparse_allreduce_run, self._handle, given.structure))
         return made.sparse(DTYPES[self._type])
 
     def start(self, own: Array | SparseVector) -> Pending[SparseSum]:
-        """As `start_sparse_allreduce`."""
+        """As `start_sparse_allreduce`.
+
+        Examples
+        --------
+        >>> dsop.SparseAllreduce(np.float64).start(np.ones(3)).wait().dense()
+        array([1., 1., 1.])
+        """
         with SaidToAll(self.comm):
             given = vector(own, "own", self._type)
         made, pending = start_sum(library.dsop_sparse_allreduce_start, self._handle, given.structure)

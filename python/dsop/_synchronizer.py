@@ -89,6 +89,13 @@ class Synchronizer(Owned):
             The most that a rank will give as factors; 0: none will be given.
         **options
             density_a, density_b and expected_pairs, to plan by.
+
+        Examples
+        --------
+        >>> model = dsop.Synchronizer()
+        >>> model.add("w", (300, 200), max_pairs=64, expected_pairs=32)
+        >>> model.add("bias", 200, "dense")
+        >>> model.add("wide", (300, 200), "topk:0.01")
         """
         with SaidToAll(self.comm):
             rows, columns = (1, shape) if isinstance(shape, int) else shape
@@ -97,13 +104,27 @@ class Synchronizer(Owned):
         check(library.dsop_synchronizer_add(self._handle, texts[0], *numbers, *texts[1:]))
 
     def set_policy(self, name: str, policy: str) -> None:
-        """Change a parameter's policy; what it has left behind is added to its next gradient."""
+        """Change a parameter's policy; what it has left behind is added to its next gradient.
+
+        Examples
+        --------
+        >>> model = dsop.Synchronizer()
+        >>> model.add("w", (300, 200), "topk:0.01")
+        >>> model.set_policy("w", "dense")
+        """
         with SaidToAll(self.comm):
             texts = encoded(name, "name"), encoded(policy, "policy")
         check(library.dsop_synchronizer_set_policy(self._handle, *texts))
 
     def begin(self, scale: float = 1.0, learning_rate: float = 1.0) -> None:
-        """Begin a step. The sums are multiplied by `scale`: 1 / (samples of all ranks) for a mean. Never waits."""
+        """Begin a step. The sums are multiplied by `scale`: 1 / (samples of all ranks) for a mean. Never waits.
+
+        Examples
+        --------
+        >>> model = dsop.Synchronizer()
+        >>> model.begin(scale=1 / 64)
+        >>> model.finish()
+        """
         try:
             numbers = c_double(scale), c_double(learning_rate)
         except TypeError as error:
@@ -148,7 +169,18 @@ class Synchronizer(Owned):
         return matrix(target, name, self._type)
 
     def give_gradient(self, name: str, gradient: Array) -> None:
-        """Hand over a gradient, which `finish` replaces by scale times the sum. As `give_factors`."""
+        """Hand over a gradient, which `finish` replaces by scale times the sum. As `give_factors`.
+
+        Examples
+        --------
+        >>> model, gradient = dsop.Synchronizer(np.float64), np.ones((3, 2))
+        >>> model.add("w", (3, 2), "dense")
+        >>> model.begin(scale=0.5)
+        >>> model.give_gradient("w", gradient)
+        >>> model.finish()
+        >>> gradient[0]
+        array([0.5, 0.5])
+        """
         try:
             out = self._matrix_of(gradient, "gradient")
             parameter = encoded(name, "name")
@@ -182,7 +214,20 @@ class Synchronizer(Owned):
         check(library.dsop_synchronizer_give_vector(self._handle, parameter, given.structure, out, *numbers))
 
     def fail(self, error: str, name: str | None = None) -> None:
-        """Give up this step, after an exception say: `finish` raises `error` on all ranks. Never waits."""
+        """Give up this step, after an exception say: `finish` raises `error` on all ranks. Never waits.
+
+        Examples
+        --------
+        >>> model = dsop.Synchronizer()
+        >>> model.add("w", 3, "dense")
+        >>> model.begin()
+        >>> model.fail("the loss is not a number", "w")
+        >>> try:
+        ...     model.finish()
+        ... except dsop.ArgumentError as error:
+        ...     print("not a number" in str(error))
+        True
+        """
         check(library.dsop_synchronizer_fail(self._handle, name.encode() if name else None, error.encode()))
 
     def finish(self) -> None:
@@ -192,6 +237,16 @@ class Synchronizer(Owned):
         ------
         ArgumentError
             On all ranks: what was wrong in the step, which is dropped; the next may begin.
+
+        Examples
+        --------
+        >>> model, bias = dsop.Synchronizer(np.float64), np.ones(3)
+        >>> model.add("bias", 3, "dense")
+        >>> model.begin(scale=0.25)
+        >>> model.give_gradient("bias", bias)
+        >>> model.finish()
+        >>> bias
+        array([0.25, 0.25, 0.25])
         """
         try:
             check(library.dsop_synchronizer_finish(self._handle))
@@ -199,11 +254,30 @@ class Synchronizer(Owned):
             self._held = []
 
     def describe(self) -> str:
-        """A table of parameters, policies, algorithms, bytes and times."""
+        """A table of parameters, policies, algorithms, bytes and times.
+
+        Examples
+        --------
+        >>> model = dsop.Synchronizer()
+        >>> model.add("embedding", (300, 200), "sparse")
+        >>> "embedding" in model.describe()
+        True
+        """
         return text_of(library.dsop_synchronizer_describe, self._handle)
 
     def residual(self, name: str) -> Array:
-        """A copy of what this rank has dropped of a parameter so far, by rows; empty under policies that drop nothing."""
+        """A copy of what this rank has dropped of a parameter so far, by rows; empty under policies that drop nothing.
+
+        Examples
+        --------
+        >>> model = dsop.Synchronizer(np.float64)
+        >>> model.add("w", 4, "topk:0.5")
+        >>> model.begin()
+        >>> model.give_gradient("w", np.array([5.0, 0.5, -7.0, 0.25]))
+        >>> model.finish()
+        >>> model.residual("w")
+        array([0.  , 0.5 , 0.  , 0.25])
+        """
         values, count = c_void_p(), c_size_t()
         check(library.dsop_synchronizer_residual(self._handle, name.encode(), byref(values), byref(count)))
         return copied(values.value, count.value, self.dtype)
@@ -242,7 +316,13 @@ class Synchronizer(Owned):
                 "predicted": predicted.value, "selection_seconds": seconds.value}
 
     def save(self) -> bytes:
-        """This rank's residuals and states, for a checkpoint."""
+        """This rank's residuals and states, for a checkpoint.
+
+        Examples
+        --------
+        >>> isinstance(dsop.Synchronizer().save(), bytes)
+        True
+        """
         data, count = c_void_p(), c_size_t()
         check(library.dsop_synchronizer_save(self._handle, byref(data), byref(count)))
         return string_at(data.value or 0, count.value)

@@ -105,7 +105,13 @@ class TopKAllreduce(Owned):
         raise AssertionError
 
     def run(self, values: Array, k: int) -> TopKSum:
-        """Sum what is chosen of `values`: in, gradient plus residual; out, the new residual, in place."""
+        """Sum what is chosen of `values`: in, gradient plus residual; out, the new residual, in place.
+
+        Examples
+        --------
+        >>> dsop.TopKAllreduce(4, np.float64).run(np.array([5.0, 0.5, -7.0, 0.25]), k=1).dense()
+        array([ 0.,  0., -7.,  0.])
+        """
         made = Sum(new_handle(library.dsop_topk_allreduce_run, self._handle, *self._given(values, k)))
         return _topk_sum(made, DTYPES[self._type])
 
@@ -126,7 +132,13 @@ class TopKAllreduce(Owned):
 
     @property
     def state(self) -> str:
-        """What to save with a checkpoint, of each rank its own."""
+        """What to save with a checkpoint, of each rank its own.
+
+        Examples
+        --------
+        >>> top = dsop.TopKAllreduce(100)
+        >>> resumed = dsop.TopKAllreduce(100, state=top.state)
+        """
         return text_of(library.dsop_topk_allreduce_state, self._handle)
 
 
@@ -147,7 +159,13 @@ class Selector(Owned):
         self._handle = new_handle(library.dsop_selector_create, self._type, algorithm.encode(), step, seed, threshold)
 
     def select(self, values: Array, k: int, room: int | None = None) -> tuple[Array, Array]:
-        """Return indices, which rise, and values of what is chosen: at most `room`, by default 2 k + 100."""
+        """Return indices, which rise, and values of what is chosen: at most `room`, by default 2 k + 100.
+
+        Examples
+        --------
+        >>> dsop.Selector("exact", np.float64).select(np.array([1.0, -3.0, 2.0]), k=1)
+        (array([1], dtype=uint32), array([-3.]))
+        """
         array = vector_values(values, "values", written=False)
         room = min(array.size, 2 * k + 100) if room is None else room
         indices, chosen = np.empty(room, np.uint32), np.empty(room, DTYPES[self._type])
@@ -160,7 +178,13 @@ class Selector(Owned):
 
     @property
     def state(self) -> dict[str, float]:
-        """step, seed and threshold: what to save with a checkpoint, and to give to the next Selector."""
+        """step, seed and threshold: what to save with a checkpoint, and to give to the next Selector.
+
+        Examples
+        --------
+        >>> dsop.Selector(seed=7).state["seed"]
+        7
+        """
         step, seed, threshold = c_uint64(), c_uint64(), c_double()
         check(library.dsop_selector_state(self._handle, byref(step), byref(seed), byref(threshold)))
         return {"step": step.value, "seed": seed.value, "threshold": threshold.value}

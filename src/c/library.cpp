@@ -1,11 +1,13 @@
 // What concerns the library as a whole.
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include <dsop/algorithms.hpp>
 #include <dsop/gloo.hpp>
 #include <dsop/product_method.hpp>
 
+#include "base/error_of.hpp"
 #include "c/handles.hpp"
 #include "c/mpi_world.hpp"
 #include "c/status.hpp"
@@ -45,8 +47,11 @@ void dsop_abort(int exit_status) {
 
 int dsop_info(const char** text) {
   return returning_status([&] {
-    nlohmann::ordered_json info{{"version", dsop_version()}, {"mpi", nullptr}, {"mpi_initialized", mpi_runs()}};
+    nlohmann::ordered_json info{
+        {"version", dsop_version()}, {"mpi", nullptr}, {"mpi_error", nullptr}, {"mpi_initialized", mpi_runs()}};
     if (has_mpi()) info["mpi"] = dsop::mpi_library();
+    const std::string mpi_error = dsop::error_of(dsop::check_mpi_library);
+    if (!mpi_error.empty()) info["mpi_error"] = mpi_error;
     info["gloo"] = dsop::has_gloo();
     info["blas"] = dsop::kernels::blas_version();
     info["blas_core"] = dsop::kernels::blas_core_name();

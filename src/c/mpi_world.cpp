@@ -5,6 +5,7 @@
 #include <dsop/errors.hpp>
 #include <dsop/mpi.hpp>
 
+#include "c/status.hpp"
 #include "transport/mpi_launcher.hpp"
 #include "transport/mpi_library.hpp"
 #include "transport/mpi_transport.hpp"
@@ -50,7 +51,7 @@ void end_mpi() {
 }
 
 void end_all_ranks(int exit_status) {
-  if (mpi_runs()) MPI_Abort(MPI_COMM_WORLD, exit_status);
+  if (!is_forked_process() && mpi_runs()) MPI_Abort(MPI_COMM_WORLD, exit_status);
   std::_Exit(exit_status);
 }
 

@@ -6,4 +6,6 @@ std::string mpi_library() {
   return "none";
 }
 
+void check_mpi_library() {}
+
 }  // namespace dsop
