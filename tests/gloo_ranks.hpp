@@ -47,6 +47,23 @@ class MemoryStore {
   std::map<std::string, std::string> values_;
 };
 
+/// The store as `rank` sees it if rank r is on host hosts[r]: ranks of others have introduced themselves with another
+/// name.
+inline Store on_hosts(Store store, std::vector<std::size_t> hosts, std::size_t rank) {
+  const auto get = store.get;
+  store.get = [get, hosts = std::move(hosts), rank](const std::string& key) {
+    std::string value = get(key);
+    const std::string of_a_rank = "/rank/";
+    const std::size_t found = key.find(of_a_rank);
+    if (found == std::string::npos || value.empty()) return value;
+    const std::size_t host = hosts[std::stoul(key.substr(found + of_a_rank.size()))];
+    // "RANKS HOST ...", and what the rank itself has given it must find unchanged
+    if (host != hosts[rank]) value.insert(value.find(' ') + 1, "host" + std::to_string(host) + "-");
+    return value;
+  };
+  return store;
+}
+
 /// Runs body(rank) on P threads and returns what each has thrown, "" where it threw nothing.
 inline std::vector<std::string> errors_on_threads(int P, const std::function<void(int)>& body) {
   std::vector<std::string> errors(static_cast<std::size_t>(P));

@@ -92,6 +92,22 @@ TEST_CASE("ranks with one host name share a node") {
         }) == "");
 }
 
+TEST_CASE("ranks of two hosts are on two nodes, by which they sum") {
+  const std::vector<std::size_t> hosts{0, 1, 0, 1, 1};
+  MemoryStore memory;
+  Failures failures;
+  const auto errors = errors_on_threads(5, [&](int rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    const auto transport =
+        connect_over_gloo(on_hosts(memory.store(), hosts, r), {.rank = rank, .ranks = 5, .interface = "lo"});
+    failures.check(transport->node() == static_cast<int>(hosts[r]), "rank " + std::to_string(rank) + " is elsewhere");
+    const std::string wrong = wrong_elements<float>(*transport, "hierarchical", {40, 30, {2, 1, 0, 3, 2}, 2, false, 0});
+    failures.check(wrong.empty(), wrong);
+  });
+  for (const std::string& error : errors) failures.check(error.empty(), error);
+  CHECK(failures.text() == "");
+}
+
 TEST_CASE("ranks that do not come are reported over Gloo, and may come later") {
   CHECK(failures_over_gloo(5, [](Transport& transport, Failures& failures) {
           check_late_ranks(transport, {1, 3, 4}, false, failures);
