@@ -74,8 +74,9 @@ class Pages(unittest.TestCase):
         self.assertLessEqual(len(rows) - 2, 20)
 
     def test_programs_are_shown_word_for_word(self) -> None:
-        example = (ROOT / "examples/minimal.cpp").read_text()
-        self.assertIn(f"```cpp\n{example}```", README.read_text(), "the program differs from examples/minimal.cpp")
+        for language, name in (("cpp", "minimal.cpp"), ("python", "torch_minimal.py")):
+            example = (ROOT / "examples" / name).read_text()
+            self.assertIn(f"```{language}\n{example}```", README.read_text(), f"the program differs from examples/{name}")
         example = (ROOT / "examples/synchronizer.cpp").read_text()
         sample = example[example.index("    dsop::Synchronizer<float>") : example.index("    if (rank == 0)")]
         self.assertIn(textwrap.dedent(sample).strip(), (ROOT / "docs/guide/synchronizer.md").read_text(),

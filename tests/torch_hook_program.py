@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-import tempfile
 from typing import Any
 
 import torch
-from torch import Tensor, distributed, nn
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 import dsop
 import dsop.torch
-from dsop._library import library
-from dsop.torch._ranks import broadcast_bytes
-from torch_support import COMM, RANKS, case, mlp, plain_sum, raises_everywhere, run, same_everywhere, whole
+from torch_support import COMM, RANKS, case, mlp, plain_sum, raises_everywhere, run_over_gloo, same_everywhere, whole
 
 
 def ddp(model: Any) -> Any:
@@ -131,15 +125,4 @@ def bad_input() -> None:
     raises_everywhere("weight is torch.float16", lambda: dsop.torch.TopKHook("topk:0.1").register(half))
 
 
-folder = tempfile.mkdtemp() if COMM.rank == 0 else ""
-file = f"{broadcast_bytes(folder.encode(), COMM).decode()}/store"
-os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-distributed.init_process_group("gloo", f"file://{file}", rank=COMM.rank, world_size=COMM.size)
-run()
-distributed.barrier()  # type: ignore[no-untyped-call]
-if COMM.rank == 0:
-    shutil.rmtree(folder)
-# torch 1.13's Gloo now and then hangs while it ends; so it does not end.
-library.dsop_finalize()
-sys.stdout.flush()
-os._exit(0)
+run_over_gloo()

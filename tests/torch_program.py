@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import copy
 import io
-import os
-import shutil
-import tempfile
 from typing import Any
 
 import torch
-from torch import Tensor, distributed, nn
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 import dsop
 import dsop.torch
-from dsop.torch._ranks import broadcast_bytes
-from torch_support import (COMM, RANKS, case, check, check_near, mlp, on_rows, plain_sum, raises_everywhere, run,
-                           same_everywhere, whole, whole_weights)
+import torch_ddp_cases  # noqa: F401, these enter their cases
+import torch_dense_cases  # noqa: F401
+from torch_support import (COMM, RANKS, case, check, check_near, mlp, on_rows, plain_sum, raises_everywhere, run_over_gloo,
+                           same_everywhere, step, whole, whole_weights)
 
 @case
 def linear_layers() -> None:
@@ -64,33 +62,6 @@ def used_outside_its_layer() -> None:
         return made + (model[0].weight.sum() if rank == 0 else 0)
     attachment = check(mlp(), loss)
     assert "0.weight 7x5: dense, used outside its module" in attachment.describe(), attachment.describe()
-
-
-class Mixed(nn.Module):
-    """What factors can't serve: embeddings, convolutions, weight norm, a parameter of its own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows = nn.Embedding(6, 4)
-        self.convolution = nn.Conv1d(4, 2, 3, padding=1)
-        self.normed = nn.utils.weight_norm(nn.Linear(3, 3))  # type: ignore[attr-defined]
-        self.scale = nn.Parameter(torch.ones(1))
-        self.head = nn.Linear(2, 3)
-
-    def forward(self, indices: Tensor) -> Tensor:
-        made = self.convolution(self.rows(indices).transpose(1, 2)).transpose(1, 2)
-        return self.normed(self.head(made)) * self.scale  # type: ignore[no-any-return]
-
-
-@case
-def dense_gradients() -> None:
-    model = whole_weights(Mixed())
-    with torch.no_grad():
-        model.normed.weight_v.copy_(2 * torch.eye(3))
-    attachment = check(model, lambda model, rank: model(whole(rank, 3, 4).long() + 2).pow(2).sum())
-    text = attachment.describe()
-    assert "rows.weight 6x4: rows" in text or "rows.weight 6x4: dense is cheaper here" in text, text
-    assert "normed.weight_v 3x3: dense" in text, text
 
 
 @case
@@ -181,33 +152,6 @@ def storage_and_accumulation() -> None:
     model(data).pow(2).sum().backward()
     for parameter, grad, expected in zip(model.parameters(), kept, once):
         assert parameter.grad is grad and torch.equal(grad, 4 * expected)
-
-
-@case
-def same_bits_as_ddp() -> None:
-    """DistributedDataParallel over Gloo in the same job, under a hook that only adds."""
-    folder = tempfile.mkdtemp() if COMM.rank == 0 else ""
-    file = f"{broadcast_bytes(folder.encode(), COMM).decode()}/store"
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    distributed.init_process_group("gloo", f"file://{file}", rank=COMM.rank, world_size=COMM.size)
-
-    def add(_: object, bucket: Any) -> Any:
-        work = distributed.all_reduce(bucket.buffer(), async_op=True)  # type: ignore[no-untyped-call]
-        return work.get_future().then(lambda sums: sums.value()[0])
-    add.__annotations__ = {}  # which torch reads, and takes no texts
-    model: Any = mlp()
-    rival: Any = nn.parallel.DistributedDataParallel(copy.deepcopy(model))
-    rival.register_comm_hook(None, add)
-    dsop.torch.attach(model, average="sum")
-    for step in range(3):
-        for either in (model, rival):
-            either.zero_grad(set_to_none=True)
-            either(whole(COMM.rank, 4, 5, seed=step)).pow(2).sum().backward()
-        for ours, theirs in zip(model.parameters(), rival.parameters()):
-            assert torch.equal(ours.grad, theirs.grad)
-    distributed.destroy_process_group()
-    if COMM.rank == 0:
-        shutil.rmtree(folder)
 
 
 class Keeps(torch.optim.SGD):
@@ -333,6 +277,20 @@ def copies_and_states() -> None:
 
 
 @case
+def another_parameter() -> None:
+    model = mlp()
+    attachment = dsop.torch.attach(model, average="sum")
+    first, last = model[0].weight, COMM.rank == COMM.size - 1
+    if last:
+        model[0].weight = nn.Parameter(first.detach().clone())
+    raises_everywhere("the model has other parameters than when it was attached",
+                      lambda: model(whole(COMM.rank, 2, 5)).sum().backward())
+    if last:
+        model[0].weight = first
+    step(model, attachment, on_rows(lambda rank: 2), plain_sum(mlp(), on_rows(lambda rank: 2)))
+
+
+@case
 def frozen_and_thawed() -> None:
     model = mlp()
     model[0].requires_grad_(False)
@@ -346,4 +304,4 @@ def frozen_and_thawed() -> None:
         assert parameter.grad is not None and torch.equal(parameter.grad, theirs)
 
 
-run(by_name={"same_bits_as_ddp"})  # torch 1.13's Gloo now and then hangs while it ends, after all was compared
+run_over_gloo()

@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""dsop.torch on 1, 2 and 3 ranks: gradients that are those of plain torch. See the programs that it runs.
+"""dsop.torch on 1, 2, 3 and 5 ranks, under mpirun and torchrun: gradients that are those of plain torch.
+
+See the programs that it runs.
 
 Usage: torch_test.py MPIRUN [TorchTest.NAME...]
 """
@@ -7,26 +9,30 @@ Usage: torch_test.py MPIRUN [TorchTest.NAME...]
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+from collections.abc import Sequence
 from pathlib import Path
 
 MPIRUN = sys.argv[1]
 TESTS = Path(__file__).parent
-
 
 PROGRAMS = ("torch_program.py", "torch_overlap_program.py", "torch_failures_program.py", "torch_loader_program.py",
             "torch_recurrent_program.py", "torch_hook_program.py")
 TIMEOUT_SECONDS = 300  # of one that hangs; they take some seconds
 
 
+def run_bounded(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+
+
 @unittest.skipUnless(importlib.util.find_spec("torch"), "no torch")
 class TorchTest(unittest.TestCase):
     def run_ranks(self, ranks: int, *program: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([MPIRUN, "-n", str(ranks), sys.executable, *program], capture_output=True, text=True,
-                              timeout=TIMEOUT_SECONDS, check=False)
+        return run_bounded([MPIRUN, "-n", str(ranks), sys.executable, *program])
 
     def run_well(self, ranks: int, *program: str | Path) -> str:
         done = self.run_ranks(ranks, *program)
@@ -36,21 +42,36 @@ class TorchTest(unittest.TestCase):
     def test_alone(self) -> None:
         for program in PROGRAMS:
             with self.subTest(program=program):
-                done = subprocess.run([sys.executable, TESTS / program], capture_output=True, text=True,
-                                      timeout=TIMEOUT_SECONDS, check=False)
+                done = run_bounded([sys.executable, TESTS / program])
                 self.assertEqual(done.stdout, "all passed\n", done.stderr)
 
     def test_on_ranks(self) -> None:
-        for ranks in (1, 2, 3):
-            for program in PROGRAMS:
+        for ranks, programs in ((1, PROGRAMS[:1]), (2, PROGRAMS), (3, PROGRAMS), (5, PROGRAMS[:1])):
+            for program in programs:
                 with self.subTest(ranks=ranks, program=program):
                     self.assertEqual(self.run_well(ranks, TESTS / program), "all passed\n" * ranks)
+
+    def test_under_torchrun(self) -> None:
+        for ranks in (2, 5):
+            with self.subTest(ranks=ranks):
+                done = run_bounded([sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(ranks),
+                                    "--rdzv_backend", "c10d", "--rdzv_endpoint", "127.0.0.1:0", "--redirects", "1",
+                                    "--tee", "1", TESTS / PROGRAMS[0]])
+                self.assertEqual((done.returncode, done.stdout.count("all passed")), (0, ranks), done.stderr)
+
+    def test_minimal_program(self) -> None:
+        for ranks in (1, 4):
+            self.assertEqual(self.run_well(ranks, TESTS.parent / "examples/torch_minimal.py"),
+                             f"every element is {(ranks - 1) / 2:g}\n")
 
     def test_examples(self) -> None:
         for name in ("torch_mlp.py", "torch_recommender.py"):
             for ranks in (1, 2):
                 with self.subTest(name=name, ranks=ranks):
                     self.assertIn("loss", self.run_well(ranks, TESTS.parent / "examples" / name))
+        losses = [re.findall("^loss (.*) after", self.run_well(1, TESTS.parent / "examples/torch_mlp.py", *arguments))
+                  for arguments in ((), ("--ddp",))]  # on one rank: more may hang while Gloo ends
+        self.assertEqual(losses[0], losses[1])
 
     def test_queries_example(self) -> None:
         """With queries of its own; by DistributedDataParallel, too, on one rank: more may hang while Gloo ends."""
@@ -100,14 +121,14 @@ except dsop.ArgumentError as error:
 
     def test_program_that_ends_takes_others_along(self) -> None:
         program = """
-import sys, torch, dsop, dsop.torch
+import sys, time, torch, dsop, dsop.torch
 rank = dsop.communicator().rank
 models = [torch.nn.Linear(3, 2), torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 2).double())]
 for model in models:
     dsop.torch.attach(model)
 for step in range(1 if rank == 1 else 3):
     CALL
-sys.stdout.write(f"rank {rank} is done\\n")
+sys.stdout.write(f"rank {rank} is done at {time.time()}\\n")
 """
         call = "models[0](torch.ones(4, 3)).sum().backward()"
         done = self.run_ranks(3, "-c", program.replace("CALL", call))
@@ -119,7 +140,9 @@ sys.stdout.write(f"rank {rank} is done\\n")
     except dsop.ArgumentError as error:
         sys.stdout.write(f"{{error}}\\n")"""))
         self.assertEqual(said.count("rank 1: its program has ended"), 4, said)  # two steps of two ranks
-        self.assertEqual(said.count("is done"), 3, said)
+        done_at = dict(re.findall(r"rank (\d) is done at ([\d.]+)", said))
+        self.assertEqual(len(done_at), 3, said)
+        self.assertLess(max(map(float, done_at.values())) - float(done_at["1"]), 10)  # seconds
 
 
 if __name__ == "__main__":

@@ -1,0 +1,84 @@
+"""Cases of torch_program.py: modules whose gradients are summed whole, beside plain torch on all ranks' data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import prune
+
+import dsop
+import dsop.torch
+from torch_support import case, check, on_rows, whole, whole_weights
+
+
+class Mixed(nn.Module):
+    """Embeddings, convolutions, weight norm, a parameter of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = nn.Embedding(6, 4)
+        self.convolution = nn.Conv1d(4, 2, 3, padding=1)
+        self.normed = nn.utils.weight_norm(nn.Linear(3, 3))  # type: ignore[attr-defined]
+        self.scale = nn.Parameter(torch.ones(1))
+        self.head = nn.Linear(2, 3)
+
+    def forward(self, indices: Tensor) -> Tensor:
+        made = self.convolution(self.rows(indices).transpose(1, 2)).transpose(1, 2)
+        return self.normed(self.head(made)) * self.scale  # type: ignore[no-any-return]
+
+
+@case
+def dense_gradients() -> None:
+    model = whole_weights(Mixed())
+    with torch.no_grad():
+        model.normed.weight_v.copy_(2 * torch.eye(3))
+    attachment = check(model, lambda model, rank: model(whole(rank, 3, 4).long() + 2).pow(2).sum())
+    text = attachment.describe()
+    assert "rows.weight 6x4: rows" in text or "rows.weight 6x4: dense is cheaper here" in text, text
+    assert "normed.weight_v 3x3: dense" in text, text
+
+
+@case
+def pruned() -> None:
+    model: Any = whole_weights(nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 3)))
+    prune.l1_unstructured(model[0], "weight", 8)  # type: ignore[no-untyped-call]
+    text = check(model, on_rows(lambda rank: 3)).describe()
+    assert "0.weight_orig 4x5: dense, it has no factors" in text and "2.weight 3x4: " in text, text
+    assert (model[0].weight_orig.grad[model[0].weight_mask == 0] == 0).all()
+
+
+@case
+def spectral_norms() -> None:
+    """Of twice the unit matrix, which both make the unit matrix without rounding."""
+    first = torch.eye(1, 4)[0]
+    for norm in (nn.utils.spectral_norm, nn.utils.parametrizations.spectral_norm):  # type: ignore[attr-defined]
+        layer: Any = nn.Linear(4, 4)
+        with torch.no_grad():
+            layer.weight.copy_(2 * torch.eye(4))
+            layer.bias.fill_(1)
+        model: Any = nn.Sequential(nn.Linear(5, 4), norm(layer))
+        whole_weights(model[0])
+        for vector in (tensor for name, tensor in layer.named_buffers() if name[-1] in "uv"):
+            vector.copy_(first)
+        text = check(model, on_rows(lambda rank: 3)).describe()
+        assert "4x4: dense, it has no factors" in text and "4x4: factors" not in text, text
+
+
+@case
+def attention() -> None:
+    """Without queries all keys count alike, so that all is exact."""
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention, self.head = nn.MultiheadAttention(4, 1, batch_first=True), nn.Linear(4, 3)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.head(self.attention(x, x, x)[0])  # type: ignore[no-any-return]
+    model = whole_weights(Attention())
+    with torch.no_grad():
+        model.attention.in_proj_weight[:4] = model.attention.in_proj_bias[:4] = 0
+    text = check(model, lambda model, rank: model(whole(rank, 2, 4, 4)).sum()).describe()
+    for name in ("in_proj_weight 12x4", "out_proj.weight 4x4"):
+        assert f"attention.{name}: dense, it has no factors" in text, text
