@@ -11,7 +11,7 @@ void run_now(Communicator communicator, Collective collective, std::span<T> data
              const CollectiveOptions& options) {
   Transport& transport = communicator.transport();
   transport.calls().queue->wait_for_all();
-  kept<DenseCalls<T>>(transport).run(transport, collective, data, root, options);
+  calls_of<DenseCalls<T>>(transport).run(transport, collective, data, root, options);
 }
 
 template <class T>
@@ -20,7 +20,7 @@ Pending start(Communicator communicator, Collective collective, std::span<T> dat
   Transport& transport = communicator.transport();
   return Pending(transport.calls().queue->start(
       [&transport, collective, data, root, options] {
-        kept<DenseCalls<T>>(transport).run(transport, collective, data, root, options);
+        calls_of<DenseCalls<T>>(transport).run(transport, collective, data, root, options);
       },
       transport.allows_progress_thread()));
 }

@@ -24,7 +24,7 @@ void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>
           const Options& options) {
   Transport& transport = communicator.transport();
   transport.calls().queue->wait_for_all();
-  kept<OuterProductCalls<T>>(transport).run(transport, factors, gradient, options, nullptr);
+  calls_of<OuterProductCalls<T>>(transport).run(transport, factors, gradient, options, nullptr);
 }
 
 template <class T>
@@ -45,7 +45,9 @@ template <class T>
 OuterProduct<T>::OuterProduct(Communicator communicator, Shape shape, Options options) {
   Transport& transport = communicator.transport();
   transport.calls().queue->wait_for_all();
-  state_ = std::unique_ptr<State>(new State{transport, shape, std::move(options)});
+  state_ = make_for_call(transport, [&] {
+    return std::unique_ptr<State>(new State{transport, shape, std::move(options)});
+  });
   state_->calls.prepare(transport, shape, state_->options);
 }
 

@@ -11,9 +11,9 @@ namespace dsop {
 namespace {
 
 template <class T>
-SparseCalls<T>& calls_of(Transport& transport) {
+SparseCalls<T>& next_calls_of(Transport& transport) {
   transport.calls().queue->wait_for_all();
-  return kept<SparseCalls<T>>(transport);
+  return calls_of<SparseCalls<T>>(transport);
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ template <class T>
 SparseSum<T> sparse_allreduce(Communicator communicator, const std::type_identity_t<SparseVectorView<T>>& own,
                               const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
-  return calls_of<T>(transport).run(transport, own, options, 1);
+  return next_calls_of<T>(transport).run(transport, own, options, 1);
 }
 
 template <class T>
@@ -30,9 +30,9 @@ std::vector<SparseSum<T>> sparse_allreduce_regions(
     Communicator communicator, const std::type_identity_t<std::span<const SparseVectorView<T>>>& regions,
     const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
-  SparseCalls<T>& calls = calls_of<T>(transport);
+  SparseCalls<T>& calls = next_calls_of<T>(transport);
   std::vector<SparseSum<T>> sums;
-  sums.reserve(regions.size());
+  make_for_call(transport, [&] { sums.reserve(regions.size()); });
   if (regions.empty()) calls.run(transport, {}, options, 0);  // others may have some, and then all throw
   for (const SparseVectorView<T>& region : regions)
     sums.push_back(calls.run(transport, region, options, regions.size()));
@@ -44,7 +44,7 @@ Pending start_sparse_allreduce(Communicator communicator, const std::type_identi
                                SparseSum<T>& sum, const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
   return Pending(transport.calls().queue->start(
-      [&transport, own, &sum, options] { sum = kept<SparseCalls<T>>(transport).run(transport, own, options, 1); },
+      [&transport, own, &sum, options] { sum = calls_of<SparseCalls<T>>(transport).run(transport, own, options, 1); },
       transport.allows_progress_thread()));
 }
 

@@ -1,15 +1,21 @@
-// What calls allocate: nothing once shapes and numbers have been seen, and what communicators and layers hold.
+// What calls allocate: nothing once shapes and numbers have been seen, and what communicators and layers hold. And what
+// happens if one rank's memory runs out.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <new>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include <dsop/collectives.hpp>
 #include <dsop/dsop.hpp>
 #include <dsop/sparse_allreduce.hpp>
+#include <dsop/stall_watch.hpp>
 #include <dsop/topk_allreduce.hpp>
 
 #include "counted_memory.hpp"
@@ -63,6 +69,105 @@ struct Matrices {
   std::vector<float> ones;
   std::vector<float> G;
 };
+
+// While it lives, no allocation fails.
+struct EnoughMemory {
+  std::size_t before = std::exchange(allocations_until_failure(), 0);
+  ~EnoughMemory() { allocations_until_failure() = before; }
+};
+
+// What a transport takes to send a message never fails: it is not the library's calls that take it.
+class WithEnoughMemory final : public TransportOver {
+ public:
+  explicit WithEnoughMemory(Transport& inner) : TransportOver(inner) {}
+
+  int node() const override { return inner().node(); }
+  CallState& calls() override { return inner().calls(); }
+  void come_to(std::uint64_t position) override { inner().come_to(position); }
+  void wait(Request& request) override {
+    const EnoughMemory enough;
+    inner().wait(request);
+  }
+
+ private:
+  Request start_send(std::span<const std::byte> data, int to, Tag tag) override {
+    const EnoughMemory enough;
+    return TransportOver::start_send(data, to, tag);
+  }
+  Request start_receive(std::span<std::byte> data, int from, Tag tag) override {
+    const EnoughMemory enough;
+    return TransportOver::start_receive(data, from, tag);
+  }
+};
+
+/// Makes a call, the same each time. Returns whether the sum is right.
+using Sum = std::function<bool(Transport&)>;
+/// What one rank of a communicator will call: without memory for more than the call itself.
+using MakeSum = std::function<Sum(Transport&)>;
+
+enum class End : unsigned char { sum, agreed_error, lone_error };
+
+struct FirstCall {
+  std::vector<End> ends;        ///< of each rank
+  std::size_t allocations = 0;  ///< of rank 1, up to the one that failed
+  std::string failures;
+};
+
+// A first call in which the n-th allocation fails on rank 1, if there are so many. After an error that all ranks have
+// thrown, the next call must be right.
+FirstCall call_without_memory(int P, std::size_t n, const MakeSum& make) {
+  FirstCall call;
+  call.ends.resize(static_cast<std::size_t>(P));
+  call.failures = failures_on_threads(P, [&](Transport& inner, Failures& failures) {
+    WithEnoughMemory transport(inner);
+    set_stall_watch(transport, {.limit_seconds = 5, .throws = true});
+    std::vector<float> data(3, 1);
+    allreduce<float>(transport, data);
+    const Sum sum = make(transport);
+    End& end = call.ends[static_cast<std::size_t>(transport.rank())];
+    const bool fails = transport.rank() == 1;
+    bool is_right = false;
+    if (fails) allocations_until_failure() = n;
+    try {
+      is_right = sum(transport);
+    } catch (const ArgumentError&) {
+      end = End::agreed_error;
+    } catch (const std::exception& error) {
+      end = End::lone_error;
+      failures.add("rank " + std::to_string(transport.rank()) + " throws alone: " + error.what());
+    }
+    const std::size_t left = std::exchange(allocations_until_failure(), 0);
+    if (fails) call.allocations = n - left;
+    if (end == End::lone_error) return;
+    if (end == End::agreed_error) is_right = sum(transport);
+    failures.check(is_right, "the sum is wrong");
+  });
+  return call;
+}
+
+// Whichever allocation of one rank's fails, all ranks must throw, or none: a stable sort does without. Of very many, as
+// a planner makes for each algorithm alike, some are tried.
+void check_without_memory(const std::string& what, const MakeSum& make) {
+  constexpr int P = 3;
+  constexpr std::size_t all_up_to = 100;
+  constexpr std::size_t step = 19;
+  std::size_t count = 0;
+  for (int use = 0; use < 2; ++use)  // the first makes what a process keeps
+    count = call_without_memory(P, 1000000, make).allocations;
+  INFO(what << " allocates " << count << " times");
+  CHECK(count > 0);
+  for (std::size_t n = 1; n <= count; n += n <= all_up_to || n + all_up_to > count ? 1 : step) {
+    const FirstCall call = call_without_memory(P, n, make);
+    INFO("allocation " << n << " fails");
+    REQUIRE(call.failures == "");
+    REQUIRE(call.allocations == n);
+    REQUIRE(call.ends == std::vector<End>(P, call.ends[0]));
+  }
+}
+
+bool are_all(const std::vector<float>& values, int expected) {
+  return std::ranges::all_of(values, [&](float value) { return value == static_cast<float>(expected); });
+}
 
 }  // namespace
 
@@ -170,4 +275,67 @@ TEST_CASE("communicators and layers hold no more memory than is stated") {
     CHECK(of_communicator <= 80 * 1024 + 200 * ranks);
     CHECK(of_layer <= 9 * 1024 + 1000 * ranks);  // two plans, each with its machine and placement
   }
+}
+
+TEST_CASE("if one rank's memory runs out in a first call, all ranks throw, and the next call is right") {
+  for (const std::string algorithm : {"auto", "allgather-ring", "generalized-rabenseifner", "allreduce-rabenseifner"}) {
+    check_without_memory("dsop() by " + algorithm, [&](Transport&) -> Sum {
+      return [options = Options{.algorithm = algorithm}, of = Matrices(40)](Transport& transport) mutable {
+        dsop::dsop<float>(transport, of.factors(), of.gradient(), options);
+        return are_all(of.G, transport.size());
+      };
+    });
+    check_without_memory("a layer by " + algorithm, [&](Transport&) -> Sum {
+      const Options options{.algorithm = algorithm, .beta = 1};
+      return [each = std::vector<Options>{options, options}, of = Matrices(40)](Transport& transport) mutable {
+        Options next = std::move(each.back());
+        each.pop_back();
+        std::ranges::fill(of.G, 0.0F);
+        OuterProduct<float>(transport, {40, 40, 2}, std::move(next)).run(of.factors(), of.gradient());
+        return are_all(of.G, transport.size());
+      };
+    });
+  }
+  check_without_memory("a layer that tries", [](Transport&) -> Sum {
+    return [of = Matrices(300)](Transport& transport) mutable {
+      OuterProduct<float> layer(transport, {300, 300, 8}, {.tries = 1});
+      const EnoughMemory enough;  // for what it tries next, which is not agreed on
+      layer.run(of.factors(8), of.gradient());
+      return are_all(of.G, 8 * transport.size());
+    };
+  });
+  check_without_memory("a layer's rows", [](Transport&) -> Sum {
+    return [of = Matrices(40)](Transport& transport) {
+      const auto rows = OuterProduct<float>(transport, {40, 40, 1}).run_rows(SparseFactors<float>(of.factors()));
+      return rows.indices.size() == 40 && rows.elements[1599] == static_cast<float>(transport.size());
+    };
+  });
+  check_without_memory("allreduce()", [](Transport&) -> Sum {
+    return [data = std::vector<float>(1000)](Transport& transport) mutable {
+      std::ranges::fill(data, 1.0F);
+      allreduce<float>(transport, data);
+      return are_all(data, transport.size());
+    };
+  });
+  static constexpr std::array<std::uint32_t, 3> indices{1, 200, 999};
+  static constexpr std::array<float, 3> values{1, 2, 3};
+  const auto is_right = [](const SparseVectorView<float>& sum, int expected) {
+    return std::accumulate(sum.values.begin(), sum.values.end(), 0.0F) == static_cast<float>(expected);
+  };
+  for (const std::string algorithm : {"auto", "ssar-recursive-doubling", "dense-ring"})
+    check_without_memory("sparse_allreduce() by " + algorithm, [&](Transport&) -> Sum {
+      return [&, options = SparseAllreduceOptions{.algorithm = algorithm}](Transport& transport) {
+        const auto sum = sparse_allreduce<float>(transport, {1000, indices, values}, options);
+        return is_right(sum.sum, 6 * transport.size());
+      };
+    });
+  for (const std::string algorithm : {"topk", "ok-topk", "gtopk"})
+    check_without_memory("a TopKAllreduce by " + algorithm, [&](Transport& of) -> Sum {
+      const auto topk = std::make_shared<TopKAllreduce<float>>(of, 1000, TopKOptions{.algorithm = algorithm});
+      return [&, topk, own = std::vector<float>(1000)](Transport& transport) mutable {
+        std::iota(own.begin(), own.end(), 1.0F);
+        const auto sum = topk->run(own, 2);
+        return is_right(sum.sum, 1999 * transport.size());
+      };
+    });
 }

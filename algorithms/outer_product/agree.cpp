@@ -33,8 +33,8 @@ const std::string& OuterProductCalls<T>::named_algorithm(Call& call, const Optio
   const bool is_prepared = !prepared_algorithm_.empty();
   const char* const name = options.algorithm != "auto" || is_prepared ? nullptr : std::getenv("DSOP_ALGORITHM");
   if (name == nullptr || *name == 0) return options.algorithm;
-  environment_ = name;
   call.check([&] {
+    environment_ = name;
     if (environment_ != "auto") parse_algorithm(environment_, "DSOP_ALGORITHM", outer_product_algorithms());
   });
   return environment_;
@@ -98,14 +98,10 @@ void OuterProductCalls<T>::agree_and_plan(Call& call, const Terms& terms, const 
   shown_.reset();
   if (tries_.goes_on() && !terms.sharded && !terms.rows_only) next_try(call.records());
   try {
-    find_or_make(call, terms);
+    find_or_make(call, terms, factors == nullptr);
   } catch (...) {  // some ranks may have kept what others have not
-    if (made_ != nullptr && made_ != last_.get()) {
-      last_ = std::make_unique<const Made>(*made_);  // plan() still shows it
-      made_ = last_.get();
-    }
     in_use_.clear();
-    plans_.clear();
+    plans_.clear_but(made_);  // plan() still shows it
     throw;
   }
   call.rides_next_time(tries_.goes_on() ? 0 : made_->riding_bytes);
@@ -115,7 +111,7 @@ void OuterProductCalls<T>::agree_and_plan(Call& call, const Terms& terms, const 
 // memory may fail on one rank alone: of a shape's first call that is an error on all ranks. Later, that rank throws
 // alone, since an exchange for each new number of pairs would cost more than it is worth.
 template <class T>
-void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms) {
+void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms, bool prepares) {
   const std::size_t shape_length = call.key().size();
   const std::uint64_t digest = call.add_numbers_to_key();
   const auto shape = std::span(call.key()).first(shape_length);
@@ -138,6 +134,9 @@ void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms) {
         in_use_.insert(shape, call.key_digest(), now);
       else if (!is_near(pairs, in_use->pairs))
         *in_use = now;
+      if (!prepares) return;
+      made_ = made;
+      keep_choice(terms);
     };
     try {
       make_and_keep();
@@ -155,6 +154,17 @@ void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms) {
       call.grow(made->memory_bytes, pairs);
     });
   made_ = made;
+}
+
+template <class T>
+void OuterProductCalls<T>::keep_choice(const Terms& terms) {
+  const Plan& plan = made_->plan;
+  const bool keeps_parameter = plan.auto_is_measured;  // the formula's may be another one for fewer pairs
+  prepared_algorithm_ = terms.algorithm != "auto" ? terms.algorithm
+                        : keeps_parameter         ? plan.algorithm_text()
+                                                  : plan.algorithm_name();
+  prepared_reason_ = plan.reason;
+  if (terms.algorithm == "auto" && terms.options.tries > 0) begin_tries(terms.options.tries);
 }
 
 // The formulas' times of what may be taken without being named. Factors that ride in the agreement need no tries.
@@ -205,11 +215,7 @@ void OuterProductCalls<T>::run_by(const std::string& algorithm, const char* reas
   prepared_algorithm_ = algorithm;
   prepared_reason_ = reason;
   shown_.reset();
-  if (made_ != last_.get()) {
-    last_ = std::make_unique<const Made>(*made_);  // what plan() shows until the next call, and after one that fails
-    made_ = last_.get();
-  }
-  plans_.clear();
+  plans_.clear_but(made_);  // what plan() shows until the next call, and after one that fails
 }
 
 template <class T>

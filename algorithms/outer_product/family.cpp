@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "algorithms/outer_product/arguments.hpp"
@@ -55,13 +56,6 @@ void OuterProductCalls<T>::prepare(Transport& transport, const Shape& shape, con
   call.own().pairs = shape.planned_pairs() & Record::dense;
   call.check([&] { call.own().take_sparsity(outer_product::expected_sparsity(shape, data_type<T>)); });
   agree_and_plan(call, terms, nullptr);
-  const Plan& plan = made_->plan;
-  const bool keeps_parameter = plan.auto_is_measured;  // the formula's may be another one for fewer pairs
-  prepared_algorithm_ = terms.algorithm != "auto" ? terms.algorithm
-                        : keeps_parameter         ? plan.algorithm_text()
-                                                  : plan.algorithm_name();
-  prepared_reason_ = plan.reason;
-  if (terms.algorithm == "auto" && options.tries > 0) begin_tries(options.tries);
 }
 
 template <class T>

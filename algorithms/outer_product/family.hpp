@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -88,7 +87,8 @@ class OuterProductCalls {
   void agree_and_plan(Call& call, const Terms& terms, const SparseFactors<T>* factors);
   std::string algorithm_for(const Terms& terms, std::size_t pairs, const InUse* in_use) const;
   Made make(const Call& call, const Terms& terms, const std::string& algorithm) const;
-  void find_or_make(Call& call, const Terms& terms);
+  void find_or_make(Call& call, const Terms& terms, bool prepares);
+  void keep_choice(const Terms& terms);
   void begin_tries(int each);
   void next_try(std::span<const Record> records);
   void run_by(const std::string& algorithm, const char* reason);
@@ -103,8 +103,7 @@ class OuterProductCalls {
   double last_run_seconds_ = 0;          // without the agreement; for tries_
   KeptPlans<InUse> in_use_{most_plans};  // by shape
   KeptPlans<Made> plans_{most_plans};    // by shape and numbers
-  std::unique_ptr<const Made> last_;     // what plan() shows once a failed call has cleared plans_
-  const Made* made_ = nullptr;           // for the last call that was planned: in plans_, or last_
+  const Made* made_ = nullptr;           // for the last call that was planned, in plans_
   mutable std::optional<Plan> shown_;    // for plan()
 };
 

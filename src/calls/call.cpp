@@ -47,7 +47,12 @@ Call::~Call() {
 Call& Call::same_machine(const std::optional<Machine>& given, bool chooses) {
   if (given) {
     DescribedMachine& described = communicator_.given_machine;
-    if (described.numbers().empty() || !(described.machine() == *given)) described.describe(*given);
+    if (described.numbers().empty() || !(described.machine() == *given))
+      check([&] {
+        DescribedMachine now;
+        now.describe(*given);
+        described = std::move(now);
+      });
     machine_ = &described;
   } else {
     OwnMachine& own = communicator_.own_machine;
@@ -56,7 +61,7 @@ Call& Call::same_machine(const std::optional<Machine>& given, bool chooses) {
     machine_ = chooses ? own.for_choice() : &own.for_named();
   }
   if (machine_ != nullptr)
-    values_.say(name_of_machine, *machine_);
+    check([&] { values_.say(name_of_machine, *machine_); });
   else
     same_now<std::string_view>(name_of_machine, "to be measured");
   if (asks_environment_) same_now<std::string_view>("DSOP_MACHINE", communicator_.own_machine.asked_for());
@@ -73,6 +78,7 @@ void Call::agree() {
   CommunicatorState& state = communicator_;
   const int P = transport_.size();
   slot_bytes_ = state.slot_lengths.bytes();
+  check([&] { state.key.reserve(state.key.size() + static_cast<std::size_t>(P) * Record().numbers().size()); });
   own_.digest = values_.digest();
   own_.failed = !error_.empty();
   std::memcpy(state.slots.data(), &own_, sizeof(Record));

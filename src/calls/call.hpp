@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,13 +55,13 @@ class Call {
   /// All ranks must say the same, and plans depend on it. `name` is what an error calls it.
   template <class Value>
   Call& same(const char* name, const Value& value) {
-    values_.say(name, value, true);
+    check([&] { values_.say(name, value, true); });
     return *this;
   }
   /// All ranks must say the same; no plan depends on it.
   template <class Value>
   Call& same_now(const char* name, const Value& value) {
-    values_.say(name, value, false);
+    check([&] { values_.say(name, value, false); });
     return *this;
   }
   /// The machine to plan for: the given one, or the communicator's own. Where a call that chooses an algorithm by that
@@ -101,7 +102,7 @@ class Call {
   /// Of all values that plans depend on.
   const std::vector<std::uint64_t>& key() const { return communicator_.key; }
   std::uint64_t key_digest() const { return values_.plan_digest(); }
-  /// Adds the numbers of all ranks, which may differ, to the key. Returns its digest with them.
+  /// Adds the numbers of all ranks, which may differ, to the key. Returns its digest with them. Allocates nothing.
   std::uint64_t add_numbers_to_key();
 
   /// Runs `take()`, in which ranks plan and take memory. Costs an exchange of a byte. Throws AgreedError on all ranks
@@ -148,5 +149,25 @@ class Call {
   bool agreed_ = false;
   bool all_ride_ = false;
 };
+
+/// What `make()` returns, which this rank needs before it makes a call. If it has no memory for it, all ranks throw:
+/// this one here, the others in their calls.
+template <class Make>
+decltype(auto) make_for_call(Transport& transport, const Make& make) {
+  try {
+    return make();
+  } catch (const std::bad_alloc&) {
+    Call call(transport, "making what a call needs", 0, 0, DataType::f32);
+    call.check([] { throw std::bad_alloc(); });
+    call.agree();
+    throw;
+  }
+}
+
+/// kept<Calls>(transport), for a call of theirs.
+template <class Calls>
+Calls& calls_of(Transport& transport) {
+  return make_for_call(transport, [&]() -> Calls& { return kept<Calls>(transport); });
+}
 
 }  // namespace dsop

@@ -35,6 +35,11 @@ class KeptPlans {
     return kept_.emplace_back(Kept{{key.begin(), key.end()}, digest, ++uses_, std::move(plan)}).plan;
   }
   void clear() { kept_.clear(); }
+  /// Keeps that one's memory, which find() finds no more; null: none.
+  void clear_but(const Plan* plan) {
+    std::erase_if(kept_, [&](const Kept& kept) { return &kept.plan != plan; });
+    for (Kept& kept : kept_) kept.key.clear();
+  }
   std::size_t size() const { return kept_.size(); }
 
  private:
