@@ -10,9 +10,12 @@
 #include <dsop/counting.hpp>
 #include <dsop/dsop.hpp>
 #include <dsop/sparse_allreduce.hpp>
+#include <dsop/stall_watch.hpp>
 
+#include "algorithms/outer_product/family.hpp"
 #include "calls/call.hpp"
 #include "calls/kept_plans.hpp"
+#include "counted_memory.hpp"
 #include "failures.hpp"
 #include "kernels/threads.hpp"
 
@@ -194,4 +197,39 @@ TEST_CASE("kept plans are found by value, and the one that was not used for long
   CHECK(plans.find(b, 9) == nullptr);
   CHECK(*plans.find(a, 9) == 1);
   CHECK(*plans.find(c, 5) == 3);
+}
+
+TEST_CASE("of more shapes than are kept all ranks keep the same, also after errors") {
+  constexpr std::size_t kept = OuterProductCalls<float>::most_plans;
+  constexpr std::size_t found = 2, made = 4;  // messages of a call by which three ranks agree
+  CHECK(failures_on_threads(3, [](Transport& inner, Failures& failures) {
+          CountingTransport transport(inner);
+          set_stall_watch(transport, {.limit_seconds = 5, .throws = true});
+          std::vector<float> data(3, 1);
+          allreduce<float>(transport, data);
+          const auto check_messages = [&](std::size_t shapes, std::size_t expected) {
+            for (std::size_t n = shapes; n > 0; --n) {  // the first takes memory for all
+              const std::size_t before = transport.agreement().messages;
+              check_sum(transport, n, {1, 2, 0}, {}, failures);
+              const std::size_t sent = transport.agreement().messages - before;
+              failures.check(sent == expected, "shape " + std::to_string(n) + ": " + std::to_string(sent) +
+                                                   " messages, expected " + std::to_string(expected));
+            }
+          };
+          for (int turn = 0; turn < 2; ++turn) check_messages(kept + 6, made);
+          const std::string unknown = argument_error_of([&] {
+            check_sum(transport, 5, {1, 2, 0}, {.algorithm = transport.rank() == 1 ? "unknown" : "auto"}, failures);
+          });
+          failures.check(!unknown.empty(), "an algorithm that is unknown is no error");
+          check_messages(kept, found);
+          const std::string no_memory = argument_error_of([&] {
+            const std::vector<float> ones(200, 1);
+            std::vector<float> G(200 * 200);
+            if (transport.rank() == 1) allocations_until_failure() = 1;
+            dsop::dsop<float>(transport, {{ones.data(), 1, 200}, {ones.data(), 1, 200}}, {G.data(), 200, 200});
+          });
+          failures.check(no_memory.starts_with("rank 1: "), no_memory);
+          check_messages(kept, made);
+          check_messages(kept, found);
+        }) == "");
 }
