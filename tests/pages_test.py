@@ -68,6 +68,11 @@ class Pages(unittest.TestCase):
     def test_readme_is_short(self) -> None:
         self.assertLessEqual(len(README.read_text().splitlines()), 180)
 
+    def test_glossary_has_at_most_twenty_terms(self) -> None:
+        rows = re.findall(r"^\| (.*?) \|", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+        self.assertEqual(rows[:2], ["term", "---"])
+        self.assertLessEqual(len(rows) - 2, 20)
+
     def test_programs_are_shown_word_for_word(self) -> None:
         example = (ROOT / "examples/minimal.cpp").read_text()
         self.assertIn(f"```cpp\n{example}```", README.read_text(), "the program differs from examples/minimal.cpp")
