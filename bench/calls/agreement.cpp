@@ -21,7 +21,8 @@ namespace {
 /// Runs a call until it is steady, then prints what it sends, its mean over many calls.
 void count(const Options& options, const std::string& of_case, const std::string& call,
            const dsop::CountingTransport& counting, const std::function<void()>& run) {
-  constexpr int settling = 4, counted = 32;  // in every 32nd call ok-topk looks for new thresholds
+  constexpr int settling = 512;  // slots that are too long shrink by a sixty-fourth a call
+  constexpr int counted = 32;    // in every 32nd call ok-topk looks for new thresholds
   for (int i = 0; i < settling; ++i) run();
   const dsop::Traffic agreement = counting.agreement(), payload = counting.payload();
   for (int i = 0; i < counted; ++i) run();
