@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "algorithms/dense/family.hpp"
+#include "algorithms/outer_product/call_memory.hpp"
+#include "algorithms/outer_product/family.hpp"
 #include "algorithms/sharded/algorithm.hpp"
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/topk/algorithm.hpp"
@@ -73,23 +75,30 @@ void check_outer_product_memory(const Case& c, Problem problem, const std::strin
       problem.sparsity.push_back(
           {sparse::elements_to_send(own.given().a, true), sparse::elements_to_send(own.given().b, true)});
   const Plan plan = make_plan(problem, Machine{}, algorithm);
-  const std::size_t taken = most_taken(P, plan.workspace_bytes, [&](Transport& transport, Arena& memory) {
+  const std::size_t expanded_pairs =
+      c.form != Form::dense && plan.problem.sparsity.empty() ? plan.problem.largest_pairs() : 0;
+  const std::size_t counted = outer_product::workspace_bytes(plan, expanded_pairs);
+  const std::size_t taken = most_taken(P, counted, [&](Transport& transport, Arena& memory) {
     const auto rank = static_cast<std::size_t>(transport.rank());
     const std::size_t rows = problem.sharded ? plan.row_bounds[rank + 1] - plan.row_bounds[rank] : c.n;
     std::vector<T> gradient(rows * c.m);
     const SparseFactors<T> given = factors[rank].given();
-    OuterProductCall<T> call{transport,
-                             plan,
-                             factors[rank].dense(),
-                             MatrixView<T>(gradient.data(), rows, c.m),
-                             T{1},
-                             false,
-                             memory,
-                             plan.problem.sparsity.empty() ? nullptr : &given};
+    const outer_product::CallMemory<T> own(memory, plan, expanded_pairs);
+    OuterProductCall<T> call{
+        transport,
+        plan,
+        expanded_pairs > 0 ? Factors<T>{outer_product::in_full(given.a, own.a), outer_product::in_full(given.b, own.b)}
+                           : factors[rank].dense(),
+        MatrixView<T>(own.sum.empty() ? gradient.data() : own.sum.data(), rows, c.m),
+        T{1},
+        false,
+        memory,
+        plan.problem.sparsity.empty() ? nullptr : &given};
     plan.algorithm->run(call);
   });
   INFO(algorithm << ", P = " << P << ", " << c.text() << ", wire " << name(problem.wire));
-  CHECK(taken == plan.workspace_bytes);
+  CHECK(taken == counted);
+  CHECK((counted == plan.workspace_bytes) == (expanded_pairs == 0));
 }
 
 template <class T>
@@ -227,6 +236,7 @@ TEST_CASE("every outer product takes the memory that was counted", "[memory]") {
       for (const bool sharded : {false, true}) {
         Problem problem{.rows = c.n, .columns = c.m, .pairs = c.pairs, .wire = wire, .sharded = sharded};
         if (P > 2) problem.nodes = nodes_of_two(P);
+        problem.staged_result = !sharded && c.pairs == unequal;
         std::vector<std::string> names = usable_algorithms(problem);
         if (sharded) {
           names.clear();

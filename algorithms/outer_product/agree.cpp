@@ -13,12 +13,12 @@
 namespace dsop {
 namespace {
 
-// The memory of the largest rank's factors in full, if one gives sparse ones to an algorithm that does not take them.
-std::size_t expanded_elements(const Call& call, const Plan& plan) {
+// The largest rank's that gives sparse factors, if the algorithm does not take them.
+std::size_t expanded_pairs(const Call& call, const Plan& plan) {
   std::size_t pairs = 0;
   for (const Record& record : call.records())
     if (record.may_expand != 0) pairs = std::max(pairs, std::size_t{record.pairs});
-  return plan.problem.sparsity.empty() ? pairs * (plan.problem.rows + plan.problem.columns) : 0;
+  return plan.problem.sparsity.empty() ? pairs : 0;
 }
 
 bool is_near(std::size_t pairs, std::size_t chosen_for) {
@@ -230,11 +230,8 @@ auto OuterProductCalls<T>::make(const Call& call, const Terms& terms, const std:
   if (terms.rows_only) plan.reason = "the only one that computes rows alone";
   plan.threads = static_cast<int>(call.records()[0].threads);
   plan.runs_at_wait = !call.ranks().all_allow_progress_thread;
-  made.expanded_elements = expanded_elements(call, plan);
-  Arena memory;
-  memory.take<T>(made.expanded_elements);
-  memory.take<std::byte>(plan.workspace_bytes);
-  made.memory_bytes = memory.bytes();
+  made.expanded_pairs = expanded_pairs(call, plan);
+  made.memory_bytes = outer_product::workspace_bytes(plan, made.expanded_pairs);
   if (plan.algorithm->can_ride) made.riding_bytes = outer_product::riding_bytes(made.problem);
   return made;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "algorithms/outer_product/arguments.hpp"
+#include "algorithms/outer_product/call_memory.hpp"
 #include "algorithms/outer_product/gather_rows.hpp"
 #include "algorithms/outer_product/ride.hpp"
 #include "base/refuse.hpp"
@@ -25,20 +26,6 @@ void describe_factors(Record& own, const SparseFactors<T>& factors, bool find_ze
   };
   own.take_sparsity({sparse::elements_to_send(factors.a, find_zeros), sparse::elements_to_send(factors.b, find_zeros)});
   own.may_expand = is_sparse(factors.a) || is_sparse(factors.b);
-}
-
-// The factors as matrices, those that are sparse expanded.
-template <class T>
-Factors<T> in_full(const SparseFactors<T>& factors, std::span<T> memory) {
-  const auto matrix = [&](const FactorView<T>& factor) {
-    if (const auto* const dense = std::get_if<MatrixView<const T>>(&factor)) return *dense;
-    const MatrixView<const T> expanded(memory.data(), sparse::rows_of(factor), sparse::columns_of(factor));
-    sparse::expand(factor, memory);
-    memory = memory.subspan(expanded.rows * expanded.columns);
-    return expanded;
-  };
-  const MatrixView<const T> a = matrix(factors.a);
-  return {a, matrix(factors.b)};
 }
 
 double beta_of(const Options& options) {
@@ -132,12 +119,13 @@ void OuterProductCalls<T>::compute(Call& call, const SparseFactors<T>& factors, 
   const OuterProductAlgorithm& algorithm = *plan.algorithm;
   if (plan.problem.rows == 0 || plan.problem.columns == 0) return;
   Arena memory(call.memory(made_->memory_bytes));
-  const std::span<T> expanded = memory.take<T>(made_->expanded_elements);
+  const outer_product::CallMemory<T> own(memory, plan, made_->expanded_pairs);
   const bool sparse = !plan.problem.sparsity.empty();
   OuterProductCall<T> step{
       .transport = call.transport(),
       .plan = plan,
-      .own = sparse ? Factors<T>{} : in_full(factors, expanded),
+      .own = sparse ? Factors<T>{}
+                    : Factors<T>{outer_product::in_full(factors.a, own.a), outer_product::in_full(factors.b, own.b)},
       .gradient = gradient,
       .scale = static_cast<T>(algorithm.sends_gradient ? options.scale : options.scale * options.alpha),
       .beta = static_cast<T>(beta_of(options)),
@@ -147,10 +135,7 @@ void OuterProductCalls<T>::compute(Call& call, const SparseFactors<T>& factors, 
   if (algorithm.can_ride && !sparse && call.all_ride()) step.unpack = unpack;
   if (!algorithm.sends_gradient) return algorithm.run(step);
   // Only the sum travels: alpha, and a target's own values, join it afterwards.
-  if (plan.problem.staged_result) {
-    const std::span<T> result = memory.take<T>(gradient.rows * gradient.columns);
-    step.gradient = {result.data(), gradient.rows, gradient.columns};
-  }
+  if (!own.sum.empty()) step.gradient = {own.sum.data(), gradient.rows, gradient.columns};
   const T beta = std::exchange(step.beta, T{0});
   algorithm.run(step);
   kernels::update<T>(step.gradient, static_cast<T>(options.alpha), beta, gradient);

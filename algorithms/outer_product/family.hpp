@@ -23,6 +23,9 @@ namespace outer_product {
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
                ProductMethod shared_method, Evaluated evaluated);
 
+/// Of all that a call takes of the communicator's memory: CallMemory's, and the algorithm's.
+std::size_t workspace_bytes(const Plan& plan, std::size_t expanded_pairs);
+
 /// Of the largest rank's factors, where all ranks' may ride in an agreement; else 0.
 std::size_t riding_bytes(const Problem& problem);
 
@@ -74,11 +77,11 @@ class OuterProductCalls {
     std::size_t pairs;
   };
   struct Made {
-    Problem problem = {};               ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
-    Plan plan = {};                     ///< with the cost of its own algorithm alone
-    std::size_t expanded_elements = 0;  ///< of the largest rank's factors that are given sparse and needed in full
-    std::size_t memory_bytes = 0;       ///< for these, and for the plan
-    std::size_t riding_bytes = 0;       ///< of the largest rank's factors, if they may ride in the agreement
+    Problem problem = {};            ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
+    Plan plan = {};                  ///< with the cost of its own algorithm alone
+    std::size_t expanded_pairs = 0;  ///< of the largest rank's that are given sparse and needed in full
+    std::size_t memory_bytes = 0;    ///< for these, and for the plan
+    std::size_t riding_bytes = 0;    ///< of the largest rank's factors, if they may ride in the agreement
   };
 
   const std::string& named_algorithm(Call& call, const Options& options);

@@ -3,7 +3,9 @@
 
 #include <dsop/errors.hpp>
 #include <dsop/plan.hpp>
+#include <dsop/types.hpp>
 
+#include "algorithms/outer_product/call_memory.hpp"
 #include "algorithms/outer_product/family.hpp"
 #include "algorithms/outer_product/pairs.hpp"
 #include "algorithms/sharded/algorithm.hpp"
@@ -121,16 +123,6 @@ void check_problem(const Problem& problem) {
                 {problem.pairs.size(), problem.largest_pairs(), problem.rows + problem.columns, element_bytes});
 }
 
-std::size_t workspace_bytes(const Plan& plan) {
-  const OuterProductAlgorithm& algorithm = *plan.algorithm;
-  const Problem& problem = plan.problem;
-  const bool staged = problem.staged_result && algorithm.sends_gradient;
-  Arena memory;
-  memory.take<std::byte>(staged ? problem.rows * problem.columns * bytes_of(problem.type) : 0);
-  memory.take<std::byte>(algorithm.workspace_bytes(algorithm, problem, plan.parameter));
-  return memory.bytes();
-}
-
 void choose_exchanges(Plan& plan) {
   const auto blocks_of = plan.algorithm->factor_blocks;
   plan.factors.problem = blocks_of != nullptr ? blocks_of(plan.problem) : outer_product::factor_blocks(plan.problem);
@@ -180,6 +172,13 @@ std::size_t riding_bytes(const Problem& problem) {
   return SlotLengths::fit(bytes, problem.ranks()) ? bytes : 0;
 }
 
+std::size_t workspace_bytes(const Plan& plan, std::size_t expanded_pairs) {
+  Arena memory;
+  visit(plan.problem.type, [&]<class T>(T) { static_cast<void>(CallMemory<T>(memory, plan, expanded_pairs)); });
+  memory.take<std::byte>(plan.algorithm->workspace_bytes(*plan.algorithm, plan.problem, plan.parameter));
+  return memory.bytes();
+}
+
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
                ProductMethod shared_method, Evaluated evaluated) {
   check_problem(problem);
@@ -211,7 +210,7 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   for (std::size_t r = 0; r < problem.nodes.size(); ++r)
     if (problem.nodes[r] == static_cast<int>(r)) plan.leaders.push_back(problem.nodes[r]);
   choose_exchanges(plan);
-  plan.workspace_bytes = workspace_bytes(plan);
+  plan.workspace_bytes = workspace_bytes(plan, 0);
   return plan;
 }
 

@@ -17,6 +17,14 @@ bool is_smaller_sparse(const SparseVectorView<T>& x, Wire wire) {
   return !x.dense() && x.indices.size() <= sparse::most_indices<T>(x.dimension, wire);
 }
 
+/// A rank's vector in full, where some rank's is no smaller sparse.
+template <class T>
+struct ExpandedVector {
+  ExpandedVector(Arena& arena, std::size_t dimension, bool some_expand)
+      : elements(arena.take<T>(some_expand ? dimension : 0)) {}
+  std::span<T> elements;
+};
+
 template <class T>
 void check(const SparseVectorView<T>& own, const SparseAllreduceOptions& options) {
   check_vector("own", own);
@@ -52,7 +60,7 @@ SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>
       const SparsePlan& plan = made_->plan;
       some_expand = call.any([](const Record& record) { return record.may_expand != 0; });
       Arena memory;
-      memory.take<T>(some_expand ? given.dimension : 0);
+      static_cast<void>(ExpandedVector<T>(memory, given.dimension, some_expand));
       memory.take<std::byte>(plan.workspace_bytes);
       call.grow(memory_bytes = memory.bytes());
       blocks_.bounds_bytes.assign(plan.problem.nonzeros.size() + 1, 0);
@@ -68,8 +76,8 @@ SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>
 
   const SparsePlan& plan = made_->plan;
   Arena memory(call.memory(memory_bytes));
-  const std::span<T> expanded = memory.take<T>(some_expand ? given.dimension : 0);
-  const SparseVectorView<T> own = larger_sparse ? sparse::expand<T>(given, expanded) : given;
+  const ExpandedVector<T> expanded(memory, given.dimension, some_expand);
+  const SparseVectorView<T> own = larger_sparse ? sparse::expand<T>(given, expanded.elements) : given;
   const std::span<T> sum_memory(result.memory.get(), plan.result_bytes / sizeof(T));
   if (transport.size() == 1) {
     result.sum = sparse::copy<T>(own, sum_memory);
