@@ -250,8 +250,8 @@ TEST_CASE("ranks that disagree about the order of calls throw") {
           const std::string error = argument_error_of([&] { mine.run({}, {G.data(), 2, 2}); });
           failures.check(
               error ==
-                  "the ranks disagree: the order of calls (0: a function, i: the object that call i made) is 1 on "
-                  "rank 0, 2 on rank 1",
+                  "the ranks disagree: the object whose call it is (0: none, i: made by call i) is 1 on rank 0, 2 on "
+                  "rank 1",
               error);
         }) == "");
 }

@@ -312,8 +312,8 @@ TEST_CASE("ranks that call different objects for sparse allreduces throw, as do 
           std::string error = argument_error_of([&] { static_cast<void>(mine.run(own)); });
           failures.check(
               error ==
-                  "the ranks disagree: the order of calls (0: a function, i: the object that call i made) is 1 on "
-                  "rank 0, 2 on rank 1",
+                  "the ranks disagree: the object whose call it is (0: none, i: made by call i) is 1 on rank 0, 2 on "
+                  "rank 1",
               error);
           error = argument_error_of([&] { static_cast<void>(unknown.run(own)); });
           failures.check(

@@ -122,6 +122,6 @@ TEST_CASE("tries that make no sense, or that one rank alone has settled, are an 
           step(synchronizer, ones, G);
           std::ostringstream saved;
           if (transport.rank() == 1) synchronizer.save(saved);
-          expect("what its tries have left", [&] { step(synchronizer, ones, G); });
+          expect("the state of its tries", [&] { step(synchronizer, ones, G); });
         }) == "");
 }

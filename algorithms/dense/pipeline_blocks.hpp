@@ -86,7 +86,7 @@ inline Parameter<DenseProblem> block_size() {
           }};
 }
 
-/// Of a rank that sends all blocks `ways` times, in a pipe that is full once `fill` blocks have gone by.
+/// What a rank pays that sends all blocks `ways` times, if the pipeline is full after `fill` blocks.
 inline Cost pipeline_cost(const DenseProblem& problem, const Machine& machine, double block_kib, std::size_t ways,
                           int fill) {
   if (problem.ranks == 1) return {};

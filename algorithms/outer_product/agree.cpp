@@ -86,7 +86,7 @@ std::string OuterProductCalls<T>::algorithm_for(const Terms& terms, std::size_t 
 
 template <class T>
 void OuterProductCalls<T>::agree_and_plan(Call& call, const Terms& terms, const SparseFactors<T>* factors) {
-  call.same_now("what its tries have left", std::string_view(tried_));
+  call.same_now("the state of its tries", std::string_view(tried_));
   say(call, terms);
   if (factors != nullptr) {
     call.own().pairs = sparse::rows_of(factors->a) & Record::dense;

@@ -50,11 +50,11 @@ struct OuterProductAlgorithm {
       [](const OuterProductAlgorithm&, const Problem&) { return std::string(); };
   Parameter<OuterProductAlgorithm, Problem> parameter = {};
   Cost (*cost)(const OuterProductAlgorithm&, const Problem&, const Machine&, double parameter);
-  /// Of the allgather of factors; null: every rank's pairs are a block.
+  /// The blocks of the allgather of factors. Null: each rank's pairs are a block.
   AllgatherProblem (*factor_blocks)(const Problem&) = nullptr;
-  /// Of the allgather of parts of G, if it makes one.
+  /// The blocks of the allgather of parts of G. Null: there is none.
   AllgatherProblem (*gradient_blocks)(const Problem&, double parameter) = nullptr;
-  /// Of the allgathers of segments, of factors or of G, if it makes such one after the other.
+  /// If it gathers segments of factors or of G one after the other: the blocks of each of those allgathers.
   std::vector<AllgatherProblem> (*segments)(const Problem&, double parameter) = nullptr;
   std::size_t (*workspace_bytes)(const OuterProductAlgorithm&, const Problem&, double parameter);
   TypedRun<OuterProductCall> run;

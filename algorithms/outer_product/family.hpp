@@ -23,10 +23,10 @@ namespace outer_product {
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
                ProductMethod shared_method, Evaluated evaluated);
 
-/// Of all that a call takes of the communicator's memory: CallMemory's, and the algorithm's.
+/// What a call takes of the communicator's memory: CallMemory and the algorithm's own.
 std::size_t workspace_bytes(const Plan& plan, std::size_t expanded_pairs);
 
-/// Of the largest rank's factors, where all ranks' may ride in an agreement; else 0.
+/// The bytes of the largest rank's factors if all ranks' may ride in an agreement; else 0.
 std::size_t riding_bytes(const Problem& problem);
 
 /// The number of non-zeros that a layer's shape lets expect.
@@ -51,8 +51,8 @@ class OuterProductCalls {
   /// Leaves this rank its own rows of G alone, of the shape that was promised.
   void run_sharded(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> own_rows,
                    const Options& options, const Shape& promised);
-  /// Of the last call that was planned, with the costs of all algorithms, which are found here: calls need that of
-  /// their own alone.
+  /// The plan of the last call, with the costs of all algorithms. They are computed here, since calls need only their
+  /// own algorithm's.
   const Plan& plan() const;
   /// Ends what is still tried: the fastest so far stays. Returns what tries have left, "" where there were none.
   const std::string& settle();

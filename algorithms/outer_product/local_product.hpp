@@ -44,7 +44,7 @@ class LocalProduct {
     }
   }
 
-  /// Of `rows` of the rows of G.
+  /// The time that so many rows of G take.
   double seconds(const Machine& machine, std::size_t rows) const {
     const auto n = static_cast<double>(rows);
     const auto m = static_cast<double>(problem_.columns);

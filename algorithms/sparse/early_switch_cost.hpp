@@ -36,7 +36,7 @@ inline Cost early_switch_cost(const SparseProblem& problem, const Machine& machi
                                : Traffic{own_split.messages, own_split.bytes} + halving.sent(groups.group(r));
     cost.raise_to(before + exchange.sent(blocks, r));
   }
-  // Of the first group's ranks so many have extras.
+  // The share of the first group's ranks that have extras.
   const double share = std::ceil(static_cast<double>(groups.extras()) / groups.C) / groups.g;
   cost.flops += std::lerp(without_extra.flops, with_extra.flops, share) + halving.additions();
   cost.communication_seconds += with_extra.communication_seconds + halving.communication_seconds(between_groups) +

@@ -44,13 +44,13 @@ SparseVectorView<T> fold(const SparseCall<T>& call, const patterns::Corners& ran
   return sum(call.own, of_extra, folded, most_summed(problem, all.size));
 }
 
-/// What a corner and its extra have together, as expected.
+/// How many elements the sum of a corner and its extra is expected to hold.
 inline std::size_t expected_folded(const SparseProblem& problem) {
   const std::size_t k = whole(problem.expected_union(1));
   return elements_of_sum(problem, k, k, problem.expected_union(2));
 }
 
-/// Of a corner with an extra, which sends nothing; of so many corners.
+/// What a corner with an extra pays: it receives and adds, and sends nothing. `corners` have one at the same time.
 inline Cost fold_cost(const SparseProblem& problem, const Machine& machine, int corners) {
   const std::size_t N = problem.elements;
   const std::size_t k = whole(problem.expected_union(1));

@@ -28,7 +28,7 @@ std::size_t SparseProblem::largest_nonzeros() const {
 
 namespace {
 
-// Of `ranks` times k indices drawn from M.
+// How many different indices there are if each of `ranks` draws k of M.
 double union_of_drawn(double M, double k, int ranks) {
   return -M * std::expm1(ranks * std::log1p(-k / M));
 }
@@ -106,7 +106,7 @@ double sent_byte_seconds(const patterns::Network& network) {
   return patterns::all_to_all_step(network, bytes).seconds() / ((network.ranks() - 1) * static_cast<double>(bytes));
 }
 
-// As many elements with their indices as travel and are added in the time of a dense vector's, as a share of those.
+// The share of a vector's elements that, sent with their indices, take as long to travel and to add as all do without.
 double sparse_share(const SparseProblem& problem, const Machine& machine) {
   const auto value_bytes = static_cast<double>(bytes_on_wire(problem));
   const double sent_byte = sent_byte_seconds(patterns::Network(machine, problem.nodes, problem.ranks()));

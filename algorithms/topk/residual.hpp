@@ -20,13 +20,14 @@ T rounded_off(T value, Wire wire) {
   return std::isfinite(error) ? error : T{0};
 }
 
-/// Leaves of the values that took part only what was rounded off.
+/// Sets the values that took part to what rounding took from them.
 template <class T>
 void leave_out(std::span<T> values, std::span<const sparse::Index> took_part, Wire wire) {
   for (const sparse::Index i : took_part) values[i] = rounded_off(values[i], wire);
 }
 
-/// Those of `selected`, which rise, that the sum has, of a dense sum those that are not zero in it; moved to the front.
+/// Moves the indices that the sum has to the front of `selected`, and returns them. `selected` is in rising order. A
+/// dense sum has an index if its element is not zero.
 template <class T>
 std::span<sparse::Index> those_in(const SparseVectorView<T>& sum, std::span<sparse::Index> selected) {
   std::size_t next = 0;

@@ -29,8 +29,8 @@ struct SparseProblem {
   bool native_collectives = false;  ///< as in Problem
   Overlap overlap = Overlap::uniform;
   Wire wire = Wire::full;  ///< of values that travel
-  /// Elements with an index that two vectors may have together, as a share of N, for their sum to be sparse; and no
-  /// more than make it smaller so. make_sparse_plan() puts there what is sent and added no slower than a dense sum.
+  /// The sum of two vectors is sparse if their elements with an index are together at most this share of N, and if it
+  /// is no larger sparse than dense. make_sparse_plan() sets it: a sparse sum must not travel and add up more slowly.
   double sparse_share = 1;
   /// Overlap as it was measured: like that of indices drawn, all alike, from so many elements. 0: from all N.
   double drawn_from = 0;

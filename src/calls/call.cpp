@@ -31,7 +31,7 @@ Call::Call(Transport& transport, const char* operation, std::size_t rows, std::s
   same_now<std::string_view>("the parameter", calls.parameter);
   same_now("the number of calls before this one", calls.calls++);
   same<std::string_view>("the operation", operation);
-  same_now("the order of calls (0: a function, i: the object that call i made)", object);
+  same_now("the object whose call it is (0: none, i: made by call i)", object);
   same("data type", type);
   own_.threads = kernels::thread_count() & 0xffff;
   own_.on_progress_thread = calls.queue->on_progress_thread();

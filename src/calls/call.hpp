@@ -64,8 +64,8 @@ class Call {
     check([&] { values_.say(name, value, false); });
     return *this;
   }
-  /// The machine to plan for: the given one, or the communicator's own. Where a call that chooses an algorithm by that
-  /// finds it unknown, agree() measures it. Said last: what plans depend on of the machine stands behind the rest.
+  /// The machine to plan for: the given one, or the communicator's own. If the call `chooses` an algorithm by that and
+  /// it is still unknown, agree() measures it, and then adds it to the key. So a call must say its machine last.
   Call& same_machine(const std::optional<Machine>& given, bool chooses);
   /// Whether a plan can be made before agree().
   bool knows_machine() const { return machine_ != nullptr; }
@@ -99,7 +99,7 @@ class Call {
   /// How to compute a product that several ranks compute.
   ProductMethod shared_method() const;
   const Machine& machine() const { return machine_->machine(); }
-  /// Of all values that plans depend on.
+  /// All values that plans depend on.
   const std::vector<std::uint64_t>& key() const { return communicator_.key; }
   std::uint64_t key_digest() const { return values_.plan_digest(); }
   /// Adds the numbers of all ranks, which may differ, to the key. Returns its digest with them. Allocates nothing.

@@ -44,7 +44,7 @@ bool is_native(const Algorithm& algorithm) {
 /// Which algorithms are evaluated.
 enum class Evaluated : unsigned char { all, named };
 
-/// By this time `auto` compares.
+/// The time by which `auto` compares candidates.
 inline double compared_seconds(const Candidate& candidate) {
   return candidate.cost.seconds() * candidate.needed_lead;
 }
@@ -119,7 +119,7 @@ bool is_left_out(const Algorithm& algorithm, const Problems& problems, const Mac
     return true;
 }
 
-/// By compared_seconds(); then what runs inside the MPI library and is not to be taken; last what can't serve.
+/// Sorts by compared_seconds(). Algorithms that `auto` must not take follow, then those that can't serve.
 template <class Algorithm>
 void rank(std::vector<Ranked<Algorithm>>& all) {
   std::stable_sort(all.begin(), all.end(), [](const Ranked<Algorithm>& l, const Ranked<Algorithm>& r) {
@@ -130,8 +130,8 @@ void rank(std::vector<Ranked<Algorithm>>& all) {
   });
 }
 
-/// Why the first of the ranked is taken. Some make the same messages under two names: an allgather over the cheapest
-/// pattern, and over that pattern.
+/// Why the first of the ranked is taken. An algorithm may stand there under two names, as an allgather over the
+/// cheapest pattern and as one over that very pattern: both send the same messages.
 template <class Algorithm>
 std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
   const double first_seconds = ranked[0].candidate.cost.seconds();

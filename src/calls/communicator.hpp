@@ -27,7 +27,7 @@ class SlotLengths {
   /// Factors ride only if the slots of all ranks together take at most so many bytes.
   static constexpr std::size_t most_bytes = 64 << 10;
 
-  /// Of a slot that has room for so many bytes of factors.
+  /// A slot's length if it has room for so many bytes of factors.
   static std::size_t with_record(std::size_t ridden_bytes) {
     constexpr std::size_t alignment = alignof(std::max_align_t);
     return sizeof(Record) + (std::min(ridden_bytes, most_bytes) + alignment - 1) / alignment * alignment;
@@ -37,7 +37,7 @@ class SlotLengths {
     return static_cast<std::size_t>(ranks) * with_record(ridden_bytes) <= most_bytes;
   }
 
-  /// Of a slot, with its record.
+  /// The length of the next call's slots.
   std::size_t bytes() const { return bytes_; }
   /// The ranks have agreed on a call with this digest, in which each rank has at most `ridden_bytes` of small factors.
   void learn(std::uint64_t digest, std::size_t ridden_bytes, int ranks);
@@ -58,12 +58,12 @@ class SlotLengths {
   Followed& place(std::uint64_t digest) { return followed_[digest % remembered]; }
 
   std::size_t bytes_ = sizeof(Record);
-  std::uint64_t last_ = 0;                       // digest of the last call
-  std::array<Followed, remembered> followed_{};  // what came after a call
+  std::uint64_t last_ = 0;                       // the last call's digest
+  std::array<Followed, remembered> followed_{};  // by digest: the slots of the call that came after it
 };
 
-/// For how many pairs all ranks are known to have the memory in which products pack factors. It belongs to a thread,
-/// the program's or the progress thread, and depends on how many of OpenMP's that one uses.
+/// All ranks are known to have memory in which products of so many pairs pack their factors. That memory belongs to a
+/// thread, the program's or the progress thread, and its size depends on the number of OpenMP threads.
 struct PackedPairs {
   std::uint64_t threads = 0;             ///< of all ranks, added up
   std::uint64_t on_progress_thread = 0;  ///< so many ranks were

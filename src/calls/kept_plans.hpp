@@ -18,7 +18,7 @@ class KeptPlans {
  public:
   explicit KeptPlans(std::size_t most) : most_(most) {}
 
-  /// Is no use of the plan: ranks may ask before they have agreed.
+  /// Does not count as a use of the plan, since ranks may ask before they have agreed.
   bool contains(std::span<const std::uint64_t> key, std::uint64_t digest) { return place(key, digest) != kept_.end(); }
   /// Null if there is none. Valid until that plan goes.
   Plan* find(std::span<const std::uint64_t> key, std::uint64_t digest) {

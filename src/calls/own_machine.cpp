@@ -16,7 +16,7 @@
 namespace dsop {
 namespace {
 
-// Of duplicates that one rank made before, and another after the machine was measured, not all have inherited it.
+// Not all have, if some ranks made the duplicate before the machine was measured and others after.
 bool all_have(Transport& transport, const DescribedMachine& inherited) {
   const auto all = patterns::of_all_ranks(transport, inherited.digest());
   return all[0] != 0 && std::ranges::all_of(all, [&](std::uint64_t digest) { return digest == all[0]; });

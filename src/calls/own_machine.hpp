@@ -28,15 +28,15 @@ class OwnMachine {
   /// All ranks have found the same.
   void agree() { is_agreed_ = true; }
 
-  /// Whether a run that must choose alike has to be given it.
+  /// Whether a resumed run needs this machine to make the same choices: a file or a probe may say something else then.
   bool is_known() const { return is_agreed_ && (is_file_ || is_measured_ || (is_probed_ && asked_for_ != probe)); }
   /// Null while what calls must choose by is still to be measured.
   const DescribedMachine* for_choice() const;
   const DescribedMachine& for_named() const { return is_file_ ? machine_ : default_; }
 
-  /// Measures it, or takes what all ranks have inherited from a communicator that this one is a duplicate of. All
-  /// ranks, after an agreement, where for_choice() is null. Throws AgreedError on all ranks, and then may be called
-  /// again. `nodes` as in Problem.
+  /// Measures the machine. A duplicate of a communicator takes that one's, if all its ranks have it. All ranks call
+  /// it after an agreement, if for_choice() is null. If it throws AgreedError, which all ranks then do, they may call
+  /// it again. `nodes` as in Problem.
   void measure(Transport& transport, const std::vector<int>& nodes);
 
  private:

@@ -29,7 +29,7 @@ struct Record {
   std::uint64_t unused_numbers : 12 = 0;
 
   std::uint64_t nonzeros_b : 48 = dense;
-  // Of this call alone: no plan depends on these.
+  // No plan depends on these: they are this call's alone.
   std::uint64_t failed : 1 = 0;          ///< it has found an error of its own
   std::uint64_t asks_for_facts : 1 = 0;  ///< it does not know what never changes on the other ranks
   std::uint64_t rides : 1 = 0;           ///< its factors stand behind the record

@@ -8,7 +8,7 @@
 
 namespace dsop {
 
-/// Of all elements' bits, also telling 0 from -0: FNV-1a over elements instead of bytes.
+/// A hash of all elements' bits, so 0 and -0 differ: FNV-1a over elements in place of bytes.
 template <class T>
 std::uint64_t hash_of_bits(MatrixView<const T> G);
 

@@ -15,7 +15,7 @@ std::string exactly(Number number) {
   return text.str();
 }
 
-// Of a Machine, without its inner levels, or of a Level.
+// Visits the numbers of a Level, or of a Machine without its inner levels.
 template <class Owner, class Visit>
 void for_each_own_number(const Owner& owner, const Visit& visit) {
   for (const NumberField<Owner>& field : number_fields<Owner>) visit(owner.*field.value);

@@ -76,7 +76,7 @@ class NamedValues {
   }
 
   std::uint64_t digest() const { return digest_; }
-  /// Of what plans depend on alone.
+  /// The digest of the values that plans depend on.
   std::uint64_t plan_digest() const { return plan_digest_; }
   /// A line each, for the other ranks: name, tabulator, value.
   std::string text() const;

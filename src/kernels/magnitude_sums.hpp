@@ -7,7 +7,7 @@
 
 namespace dsop::kernels {
 
-/// Of the values that are finite.
+/// Power sums of the finite values.
 struct Moments {
   double count = 0;
   double sum = 0;
@@ -18,7 +18,7 @@ struct Moments {
 template <class T>
 Moments moments(std::span<const T> values);
 
-/// Of the magnitudes, times a scale, that are below a threshold, which NaN is not.
+/// Counts and sums the magnitudes, times a scale, that are below a threshold. NaN is not below it.
 struct Below {
   double count = 0;
   double sum = 0;

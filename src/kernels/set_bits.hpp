@@ -20,7 +20,7 @@ inline constexpr std::array<std::uint64_t, 256> set_bits = [] {
   return table;
 }();
 
-/// Those of eight lanes whose bits are set in `mask`, in their order, and anything behind them.
+/// Moves the lanes whose bits are set in `mask` to the front, in their order. The lanes behind them may hold anything.
 [[gnu::target("avx2,popcnt")]] inline __m256i packed_left(__m256i lanes, unsigned mask) {
   const __m128i bytes = _mm_cvtsi64_si128(static_cast<long long>(set_bits[mask]));
   return _mm256_permutevar8x32_epi32(lanes, _mm256_cvtepu8_epi32(bytes));
