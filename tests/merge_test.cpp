@@ -26,7 +26,7 @@ struct Pairs {
     indices.push_back(index);
     values.push_back(value);
   }
-  SparseVectorView<T> stream() const { return {sparse::most_elements, indices, values}; }
+  SparseVectorView<T> view() const { return {sparse::most_elements, indices, values}; }
 };
 
 /// Values whose sums round, both zeros, infinity and NaN among them.
@@ -74,7 +74,7 @@ void check_merge(const std::vector<Index>& left_indices, const std::vector<Index
   const std::size_t room = (pairs * (sizeof(T) + sizeof(Index)) + sizeof(T) - 1) / sizeof(T);
   constexpr std::size_t behind = 64;
   std::vector<T> memory(room + behind, T{-77});
-  const SparseVectorView<T> sum = sparse::merge<T>(left.stream(), right.stream(), std::span(memory).first(room));
+  const SparseVectorView<T> sum = sparse::merge<T>(left.view(), right.view(), std::span(memory).first(room));
   const Pairs<T> expected = expected_sum(left, right);
   REQUIRE(sum.dimension == sparse::most_elements);
   REQUIRE(same_bits<Index>(sum.indices, expected.indices));

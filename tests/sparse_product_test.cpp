@@ -15,17 +15,17 @@ using sparse::Index;
 
 namespace {
 
-/// K streams of one dimension; of every three, one is left dense.
+/// K vectors of one dimension; of every three, one is left dense.
 template <class T>
-struct Streams {
+struct Vectors {
   std::size_t dimension;
   std::vector<T> elements;
   std::vector<Index> indices;
   std::vector<T> values;
-  std::vector<SparseVectorView<T>> streams;
+  std::vector<SparseVectorView<T>> vectors;
   std::size_t nonzeros;
 
-  Streams(std::size_t K, std::size_t dimension_, unsigned percent, std::uint64_t seed, bool all_sparse = false)
+  Vectors(std::size_t K, std::size_t dimension_, unsigned percent, std::uint64_t seed, bool all_sparse = false)
       : dimension(dimension_), elements(K * dimension_), indices(elements.size()), values(elements.size()) {
     for (std::size_t i = 0; i < elements.size(); ++i)
       if (bench::mix(seed + i) % 100 < percent)
@@ -34,9 +34,9 @@ struct Streams {
     for (std::size_t k = 0; k < K; ++k) {
       const std::span<const T> row(elements.data() + k * dimension, dimension);
       if (k % 3 == 1 && !all_sparse)
-        streams.push_back({dimension, {}, row});
+        vectors.push_back({dimension, {}, row});
       else
-        streams.push_back(sparse::compress<T>(row, indices.data() + k * dimension, values.data() + k * dimension));
+        vectors.push_back(sparse::compress<T>(row, indices.data() + k * dimension, values.data() + k * dimension));
     }
   }
 };
@@ -58,23 +58,23 @@ struct OwnedMemory {
 constexpr std::size_t gap = 3;
 
 template <class T>
-std::vector<T> made(const Streams<T>& a, const Streams<T>& b, std::size_t first, std::size_t rows, T scale, T beta,
+std::vector<T> made(const Vectors<T>& a, const Vectors<T>& b, std::size_t first, std::size_t rows, T scale, T beta,
                     T before) {
   std::vector<T> c(rows * (b.dimension + gap), before);
   const OwnedMemory<T> memory(rows, a.nonzeros);
-  kernels::sparse_product<T>({a.streams, b.streams}, first, {c.data(), rows, b.dimension, b.dimension + gap}, scale,
+  kernels::sparse_product<T>({a.vectors, b.vectors}, first, {c.data(), rows, b.dimension, b.dimension + gap}, scale,
                              beta, memory.view);
   return c;
 }
 
 template <class T>
-std::vector<T> expected(const Streams<T>& a, const Streams<T>& b, std::size_t first, std::size_t rows, T scale, T beta,
+std::vector<T> expected(const Vectors<T>& a, const Vectors<T>& b, std::size_t first, std::size_t rows, T scale, T beta,
                         T before) {
   std::vector<T> c(rows * (b.dimension + gap), before);
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < b.dimension; ++j) {
       T sum = beta * before;
-      for (std::size_t k = 0; k < a.streams.size(); ++k)
+      for (std::size_t k = 0; k < a.vectors.size(); ++k)
         sum += scale * a.elements[k * a.dimension + first + i] * b.elements[k * b.dimension + j];
       c[i * (b.dimension + gap) + j] = sum;
     }
@@ -88,8 +88,8 @@ TEMPLATE_TEST_CASE("a sparse product is exact, whole or any rows of it", "[kerne
     for (const unsigned a_percent : {0U, 5U, 50U, 100U})
       for (const unsigned b_percent : {0U, 7U, 100U})
         for (const TestType beta : {TestType(0), TestType(1), TestType(-3)}) {
-          const Streams<TestType> a(K, 37, a_percent, 1);
-          const Streams<TestType> b(K, 29, b_percent, 2);
+          const Vectors<TestType> a(K, 37, a_percent, 1);
+          const Vectors<TestType> b(K, 29, b_percent, 2);
           INFO("K " << K << ", " << a_percent << " % of a, " << b_percent << " % of b, accumulate " << beta);
           CHECK(made<TestType>(a, b, 0, 37, 2, beta, 5) == expected<TestType>(a, b, 0, 37, 2, beta, 5));
           CHECK(made<TestType>(a, b, 11, 13, -1, beta, 5) == expected<TestType>(a, b, 11, 13, -1, beta, 5));
@@ -97,8 +97,8 @@ TEMPLATE_TEST_CASE("a sparse product is exact, whole or any rows of it", "[kerne
 }
 
 TEMPLATE_TEST_CASE("what a sparse product overwrites may hold anything", "[kernels]", float, double) {
-  const Streams<TestType> a(4, 20, 20, 1);
-  const Streams<TestType> b(4, 20, 20, 2);
+  const Vectors<TestType> a(4, 20, 20, 1);
+  const Vectors<TestType> b(4, 20, 20, 2);
   const TestType nan = std::numeric_limits<TestType>::quiet_NaN();
   const auto c = made<TestType>(a, b, 0, 20, 1, false, nan);
   const auto right = expected<TestType>(a, b, 0, 20, 1, false, 0);
@@ -107,10 +107,10 @@ TEMPLATE_TEST_CASE("what a sparse product overwrites may hold anything", "[kerne
 }
 
 TEMPLATE_TEST_CASE("the bits of a sparse product do not depend on forms, rows or threads", "[kernels]", float, double) {
-  const Streams<TestType> a(40, 531, 10, 1);
-  const Streams<TestType> b(40, 317, 10, 2);
-  const Streams<TestType> sparse_a(40, 531, 10, 1, true);
-  const Streams<TestType> sparse_b(40, 317, 10, 2, true);
+  const Vectors<TestType> a(40, 531, 10, 1);
+  const Vectors<TestType> b(40, 317, 10, 2);
+  const Vectors<TestType> sparse_a(40, 531, 10, 1, true);
+  const Vectors<TestType> sparse_b(40, 317, 10, 2, true);
   const TestType third = TestType(1) / 3;
   const auto whole = made<TestType>(a, b, 0, 531, third, true, third);
   CHECK(made<TestType>(sparse_a, sparse_b, 0, 531, third, true, third) == whole);
@@ -138,13 +138,13 @@ TEMPLATE_TEST_CASE("zeros that are stored make no row of a sparse product", "[ke
 
 TEMPLATE_TEST_CASE("the rows of a sparse product that have a term", "[kernels]", float, double) {
   for (const unsigned percent : {0U, 2U, 100U}) {
-    const Streams<TestType> a(5, 60, percent, 1);
-    const Streams<TestType> b(5, 11, 40, 2);
+    const Vectors<TestType> a(5, 60, percent, 1);
+    const Vectors<TestType> b(5, 11, 40, 2);
     const auto whole = expected<TestType>(a, b, 0, 60, 2, false, 0);
     std::vector<std::uint32_t> indices(60);
     std::vector<TestType> rows(60 * 11, TestType{-77});
     const OwnedMemory<TestType> memory(60, a.nonzeros);
-    const std::size_t count = kernels::sparse_product_rows<TestType>({a.streams, b.streams}, indices,
+    const std::size_t count = kernels::sparse_product_rows<TestType>({a.vectors, b.vectors}, indices,
                                                                      {rows.data(), 60, 11}, TestType{2}, memory.view);
     std::size_t found = 0;
     for (std::size_t i = 0; i < 60; ++i) {

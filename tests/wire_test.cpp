@@ -19,7 +19,7 @@ namespace {
 constexpr Region region{20, 30};
 const std::vector<Index> indices{3, 20, 22, 49, 50};
 const std::vector<float> values{1, 2, 3, 4, 5};
-const SparseVectorView<float> stream{60, indices, values};
+const SparseVectorView<float> vector{60, indices, values};
 
 using Words = std::vector<std::uint64_t>;  // aligned as messages are
 
@@ -58,7 +58,7 @@ std::string error_of(std::span<const std::byte> bytes, Region of) {
 
 template <class Value>
 std::string error_after(std::size_t offset, Value value) {
-  Words words = packed(stream, region);
+  Words words = packed(vector, region);
   const std::span<std::byte> bytes = std::as_writable_bytes(std::span(words));
   std::memcpy(bytes.data() + offset, &value, sizeof value);
   return error_of<float>(bytes, region);
@@ -92,7 +92,7 @@ TEMPLATE_TEST_CASE("what is packed comes out again, sparse where that is no larg
 }
 
 TEST_CASE("what is malformed is refused, and the error names what is wrong", "[wire]") {
-  const Words words = packed(stream, region);
+  const Words words = packed(vector, region);
   const std::span<const std::byte> bytes = std::as_bytes(std::span(words));
   REQUIRE(bytes.size() == 56);  // 32, three values, three indices
   CHECK(error_of<float>(bytes, region).empty());

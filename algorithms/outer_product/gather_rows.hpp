@@ -20,7 +20,7 @@ template <class T>
 std::size_t gather_rows(OuterProductCall<T>& call, std::span<std::uint32_t> indices) {
   const GatheredPairs<T> memory(call.memory, call.plan.problem, call.plan.problem.rows);
   const Pairs<T> all = gather_pairs(call, memory);
-  return kernels::sparse_product_rows<T>(all.streams, indices, call.gradient, call.scale, memory.streams.terms);
+  return kernels::sparse_product_rows<T>(all.sparse, indices, call.gradient, call.scale, memory.sparse.terms);
 }
 
 }  // namespace dsop::outer_product

@@ -10,9 +10,9 @@ namespace dsop::outer_product {
 
 /// Pairs as sparse vectors, and the memory of their product. Empty if the problem has no sparse factors.
 template <class T>
-struct StreamMemory {
-  /// Of at most so many pairs, elements of a that may not be zero, and rows of G.
-  StreamMemory(Arena& arena, const Problem& problem, std::size_t pairs, std::size_t nonzeros, std::size_t rows) {
+struct SparsePairsMemory {
+  /// For at most so many pairs, elements of a that are not zero, and rows of G.
+  SparsePairsMemory(Arena& arena, const Problem& problem, std::size_t pairs, std::size_t nonzeros, std::size_t rows) {
     if (problem.sparsity.empty()) return;
     a = arena.take<SparseVectorView<T>>(pairs);
     b = arena.take<SparseVectorView<T>>(pairs);
@@ -36,26 +36,26 @@ struct GatheredPairs {
   GatheredPairs(Arena& arena, const Problem& problem, std::size_t rows)
       : factors(arena, problem),
         blocks(arena.take<std::byte>(problem.sparsity.empty() ? 0 : total_factor_bytes(problem))),
-        streams(arena, problem, problem.total_pairs(), total_nonzeros_of_a(problem), rows) {}
+        sparse(arena, problem, problem.total_pairs(), total_nonzeros_of_a(problem), rows) {}
   GatheredFactors<T> factors;
   std::span<std::byte> blocks;
-  StreamMemory<T> streams;
+  SparsePairsMemory<T> sparse;
 };
 
 /// One rank's own pairs, and their product.
 template <class T>
 struct OwnPairs {
   OwnPairs(Arena& arena, const Problem& problem)
-      : streams(arena, problem, problem.largest_pairs(), largest_nonzeros_of_a(problem), problem.rows) {}
-  StreamMemory<T> streams;
+      : sparse(arena, problem, problem.largest_pairs(), largest_nonzeros_of_a(problem), problem.rows) {}
+  SparsePairsMemory<T> sparse;
 };
 
-/// Some ranks' pairs, ready to be multiplied: as two matrices or, in a problem with sparse factors, as streams.
+/// Some ranks' pairs, ready to be multiplied: as two matrices or, in a problem with sparse factors, as sparse vectors.
 template <class T>
 struct Pairs {
   Factors<T> matrices = {};
-  kernels::StreamPairs<T> streams = {};
-  const StreamMemory<T>* memory = nullptr;  ///< for the product of streams
+  kernels::SparsePairs<T> sparse = {};
+  const SparsePairsMemory<T>* memory = nullptr;  ///< for the product of sparse pairs
 };
 
 /// gather_factors() for an algorithm that takes sparse ones too: a rank's block are its a and its b, each in the
@@ -65,8 +65,8 @@ Pairs<T> gather_pairs(OuterProductCall<T>& call, const GatheredPairs<T>& memory)
   const Problem& problem = call.plan.problem;
   if (problem.sparsity.empty()) return {.matrices = gather_factors(call, memory.factors)};
   const AllgatherProblem& blocks = call.plan.factors.problem;
-  const std::span<SparseVectorView<T>> a = memory.streams.a;
-  const std::span<SparseVectorView<T>> b = memory.streams.b;
+  const std::span<SparseVectorView<T>> a = memory.sparse.a;
+  const std::span<SparseVectorView<T>> b = memory.sparse.b;
   // A rank's block, as its parts of a and b.
   const auto parts = [&](int r) {
     const auto rank = static_cast<std::size_t>(r);
@@ -88,7 +88,7 @@ Pairs<T> gather_pairs(OuterProductCall<T>& call, const GatheredPairs<T>& memory)
     sparse::decode<T>(a_part, problem.rows, problem.sparsity[rank].a, a.subspan(first, problem.pairs[rank]));
     sparse::decode<T>(b_part, problem.columns, problem.sparsity[rank].b, b.subspan(first, problem.pairs[rank]));
   }
-  return {.streams = {a, b}, .memory = &memory.streams};
+  return {.sparse = {a, b}, .memory = &memory.sparse};
 }
 
 /// This rank's own pairs.
@@ -96,13 +96,13 @@ template <class T>
 Pairs<T> own_pairs(OuterProductCall<T>& call, const OwnPairs<T>& memory) {
   if (call.plan.problem.sparsity.empty()) return {.matrices = call.own};
   const std::size_t k = sparse::rows_of(call.sparse_own->a);
-  const std::span<SparseVectorView<T>> a = memory.streams.a.first(k);
-  const std::span<SparseVectorView<T>> b = memory.streams.b.first(k);
+  const std::span<SparseVectorView<T>> a = memory.sparse.a.first(k);
+  const std::span<SparseVectorView<T>> b = memory.sparse.b.first(k);
   for (std::size_t p = 0; p < k; ++p) {
     a[p] = sparse::row(call.sparse_own->a, p);
     b[p] = sparse::row(call.sparse_own->b, p);
   }
-  return {.streams = {a, b}, .memory = &memory.streams};
+  return {.sparse = {a, b}, .memory = &memory.sparse};
 }
 
 /// C = scale times rows first_row .. first_row + C.rows - 1 of the pairs' A^T B, + beta C, by the kernel that the plan
@@ -112,18 +112,18 @@ void product(const OuterProductCall<T>& call, const Pairs<T>& pairs, std::size_t
              ProductMethod method = {}) {
   const Problem& problem = call.plan.problem;
   if (problem.sparse_product) {
-    kernels::sparse_product<T>(pairs.streams, first_row, C, call.scale, beta, pairs.memory->terms);
+    kernels::sparse_product<T>(pairs.sparse, first_row, C, call.scale, beta, pairs.memory->terms);
     return;
   }
   Factors<T> matrices = pairs.matrices;
   if (!problem.sparsity.empty()) {
-    const auto expand = [](std::span<const SparseVectorView<T>> streams, std::size_t columns, std::span<T> elements) {
-      for (std::size_t k = 0; k < streams.size(); ++k)
-        sparse::expand(streams[k], elements.subspan(k * columns, columns));
-      return MatrixView<const T>(elements.data(), streams.size(), columns);
+    const auto expand = [](std::span<const SparseVectorView<T>> vectors, std::size_t columns, std::span<T> elements) {
+      for (std::size_t k = 0; k < vectors.size(); ++k)
+        sparse::expand(vectors[k], elements.subspan(k * columns, columns));
+      return MatrixView<const T>(elements.data(), vectors.size(), columns);
     };
-    matrices.a = expand(pairs.streams.a, problem.rows, pairs.memory->a_in_full);
-    matrices.b = expand(pairs.streams.b, problem.columns, pairs.memory->b_in_full);
+    matrices.a = expand(pairs.sparse.a, problem.rows, pairs.memory->a_in_full);
+    matrices.b = expand(pairs.sparse.b, problem.columns, pairs.memory->b_in_full);
   }
   kernels::product<T>(matrices.a.column_range(first_row, C.rows), matrices.b, C, call.scale, beta, method);
 }

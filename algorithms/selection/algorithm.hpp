@@ -11,7 +11,7 @@
 #include "algorithms/selection/memory.hpp"
 #include "base/parameter.hpp"
 #include "base/registry.hpp"
-#include "sparse/stream.hpp"
+#include "sparse/vector.hpp"
 
 namespace dsop {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/magnitude.hpp"
-#include "sparse/stream.hpp"
+#include "sparse/vector.hpp"
 
 namespace dsop::selection {
 

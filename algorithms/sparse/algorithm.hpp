@@ -13,7 +13,7 @@
 #include "base/parameter.hpp"
 #include "base/registry.hpp"
 #include "memory/arena.hpp"
-#include "sparse/stream.hpp"
+#include "sparse/vector.hpp"
 
 namespace dsop {
 

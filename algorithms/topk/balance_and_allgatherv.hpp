@@ -8,7 +8,7 @@
 
 #include "algorithms/sparse/unknown_length.hpp"
 #include "algorithms/topk/algorithm.hpp"
-#include "algorithms/topk/pairs.hpp"
+#include "algorithms/topk/elements.hpp"
 #include "patterns/all_to_all.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/bruck_allgather.hpp"

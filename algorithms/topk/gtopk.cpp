@@ -13,7 +13,7 @@
 #include "algorithms/selection/cut.hpp"
 #include "algorithms/sparse/expected.hpp"
 #include "algorithms/topk/algorithm.hpp"
-#include "algorithms/topk/pairs.hpp"
+#include "algorithms/topk/elements.hpp"
 #include "algorithms/topk/residual.hpp"
 #include "patterns/steps.hpp"
 

@@ -18,7 +18,7 @@
 namespace dsop::kernels {
 namespace {
 
-/// Calls visit(i, value) for what is not zero; row i of C is element i of the stream.
+/// Calls visit(i, value) for what is not zero; row i of C is element i of the vector.
 template <class T, class Visit>
 void for_nonzeros(const SparseVectorView<T>& x, Visit visit) {
   for (std::size_t e = 0; e < x.values.size(); ++e)
@@ -27,7 +27,7 @@ void for_nonzeros(const SparseVectorView<T>& x, Visit visit) {
 
 /// Charges so many elements written, and the additions to those rows for which chosen(i).
 template <class T, class Chosen>
-void charge_sparse(const StreamPairs<T>& pairs, std::size_t elements, Chosen chosen) {
+void charge_sparse(const SparsePairs<T>& pairs, std::size_t elements, Chosen chosen) {
   double scattered = 0;
   double in_rows = 0;
   for (std::size_t k = 0; k < pairs.a.size(); ++k)
@@ -60,7 +60,7 @@ void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T al
 
 // Sparse data is never folded: what is sent depends on it.
 template <class T>
-void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T alpha, T beta,
+void sparse_product(const SparsePairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T alpha, T beta,
                     const SparseProductMemory<T>&) {
   const auto chosen = [&](std::size_t i) { return i >= first_row && i < first_row + c.rows; };
   charge_sparse(pairs, beta == T{1} ? 0 : c.rows * c.columns, chosen);
@@ -72,7 +72,7 @@ void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixVi
 }
 
 template <class T>
-std::size_t sparse_product_rows(const StreamPairs<T>& pairs, std::span<std::uint32_t> row_indices, MatrixView<T> rows,
+std::size_t sparse_product_rows(const SparsePairs<T>& pairs, std::span<std::uint32_t> row_indices, MatrixView<T> rows,
                                 T scale, const SparseProductMemory<T>&) {
   std::map<std::size_t, std::size_t> positions;
   for (const SparseVectorView<T>& a : pairs.a) for_nonzeros(a, [&](std::size_t i, T) { positions[i]; });
@@ -134,9 +134,9 @@ void reserve_product(std::size_t) {}  // nothing is packed
   template void reserve_product<T>(std::size_t);                                                              \
   template std::size_t largest_inner_dimension<T>();                                                          \
   template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod);        \
-  template void sparse_product(const StreamPairs<T>&, std::size_t, MatrixView<T>, T, T,                       \
+  template void sparse_product(const SparsePairs<T>&, std::size_t, MatrixView<T>, T, T,                       \
                                const SparseProductMemory<T>&);                                                \
-  template std::size_t sparse_product_rows(const StreamPairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T, \
+  template std::size_t sparse_product_rows(const SparsePairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T, \
                                            const SparseProductMemory<T>&);                                    \
   template void add(std::span<T>, std::span<const T>, std::span<const T>);                                    \
   template void copy(MatrixView<const T>, MatrixView<T>);

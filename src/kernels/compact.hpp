@@ -7,7 +7,7 @@
 #include <dsop/product_method.hpp>
 
 #include "kernels/magnitude.hpp"
-#include "sparse/stream.hpp"
+#include "sparse/vector.hpp"
 
 namespace dsop::kernels {
 

@@ -5,7 +5,7 @@
 
 #include <dsop/product_method.hpp>
 
-#include "sparse/stream.hpp"
+#include "sparse/vector.hpp"
 
 namespace dsop::kernels {
 

@@ -75,7 +75,7 @@ void add_row(const Terms<T>& terms, std::size_t row, std::span<const SparseVecto
 }  // namespace
 
 template <class T>
-void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T alpha, T beta,
+void sparse_product(const SparsePairs<T>& pairs, std::size_t first_row, MatrixView<T> c, T alpha, T beta,
                     const SparseProductMemory<T>& memory) {
   const Terms<T> terms = collect_terms(pairs.a, first_row, c.rows, alpha, memory);
   const std::size_t threads = c.rows * c.columns >= parallel_elements ? std::min(c.rows, thread_count()) : 1;
@@ -89,7 +89,7 @@ void sparse_product(const StreamPairs<T>& pairs, std::size_t first_row, MatrixVi
 }
 
 template <class T>
-std::size_t sparse_product_rows(const StreamPairs<T>& pairs, std::span<std::uint32_t> row_indices, MatrixView<T> rows,
+std::size_t sparse_product_rows(const SparsePairs<T>& pairs, std::span<std::uint32_t> row_indices, MatrixView<T> rows,
                                 T scale, const SparseProductMemory<T>& memory) {
   const std::size_t dimension = pairs.a.empty() ? 0 : pairs.a[0].dimension;
   const Terms<T> terms = collect_terms(pairs.a, 0, dimension, scale, memory);
@@ -108,9 +108,9 @@ std::size_t sparse_product_rows(const StreamPairs<T>& pairs, std::span<std::uint
 }
 
 #define INSTANTIATE(T)                                                                                        \
-  template void sparse_product(const StreamPairs<T>&, std::size_t, MatrixView<T>, T, T,                       \
+  template void sparse_product(const SparsePairs<T>&, std::size_t, MatrixView<T>, T, T,                       \
                                const SparseProductMemory<T>&);                                                \
-  template std::size_t sparse_product_rows(const StreamPairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T, \
+  template std::size_t sparse_product_rows(const SparsePairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T, \
                                            const SparseProductMemory<T>&);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 

@@ -8,7 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/refuse.hpp"
-#include "sparse/stream.hpp"
+#include "sparse/vector.hpp"
 
 namespace dsop {
 

@@ -1,4 +1,4 @@
-// A rank's a or b as streams, one a pair, and how it travels.
+// A rank's a or b as sparse vectors, one a pair, and how it travels.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <dsop/problem.hpp>
 #include <dsop/sparse.hpp>
 
-#include "sparse/stream.hpp"
+#include "sparse/vector.hpp"
 
 namespace dsop::sparse {
 

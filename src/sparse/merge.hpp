@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "sparse/stream.hpp"
+#include "sparse/vector.hpp"
 
 namespace dsop::sparse {
 

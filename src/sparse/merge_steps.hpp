@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "base/bits.hpp"
-#include "sparse/stream.hpp"
+#include "sparse/vector.hpp"
 
 namespace dsop::sparse {
 

@@ -19,12 +19,12 @@ class RunningSum {
   RunningSum(std::size_t dimension, std::size_t most, std::span<T> memory, std::span<T> other)
       : memory_(memory), other_(other), most_(most), sum_{dimension, {}, {}} {}
 
-  /// Uses up the views in `streams`. Cost: a pass over what they hold, and over the sum so far where that is sparse.
-  void add(std::span<SparseVectorView<T>> streams) {
+  /// Uses up the views in `vectors`. Cost: a pass over what they hold, and over the sum so far where that is sparse.
+  void add(std::span<SparseVectorView<T>> vectors) {
     std::size_t sparse = 0;
-    while (sparse < streams.size() && stays_sparse_with(streams[sparse])) ++sparse;
-    if (sparse > 0) merge(streams.first(sparse));
-    for (const SparseVectorView<T>& x : streams.subspan(sparse)) add_to_dense(x);
+    while (sparse < vectors.size() && stays_sparse_with(vectors[sparse])) ++sparse;
+    if (sparse > 0) merge(vectors.first(sparse));
+    for (const SparseVectorView<T>& x : vectors.subspan(sparse)) add_to_dense(x);
   }
   const SparseVectorView<T>& sum() const { return sum_; }
   /// Memory of the size of the sum in which it is not.
@@ -36,11 +36,11 @@ class RunningSum {
     sparse_ = sparse_ && most_ > 0 && !x.dense() && total_ <= most_;
     return sparse_;
   }
-  void merge(std::span<SparseVectorView<T>> streams) {
+  void merge(std::span<SparseVectorView<T>> vectors) {
     std::size_t pairs = sum_.indices.size();
-    for (const SparseVectorView<T>& x : streams) pairs += x.indices.size();
+    for (const SparseVectorView<T>& x : vectors) pairs += x.indices.size();
     check_room(pairs * (sizeof(T) + sizeof(Index)), memory_.size_bytes());
-    sum_ = streams.size() == 1 ? sparse::merge(sum_, streams[0], memory_) : merge_all(sum_, streams, memory_);
+    sum_ = vectors.size() == 1 ? sparse::merge(sum_, vectors[0], memory_) : merge_all(sum_, vectors, memory_);
     std::swap(memory_, other_);
   }
   void add_to_dense(const SparseVectorView<T>& x) {

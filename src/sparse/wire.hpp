@@ -15,7 +15,7 @@
 
 #include <dsop/problem.hpp>
 
-#include "sparse/stream.hpp"
+#include "sparse/vector.hpp"
 
 namespace dsop::sparse {
 

@@ -25,7 +25,7 @@ std::size_t stored(const FactorView<T>& factor) {
   return sparse::rows_of(factor) * sparse::columns_of(factor);
 }
 
-/// Sparse factors' rows as streams, and what the product of so many rows needs.
+/// Sparse factors' rows as sparse vectors, and what the product of so many rows needs.
 template <class T>
 struct ProductMemory {
   ProductMemory(Arena& arena, const SparseFactors<T>& factors, std::size_t rows)

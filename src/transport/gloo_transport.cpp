@@ -62,21 +62,21 @@ Request GlooTransport::start_receive(std::span<std::byte> data, int from, Tag ta
 
 Request GlooTransport::start(bool receives, std::byte* data, std::size_t bytes, int peer, Tag tag) {
   const std::size_t slot = slots_.take();
-  Operation& operation = slots_[slot];
-  operation.receives = receives;
-  operation.tag = tag;
-  operation.peer = peer;
-  operation.bytes = bytes;
-  operation.message.emplace(mesh_, data, bytes);
+  Message& message = slots_[slot];
+  message.receives = receives;
+  message.tag = tag;
+  message.peer = peer;
+  message.bytes = bytes;
+  message.gloo.emplace(mesh_, data, bytes);
   std::uint64_t& place =
       counts_[receives ? 1 : 0][static_cast<std::size_t>(tag) * nodes_.size() + static_cast<std::size_t>(peer)];
   const std::uint64_t number = slot_of(tag, place++, bytes);
   try {
     const NoSigpipe no_sigpipe;
-    receives ? operation.message->start_receive(peer, number) : operation.message->start_send(peer, number);
+    receives ? message.gloo->start_receive(peer, number) : message.gloo->start_send(peer, number);
   } catch (const std::exception& failure) {
     give_back(slot);
-    throw_failure(operation, failure.what());
+    throw_failure(message, failure.what());
   }
   return make_request(slot);
 }
@@ -87,41 +87,41 @@ bool GlooTransport::is_done(std::size_t slot) {
 
 // A message that was under way when its connection was closed is told nothing. It may be done nevertheless, which it
 // has been told before.
-bool GlooTransport::has_ended(Operation& operation, GlooMessage::Clock::time_point deadline) {
-  const bool is_closed = mesh_->is_closed(operation.peer);
-  return operation.message->has_ended(is_closed ? GlooMessage::Clock::time_point() : deadline) || is_closed;
+bool GlooTransport::has_ended(Message& message, GlooMessage::Clock::time_point deadline) {
+  const bool is_closed = mesh_->is_closed(message.peer);
+  return message.gloo->has_ended(is_closed ? GlooMessage::Clock::time_point() : deadline) || is_closed;
 }
 
 void GlooTransport::finish(std::size_t slot) {
-  Operation& operation = slots_[slot];
-  if (!operation.message->is_done()) try {
-      wait_for(operation);
+  Message& message = slots_[slot];
+  if (!message.gloo->is_done()) try {
+      wait_for(message);
     } catch (...) {
-      if (operation.tag == Tag::payload || operation.tag == Tag::agreement) break_off();
+      if (message.tag == Tag::payload || message.tag == Tag::agreement) break_off();
       withdraw(slot);
       throw;
     }
   give_back(slot);
 }
 
-void GlooTransport::wait_for(Operation& operation) {
+void GlooTransport::wait_for(Message& message) {
   constexpr std::chrono::milliseconds between_looks{10};
   WatchedWait wait(*this);
   for (;;) {
     const WatchedWait::Clock::time_point now = WatchedWait::Clock::now();
-    if (has_ended(operation, std::min(wait.deadline(), now + between_looks))) {
-      if (operation.message->is_done()) return;
-      throw_failure(operation, operation.message->failure());
+    if (has_ended(message, std::min(wait.deadline(), now + between_looks))) {
+      if (message.gloo->is_done()) return;
+      throw_failure(message, message.gloo->failure());
     }
     if (WatchedWait::Clock::now() >= wait.deadline()) wait.look();
     roll_call_->answer(calls().watched.position);
   }
 }
 
-void GlooTransport::throw_failure(const Operation& operation, std::string reason) const {
-  std::string text = std::string(operation.receives ? "receiving " : "sending ") + std::to_string(operation.bytes) +
-                     " bytes on rank " + std::to_string(rank_) + (operation.receives ? " from rank " : " to rank ") +
-                     std::to_string(operation.peer) +
+void GlooTransport::throw_failure(const Message& message, std::string reason) const {
+  std::string text = std::string(message.receives ? "receiving " : "sending ") + std::to_string(message.bytes) +
+                     " bytes on rank " + std::to_string(rank_) + (message.receives ? " from rank " : " to rank ") +
+                     std::to_string(message.peer) +
                      " failed: " + (reason.empty() ? "the connection is closed" : without_place(reason));
   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // what happened at once may be heard of one by one
   const std::vector<int> closed = mesh_->closed_peers();
@@ -142,7 +142,7 @@ void GlooTransport::break_off() noexcept {
 }
 
 void GlooTransport::give_back(std::size_t slot) noexcept {
-  slots_[slot].message.reset();
+  slots_[slot].gloo.reset();
   slots_.give_back(slot);
 }
 

@@ -36,8 +36,8 @@ class GlooTransport final : public Transport {
   std::vector<int> ranks_behind(std::uint64_t position, double seconds) override;
 
  private:
-  struct Operation {
-    std::optional<GlooMessage> message;
+  struct Message {
+    std::optional<GlooMessage> gloo;
     bool receives = false;
     Tag tag = Tag::payload;
     int peer = 0;
@@ -51,10 +51,10 @@ class GlooTransport final : public Transport {
   void withdraw(std::size_t slot) noexcept override;
 
   Request start(bool receives, std::byte* data, std::size_t bytes, int peer, Tag tag);
-  void wait_for(Operation& operation);
+  void wait_for(Message& message);
   /// Whether it has ended, perhaps by failing, now or by the deadline.
-  bool has_ended(Operation& operation, GlooMessage::Clock::time_point deadline = {});
-  [[noreturn]] void throw_failure(const Operation& operation, std::string reason) const;
+  bool has_ended(Message& message, GlooMessage::Clock::time_point deadline = {});
+  [[noreturn]] void throw_failure(const Message& message, std::string reason) const;
   void give_back(std::size_t slot) noexcept;
   void break_off() noexcept;
 
@@ -63,7 +63,7 @@ class GlooTransport final : public Transport {
   std::vector<int> nodes_;
   std::unique_ptr<Transport> own_;                    // messages to oneself
   std::array<std::vector<std::uint64_t>, 2> counts_;  // of sends and receives, by tag and peer
-  Slots<Operation> slots_;
+  Slots<Message> slots_;
   bool ends_ = false;
   std::optional<GlooRollCall> roll_call_;
 };

@@ -103,11 +103,11 @@ Request MpiTransport::start_receive(std::span<std::byte> data, int from, Tag tag
 }
 
 void MpiTransport::finish(std::size_t slot) {
-  Operation& operation = slots_[slot];
-  operation.statuses.resize(operation.pieces.size());
+  Message& message = slots_[slot];
+  message.statuses.resize(message.pieces.size());
   int code = MPI_SUCCESS;
   try {
-    code = wait_for_pieces(operation);
+    code = wait_for_pieces(message);
   } catch (...) {
     withdraw(slot);
     throw;
@@ -117,20 +117,19 @@ void MpiTransport::finish(std::size_t slot) {
   else
     withdraw(slot);  // where one piece has failed, others may be under way
   if (code == MPI_ERR_IN_STATUS)
-    for (const MPI_Status& status : operation.statuses)
+    for (const MPI_Status& status : message.statuses)
       if (status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING)
-        check_mpi(status.MPI_ERROR, describe(operation).c_str());
-  if (code != MPI_SUCCESS) check_mpi(code, describe(operation).c_str());
-  if (operation.receives) check_length(operation);
+        check_mpi(status.MPI_ERROR, describe(message).c_str());
+  if (code != MPI_SUCCESS) check_mpi(code, describe(message).c_str());
+  if (message.receives) check_length(message);
 }
 
-std::string MpiTransport::describe(const Operation& operation) const {
-  return std::string(operation.receives ? "receiving " : "sending ") + std::to_string(operation.bytes) +
-         " bytes on rank " + std::to_string(rank_) + (operation.receives ? " from rank " : " to rank ") +
-         std::to_string(operation.peer);
+std::string MpiTransport::describe(const Message& message) const {
+  return std::string(message.receives ? "receiving " : "sending ") + std::to_string(message.bytes) + " bytes on rank " +
+         std::to_string(rank_) + (message.receives ? " from rank " : " to rank ") + std::to_string(message.peer);
 }
 
-void MpiTransport::check_length(const Operation& receive) const {
+void MpiTransport::check_length(const Message& receive) const {
   std::size_t received_bytes = 0;
   for (const MPI_Status& status : receive.statuses) {
     int count = 0;

@@ -59,7 +59,7 @@ class MpiTransport final : public Transport {
   void finish(std::size_t slot) override;
   void withdraw(std::size_t slot) noexcept override;
 
-  struct Operation {
+  struct Message {
     std::vector<MPI_Request> pieces;
     std::vector<MPI_Status> statuses;
     bool receives = false;
@@ -69,22 +69,22 @@ class MpiTransport final : public Transport {
 
   /// MPI_Waitall, but watched, answering other ranks' roll calls, and on the progress thread giving way to others.
   /// Returns MPI's error code. Throws what the stall watch throws.
-  int wait_for_pieces(Operation& operation);
+  int wait_for_pieces(Message& message);
   template <class Sum>
   void for_summed_pieces(std::size_t bytes, DataType type, Sum sum);
   const void* roots_own(const std::byte* data, std::size_t bytes);
   /// Of a message of `bytes` from or to `peer`; the same at both ends.
   std::size_t piece_bytes(int peer, std::size_t bytes) const;
   std::size_t put(bool receives, int peer, std::size_t bytes);
-  std::string describe(const Operation& operation) const;
-  void check_length(const Operation& receive) const;
+  std::string describe(const Message& message) const;
+  void check_length(const Message& receive) const;
 
   MPI_Comm communicator_ = MPI_COMM_NULL;
   std::size_t largest_piece_bytes_;
   int rank_ = 0;
   int size_ = 1;
   std::vector<int> nodes_;  // of all ranks, each by the lowest rank on it
-  Slots<Operation> slots_;
+  Slots<Message> slots_;
   std::vector<int> counts_;  // of native_allgather, kept so that it allocates once
   std::vector<int> offsets_;
   std::vector<std::byte> roots_copy_;  // of native_reduce, likewise

@@ -58,18 +58,18 @@ bool MpiTransport::is_done(std::size_t slot) {
   return true;
 }
 
-int MpiTransport::wait_for_pieces(Operation& operation) {
+int MpiTransport::wait_for_pieces(Message& message) {
   constexpr std::chrono::milliseconds between_answers{10};
-  const auto count = static_cast<int>(operation.pieces.size());
+  const auto count = static_cast<int>(message.pieces.size());
   int done = 0;
-  int code = MPI_Testall(count, operation.pieces.data(), &done, operation.statuses.data());
+  int code = MPI_Testall(count, message.pieces.data(), &done, message.statuses.data());
   if (done != 0 || code != MPI_SUCCESS) return code;
 
   WatchedWait wait(*this);
   Pause pause(*calls().queue);
   WatchedWait::Clock::time_point next_answer = WatchedWait::Clock::now() + between_answers;
   for (;;) {
-    code = MPI_Testall(count, operation.pieces.data(), &done, operation.statuses.data());
+    code = MPI_Testall(count, message.pieces.data(), &done, message.statuses.data());
     if (done != 0 || code != MPI_SUCCESS) return code;
     if (!pause.take()) continue;
     const WatchedWait::Clock::time_point now = WatchedWait::Clock::now();

@@ -64,14 +64,14 @@ class ThreadsTransport : public Transport {
   }
 
   struct GiveBack {
-    Slots<threads::Operation>& slots;
+    Slots<threads::Message>& slots;
     std::size_t slot;
     ~GiveBack() { slots.give_back(slot); }
   };
 
-  std::size_t put(const threads::Operation& operation) {
+  std::size_t put(const threads::Message& message) {
     const std::size_t slot = slots_.take();
-    slots_[slot] = operation;
+    slots_[slot] = message;
     return slot;
   }
 
@@ -79,7 +79,7 @@ class ThreadsTransport : public Transport {
   int rank_;
   int size_;
   int node_;
-  Slots<threads::Operation> slots_;
+  Slots<threads::Message> slots_;
 };
 
 struct LoneRank final : Hub, ThreadsTransport {

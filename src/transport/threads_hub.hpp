@@ -19,7 +19,7 @@
 namespace dsop::threads {
 
 /// One side of a message: its sender's or its receiver's. Stays where it is until it is done or withdrawn.
-struct Operation {
+struct Message {
   enum class State { posted, copying, done, wrong_length };
 
   const std::byte* out = nullptr;  // of a send
@@ -37,46 +37,46 @@ struct Operation {
 };
 
 /// What the ranks share. One lock for everything: it is held for a few list operations, never while bytes are copied.
-/// A rank is woken for the operation that it waits for alone, and after the lock is free: to wake up for nothing costs
+/// A rank is woken for the message that it waits for alone, and after the lock is free: to wake up for nothing costs
 /// two switches of threads.
 class Hub {
  public:
   explicit Hub(int ranks) : places_(static_cast<std::size_t>(ranks)) {}
 
-  void post_send(Operation& send) { post(send, place(send.to).sends, place(send.to).receives); }
-  void post_receive(Operation& receive) { post(receive, place(receive.to).receives, place(receive.to).sends); }
+  void post_send(Message& send) { post(send, place(send.to).sends, place(send.to).receives); }
+  void post_receive(Message& receive) { post(receive, place(receive.to).receives, place(receive.to).sends); }
 
-  /// Whether the operation is done; false at the deadline. Throws TransportError if it never will be.
-  bool finish(Operation& operation, int rank, WatchedWait::Clock::time_point deadline) {
-    const int peer = operation.peer();
+  /// Whether the message is done; false at the deadline. Throws TransportError if it never will be.
+  bool finish(Message& message, int rank, WatchedWait::Clock::time_point deadline) {
+    const int peer = message.peer();
     const auto has_ended = [&] {
-      return operation.state != Operation::State::copying &&
-             (operation.state != Operation::State::posted || !failure_.empty() || place(peer).ended);
+      return message.state != Message::State::copying &&
+             (message.state != Message::State::posted || !failure_.empty() || place(peer).ended);
     };
     std::unique_lock lock(mutex_);
-    operation.awaited = true;
+    message.awaited = true;
     if (deadline == WatchedWait::Clock::time_point::max())
       place(rank).changed.wait(lock, has_ended);
     else if (!place(rank).changed.wait_until(lock, deadline, has_ended))
       return false;
-    if (operation.state == Operation::State::wrong_length) throw_wrong_length(operation);
-    if (operation.state == Operation::State::done) return true;
-    forget(operation);
+    if (message.state == Message::State::wrong_length) throw_wrong_length(message);
+    if (message.state == Message::State::done) return true;
+    forget(message);
     if (!failure_.empty()) throw TransportError(failure_);
     throw TransportError("rank " + std::to_string(rank) + " waits for rank " + std::to_string(peer) +
                          ", which has ended");
   }
 
-  bool is_done(const Operation& operation) {
+  bool is_done(const Message& message) {
     const std::lock_guard lock(mutex_);
-    return operation.state == Operation::State::done;
+    return message.state == Message::State::done;
   }
 
-  void withdraw(Operation& operation, int rank) {
+  void withdraw(Message& message, int rank) {
     std::unique_lock lock(mutex_);
-    operation.awaited = true;
-    place(rank).changed.wait(lock, [&] { return operation.state != Operation::State::copying; });
-    if (operation.state == Operation::State::posted) forget(operation);
+    message.awaited = true;
+    place(rank).changed.wait(lock, [&] { return message.state != Message::State::copying; });
+    if (message.state == Message::State::posted) forget(message);
   }
 
   void come_to(std::uint64_t position, int rank) {
@@ -101,9 +101,9 @@ class Hub {
   void end(int rank) {
     const std::lock_guard lock(mutex_);
     place(rank).ended = true;
-    const auto wake = [&](const std::vector<Operation*>& posted) {
-      for (const Operation* o : posted)
-        if (o->awaited && o->peer() == rank) place(o->rank()).changed.notify_all();
+    const auto wake = [&](const std::vector<Message*>& posted) {
+      for (const Message* m : posted)
+        if (m->awaited && m->peer() == rank) place(m->rank()).changed.notify_all();
     };
     wake(place(rank).sends);
     for (const Place& p : places_) wake(p.receives);
@@ -112,60 +112,60 @@ class Hub {
  private:
   struct Place {
     std::condition_variable changed;
-    std::vector<Operation*> sends;     // to this rank, in order, not yet received
-    std::vector<Operation*> receives;  // of this rank, in order, not yet sent
-    std::uint64_t position = 0;        // how far this rank has come
+    std::vector<Message*> sends;     // to this rank, in order, not yet received
+    std::vector<Message*> receives;  // of this rank, in order, not yet sent
+    std::uint64_t position = 0;      // how far this rank has come
     bool ended = false;
   };
 
-  [[noreturn]] static void throw_wrong_length(const Operation& operation) {
-    const bool sends = operation.out != nullptr;
-    throw TransportError("rank " + std::to_string(operation.from) + " sent " +
-                         std::to_string(sends ? operation.bytes : operation.other_bytes) + " bytes to rank " +
-                         std::to_string(operation.to) + ", which expected " +
-                         std::to_string(sends ? operation.other_bytes : operation.bytes));
+  [[noreturn]] static void throw_wrong_length(const Message& message) {
+    const bool sends = message.out != nullptr;
+    throw TransportError("rank " + std::to_string(message.from) + " sent " +
+                         std::to_string(sends ? message.bytes : message.other_bytes) + " bytes to rank " +
+                         std::to_string(message.to) + ", which expected " +
+                         std::to_string(sends ? message.other_bytes : message.bytes));
   }
 
   Place& place(int rank) { return places_[static_cast<std::size_t>(rank)]; }
 
-  void post(Operation& mine, std::vector<Operation*>& own_side, std::vector<Operation*>& other_side) {
+  void post(Message& mine, std::vector<Message*>& own_side, std::vector<Message*>& other_side) {
     std::unique_lock lock(mutex_);
-    mine.state = Operation::State::posted;
+    mine.state = Message::State::posted;
     const auto match = std::find_if(other_side.begin(), other_side.end(),
-                                    [&](const Operation* o) { return o->from == mine.from && o->tag == mine.tag; });
+                                    [&](const Message* m) { return m->from == mine.from && m->tag == mine.tag; });
     if (match == other_side.end()) {
       own_side.push_back(&mine);
       return;
     }
-    Operation& other = **match;
+    Message& other = **match;
     other_side.erase(match);
     if (mine.bytes != other.bytes) {
       mine.other_bytes = other.bytes;
       other.other_bytes = mine.bytes;
-      settle(mine, other, Operation::State::wrong_length, lock);
+      settle(mine, other, Message::State::wrong_length, lock);
       return;
     }
-    mine.state = other.state = Operation::State::copying;
+    mine.state = other.state = Message::State::copying;
     lock.unlock();
-    const Operation& send = mine.out != nullptr ? mine : other;
-    const Operation& receive = mine.out != nullptr ? other : mine;
+    const Message& send = mine.out != nullptr ? mine : other;
+    const Message& receive = mine.out != nullptr ? other : mine;
     if (send.bytes > 0) std::memcpy(receive.in, send.out, send.bytes);
     lock.lock();
-    settle(mine, other, Operation::State::done, lock);
+    settle(mine, other, Message::State::done, lock);
   }
 
   // `other` may be gone as soon as the lock is free; nobody waits for `mine` yet.
-  void settle(Operation& mine, Operation& other, Operation::State state, std::unique_lock<std::mutex>& lock) {
+  void settle(Message& mine, Message& other, Message::State state, std::unique_lock<std::mutex>& lock) {
     mine.state = other.state = state;
     std::condition_variable* const sleeper = other.awaited ? &place(other.rank()).changed : nullptr;
     lock.unlock();
     if (sleeper != nullptr) sleeper->notify_all();
   }
 
-  void forget(Operation& operation) {
-    Place& receiver = place(operation.to);
-    std::erase(receiver.sends, &operation);
-    std::erase(receiver.receives, &operation);
+  void forget(Message& message) {
+    Place& receiver = place(message.to);
+    std::erase(receiver.sends, &message);
+    std::erase(receiver.receives, &message);
   }
 
   std::mutex mutex_;

@@ -12,21 +12,21 @@
 namespace dsop::learn {
 namespace {
 
-/// A sample on its way: its place, its number of elements, its label, and each element's index and value in one word.
-using Words = std::vector<std::uint64_t>;
-constexpr std::size_t head_words = 3;
+/// A sample on its way: its place, its number of elements, its label, and each element's index and value in one number.
+using Packed = std::vector<std::uint64_t>;
+constexpr std::size_t head_numbers = 3;
 
-void pack(const SparseSamples& samples, std::size_t i, std::size_t place, Words& words) {
+void pack(const SparseSamples& samples, std::size_t i, std::size_t place, Packed& packed) {
   const std::size_t first = samples.row_offsets[i];
   const std::size_t last = samples.row_offsets[i + 1];
-  words.insert(words.end(), {place, last - first, std::bit_cast<std::uint32_t>(samples.labels[i])});
+  packed.insert(packed.end(), {place, last - first, std::bit_cast<std::uint32_t>(samples.labels[i])});
   for (std::size_t e = first; e < last; ++e)
-    words.push_back(std::uint64_t{samples.indices[e]} << 32U | std::bit_cast<std::uint32_t>(samples.values[e]));
+    packed.push_back(std::uint64_t{samples.indices[e]} << 32U | std::bit_cast<std::uint32_t>(samples.values[e]));
 }
 
-void unpack(const std::uint64_t* words, SparseSamples& samples) {
-  samples.labels.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(words[2])));
-  for (const std::uint64_t element : std::span(words + head_words, words[1])) {
+void unpack(const std::uint64_t* packed, SparseSamples& samples) {
+  samples.labels.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(packed[2])));
+  for (const std::uint64_t element : std::span(packed + head_numbers, packed[1])) {
     samples.indices.push_back(static_cast<std::uint32_t>(element >> 32U));
     samples.values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(element)));
   }
@@ -43,17 +43,17 @@ void append(SparseSamples& samples, const SparseSamples& from, std::size_t i) {
 }
 
 /// What every rank has for this one.
-std::vector<Words> exchange_samples(Transport& transport, const std::vector<Words>& to) {
+std::vector<Packed> exchange_samples(Transport& transport, const std::vector<Packed>& to) {
   const auto ranks = static_cast<std::size_t>(transport.size());
   const auto own = static_cast<std::size_t>(transport.rank());
   std::vector<std::uint64_t> sizes_to(ranks);
-  std::transform(to.begin(), to.end(), sizes_to.begin(), [](const Words& words) { return words.size(); });
+  std::transform(to.begin(), to.end(), sizes_to.begin(), [](const Packed& packed) { return packed.size(); });
   std::vector<std::uint64_t> sizes_from = sizes_to;
   const auto at = [](auto& items) {
     return [&items](int rank) { return std::span(items).subspan(static_cast<std::size_t>(rank), 1); };
   };
   patterns::staggered_all_to_all(transport, at(sizes_to), at(sizes_from));
-  std::vector<Words> from(ranks);
+  std::vector<Packed> from(ranks);
   for (std::size_t q = 0; q < ranks; ++q) from[q].resize(sizes_from[q]);
   patterns::staggered_all_to_all(
       transport, [&](int rank) { return std::span(to[static_cast<std::size_t>(rank)]); },
@@ -65,19 +65,19 @@ std::vector<Words> exchange_samples(Transport& transport, const std::vector<Word
 /// Sends each sample to the worker of its place.
 SparseSamples to_places(Transport& transport, const SparseSamples& own, std::span<const std::size_t> places,
                         Workers workers) {
-  std::vector<Words> to(static_cast<std::size_t>(transport.size()));
+  std::vector<Packed> to(static_cast<std::size_t>(transport.size()));
   for (std::size_t i = 0; i < own.count(); ++i) {
     const std::size_t worker = places[i] % static_cast<std::size_t>(workers.count);
     pack(own, i, places[i], to[static_cast<std::size_t>(workers.first) + worker]);
   }
-  const std::vector<Words> from = exchange_samples(transport, to);
+  const std::vector<Packed> from = exchange_samples(transport, to);
 
   std::vector<const std::uint64_t*> hand;
-  for (const Words& words : from)
-    for (std::size_t w = 0; w < words.size(); w += head_words + words[w + 1]) hand.push_back(&words[w]);
+  for (const Packed& packed : from)
+    for (std::size_t n = 0; n < packed.size(); n += head_numbers + packed[n + 1]) hand.push_back(&packed[n]);
   std::sort(hand.begin(), hand.end(), [](const auto* a, const auto* b) { return a[0] < b[0]; });
   SparseSamples samples;
-  for (const std::uint64_t* const words : hand) unpack(words, samples);
+  for (const std::uint64_t* const packed : hand) unpack(packed, samples);
   return samples;
 }
 

@@ -9,7 +9,7 @@
 #include "launch/launch.hpp"
 #include "learn/layers/finite.hpp"
 #include "learn/training/checkpoint_file.hpp"
-#include "sparse/stream.hpp"
+#include "sparse/vector.hpp"
 
 namespace dsop::learn {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/refuse.hpp"
-#include "sparse/stream.hpp"
+#include "sparse/vector.hpp"
 #include "synchronizer/policies/policy.hpp"
 
 namespace dsop::synchronizer {

@@ -33,8 +33,8 @@ constexpr std::size_t bytes_of(const SparseVectorView<T>& x) {
   return x.values.size_bytes() + x.indices.size_bytes();
 }
 
-/// Throws TransportError where a sum of so many bytes has no room: the vectors that came hold more than their senders
-/// had announced. What makes sums here calls it before it writes.
+/// Throws TransportError if a sum of so many bytes has no room: the vectors that came hold more than their senders had
+/// announced. Every function here that makes a sum calls it before it writes.
 void check_room(std::size_t bytes, std::size_t room_bytes);
 
 /// sum += factor x. An element's product is rounded before it is added, whether x is sparse or dense, so that both give
@@ -59,11 +59,11 @@ template <class T>
 SparseVectorView<T> sum(const SparseVectorView<T>& left, const SparseVectorView<T>& right, std::span<T> memory,
                         std::size_t most = SIZE_MAX);
 
-/// The sum of all `streams`, in their order, as sum() makes that of two and in memory of the same size. Uses up the
-/// views in `streams`. At least one, all of the same dimension. Cost: one pass over what they hold, and over all
+/// The sum of all `vectors`, in their order, as sum() makes that of two and in memory of the same size. Uses up the
+/// views in `vectors`. At least one, all of the same dimension. Cost: one pass over what they hold, and over all
 /// elements if the result is dense.
 template <class T>
-SparseVectorView<T> sum_all(std::span<SparseVectorView<T>> streams, std::span<T> memory, std::size_t most = SIZE_MAX);
+SparseVectorView<T> sum_all(std::span<SparseVectorView<T>> vectors, std::span<T> memory, std::size_t most = SIZE_MAX);
 
 /// The vectors one after the other as one, made in `memory` as sum() makes it: the sum of vectors whose elements lie
 /// apart. Sparse where that is no larger; the zeros of dense parts are then left out.

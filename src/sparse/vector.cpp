@@ -1,4 +1,4 @@
-#include "sparse/stream.hpp"
+#include "sparse/vector.hpp"
 
 #include <algorithm>
 #include <string>
@@ -46,21 +46,21 @@ SparseVectorView<T> sum(const SparseVectorView<T>& left, const SparseVectorView<
 }
 
 template <class T>
-SparseVectorView<T> sum_all(std::span<SparseVectorView<T>> streams, std::span<T> memory, std::size_t most) {
+SparseVectorView<T> sum_all(std::span<SparseVectorView<T>> vectors, std::span<T> memory, std::size_t most) {
   std::size_t total = 0;
   bool sparse = true;
-  for (const SparseVectorView<T>& x : streams) {
+  for (const SparseVectorView<T>& x : vectors) {
     total += x.indices.size();
     sparse = sparse && !x.dense();
   }
-  const std::size_t dimension = streams.front().dimension;
+  const std::size_t dimension = vectors.front().dimension;
   if (sparse && total <= std::min(most, most_indices<T>(dimension))) {
     check_room_for_pairs(total, memory);
-    return merge_all(streams.front(), streams.subspan(1), memory);
+    return merge_all(vectors.front(), vectors.subspan(1), memory);
   }
   const std::span<T> dense = dense_in(memory, dimension);
-  expand(streams.front(), dense);
-  for (const SparseVectorView<T>& x : streams.subspan(1)) add_scaled(dense, T{1}, x);
+  expand(vectors.front(), dense);
+  for (const SparseVectorView<T>& x : vectors.subspan(1)) add_scaled(dense, T{1}, x);
   return {dimension, {}, dense};
 }
 
