@@ -28,7 +28,7 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
 std::size_t riding_bytes(const Problem& problem);
 
 /// The number of non-zeros that a layer's shape lets expect.
-Sparsity expected_sparsity(const Shape& shape, DataType type);
+Sparsity expected_sparsity(const Shape& shape, DataType type, Wire factor_wire);
 
 }  // namespace outer_product
 
