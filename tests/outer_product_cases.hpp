@@ -35,6 +35,7 @@ struct Case {
   std::size_t gap;  // elements between two rows of a, b and G
   bench::Densities densities = {};
   Form form = Form::dense;  // mixed: another on each rank
+  Wire factor_wire = Wire::full;
 
   // BLAS's, of which cases take turns.
   double alpha() const { return (n + m) % 2 == 0 ? 1 : -2; }
@@ -46,6 +47,7 @@ struct Case {
     for (const std::size_t k : pairs) text << ' ' << k;
     text << ", scale " << scale << ", alpha " << alpha() << ", beta " << beta() << ", gap " << gap;
     text << ", densities " << densities.a << ' ' << densities.b << ", form " << static_cast<int>(form);
+    text << ", factors as " << name(factor_wire);
     return text.str();
   }
 };
@@ -180,7 +182,8 @@ class Expected {
                           .accumulate = c.beta() == 1,
                           .alpha = c.alpha(),
                           .beta = c.beta(),
-                          .find_zeros = own.find_zeros()};
+                          .find_zeros = own.find_zeros(),
+                          .factor_wire = c.factor_wire};
     if (c.form == Form::dense)
       call(own.dense(), gradient, options);
     else

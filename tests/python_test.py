@@ -87,7 +87,8 @@ class PythonTest(unittest.TestCase):
                         return
                     self.assertEqual(got.tobytes(), (expected + 0 * got).tobytes())
                     strided = np.full((5, 7), 9, dtype)
-                    dsop.outer_product(*own, out=strided[:, 2:5], comm=comm, accumulate=True, algorithm=algorithm)
+                    dsop.outer_product(*own, out=strided[:, 2:5], comm=comm, accumulate=True, algorithm=algorithm,
+                                       factor_wire="bf16" if dtype == np.float32 else "full")
                     self.assertTrue((strided[:, 2:5] == expected / 2 + 9).all())
                     self.assertTrue((strided[:, :2] == 9).all() and (strided[:, 5:] == 9).all())
                 self.on_ranks(body, [1, 3, 4])
@@ -275,6 +276,7 @@ class PythonTest(unittest.TestCase):
             ("alpha", {"alpha": float("inf")}),
             ("beta", {"beta": 1}),
             ("wire is thin", {"wire": "thin"}),
+            ("factor_wire is bf16", {"factor_wire": "bf16"}),
             ("machine", {"machine": "/no/such/file"}),
         ]
         for words, wrong in cases:

@@ -34,12 +34,13 @@ std::string wrong_rows(const Case& c, const std::vector<std::size_t>& bounds, in
 }
 
 template <class T>
-void run_every_algorithm(Transport& threads, const Case& c, Failures& failures) {
+void run_every_algorithm(Transport& threads, const Case& c, Failures& failures, Wire factor_wire = Wire::full) {
   const int r = threads.rank();
   const auto rank = static_cast<std::size_t>(r);
   const bench::InputFactors<T> own(1, r, c.pairs[rank], c.n, c.m, bench::Values::whole, c.gap);
   Problem problem{.rows = c.n, .columns = c.m, .pairs = c.pairs, .type = data_type<T>};
   problem.sharded = true;
+  problem.factor_wire = factor_wire;
   for (const OuterProductAlgorithm& algorithm : sharded_algorithms()) {
     const Plan plan = make_plan(problem, Machine{}, algorithm.name);
     const std::size_t rows = plan.row_bounds[rank + 1] - plan.row_bounds[rank];
@@ -102,6 +103,7 @@ TEST_CASE("every sharded algorithm is exact and sends what its formula states") 
   CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
           for (const Case& c : all_cases(P)) {
             run_every_algorithm<float>(transport, c, failures);
+            run_every_algorithm<float>(transport, c, failures, Wire::bf16);
             run_every_algorithm<double>(transport, c, failures);
           }
         }) == "");

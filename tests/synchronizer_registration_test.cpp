@@ -34,8 +34,8 @@ TEST_CASE("ranks that register differently, or wrongly, get errors") {
     return registering("ranks 0-2: parameter late: " + expected, named, square, [=](int) { return policy; });
   };
   CHECK(wrong_policy("densest",
-                     "policy is densest, expected dsop[:ALGORITHM], dense[:ALGORITHM], dense-overlapped[:ALGORITHM], "
-                     "sparse[:ALGORITHM], none, NAME:DENSITY with NAME one of ") == "");
+                     "policy is densest, expected dsop[:ALGORITHM], dsop-bf16[:ALGORITHM], dense[:ALGORITHM], "
+                     "dense-overlapped[:ALGORITHM], sparse[:ALGORITHM], none, NAME:DENSITY with NAME one of ") == "");
   CHECK(wrong_policy("topk", "policy is topk, expected topk:DENSITY, a number above 0 and up to 1") == "");
   CHECK(wrong_policy("topk:1.5", "policy is topk:1.5, expected topk:DENSITY, a number above 0 and up to 1") == "");
   CHECK(wrong_policy("topk:1%", "policy is topk:1%, expected topk:DENSITY, a number above 0 and up to 1") == "");

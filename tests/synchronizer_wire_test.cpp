@@ -42,6 +42,27 @@ TEST_CASE("by bf16 exact policies round, with the same bits on all ranks", "[bf1
         }) == "");
 }
 
+TEST_CASE("under dsop-bf16 factors travel in 16 bits, exactly where they are bf16", "[bf16]") {
+  const int P = GENERATE(1, 2, 3, 5);
+  INFO("P = " << P);
+  CHECK(failures_on_threads(P, [](Transport& transport, Failures& failures) {
+          const auto bytes = [&](const std::string& policy) {
+            CountingTransport counting(transport);
+            Model<float> model(counting, policy, {.bucket_bytes = 400});
+            for (std::size_t step = 1; step <= 2; ++step) {
+              model.run(step, {.scale = 0.5F});
+              const std::string wrong = model.wrong(step, 0.5F);
+              failures.check(wrong.empty(), policy + ": wrong are" + wrong);
+              failures.check(model.differing().empty(), policy + ": differing are" + model.differing());
+            }
+            return counting.payload().bytes;
+          };
+          const std::size_t full = bytes("dsop:allgather");
+          failures.check(bytes("dsop-bf16:allgather") < full || transport.size() == 1, "factors travel in full");
+          bytes("dsop-bf16");
+        }) == "");
+}
+
 TEST_CASE("every selecting policy of a synchronizer loses nothing by bf16", "[bf16]") {
   const int P = GENERATE(1, 2, 3, 4, 5, 8);
   INFO("P = " << P);
@@ -98,6 +119,10 @@ TEST_CASE("a synchronizer refuses bf16 where it is not supported", "[bf16]") {
           };
           refuses("ranks 0-2: wire is bf16, expected full for gradients in f64",
                   [&] { Synchronizer<double>(transport, {.wire = Wire::bf16}); });
+          refuses(
+              "ranks 0-2: parameter layer: the factor_wire of policy dsop-bf16 is bf16, expected full for factors in "
+              "f64",
+              [&] { Synchronizer<double>(transport).add("layer", {.rows = 3, .columns = 2}, "dsop-bf16"); });
           refuses("the ranks disagree: wire is bf16 on rank 0, full on ranks 1-2",
                   [&] { Synchronizer<float>(transport, {.wire = transport.rank() == 0 ? Wire::bf16 : Wire::full}); });
           Synchronizer<float> synchronizer(transport, {.wire = Wire::bf16});

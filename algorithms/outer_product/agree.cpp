@@ -50,6 +50,7 @@ void OuterProductCalls<T>::say(Call& call, const Terms& terms) {
       .same_now("beta", terms.options.beta.value_or(0))
       .same("accumulate", terms.options.accumulate)
       .same("wire", terms.options.wire)
+      .same("factor_wire", terms.options.factor_wire)
       .same("allow_native", terms.options.allow_native)
       .same_now("tries", terms.options.tries)
       .same_machine(terms.options.machine, terms.algorithm == "auto");
@@ -60,6 +61,7 @@ Problem OuterProductCalls<T>::problem_of(const Call& call, const Terms& terms) {
   Problem problem{.rows = terms.rows, .columns = terms.columns, .type = data_type<T>};
   problem.native_collectives = call.transport().has_native_collectives();
   problem.wire = terms.options.wire;
+  problem.factor_wire = terms.options.factor_wire;
   problem.allow_native = terms.options.allow_native;
   problem.sharded = terms.sharded;
   problem.rows_only = terms.rows_only;
@@ -92,7 +94,7 @@ void OuterProductCalls<T>::agree_and_plan(Call& call, const Terms& terms, const 
     call.own().pairs = sparse::rows_of(factors->a) & Record::dense;
     const std::string& algorithm = prepared_algorithm_.empty() ? terms.algorithm : prepared_algorithm_;
     if (!terms.sharded && !terms.rows_only && !tries_.goes_on() && (algorithm == "auto" || algorithm == "allgather"))
-      outer_product::ride(call, *factors);
+      outer_product::ride(call, *factors, terms.options.factor_wire);
   }
   call.agree();
   shown_.reset();

@@ -32,7 +32,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(exchange.sent(factors, r));
   cost.flops = product.flops(problem.rows);
   cost.communication_seconds = exchange.seconds(factors, machine);
-  cost.arithmetic_seconds = product.seconds(machine, problem.rows);
+  cost.arithmetic_seconds = product.seconds(machine, problem.rows) + factor_conversion_seconds(problem, machine);
   return cost;
 }
 

@@ -81,14 +81,14 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
     hidden_seconds += std::min(idle_seconds, ready_seconds);
   }
   cost.hide(hidden_seconds, machine);
+  cost.arithmetic_seconds += factor_conversion_seconds(problem, machine);
   return cost;
 }
 
 std::vector<double> values(const OuterProductAlgorithm&, const Problem& problem) {
   constexpr std::size_t narrowest = 64;  // blocks of fewer rows or columns are slow to make
   const std::size_t most = std::min({problem.rows, problem.columns, narrowest * most_factor_segments}) / narrowest;
-  return segment_counts(problem.largest_pairs() * (problem.rows + problem.columns) * bytes_of(problem.type),
-                        static_cast<int>(most));
+  return segment_counts(problem.largest_pairs() * pair_bytes(problem), static_cast<int>(most));
 }
 
 }  // namespace

@@ -68,6 +68,7 @@ void check_options(const Options& options) {
   if (options.machine) check_machine(*options.machine);
   if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", outer_product_algorithms());
   check_wire("wire", options.wire, data_type<T>, "gradients");
+  check_wire("factor_wire", options.factor_wire, data_type<T>, "factors");
   outer_product::check_tries(options.tries);
   if (options.tries > 0 && options.algorithm != "auto")
     refuse("tries", options.tries, "0 where an algorithm is named, as " + options.algorithm + " is");

@@ -28,13 +28,10 @@ class FactorSegments {
 
   /// Everybody gets everybody's part of segment s.
   void gather(int s, Transport& transport) const {
-    const std::size_t own = call_.plan.pair_bounds[static_cast<std::size_t>(transport.rank())];
-    for (std::size_t p = 0; p < call_.own.a.rows; ++p) {
-      std::copy_n(call_.own.a.row(p) + rows_.offset(s), rows_.size(s), a(s).row(own + p));
-      std::copy_n(call_.own.b.row(p) + columns_.offset(s), columns_.size(s), b(s).row(own + p));
-    }
-    const MatrixView<T> all = segment(s);
-    allgather(transport, call_.plan.segments[static_cast<std::size_t>(s)], std::span(all.data, all.rows * all.columns));
+    const Factors<T> part{call_.own.a.column_range(rows_.offset(s), rows_.size(s)),
+                          call_.own.b.column_range(columns_.offset(s), columns_.size(s))};
+    gather_segment(call_.plan, transport, call_.plan.segments[static_cast<std::size_t>(s)], part, segment(s),
+                   gathered_);
   }
 
  private:

@@ -20,11 +20,14 @@ namespace dsop {
 namespace {
 
 template <class T>
-void describe_factors(Record& own, const SparseFactors<T>& factors, bool find_zeros) {
+void describe_factors(Record& own, const SparseFactors<T>& factors, const Options& options) {
   const auto is_sparse = [](const FactorView<T>& factor) {
     return std::holds_alternative<SparseMatrixView<T>>(factor);
   };
-  own.take_sparsity({sparse::elements_to_send(factors.a, find_zeros), sparse::elements_to_send(factors.b, find_zeros)});
+  const auto to_send = [&](const FactorView<T>& factor) {
+    return sparse::elements_to_send(factor, options.find_zeros, options.factor_wire);
+  };
+  own.take_sparsity({to_send(factors.a), to_send(factors.b)});
   own.may_expand = is_sparse(factors.a) || is_sparse(factors.b);
 }
 
@@ -37,7 +40,8 @@ void OuterProductCalls<T>::prepare(Transport& transport, const Shape& shape, con
   call.check([&] { check_shape<T>(shape, options); });
   const Terms terms{shape.rows, shape.columns, named_algorithm(call, options), options};
   call.own().pairs = shape.planned_pairs() & Record::dense;
-  call.check([&] { call.own().take_sparsity(outer_product::expected_sparsity(shape, data_type<T>)); });
+  call.check(
+      [&] { call.own().take_sparsity(outer_product::expected_sparsity(shape, data_type<T>, options.factor_wire)); });
   agree_and_plan(call, terms, nullptr);
 }
 
@@ -53,7 +57,7 @@ void OuterProductCalls<T>::run(Transport& transport, const SparseFactors<T>& giv
       refuse("tries", options.tries, "0, since only an OuterProduct keeps what it has tried");
   });
   const Terms terms{gradient.rows, gradient.columns, named_algorithm(call, options), options};
-  call.check([&] { describe_factors(call.own(), factors, options.find_zeros); });
+  call.check([&] { describe_factors(call.own(), factors, options); });
   call.own().result_aside = beta_of(options) != 0 || !gradient.contiguous();
   call.own().large_stride = gradient.stride > std::numeric_limits<std::int32_t>::max();
   call.own().checks_bits = options.check_bits;
@@ -87,7 +91,7 @@ GradientRows<T> OuterProductCalls<T>::run_rows(Transport& transport, const Spars
   const SparseFactors<T> factors = with_sane_strides(given);
   Call call(transport, "outer product's rows", promised.rows, promised.columns, data_type<T>, object_);
   call.check([&] { check_row_arguments(factors, options, promised); });
-  call.check([&] { describe_factors(call.own(), factors, options.find_zeros); });
+  call.check([&] { describe_factors(call.own(), factors, options); });
   agree_and_plan(call, {promised.rows, promised.columns, allgather, options, false, true}, &factors);
 
   const Plan& plan = made_->plan;

@@ -30,7 +30,7 @@ std::size_t workspace_bytes(const Plan& plan, std::size_t expanded_pairs);
 std::size_t riding_bytes(const Problem& problem);
 
 /// The number of non-zeros that a layer's shape lets expect.
-Sparsity expected_sparsity(const Shape& shape, DataType type);
+Sparsity expected_sparsity(const Shape& shape, DataType type, Wire factor_wire);
 
 }  // namespace outer_product
 

@@ -20,7 +20,7 @@ template <class T>
 struct Memory {
   Memory(Arena& arena, const Problem& problem, double = 0)
       : pairs(arena, problem, Blocks(problem.rows, problem.ranks()).largest()),
-        wire(share_parts_memory(arena, problem, problem.rows * problem.columns)) {}
+        wire(wire_memory(arena, problem.wire, problem.rows * problem.columns)) {}
   GatheredPairs<T> pairs;
   std::span<kernels::Bf16> wire;
 };
@@ -34,7 +34,7 @@ void run(OuterProductCall<T>& call) {
   const Pairs<T> all = gather_pairs(call, memory.pairs);
 
   product<T>(call, all, rows.offset(r), G.row_range(rows.offset(r), rows.size(r)), 0);
-  share_parts(call, call.transport, std::span<T>(G.data, G.rows * G.columns), memory.wire);
+  share_parts(call.transport, call.plan.gradient, std::span<T>(G.data, G.rows * G.columns), memory.wire);
 }
 
 AllgatherProblem gradient_blocks(const Problem& problem, double) {

@@ -41,13 +41,10 @@ class SegmentsOfB {
 
   /// Everybody gets everybody's part of segment s.
   void gather(int s, Transport& transport) const {
-    const std::size_t own = call_.plan.pair_bounds[static_cast<std::size_t>(transport.rank())];
-    for (std::size_t p = 0; p < call_.own.a.rows; ++p) {
-      if (s == 0) std::copy_n(call_.own.a.row(p), call_.gradient.rows, a().row(own + p));
-      std::copy_n(call_.own.b.row(p) + columns_.offset(s), columns_.size(s), b(s).row(own + p));
-    }
-    const MatrixView<T> all = segment(s);
-    allgather(transport, call_.plan.segments[static_cast<std::size_t>(s)], std::span(all.data, all.rows * all.columns));
+    const Factors<T> part{call_.own.a.column_range(0, s == 0 ? call_.gradient.rows : 0),
+                          call_.own.b.column_range(columns_.offset(s), columns_.size(s))};
+    gather_segment(call_.plan, transport, call_.plan.segments[static_cast<std::size_t>(s)], part, segment(s),
+                   gathered_);
   }
 
  private:
@@ -128,13 +125,15 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   cost.communication_seconds =
       gather_factors.seconds(exchanges.front(), machine) + after_first_seconds + gather_parts.seconds(parts, machine);
   cost.hide(std::min((1 - 1 / S) * cost.arithmetic_seconds, after_first_seconds), machine);  // all but the last segment
+  cost.arithmetic_seconds += factor_conversion_seconds(problem, machine);
   return cost;
 }
 
 std::vector<double> values(const OuterProductAlgorithm&, const Problem& problem) {
   constexpr std::size_t narrowest = 64;  // products of fewer columns are slow to make
   const std::size_t most = std::min(problem.columns, narrowest * most_segments_of_b) / narrowest;
-  return segment_counts(problem.largest_pairs() * problem.columns * bytes_of(problem.type), static_cast<int>(most));
+  return segment_counts(problem.largest_pairs() * problem.columns * bytes_on_wire(problem.factor_wire, problem.type),
+                        static_cast<int>(most));
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   cost.arithmetic_seconds += machine.memory_seconds(packed_again);
   cost.communication_seconds = gather_factors.seconds(factors, machine) + rows_seconds;
   cost.hide(1 - 1 / S, std::min(cost.arithmetic_seconds, rows_seconds), machine);  // all but the first segment
+  cost.arithmetic_seconds += factor_conversion_seconds(problem, machine);
   return cost;
 }
 

@@ -10,7 +10,6 @@
 // it is the rabenseifner-gather of the paper's authors, theirs for powers of two alone.
 // Cost: P - 1 messages and those of the allgather; about k (P-1) (n/p_r + m/p_c) + (P-1)/P n m words; 2 k n m flops.
 #include "algorithms/outer_product/scatter_factors.hpp"
-#include "algorithms/outer_product/share_parts.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/outer_product.hpp"
 
@@ -30,7 +29,7 @@ struct Memory {
   Memory(Arena& arena, const Problem& problem, double p_r)
       : scattered(arena, problem, grid_of(problem, p_r)),
         packed(arena.take<T>(packed_elements(problem, grid_of(problem, p_r)))),
-        wire(share_parts_memory(arena, problem, problem.rows * problem.columns)) {}
+        wire(wire_memory(arena, problem.wire, problem.rows * problem.columns)) {}
   ScatteredFactors<T> scattered;
   std::span<T> packed;
   std::span<kernels::Bf16> wire;
@@ -52,7 +51,7 @@ void run(OuterProductCall<T>& call, double p_r) {
 
   const Factors<T> needed = scatter_factors(call, grid, memory.scattered);
   kernels::product<T>(needed.a, needed.b, part(call.transport.rank()), call.scale, 0);
-  share_parts(call, call.transport, parts, memory.wire);
+  share_parts(call.transport, call.plan.gradient, parts, memory.wire);
   for (int r = 0; packed && r < problem.ranks(); ++r)
     kernels::copy<T>(part(r),
                      G.row_range(grid.first_row(r), grid.rows(r)).column_range(grid.first_column(r), grid.columns(r)));
@@ -81,7 +80,8 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   cost.communication_seconds = scatter_seconds(problem, grid, machine) + gather_parts.seconds(parts, machine);
   cost.arithmetic_seconds =
       machine.product_seconds(rows, columns, K, problem.type) + machine.memory_seconds(2 * copied_bytes) +
-      conversion_seconds(problem, machine, grid.most_rows() * grid.most_columns(), problem.rows * problem.columns);
+      scatter_conversion_seconds(problem, grid, machine) +
+      conversion_seconds(problem.wire, machine, grid.most_rows() * grid.most_columns(), problem.rows * problem.columns);
   return cost;
 }
 

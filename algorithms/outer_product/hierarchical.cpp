@@ -27,21 +27,18 @@ namespace {
 using patterns::Partners;
 using patterns::Step;
 
-template <class T>
-void run(OuterProductCall<T>& call) {
+// Puts all pairs there, as they travel.
+template <class T, class Element>
+void gather(OuterProductCall<T>& call, std::span<Element> everything) {
   const Problem& problem = call.plan.problem;
-  const std::size_t n = problem.rows;
-  const std::size_t m = problem.columns;
+  const std::size_t pair = problem.rows + problem.columns;
   const int r = call.transport.rank();
   const int leader = node_of(problem, r);
-  const GatheredFactors<T> memory(call.memory, problem);
-  const MatrixView<T> gathered = memory.pairs;
-  const std::span<T> everything = memory.elements;
   const auto factors_of = [&](int q) {
-    return everything.subspan(first_pair(problem, q) * (n + m), problem.pairs[static_cast<std::size_t>(q)] * (n + m));
+    return everything.subspan(first_pair(problem, q) * pair, problem.pairs[static_cast<std::size_t>(q)] * pair);
   };
 
-  pack_pairs(call.own, gathered, first_pair(problem, r));
+  pack_pairs(call.own, MatrixView<Element>(everything.data(), problem.total_pairs(), pair), first_pair(problem, r));
   if (r != leader) {
     call.transport.send(factors_of(r), leader);
     call.transport.recv(everything, leader);
@@ -54,6 +51,15 @@ void run(OuterProductCall<T>& call) {
     allgather(leaders, call.plan.factors, everything);
     for_others_on_node(problem, r, [&](int q) { call.transport.send(everything, q); });
   }
+}
+
+template <class T>
+void run(OuterProductCall<T>& call) {
+  const std::size_t n = call.plan.problem.rows;
+  const std::size_t m = call.plan.problem.columns;
+  const GatheredFactors<T> memory(call.memory, call.plan.problem);
+  const MatrixView<T> gathered = memory.pairs;
+  as_they_travel(memory.elements, memory.wire, [&](auto everything) { gather(call, everything); });
   kernels::product<T>(gathered.column_range(0, n), gathered.column_range(n, m), call.gradient, call.scale, call.beta,
                       call.plan.shared_method);
 }
@@ -92,7 +98,8 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   }
   cost.flops = 2 * K * n * m;
   cost.communication_seconds = longest_in_node + exchange.seconds(nodes, machine);
-  cost.arithmetic_seconds = machine.product_seconds(n, m, K, problem.type);
+  cost.arithmetic_seconds =
+      machine.product_seconds(n, m, K, problem.type) + factor_conversion_seconds(problem, machine);
   return cost;
 }
 

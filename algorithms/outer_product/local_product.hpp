@@ -15,9 +15,22 @@ inline std::size_t nonzeros_of_a(const Problem& problem, std::size_t r) {
   return dense ? problem.pairs[r] * problem.rows : problem.sparsity[r].a;
 }
 
+/// The same of its b.
+inline std::size_t nonzeros_of_b(const Problem& problem, std::size_t r) {
+  const bool dense = problem.sparsity.empty() || problem.sparsity[r].b == Sparsity::dense;
+  return dense ? problem.pairs[r] * problem.columns : problem.sparsity[r].b;
+}
+
 inline std::size_t total_nonzeros_of_a(const Problem& problem) {
   std::size_t total = 0;
   for (std::size_t r = 0; r < problem.pairs.size(); ++r) total += nonzeros_of_a(problem, r);
+  return total;
+}
+
+/// Of both.
+inline std::size_t total_nonzeros(const Problem& problem) {
+  std::size_t total = total_nonzeros_of_a(problem);
+  for (std::size_t r = 0; r < problem.pairs.size(); ++r) total += nonzeros_of_b(problem, r);
   return total;
 }
 
@@ -36,7 +49,7 @@ class LocalProduct {
       const Sparsity sparsity = problem.sparsity.empty() ? Sparsity{} : problem.sparsity[rank];
       const std::size_t k = problem.pairs[rank];
       const std::size_t a = nonzeros_of_a(problem, rank);
-      const std::size_t b = sparsity.b == Sparsity::dense ? k * problem.columns : sparsity.b;
+      const std::size_t b = nonzeros_of_b(problem, rank);
       if (k > 0)
         (sparsity.b == Sparsity::dense ? in_rows_ : scattered_) +=
             static_cast<double>(a) * static_cast<double>(b) / static_cast<double>(k);

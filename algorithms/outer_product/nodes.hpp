@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "algorithms/outer_product/algorithm.hpp"
+#include "algorithms/outer_product/gather_factors.hpp"
 
 namespace dsop::outer_product {
 
@@ -27,10 +27,6 @@ inline std::size_t first_pair(const Problem& problem, int r) {
     if (std::pair(node_of(problem, q), q) < std::pair(node_of(problem, r), r))
       before += problem.pairs[static_cast<std::size_t>(q)];
   return before;
-}
-
-inline std::size_t pair_bytes(const Problem& problem) {
-  return (problem.rows + problem.columns) * bytes_of(problem.type);
 }
 
 /// The allgather of the nodes' factors, in the order of their leaders, no two of whom share a node.

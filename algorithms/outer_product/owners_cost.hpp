@@ -3,7 +3,7 @@
 
 #include "algorithms/outer_product/pairs.hpp"
 #include "algorithms/outer_product/row_blocks.hpp"
-#include "algorithms/outer_product/share_parts.hpp"
+#include "algorithms/outer_product/travel.hpp"
 
 namespace dsop::outer_product {
 
@@ -24,8 +24,8 @@ Cost owners_cost(const OuterProductAlgorithm& self, const Problem& problem, cons
   cost.flops = product.flops(rows);
   cost.communication_seconds = gather_factors.seconds(factors, machine) + gather_parts.seconds(parts, machine);
   cost.arithmetic_seconds =
-      product.seconds(machine, rows) +
-      conversion_seconds(problem, machine, rows * problem.columns, problem.rows * problem.columns);
+      product.seconds(machine, rows) + factor_conversion_seconds(problem, machine) +
+      conversion_seconds(problem.wire, machine, rows * problem.columns, problem.rows * problem.columns);
   return cost;
 }
 

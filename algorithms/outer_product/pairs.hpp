@@ -36,9 +36,12 @@ struct GatheredPairs {
   GatheredPairs(Arena& arena, const Problem& problem, std::size_t rows)
       : factors(arena, problem),
         blocks(arena.take<std::byte>(problem.sparsity.empty() ? 0 : total_factor_bytes(problem))),
+        widened(arena.take<T>(!problem.sparsity.empty() && problem.factor_wire == Wire::bf16 ? total_nonzeros(problem)
+                                                                                             : 0)),
         sparse(arena, problem, problem.total_pairs(), total_nonzeros_of_a(problem), rows) {}
   GatheredFactors<T> factors;
   std::span<std::byte> blocks;
+  std::span<T> widened;  ///< the values of `blocks`, where these travel as bf16
   SparsePairsMemory<T> sparse;
 };
 
@@ -64,6 +67,7 @@ template <class T>
 Pairs<T> gather_pairs(OuterProductCall<T>& call, const GatheredPairs<T>& memory) {
   const Problem& problem = call.plan.problem;
   if (problem.sparsity.empty()) return {.matrices = gather_factors(call, memory.factors)};
+  const Wire wire = problem.factor_wire;
   const AllgatherProblem& blocks = call.plan.factors.problem;
   const std::span<SparseVectorView<T>> a = memory.sparse.a;
   const std::span<SparseVectorView<T>> b = memory.sparse.b;
@@ -72,21 +76,24 @@ Pairs<T> gather_pairs(OuterProductCall<T>& call, const GatheredPairs<T>& memory)
     const auto rank = static_cast<std::size_t>(r);
     const std::span<std::byte> block = memory.blocks.subspan(blocks.bounds_bytes[rank], blocks.bytes(r));
     const std::size_t a_bytes =
-        sparse::encoded_bytes(problem.pairs[rank], problem.rows, problem.sparsity[rank].a, problem.type);
+        sparse::encoded_bytes(problem.pairs[rank], problem.rows, problem.sparsity[rank].a, problem.type, wire);
     return std::pair(block.first(a_bytes), block.subspan(a_bytes));
   };
 
   const int own = call.transport.rank();
   const auto [own_a, own_b] = parts(own);
-  sparse::encode(call.sparse_own->a, problem.sparsity[static_cast<std::size_t>(own)].a, own_a);
-  sparse::encode(call.sparse_own->b, problem.sparsity[static_cast<std::size_t>(own)].b, own_b);
+  const Sparsity& own_sparsity = problem.sparsity[static_cast<std::size_t>(own)];
+  sparse::encode(call.sparse_own->a, own_sparsity.a, own_a, wire, memory.widened);
+  sparse::encode(call.sparse_own->b, own_sparsity.b, own_b, wire, memory.widened);
   allgather(call.transport, call.plan.factors, memory.blocks);
+  std::span<T> widened = memory.widened;
   for (int r = 0; r < problem.ranks(); ++r) {
     const auto rank = static_cast<std::size_t>(r);
     const std::size_t first = call.plan.pair_bounds[rank];
     const auto [a_part, b_part] = parts(r);
-    sparse::decode<T>(a_part, problem.rows, problem.sparsity[rank].a, a.subspan(first, problem.pairs[rank]));
-    sparse::decode<T>(b_part, problem.columns, problem.sparsity[rank].b, b.subspan(first, problem.pairs[rank]));
+    const std::size_t k = problem.pairs[rank];
+    sparse::decode<T>(a_part, problem.rows, problem.sparsity[rank].a, wire, widened, a.subspan(first, k));
+    sparse::decode<T>(b_part, problem.columns, problem.sparsity[rank].b, wire, widened, b.subspan(first, k));
   }
   return {.sparse = {a, b}, .memory = &memory.sparse};
 }

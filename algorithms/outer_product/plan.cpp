@@ -86,7 +86,8 @@ double ratio(std::size_t left, std::size_t right) {
 // measured, as nothing sparse, sharded or rounded is.
 const Winner* measured_winner(const Machine& machine, const Problem& problem) {
   constexpr double nearly = 1.25;
-  if (!problem.sparsity.empty() || problem.sharded || problem.wire != Wire::full) return nullptr;
+  if (!problem.sparsity.empty() || problem.sharded || problem.wire != Wire::full || problem.factor_wire != Wire::full)
+    return nullptr;
   const Winner* nearest = nullptr;
   double least_distance = 0;
   for (const Winner& winner : machine.winners) {
@@ -106,6 +107,7 @@ void check_problem(const Problem& problem) {
   const std::size_t ranks = problem.pairs.size();
   if (ranks == 0) throw ArgumentError("problem.pairs is empty, expected one number of pairs a rank");
   check_wire("problem.wire", problem.wire, problem.type, "gradients");
+  check_wire("problem.factor_wire", problem.factor_wire, problem.type, "factors");
   if (!problem.sparsity.empty() && problem.sparsity.size() != ranks)
     refuse("problem.sparsity.size()", problem.sparsity.size(), "one for each of " + std::to_string(ranks) + " ranks");
   if (!problem.nodes.empty() && problem.nodes.size() != ranks)
@@ -158,17 +160,17 @@ Preferred preferred(const Problem& problem, const Winner* winner) {
 
 namespace outer_product {
 
-Sparsity expected_sparsity(const Shape& shape, DataType type) {
+Sparsity expected_sparsity(const Shape& shape, DataType type, Wire factor_wire) {
   const auto form = [&](std::size_t columns, double density) {
     const double elements = density * static_cast<double>(shape.planned_pairs()) * static_cast<double>(columns);
-    return sparse::smaller_form(shape.planned_pairs(), columns, static_cast<std::size_t>(elements), type);
+    return sparse::smaller_form(shape.planned_pairs(), columns, static_cast<std::size_t>(elements), type, factor_wire);
   };
   return {form(shape.rows, shape.density_a), form(shape.columns, shape.density_b)};
 }
 
 std::size_t riding_bytes(const Problem& problem) {
   if (problem.ranks() == 1 || problem.sharded || problem.rows_only || !problem.sparsity.empty()) return 0;
-  const std::size_t bytes = problem.largest_pairs() * (problem.rows + problem.columns) * bytes_of(problem.type);
+  const std::size_t bytes = problem.largest_pairs() * pair_bytes(problem);
   return SlotLengths::fit(bytes, problem.ranks()) ? bytes : 0;
 }
 

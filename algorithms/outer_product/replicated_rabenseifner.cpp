@@ -17,7 +17,6 @@
 
 #include "algorithms/outer_product/pairs.hpp"
 #include "algorithms/outer_product/row_blocks.hpp"
-#include "algorithms/outer_product/share_parts.hpp"
 #include "transport/working.hpp"
 
 namespace dsop::outer_product {
@@ -38,7 +37,7 @@ std::size_t rows_of_a_piece(const Problem& problem) {
 template <class T>
 struct Memory {
   Memory(Arena& arena, const Problem& problem, double f)
-      : factors(arena, problem), wire(share_parts_memory(arena, problem, owned_rows(problem, f) * problem.columns)) {}
+      : factors(arena, problem), wire(wire_memory(arena, problem.wire, owned_rows(problem, f) * problem.columns)) {}
   GatheredFactors<T> factors;
   std::span<kernels::Bf16> wire;
 };
@@ -66,7 +65,7 @@ void run(OuterProductCall<T>& call) {
                       G.row_range(rows.offset(r), rows.size(r)), call.scale, 0);
   if (owned > 0) {
     WorkingTransport never_idle(call.transport, make_piece);
-    share_parts(call, never_idle, std::span<T>(G.data, owned * G.columns), memory.wire);
+    share_parts(never_idle, call.plan.gradient, std::span<T>(G.data, owned * G.columns), memory.wire);
   }
   while (make_piece()) {
   }
@@ -97,7 +96,8 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   cost.communication_seconds = gather_factors.seconds(factors, machine) + exchange_seconds;
   cost.hide(std::min(pieces_seconds, exchange_seconds - copying_seconds), machine);
   cost.arithmetic_seconds = product.seconds(machine, own) + pieces_seconds +
-                            conversion_seconds(problem, machine, own * problem.columns, owned * problem.columns);
+                            factor_conversion_seconds(problem, machine) +
+                            conversion_seconds(problem.wire, machine, own * problem.columns, owned * problem.columns);
   return cost;
 }
 

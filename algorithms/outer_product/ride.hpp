@@ -14,16 +14,22 @@
 
 namespace dsop::outer_product {
 
-/// Puts this rank's pairs behind its record, [a_p | b_p] one after the other, if there is room and both are dense.
+/// Puts this rank's pairs, as they travel, behind its record, [a_p | b_p] one after the other, if there is room and
+/// both are dense.
 template <class T>
-void ride(Call& call, const SparseFactors<T>& factors) {
+void ride(Call& call, const SparseFactors<T>& factors, Wire wire) {
   const auto* const a = std::get_if<MatrixView<const T>>(&factors.a);
   const auto* const b = std::get_if<MatrixView<const T>>(&factors.b);
   if (call.has_error() || a == nullptr || b == nullptr || call.own().sparsity() != Sparsity{}) return;
   const std::size_t n = a->columns;
   const std::size_t m = b->columns;
-  const std::span<std::byte> slot = call.ride(a->rows * (n + m) * sizeof(T));
-  if (!slot.empty()) pack_pairs<T>({*a, *b}, MatrixView<T>(reinterpret_cast<T*>(slot.data()), a->rows, n + m), 0);
+  const std::span<std::byte> slot = call.ride(a->rows * (n + m) * bytes_on_wire(wire, data_type<T>));
+  const auto put = [&]<class Element>(Element* elements) {
+    if (!slot.empty()) pack_pairs<T>({*a, *b}, MatrixView<Element>(elements, a->rows, n + m), 0);
+  };
+  if constexpr (can_travel_as(Wire::bf16, data_type<T>))
+    if (wire == Wire::bf16) return put(reinterpret_cast<kernels::Bf16*>(slot.data()));
+  put(reinterpret_cast<T*>(slot.data()));
 }
 
 /// What a rank sends when factors ride: no message more, and to each other rank as many bytes as the largest rank's
@@ -40,9 +46,15 @@ void unpack_ridden(const Call& call, const Plan& plan, std::span<T> factors) {
   const std::size_t pair = plan.problem.rows + plan.problem.columns;
   for (int r = 0; r < plan.problem.ranks(); ++r) {
     const auto rank = static_cast<std::size_t>(r);
-    const std::size_t elements = plan.problem.pairs[rank] * pair;
-    if (elements > 0)  // where no rank has any, `factors` is null
-      std::memcpy(factors.data() + plan.pair_bounds[rank] * pair, call.ridden(r).data(), elements * sizeof(T));
+    const std::span<T> own = factors.subspan(plan.pair_bounds[rank] * pair, plan.problem.pairs[rank] * pair);
+    const std::byte* const slot = call.ridden(r).data();
+    if (own.empty()) continue;  // where no rank has any, `factors` is null
+    if constexpr (can_travel_as(Wire::bf16, data_type<T>))
+      if (plan.problem.factor_wire == Wire::bf16) {
+        kernels::widen(own, {reinterpret_cast<const kernels::Bf16*>(slot), own.size()});
+        continue;
+      }
+    std::memcpy(own.data(), slot, own.size_bytes());
   }
 }
 

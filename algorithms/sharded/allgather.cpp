@@ -35,7 +35,8 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(exchange.sent(factors, r));
   cost.flops = 2 * K * rows * m;
   cost.communication_seconds = exchange.seconds(factors, machine);
-  cost.arithmetic_seconds = machine.product_seconds(rows, m, K, problem.type);
+  cost.arithmetic_seconds =
+      machine.product_seconds(rows, m, K, problem.type) + outer_product::factor_conversion_seconds(problem, machine);
   return cost;
 }
 

@@ -43,7 +43,8 @@ Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& m
   for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(outer_product::scattered_by(problem, grid, r));
   cost.flops = 2 * K * rows * m;
   cost.communication_seconds = outer_product::scatter_seconds(problem, grid, machine);
-  cost.arithmetic_seconds = machine.product_seconds(rows, m, K, problem.type);
+  cost.arithmetic_seconds = machine.product_seconds(rows, m, K, problem.type) +
+                            outer_product::scatter_conversion_seconds(problem, grid, machine);
   return cost;
 }
 

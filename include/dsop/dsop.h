@@ -180,7 +180,7 @@ DSOP_API int dsop_wait(dsop_pending pending);
 DSOP_API int dsop_test(dsop_pending pending, int* complete);
 
 /* ---- Outer products. Options: algorithm, scale, alpha, beta, accumulate (beta=1), machine, allow_native, find_zeros,
- * wire (full or bf16), check_bits. ---- */
+ * wire (full or bf16), factor_wire (the same), check_bits. ---- */
 
 /* gradient (n x m) = beta gradient + alpha sum, which is scale times that over ranks of a^T b, a being pairs x n and b
  * pairs x m. Without alpha and beta: the sum. */
@@ -337,7 +337,8 @@ DSOP_API int dsop_machine_check(dsop_machine machine);
 DSOP_API int dsop_machine_seconds(dsop_machine machine, dsop_type type, size_t bytes, double n, double m, double K,
                                   double* message, double* exchange, double* product, double* addition);
 DSOP_API int dsop_machine_free(dsop_machine machine);
-/* What a sum of outer products would do: rank r gives pairs[r] pairs. Options: algorithm, machine, wire, sharded. */
+/* What a sum of outer products would do: rank r gives pairs[r] pairs. Options: algorithm, machine, wire, factor_wire,
+ * sharded. */
 DSOP_API int dsop_plan_outer_products(dsop_type type, size_t rows, size_t columns, const size_t* pairs, int ranks,
                                       const char* options, const char** text, double* seconds);
 /* What a sparse allreduce would do: rank r gives nonzeros[r] elements. Options: algorithm, machine, wire, overlap

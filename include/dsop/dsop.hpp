@@ -63,6 +63,11 @@ struct Options {
   /// (allreduce-ring: P roundings one after the other). What is below 2^-126 is rounded by up to 2^-134: where that may
   /// be, add 2^-126 to |g|, and to |scale| sum |a b|, in these bounds. Beyond 3.39e38 a value becomes infinite.
   Wire wire = Wire::full;
+  /// bf16: factors that travel are rounded to 16 bits, half the bytes, and multiplied in f32; algorithms that send none
+  /// round nothing. Only for f32. Exact where all elements are bf16 already, as those of layers that ran under mixed
+  /// precision are. Else every rank multiplies the same, rounded factors: error of an element of G, beside that of f32:
+  /// (2^-7 + 2^-16) |scale| sum |a b|, if no element is below 2^-126.
+  Wire factor_wire = Wire::full;
   /// For debugging: after the call the ranks compare hashes of G, and all throw Error naming them if one differs. Where
   /// beta is not 0, what stood in G must have been the same too. One rank that asks for it is enough. Costs a pass over
   /// G and an exchange of 8 bytes. Sharded results and rows alone are not compared.

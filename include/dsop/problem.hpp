@@ -10,8 +10,8 @@
 
 namespace dsop {
 
-/// How the parts of G, or the values of a sparse vector, that travel are written: as they are, or as bf16, the upper
-/// half of a float.
+/// How the factors, the parts of G, or the values of a sparse vector, that travel are written: as they are, or as bf16,
+/// the upper half of a float.
 enum class Wire : unsigned char { full, bf16 };
 
 constexpr std::string_view name(Wire wire) {
@@ -42,6 +42,7 @@ struct Problem {
   bool native_collectives = false;  ///< the transport has the MPI library's own collectives
   bool allow_native = false;        ///< `auto` may take MPI's own allreduce, where that was measured
   Wire wire = Wire::full;           ///< of the parts of G that travel
+  Wire factor_wire = Wire::full;    ///< of the factors that travel
   bool sharded = false;             ///< each rank keeps only its own rows of G
   std::vector<int> nodes = {};      ///< the lowest rank of each rank's node; empty: no two ranks share one
   std::vector<Sparsity> sparsity = {};  ///< of each rank; empty where all are dense
@@ -71,9 +72,12 @@ struct DenseProblem {
 };
 
 /// Of an element, on its way.
+inline std::size_t bytes_on_wire(Wire wire, DataType type) {
+  return wire == Wire::bf16 ? 2 : bytes_of(type);
+}
 template <class AnyProblem>
 std::size_t bytes_on_wire(const AnyProblem& problem) {
-  return problem.wire == Wire::bf16 ? 2 : bytes_of(problem.type);
+  return bytes_on_wire(problem.wire, problem.type);
 }
 
 /// Rank r gives block r, and every rank ends with all: bytes bounds_bytes[r] .. bounds_bytes[r + 1] of one array.

@@ -66,6 +66,8 @@ struct ParameterStep {
 ///
 ///   dsop[:ALGORITHM]    exact. Given as factors: their outer products, as OuterProduct does; as a gradient: as dense;
 ///                       as a sparse vector: as sparse
+///   dsop-bf16[:ALGORITHM]
+///                       the same, and factors travel as Options::factor_wire bf16 says: exact where theirs are bf16
 ///   dense[:ALGORITHM]   exact. An allreduce of the family "dense"; small ones are fused into buckets
 ///   dense-overlapped[:ALGORITHM]
 ///                       the same, bit by bit, but each bucket starts when it is full, during backpropagation, even if

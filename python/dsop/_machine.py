@@ -140,7 +140,7 @@ def plan_outer_products(shape: tuple[int, int], pairs: Sequence[int], dtype: Any
     dtype : dtype
         float32 or float64.
     **options
-        algorithm, machine, wire, sharded.
+        algorithm, machine, wire, factor_wire, sharded.
 
     Returns
     -------

@@ -18,7 +18,7 @@ def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: 
                   algorithm: str | None = None, scale: float | None = None, alpha: float | None = None,
                   beta: float | None = None, accumulate: bool | None = None, machine: Any = None,
                   allow_native: bool | None = None, find_zeros: bool | None = None, wire: str | None = None,
-                  check_bits: bool | None = None) -> Array:
+                  factor_wire: str | None = None, check_bits: bool | None = None) -> Array:
     """Sum the outer products of all ranks' pairs: ``beta * out + alpha * scale * sum of a.T @ b``.
 
     Parameters
@@ -48,6 +48,8 @@ def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: 
         Look for zeros in dense factors; compare hashes of the gradient.
     wire : {"full", "bf16"}, optional
         How parts of the gradient travel.
+    factor_wire : {"full", "bf16"}, optional
+        How factors travel: bf16 is exact where all their elements are bf16 already, else they are rounded.
 
     Returns
     -------
@@ -80,7 +82,7 @@ def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: 
         gradient = matrix(out, "out", left.type)
         options = option_text(algorithm=algorithm, scale=scale, alpha=alpha, beta=beta, accumulate=accumulate,
                               machine=machine, allow_native=allow_native, find_zeros=find_zeros, wire=wire,
-                              check_bits=check_bits)
+                              factor_wire=factor_wire, check_bits=check_bits)
     check(library.dsop_sum_outer_products(ranks.handle, left.type, left.structure, right.structure, gradient, options))
     return out
 
@@ -105,9 +107,9 @@ class OuterProduct(Owned):
     expected_pairs : int, optional
         Of a rank in most calls, to plan by.
     **options
-        algorithm, scale, alpha, beta, accumulate, machine, allow_native, find_zeros, wire and check_bits, as for
-        `outer_product`; and tries: how often each algorithm that is predicted to be near the best takes one of the
-        first calls, of which the fastest then stays (0: none is tried).
+        algorithm, scale, alpha, beta, accumulate, machine, allow_native, find_zeros, wire, factor_wire and check_bits,
+        as for `outer_product`; and tries: how often each algorithm that is predicted to be near the best takes one of
+        the first calls, of which the fastest then stays (0: none is tried).
 
     Examples
     --------

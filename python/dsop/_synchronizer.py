@@ -83,8 +83,8 @@ class Synchronizer(Owned):
         shape : tuple of two int, or int
             The gradient's rows and columns; a vector's number of elements.
         policy : str
-            dsop, dense, dense-overlapped or sparse, perhaps with ":ALGORITHM"; topk:DENSITY, or another algorithm that
-            selects; none.
+            dsop, dsop-bf16, dense, dense-overlapped or sparse, perhaps with ":ALGORITHM"; topk:DENSITY, or another
+            algorithm that selects; none.
         max_pairs : int
             The most that a rank will give as factors; 0: none will be given.
         **options

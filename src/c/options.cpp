@@ -157,6 +157,7 @@ LayerOptions layer_options(const Shape& shape, const char* text) {
       .read("allow_native", options.allow_native)
       .read("find_zeros", options.find_zeros)
       .read("wire", options.wire)
+      .read("factor_wire", options.factor_wire)
       .read("check_bits", options.check_bits)
       .read("tries", options.tries)
       .read("density_a", of.shape.density_a)

@@ -43,6 +43,7 @@ int dsop_plan_outer_products(dsop_type type, size_t rows, size_t columns, const 
         .read("algorithm", algorithm)
         .read("machine", machine)
         .read("wire", problem.wire)
+        .read("factor_wire", problem.factor_wire)
         .read("sharded", problem.sharded)
         .done();
     give_plan(dsop::make_plan(problem, machine_of(machine), algorithm), text, seconds);

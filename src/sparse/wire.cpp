@@ -8,8 +8,6 @@
 #include <dsop/errors.hpp>
 #include <dsop/types.hpp>
 
-#include "kernels/bf16.hpp"
-
 namespace dsop::sparse {
 namespace {
 
@@ -76,24 +74,10 @@ const std::string types_on_wire = [] {
 }();
 
 template <class T>
-void write_values(std::span<const T> values, std::byte* to, Wire wire) {
-  if constexpr (can_travel_as(Wire::bf16, data_type<T>))
-    if (wire == Wire::bf16)
-      return kernels::round_to_bf16({reinterpret_cast<kernels::Bf16*>(to), values.size()}, values);
-  std::copy(values.begin(), values.end(), reinterpret_cast<T*>(to));
-}
-
-template <class T>
-std::span<const T> read_values(const std::byte* from, std::size_t count, Wire wire, std::span<T>& widened) {
-  if constexpr (can_travel_as(Wire::bf16, data_type<T>))
-    if (wire == Wire::bf16) {
-      if (count > widened.size()) refuse("the count of values", count, "as many as its sender announced");
-      const std::span<T> values = widened.first(count);
-      kernels::widen(values, {reinterpret_cast<const kernels::Bf16*>(from), count});
-      widened = widened.subspan(count);
-      return values;
-    }
-  return {reinterpret_cast<const T*>(from), count};
+std::span<const T> read_received(const std::byte* from, std::size_t count, Wire wire, std::span<T>& widened) {
+  if (wire == Wire::bf16 && count > widened.size())
+    refuse("the count of values", count, "as many as its sender announced");
+  return read_values(from, count, wire, widened);
 }
 
 // All elements of the region, zeros too.
@@ -168,11 +152,11 @@ SparseVectorView<T> unpack(std::span<const std::byte> from, Region region, Wire 
         packed_bytes<T>(region.size, header.dense != 0 ? Sparsity::dense : std::size_t{header.count}, wire));
 
   const std::byte* const values = from.data() + sizeof header;
-  if (header.dense != 0) return {region.size, {}, read_values(values, region.size, wire, widened)};
+  if (header.dense != 0) return {region.size, {}, read_received(values, region.size, wire, widened)};
   const std::span<const Index> indices(reinterpret_cast<const Index*>(values + values_bytes<T>(header.count, wire)),
                                        header.count);
   check_indices(indices, region.size);
-  return {region.size, indices, read_values(values, header.count, wire, widened)};
+  return {region.size, indices, read_received(values, header.count, wire, widened)};
 }
 
 #define INSTANTIATE(T)                                                                                \

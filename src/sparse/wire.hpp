@@ -15,6 +15,7 @@
 
 #include <dsop/problem.hpp>
 
+#include "sparse/values.hpp"
 #include "sparse/vector.hpp"
 
 namespace dsop::sparse {
@@ -34,12 +35,6 @@ template <class T>
 constexpr std::size_t most_indices(std::size_t size, Wire wire) {
   if (wire == Wire::full) return most_indices<T>(size);
   return size == 0 ? 0 : (2 * size - 1) / 6;  // with two bytes more, so that indices begin where they may
-}
-
-/// What `count` values take, and are followed by indices.
-template <class T>
-constexpr std::size_t values_bytes(std::size_t count, Wire wire) {
-  return wire == Wire::full ? count * sizeof(T) : (2 * count + 3) / 4 * 4;
 }
 
 /// What a region travels in if `elements` of it are stored, or Sparsity::dense; a multiple of 8. Sparse where that is

@@ -1,8 +1,9 @@
-// dsop: outer products of factors, as OuterProduct makes them. What is given otherwise, or has a residual, is summed as
-// it stands.
+// dsop, dsop-bf16: outer products of factors, as OuterProduct makes them. What is given otherwise, or has a residual,
+// is summed as it stands.
 #pragma once
 
 #include "algorithms/outer_product/family.hpp"
+#include "base/check_wire.hpp"
 #include "synchronizer/policies/dense.hpp"
 #include "synchronizer/policies/sparse.hpp"
 
@@ -12,7 +13,10 @@ template <class T>
 class OuterProductPolicy final : public Policy<T> {
  public:
   OuterProductPolicy(const PolicyText& text, const Shape&)
-      : algorithm_(algorithm_of(text, outer_product_algorithms())) {}
+      : algorithm_(algorithm_of(text, outer_product_algorithms())),
+        factor_wire_(text.name == "dsop-bf16" ? Wire::bf16 : Wire::full) {
+    check_wire(("the factor_wire of policy " + text.whole).c_str(), factor_wire_, data_type<T>, "factors");
+  }
 
   void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
     if (!terms.some_rank_gives_factors) return;
@@ -44,6 +48,7 @@ class OuterProductPolicy final : public Policy<T> {
   // Tries are for those that choose.
   Options with_algorithm(Options options) const {
     options.algorithm = algorithm_;
+    options.factor_wire = factor_wire_;
     if (!chooses()) options.tries = 0;
     return options;
   }
@@ -67,6 +72,7 @@ class OuterProductPolicy final : public Policy<T> {
   }
 
   std::string algorithm_;
+  Wire factor_wire_;
   OuterProductCalls<T> calls_;
   DensePolicy<T> dense_;
   SparsePolicy<T> sparse_;
@@ -76,6 +82,12 @@ inline PolicyKind outer_product_policy() {
   return {.form = "dsop[:ALGORITHM]",
           .example = "dsop",
           .takes = [](const PolicyText& text) { return text.name == "dsop"; },
+          .make = made_as<OuterProductPolicy>()};
+}
+
+inline PolicyKind rounded_outer_product_policy() {
+  return {.form = "dsop-bf16[:ALGORITHM]",
+          .takes = [](const PolicyText& text) { return text.name == "dsop-bf16"; },
           .make = made_as<OuterProductPolicy>()};
 }
 

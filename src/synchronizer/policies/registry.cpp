@@ -11,8 +11,10 @@ namespace dsop::synchronizer {
 
 const std::vector<PolicyKind>& policy_kinds() {
   static const std::vector<PolicyKind> kinds{
-      outer_product_policy(), dense_policy(), dense_overlapped_policy(),
-      sparse_policy(),        none_policy(),  selecting_policy(),
+      outer_product_policy(), rounded_outer_product_policy(),
+      dense_policy(),         dense_overlapped_policy(),
+      sparse_policy(),        none_policy(),
+      selecting_policy(),
   };
   return kinds;
 }
