@@ -153,7 +153,7 @@ TEST_CASE("a policy selects if it keeps a residual, whatever its form") {
   REQUIRE(error.starts_with(before_forms));
   std::istringstream forms(error.substr(before_forms.size()));
   dsop_synchronizer model = 0;
-  REQUIRE(dsop_synchronizer_create(everybody(), DSOP_F64, nullptr, &model) == DSOP_SUCCESS);
+  REQUIRE(dsop_synchronizer_create(everybody(), DSOP_F32, nullptr, &model) == DSOP_SUCCESS);
   std::array<int, 2> number_of{0, 0};
   bool takes_density = false;
   for (std::string form; std::getline(forms, form, ',');) {

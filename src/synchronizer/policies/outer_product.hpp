@@ -87,7 +87,9 @@ inline PolicyKind outer_product_policy() {
 
 inline PolicyKind rounded_outer_product_policy() {
   return {.form = "dsop-bf16[:ALGORITHM]",
+          .example = "dsop-bf16",
           .takes = [](const PolicyText& text) { return text.name == "dsop-bf16"; },
+          .for_f32_alone = true,
           .make = made_as<OuterProductPolicy>()};
 }
 

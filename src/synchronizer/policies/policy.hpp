@@ -80,6 +80,7 @@ struct PolicyKind {
   bool (*takes)(const PolicyText& text);
   bool selects = false;  ///< a part of the gradient stays behind in a residual
   bool sums = true;      ///< over ranks: all get the same bits
+  bool for_f32_alone = false;
   /// Throws ArgumentError naming what is wrong with the text, or the shape.
   EachType<MakePolicy> make;
 };
