@@ -221,6 +221,20 @@ def resumed_in_16_bits() -> None:
 
 
 @case
+def autocast_of_float64() -> None:
+    """It leaves such layers alone."""
+    plain = wide(torch.float64)
+    model = copy.deepcopy(plain)
+    dsop.torch.attach(model, average="sum")
+    with autocast(True):
+        x = 1001 * whole(COMM.rank, 3, 60, dtype=torch.float64)
+        assert model(x).dtype == plain(x).dtype == torch.float64
+    loss(model, COMM.rank, True).backward()
+    for weight, expected in zip((model[0].weight, model[2].weight), sums_of_products(plain, passes(everywhere))):
+        assert torch.equal(weight.grad, expected)
+
+
+@case
 def policy_is_named_on_one_rank() -> None:
     named: Optional[dict[str, str]] = FULL if COMM.rank == COMM.size - 1 else None
     if COMM.size > 1:
