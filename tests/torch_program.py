@@ -13,7 +13,8 @@ from torch.utils.checkpoint import checkpoint
 
 import dsop
 import dsop.torch
-import torch_ddp_cases  # noqa: F401, these enter their cases
+import torch_autocast_cases  # noqa: F401, these enter their cases
+import torch_ddp_cases  # noqa: F401
 import torch_dense_cases  # noqa: F401
 from torch_support import (COMM, RANKS, case, check, check_near, mlp, on_rows, plain_sum, raises_everywhere, run_over_gloo,
                            same_everywhere, step, whole, whole_weights)

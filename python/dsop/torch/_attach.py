@@ -79,6 +79,8 @@ def _parameters_of(model: nn.Module, average: str, policies: Mapping[str, str]) 
         policy = policies[matching[0]] if matching else "dsop" if id(parameter) in weights else "dense"
         if parameter.numel():
             found.append(Parameter(name, parameter, policy))
+            # A policy that is named is kept to.
+            found[-1].may_be_in_16_bits = not matching and policy == "dsop" and parameter.dtype == torch.float32
     if unused:
         raise dsop.ArgumentError(f"policies has {sorted(unused)[0]}, expected patterns that name a parameter")
     if not found:
@@ -107,7 +109,8 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
         Attachment.samples(n) before backward(), and its gradient counts n times; or nothing.
     policies : mapping of str to str, optional
         Synchronizer's policies by patterns of parameter names, such as {"head.*": "topk:0.01"}; the first that matches
-        counts. Default: "dsop" for the weights named above, "dense" for all else.
+        counts. Default: "dense", but for the weights named above "dsop", and "dsop-bf16" in steps in which all ranks'
+        factors are bf16, as those of nn.Linear under autocast.
     find_nans : bool
         Whether a step fails on all ranks if one has NaN in its gradients, or in their factors. Reads them once more.
 
@@ -136,7 +139,7 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
         parameters = _parameters_of(model, average, policies or {})
         lines = [f"average {average}", f"find_nans {find_nans}"]
         lines += [f"parameter {p.name} {list(p.parameter.shape)} {p.parameter.dtype} under policy {p.policy}"
-                  + " and sparse" * p.has_sparse_grad for p in parameters]
+                  + " or dsop-bf16" * p.may_be_in_16_bits + " and sparse" * p.has_sparse_grad for p in parameters]
         lines += [f"buffer {name} {list(buffer.shape)} {buffer.dtype}" for name, buffer in model.named_buffers()]
     check_same_lines(lines, ranks)
     for p in parameters:

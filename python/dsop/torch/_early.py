@@ -8,10 +8,9 @@ from torch import Tensor
 
 from dsop._synchronizer import policy_selects
 from dsop.torch._entries import Entries
-from dsop.torch._parameter import Parameter
+from dsop.torch._parameter import Parameter, Way
 
-Order = list[tuple[Parameter, bool]]
-"""Parameters, and whether each travels as factors."""
+Order = list[tuple[Parameter, Way]]
 
 
 class Early:
@@ -56,15 +55,15 @@ class Early:
         return at < len(self.order) and self.order[at][0].name in self._ready and not self._has_failed
 
     def _give_next(self) -> None:
-        p, by_factors = self.order[len(self._sums)]
+        p, way = self.order[len(self._sums)]
         self._begin()
         left = None
-        if by_factors and (p.is_dense or p.pairs > self._entries.most_pairs(p)):
+        if not self._entries.takes(p, way):
             left = p.factors, p.dense
             p.forget()
-        p.is_given, p.was_dense = p.is_given or p.has_gradient, p.was_dense or p.is_dense
+        p.note_given()
         try:
-            self._sums.append((p, self._entries.give(p, by_factors)))
+            self._sums.append((p, self._entries.give(p, way)))
         except Exception as error:
             self.fail(str(error))
         if left:

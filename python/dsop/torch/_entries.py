@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -12,18 +13,28 @@ from torch import Tensor
 
 import dsop
 from dsop._communicators import SaidToAll
-from dsop.torch._parameter import Parameter
+from dsop.torch._parameter import Parameter, Way
+
+_KEYS = {Way.FACTORS: "most_pairs", Way.FACTORS_IN_16_BITS: "most_pairs_in_16_bits"}  # of a state
 
 
 def _name(kind: torch.dtype) -> str:
     return str(kind).removeprefix("torch.")
 
 
+def _entry(p: Parameter, most: int, way: Way) -> str:
+    return f"{p.name}#{most}" + "#16" * (way == Way.FACTORS_IN_16_BITS)
+
+
+def _policy(p: Parameter, way: Way) -> str:
+    return "dsop-bf16" if way == Way.FACTORS_IN_16_BITS else p.policy
+
+
 class Entries:
     """Registers parameters, and hands over what they have.
 
     A synchronizer is promised a most of pairs: where a step has more, the parameter is registered once more. Most 0
-    stands for gradients.
+    stands for gradients. Factors in 16 bits are entries of their own: steps may change between both.
     """
 
     def __init__(self, parameters: Sequence[Parameter], comm: dsop.Communicator, find_nans: bool) -> None:
@@ -32,42 +43,52 @@ class Entries:
         for p in parameters:
             elements[p.parameter.dtype] += p.parameter.numel()
         self.synchronizers = {kind: dsop.Synchronizer(_name(kind), comm) for kind, _ in elements.most_common()}
-        self._most_pairs: dict[str, list[int]] = {p.name: [] for p in parameters}
+        self._most_pairs: dict[Way, dict[str, list[int]]] = {way: {p.name: [] for p in parameters} for way in _KEYS}
         self._rows: dict[str, dsop.OuterProduct] = {}
-        self.last: dict[str, str] = {}  # entries as of the last step; empty: rows alone
+        self._last: dict[str, tuple[str, Way]] = {}  # entries as of the last step; empty: rows alone
         for p in parameters:
-            self._register(p, 0)
+            self._register(p, 0, Way.FACTORS)
 
     def synchronizer(self, p: Parameter) -> dsop.Synchronizer:
         return self.synchronizers[p.parameter.dtype]
 
-    def _register(self, p: Parameter, most: int) -> None:
-        self._most_pairs[p.name].append(most)
+    def _register(self, p: Parameter, most: int, way: Way) -> None:
+        self._most_pairs[way][p.name].append(most)
         density = {"density_a": 1 / p.parameter.shape[0]} if p.unit_rows else {}
         if most and p.has_sparse_grad:
             rows, columns = p.parameter.shape
             self._rows[p.name] = dsop.OuterProduct(rows, columns, most, _name(p.parameter.dtype), self.comm, **density)
             return
         shape: Any = tuple(p.parameter.shape) if p.gives_factors else p.parameter.numel()
-        self.synchronizer(p).add(f"{p.name}#{most}", shape, p.policy, max_pairs=most, **(density if most else {}))
+        self.synchronizer(p).add(_entry(p, most, way), shape, _policy(p, way), max_pairs=most,
+                                 **(density if most else {}))
 
-    def most_pairs(self, p: Parameter) -> int:
+    def most_pairs(self, p: Parameter, way: Way) -> int:
         """That a rank may give as factors in one step."""
-        return self._most_pairs[p.name][-1]
+        known = self._most_pairs[way][p.name] if way != Way.DENSE else []
+        return known[-1] if known else 0
 
-    def make_room(self, p: Parameter, pairs: int) -> None:
+    def takes(self, p: Parameter, way: Way) -> bool:
+        """Whether what the parameter has can travel so now, whole and exactly."""
+        if way == Way.DENSE:
+            return True
+        is_rounded = way == Way.FACTORS_IN_16_BITS and p.is_wide
+        return not p.is_dense and p.pairs <= self.most_pairs(p, way) and not is_rounded
+
+    def make_room(self, p: Parameter, pairs: int, way: Way) -> None:
         """For so many on some rank. On all ranks."""
-        if pairs > self.most_pairs(p):
-            self._register(p, 1 << (pairs - 1).bit_length() if self.most_pairs(p) else pairs)
+        most = self.most_pairs(p, way)
+        if pairs > most or not self._most_pairs[way][p.name]:
+            self._register(p, 1 << (pairs - 1).bit_length() if most else pairs, way)
 
-    def give(self, p: Parameter, by_factors: bool) -> Tensor:
+    def give(self, p: Parameter, way: Way) -> Tensor:
         """Hand over what the parameter has, perhaps nothing; what is returned then becomes its sum over ranks.
 
         Raises ArgumentError where it has NaN, if asked to look.
         """
         self._check(p)
-        entry = f"{p.name}#{self.most_pairs(p) if by_factors else 0}"
-        if by_factors:
+        entry = _entry(p, self.most_pairs(p, way), way)
+        if way != Way.DENSE:
             a, b = p.as_factors()
             total = p.room.take()
             self.synchronizer(p).give_factors(entry, a, b, total.numpy())
@@ -76,7 +97,7 @@ class Entries:
             values = total if p.gives_factors else total.view(-1)
             self.synchronizer(p).give_gradient(entry, values.numpy())
         p.forget()
-        self.last[p.name] = entry
+        self._last[p.name] = entry, way
         return total
 
     def _check(self, p: Parameter) -> None:
@@ -89,30 +110,34 @@ class Entries:
             self._check(p)
         numbers, rows = self._rows[p.name].run_rows(*p.as_factors())
         p.forget()
-        self.last[p.name] = ""
+        self._last[p.name] = "", Way.FACTORS
         indices = torch.from_numpy(numbers.astype(np.int64))[None]
         return torch.sparse_coo_tensor(indices, torch.from_numpy(rows) * scale, p.parameter.shape).coalesce()
 
     def algorithm(self, p: Parameter) -> str:
         """Which algorithm the last step summed it by; empty: none."""
-        entry = self.last.get(p.name)
-        if not entry:
-            return "" if entry is None else "allgather of rows"
-        return str(self.synchronizer(p).last_step(entry)["algorithm"])
+        if p.name not in self._last:
+            return ""
+        entry, _ = self._last[p.name]
+        return str(self.synchronizer(p).last_step(entry)["algorithm"]) if entry else "allgather of rows"
+
+    def policy(self, p: Parameter) -> str:
+        """By which the last step summed it."""
+        return _policy(p, self._last.get(p.name, ("", Way.FACTORS))[1])
 
     def describe(self) -> str:
         return "\n".join(f"{_name(kind)}:\n{synchronizer.describe()}"
                          for kind, synchronizer in self.synchronizers.items())
 
     def state_dict(self) -> dict[str, Any]:
-        return {"most_pairs": {name: list(most) for name, most in self._most_pairs.items()},
-                "synchronizers": {_name(kind): of.save() for kind, of in self.synchronizers.items()}}
+        pairs = {key: {name: list(most) for name, most in self._most_pairs[way].items()} for way, key in _KEYS.items()}
+        return {**pairs, "synchronizers": {_name(kind): of.save() for kind, of in self.synchronizers.items()}}
 
     def load_state_dict(self, state: dict[str, Any], parameters: Sequence[Parameter]) -> None:
         """On all ranks, of the same parameters."""
-        for p in parameters:
-            for most in state["most_pairs"][p.name]:
-                if most not in self._most_pairs[p.name]:
-                    self._register(p, most)
+        for p, (way, key) in itertools.product(parameters, _KEYS.items()):
+            for most in state.get(key, {}).get(p.name, []):
+                if most not in self._most_pairs[way][p.name]:
+                    self._register(p, most, way)
         for kind, synchronizer in self.synchronizers.items():
             synchronizer.load(state["synchronizers"][_name(kind)])

@@ -11,6 +11,11 @@ from torch.nn import functional
 from dsop.torch._givers import GIVERS, Attached, Giver, Keep
 
 
+def _cast(tensor: Optional[Tensor], kind: torch.dtype) -> Any:
+    """As autocast does, which leaves float64 alone."""
+    return tensor if tensor is None or tensor.dtype == torch.float64 else tensor.to(kind)
+
+
 class _Product(torch.autograd.Function):
     """x W^T + bias. Its backward hands (grad_output, x) to `keep`, and makes no gradient of W."""
 
@@ -20,7 +25,7 @@ class _Product(torch.autograd.Function):
         ctx.keep, ctx.type_of_x = keep, x.dtype
         if torch.is_autocast_cpu_enabled():
             kind = torch.get_autocast_cpu_dtype()
-            x, weight, bias = x.to(kind), weight.to(kind), None if bias is None else bias.to(kind)
+            x, weight, bias = (_cast(tensor, kind) for tensor in (x, weight, bias))
         ctx.save_for_backward(x, weight)
         with torch.cpu.amp.autocast(enabled=False):  # type: ignore[attr-defined]
             return functional.linear(x, weight, bias)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import math
 from collections.abc import Callable
 from typing import Optional, Union
 
@@ -15,6 +17,14 @@ from dsop.torch._autograd import Watch
 from dsop.torch._room import Room
 
 
+class Way(enum.IntEnum):
+    """How a gradient travels, the same on all ranks."""
+
+    DENSE = 0
+    FACTORS = 1  # or rows
+    FACTORS_IN_16_BITS = 2  # which rounds what is not bf16
+
+
 class Parameter:
     """A parameter, and this rank's gradient that is still to be summed: dense part + sum of outer products.
 
@@ -26,6 +36,7 @@ class Parameter:
         self.gives_factors = False  # a module hands them over
         self.has_sparse_grad = False  # autograd makes one
         self.unit_rows = False  # all its factors are rows, of which a has the numbers
+        self.may_be_in_16_bits = False  # its factors, where they are bf16; the same on all ranks
         self.why_dense = "it has no factors"
         self.used_elsewhere = False  # some rank's last step had a dense part beside the factors
         self.room = Room(parameter)  # for .grad
@@ -39,12 +50,14 @@ class Parameter:
 
     def _clear(self) -> None:
         self._clear_pass()
-        self.is_given = self.was_dense = False  # what has been handed over of this step: something; is_dense
+        # What has been handed over of this step: something; is_dense; with factors that 16 bits can't say.
+        self.is_given = self.was_dense = self.was_wide = False
         self.forget()
 
     def forget(self) -> None:
         """Nothing is left to be summed."""
-        self.factors: list[tuple[Tensor, Tensor]] = []  # of pairs x rows, or row numbers, and pairs x columns
+        # Of pairs x rows, or row numbers, and pairs x columns; both bf16, or of the parameter's type.
+        self.factors: list[tuple[Tensor, Tensor]] = []
         self.dense: Optional[Tensor] = None
 
     def watch(self, start: Callable[[], None], complete: Callable[[Parameter], None]) -> None:
@@ -92,9 +105,11 @@ class Parameter:
         if self._is_aside:
             made, self.parameter.grad = self.parameter.grad, None
         kind = self.parameter.dtype
+        exact = math.frexp(weight)[0] in (0, 0.5)  # 0 or a power of 2: bf16 remains bf16
         for a, b in fresh:
-            rows = b.to(kind) * weight if weight != 1 else b.to(kind)
-            self.factors.append((a.to(kind).contiguous() if a.dim() == 2 else a, rows.contiguous()))
+            if not (self.may_be_in_16_bits and exact and a.dtype == b.dtype == torch.bfloat16):
+                a, b = a.to(kind) if a.dim() == 2 else a, b.to(kind)
+            self.factors.append((a.contiguous(), (b * weight if weight != 1 else b).contiguous()))
         if made is not None:
             made = made.detach()
             self._take_made(made * weight if weight != 1 else made, copies and weight == 1)
@@ -123,6 +138,17 @@ class Parameter:
         return self.dense is not None or len({a.dim() for a, _ in self.factors}) > 1
 
     @property
+    def is_wide(self) -> bool:
+        """16 bits can't say what its factors are."""
+        return any(b.dtype != torch.bfloat16 for _, b in self.factors)
+
+    def note_given(self) -> None:
+        """What it has now is handed over, and more may come in this step."""
+        self.is_given = self.is_given or self.has_gradient
+        self.was_dense = self.was_dense or self.is_dense
+        self.was_wide = self.was_wide or self.is_wide
+
+    @property
     def has_nan(self) -> bool:
         parts = [part for pair in self.factors for part in pair] + ([] if self.dense is None else [self.dense])
         return any(bool(part.isnan().any()) for part in parts)
@@ -134,16 +160,21 @@ class Parameter:
             self.dense, self.factors = self.as_dense(), []
         self.factors = [(a.clone(), b.clone()) for a, b in self.factors]
 
+    def _widened(self) -> list[tuple[Tensor, Tensor]]:
+        kind = self.parameter.dtype
+        return [(a.to(kind) if a.dim() == 2 else a, b.to(kind)) for a, b in self.factors]
+
     def as_factors(self) -> tuple[Union[Array, dsop.SparseMatrix], Array]:
         """a and b, as one; where there are no factors, of no pairs."""
         rows, columns = self.parameter.shape
         unit_rows = self.factors[0][0].dim() == 1 if self.factors else self.unit_rows
-        if len(self.factors) == 1:
-            a, b = self.factors[0]
+        factors = self._widened()
+        if len(factors) == 1:
+            a, b = factors[0]
         else:
             kind = self.parameter.dtype
             no_a = torch.zeros(0, dtype=torch.int64) if unit_rows else torch.zeros(0, rows, dtype=kind)
-            a, b = (torch.cat(parts) for parts in zip((no_a, torch.zeros(0, columns, dtype=kind)), *self.factors))
+            a, b = (torch.cat(parts) for parts in zip((no_a, torch.zeros(0, columns, dtype=kind)), *factors))
         pairs = len(b)
         if not unit_rows:
             return a.numpy(), b.numpy()
@@ -157,7 +188,7 @@ class Parameter:
         total = self.room.take().zero_()
         if self.dense is not None:
             total += self.dense
-        for a, b in self.factors:
+        for a, b in self._widened():
             if a.dim() == 1:
                 total.index_add_(0, a, b)
             else:

@@ -19,6 +19,7 @@ class Agreed(NamedTuple):
     waited_seconds: Array  # by each rank, in its last step, for the others and what travelled
     has: Array  # ranks that have a gradient of it
     dense: Array  # that have one which factors alone can't say
+    wide: Array  # that have one of factors which 16 bits can't say
     is_left: Array  # that have not handed over all
     in_parts: Array  # that have handed over something, before more came
 
@@ -29,15 +30,16 @@ def _of_parameters(parameters: Sequence[Parameter], number: Callable[[Parameter]
 
 def agree(parameters: Sequence[Parameter], samples: float, waited_seconds: float, comm: dsop.Communicator) -> Agreed:
     count, ranks = len(parameters), comm.size
-    record = np.zeros(1 + ranks + 4 * count)
+    record = np.zeros(1 + ranks + 5 * count)
     record[0] = samples
     record[1 + comm.rank] = waited_seconds
     record[1 + ranks:] = (_of_parameters(parameters, lambda p: p.has_gradient or p.is_given)
                           + _of_parameters(parameters, lambda p: p.is_dense or p.was_dense)
+                          + _of_parameters(parameters, lambda p: p.is_wide or p.was_wide)
                           + _of_parameters(parameters, lambda p: p.has_gradient)
                           + _of_parameters(parameters, lambda p: p.has_gradient and p.is_given))
     dsop.allreduce(record, comm)
-    return Agreed(record[0], record[1:1 + ranks], *record[1 + ranks:].reshape(4, count))
+    return Agreed(record[0], record[1:1 + ranks], *record[1 + ranks:].reshape(5, count))
 
 
 def most_pairs(parameters: Sequence[Parameter], comm: dsop.Communicator) -> list[int]:

@@ -11,7 +11,7 @@ from dsop.torch._sums import Sums
 _logger = logging.getLogger("dsop.torch")
 
 
-def _how(p: Parameter, algorithm: str) -> str:
+def _how(p: Parameter, algorithm: str, policy: str) -> str:
     if p.has_sparse_grad:
         return "dense, a gradient of it was not sparse" if p.used_elsewhere else "rows, into a sparse .grad"
     if not p.gives_factors:
@@ -20,18 +20,18 @@ def _how(p: Parameter, algorithm: str) -> str:
         return "dense, used outside its module"
     if algorithm.startswith("allreduce"):
         return "dense is cheaper here"
-    return "rows" if p.unit_rows else "factors"
+    return ("rows" if p.unit_rows else "factors") + " in 16 bits" * policy.startswith("dsop-bf16")
 
 
 def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
     """One for each parameter."""
     found = []
     for p in parameters:
-        algorithm = sums.entries.algorithm(p)
+        algorithm, policy = sums.entries.algorithm(p), sums.entries.policy(p)
         when = ", while backward goes on" if sums.is_early(p) else ""
         last = f"last summed by {algorithm}{when}" if algorithm else "not in the last step"
         shape = "x".join(map(str, p.parameter.shape))
-        found.append(f"{p.name} {shape}: {_how(p, algorithm)}; policy {p.policy}; {last}")
+        found.append(f"{p.name} {shape}: {_how(p, algorithm, policy)}; policy {policy}; {last}")
     return found
 
 

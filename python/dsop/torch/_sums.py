@@ -16,7 +16,7 @@ from dsop._communicators import SaidToAll
 from dsop.torch import _failures, _record
 from dsop.torch._early import Early, Order
 from dsop.torch._entries import Entries
-from dsop.torch._parameter import Parameter
+from dsop.torch._parameter import Parameter, Way
 
 Sum = tuple[Parameter, Tensor]
 
@@ -107,22 +107,28 @@ class Sums:
             self._late_seconds = waited_seconds.max() - waited_seconds  # who came last has waited least
             self._all_late_seconds = self._all_late_seconds + self._late_seconds
 
-    def _kinds(self, agreed: _record.Agreed, which: Array) -> Order:
+    def _way(self, p: Parameter, agreed: _record.Agreed) -> Way:
+        place = self._place[p.name]
+        if agreed.dense[place] or not (p.gives_factors or p.has_sparse_grad):
+            return Way.DENSE
+        return Way.FACTORS if agreed.wide[place] or not p.may_be_in_16_bits else Way.FACTORS_IN_16_BITS
+
+    def _ways(self, agreed: _record.Agreed, which: Array) -> Order:
         """The parameters for which `which` is not 0, last layers first, as backpropagation would give them."""
-        return [(p, (p.gives_factors or p.has_sparse_grad) and not agreed.dense[place])
-                for place, p in reversed(list(enumerate(self._parameters))) if which[place]]
+        return [(p, self._way(p, agreed)) for place, p in reversed(list(enumerate(self._parameters))) if which[place]]
 
     def _sum_rest(self, agreed: _record.Agreed, scale: float) -> list[Sum]:
-        rest = self._kinds(agreed, agreed.is_left)
-        by_factors = [p for p, as_factors in rest if as_factors]
+        rest = self._ways(agreed, agreed.is_left)
+        by_factors = [(p, way) for p, way in rest if way != Way.DENSE]
         if by_factors:
-            for p, pairs in zip(by_factors, _record.most_pairs(by_factors, self.comm)):
-                self.entries.make_room(p, pairs)
+            for (p, way), pairs in zip(by_factors, _record.most_pairs([p for p, _ in by_factors], self.comm)):
+                self.entries.make_room(p, pairs, way)
         sums = []
         for synchronizer in self.entries.synchronizers.values():
-            ours = [(p, as_factors) for p, as_factors in rest if self.entries.synchronizer(p) is synchronizer]
-            sums += [(p, self.entries.sum_rows(p, scale)) for p, as_rows in ours if as_rows and p.has_sparse_grad]
-            ours = [(p, as_factors) for p, as_factors in ours if not (as_factors and p.has_sparse_grad)]
+            ours = [(p, way) for p, way in rest if self.entries.synchronizer(p) is synchronizer]
+            by_rows = [p for p, way in ours if way != Way.DENSE and p.has_sparse_grad]
+            sums += [(p, self.entries.sum_rows(p, scale)) for p in by_rows]
+            ours = [(p, way) for p, way in ours if p not in by_rows]
             sums += self._sum(synchronizer, ours, scale) if ours else []
         return sums
 
@@ -130,7 +136,7 @@ class Sums:
         sums = []
         synchronizer.begin(scale=scale)
         try:
-            sums = [(p, self.entries.give(p, by_factors)) for p, by_factors in given]
+            sums = [(p, self.entries.give(p, way)) for p, way in given]
         except Exception as error:
             synchronizer.fail(str(error))
         synchronizer.finish()
@@ -142,10 +148,13 @@ class Sums:
             p.used_elsewhere = bool(p.gives_factors and agreed.dense[self._place[p.name]])
         self._unsteady |= {p.name for p in early if not agreed.has[self._place[p.name]]
                            or agreed.in_parts[self._place[p.name]]}
-        found = {p.name: by_factors for p, by_factors in self._kinds(agreed, agreed.has)
+        found = {p.name: way for p, way in self._ways(agreed, agreed.has)
                  if self._early.may_have(p) and p.name not in self._unsteady}
-        if found == {p.name: by_factors for p, by_factors in self._early.order}:
+        if found == {p.name: way for p, way in self._early.order}:
             return
+        for p in self._parameters:
+            if found.get(p.name) == Way.FACTORS_IN_16_BITS:  # what has travelled in full will need as much room
+                self.entries.make_room(p, self.entries.most_pairs(p, Way.FACTORS), Way.FACTORS_IN_16_BITS)
         first = {place: turn for turn, place in reversed(list(enumerate(ready)))}
         last = len(ready) + len(self._parameters)
         turns = _record.of_rank_0([first.get(place, last - place) for place in range(len(self._parameters))],
@@ -154,11 +163,11 @@ class Sums:
         self._early.order = [(p, found[p.name]) for p in in_order if p.name in found]
 
     def state_dict(self) -> dict[str, Any]:
-        return {"order": [(p.name, by_factors) for p, by_factors in self._early.order],
+        return {"order": [(p.name, int(way)) for p, way in self._early.order],
                 "unsteady": sorted(self._unsteady), **self.entries.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """On all ranks, of the same parameters."""
         self.entries.load_state_dict(state, self._parameters)
         self._unsteady = set(state["unsteady"])
-        self._early.order = [(self._parameters[self._place[name]], by_factors) for name, by_factors in state["order"]]
+        self._early.order = [(self._parameters[self._place[name]], Way(way)) for name, way in state["order"]]
