@@ -101,7 +101,7 @@ struct Family {
 
 // Where ranks share what leaves their node, as everybody sends to everybody.
 double sent_byte_seconds(const patterns::Network& network) {
-  if (network.is_flat() || network.ranks() == 1) return network.machine().gap_per_byte_seconds;
+  if (network.inner_levels() == 0 || network.ranks() == 1) return network.machine().gap_per_byte_seconds;
   constexpr std::size_t bytes = 1 << 20;
   return patterns::all_to_all_step(network, bytes).seconds() / ((network.ranks() - 1) * static_cast<double>(bytes));
 }

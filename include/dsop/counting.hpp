@@ -1,6 +1,7 @@
 // A transport that counts what passes through it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -16,7 +17,10 @@ struct Traffic {
 
   Traffic operator+(const Traffic& other) const { return {messages + other.messages, bytes + other.bytes}; }
   /// Becomes the larger number of each.
-  void raise_to(const Traffic& other);
+  void raise_to(const Traffic& other) {
+    messages = std::max(messages, other.messages);
+    bytes = std::max(bytes, other.bytes);
+  }
   bool operator==(const Traffic&) const = default;
 };
 

@@ -1,6 +1,7 @@
 #include "patterns/network.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "base/refuse.hpp"
@@ -12,15 +13,26 @@ namespace {
 std::vector<int> numbered(const std::vector<int>& nodes, int ranks) {
   std::vector<int> numbers(nodes.empty() ? static_cast<std::size_t>(ranks) : nodes.size());
   if (nodes.empty()) {
-    for (std::size_t r = 0; r < numbers.size(); ++r) numbers[r] = static_cast<int>(r);
-    return numbers;
+    std::iota(numbers.begin(), numbers.end(), 0);
+  } else if (std::is_sorted(nodes.begin(), nodes.end())) {
+    for (std::size_t r = 1; r < numbers.size(); ++r) numbers[r] = numbers[r - 1] + (nodes[r] != nodes[r - 1] ? 1 : 0);
+  } else {
+    std::vector<int> names = nodes;
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    for (std::size_t r = 0; r < numbers.size(); ++r)
+      numbers[r] = static_cast<int>(std::lower_bound(names.begin(), names.end(), nodes[r]) - names.begin());
   }
-  std::vector<int> names = nodes;
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  for (std::size_t r = 0; r < numbers.size(); ++r)
-    numbers[r] = static_cast<int>(std::lower_bound(names.begin(), names.end(), nodes[r]) - names.begin());
   return numbers;
+}
+
+// How many members each of the groups has, if they are of consecutive members, equally many but in the last; else 0.
+int members_of_each(const std::vector<int>& groups) {
+  if (groups.empty() || groups[0] != 0) return 0;
+  const auto size = static_cast<std::size_t>(std::find(groups.begin(), groups.end(), 1) - groups.begin());
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    if (groups[i] != static_cast<int>(i / size)) return 0;
+  return static_cast<int>(size);
 }
 
 int count(const std::vector<int>& numbers) {
@@ -38,6 +50,17 @@ Network::Network(const Machine& machine, const std::vector<int>& nodes, int rank
     groups_.push_back(numbers);
     for (int& group : groups_.back()) group /= level.nodes;
   }
+  for (const std::vector<int>& groups : groups_) {
+    const int members = members_of_each(groups);
+    const auto nested = [&] { return members % alike_ == 0 && (teams_ == 1 || ranks % members == 0); };
+    const auto holds_whole_teams = [&] { return members % ranks == 0; };
+    if (members == 0 || !(nested() || holds_whole_teams())) {
+      alike_ = ranks;
+      return;
+    }
+    if (members < ranks) alike_ = members;
+  }
+  teams_ = 1;
 }
 
 int Network::level(int member, int other) const {
@@ -54,7 +77,8 @@ void check_levels(const Machine& machine, const std::vector<int>& nodes, int ran
              "a divisor of the " + std::to_string(all) + " nodes that the ranks are on, or no fewer");
 }
 
-Step::Step(const Network& network, Partners partners) : network_(network), partners_(partners) {
+Step::Step(const Network& network, Partners partners, Senders senders)
+    : network_(network), partners_(partners), senders_(senders) {
   ranks_.resize(static_cast<std::size_t>(network.inner_levels()) + 1);
   groups_.resize(static_cast<std::size_t>(network.inner_levels()));
 }
@@ -73,20 +97,25 @@ Step::Port& Step::of_group(int inner_level, int member) {
   return of(groups_[static_cast<std::size_t>(inner_level)], network_.group(inner_level, member));
 }
 
-void Step::add(int from, int to, const Traffic& traffic) {
+void Step::add_out(int from, int to, const Traffic& traffic) {
   const int level = network_.level(from, to);
-  const auto count = [&](Traffic& all) { all = all + traffic; };
-  count(of_rank(level, from).out);
-  count(of_rank(level, to).in);
-  for (int inner = 0; inner < level; ++inner) {
-    of_group(inner, from).out.bytes += traffic.bytes;
-    of_group(inner, to).in.bytes += traffic.bytes;
-  }
+  Port& port = of_rank(level, from);
+  port.out = port.out + traffic;
+  for (int inner = 0; inner < level; ++inner) of_group(inner, from).out.bytes += traffic.bytes;
+}
+
+void Step::add_in(int from, int to, const Traffic& traffic) {
+  const int level = network_.level(from, to);
+  Port& port = of_rank(level, to);
+  port.in = port.in + traffic;
+  for (int inner = 0; inner < level; ++inner) of_group(inner, to).in.bytes += traffic.bytes;
 }
 
 void Step::send(int from, int to, std::size_t bytes, std::size_t messages) {
-  for (int team = 0; team < network_.teams(); ++team)
-    add(team * network_.ranks() + from, team * network_.ranks() + to, {messages, bytes});
+  for (int first = 0; first < network_.teams() * network_.ranks(); first += network_.ranks()) {
+    add_out(first + from, first + to, {messages, bytes});
+    if (senders_ == Senders::all) add_in(first + from, first + to, {messages, bytes});
+  }
 }
 
 void Step::send_to_all(const std::vector<std::size_t>& given, const std::vector<std::size_t>& taken) {

@@ -15,14 +15,15 @@ class Network {
  public:
   /// `nodes` names each rank's node by a number, which rise in the order of the nodes' lowest ranks; empty: no two
   /// ranks share one. Where it names more than `ranks`, they are teams of `ranks` each, one after the other, that all
-  /// do the same at the same time.
+  /// do the same at the same time; teams that share no group, or all theirs, count as one.
   Network(const Machine& machine, const std::vector<int>& nodes, int ranks);
 
   const Machine& machine() const { return machine_; }
   int ranks() const { return ranks_; }
   int teams() const { return teams_; }
-  /// Every message takes as long as any other of its length, whichever ranks send it.
-  bool is_flat() const { return groups_.empty(); }
+  /// Where groups are of consecutive ranks, equally many: so many ranks, from 0 on, stand for all in a pattern in which
+  /// every rank does as all others. 1: every message takes as long as any other of its length. Else all ranks.
+  int alike() const { return alike_; }
   int inner_levels() const { return static_cast<int>(groups_.size()); }
   /// Of a team's rank, counted through all teams: its group of an inner level.
   int group(int inner_level, int member) const {
@@ -35,6 +36,7 @@ class Network {
   const Machine& machine_;
   int ranks_;
   int teams_;
+  int alike_ = 1;
   std::vector<std::vector<int>> groups_;  // of each inner level, of each member
 };
 
@@ -45,11 +47,15 @@ void check_levels(const Machine& machine, const std::vector<int>& nodes, int ran
 /// slowly.
 enum class Partners : unsigned char { same, others };
 
+/// Whose messages a step is told of: of all, or of some that stand for all, since every rank does as all others. Then
+/// as much comes in as goes out, and that alone is counted.
+enum class Senders : unsigned char { all, some };
+
 /// Messages that travel at the same time. On each level they take as long as the busiest rank's there, out or in, or as
 /// what leaves or enters the busiest group of the level inside it; the slowest level counts.
 class Step {
  public:
-  Step(const Network& network, Partners partners);
+  Step(const Network& network, Partners partners, Senders senders = Senders::all);
 
   /// One rank's to another, of each team.
   void send(int from, int to, std::size_t bytes, std::size_t messages = 1);
@@ -70,7 +76,8 @@ class Step {
   static Port& of(std::vector<Port>& ports, int member);
   Port& of_rank(int level, int member);
   Port& of_group(int inner_level, int member);
-  void add(int from, int to, const Traffic& traffic);
+  void add_out(int from, int to, const Traffic& traffic);
+  void add_in(int from, int to, const Traffic& traffic);
   std::size_t busiest_bytes(int level, std::size_t of_ranks) const;
   double seconds(bool with_latency) const;
   template <class SecondsOn>
@@ -78,6 +85,7 @@ class Step {
 
   const Network& network_;
   Partners partners_;
+  Senders senders_;
   std::vector<std::vector<Port>> ranks_;   // of each level, of each member up to the last that sends or receives
   std::vector<std::vector<Port>> groups_;  // of each inner level, of each group
 };

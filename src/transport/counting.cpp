@@ -1,15 +1,8 @@
 #include <dsop/counting.hpp>
 
-#include <algorithm>
-
 #include "transport/call_state.hpp"
 
 namespace dsop {
-
-void Traffic::raise_to(const Traffic& other) {
-  messages = std::max(messages, other.messages);
-  bytes = std::max(bytes, other.bytes);
-}
 
 CountingTransport::CountingTransport(Transport& inner)
     : TransportOver(inner),

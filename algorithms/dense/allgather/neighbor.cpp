@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "algorithms/dense/allgather/runs.hpp"
-#include "patterns/network.hpp"
+#include "patterns/steps.hpp"
 #include "patterns/ring.hpp"
 
 namespace dsop::dense {
@@ -54,8 +54,9 @@ Traffic sent(const AllgatherProblem& problem, int rank) {
 
 // Ranks `first` and first + 1 swap so much, first + 2 and first + 3, and so on round the ring.
 patterns::Step pairs_step(const patterns::Network& network, int first, std::size_t bytes) {
-  patterns::Step step(network, patterns::Partners::others);
-  for (int r = first; r < first + network.ranks(); r += 2) {
+  const int alike = std::min(2 * network.alike(), network.ranks());
+  patterns::Step step(network, patterns::Partners::others, patterns::senders(alike, network.ranks()));
+  for (int r = first; r < first + alike; r += 2) {
     const int left = r % network.ranks();
     const int right = (r + 1) % network.ranks();
     step.send(left, right, bytes);
