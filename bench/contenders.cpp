@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
+#include <tuple>
 
 #include <dsop/algorithms.hpp>
 #include <dsop/errors.hpp>
@@ -16,13 +18,14 @@ namespace dsop::bench {
 namespace {
 
 void check_known(const std::string& name) {
-  if (name == "auto" || name == auto_probed || name == near || name == sharded || rivals().find(name) != nullptr)
+  if (name == "auto" || name == auto_probed || name == near || name == nearest || name == sharded ||
+      rivals().find(name) != nullptr)
     return;
   if (outer_product_algorithms().find(without_parameter(name)) != nullptr) {
     parse_algorithm(name, "algorithm", outer_product_algorithms());
     return;
   }
-  throw ArgumentError("algorithm is " + name + ", expected all, near, auto, external, or one of " +
+  throw ArgumentError("algorithm is " + name + ", expected all, near, nearest, auto, external, or one of " +
                       outer_product_algorithms().names() + ", " + rivals().names());
 }
 
@@ -92,6 +95,18 @@ std::vector<std::string> near_the_best(const Plan& plan, double factor) {
   return names;
 }
 
+std::vector<std::string> first_of_auto(const Plan& plan, std::size_t count) {
+  const auto code = [](const Cost& cost) { return std::tuple(cost.messages, cost.bytes, cost.flops, cost.seconds()); };
+  std::set<std::tuple<std::size_t, std::size_t, double, double>> codes;
+  std::vector<std::string> names;
+  for (const Candidate& candidate : plan.candidates) {
+    const std::string name = without_parameter(candidate.algorithm);
+    if (!candidate.unsupported.empty() || outer_product_algorithms().find(name)->native()) continue;
+    if (names.size() < count && codes.insert(code(candidate.cost)).second) names.push_back(name);
+  }
+  return names;
+}
+
 namespace {
 
 // A machine that describes another place than this one would leave out what is fast here.
@@ -117,12 +132,11 @@ std::vector<EncodedAlgorithm> expand_near(Transport& transport, const std::vecto
       continue;
     }
     for (const Encoding encoding : encodings) {
-      if (name != near) {
-        expanded.push_back({name, encoding});
-        continue;
-      }
-      for (const std::string& candidate : near_names(transport, point, type, wire, machine, encoding))
-        expanded.push_back({candidate, encoding});
+      std::vector<std::string> candidates{name};
+      if (name == near) candidates = near_names(transport, point, type, wire, machine, encoding);
+      if (name == nearest)
+        candidates = first_of_auto(predict(transport, point, type, wire, machine, encoding), nearest_count);
+      for (const std::string& candidate : candidates) expanded.push_back({candidate, encoding});
     }
   }
   return expanded;

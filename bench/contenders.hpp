@@ -18,10 +18,15 @@ namespace dsop::bench {
 inline const std::string near = "near";
 constexpr double near_factor = 2.5;
 
+/// The word for the six algorithms that `auto` would take first on the machine that is planned for.
+inline const std::string nearest = "nearest";
+constexpr std::size_t nearest_count = 6;
+
 /// An algorithm's name, without the parameter that its text may end with.
 std::string without_parameter(const std::string& text);
 
-/// "all" and "external" become the names of those that can run here; for the others, rank 0 says why not. "near" stays.
+/// "all" and "external" become the names of those that can run here; for the others, rank 0 says why not. "near" and
+/// "nearest" stay.
 /// Throws ArgumentError for a name that is unknown or can't run here. All ranks must call it.
 std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names,
                                            Wire wire = Wire::full);
@@ -34,8 +39,12 @@ Plan predict(Transport& transport, const Point& point, DataType type, Wire wire,
 /// do not run inside the MPI library; fastest first, those last that do.
 std::vector<std::string> near_the_best(const Plan& plan, double factor);
 
-/// Each name in each encoding, what is dense alone once, "near" replaced by its names for this shape and encoding. All
-/// ranks must call it.
+/// The names of the first `count` candidates as `auto` prefers them, but of those inside the MPI library none, and of
+/// names that stand for the same code (an allgather over the cheapest pattern, and over that pattern) the first.
+std::vector<std::string> first_of_auto(const Plan& plan, std::size_t count);
+
+/// Each name in each encoding, what is dense alone once, "near" and "nearest" replaced by their names for this shape
+/// and encoding. All ranks must call it.
 std::vector<EncodedAlgorithm> expand_near(Transport& transport, const std::vector<std::string>& names,
                                           const std::vector<Encoding>& encodings, const Point& point, DataType type,
                                           Wire wire, const std::optional<Machine>& machine);

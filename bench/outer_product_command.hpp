@@ -21,7 +21,8 @@ class OuterProductCommand {
     add_shapes_to(command);
     command
         ->add_option("--algorithm", algorithms_,
-                     "all, near (within 2.5 times the least predicted time), auto, auto-probed (auto without "
+                     "all, near (within 2.5 times the least predicted time), nearest (the six that auto would take "
+                     "first), auto, auto-probed (auto without "
                      "--machine), sharded, external, or a list of names")
         ->capture_default_str();
     command->add_option("--density", density_, "Share of the factors' elements that are not zero: a and b, or A,B")

@@ -7,7 +7,8 @@ and are predicted to take the same time are the same code (an allgather over the
 their observations are taken together. The best is the one of the least median. Two ratios to its time: of the algorithm that
 auto used, auto's own row included, which is 1 if that is the best, and of auto's own row alone: what lies between them is
 noise. The same of auto-probed, which plans without --machine. The summary also says how many predictions come near what was
-measured, of all that took at most twice the best's time; --picture draws them.
+measured, of all that took at most twice the best's time; --picture draws them. Simulated time has no noise, so a simulated
+cell needs no row of auto, which would repeat that of the algorithm that auto takes: the first, as --algorithm nearest has them.
 Exit status: 0, or 2 if an argument or a file can't be used.
 """
 
@@ -39,6 +40,7 @@ class Cell:
     dtype: str
     ranks_per_host: int = 1
     placement: str = ""  # of several ranks a host
+    is_simulated: bool = False  # the rate then names the platform
 
     @property
     def ranks_text(self) -> str:
@@ -79,8 +81,13 @@ class Refused(Exception):
 
 
 def cell_of(row: dict[str, Any]) -> Cell:
+    problem = [row[key] for key in KEYS]
+    if "simulated" in row["host"]:
+        simulated = row["host"]["simulated"]
+        return Cell(simulated["platform"], *problem, ranks_per_host=simulated["ranks_per_host"],
+                    placement=simulated["placement"], is_simulated=True)
     cluster = dict(word.split("=", 1) for word in row["host"].get("cluster", "").split())
-    return Cell(cluster.get("rate", "-"), *(row[key] for key in KEYS), ranks_per_host=int(cluster.get("ranks_per_host", 1)),
+    return Cell(cluster.get("rate", "-"), *problem, ranks_per_host=int(cluster.get("ranks_per_host", 1)),
                 placement=cluster.get("placement", ""))
 
 
@@ -105,8 +112,15 @@ def read_cells(path: Path) -> dict[Cell, list[Row]]:
     return cells
 
 
+def chosen_by(chooser: str, cell: Cell, rows: list[Row]) -> list[Row]:
+    own = [row for row in rows if row.algorithm == chooser]
+    if own or chooser != "auto" or not cell.is_simulated:
+        return own
+    return rows[:1]
+
+
 def regret_of(cell: Cell, rows: list[Row]) -> Regret:
-    if not any(row.algorithm == "auto" for row in rows):
+    if not chosen_by("auto", cell, rows):
         raise Refused(f"{cell}: no row of auto")
     codes: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
@@ -115,14 +129,14 @@ def regret_of(cell: Cell, rows: list[Row]) -> Regret:
     best = min(seconds, key=lambda code: seconds[code])
     choices = {}
     for chooser in CHOOSERS:
-        own = [row for row in rows if row.algorithm == chooser]
+        own = chosen_by(chooser, cell, rows)
         if not own:
             continue
         if chooser == "auto" and all(row.algorithm in CHOOSERS for row in codes[own[0].same_code]):
             raise Refused(f"{cell}: auto used {own[0].used}, which has no row of its own")
         choices[chooser] = Choice(own[0].used, seconds[own[0].same_code] / seconds[best],
                                   median(row.seconds for row in own) / seconds[best])
-    predictions = [Prediction(cell.ranks_per_host > 1, chooser, of_code[0].predicted[chooser], seconds[code])
+    predictions = [Prediction(cell.ranks_per_host > 1, chooser, of_code[0].predicted[chooser], seconds[code], cell.is_simulated)
                    for code, of_code in codes.items() if seconds[code] <= CANDIDATE * seconds[best]
                    for chooser in of_code[0].predicted if len(code) > 1]  # inside MPI nothing is predicted
     return Regret(cell, codes[best][0].used, seconds[best], choices, predictions)
@@ -156,14 +170,14 @@ def summary(regrets: list[Regret]) -> list[str]:
             worst_cell, worst = max(with_choice, key=lambda pair: ratio(pair[1]))
             lines.append(f"- By {what}: within {NEAR_BEST - 1:.0%} of the best in {near} of {len(with_choice)} cells "
                          f"({near / len(with_choice):.1%}); worst {ratio(worst):.2f} ({worst_cell}).")
-    groups: dict[tuple[str, bool], list[Prediction]] = {}
+    groups: dict[tuple[str, bool, bool], list[Prediction]] = {}
     for one in regrets:
         for prediction in one.predictions:
-            groups.setdefault((prediction.chooser, prediction.shares_hosts), []).append(prediction)
-    for (chooser, shares_hosts), group in sorted(groups.items()):
+            groups.setdefault((prediction.chooser, prediction.shares_hosts, prediction.is_simulated), []).append(prediction)
+    for (chooser, shares_hosts, is_simulated), group in sorted(groups.items()):
         near = sum(prediction.is_near for prediction in group)
         lines.append(f"- Predicted for {CHOOSERS[chooser]}, {'several ranks' if shares_hosts else 'one rank'} a host: within "
-                     f"{bound(chooser, shares_hosts)}x of what was measured for {near} of {len(group)} ({near / len(group):.1%}).")
+                     f"{bound(chooser, shares_hosts, is_simulated)}x of what was {'simulated' if is_simulated else 'measured'} for {near} of {len(group)} ({near / len(group):.1%}).")
     return lines
 
 

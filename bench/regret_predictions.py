@@ -8,9 +8,9 @@ from pathlib import Path
 PROBED = "auto-probed"
 
 
-def bound(chooser: str, shares_hosts: bool) -> float:
-    """What a good prediction is within: the machine that the probe finds, and hosts that ranks share, are known less well."""
-    return 1.5 if chooser == PROBED or shares_hosts else 1.3
+def bound(chooser: str, shares_hosts: bool, is_simulated: bool) -> float:
+    """What a good prediction is within: the machine that the probe finds, and real hosts that ranks share, are known less well."""
+    return 1.5 if chooser == PROBED or (shares_hosts and not is_simulated) else 1.3
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,11 @@ class Prediction:
     chooser: str  # for whose machine
     predicted_seconds: float
     measured_seconds: float
+    is_simulated: bool = False
 
     @property
     def is_near(self) -> bool:
-        factor = bound(self.chooser, self.shares_hosts)
+        factor = bound(self.chooser, self.shares_hosts, self.is_simulated)
         return 1 / factor <= self.predicted_seconds / self.measured_seconds <= factor
 
 
@@ -40,7 +41,7 @@ def draw(predictions: list[Prediction], file: Path) -> None:
     for axes_of_row, shares_hosts in zip(panels, rows):
         for axes, chooser in zip(axes_of_row, columns):
             group = [one for one in predictions if (one.shares_hosts, one.chooser) == (shares_hosts, chooser)]
-            factor = bound(chooser, shares_hosts)
+            factor = bound(chooser, shares_hosts, all(one.is_simulated for one in group))
             axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), aspect="equal")
             axes.grid(color="#e4e4e4", linewidth=0.6)
             axes.plot([low, high], [low, high], color="#444444", linewidth=0.9)

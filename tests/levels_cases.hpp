@@ -41,6 +41,15 @@ inline Machine machine_of_copies() {
   return machine;
 }
 
+// A second a byte that leaves or enters the busiest rack of so many nodes.
+inline Machine machine_of_racks(int nodes) {
+  Machine machine = machine_of_cards();
+  machine.inner_levels.push_back(machine.inner_levels[0]);
+  machine.inner_levels[0].out_bytes_per_second = 1 / nothing;
+  machine.inner_levels[1].nodes = nodes;
+  return machine;
+}
+
 struct CountedBytes {
   double out_of_busiest_node = 0;
   double out_of_all_nodes = 0;
@@ -49,8 +58,8 @@ struct CountedBytes {
 
 using Run = std::function<void(Transport&)>;
 
-// The bytes that ranks on these nodes send.
-inline CountedBytes count_bytes(const std::vector<int>& nodes, const Run& run) {
+// The bytes that ranks on these nodes send, inside and out of these groups, or nodes.
+inline CountedBytes count_bytes(const std::vector<int>& nodes, const std::vector<int>& groups, const Run& run) {
   std::vector<double> out(nodes.size());  // of each node
   CountedBytes counted;
   std::mutex mutex;
@@ -58,8 +67,8 @@ inline CountedBytes count_bytes(const std::vector<int>& nodes, const Run& run) {
     CountingTransport transport(threads);
     run(transport);
     const std::lock_guard lock(mutex);
-    const auto leaving = static_cast<double>(transport.payload_bytes_leaving(nodes));
-    out[static_cast<std::size_t>(nodes[static_cast<std::size_t>(transport.rank())])] += leaving;
+    const auto leaving = static_cast<double>(transport.payload_bytes_leaving(groups));
+    out[static_cast<std::size_t>(groups[static_cast<std::size_t>(transport.rank())])] += leaving;
     counted.out_of_all_nodes += leaving;
     counted.inside_of_busiest_rank =
         std::max(counted.inside_of_busiest_rank, static_cast<double>(transport.payload().bytes) - leaving);
@@ -67,6 +76,10 @@ inline CountedBytes count_bytes(const std::vector<int>& nodes, const Run& run) {
   run_on_threads(static_cast<int>(nodes.size()), body, 1, nodes);
   counted.out_of_busiest_node = *std::max_element(out.begin(), out.end());
   return counted;
+}
+
+inline CountedBytes count_bytes(const std::vector<int>& nodes, const Run& run) {
+  return count_bytes(nodes, nodes, run);
 }
 
 inline const std::vector<std::vector<int>>& placements() {

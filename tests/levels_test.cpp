@@ -1,6 +1,8 @@
 // What formulas say of the levels of a machine, against what is counted there: outer products and dense vectors.
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include <dsop/errors.hpp>
 #include <dsop/plan.hpp>
 
@@ -180,25 +182,64 @@ TEST_CASE("an all-to-all inside teams is priced as its messages are") {
   CHECK(one_by_one.seconds() == 40);  // out of node 1: 2 x 2 messages of the one team, 2 x 2 of the other
 }
 
-TEST_CASE("levels that contradict the placement are refused") {
-  Machine machine;
-  machine.inner_levels = {Level{}, Level{.nodes = 3}};
-  const std::string error =
-      "machine.inner_levels[1].nodes is 3, expected a divisor of the 4 nodes that the ranks are on, or no fewer";
-  const auto problem = [](std::vector<int> nodes) {
-    return Problem{.rows = 4, .columns = 4, .pairs = std::vector<std::size_t>(nodes.size(), 1), .nodes = nodes};
-  };
-  CHECK(argument_error_of([&] { make_plan(problem({0, 1, 2, 3}), machine); }) == error);
-  CHECK(argument_error_of([&] { make_plan(problem({0, 1, 2, 2, 4}), machine); }) == error);
-  CHECK(argument_error_of([&] { make_plan(problem({0, 1, 2}), machine); }).empty());
-  CHECK(argument_error_of([&] { make_plan(problem({0, 1}), machine); }).empty());
-  CHECK(argument_error_of([&] { make_plan(problem({0, 0, 2, 3, 4, 5, 6}), machine); }).empty());
-  CHECK(failures_on_nodes({0, 1, 2, 3, 3}, [&](Transport& transport, Failures& failures) {
-          std::vector<float> data(4);
-          for (int i = 0; i < 2; ++i) {
-            const std::string of_call = argument_error_of(
-                [&] { allreduce<float>(transport, data, {.algorithm = "ring", .machine = machine}); });
-            failures.check(of_call == "ranks 0-4: " + error, of_call);
-          }
-        }) == "");
+namespace {
+
+// Ranks 0, 1, ... on nodes of their own, or with a neighbor.
+struct Racked {
+  std::vector<int> nodes;
+  int nodes_of_a_rack;
+  std::vector<int> racks;
+};
+
+const std::vector<Racked>& racked() {
+  static const std::vector<Racked> all{
+      {{0, 1, 2, 3, 4, 5, 6, 7}, 4, {0, 0, 0, 0, 1, 1, 1, 1}}, {{0, 1, 2, 3, 4, 5, 6, 7}, 3, {0, 0, 0, 1, 1, 1, 2, 2}},
+      {{0, 1, 2, 3, 4, 5, 6, 7}, 5, {0, 0, 0, 0, 0, 1, 1, 1}}, {{0, 1, 2, 3, 4, 5, 6, 7}, 9, {0, 0, 0, 0, 0, 0, 0, 0}},
+      {{0, 0, 2, 2, 4, 4, 6, 6}, 3, {0, 0, 0, 0, 0, 0, 1, 1}}, {{0, 1, 0, 3, 1}, 2, {0, 0, 0, 1, 0}}};
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the last rack may have fewer nodes than the others") {
+  const Machine machine = machine_of_racks(3);
+  const Network network(machine, {}, 8);  // racks of ranks 0 1 2, 3 4 5 and 6 7
+  CHECK(patterns::all_to_all_step(network, 7).seconds() == 3 * 5 * 7);
+  CHECK(patterns::ring_step(network, 7).seconds() == 7);
+  CHECK(patterns::shift_step(network, 2, Partners::same, [](int) { return Traffic{1, 7}; }).seconds() == 2 * 7);
+  Step out_of_the_last(network, Partners::same);
+  for (const int from : {6, 7})
+    for (const int to : {0, 1, 2, 3}) out_of_the_last.send(from, to, 7);
+  CHECK(out_of_the_last.seconds() == 2 * 4 * 7);
+}
+
+TEST_CASE("messages between racks pass their nodes' network cards too") {
+  Machine machine = machine_of_racks(2);
+  machine.inner_levels[0].out_bytes_per_second = 0.5;
+  machine.inner_levels[1].out_bytes_per_second = 1 / nothing;
+  const Network network(machine, {0, 0, 0, 3, 4, 4, 4}, 7);
+  Step step(network, Partners::same);
+  for (int r = 0; r < 3; ++r) step.send(r, 4 + r, 2);  // a rank's alone would take 2, but the card sends half a byte
+  CHECK(step.seconds() == 6);
+}
+
+TEST_CASE("every sum of outer products sends out of its busiest rack what its formula says") {
+  for (const Racked& place : racked()) {
+    const Case c{128, 16, std::vector<std::size_t>(place.nodes.size(), 2), 1, false, 0};
+    const Problem problem{.rows = c.n, .columns = c.m, .pairs = c.pairs, .nodes = shared_nodes(place.nodes)};
+    const Machine machine = machine_of_racks(place.nodes_of_a_rack);
+    for (const Candidate& candidate : make_plan(problem, machine).candidates) {
+      if (!candidate.unsupported.empty()) continue;
+      const CountedBytes counted = count_bytes(place.nodes, place.racks, [&](Transport& transport) {
+        const CaseFactors<float> own(c, transport.rank());
+        std::vector<float> G(c.n * c.m);
+        dsop::dsop<float>(transport, own.dense(), {G.data(), c.n, c.m},
+                          {.algorithm = candidate.algorithm, .machine = machine});
+      });
+      INFO(candidate.algorithm << ", " << place.nodes.size() << " ranks, racks of " << place.nodes_of_a_rack);
+      const double predicted = std::floor(candidate.cost.communication_seconds);
+      CHECK(predicted >= counted.out_of_busiest_node);
+      if (candidate.algorithm == "allgather-ring") CHECK(predicted == counted.out_of_busiest_node);
+    }
+  }
 }

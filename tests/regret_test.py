@@ -104,6 +104,20 @@ class RegretTest(unittest.TestCase):
         done = regret(as_lines([fast | equal, slow | equal, auto | equal]))
         self.assertIn("| 5.000 | allgather-bruck | 1.00 | 1.00 |", done.stdout)
 
+    def test_simulated_cells_need_no_row_of_auto(self) -> None:
+        """The first row is that of auto's choice. Of what is within twice the best all but the last is predicted within 1.3x."""
+        simulated = {"platform": "euler3", "ranks_per_host": 16, "placement": "in-order"}
+        seconds = {"allgather-ring": (0.012, 0.010), "allgather": (0.010, 0.013), "allgather-bruck": (0.019, 0.010),
+                   "allreduce-ring": (0.021, 1)}
+        rows = [row(name, times[0], used=name, external=False, flops=times[0], predicted_seconds=times[1],
+                    host={"simulated": simulated}) for name, times in seconds.items()]
+        done = regret(as_lines(rows))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[2], "| euler3 | 4 (16 a host, in-order) | 100 x 100 | 2 | f32 | allgather | 10.000 "
+                                   "| allgather-ring | 1.20 | 1.20 |")
+        self.assertEqual(lines[-1], "- Predicted for auto, several ranks a host: within 1.3x of what was simulated for 2 of 3 (66.7%).")
+
     def test_what_is_missing_is_named(self) -> None:
         lines = as_lines(cell())
         for damaged, words in ((["{"], "rows.jsonl:1: not a row"), ([json.dumps({"family": "x"})], "rows.jsonl:1: not a row"),
@@ -122,11 +136,12 @@ class ScriptTest(unittest.TestCase):
         done = self.run_script("--help")
         self.assertEqual(done.returncode, 0, done)
         self.assertIn("Usage: scripts/regret [--quick] [--rows LIST]", done.stdout)
+        self.assertIn("scripts/regret --simulated", done.stdout)
 
     def test_wrong_options(self) -> None:
         done = self.run_script("--quik")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("unknown argument '--quik', expected --quick, --rows, --pairs, --hosts, --ranks-per-host, --placement or --out", done.stderr)
+        self.assertIn("unknown argument '--quik', expected --simulated, --quick, --rows, --pairs, --hosts, --ranks-per-host, --placement or --out", done.stderr)
         for arguments, words in ((["--out"], "--out needs a folder"), (["--hosts"], "--hosts is '', expected whole numbers"),
                                  (["--ranks-per-host", "2,x"], "--ranks-per-host is '2,x', expected whole numbers"),
                                  (["--placement", "random"], "--placement is 'random', expected order, turns")):

@@ -3,7 +3,6 @@
 #include <dsop/errors.hpp>
 
 #include "base/refuse.hpp"
-#include "patterns/network.hpp"
 
 namespace dsop {
 namespace {
@@ -40,7 +39,6 @@ const Registry<DenseAlgorithm>& algorithms_of(Collective collective) {
 
 DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const DenseProblem& problem,
                           const Machine& machine, const std::string& name) {
-  patterns::check_levels(machine, problem.nodes, problem.ranks);
   const Choice<DenseAlgorithm> choice = choose<Family>(algorithms, problem, machine, name, Evaluated::named);
   const DenseAlgorithm& algorithm = *choice.algorithm;
   return {&algorithm, choice.parameter, choice.candidates.front().cost,

@@ -61,10 +61,10 @@ AllgatherProblem gradient_blocks(const Problem& problem, double parameter) {
   AllgatherProblem blocks = row_blocks(problem, problem.rows, groups.size);
   blocks.native_collectives = false;  // MPI's own would be all ranks'
   blocks.nodes.clear();
-  for (int r = 0; r < problem.ranks() && !problem.nodes.empty(); ++r)
+  const auto node = [&](int r) { return problem.nodes.empty() ? r : problem.nodes[static_cast<std::size_t>(r)]; };
+  for (int r = 0; r < problem.ranks(); ++r)
     if (groups.place(r) == 0)
-      for (int i = 0; i < groups.size; ++i)
-        blocks.nodes.push_back(problem.nodes[static_cast<std::size_t>(r + i * groups.stride)]);
+      for (int i = 0; i < groups.size; ++i) blocks.nodes.push_back(node(r + i * groups.stride));
   return blocks;
 }
 

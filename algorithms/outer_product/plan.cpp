@@ -15,7 +15,6 @@
 #include "base/refuse.hpp"
 #include "calls/communicator.hpp"
 #include "patterns/blocks.hpp"
-#include "patterns/network.hpp"
 #include "sparse/factor.hpp"
 
 namespace dsop {
@@ -185,7 +184,6 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
                ProductMethod shared_method, Evaluated evaluated) {
   check_problem(problem);
   check_machine(machine);
-  patterns::check_levels(machine, problem.nodes, problem.ranks());
   Plan plan{.problem = problem, .machine = machine, .shared_method = shared_method};
   plan.problem.sparse_product = !problem.sparsity.empty() && (problem.rows_only || sparse_is_faster(problem, machine));
   const Problems problems(plan.problem);

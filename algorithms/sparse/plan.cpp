@@ -132,7 +132,6 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
   SparseProblem problem = asked;
   if (problem.nonzeros.empty()) throw ArgumentError("problem.nonzeros is empty, expected one number a rank");
   check_machine(machine);
-  patterns::check_levels(machine, problem.nodes, problem.ranks());
   check_wire("problem.wire", problem.wire, problem.type, "values");
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 

@@ -8,7 +8,6 @@
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
 #include "base/refuse.hpp"
-#include "patterns/network.hpp"
 
 namespace dsop {
 namespace {
@@ -72,7 +71,6 @@ NamedTopK parse_topk(const std::string& text) {
 TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, const NamedTopK& named,
                         std::vector<std::size_t> chosen) {
   const TopKAlgorithm& algorithm = *named.algorithm;
-  patterns::check_levels(machine, problem.nodes, problem.ranks);
   check_wire("wire", problem.wire, problem.type, "values");
   TopKPlan plan{&algorithm, named.parameter, named.second_parameter, problem, std::move(chosen)};
   const std::size_t value_bytes = bytes_of(problem.type);

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
-
-#include "base/refuse.hpp"
 
 namespace dsop::patterns {
 namespace {
@@ -35,10 +32,6 @@ int members_of_each(const std::vector<int>& groups) {
   return static_cast<int>(size);
 }
 
-int count(const std::vector<int>& numbers) {
-  return numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end()) + 1;
-}
-
 }  // namespace
 
 Network::Network(const Machine& machine, const std::vector<int>& nodes, int ranks)
@@ -67,14 +60,6 @@ int Network::level(int member, int other) const {
   int level = 0;
   while (level < inner_levels() && group(level, member) != group(level, other)) ++level;
   return level;
-}
-
-void check_levels(const Machine& machine, const std::vector<int>& nodes, int ranks) {
-  const int all = count(numbered(nodes, ranks));
-  for (std::size_t i = 0; i < machine.inner_levels.size(); ++i)
-    if (const int of_group = machine.inner_levels[i].nodes; of_group < all && all % of_group != 0)
-      refuse("machine.inner_levels[" + std::to_string(i) + "].nodes", of_group,
-             "a divisor of the " + std::to_string(all) + " nodes that the ranks are on, or no fewer");
 }
 
 Step::Step(const Network& network, Partners partners, Senders senders)
@@ -161,18 +146,26 @@ void Step::send_to_all(const std::vector<std::size_t>& given, const std::vector<
   }
 }
 
+std::size_t Step::out_of_busiest_group(int inner_level) const {
+  std::size_t bytes = 0;
+  for (const Port& group : groups_[static_cast<std::size_t>(inner_level)])
+    bytes = std::max({bytes, group.out.bytes, group.in.bytes});
+  return bytes;
+}
+
 // What leaves a group counts as much as it delays one rank of it that fills a link of this level.
 std::size_t Step::busiest_bytes(int level, std::size_t of_ranks) const {
-  if (level == 0) return of_ranks;
-  const auto inner = static_cast<std::size_t>(level) - 1;
   const Machine& machine = network_.machine();
-  const double gap_seconds = level < network_.inner_levels() ? machine.inner_levels[inner + 1].gap_per_byte_seconds
-                                                             : machine.gap_per_byte_seconds;
-  const double together = machine.inner_levels[inner].out_bytes_per_second;
-  const double share = together > 0 ? std::min(1 / (together * gap_seconds), 1.0) : 1;
-  std::size_t of_groups = 0;
-  for (const Port& group : groups_[inner]) of_groups = std::max({of_groups, group.out.bytes, group.in.bytes});
-  return std::max(of_ranks, static_cast<std::size_t>(share * static_cast<double>(of_groups)));
+  const auto inner_level = [&](int i) -> const Level& { return machine.inner_levels[static_cast<std::size_t>(i)]; };
+  const double gap_seconds =
+      level < network_.inner_levels() ? inner_level(level).gap_per_byte_seconds : machine.gap_per_byte_seconds;
+  std::size_t busiest = of_ranks;
+  for (int inner = 0; inner < level; ++inner) {
+    const double together = inner_level(inner).out_bytes_per_second;
+    const double share = together > 0 ? std::min(1 / (together * gap_seconds), 1.0) : 1;
+    busiest = std::max(busiest, static_cast<std::size_t>(share * static_cast<double>(out_of_busiest_group(inner))));
+  }
+  return busiest;
 }
 
 template <class SecondsOn>

@@ -10,7 +10,8 @@
 namespace dsop::patterns {
 
 /// Ranks on the levels of a machine, which must outlive it. Level i is inside the groups of inner_levels[i], outside
-/// those of the one before; the last is the network between the largest groups.
+/// those of the one before; the last is the network between the largest groups. The last group of a level may have
+/// fewer nodes than the others.
 class Network {
  public:
   /// `nodes` names each rank's node by a number, which rise in the order of the nodes' lowest ranks; empty: no two
@@ -40,9 +41,6 @@ class Network {
   std::vector<std::vector<int>> groups_;  // of each inner level, of each member
 };
 
-/// Throws ArgumentError, naming machine.inner_levels, if its groups are no whole number of the ranks' nodes.
-void check_levels(const Machine& machine, const std::vector<int>& nodes, int ranks);
-
 /// Whom ranks send to in a step: as in the step before, or others, which some networks and MPI libraries do more
 /// slowly.
 enum class Partners : unsigned char { same, others };
@@ -52,7 +50,7 @@ enum class Partners : unsigned char { same, others };
 enum class Senders : unsigned char { all, some };
 
 /// Messages that travel at the same time. On each level they take as long as the busiest rank's there, out or in, or as
-/// what leaves or enters the busiest group of the level inside it; the slowest level counts.
+/// what leaves or enters the busiest group of a level inside it; the slowest level counts.
 class Step {
  public:
   Step(const Network& network, Partners partners, Senders senders = Senders::all);
@@ -79,6 +77,7 @@ class Step {
   void add_out(int from, int to, const Traffic& traffic);
   void add_in(int from, int to, const Traffic& traffic);
   std::size_t busiest_bytes(int level, std::size_t of_ranks) const;
+  std::size_t out_of_busiest_group(int inner_level) const;
   double seconds(bool with_latency) const;
   template <class SecondsOn>
   double slowest(const SecondsOn& seconds_on) const;
