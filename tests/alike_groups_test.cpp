@@ -52,6 +52,23 @@ void check_circle(const Network& network) {
           seconds_of_each(network, Partners::others, [&](Step& step) {
             for (int r = 0; r < P; ++r) step.send(r, (r - distance + P) % P, bytes);
           }));
+  const auto own_bytes = [](int r) { return static_cast<std::size_t>(r * r % 7) * bytes; };
+  for (int distance = 1; distance < P && network.alike() > 1; ++distance) {
+    const auto traffic_of = [&](int r) { return Traffic{1, own_bytes(r)}; };
+    CHECK(patterns::shift_step(network, distance, Partners::same, traffic_of).seconds() ==
+          seconds_of_each(network, Partners::same, [&](Step& step) {
+            for (int r = 0; r < P; ++r) step.send(r, (r - distance + P) % P, own_bytes(r));
+          }));
+  }
+  for (const int first : {0, 1})
+    if (P % 2 == 0)
+      CHECK(patterns::couples_step(network, first, bytes).seconds() ==
+            seconds_of_each(network, Partners::others, [&](Step& step) {
+              for (int r = first; r < first + P; r += 2) {
+                step.send(r % P, (r + 1) % P, bytes);
+                step.send((r + 1) % P, r % P, bytes);
+              }
+            }));
   for (const bool both_ways : {false, true})
     CHECK(patterns::chain_step(network, both_ways, bytes).seconds() ==
           seconds_of_each(network, Partners::same, [&](Step& step) {

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cmath>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "c_errors.hpp"
@@ -96,7 +98,26 @@ int make_started_sums(dsop_communicator communicator, void*) {
   return 0;
 }
 
+// Rank 0 frees what counts while its call waits for rank 1's.
+int free_what_counts(dsop_communicator communicator, void*) {
+  int rank = 0;
+  dsop_communicator counting = 0;
+  if (dsop_communicator_rank(communicator, &rank, nullptr) != 0) return 1;
+  if (dsop_communicator_count_traffic(communicator, &counting) != 0) return 2;
+  if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::array<double, 2> values{1, 2};
+  dsop_pending pending = 0;
+  if (dsop_start_allreduce(counting, DSOP_F64, values.data(), values.size(), nullptr, &pending) != 0) return 3;
+  if (dsop_communicator_free(counting) != 0) return 4;
+  if (dsop_wait(pending) != 0) return 5;
+  return values == std::array<double, 2>{2, 4} ? 0 : 6;
+}
+
 }  // namespace
+
+TEST_CASE("to free what counts waits for the calls that were started through it") {
+  CHECK(dsop_run_on_threads(2, free_what_counts, nullptr, 1) == DSOP_SUCCESS);
+}
 
 TEST_CASE("started sparse and top-k sums") {
   CHECK(dsop_run_on_threads(3, make_started_sums, nullptr, 1) == DSOP_SUCCESS);

@@ -10,6 +10,7 @@
 #include "c/mpi_world.hpp"
 #include "c/status.hpp"
 #include "calls/call.hpp"
+#include "transport/interrupt.hpp"
 #include "transport/lone_rank.hpp"
 
 namespace dsop::c {
@@ -25,6 +26,16 @@ void refuse_on_all_ranks(Transport& transport, const std::string& error) {
 Ranks::Ranks(std::shared_ptr<Ranks> counted)
     : counted_(std::move(counted)), own_(std::make_unique<CountingTransport>(counted_->get())) {
   transport_ = own_.get();
+}
+
+// Calls that were started through it are in the queue of the one that it counts, which goes on.
+Ranks::~Ranks() {
+  if (!counted_) return;
+  const Uninterrupted uninterrupted;
+  try {
+    get().calls().queue->wait_for_all();
+  } catch (const ArgumentError&) {  // the ranks have ended, and so have their calls
+  }
 }
 
 Transport& Ranks::get() const {

@@ -22,6 +22,8 @@ class Ranks {
   explicit Ranks(std::unique_ptr<Transport> own) : transport_(own.get()), own_(std::move(own)) {}
   /// That counts what passes through `counted`.
   explicit Ranks(std::shared_ptr<Ranks> counted);
+  Ranks(const Ranks&) = delete;
+  ~Ranks();
 
   /// Throws ArgumentError if it has ended, or MPI.
   Transport& get() const;

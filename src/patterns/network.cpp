@@ -68,38 +68,31 @@ Step::Step(const Network& network, Partners partners, Senders senders)
   groups_.resize(static_cast<std::size_t>(network.inner_levels()));
 }
 
-Step::Port& Step::of(std::vector<Port>& ports, int member) {
+Step::Port& Step::of_rank(int level, int member) {
+  std::vector<Port>& ports = ranks_[static_cast<std::size_t>(level)];
   const auto place = static_cast<std::size_t>(member);
-  if (place >= ports.size()) ports.resize(place + 1);
+  if (place >= ports.size()) ports.resize(std::max(place + 1, 2 * ports.size()));
   return ports[place];
 }
 
-Step::Port& Step::of_rank(int level, int member) {
-  return of(ranks_[static_cast<std::size_t>(level)], member);
-}
-
 Step::Port& Step::of_group(int inner_level, int member) {
-  return of(groups_[static_cast<std::size_t>(inner_level)], network_.group(inner_level, member));
-}
-
-void Step::add_out(int from, int to, const Traffic& traffic) {
-  const int level = network_.level(from, to);
-  Port& port = of_rank(level, from);
-  port.out = port.out + traffic;
-  for (int inner = 0; inner < level; ++inner) of_group(inner, from).out.bytes += traffic.bytes;
-}
-
-void Step::add_in(int from, int to, const Traffic& traffic) {
-  const int level = network_.level(from, to);
-  Port& port = of_rank(level, to);
-  port.in = port.in + traffic;
-  for (int inner = 0; inner < level; ++inner) of_group(inner, to).in.bytes += traffic.bytes;
+  std::vector<Port>& ports = groups_[static_cast<std::size_t>(inner_level)];
+  const auto place = static_cast<std::size_t>(network_.group(inner_level, member));
+  if (place >= ports.size()) ports.resize(std::max(place + 1, 2 * ports.size()));
+  return ports[place];
 }
 
 void Step::send(int from, int to, std::size_t bytes, std::size_t messages) {
+  const Traffic traffic{messages, bytes};
   for (int first = 0; first < network_.teams() * network_.ranks(); first += network_.ranks()) {
-    add_out(first + from, first + to, {messages, bytes});
-    if (senders_ == Senders::all) add_in(first + from, first + to, {messages, bytes});
+    const int level = network_.level(first + from, first + to);
+    Traffic& out = of_rank(level, first + from).out;
+    out = out + traffic;
+    for (int inner = 0; inner < level; ++inner) of_group(inner, first + from).out.bytes += bytes;
+    if (senders_ == Senders::some) continue;
+    Traffic& in = of_rank(level, first + to).in;
+    in = in + traffic;
+    for (int inner = 0; inner < level; ++inner) of_group(inner, first + to).in.bytes += bytes;
   }
 }
 

@@ -22,8 +22,9 @@ class Network {
   const Machine& machine() const { return machine_; }
   int ranks() const { return ranks_; }
   int teams() const { return teams_; }
-  /// Where groups are of consecutive ranks, equally many: so many ranks, from 0 on, stand for all in a pattern in which
-  /// every rank does as all others. 1: every message takes as long as any other of its length. Else all ranks.
+  /// In a pattern in which every rank does as all others, ranks 0 .. alike() - 1 stand for all: those of one group,
+  /// where groups are of consecutive ranks, equally many but in the last. 1: no message takes longer than another of
+  /// its length. ranks(): none stands for others.
   int alike() const { return alike_; }
   int inner_levels() const { return static_cast<int>(groups_.size()); }
   /// Of a team's rank, counted through all teams: its group of an inner level.
@@ -71,11 +72,8 @@ class Step {
     Traffic in;
   };
 
-  static Port& of(std::vector<Port>& ports, int member);
   Port& of_rank(int level, int member);
   Port& of_group(int inner_level, int member);
-  void add_out(int from, int to, const Traffic& traffic);
-  void add_in(int from, int to, const Traffic& traffic);
   std::size_t busiest_bytes(int level, std::size_t of_ranks) const;
   std::size_t out_of_busiest_group(int inner_level) const;
   double seconds(bool with_latency) const;

@@ -10,36 +10,36 @@
 
 namespace dsop::patterns {
 
-/// Of the first `ranks`, those below `alike` stand for all.
+/// Whose messages a step is told of where, of `ranks`, the first `alike` stand for all.
 inline Senders senders(int alike, int ranks) {
   return alike < ranks ? Senders::some : Senders::all;
 }
 
-/// What the one of ranks r, r + alike, r + 2 alike, ... below `ranks` sends that sends most: r stands for them.
-template <class TrafficOf>
-Traffic most_of_alike(int r, int alike, int ranks, const TrafficOf& traffic_of) {
-  Traffic most;
-  for (; r < ranks; r += alike) most.raise_to(traffic_of(r));
-  return most;
-}
-
-/// Every rank sends traffic_of(rank) `distance` places down the line of ranks, which is a circle.
-template <class TrafficOf>
-Step shift_step(const Network& network, int distance, Partners partners, const TrafficOf& traffic_of) {
-  const int P = network.ranks();
-  const int alike = network.alike();
-  Step step(network, partners, senders(alike, P));
-  for (int r = 0; r < alike; ++r) {
-    const Traffic traffic = most_of_alike(r, alike, P, traffic_of);
-    step.send(r, ((r - distance) % P + P) % P, traffic.bytes, traffic.messages);
-  }
-  return step;
-}
+/// Every rank sends so much `distance` places down the line of ranks, which is a circle.
 inline Step shift_step(const Network& network, int distance, Partners partners, std::size_t bytes,
                        std::size_t messages = 1) {
   const int P = network.ranks();
   Step step(network, partners, senders(network.alike(), P));
   for (int r = 0; r < network.alike(); ++r) step.send(r, ((r - distance) % P + P) % P, bytes, messages);
+  return step;
+}
+
+/// The same of traffic_of(rank). Of messages the most that any sends counts for all, and of bytes, where it does not
+/// matter who sends to whom.
+template <class TrafficOf>
+Step shift_step(const Network& network, int distance, Partners partners, const TrafficOf& traffic_of) {
+  const int P = network.ranks();
+  Traffic most;
+  std::size_t least_bytes = traffic_of(0).bytes;
+  for (int r = 0; r < P; ++r) {
+    const Traffic traffic = traffic_of(r);
+    most.raise_to(traffic);
+    least_bytes = std::min(least_bytes, traffic.bytes);
+  }
+  if (least_bytes == most.bytes || network.alike() == 1)
+    return shift_step(network, distance, partners, most.bytes, most.messages);
+  Step step(network, partners);
+  for (int r = 0; r < P; ++r) step.send(r, ((r - distance) % P + P) % P, traffic_of(r).bytes, most.messages);
   return step;
 }
 
@@ -67,19 +67,22 @@ inline double bruck_seconds(const Network& network, std::size_t bytes) {
   return seconds;
 }
 
-/// How many corners of a hypercube, or ranks of a tree, stand for all: they do where groups are powers of two too.
+/// How many of a hypercube's corners, its extras or a tree's ranks stand for all: they do where groups are powers of
+/// two too.
 inline int alike_corners(const Network& network, int corners) {
   return std::has_single_bit(static_cast<unsigned>(network.alike())) ? std::min(network.alike(), corners) : corners;
 }
 
-/// Of the first `corners` ranks, a power of two, each sends traffic_of(corner) to the one across, at `distance`.
+/// Of the first `corners` ranks, a power of two, each sends traffic_of(corner) to the one across, at `distance`. What
+/// one that stands for others sends is the most that any of them does: where they differ, an upper bound.
 template <class TrafficOf>
 Step hypercube_step(const Network& network, int corners, int distance, const TrafficOf& traffic_of) {
   const int alike = alike_corners(network, corners);
   Step step(network, Partners::others, senders(alike, corners));
   for (int corner = 0; corner < alike; ++corner) {
-    const Traffic traffic = most_of_alike(corner, alike, corners, traffic_of);
-    step.send(corner, corner ^ distance, traffic.bytes, traffic.messages);
+    Traffic most;
+    for (int other = corner; other < corners; other += alike) most.raise_to(traffic_of(other));
+    step.send(corner, corner ^ distance, most.bytes, most.messages);
   }
   return step;
 }
@@ -117,6 +120,18 @@ inline Step tree_step(const Network& network, int ranks, int distance, std::size
   const int alike = std::max(alike_corners(network, ranks), std::min(distance + 1, ranks));
   Step step(network, Partners::same, senders(alike, ranks));
   for (int parent = 0; parent + distance < alike; parent += 2 * distance) step.send(parent, parent + distance, bytes);
+  return step;
+}
+
+/// Ranks `first` and first + 1 swap so much, first + 2 and first + 3, and so on round the circle of ranks.
+inline Step couples_step(const Network& network, int first, std::size_t bytes) {
+  const int P = network.ranks();
+  const int alike = std::min(2 * alike_corners(network, P), P);  // the second group has a neighbor on each side
+  Step step(network, Partners::others, senders(alike, P));
+  for (int r = first; r < first + alike; r += 2) {
+    step.send(r % P, (r + 1) % P, bytes);
+    step.send((r + 1) % P, r % P, bytes);
+  }
   return step;
 }
 

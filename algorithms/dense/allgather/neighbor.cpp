@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "algorithms/dense/allgather/runs.hpp"
-#include "patterns/steps.hpp"
 #include "patterns/ring.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::dense {
 namespace {
@@ -52,19 +52,6 @@ Traffic sent(const AllgatherProblem& problem, int rank) {
           problem.bytes(rank) + problem.total_bytes() - problem.bytes(came_last.first, came_last.count)};
 }
 
-// Ranks `first` and first + 1 swap so much, first + 2 and first + 3, and so on round the ring.
-patterns::Step pairs_step(const patterns::Network& network, int first, std::size_t bytes) {
-  const int alike = std::min(2 * network.alike(), network.ranks());
-  patterns::Step step(network, patterns::Partners::others, patterns::senders(alike, network.ranks()));
-  for (int r = first; r < first + alike; r += 2) {
-    const int left = r % network.ranks();
-    const int right = (r + 1) % network.ranks();
-    step.send(left, right, bytes);
-    step.send(right, left, bytes);
-  }
-  return step;
-}
-
 // Every couple of blocks is under way in every step.
 double seconds(const AllgatherProblem& problem, const Machine& machine) {
   const int P = problem.ranks();
@@ -73,9 +60,9 @@ double seconds(const AllgatherProblem& problem, const Machine& machine) {
   for (int r = 0; r < P; r += 2) largest_couple_bytes = std::max(largest_couple_bytes, problem.bytes(r, 2));
   const patterns::Network network(machine, problem.nodes, P);
   const int between_couples = P / 4;  // of the steps after the first; the rest are inside couples, as that is
-  return pairs_step(network, 0, problem.largest_bytes()).seconds() +
-         between_couples * pairs_step(network, 1, largest_couple_bytes).seconds() +
-         (P / 2 - 1 - between_couples) * pairs_step(network, 0, largest_couple_bytes).seconds();
+  return patterns::couples_step(network, 0, problem.largest_bytes()).seconds() +
+         between_couples * patterns::couples_step(network, 1, largest_couple_bytes).seconds() +
+         (P / 2 - 1 - between_couples) * patterns::couples_step(network, 0, largest_couple_bytes).seconds();
 }
 
 }  // namespace
