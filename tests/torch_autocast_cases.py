@@ -221,6 +221,19 @@ def resumed_in_16_bits() -> None:
 
 
 @case
+def resumed_after_a_step_in_full() -> None:
+    """What has registered more than the state holds takes it too."""
+    beside = Beside()
+    beside.step(passes(everywhere, 0))
+    state = beside.attachment.state_dict()
+    beside.step(passes(but_the_last))
+    beside.attachment.load_state_dict(state)
+    for seed in range(1, 3):
+        beside.step(passes(everywhere, seed))
+        assert beside.has_16_bits()
+
+
+@case
 def autocast_of_float64() -> None:
     """It leaves such layers alone."""
     plain = wide(torch.float64)

@@ -33,7 +33,7 @@ class Sums:
 
     def __init__(self, parameters: Sequence[Parameter], comm: dsop.Communicator, average: str,
                  find_nans: bool) -> None:
-        self.comm, self._parameters, self._average = comm, parameters, average
+        self.comm, self._parameters, self._average, self._find_nans = comm, parameters, average, find_nans
         self.entries = Entries(parameters, comm, find_nans)
         self._early = Early(parameters, self.entries, average)
         self._place = {p.name: place for place, p in enumerate(parameters)}
@@ -168,6 +168,9 @@ class Sums:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """On all ranks, of the same parameters."""
-        self.entries.load_state_dict(state, self._parameters)
+        entries = Entries(self._parameters, self.comm, self._find_nans)  # with as many as the state has, and no more
+        entries.load_state_dict(state, self._parameters)
+        self.entries = entries
+        self._early = Early(self._parameters, entries, self._average)
         self._unsteady = set(state["unsteady"])
         self._early.order = [(self._parameters[self._place[name]], Way(way)) for name, way in state["order"]]
