@@ -45,9 +45,9 @@ Network::Network(const Machine& machine, const std::vector<int>& nodes, int rank
   }
   for (const std::vector<int>& groups : groups_) {
     const int members = members_of_each(groups);
-    const auto nested = [&] { return members % alike_ == 0 && (teams_ == 1 || ranks % members == 0); };
-    const auto holds_whole_teams = [&] { return members % ranks == 0; };
-    if (members == 0 || !(nested() || holds_whole_teams())) {
+    const bool are_alike = members > 0 && (members % ranks == 0 ||  // whole teams
+                                           (members % alike_ == 0 && (teams_ == 1 || ranks % members == 0)));
+    if (!are_alike) {
       alike_ = ranks;
       return;
     }
@@ -68,18 +68,18 @@ Step::Step(const Network& network, Partners partners, Senders senders)
   groups_.resize(static_cast<std::size_t>(network.inner_levels()));
 }
 
-Step::Port& Step::of_rank(int level, int member) {
-  std::vector<Port>& ports = ranks_[static_cast<std::size_t>(level)];
+Step::Port& Step::of(std::vector<Port>& ports, int member) {
   const auto place = static_cast<std::size_t>(member);
   if (place >= ports.size()) ports.resize(std::max(place + 1, 2 * ports.size()));
   return ports[place];
 }
 
+Step::Port& Step::of_rank(int level, int member) {
+  return of(ranks_[static_cast<std::size_t>(level)], member);
+}
+
 Step::Port& Step::of_group(int inner_level, int member) {
-  std::vector<Port>& ports = groups_[static_cast<std::size_t>(inner_level)];
-  const auto place = static_cast<std::size_t>(network_.group(inner_level, member));
-  if (place >= ports.size()) ports.resize(std::max(place + 1, 2 * ports.size()));
-  return ports[place];
+  return of(groups_[static_cast<std::size_t>(inner_level)], network_.group(inner_level, member));
 }
 
 void Step::send(int from, int to, std::size_t bytes, std::size_t messages) {

@@ -72,6 +72,7 @@ class Step {
     Traffic in;
   };
 
+  static Port& of(std::vector<Port>& ports, int member);
   Port& of_rank(int level, int member);
   Port& of_group(int inner_level, int member);
   std::size_t busiest_bytes(int level, std::size_t of_ranks) const;

@@ -78,9 +78,9 @@ struct PolicyKind {
   std::string form;     ///< as errors and help show it
   std::string example;  ///< a text of that form under which nothing is left out, for tests
   bool (*takes)(const PolicyText& text);
-  bool selects = false;  ///< a part of the gradient stays behind in a residual
-  bool sums = true;      ///< over ranks: all get the same bits
-  bool for_f32_alone = false;
+  bool selects = false;        ///< a part of the gradient stays behind in a residual
+  bool sums = true;            ///< over ranks: all get the same bits
+  bool for_f32_alone = false;  ///< made of another type it throws
   /// Throws ArgumentError naming what is wrong with the text, or the shape.
   EachType<MakePolicy> make;
 };
