@@ -1,5 +1,5 @@
-// A threshold that is found exactly now and then, and kept in between, as gradients change slowly: Li and Hoefler,
-// "Near-optimal sparse allreduce for distributed deep learning" (PPoPP 2022), section 3.1.3.
+// A threshold that is found exactly now and then, and kept in between unless it is off, as gradients change slowly:
+// after Li and Hoefler, "Near-optimal sparse allreduce for distributed deep learning" (PPoPP 2022), section 3.1.3.
 //
 //   1. Every tau' steps: th = the magnitude of the k-th largest, of whose equals those of lower index are chosen.
 //   2. In between: all that is at least th, zeros never. Where that is not within a fifth of k: as in 1., at once.
@@ -35,7 +35,7 @@ void run(SelectionCall<T>& call) {
 SelectionAlgorithm threshold_reuse() {
   return {.name = "threshold-reuse",
           .summary = "what reaches a threshold that is found every tau' steps, and where it does not give about k",
-          .source = "Li and Hoefler 2022 (Ok-Topk), section 3.1.3",
+          .source = "after Li and Hoefler 2022 (Ok-Topk), section 3.1.3, which keeps thresholds whatever they choose",
           .parameter = {.name = "steps between two evaluations",
                         .values = [] { return std::vector<double>{32}; },
                         .expected = whole_number},

@@ -1,4 +1,5 @@
-// Ok-Topk: Li and Hoefler, "Near-Optimal Sparse Allreduce for Distributed Deep Learning" (PPoPP 2022), algorithm 1.
+// Ok-Topk with thresholds that are replaced where they are off, which the paper keeps: after Li and Hoefler,
+// "Near-Optimal Sparse Allreduce for Distributed Deep Learning" (PPoPP 2022), algorithm 1.
 //
 //   1. Every tau steps: regions in which ranks hold equally many elements, as the mean of what balances each.
 //   2. Split and reduce: every rank gets what all have chosen of its region, and adds it.
@@ -75,7 +76,7 @@ template <Variant variant>
 TopKAlgorithm named(std::string name, std::string summary) {
   return {.name = std::move(name),
           .summary = std::move(summary),
-          .source = "Li and Hoefler 2022 (Ok-Topk), algorithm 1",
+          .source = "after Li and Hoefler 2022 (Ok-Topk), algorithm 1, which keeps thresholds whatever they choose",
           .selection = "threshold-reuse",
           .parameter = {.name = "steps between two evaluations of thresholds",
                         .values = [] { return std::vector<double>{32}; },
