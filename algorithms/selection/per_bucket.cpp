@@ -11,6 +11,10 @@
 // that chose fewer sends fewer. What is not finite is left out where a bucket has more of it than is due. The threshold
 // is the lowest of all buckets'. Cost: that of the selection, of vectors that stay in the cache. Buckets are shared out
 // among threads; those as large as a vector that is itself shared out are made one after the other.
+//
+// Selections that keep a threshold from step to step (threshold-...) have no form per bucket. Each bucket would have a
+// threshold of its own to be kept and saved, where the state has one. And of the few elements due to a bucket, five of
+// 512 at 1 %, the threshold of an earlier step may choose none, or many.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -29,7 +29,7 @@ const Registry<SelectionAlgorithm>& selection_algorithms() {
         selection::uniform(),
     };
     std::vector<SelectionAlgorithm> algorithms = of_vectors;
-    for (const SelectionAlgorithm& algorithm : of_vectors)
+    for (const SelectionAlgorithm& algorithm : of_vectors)  // those with a number keep a threshold
       if (algorithm.parameter.name.empty()) algorithms.push_back(selection::per_bucket(algorithm));
     return algorithms;
   }());
