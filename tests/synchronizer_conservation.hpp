@@ -14,11 +14,12 @@
 
 namespace dsop::tests {
 
-/// Every algorithm that selects, at some density.
+/// Every algorithm that selects, at some density, and one whose sum is named.
 inline std::vector<std::string> selecting_policies() {
   std::vector<std::string> policies;
   for (const AlgorithmDescription& algorithm : describe_algorithms())
     if (algorithm.family == "topk") policies.push_back(algorithm.name + (policies.size() % 2 == 0 ? ":0.05" : ":0.2"));
+  policies.emplace_back("topk(allgather):0.05");
   return policies;
 }
 

@@ -39,6 +39,8 @@ TEST_CASE("ranks that register differently, or wrongly, get errors") {
   CHECK(wrong_policy("topk", "policy is topk, expected topk:DENSITY, a number above 0 and up to 1") == "");
   CHECK(wrong_policy("topk:1.5", "policy is topk:1.5, expected topk:DENSITY, a number above 0 and up to 1") == "");
   CHECK(wrong_policy("topk:1%", "policy is topk:1%, expected topk:DENSITY, a number above 0 and up to 1") == "");
+  CHECK(wrong_policy("topk(rong):0.1",
+                     "the algorithm that sums in topk(rong) is rong, expected auto or one of allgather,") == "");
   CHECK(wrong_policy("none:1", "policy is none:1, expected dsop") == "");
   CHECK(wrong_policy("dense:rong", "the algorithm of policy dense:rong is rong, expected auto or one of mpi, ring,") ==
         "");
