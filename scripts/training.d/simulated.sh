@@ -27,7 +27,7 @@ simulated_factors() {
 simulated_selection() {
   local algorithm simulate=simulate
   (($1 <= 128)) || simulate=simulate_uncopied
-  for algorithm in topk ok-topk gtopk gaussian-k expected-k; do
+  for algorithm in topk 'topk(allgather)' 'topk(topk-dsa)' ok-topk gtopk gaussian-k expected-k; do
     rows "$(($1 * $4 / 2500000 + 2))" "simulated/$2/$3/$1-$algorithm" $simulate "$1" --real -- sparse-allreduce --size "$4" \
       --density 0.01 --select exact --communication-alone --algorithm "$algorithm"
   done
