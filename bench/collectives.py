@@ -22,17 +22,22 @@ BASE = "linear-pipeline(64)"
 Times = dict[tuple[str, int, int, str], float]  # seconds by family, ranks, bytes, algorithm
 
 
-def read(path: Path) -> Times:
+def read(path: Path) -> tuple[Times, bool]:
+    """And whether they are of a simulation, which all rows must be or none."""
     times: Times = {}
+    kinds: set[bool] = set()
     for number, line in enumerate(path.read_text().splitlines(), 1):
         try:
             row = json.loads(line)
             size = row["size"] * ELEMENT_BYTES[row["dtype"]]
             seconds = median(max(iteration) for iteration in row["seconds"])
             times[row["family"], row["ranks"], size, row["algorithm"]] = seconds
+            kinds.add("simulated" in row["host"])
         except (ValueError, KeyError, TypeError) as problem:
             sys.exit(f"error: {path}:{number}: {problem!r}, expected a row of dsop-bench broadcast, reduce or allreduce")
-    return {key: seconds for key, seconds in times.items() if key[2] >= 1024}
+    if len(kinds) > 1:
+        sys.exit(f"error: {path}: some rows are simulated and some measured, expected one kind")
+    return {key: seconds for key, seconds in times.items() if key[2] >= 1024}, kinds == {True}
 
 
 def values(times: Times, position: int, family: str, ranks: int | None = None) -> list:
@@ -45,7 +50,7 @@ def size_text(size: int) -> str:
     return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
 
 
-def draw(times: Times, picture: Path) -> None:
+def draw(times: Times, simulated: bool, picture: Path) -> None:
     swept = [ranks for ranks in values(times, 1, FAMILIES[0]) if len(values(times, 2, FAMILIES[0], ranks)) > 1]
     figure, axes = plt.subplots(len(swept), len(FAMILIES), figsize=(9, 2.9 * len(swept)), squeeze=False, sharey=True)
     markers = "osv^DP"
@@ -58,7 +63,7 @@ def draw(times: Times, picture: Path) -> None:
             axis.set_title(f"{family}, {ranks} ranks")
             axis.set_xlabel("bytes")
             axis.legend(fontsize=6.5, frameon=False)
-        row[0].set_ylabel("ms, simulated")
+        row[0].set_ylabel("ms, simulated" if simulated else "ms")
     figure.tight_layout()
     figure.savefig(picture)
 
@@ -89,8 +94,8 @@ def main() -> None:
     parser.add_argument("rows", type=Path)
     parser.add_argument("--picture", type=Path, required=True)
     options = parser.parse_args()
-    times = read(options.rows)
-    draw(times, options.picture)
+    times, simulated = read(options.rows)
+    draw(times, simulated, options.picture)
     for family in FAMILIES:
         print_growth(times, family)
     for family in FAMILIES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
@@ -25,10 +26,17 @@ class Collectives(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         self.rows = Path(temporary.name, "rows.jsonl")
         self.picture = Path(temporary.name, "picture.png")
-        lines = [{"family": family, "ranks": ranks, "size": size, "dtype": "f32", "algorithm": algorithm,
-                  "seconds": [[1e-3 * place * ranks, 5e-4]]}
-                 for family, algorithms in BY_FAMILY.items() for ranks in (4, 8) for size in (1024, 1048576)
-                 for place, algorithm in enumerate(algorithms, 1)]
+        self.write([{"platform": "euler3"}])
+
+    def write(self, simulations: list[dict[str, str] | None]) -> None:
+        """What host.simulated is in the rows, by turns; none: they were measured."""
+        lines: list[dict[str, object]] = [
+            {"family": family, "ranks": ranks, "size": size, "dtype": "f32", "algorithm": algorithm,
+             "seconds": [[1e-3 * place * ranks, 5e-4]]}
+            for family, algorithms in BY_FAMILY.items() for ranks in (4, 8) for size in (1024, 1048576)
+            for place, algorithm in enumerate(algorithms, 1)]
+        for line, simulated in zip(lines, itertools.cycle(simulations)):
+            line["host"] = {"cpu": "any"} | ({} if simulated is None else {"simulated": simulated})
         self.rows.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
     def test_tables_hold_every_algorithm_mpi_too(self) -> None:
@@ -44,12 +52,22 @@ class Collectives(unittest.TestCase):
         self.assertTrue(self.picture.read_bytes().startswith(b"\x89PNG"))
 
     def test_every_algorithm_has_a_curve_and_a_marker_of_its_own(self) -> None:
-        collectives.draw(collectives.read(self.rows), self.picture)
+        collectives.draw(*collectives.read(self.rows), self.picture)
         panels = collectives.plt.gcf().axes
         self.assertEqual(len(panels), 6)
         for panel, algorithms in zip(panels, list(BY_FAMILY.values()) * 2):
             self.assertEqual([line.get_label() for line in panel.lines], algorithms)
             self.assertEqual(len({line.get_marker() for line in panel.lines}), len(algorithms))
+
+    def test_times_are_called_simulated_where_they_are(self) -> None:
+        for simulated, label in (({"platform": "euler3"}, "ms, simulated"), (None, "ms")):
+            self.write([simulated])
+            collectives.draw(*collectives.read(self.rows), self.picture)
+            self.assertEqual(collectives.plt.gcf().axes[0].get_ylabel(), label)
+        self.write([{"platform": "euler3"}, None])
+        with self.assertRaises(SystemExit) as refused:
+            collectives.read(self.rows)
+        self.assertIn("some rows are simulated and some measured", str(refused.exception))
 
 
 if __name__ == "__main__":
