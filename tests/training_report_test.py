@@ -9,7 +9,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-PROGRAM = Path(__file__).resolve().parent.parent / "bench" / "training.py"
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = ROOT / "bench/training.py"
+sys.path.insert(0, str(ROOT / "bench"))
+
+from training_parts.pictures import look_of  # noqa: E402  (from bench/)
 
 
 def step(number: int, seconds: float, **more: object) -> dict[str, object]:
@@ -101,13 +105,26 @@ class Training(unittest.TestCase):
         write(self.folder / "simulated/mlp/layer1/8-selected.jsonl", [row("topk", 8, [0.125], density=0.01)])
         write(self.folder / "simulated/mlp/layer2/8-selected.jsonl", [row("topk", 8, [0.25], density=0.01)])
         write(self.folder / "simulated/mlp/layer2/16-selected.jsonl", [row("topk", 16, [0.25], density=0.01)])
+        for layer in ("layer1", "layer2"):
+            write(self.folder / f"simulated/mlp/{layer}/8-topk(allgather).jsonl",
+                  [row("topk(allgather)", 8, [0.5], density=0.01)])
         result = run(self.folder)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("| `dense:ring` | 4.0000 | 8.0000 |", result.stdout)
         self.assertIn("| `dsop` | 1.0000 | 1.0000 |", result.stdout)
         self.assertIn("| `topk:0.01` | 0.3750 | - |", result.stdout)
+        self.assertIn("| `topk(allgather):0.01` | 1.0000 | - |", result.stdout)
         self.assertIn("- P = 8: layer1 `allgather`, layer2 `allgather`", result.stdout)
         self.assertTrue((self.folder / "simulated-mlp.png").read_bytes().startswith(b"\x89PNG"))
+
+    def test_policies_that_select_look_apart(self) -> None:
+        of_vectors = ["topk", "gaussian-k", "expected-k", "expected-k-clipped", "expected-k-threshold"]
+        policies = [*of_vectors, *(f"{policy}-per-bucket" for policy in of_vectors), "topk(allgather)", "topk(topk-dsa)",
+                    "ok-topk", "ok-topk-published", "ok-topk-adapting", "gtopk", "a policy that is not known"]
+        self.assertEqual(len({look_of(f"{policy}:0.01").colour for policy in policies}), len(policies))
+        for policy, with_numbers in (("ok-topk-published", "ok-topk-published(4,8):0.01, sum"),
+                                     ("expected-k-per-bucket", "expected-k-per-bucket(256):0.1")):
+            self.assertEqual(look_of(with_numbers), look_of(policy))
 
     def test_what_can_not_be_used_is_refused(self) -> None:
         result = run(self.folder)

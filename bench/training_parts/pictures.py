@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,13 @@ LOOKS = {
     "dense:ring --no-overlap": Look("#009E73", "<"), "dense:rabenseifner": Look("#D55E00", "v"),
     "dense:linear-pipeline": Look("#66331A", "p"), "dense:minimum-spanning-tree": Look("#E6CC80", "h"),
     "dsop": Look("#E69F00", "^"), "ok-topk": Look("#0072B2", "o"), "topk": Look("#56B4E9", ">"),
+    "topk(allgather)": Look("#5AD2E1", "1"), "topk(topk-dsa)": Look("#A5D2A5", "3"),
+    "ok-topk-published": Look("#8778FF", "H"), "ok-topk-adapting": Look("#FF005A", "8"),
     "gtopk": Look("#8000E6", "*"), "gaussian-k": Look("#CC79A7", "P"), "expected-k": Look("#990066", "X"),
+    "expected-k-clipped": Look("#963C00", "x"), "expected-k-threshold": Look("#961E4B", "|"),
+    "topk-per-bucket": Look("#693CC3", "4"), "gaussian-k-per-bucket": Look("#F0964B", "+"),
+    "expected-k-per-bucket": Look("#78693C", "p"), "expected-k-clipped-per-bucket": Look("#960F87", "h"),
+    "expected-k-threshold-per-bucket": Look("#9696FF", "v"),
     "none": Look("#9A9A9A", "."), "xi": Look("#000000", "."),
 }
 
@@ -28,8 +35,8 @@ COLOURS = {"arithmetic": "#9A9A9A", "selection": "#E69F00", "communication": "#0
 
 
 def look_of(name: str) -> Look:
-    """Of a policy, with or without its density, or of what a line shows of one: "ok-topk:0.01, sum"."""
-    policy = name.split(",")[0]
+    """Of a policy, with or without its numbers and density, or of what a line shows of one: "ok-topk(8):0.01, sum"."""
+    policy = re.sub(r"\([\d.,]+\)", "", name).split(",")[0]
     return LOOKS.get(policy, LOOKS.get(policy.split(":")[0], Look("#001A80", "2")))
 
 
