@@ -58,8 +58,7 @@ void run(DenseCall<T>& call) {
 
 // A rank's link carries the vector twice. The pipe is as long as the way down and the way back.
 Cost cost(const DenseProblem& problem, const Machine& machine, double block_kib) {
-  const std::size_t ways = problem.ranks == 2 ? 1 : 2;
-  return adding_pipeline_cost(problem, machine, block_kib, ways, std::max(1, 2 * (problem.ranks - 2)));
+  return adding_pipeline_cost(problem, machine, block_kib, true);
 }
 
 }  // namespace

@@ -64,8 +64,7 @@ class PipelineBlocks {
 inline constexpr std::size_t blocks_on_a_link = 2;
 
 /// The number that the linear pipelines leave open, b: powers of two until one holds all of the vector. Blocks smaller
-/// than 16 KiB only if there are few of them: three on the way then do not hide the latency that the formula leaves
-/// out.
+/// than 16 KiB only if there are few of them: how much of the latency three on the way hide is then less certain.
 inline Parameter<DenseProblem> block_size() {
   return {.name = "KiB of a block",
           .values =
@@ -86,29 +85,37 @@ inline Parameter<DenseProblem> block_size() {
           }};
 }
 
-/// What a rank pays that sends all blocks `ways` times, if the pipeline is full after `fill` blocks.
-inline Cost pipeline_cost(const DenseProblem& problem, const Machine& machine, double block_kib, std::size_t ways,
-                          int fill) {
+/// What the busiest rank pays if all blocks go along the chain, or, `there_and_back`, two ways at once. Two ranks have
+/// one way each, and the pipe is filled by one message.
+inline Cost pipeline_cost(const DenseProblem& problem, const Machine& machine, double block_kib, bool there_and_back) {
   if (problem.ranks == 1) return {};
   const PipelineBlocks blocks(problem.elements, problem.type, block_kib);
-  Cost cost;
-  cost.messages = ways * static_cast<std::size_t>(blocks.count());
-  cost.bytes = ways * problem.elements * bytes_of(problem.type);
-  const patterns::Network network = network_from_root(problem, machine);
   const auto count = static_cast<std::size_t>(blocks.count());
   const std::size_t vector_bytes = problem.elements * bytes_of(problem.type);
   const std::size_t filling_bytes = blocks_on_a_link * blocks.largest() * bytes_of(problem.type);
-  cost.communication_seconds = patterns::chain_step(network, ways == 2, vector_bytes, count).seconds() +
-                               fill * patterns::chain_step(network, false, filling_bytes).seconds();
+  const bool both_ways = there_and_back && problem.ranks > 2;
+  const std::size_t ways = both_ways ? 2 : 1;
+  Cost cost;
+  cost.messages = ways * count;
+  cost.bytes = ways * vector_bytes;
+  const patterns::Network network = network_from_root(problem, machine);
+  cost.communication_seconds = patterns::chain_step(network, both_ways, vector_bytes, count).seconds() +
+                               static_cast<double>(ways) * patterns::chain_fill_seconds(network, filling_bytes);
+  // No more than blocks_ahead are on a link while one of them travels.
+  const patterns::Step block = patterns::chain_step(network, both_ways, blocks.largest() * bytes_of(problem.type));
+  cost.communication_seconds +=
+      static_cast<double>(count) * std::max(0.0, block.seconds() / blocks_ahead - block.seconds_but_latency());
+  if (there_and_back && !both_ways)
+    cost.communication_seconds += patterns::chain_step(network, false, filling_bytes).seconds();
   return cost;
 }
 
 /// The same where each rank adds the vector once, all but a block of it while blocks travel; while the pipe fills each
 /// of the P - 2 ranks on the way to rank 0 adds a block before it passes it on.
 inline Cost adding_pipeline_cost(const DenseProblem& problem, const Machine& machine, double block_kib,
-                                 std::size_t ways, int fill) {
+                                 bool there_and_back) {
   if (problem.ranks == 1) return {};
-  Cost cost = pipeline_cost(problem, machine, block_kib, ways, fill);
+  Cost cost = pipeline_cost(problem, machine, block_kib, there_and_back);
   cost.flops = static_cast<double>(problem.elements);
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   const int equal_blocks = count_blocks(problem.elements, problem.type, block_kib);

@@ -146,4 +146,21 @@ inline Step chain_step(const Network& network, bool both_ways, std::size_t bytes
   return step;
 }
 
+/// Seconds of a message that goes all along the line of ranks, hop after hop, but for the slowest: what a pipe takes to
+/// fill beyond a chain_step.
+inline double chain_fill_seconds(const Network& network, std::size_t bytes) {
+  double all_hops = 0;
+  double slowest = 0;
+  for (int r = 1; r < network.ranks(); ++r) {
+    const int level = network.level(r - 1, r);
+    const Machine& machine = network.machine();
+    const double hop = level < network.inner_levels()
+                           ? machine.inner_levels[static_cast<std::size_t>(level)].message_seconds(bytes)
+                           : machine.message_seconds(bytes);
+    all_hops += hop;
+    slowest = std::max(slowest, hop);
+  }
+  return all_hops - slowest;
+}
+
 }  // namespace dsop::patterns

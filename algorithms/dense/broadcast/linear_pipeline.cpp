@@ -36,7 +36,7 @@ void run(DenseCall<T>& call) {
 }
 
 Cost cost(const DenseProblem& problem, const Machine& machine, double block_kib) {
-  return pipeline_cost(problem, machine, block_kib, 1, problem.ranks - 2);
+  return pipeline_cost(problem, machine, block_kib, false);
 }
 
 }  // namespace
