@@ -12,6 +12,22 @@ namespace dsop {
 void* allocate_lines(std::size_t bytes);
 void free_lines(void* memory) noexcept;
 
+/// For a std::vector whose elements lie there.
+template <class T>
+struct LineAllocator {
+  using value_type = T;
+  LineAllocator() = default;
+  template <class Other>
+  explicit LineAllocator(const LineAllocator<Other>&) {}
+  T* allocate(std::size_t count) {
+    void* const memory = allocate_lines(count * sizeof(T));
+    if (memory == nullptr) throw std::bad_alloc();
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, std::size_t) noexcept { free_lines(memory); }
+  bool operator==(const LineAllocator&) const = default;
+};
+
 /// Memory for `T`s, aligned to a cache line, contents undefined.
 template <class T>
 class Workspace {

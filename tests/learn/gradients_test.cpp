@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,10 @@ class Alone final : public Strategy<double> {
 
 std::vector<std::vector<double>> gradients_of(const std::vector<Parameter<double>*>& parameters) {
   std::vector<std::vector<double>> gradients;
-  for (const Parameter<double>* const parameter : parameters) gradients.push_back(parameter->gradient.elements());
+  for (const Parameter<double>* const parameter : parameters) {
+    const std::span<const double> gradient = parameter->gradient.elements();
+    gradients.emplace_back(gradient.begin(), gradient.end());
+  }
   return gradients;
 }
 

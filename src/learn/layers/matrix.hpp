@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include <dsop/views.hpp>
+
+#include "memory/workspace.hpp"
 
 namespace dsop::learn {
 
@@ -24,15 +27,15 @@ class Matrix {
 
   std::size_t rows() const { return rows_; }
   std::size_t columns() const { return columns_; }
-  std::vector<T>& elements() { return elements_; }
-  const std::vector<T>& elements() const { return elements_; }
+  std::span<T> elements() { return elements_; }
+  std::span<const T> elements() const { return elements_; }
   MatrixView<T> view() { return {elements_.data(), rows_, columns_}; }
   MatrixView<const T> view() const { return {elements_.data(), rows_, columns_}; }
 
  private:
   std::size_t rows_ = 0;
   std::size_t columns_ = 0;
-  std::vector<T> elements_;
+  std::vector<T, LineAllocator<T>> elements_;  // weights and momenta are read and written in whole at each step
 };
 
 }  // namespace dsop::learn

@@ -1,6 +1,7 @@
 #include "learn/optimizers/optimizer.hpp"
 
 #include <cmath>
+#include <span>
 
 #include <dsop/errors.hpp>
 #include <dsop/types.hpp>
@@ -23,8 +24,8 @@ Optimizer<T>::Optimizer(std::vector<Parameter<T>*> parameters, std::size_t memor
 template <class T>
 template <class Body>
 void Optimizer<T>::for_each_weight(std::size_t parameter, const Body& body) {
-  std::vector<T>& w = parameters_[parameter]->value.elements();
-  const std::vector<T>& g = parameters_[parameter]->gradient.elements();
+  const std::span<T> w = parameters_[parameter]->value.elements();
+  const std::span<const T> g = parameters_[parameter]->gradient.elements();
   const auto decay = static_cast<T>(weight_decay_);
   const std::size_t threads = w.size() >= parallel_weights ? kernels::thread_count() : 1;
   kernels::on_threads(threads, [&](std::size_t t, std::size_t team) {
@@ -52,7 +53,7 @@ class Sgd final : public Optimizer<T> {
     if (needs_gradient_ && momentum_ == 0)
       return this->for_each_weight(parameter, [&](std::size_t, T& w, T g) { w -= rate * g; });
     if (needs_gradient_) {
-      std::vector<T>& v = this->memory(parameter, 0);
+      const std::span<T> v = this->memory(parameter, 0);
       return this->for_each_weight(parameter, [&](std::size_t i, T& w, T g) {
         v[i] = momentum * v[i] + g;
         w -= rate * v[i];
@@ -104,7 +105,7 @@ class Adam final : public Optimizer<T> {
     const auto rate = static_cast<T>(this->learning_rate_ * unbiased_v / (1 - std::pow(beta1, t)));
     const auto smallest = static_cast<T>(epsilon * unbiased_v);
     const auto b1 = static_cast<T>(beta1), b2 = static_cast<T>(beta2);
-    std::vector<T>&m = this->memory(parameter, 0), &v = this->memory(parameter, 1);
+    const std::span<T> m = this->memory(parameter, 0), v = this->memory(parameter, 1);
     this->for_each_weight(parameter, [&](std::size_t i, T& w, T g) {
       m[i] = b1 * m[i] + (1 - b1) * g;
       v[i] = b2 * v[i] + (1 - b2) * g * g;

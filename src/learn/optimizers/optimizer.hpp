@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,7 @@ class Optimizer {
   template <class Body>
   void for_each_weight(std::size_t parameter, const Body& body);
   /// One number for each weight.
-  std::vector<T>& memory(std::size_t parameter, std::size_t which) {
+  std::span<T> memory(std::size_t parameter, std::size_t which) {
     return state_[memories_ * parameter + which].elements();
   }
 

@@ -73,7 +73,7 @@ class Allreduce final : public Schedule {
         sums_may_differ_(collective_.algorithm == "mpi") {}
 
   void finish() override {
-    for (Parameter<float>* const p : parameters_) allreduce(transport_, std::span(p->gradient.elements()), collective_);
+    for (Parameter<float>* const p : parameters_) allreduce(transport_, p->gradient.elements(), collective_);
   }
 
   void share_weights() override {
@@ -82,8 +82,7 @@ class Allreduce final : public Schedule {
 
   void settle() override {
     if (steps_apart_ == 0) return;
-    for (Parameter<float>* const p : parameters_)
-      broadcast(transport_, std::span(p->value.elements()), root, collective_);
+    for (Parameter<float>* const p : parameters_) broadcast(transport_, p->value.elements(), root, collective_);
     steps_apart_ = 0;
   }
 
@@ -98,14 +97,12 @@ class ReduceBroadcast final : public Schedule {
   using Schedule::Schedule;
 
   void finish() override {
-    for (Parameter<float>* const p : parameters_)
-      reduce(transport_, std::span(p->gradient.elements()), root, collective_);
+    for (Parameter<float>* const p : parameters_) reduce(transport_, p->gradient.elements(), root, collective_);
   }
   bool updates_weights() const override { return is_root(); }
 
   void share_weights() override {
-    for (Parameter<float>* const p : parameters_)
-      broadcast(transport_, std::span(p->value.elements()), root, collective_);
+    for (Parameter<float>* const p : parameters_) broadcast(transport_, p->value.elements(), root, collective_);
   }
 };
 
@@ -122,7 +119,7 @@ class Overlap final : public Schedule {
 
   void give(Parameter<float>& parameter, const SparseFactors<float>& factors) override {
     Schedule::give(parameter, factors);
-    reduced_[place(parameter)] = start_reduce(transport_, std::span(parameter.gradient.elements()), root, collective_);
+    reduced_[place(parameter)] = start_reduce(transport_, parameter.gradient.elements(), root, collective_);
   }
 
   void finish() override {
@@ -134,7 +131,7 @@ class Overlap final : public Schedule {
 
   void share_weights() override {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-      broadcast_[i] = start_broadcast(transport_, std::span(parameters_[i]->value.elements()), root, collective_);
+      broadcast_[i] = start_broadcast(transport_, parameters_[i]->value.elements(), root, collective_);
   }
 
   void settle() override {

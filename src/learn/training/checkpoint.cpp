@@ -89,8 +89,8 @@ Progress read_checkpoint(Transport& transport, const std::string& path, const Sa
   });
   head = patterns::of_all_ranks(transport, head).front();
   run.optimizer.steps() = head.optimizer_steps;
-  for (Parameter<float>* const p : run.optimizer.parameters()) broadcast(transport, std::span(p->value.elements()), 0);
-  for (Matrix<float>& memory : run.optimizer.state()) broadcast(transport, std::span(memory.elements()), 0);
+  for (Parameter<float>* const p : run.optimizer.parameters()) broadcast(transport, p->value.elements(), 0);
+  for (Matrix<float>& memory : run.optimizer.state()) broadcast(transport, memory.elements(), 0);
   std::istringstream in(bytes_of_first(transport, strategies));
   run.strategy.load(in, head.progress.step);
   if (file) say_other_options(path, file->other_options());
