@@ -1,6 +1,7 @@
 #include "patterns/network.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace dsop::patterns {
@@ -32,11 +33,17 @@ int members_of_each(const std::vector<int>& groups) {
   return static_cast<int>(size);
 }
 
+bool share_no_group(const Machine& machine, const std::vector<int>& nodes) {
+  return machine.inner_levels.empty() ||
+         (machine.inner_levels.back().nodes == 1 &&
+          std::adjacent_find(nodes.begin(), nodes.end(), std::greater_equal<>()) == nodes.end());
+}
+
 }  // namespace
 
 Network::Network(const Machine& machine, const std::vector<int>& nodes, int ranks)
     : machine_(machine), ranks_(ranks), teams_(1) {
-  if (machine.inner_levels.empty()) return;
+  if (share_no_group(machine, nodes)) return;  // all messages are of the outermost level
   const std::vector<int> numbers = numbered(nodes, ranks);
   teams_ = static_cast<int>(numbers.size()) / std::max(ranks, 1);
   for (const Level& level : machine.inner_levels) {

@@ -26,6 +26,7 @@ class Network {
   /// where groups are of consecutive ranks, equally many but in the last. 1: no message takes longer than another of
   /// its length. ranks(): none stands for others.
   int alike() const { return alike_; }
+  /// Those on which ranks may meet: all of the machine's, or none where no two ranks share a group.
   int inner_levels() const { return static_cast<int>(groups_.size()); }
   /// Of a team's rank, counted through all teams: its group of an inner level.
   int group(int inner_level, int member) const {
