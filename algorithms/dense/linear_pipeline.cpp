@@ -58,7 +58,7 @@ void run(DenseCall<T>& call) {
 
 // A rank's link carries the vector twice. The pipe is as long as the way down and the way back.
 Cost cost(const DenseProblem& problem, const Machine& machine, double block_kib) {
-  return adding_pipeline_cost(problem, machine, block_kib, true);
+  return adding_pipeline_cost(problem, machine, block_kib, Route::there_and_back);
 }
 
 }  // namespace

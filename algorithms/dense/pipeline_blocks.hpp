@@ -85,15 +85,19 @@ inline Parameter<DenseProblem> block_size() {
           }};
 }
 
-/// What the busiest rank pays if all blocks go along the chain, or, `there_and_back`, two ways at once. Two ranks have
-/// one way each, and the pipe is filled by one message.
-inline Cost pipeline_cost(const DenseProblem& problem, const Machine& machine, double block_kib, bool there_and_back) {
+/// Which way blocks go along the chain.
+enum class Route : unsigned char { one_way, there_and_back };
+
+/// What the busiest rank pays, of two ways at once where blocks come back. Two ranks have one way each, and the pipe is
+/// filled by one message.
+inline Cost pipeline_cost(const DenseProblem& problem, const Machine& machine, double block_kib, Route route) {
   if (problem.ranks == 1) return {};
   const PipelineBlocks blocks(problem.elements, problem.type, block_kib);
   const auto count = static_cast<std::size_t>(blocks.count());
   const std::size_t vector_bytes = problem.elements * bytes_of(problem.type);
   const std::size_t filling_bytes = blocks_on_a_link * blocks.largest() * bytes_of(problem.type);
-  const bool both_ways = there_and_back && problem.ranks > 2;
+  const bool comes_back = route == Route::there_and_back;
+  const bool both_ways = comes_back && problem.ranks > 2;
   const std::size_t ways = both_ways ? 2 : 1;
   Cost cost;
   cost.messages = ways * count;
@@ -105,17 +109,16 @@ inline Cost pipeline_cost(const DenseProblem& problem, const Machine& machine, d
   const patterns::Step block = patterns::chain_step(network, both_ways, blocks.largest() * bytes_of(problem.type));
   cost.communication_seconds +=
       static_cast<double>(count) * std::max(0.0, block.seconds() / blocks_ahead - block.seconds_but_latency());
-  if (there_and_back && !both_ways)
+  if (comes_back && !both_ways)
     cost.communication_seconds += patterns::chain_step(network, false, filling_bytes).seconds();
   return cost;
 }
 
 /// The same where each rank adds the vector once, all but a block of it while blocks travel; while the pipe fills each
 /// of the P - 2 ranks on the way to rank 0 adds a block before it passes it on.
-inline Cost adding_pipeline_cost(const DenseProblem& problem, const Machine& machine, double block_kib,
-                                 bool there_and_back) {
+inline Cost adding_pipeline_cost(const DenseProblem& problem, const Machine& machine, double block_kib, Route route) {
   if (problem.ranks == 1) return {};
-  Cost cost = pipeline_cost(problem, machine, block_kib, there_and_back);
+  Cost cost = pipeline_cost(problem, machine, block_kib, route);
   cost.flops = static_cast<double>(problem.elements);
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);
   const int equal_blocks = count_blocks(problem.elements, problem.type, block_kib);

@@ -155,13 +155,10 @@ std::size_t Step::out_of_busiest_group(int inner_level) const {
 
 // What leaves a group counts as much as it delays one rank of it that fills a link of this level.
 std::size_t Step::busiest_bytes(int level, std::size_t of_ranks) const {
-  const Machine& machine = network_.machine();
-  const auto inner_level = [&](int i) -> const Level& { return machine.inner_levels[static_cast<std::size_t>(i)]; };
-  const double gap_seconds =
-      level < network_.inner_levels() ? inner_level(level).gap_per_byte_seconds : machine.gap_per_byte_seconds;
+  const double gap_seconds = network_.on_level(level, [](const auto& on) { return on.gap_per_byte_seconds; });
   std::size_t busiest = of_ranks;
   for (int inner = 0; inner < level; ++inner) {
-    const double together = inner_level(inner).out_bytes_per_second;
+    const double together = network_.machine().inner_levels[static_cast<std::size_t>(inner)].out_bytes_per_second;
     const double share = together > 0 ? std::min(1 / (together * gap_seconds), 1.0) : 1;
     busiest = std::max(busiest, static_cast<std::size_t>(share * static_cast<double>(out_of_busiest_group(inner))));
   }
@@ -179,10 +176,8 @@ double Step::slowest(const SecondsOn& seconds_on) const {
     }
     if (busiest.messages == 0) continue;
     const std::size_t bytes = busiest_bytes(level, busiest.bytes);
-    const auto on = [&](const auto& of_level) { return seconds_on(of_level, bytes, busiest.messages); };
-    slowest = std::max(slowest, level < network_.inner_levels()
-                                    ? on(network_.machine().inner_levels[static_cast<std::size_t>(level)])
-                                    : on(network_.machine()));
+    slowest = std::max(
+        slowest, network_.on_level(level, [&](const auto& on) { return seconds_on(on, bytes, busiest.messages); }));
   }
   return slowest;
 }

@@ -34,6 +34,11 @@ class Network {
   }
   /// Number of a message's level: the innermost whose group has both.
   int level(int member, int other) const;
+  /// `of` the level of a number, or of the machine, which is the outermost.
+  template <class Of>
+  auto on_level(int level, const Of& of) const {
+    return level < inner_levels() ? of(machine_.inner_levels[static_cast<std::size_t>(level)]) : of(machine_);
+  }
 
  private:
   const Machine& machine_;

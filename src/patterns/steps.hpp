@@ -152,11 +152,8 @@ inline double chain_fill_seconds(const Network& network, std::size_t bytes) {
   double all_hops = 0;
   double slowest = 0;
   for (int r = 1; r < network.ranks(); ++r) {
-    const int level = network.level(r - 1, r);
-    const Machine& machine = network.machine();
-    const double hop = level < network.inner_levels()
-                           ? machine.inner_levels[static_cast<std::size_t>(level)].message_seconds(bytes)
-                           : machine.message_seconds(bytes);
+    const double hop =
+        network.on_level(network.level(r - 1, r), [&](const auto& level) { return level.message_seconds(bytes); });
     all_hops += hop;
     slowest = std::max(slowest, hop);
   }

@@ -4,8 +4,8 @@
 //   The ranks are a chain from the root on. Each passes on the blocks of the vector as they come, one while it receives
 //   the next.
 //
-// Time that of n / b blocks of b and of P - 2 messages of 2 b (pipeline_blocks.hpp), where no rank waits for a
-// message's latency; hardly more for more ranks while n / b >> P. Cost: n / b + 1 messages, N words.
+// Time that of n / b blocks of b and of P - 2 messages of 2 b (pipeline_blocks.hpp), where two blocks take longer than
+// a message's latency; hardly more for more ranks while n / b >> P. Cost: n / b + 1 messages, N words.
 #include "algorithms/dense/from_root.hpp"
 #include "algorithms/dense/pipeline_blocks.hpp"
 #include "patterns/segment_messages.hpp"
@@ -36,7 +36,7 @@ void run(DenseCall<T>& call) {
 }
 
 Cost cost(const DenseProblem& problem, const Machine& machine, double block_kib) {
-  return pipeline_cost(problem, machine, block_kib, false);
+  return pipeline_cost(problem, machine, block_kib, Route::one_way);
 }
 
 }  // namespace

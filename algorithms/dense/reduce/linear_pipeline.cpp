@@ -44,7 +44,7 @@ void run(DenseCall<T>& call) {
 }
 
 Cost cost(const DenseProblem& problem, const Machine& machine, double block_kib) {
-  return adding_pipeline_cost(problem, machine, block_kib, false);
+  return adding_pipeline_cost(problem, machine, block_kib, Route::one_way);
 }
 
 }  // namespace
