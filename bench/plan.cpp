@@ -28,7 +28,8 @@ std::vector<int> nodes_of(std::size_t ranks, std::size_t ranks_per_node) {
   return shared_nodes(nodes);
 }
 
-// The network's links, a node's and what lies above in proportion. Steps were measured at another rate.
+// The network's links, a node's and what lies above in proportion. Steps, MPI's own allreduce and winners were measured
+// at another rate.
 Machine with_rate(Machine machine, const Rate& rate) {
   const double slower = 8 / rate.bits_per_second / machine.gap_per_byte_seconds;
   const auto slow_down = [&](auto& network) {
@@ -36,6 +37,8 @@ Machine with_rate(Machine machine, const Rate& rate) {
     network.ring_step_seconds = network.exchange_step_seconds = {};
   };
   slow_down(machine);
+  machine.native_allreduce_seconds = {};
+  machine.winners.clear();
   for (Level& level : machine.inner_levels) {
     level.out_bytes_per_second /= slower;
     if (level.nodes > 1) slow_down(level);

@@ -142,8 +142,8 @@ TEST_CASE("ranks that plan for another machine in the second call are named") {
           Options options;
           if (transport.rank() == 1) options.machine = machine;
           const std::string error = argument_error_of([&] { check_sum(transport, 3, {1, 2, 0}, options, failures); });
-          failures.check(error.starts_with("the ranks disagree: machine (latency, overhead, gap, gap per byte, flops, "
-                                           "memory, hidden share, indexed addition, steps, inner levels) is "),
+          failures.check(error.starts_with("the ranks disagree: machine (latency, overhead, gap, gap per byte, pieces, "
+                                           "flops, memory, hidden share, indexed addition, steps, inner levels) is "),
                          error);
           check_sum(transport, 3, {1, 2, 0}, {}, failures);
         }) == "");

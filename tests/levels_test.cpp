@@ -10,6 +10,7 @@
 #include "collectives_cases.hpp"
 #include "failures.hpp"
 #include "levels_cases.hpp"
+#include "memory/workspace.hpp"
 #include "outer_product_cases.hpp"
 #include "patterns/steps.hpp"
 
@@ -148,6 +149,33 @@ TEST_CASE("every sum of outer products sends out of its busiest node what its fo
       }
     }
   }
+}
+
+TEST_CASE("what leaves every rank its rows sends out of its busiest node what its formula says") {
+  for (const std::vector<int>& nodes : placements())
+    for (const OuterProductAlgorithm& algorithm : sharded_algorithms()) {
+      const Case c{128, 16, std::vector<std::size_t>(nodes.size(), 2), 1, false, 0};
+      const Problem problem{.rows = c.n, .columns = c.m, .pairs = c.pairs, .sharded = true, .nodes = nodes};
+      const auto plan_on = [&](const Machine& machine) { return make_plan(problem, machine, algorithm.name); };
+      const auto counted_on = [&](const Machine& machine) {
+        return count_bytes(nodes, [&, plan = plan_on(machine)](Transport& transport) {
+          const CaseFactors<float> own(c, transport.rank());
+          const auto rank = static_cast<std::size_t>(transport.rank());
+          const std::size_t count = plan.row_bounds[rank + 1] - plan.row_bounds[rank];
+          std::vector<float> rows(count * c.m);
+          Workspace<std::byte> workspace;
+          workspace.resize(plan.workspace_bytes);
+          Arena memory(workspace.elements());
+          OuterProductCall<float> call{transport, plan, own.dense(), {rows.data(), count, c.m}, 1, 0, memory};
+          plan.algorithm->run(call);
+        });
+      };
+      INFO(algorithm.name << ", " << nodes.size() << " ranks, the last on " << nodes.back());
+      check_cards(plan_on(machine_of_cards()).cost().communication_seconds, counted_on(machine_of_cards()), nodes,
+                  true);
+      CHECK(plan_on(machine_of_copies()).cost().communication_seconds >=
+            counted_on(machine_of_copies()).inside_of_busiest_rank);
+    }
 }
 
 TEST_CASE("every collective sends out of its busiest node what its formula says") {

@@ -33,6 +33,7 @@ std::string refusal(const std::string& text) {
 TEST_CASE("a machine survives being written and read") {
   Machine machine;
   machine.latency_seconds = 1.2345678901234567e-5;
+  machine.piece_bytes = 0;
   machine.flops_per_second = 3e10;
   machine.hidden_share = 0.25;
   machine.indexed_addition_factor = 3;
@@ -47,7 +48,7 @@ TEST_CASE("a machine survives being written and read") {
 
 TEST_CASE("a machine's inner levels survive being written and read") {
   Machine machine;
-  machine.inner_levels = {{.latency_seconds = 7e-7, .out_bytes_per_second = 25e6},
+  machine.inner_levels = {{.latency_seconds = 7e-7, .out_bytes_per_second = 25e6, .piece_bytes = 8000},
                           {.nodes = 4, .gap_per_byte_seconds = 8e-9, .exchange_step_seconds = {1, 2, 3, 4, 5, 6}}};
   const std::string path = "machine_of_levels.json";
   write_machine(machine, path);
@@ -85,6 +86,9 @@ TEST_CASE("a machine file of another version, or with levels that make no sense,
         file + "inner_levels[0].out_bytes_per_second is -1, expected a finite number above 0, or 0");
   CHECK(refusal_of_levels("[{\"ring_step_seconds\": [1]}]") ==
         file + "inner_levels[0].ring_step_seconds is [1], expected 6 numbers above 0");
+  CHECK(refusal_of_levels("[{\"piece_bytes\": 0}]").empty());
+  CHECK(refusal_of_levels("[{\"piece_bytes\": 1}]") ==
+        file + "inner_levels[0].piece_bytes is 1, expected a finite number of at least 1024, or 0");
   CHECK(refusal_of_levels("[{\"nodes\": 0}]") ==
         file + "inner_levels[0].nodes is 0, expected a whole number from 1 to 2147483647");
   CHECK(refusal_of_levels("[{\"nodes\": 2}]") ==

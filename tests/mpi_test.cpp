@@ -120,6 +120,38 @@ TEST_CASE("messages longer than MPI's counts travel in pieces") {
   CHECK(failures_of_all(failures) == "");
 }
 
+TEST_CASE("messages travel in the machine's pieces, or whole") {
+  Failures failures;
+  MpiTransport transport(MPI_COMM_WORLD);
+  const int P = transport.size();
+  const std::vector<int> out(5000, transport.rank());  // longer than a piece, inside a node and between nodes
+  std::vector<int> in(out.size());
+  const auto pass_on = [&] {
+    const int left = (transport.rank() + P - 1) % P;
+    transport.sendrecv(std::span(out), (transport.rank() + 1) % P, std::span(in), left);
+    failures.check(in == std::vector<int>(in.size(), left), "another message came");
+  };
+  // 20 KB in pieces of 6 KB; of 4.9 KB they are too many for a node.
+  for (const double piece_bytes : {6000.0, 4900.0, 0.0, 1e300}) {
+    const Machine machine{.piece_bytes = piece_bytes, .inner_levels = {{.piece_bytes = piece_bytes}}};
+    std::vector<float> data(5000, 1);
+    allreduce<float>(transport, data, {.algorithm = "ring", .machine = machine});
+    failures.check(data == std::vector<float>(5000, static_cast<float>(P)), "the sum is wrong");
+    pass_on();
+  }
+  // Who receives whole what is sent in pieces gets the first piece.
+  if (P == 2) {
+    const double piece_bytes = transport.rank() == 1 ? 1024 : 0;
+    transport.use_pieces_of({.piece_bytes = piece_bytes, .inner_levels = {{.piece_bytes = piece_bytes}}});
+    if (transport.rank() == 1) {
+      transport.send(std::span(out).first(700), 0);
+    } else {
+      CHECK_THROWS_AS(transport.recv(std::span(in).first(700), 1), TransportError);
+    }
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
 // Hidden: chosen where ranks have other kernels or threads than others.
 TEST_CASE("the bits are the same where cores and threads differ", "[.][bits]") {
   Failures failures;

@@ -70,9 +70,41 @@ TEST_CASE("a probe finds what messages take, inside and between nodes") {
         }) == "");
 }
 
+TEST_CASE("messages travel whole on a level where pieces cost") {
+  constexpr Link fast{1.0 / (1 << 13), 1.0 / (1 << 27)};
+  const auto found = [&](const Link& link, const Cut& between, const Cut& inside) {
+    std::pair<double, double> piece_bytes;
+    CHECK(failures_on_probed({0, 0, 1, 1}, link, memory, [&](ProbedTransport& transport, Failures& failures) {
+            transport.cut(between, inside);
+            const Machine measured = machine(transport);
+            failures.check(measured.inner_levels.size() == 1, "there is no level inside nodes");
+            if (transport.rank() == 0) piece_bytes = {measured.piece_bytes, measured.inner_levels[0].piece_bytes};
+          }) == "");
+    return piece_bytes;
+  };
+  const std::pair cut(Machine().piece_bytes, Level().piece_bytes);
+  constexpr Cut pieces_cost{.a_piece = 2e-4};
+  constexpr Cut handshakes_cost{.handshake = 1e-3};
+  CHECK(found(fast, {}, {}) == cut);
+  CHECK(found(fast, handshakes_cost, handshakes_cost) == cut);
+  CHECK(found(fast, pieces_cost, handshakes_cost) == std::pair(0.0, cut.second));
+  CHECK(found(fast, handshakes_cost, pieces_cost) == std::pair(cut.first, 0.0));
+  CHECK(found(fast, {.a_piece = 3e-5}, {}) == cut);                    // a tenth, which may be noise
+  CHECK(found({1.0 / 512, 1.0 / (1 << 20)}, pieces_cost, {}) == cut);  // would take too long to find out
+}
+
+TEST_CASE("messages travel whole inside a node too where all ranks are on it and pieces cost") {
+  for (const bool costs : {false, true})
+    CHECK(failures_on_probed({0, 0, 0}, {}, memory, [&](ProbedTransport& transport, Failures& failures) {
+            transport.cut({}, costs ? Cut{.a_piece = 1e-5} : Cut{.handshake = 1e-5});
+            failures.check(machine(transport).piece_bytes == (costs ? 0 : Machine().piece_bytes), "wrong pieces");
+          }) == "");
+}
+
 TEST_CASE("where a network is slow, what long messages take is on the line through shorter ones") {
   constexpr Link slowest{1.0 / 512, 1.0 / (1 << 20)};
   CHECK(failures_on_probed({0, 1, 2}, slowest, {}, [&](ProbedTransport& transport, Failures& failures) {
+          transport.cut({.handshake = 1e-4}, {});
           const double before = transport.clock();
           const Machine measured = machine(transport);
           failures.check(transport.clock() - before < 1, "a probe takes " + std::to_string(transport.clock() - before));
@@ -91,6 +123,7 @@ TEST_CASE("a probe ends in time") {
         Network{{0, 0, 0, 0}, {1e-6, 0.25e-9}, 0.01}, Network{{0, 0}, {0.5e-6, 0.25e-9}, 0.01}})
     CHECK(failures_on_probed(network.nodes, network.between, network.between,
                              [&](ProbedTransport& transport, Failures& failures) {
+                               transport.cut({.handshake = 1e-4}, {.handshake = 1e-6});
                                const double before = transport.clock();
                                sum(transport, "auto", failures);
                                const double seconds = transport.clock() - before;
@@ -280,10 +313,14 @@ TEST_CASE("a plan warns of a machine that was measured elsewhere") {
   CHECK(
       text(4, {}).find("warning: the machine was measured elsewhere, ranks: 4 instead of 8, nodes: 4 instead of 8\n") !=
       std::string::npos);
-  CHECK(why_not_valid({8, 8, 4, "mpi"}, 8, 8, 4).empty());
-  CHECK(why_not_valid({8, 8, 4, "mpi"}, 8, 2, 1) ==
+  CHECK(why_not_valid(machine, 8, 8, 4).empty());
+  CHECK(why_not_valid(machine, 8, 2, 1) ==
         "the machine was measured elsewhere, nodes: 2 instead of 8, threads a rank: 1 instead of 4");
   CHECK(why_not_valid({}, 8, 2, 1).empty());
+  const Machine racks{.inner_levels = {{}, {.nodes = 4}}};
+  CHECK(why_not_valid(racks, 8, 8).empty());
+  CHECK(why_not_valid(racks, 8, 1).empty());
+  CHECK(why_not_valid(racks, 8, 4) == "inner_levels[1] joins 4 nodes, and there are 4: the network beyond is not used");
 }
 
 TEST_CASE("MPI's own allreduce is taken where it is measured, and allowed") {

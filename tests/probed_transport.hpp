@@ -1,6 +1,7 @@
 // Ranks as threads whose machine `auto` must measure, by a clock that the test makes.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -22,6 +23,12 @@ struct Link {
   double a_byte = 0;
 };
 
+/// What a message takes beside that, where a transport cuts messages.
+struct Cut {
+  double a_piece = 0;
+  double handshake = 0;  ///< of one that travels whole
+};
+
 /// The clock goes by a tick when it is looked at, and by what a message takes when it is sent.
 class ProbedTransport final : public TransportOver {
  public:
@@ -40,8 +47,21 @@ class ProbedTransport final : public TransportOver {
   void at_look(std::function<void(int)> what) { at_look_ = std::move(what); }
   void set_clock(double seconds) const { now_ = seconds; }
   double clock() const { return now_; }
+  /// Messages are cut from now on, between nodes and inside them.
+  void cut(Cut between, Cut inside) {
+    cuts_ = true;
+    between_cut_ = between;
+    inside_cut_ = inside;
+  }
   int looks() const { return looks_; }
   const std::set<int>& partners() const { return partners_; }
+
+  bool use_pieces_of(const Machine& machine) override {
+    between_piece_bytes_ = machine.piece_bytes;
+    inside_piece_bytes_ = machine.inner_levels.empty() ? std::min(machine.piece_bytes, Level().piece_bytes)
+                                                       : machine.inner_levels[0].piece_bytes;
+    return cuts_;
+  }
 
   int node() const override { return inner().node(); }
   CallState& calls() override { return inner().calls(); }
@@ -53,8 +73,15 @@ class ProbedTransport final : public TransportOver {
  private:
   Request start_send(std::span<const std::byte> data, int to, Tag tag) override {
     const auto node_of = [&](int rank) { return nodes_.empty() ? rank : nodes_[static_cast<std::size_t>(rank)]; };
-    const Link& link = node_of(to) == node_of(rank()) ? inside_ : between_;
-    now_ += link.latency + static_cast<double>(data.size()) * link.a_byte;
+    const bool is_inside = node_of(to) == node_of(rank());
+    const Link& link = is_inside ? inside_ : between_;
+    const auto bytes = static_cast<double>(data.size());
+    now_ += link.latency + bytes * link.a_byte;
+    const Cut& cut = is_inside ? inside_cut_ : between_cut_;
+    const bool is_cut = !is_inside || bytes <= 4 * Level().piece_bytes;
+    const double piece_bytes = !is_cut ? 0 : is_inside ? inside_piece_bytes_ : between_piece_bytes_;
+    if (bytes > (is_inside ? Level().piece_bytes : Machine().piece_bytes))
+      now_ += piece_bytes > 0 ? std::ceil(bytes / piece_bytes) * cut.a_piece : cut.handshake;
     if (tag == Tag::probe) partners_.insert(to);
     return TransportOver::start_send(data, to, tag);
   }
@@ -62,6 +89,11 @@ class ProbedTransport final : public TransportOver {
   Link between_;
   Link inside_;
   std::vector<int> nodes_;
+  bool cuts_ = false;
+  Cut between_cut_;
+  Cut inside_cut_;
+  double between_piece_bytes_ = 0;
+  double inside_piece_bytes_ = 0;
   std::function<void(int)> at_look_;
   mutable double now_ = 1 << 10;
   mutable int looks_ = 0;

@@ -3,8 +3,7 @@
 
 namespace dsop {
 
-const std::size_t between_nodes_piece_bytes = std::size_t{1} << 30;
-const std::size_t in_node_piece_bytes = between_nodes_piece_bytes;
+const bool cuts_messages = false;
 
 // SimGrid's MPI_Request_get_status calls every request done. MPI_Test knows, but ends what it finds done: so the status
 // is kept for finish().

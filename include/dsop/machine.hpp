@@ -38,6 +38,8 @@ struct Level {
   double gap_per_byte_seconds = 0.2e-9;  ///< G, of one rank
   double out_bytes_per_second = 0;       ///< what all ranks of a group send out of it together, or receive; 0: as much
                                          ///< as one of them
+  double piece_bytes = 4032;             ///< as in Machine, of a node's level, whose pieces are four at most: for a
+                                         ///< longer message one handshake costs less. Other levels' are not used
   StepSeconds ring_step_seconds{};       ///< zeros: the line that latency and gaps make
   StepSeconds exchange_step_seconds{};   ///< as well
 
@@ -66,6 +68,8 @@ struct Machine {
                                          ///< the wait for a turn on it where ranks share cores
   double gap_seconds = 2e-6;             ///< g: least time between two messages of one rank
   double gap_per_byte_seconds = 0.8e-9;  ///< G: 0.8 ns a byte is 10 Gbit/s
+  double piece_bytes = 60 << 10;         ///< over MPI a message travels in pieces of at most so many; 0: whole. At
+                                         ///< least 1024 otherwise
   double flops_per_second = 40e9;        ///< of a local product in f32; f64 runs at half of it
   double blas_flops_per_second = 0;      ///< of those that BLAS makes, with more than 192 pairs (f64: 128); 0: as many
   double memory_bytes_per_second = 8e9;  ///< of reading or writing large arrays
@@ -108,12 +112,13 @@ struct Machine {
 Machine default_threads_machine();
 
 /// Throws ArgumentError naming the first number that makes no sense: of hidden_share, that is not from 0 to 1; of all
-/// others, that is not above 0 and finite; of inner levels, whose groups are no whole number of the one's before.
+/// others, that is not above 0 and finite, or no length of pieces; of inner levels, whose groups are no whole number of
+/// the one's before.
 void check_machine(const Machine& machine);
 
-/// Why what was measured may not hold for so many ranks on so many nodes with so many of OpenMP's threads each, or "".
-/// `threads` may be 0: not known.
-std::string why_not_valid(const MeasuredOn& measured_on, int ranks, int nodes, int threads = 0);
+/// Why what the machine says may not hold for so many ranks on so many nodes with so many of OpenMP's threads each: it
+/// was measured elsewhere, or has levels that do not fit. Else "". `threads` may be 0: not known.
+std::string why_not_valid(const Machine& machine, int ranks, int nodes, int threads = 0);
 
 /// Reads what write_machine wrote: a JSON object with the fields' names; missing fields keep their defaults, and a file
 /// of version 1, which had no levels, has one. Throws Error naming the file and the field if it is unreadable, of

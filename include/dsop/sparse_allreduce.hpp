@@ -56,6 +56,7 @@ struct SparsePlan {
   std::size_t workspace_bytes = 0;
   std::size_t result_bytes = 0;            ///< the most that the sum can take, in whole values
   std::vector<Candidate> candidates = {};  ///< as in Plan
+  std::string warning = {};                ///< why the machine may not hold for these ranks; usually empty
 
   const std::string& algorithm_name() const;
   std::string algorithm_text() const;  ///< with its parameter: "dsar-early-switch(4)"

@@ -39,7 +39,8 @@ class Request {
 };
 
 /// One rank's end of a communicator. Calls may come from one thread at a time, and none of them while a call that was
-/// started (what returns a Pending, or a synchronizer's step) is not complete. Messages of any length, also empty; a
+/// started (what returns a Pending, or a synchronizer's step) is not complete. A message of the program's own should be
+/// sent and received between two calls: each call may change the pieces of messages. They have any length, also 0; a
 /// receive must be given exactly the length that was sent. Failures throw TransportError.
 class Transport {
  public:
@@ -57,6 +58,9 @@ class Transport {
   virtual Machine default_machine() const = 0;
   /// Whether nobody can know how fast it is: then `auto` measures it first, where the caller describes no machine.
   virtual bool is_probed() const { return false; }
+  /// From now on long messages travel in the pieces that the machine tells. All ranks must say it between the same
+  /// messages, as calls do once they have agreed. Returns whether this transport cuts messages at all.
+  virtual bool use_pieces_of(const Machine&) { return false; }
   /// By the clock that measures it, from some moment that only this rank knows.
   virtual double now_seconds() const;
 
@@ -147,6 +151,7 @@ class TransportOver : public Transport {
   std::string name() const override { return inner_.name(); }
   Machine default_machine() const override { return inner_.default_machine(); }
   bool is_probed() const override { return inner_.is_probed(); }
+  bool use_pieces_of(const Machine& machine) override { return inner_.use_pieces_of(machine); }
   double now_seconds() const override { return inner_.now_seconds(); }
   void wait(Request& request) override { inner_.wait(request); }
 

@@ -90,10 +90,10 @@ double Machine::memory_seconds(double bytes) const {
 
 bool Machine::operator==(const Machine& other) const {
   const auto numbers = [](const Machine& m) {
-    return std::tie(m.latency_seconds, m.overhead_seconds, m.gap_seconds, m.gap_per_byte_seconds, m.flops_per_second,
-                    m.blas_flops_per_second, m.memory_bytes_per_second, m.hidden_share, m.indexed_addition_factor,
-                    m.ring_step_seconds, m.exchange_step_seconds, m.native_allreduce_seconds, m.measured_on.ranks,
-                    m.inner_levels, m.winners);
+    return std::tie(m.latency_seconds, m.overhead_seconds, m.gap_seconds, m.gap_per_byte_seconds, m.piece_bytes,
+                    m.flops_per_second, m.blas_flops_per_second, m.memory_bytes_per_second, m.hidden_share,
+                    m.indexed_addition_factor, m.ring_step_seconds, m.exchange_step_seconds, m.native_allreduce_seconds,
+                    m.measured_on.ranks, m.inner_levels, m.winners);
   };
   return numbers(*this) == numbers(other);
 }
@@ -122,17 +122,23 @@ Machine default_threads_machine() {
           .source = "default (ranks as threads)"};
 }
 
-std::string why_not_valid(const MeasuredOn& measured_on, int ranks, int nodes, int threads) {
+std::string why_not_valid(const Machine& machine, int ranks, int nodes, int threads) {
   std::string text;
+  const auto add = [&](const std::string& why) { text.append(text.empty() ? "" : ", ").append(why); };
+  const MeasuredOn& on = machine.measured_on;
   const auto compare = [&](int now, int measured, const char* what) {
     if (now == measured || now == 0 || measured == 0) return;
-    text.append(text.empty() ? "" : ", ").append(what).append(std::to_string(now));
-    text.append(" instead of ").append(std::to_string(measured));
+    add((text.empty() ? "the machine was measured elsewhere, " : "") + std::string(what) + std::to_string(now) +
+        " instead of " + std::to_string(measured));
   };
-  compare(ranks, measured_on.ranks, "ranks: ");
-  compare(nodes, measured_on.nodes, "nodes: ");
-  compare(threads, measured_on.threads, "threads a rank: ");
-  return text.empty() ? "" : "the machine was measured elsewhere, " + text;
+  compare(ranks, on.ranks, "ranks: ");
+  compare(nodes, on.nodes, "nodes: ");
+  compare(threads, on.threads, "threads a rank: ");
+  for (std::size_t i = 1; i < machine.inner_levels.size(); ++i)
+    if (const int joined = machine.inner_levels[i].nodes; nodes > 1 && joined >= nodes)
+      add("inner_levels[" + std::to_string(i) + "] joins " + std::to_string(joined) + " nodes, and there are " +
+          std::to_string(nodes) + ": the network beyond is not used");
+  return text;
 }
 
 }  // namespace dsop

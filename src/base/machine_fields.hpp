@@ -10,10 +10,13 @@
 
 namespace dsop {
 
-enum class Allowed : unsigned char { positive, positive_or_zero, share };
+enum class Allowed : unsigned char { positive, positive_or_zero, share, piece };
+
+constexpr double least_piece_bytes = 1024;
 
 constexpr const char* expected(Allowed allowed) {
   if (allowed == Allowed::share) return "a number from 0 to 1";
+  if (allowed == Allowed::piece) return "a finite number of at least 1024, or 0";
   return allowed == Allowed::positive ? "a finite number above 0" : "a finite number above 0, or 0";
 }
 
@@ -26,6 +29,7 @@ struct NumberField {
 
   bool makes_sense(double number) const {
     if (allowed == Allowed::share) return number >= 0 && number <= 1;
+    if (allowed == Allowed::piece) return number == 0 || (number >= least_piece_bytes && std::isfinite(number));
     return std::isfinite(number) && (number > 0 || (number == 0 && allowed == Allowed::positive_or_zero));
   }
 };
@@ -56,11 +60,12 @@ template <class Owner>
 inline constexpr std::array<NumberField<Owner>, 0> number_fields{};
 
 template <>
-inline constexpr std::array<NumberField<Machine>, 9> number_fields<Machine>{
+inline constexpr std::array<NumberField<Machine>, 10> number_fields<Machine>{
     {{"latency_seconds", &Machine::latency_seconds},
      {"overhead_seconds", &Machine::overhead_seconds},
      {"gap_seconds", &Machine::gap_seconds},
      {"gap_per_byte_seconds", &Machine::gap_per_byte_seconds},
+     {"piece_bytes", &Machine::piece_bytes, Allowed::piece},
      {"flops_per_second", &Machine::flops_per_second},
      {"blas_flops_per_second", &Machine::blas_flops_per_second, Allowed::positive_or_zero},
      {"memory_bytes_per_second", &Machine::memory_bytes_per_second},
@@ -68,11 +73,12 @@ inline constexpr std::array<NumberField<Machine>, 9> number_fields<Machine>{
      {"indexed_addition_factor", &Machine::indexed_addition_factor}}};
 
 template <>
-inline constexpr std::array<NumberField<Level>, 5> number_fields<Level>{
+inline constexpr std::array<NumberField<Level>, 6> number_fields<Level>{
     {{"latency_seconds", &Level::latency_seconds},
      {"overhead_seconds", &Level::overhead_seconds},
      {"gap_seconds", &Level::gap_seconds},
      {"gap_per_byte_seconds", &Level::gap_per_byte_seconds},
-     {"out_bytes_per_second", &Level::out_bytes_per_second, Allowed::positive_or_zero}}};
+     {"out_bytes_per_second", &Level::out_bytes_per_second, Allowed::positive_or_zero},
+     {"piece_bytes", &Level::piece_bytes, Allowed::piece}}};
 
 }  // namespace dsop

@@ -13,8 +13,8 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr const char* name_of_machine =
-    "machine (latency, overhead, gap, gap per byte, flops, memory, hidden share, indexed addition, steps, inner "
-    "levels)";
+    "machine (latency, overhead, gap, gap per byte, pieces, flops, memory, hidden share, indexed addition, steps, "
+    "inner levels)";
 
 }  // namespace
 
@@ -93,7 +93,15 @@ void Call::agree() {
   all_ride_ = !any([](const Record& record) { return record.rides == 0; });
   if (asks_environment_) state.own_machine.agree();
   if (machine_ == nullptr) measure_machine();
+  transport_.use_pieces_of(machine_of_pieces());
   agreed_ = true;
+}
+
+// A call that names its algorithm plans for another machine than the measured one, but its messages travel on that.
+const Machine& Call::machine_of_pieces() const {
+  const bool is_given = machine_ == &communicator_.given_machine;
+  const DescribedMachine* const own = communicator_.own_machine.for_choice();
+  return (is_given || own == nullptr ? machine_ : own)->machine();
 }
 
 void Call::measure_machine() {

@@ -132,6 +132,7 @@ class Call {
   PackedPairs packed(std::size_t pairs) const;
   bool has_packed(std::size_t pairs) const;
   void measure_machine();
+  const Machine& machine_of_pieces() const;
   [[noreturn]] void throw_error();
 
   Transport& transport_;

@@ -1,6 +1,7 @@
 #include "calls/measure.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "base/error_of.hpp"
@@ -8,6 +9,7 @@
 #include "calls/agreed_errors.hpp"
 #include "calls/node_groups.hpp"
 #include "calls/sampling.hpp"
+#include "calls/try_whole_messages.hpp"
 #include "kernels/add.hpp"
 #include "kernels/outer_product.hpp"
 #include "kernels/threads.hpp"
@@ -30,6 +32,11 @@ std::size_t longest_message(const Effort& effort) {
 constexpr std::size_t own_kernel_pairs = 64;
 constexpr std::size_t blas_pairs = 256;
 static_assert(own_kernel_pairs <= largest_inner_dimension<float> && largest_inner_dimension<float> < blas_pairs);
+
+// Of messages that are sent whole and in pieces by turns: between nodes, and inside one, where longer ones are not cut.
+constexpr std::array between_nodes_bytes{step_bytes[2], step_bytes[3]};
+constexpr std::array in_node_bytes{static_cast<std::size_t>(2 * Level().piece_bytes),
+                                   static_cast<std::size_t>(4 * Level().piece_bytes)};
 
 /// Taken before anything is measured, on all ranks or none.
 struct Memory {
@@ -54,14 +61,18 @@ class Measuring {
     agree_on_errors(transport, error_of([&] { memory_.take(effort); }));
   }
 
+  /// As try_whole_messages(), among `partners`.
+  void try_whole(Transport& partners, bool take_part, std::span<const std::size_t> lengths_bytes,
+                 const Machine& machine, double& piece_bytes, double until);
   /// Messages among `partners`, while other ranks do the same among theirs, or wait where they take no part.
   template <class Network>
-  void measure_messages(Transport& partners, bool take_part, Network& network);
+  void measure_messages(Transport& partners, bool take_part, Network& network, double until);
   /// What all ranks of a node send out together, `ranks` of them.
   double out_bytes_per_second(Transport& partners, bool take_part, int ranks);
   StepSeconds native_allreduce_seconds();
   void measure_arithmetic(Machine& machine);
   void check_clock() { sampling_.check_clock(); }
+  double spent_seconds() const { return sampling_.spent_seconds(); }
 
  private:
   double gap_seconds(Transport& partners, bool take_part);
@@ -93,19 +104,25 @@ class Measuring {
   Memory memory_;
 };
 
+void Measuring::try_whole(Transport& partners, bool take_part, std::span<const std::size_t> lengths_bytes,
+                          const Machine& machine, double& piece_bytes, double until) {
+  try_whole_messages(sampling_, take_part, lengths_bytes, ring_step_of(partners), until, piece_bytes,
+                     [&] { return transport_.use_pieces_of(machine); });
+}
+
 template <class Network>
-void Measuring::measure_messages(Transport& partners, bool take_part, Network& network) {
+void Measuring::measure_messages(Transport& partners, bool take_part, Network& network, double until) {
   const double start = sampling_.spent_seconds();
-  const double until = start + effort_.seconds;
+  const double seconds = std::max(until - start, 0.0);
   const auto ring_step = ring_step_of(partners);
   const double guess = sampling_.step_seconds(take_part, 1, ring_step(1));
   const double small = sampling_.step_seconds(
-      take_part, sampling_.steps_in_time(effort_.steps[0], guess, start + effort_.seconds / 8), ring_step(1));
+      take_part, sampling_.steps_in_time(effort_.steps[0], guess, start + seconds / 8), ring_step(1));
   network.overhead_seconds = std::min(overhead_seconds(partners, take_part), small / 2.1);
   network.latency_seconds = small - 2 * network.overhead_seconds;
   network.gap_seconds = gap_seconds(partners, take_part);
   network.ring_step_seconds =
-      sampling_.steps_seconds(take_part, small, start + effort_.seconds * 2 / 3, effort_.steps, ring_step);
+      sampling_.steps_seconds(take_part, small, start + seconds * 2 / 3, effort_.steps, ring_step);
   network.exchange_step_seconds =
       sampling_.steps_seconds(take_part, small, until, effort_.steps, exchange_step_of(partners));
   network.gap_per_byte_seconds = (network.ring_step_seconds.back() - small) / static_cast<double>(step_bytes.back());
@@ -193,16 +210,24 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
   auto on_node = among(groups.on_node);
   auto across = among(groups.across);
   const bool shares_nodes = groups.most_on_node > 1;
+  const double start = measuring.spent_seconds();
+  const double end = start + effort.seconds;
   if (groups.nodes > 1) {
-    measuring.measure_messages(across, groups.place_on_node == 0, machine);
+    const bool take_part = groups.place_on_node == 0;
+    measuring.try_whole(across, take_part, between_nodes_bytes, machine, machine.piece_bytes,
+                        start + effort.seconds / 3);
+    measuring.measure_messages(across, take_part, machine, shares_nodes ? start + effort.seconds * 0.9 : end);
     if (shares_nodes) {
       Level& level = machine.inner_levels.emplace_back();
-      measuring.measure_messages(on_node, groups.on_node.size() > 1, level);
+      const bool has_neighbor = groups.on_node.size() > 1;
+      measuring.try_whole(on_node, has_neighbor, in_node_bytes, machine, level.piece_bytes, end);
+      measuring.measure_messages(on_node, has_neighbor, level, end);
       const int together = groups.least_on_node;
       level.out_bytes_per_second = measuring.out_bytes_per_second(across, groups.place_on_node < together, together);
     }
   } else if (shares_nodes) {
-    measuring.measure_messages(on_node, true, machine);
+    measuring.try_whole(on_node, true, in_node_bytes, machine, machine.piece_bytes, start + effort.seconds / 3);
+    measuring.measure_messages(on_node, true, machine, end);
   }
   if (transport.has_native_collectives() && transport.size() > 1)
     machine.native_allreduce_seconds = measuring.native_allreduce_seconds();

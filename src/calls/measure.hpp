@@ -15,7 +15,7 @@ using StepCounts = std::array<int, step_bytes.size()>;
 
 /// How much is measured.
 struct Effort {
-  double seconds;             ///< for messages of a level: no longer ones are begun that are predicted to end later
+  double seconds;             ///< for messages of all levels: no longer ones are begun that are predicted to end later
   double arithmetic_seconds;  ///< of a sample of a kernel
   int samples;                ///< of everything; the median counts
   StepCounts steps;           ///< timed in a sample

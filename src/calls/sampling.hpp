@@ -47,6 +47,10 @@ class Sampling {
   /// Of a step, of many that follow each other at once, after one that is dropped. Who takes no part looks on.
   template <class Step>
   double step_seconds(bool take_part, int timed, const Step& step);
+  /// Whether every sample's steps, so many of so many seconds, will have been made by then.
+  bool fit(int steps, double predicted_seconds, double until) const {
+    return spent_ + effort_.samples * steps * predicted_seconds <= until;
+  }
   /// How many of so many steps, beside the one that is dropped, end in time. One is begun in any case.
   int steps_in_time(int steps, double predicted_seconds, double until) const;
   /// Of steps with messages of step_bytes, the first two in any case and longer ones as far as they end in time; what
@@ -124,7 +128,7 @@ inline void Sampling::come_to_a_call(double most_seconds) {
 }
 
 inline int Sampling::steps_in_time(int steps, double predicted_seconds, double until) const {
-  while (steps > 1 && spent_ + effort_.samples * (steps + 1) * predicted_seconds > until) steps /= 2;
+  while (steps > 1 && !fit(steps + 1, predicted_seconds, until)) steps /= 2;
   return steps;
 }
 
@@ -141,7 +145,7 @@ StepSeconds Sampling::steps_seconds(bool take_part, double smallest_seconds, dou
     const auto bytes = static_cast<double>(step_bytes[i]);
     const double growth = last_bytes > 0 ? bytes / last_bytes : 1;
     const double predicted = smallest_seconds + growth * std::max(last_seconds - smallest_seconds, 0.0);
-    goes_on = goes_on && steps[i] > 0 && (i < always || spent_ + 2 * effort_.samples * predicted <= until);
+    goes_on = goes_on && steps[i] > 0 && (i < always || fit(2, predicted, until));
     if (goes_on) {
       const double measured =
           step_seconds(take_part, steps_in_time(steps[i], predicted, until), step_of(step_bytes[i]));

@@ -51,6 +51,7 @@ MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_byte
   nodes_.resize(static_cast<std::size_t>(size_));
   const int node = lowest_rank_on_node(communicator_, rank_);
   check_mpi(MPI_Allgather(&node, 1, MPI_INT, nodes_.data(), 1, MPI_INT, communicator_), "MPI_Allgather");
+  use_pieces_of(Machine());
 }
 
 MpiTransport::~MpiTransport() {
@@ -63,12 +64,22 @@ double MpiTransport::now_seconds() const {
   return MPI_Wtime();
 }
 
+bool MpiTransport::use_pieces_of(const Machine& machine) {
+  const auto longest = [&](double piece_bytes) {
+    const bool is_cut = cuts_messages && piece_bytes > 0 && piece_bytes < static_cast<double>(largest_piece_bytes_);
+    return is_cut ? static_cast<std::size_t>(piece_bytes) : largest_piece_bytes_;
+  };
+  between_nodes_piece_bytes_ = longest(machine.piece_bytes);
+  in_node_piece_bytes_ = longest(machine.inner_levels.empty() ? std::min(machine.piece_bytes, Level().piece_bytes)
+                                                              : machine.inner_levels[0].piece_bytes);
+  return cuts_messages;
+}
+
 std::size_t MpiTransport::piece_bytes(int peer, std::size_t bytes) const {
-  constexpr std::size_t pieces_in_node = 4;  // more take longer than one handshake
+  constexpr std::size_t pieces_in_node = 4;
   const bool on_this_node = nodes_[static_cast<std::size_t>(peer)] == node();
-  if (!on_this_node) return std::min(largest_piece_bytes_, between_nodes_piece_bytes);
-  return bytes > pieces_in_node * in_node_piece_bytes ? largest_piece_bytes_
-                                                      : std::min(largest_piece_bytes_, in_node_piece_bytes);
+  if (!on_this_node) return between_nodes_piece_bytes_;
+  return bytes > pieces_in_node * in_node_piece_bytes_ ? largest_piece_bytes_ : in_node_piece_bytes_;
 }
 
 std::size_t MpiTransport::put(bool receives, int peer, std::size_t bytes) {

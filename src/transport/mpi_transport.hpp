@@ -18,19 +18,15 @@ namespace dsop {
 /// Throws TransportError naming the call unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
-/// Between nodes no piece of a message is longer, so that Open MPI sends it over TCP at once. A longer one would wait
-/// until the receiver answers, and where both ends send, for what comes the other way; and it would not travel while
-/// its ranks compute. Where the receive is not posted yet, MPI keeps the pieces until it is. Not measured over other
-/// networks.
-extern const std::size_t between_nodes_piece_bytes;
-
-/// Within a node a message of up to four such pieces travels in them, so that Open MPI copies each at once through
-/// shared memory. For a longer message the two ranks shake hands, which takes as long as several pieces.
-extern const std::size_t in_node_piece_bytes;
+/// Whether messages travel in the machine's pieces. By default those are as long as Open MPI sends over TCP, or inside
+/// a node copies through shared memory, at once. For a longer message the two ranks shake hands first: it waits for the
+/// receiver, and where both ends send, for what comes the other way; and it would not travel while its ranks compute.
+/// Where the receive is not posted yet, MPI keeps the pieces until it is.
+extern const bool cuts_messages;
 
 /// Owns a duplicate of the communicator it is given. A message longer than `largest_piece_bytes` (MPI counts are 32-bit
-/// ints here; tests lower the limit), or than the two above say, travels in pieces, which keep their order. A receive
-/// of another length than was sent is an error where it ends in the same piece.
+/// ints here; tests lower the limit), or than the machine's pieces, travels in pieces, which keep their order. A
+/// receive of another length than was sent is an error where it ends in the same piece.
 class MpiTransport final : public Transport {
  public:
   explicit MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes = std::size_t{1} << 30);
@@ -42,6 +38,7 @@ class MpiTransport final : public Transport {
   std::string name() const override { return "mpi"; }
   Machine default_machine() const override { return {}; }
   bool is_probed() const override { return true; }
+  bool use_pieces_of(const Machine& machine) override;
   /// MPI_Wtime, which a simulated MPI has too.
   double now_seconds() const override;
   bool has_native_collectives() const override { return true; }
@@ -81,6 +78,8 @@ class MpiTransport final : public Transport {
 
   MPI_Comm communicator_ = MPI_COMM_NULL;
   std::size_t largest_piece_bytes_;
+  std::size_t between_nodes_piece_bytes_ = 0;
+  std::size_t in_node_piece_bytes_ = 0;
   int rank_ = 0;
   int size_ = 1;
   std::vector<int> nodes_;  // of all ranks, each by the lowest rank on it

@@ -1,4 +1,4 @@
-// How a rank waits for its messages over MPI, and in which pieces they travel.
+// How a rank waits for its messages over MPI, and whether they travel in pieces.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -46,8 +46,7 @@ class Pause {
 
 }  // namespace
 
-const std::size_t between_nodes_piece_bytes = 60 << 10;  // with a header below 64 KiB, Open MPI's limit for TCP
-const std::size_t in_node_piece_bytes = 4032;            // and below 4 KiB, its limit for shared memory
+const bool cuts_messages = true;
 
 bool MpiTransport::is_done(std::size_t slot) {
   for (const MPI_Request& piece : slots_[slot].pieces) {
