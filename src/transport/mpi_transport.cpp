@@ -66,7 +66,7 @@ double MpiTransport::now_seconds() const {
 
 bool MpiTransport::use_pieces_of(const Machine& machine) {
   const auto longest = [&](double piece_bytes) {
-    const bool is_cut = cuts_messages && piece_bytes > 0 && piece_bytes < static_cast<double>(largest_piece_bytes_);
+    const bool is_cut = cuts_messages && piece_bytes >= 1 && piece_bytes < static_cast<double>(largest_piece_bytes_);
     return is_cut ? static_cast<std::size_t>(piece_bytes) : largest_piece_bytes_;
   };
   between_nodes_piece_bytes_ = longest(machine.piece_bytes);
