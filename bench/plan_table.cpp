@@ -36,9 +36,8 @@ void print_choice(std::ostream& out, const Forecast& forecast) {
   if (forecast.factors_pay())
     out << with_two_decimals(forecast.gain()) << "x faster than " << forecast.dense.algorithm << "; ";
   out << where_factors_stop_paying(forecast) << '\n';
-  const Plan& plan = forecast.plan;
-  const int nodes = plan.leaders.empty() ? plan.problem.ranks() : static_cast<int>(plan.leaders.size());
-  const std::string warning = why_not_valid(plan.machine, plan.problem.ranks(), nodes);
+  const Problem& problem = forecast.plan.problem;
+  const std::string warning = why_not_valid(forecast.plan.machine, problem.ranks(), problem.nodes);
   if (!warning.empty()) out << "# warning: " << warning << '\n';
 }
 

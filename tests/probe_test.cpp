@@ -313,14 +313,16 @@ TEST_CASE("a plan warns of a machine that was measured elsewhere") {
   CHECK(
       text(4, {}).find("warning: the machine was measured elsewhere, ranks: 4 instead of 8, nodes: 4 instead of 8\n") !=
       std::string::npos);
-  CHECK(why_not_valid(machine, 8, 8, 4).empty());
-  CHECK(why_not_valid(machine, 8, 2, 1) ==
+  const std::vector<int> two_nodes{0, 0, 0, 0, 4, 4, 4, 4};
+  CHECK(why_not_valid(machine, 8, {}, 4).empty());
+  CHECK(why_not_valid(machine, 8, two_nodes, 1) ==
         "the machine was measured elsewhere, nodes: 2 instead of 8, threads a rank: 1 instead of 4");
-  CHECK(why_not_valid({}, 8, 2, 1).empty());
+  CHECK(why_not_valid({}, 8, two_nodes, 1).empty());
   const Machine racks{.inner_levels = {{}, {.nodes = 4}}};
-  CHECK(why_not_valid(racks, 8, 8).empty());
-  CHECK(why_not_valid(racks, 8, 1).empty());
-  CHECK(why_not_valid(racks, 8, 4) == "inner_levels[1] joins 4 nodes, and there are 4: the network beyond is not used");
+  CHECK(why_not_valid(racks, 8, {}).empty());
+  CHECK(why_not_valid(racks, 8, std::vector<int>(8)).empty());
+  CHECK(why_not_valid(racks, 8, {0, 0, 2, 2, 4, 4, 6, 6}) ==
+        "inner_levels[1] joins 4 nodes, and there are 4: the network beyond is not used");
 }
 
 TEST_CASE("MPI's own allreduce is taken where it is measured, and allowed") {

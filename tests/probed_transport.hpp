@@ -1,6 +1,7 @@
 // Ranks as threads whose machine `auto` must measure, by a clock that the test makes.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <mutex>

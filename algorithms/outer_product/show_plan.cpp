@@ -68,8 +68,7 @@ std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
       << (plan.shared_method.blas_allowed ? ", OpenBLAS for large inner dimensions"
                                           : ", no OpenBLAS: its cores or threads differ between ranks")
       << '\n';
-  const int nodes = plan.leaders.empty() ? problem.ranks() : static_cast<int>(plan.leaders.size());
-  const std::string warning = why_not_valid(plan.machine, problem.ranks(), nodes, plan.threads);
+  const std::string warning = why_not_valid(plan.machine, problem.ranks(), problem.nodes, plan.threads);
   if (!warning.empty()) out << "warning: " << warning << '\n';
   if (plan.runs_at_wait)
     out << "started calls run at wait(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n";

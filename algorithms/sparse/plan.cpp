@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <set>
 #include <sstream>
 
 #include <dsop/errors.hpp>
@@ -117,11 +116,6 @@ double sparse_share(const SparseProblem& problem, const Machine& machine) {
          (sent_byte * (value_bytes + sizeof(sparse::Index)) + sparse::summing_seconds(machine, 1, problem.type));
 }
 
-int nodes_of(const SparseProblem& problem) {
-  return problem.nodes.empty() ? problem.ranks()
-                               : static_cast<int>(std::set(problem.nodes.begin(), problem.nodes.end()).size());
-}
-
 std::size_t most_result_bytes(const SparseProblem& problem, bool dense) {
   const std::size_t total = problem.total_nonzeros();
   if (dense || total > sparse::most_summed(problem, problem.elements)) return problem.elements * bytes_of(problem.type);
@@ -149,7 +143,7 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
                   .reason = std::move(choice.reason),
                   .problem = problem,
                   .candidates = std::move(choice.candidates),
-                  .warning = why_not_valid(machine, problem.ranks(), nodes_of(problem))};
+                  .warning = why_not_valid(machine, problem.ranks(), problem.nodes)};
   if (plan.algorithm->blocks != nullptr)
     plan.exchange = &cheapest_allgather(plan.algorithm->blocks(problem, plan.parameter), machine);
   adapt_plan(plan, problem.nonzeros);

@@ -116,9 +116,9 @@ Machine default_threads_machine();
 /// the one's before.
 void check_machine(const Machine& machine);
 
-/// Why what the machine says may not hold for so many ranks on so many nodes with so many of OpenMP's threads each: it
-/// was measured elsewhere, or has levels that do not fit. Else "". `threads` may be 0: not known.
-std::string why_not_valid(const Machine& machine, int ranks, int nodes, int threads = 0);
+/// Why what the machine says may not hold for so many ranks, on nodes as in Problem, with so many of OpenMP's threads
+/// each: it was measured elsewhere, or has levels that do not fit. Else "". `threads` may be 0: not known.
+std::string why_not_valid(const Machine& machine, int ranks, const std::vector<int>& nodes_of_ranks, int threads = 0);
 
 /// Reads what write_machine wrote: a JSON object with the fields' names; missing fields keep their defaults, and a file
 /// of version 1, which had no levels, has one. Throws Error naming the file and the field if it is unreadable, of

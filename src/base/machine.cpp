@@ -1,6 +1,7 @@
 #include <dsop/machine.hpp>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include <dsop/problem.hpp>
@@ -122,7 +123,9 @@ Machine default_threads_machine() {
           .source = "default (ranks as threads)"};
 }
 
-std::string why_not_valid(const Machine& machine, int ranks, int nodes, int threads) {
+std::string why_not_valid(const Machine& machine, int ranks, const std::vector<int>& nodes_of_ranks, int threads) {
+  const int nodes =
+      nodes_of_ranks.empty() ? ranks : static_cast<int>(std::set(nodes_of_ranks.begin(), nodes_of_ranks.end()).size());
   std::string text;
   const auto add = [&](const std::string& why) { text.append(text.empty() ? "" : ", ").append(why); };
   const MeasuredOn& on = machine.measured_on;
