@@ -70,6 +70,25 @@ TEST_CASE("a probe finds what messages take, inside and between nodes") {
         }) == "");
 }
 
+TEST_CASE("messages hide as much arithmetic as the rank with least has of a core") {
+  const auto found = [](const std::vector<int>& nodes, double others_seconds) {
+    double share = -1;
+    CHECK(failures_on_probed(nodes, slow, memory, [&](ProbedTransport& transport, Failures&) {
+            if (transport.rank() == 1)  // at each look others have had the core for so long
+              transport.at_look([&](int) { transport.set_clock(transport.clock() + others_seconds); });
+            const Machine measured = machine(transport);
+            transport.at_look({});
+            check_machine(measured);
+            if (transport.rank() == 0) share = measured.hidden_share;
+          }) == "");
+    return share;
+  };
+  CHECK(found(nodes_of_one(3), 0) == 1);
+  const double least = found(nodes_of_one(3), 10);
+  CHECK((least > 0 && least < 0.1));
+  CHECK(found({0, 0, 0}, 0) == 0);
+}
+
 TEST_CASE("messages travel whole on a level where pieces cost") {
   constexpr Link fast{1.0 / (1 << 13), 1.0 / (1 << 27)};
   const auto found = [&](const Link& link, const Cut& between, const Cut& inside) {

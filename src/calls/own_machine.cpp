@@ -55,9 +55,6 @@ void OwnMachine::measure(Transport& transport, const std::vector<int>& nodes) {
     Machine measured = measure_machine(
         apart, nodes, NodeGroups(nodes, 0, transport.size()).nodes > 1 ? probe_of_nodes : probe_of_one_node);
     const MeasuredOn& on = measured.measured_on;
-    // Samples as short as a probe's say nothing of how much arithmetic messages hide. Calibrations of eight ranks on
-    // two cores found 0.02 to 0.35.
-    if (on.nodes > 1) measured.hidden_share = 0.3;
     measured.source = "probe of " + std::to_string(on.ranks) + " ranks on " + std::to_string(on.nodes) +
                       (on.nodes == 1 ? " node" : " nodes");
     described.describe(measured);

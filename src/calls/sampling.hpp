@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -61,6 +62,8 @@ class Sampling {
   /// Of a run of `body`, while all ranks run it, after one that is dropped.
   template <class Body>
   double kernel_seconds(const Body& body);
+  /// What part of a core the rank that had least had in kernel_seconds(): ranks that share cores take turns.
+  double core_share() { return std::min(1 / of_slowest(kernels_seconds_ / kernels_processor_seconds_), 1.0); }
 
   /// No byte travels faster. Where other work disturbs a rank, longer messages may seem to take less time than short
   /// ones.
@@ -77,8 +80,17 @@ class Sampling {
   double last_;
   double stepped_back_ = 0;
   double spent_ = 0;
+  double kernels_seconds_ = 0;
+  double kernels_processor_seconds_ = 0;
   std::uint64_t drawn_ = 0;
 };
+
+// Of the calling thread.
+inline double processor_seconds() {
+  std::timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
 
 inline double Sampling::of_slowest(double seconds) {
   struct Seconds {
@@ -168,12 +180,15 @@ double Sampling::kernel_seconds(const Body& body) {
   std::vector<double> samples;
   while (samples.size() < static_cast<std::size_t>(effort_.samples)) {
     const double start = now();
+    const double processor_start = processor_seconds();
     double seconds = 0;
     int runs = 0;
     for (; runs < most_runs && seconds >= 0 && seconds < effort_.arithmetic_seconds; ++runs) {
       body();
       seconds = now() - start;
     }
+    kernels_seconds_ += seconds;
+    kernels_processor_seconds_ += processor_seconds() - processor_start;
     samples.push_back(of_slowest(seconds / runs));
   }
   return median(std::move(samples));
