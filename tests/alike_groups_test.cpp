@@ -114,14 +114,41 @@ TEST_CASE("what alike groups send is counted once, and is priced as all that is 
       }
 }
 
-TEST_CASE("ranks on nodes by turns, and nodes that differ, have none that stand for others") {
+TEST_CASE("where ranks are dealt to nodes by turns, those of one stand for all in a circle") {
+  Machine machine = machine_of_levels(1);
+  machine.inner_levels.pop_back();
+  for (int nodes = 2; nodes <= 6; ++nodes)
+    for (int P = 2 * nodes; P <= 33; ++P) {
+      std::vector<int> nodes_by_turns;
+      for (int r = 0; r < P; ++r) nodes_by_turns.push_back(r % nodes);
+      const Network network(machine, nodes_by_turns, P);
+      INFO(P << " ranks on " << nodes << " nodes");
+      CHECK(network.turns() == (P % nodes == 0 ? nodes : 1));
+      CHECK(network.alike_in_circle() == P / network.turns());
+      CHECK(network.alike() == P);
+      check_circle(network);
+      check_corners(network);
+    }
+}
+
+TEST_CASE("ranks on nodes of racks by turns, and nodes that differ, have none that stand for others") {
   const Machine machine = machine_of_levels(2);
   for (const std::vector<int>& nodes : {std::vector{0, 1, 2, 0, 1, 2}, {0, 0, 2, 3, 3, 5}, {0, 1, 1, 3, 3, 3}}) {
     const Network network(machine, nodes, 6);
-    CHECK(network.alike() == 6);
+    CHECK(network.alike_in_circle() == 6);
     check_circle(network);
     check_corners(network);
   }
+}
+
+TEST_CASE("ranks whose turns differ, and two teams by turns, have none that stand for others") {
+  Machine machine = machine_of_levels(1);
+  machine.inner_levels.pop_back();
+  for (const std::vector<int>& nodes : {std::vector{0, 0, 2, 2, 0, 0, 2, 2}, {0, 1, 2, 0, 2, 1}, {0, 1, 0, 1, 0}}) {
+    const int P = static_cast<int>(nodes.size());
+    CHECK(Network(machine, nodes, P).alike_in_circle() == P);
+  }
+  CHECK(Network(machine, {0, 1, 0, 1, 0, 1, 0, 1}, 4).alike_in_circle() == 4);
 }
 
 TEST_CASE("teams that share no group, and those all in one, count as one") {

@@ -33,6 +33,15 @@ int members_of_each(const std::vector<int>& groups) {
   return static_cast<int>(size);
 }
 
+// On how many groups members are dealt by turns, equally many on each; else 1.
+int turns_between(const std::vector<int>& groups) {
+  const auto first = std::find(groups.begin() + 1, groups.end(), groups[0]);
+  const auto turns = static_cast<std::size_t>(first - groups.begin());
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    if (groups[i] != static_cast<int>(i % turns)) return 1;
+  return groups.size() % turns == 0 ? static_cast<int>(turns) : 1;
+}
+
 bool share_no_group(const Machine& machine, const std::vector<int>& nodes) {
   return machine.inner_levels.empty() ||
          (machine.inner_levels.back().nodes == 1 &&
@@ -56,6 +65,7 @@ Network::Network(const Machine& machine, const std::vector<int>& nodes, int rank
                                            (members % alike_ == 0 && (teams_ == 1 || ranks % members == 0)));
     if (!are_alike) {
       alike_ = ranks;
+      if (teams_ == 1 && groups_.size() == 1) turns_ = turns_between(groups);
       return;
     }
     if (members < ranks) alike_ = members;
@@ -75,25 +85,16 @@ Step::Step(const Network& network, Partners partners, Senders senders)
   groups_.resize(static_cast<std::size_t>(network.inner_levels()));
 }
 
-Step::Port& Step::of(std::vector<Port>& ports, int member) {
-  const auto place = static_cast<std::size_t>(member);
-  if (place >= ports.size()) ports.resize(std::max(place + 1, 2 * ports.size()));
+Step::Port& Step::grown(std::vector<Port>& ports, std::size_t place) {
+  ports.resize(std::max(place + 1, 2 * ports.size()));
   return ports[place];
-}
-
-Step::Port& Step::of_rank(int level, int member) {
-  return of(ranks_[static_cast<std::size_t>(level)], member);
-}
-
-Step::Port& Step::of_group(int inner_level, int member) {
-  return of(groups_[static_cast<std::size_t>(inner_level)], network_.group(inner_level, member));
 }
 
 void Step::send(int from, int to, std::size_t bytes, std::size_t messages) {
   const Traffic traffic{messages, bytes};
   for (int first = 0; first < network_.teams() * network_.ranks(); first += network_.ranks()) {
     const int level = network_.level(first + from, first + to);
-    Traffic& out = of_rank(level, first + from).out;
+    Traffic& out = of_rank(level, senders_ == Senders::some ? from / network_.turns() : first + from).out;
     out = out + traffic;
     for (int inner = 0; inner < level; ++inner) of_group(inner, first + from).out.bytes += bytes;
     if (senders_ == Senders::some) continue;

@@ -26,6 +26,10 @@ class Network {
   /// where groups are of consecutive ranks, equally many but in the last. 1: no message takes longer than another of
   /// its length. ranks(): none stands for others.
   int alike() const { return alike_; }
+  /// The same in a circle, where all send equally far: ranks 0, turns(), 2 turns() .. stand for all, so many of them.
+  int alike_in_circle() const { return turns_ > 1 ? ranks_ / turns_ : alike_; }
+  /// On how many nodes ranks are dealt by turns, equally many on each, if there is one level of nodes alone; else 1.
+  int turns() const { return turns_; }
   /// Those on which ranks may meet: all of the machine's, or none where no two ranks share a group.
   int inner_levels() const { return static_cast<int>(groups_.size()); }
   /// Of a team's rank, counted through all teams: its group of an inner level.
@@ -45,6 +49,7 @@ class Network {
   int ranks_;
   int teams_;
   int alike_ = 1;
+  int turns_ = 1;
   std::vector<std::vector<int>> groups_;  // of each inner level, of each member
 };
 
@@ -78,9 +83,15 @@ class Step {
     Traffic in;
   };
 
-  static Port& of(std::vector<Port>& ports, int member);
-  Port& of_rank(int level, int member);
-  Port& of_group(int inner_level, int member);
+  static Port& grown(std::vector<Port>& ports, std::size_t place);
+  static Port& of(std::vector<Port>& ports, int member) {
+    const auto place = static_cast<std::size_t>(member);
+    return place < ports.size() ? ports[place] : grown(ports, place);
+  }
+  Port& of_rank(int level, int member) { return of(ranks_[static_cast<std::size_t>(level)], member); }
+  Port& of_group(int inner_level, int member) {
+    return of(groups_[static_cast<std::size_t>(inner_level)], network_.group(inner_level, member));
+  }
   std::size_t busiest_bytes(int level, std::size_t of_ranks) const;
   std::size_t out_of_busiest_group(int inner_level) const;
   double seconds(bool with_latency) const;
@@ -90,7 +101,8 @@ class Step {
   const Network& network_;
   Partners partners_;
   Senders senders_;
-  std::vector<std::vector<Port>> ranks_;   // of each level, of each member up to the last that sends or receives
+  std::vector<std::vector<Port>> ranks_;   // of each level, of each member up to the last that sends or receives; of
+                                           // those in a circle that stand for all, one after the other
   std::vector<std::vector<Port>> groups_;  // of each inner level, of each group
 };
 

@@ -10,7 +10,7 @@
 
 namespace dsop::patterns {
 
-/// Whose messages a step is told of where, of `ranks`, the first `alike` stand for all.
+/// Whose messages a step is told of where `alike` of `ranks` stand for all.
 inline Senders senders(int alike, int ranks) {
   return alike < ranks ? Senders::some : Senders::all;
 }
@@ -19,8 +19,12 @@ inline Senders senders(int alike, int ranks) {
 inline Step shift_step(const Network& network, int distance, Partners partners, std::size_t bytes,
                        std::size_t messages = 1) {
   const int P = network.ranks();
-  Step step(network, partners, senders(network.alike(), P));
-  for (int r = 0; r < network.alike(); ++r) step.send(r, ((r - distance) % P + P) % P, bytes, messages);
+  const int alike = network.alike_in_circle();
+  Step step(network, partners, senders(alike, P));
+  for (int i = 0; i < alike; ++i) {
+    const int r = i * network.turns();
+    step.send(r, ((r - distance) % P + P) % P, bytes, messages);
+  }
   return step;
 }
 
