@@ -41,7 +41,8 @@ def arguments() -> argparse.Namespace:
 
 def loops_in_cxx(path: Path) -> ctypes.CDLL:
     loops = ctypes.CDLL(str(path.resolve()))
-    loops.python_calls_layer.argtypes, loops.python_calls_layer.restype = [ctypes.c_size_t], ctypes.c_void_p
+    loops.python_calls_layer.argtypes = [ctypes.c_size_t, *[np.ctypeslib.ndpointer(np.float32, 2, flags="C")] * 3]
+    loops.python_calls_layer.restype = ctypes.c_void_p
     for name in ("python_calls_by_function", "python_calls_by_object"):
         getattr(loops, name).argtypes = [ctypes.c_void_p, ctypes.c_int]
         getattr(loops, name).restype = ctypes.c_double
@@ -63,7 +64,7 @@ def ways(n: int, loops: ctypes.CDLL) -> dict[str, tuple[Way, str]]:
     """By name, each with that of the way in C++ that it is compared with."""
     a, b, gradient = np.ones((1, n), np.float32), np.ones((1, n), np.float32), np.zeros((n, n), np.float32)
     layer = dsop.OuterProduct(n, n, 1)
-    in_cxx = loops.python_calls_layer(n)
+    in_cxx = loops.python_calls_layer(n, a, b, gradient)  # of the same memory
     return {
         "C++ dsop()": (lambda runs: float(loops.python_calls_by_function(in_cxx, runs)), ""),
         "dsop.outer_product": (repeated(lambda: dsop.outer_product(a, b, gradient)), "C++ dsop()"),

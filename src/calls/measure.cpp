@@ -214,8 +214,8 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
   const double start = measuring.spent_seconds();
   const double end = start + effort.seconds;
   if (groups.nodes > 1) {
-    // A rank with a core for itself works in all of the time in which messages travel. One that takes turns comes late
-    // to a message as often as another has the core.
+    // A rank with a core for itself can work in all of the time in which messages travel. One that takes turns comes
+    // late to a message as often as another has the core.
     machine.hidden_share = measuring.core_share();
     const bool take_part = groups.place_on_node == 0;
     measuring.try_whole(across, take_part, between_nodes_bytes, machine, machine.piece_bytes,

@@ -62,7 +62,8 @@ class Sampling {
   /// Of a run of `body`, while all ranks run it, after one that is dropped.
   template <class Body>
   double kernel_seconds(const Body& body);
-  /// What part of a core the rank that had least had in kernel_seconds(): ranks that share cores take turns.
+  /// All ranks call it. What part of a core the rank that had least had in kernel_seconds(): ranks that share cores
+  /// take turns.
   double core_share() { return std::min(1 / of_slowest(kernels_seconds_ / kernels_processor_seconds_), 1.0); }
 
   /// No byte travels faster. Where other work disturbs a rank, longer messages may seem to take less time than short
@@ -85,7 +86,7 @@ class Sampling {
   std::uint64_t drawn_ = 0;
 };
 
-// Of the calling thread.
+/// Of the calling thread.
 inline double processor_seconds() {
   std::timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
