@@ -1,0 +1,226 @@
+#!/usr/bin/python3
+"""What is wrong on one rank that is a thread is the same Python error on all of them."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import types
+import unittest
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import dsop
+from python_cases import ThreadsTest
+
+
+class PythonErrorsTest(ThreadsTest):
+    def test_failed_step(self) -> None:
+        def body(comm: dsop.Communicator) -> None:
+            model = dsop.Synchronizer(np.float64, comm)
+            model.add("w", (2, 2), "dense")
+            gradient = np.ones((2, 2))
+            every_wrong: list[Any] = [np.ones((2, 2), np.float32), np.ones((2, 3)), np.ones(4)[::2], "much", None]
+            for wrong in every_wrong:
+                model.begin()
+                if comm.rank > 0:
+                    model.give_gradient("w", gradient)
+                elif wrong is None:
+                    model.fail("backward raised", "w")
+                elif isinstance(wrong, str):
+                    model.give_vector("w", np.ones(4), gradient, beta=wrong)  # type: ignore[arg-type]
+                else:
+                    model.give_gradient("w", wrong)
+                with self.assertRaisesRegex(dsop.ArgumentError, "w"):
+                    model.finish()
+            gradient[:] = 1
+            model.begin()
+            model.give_gradient("w", gradient)
+            model.finish()
+            self.assertEqual(gradient[0, 0], comm.size)
+        self.on_ranks(body, [1, 2, 3])
+
+    def test_wrong_arguments_of_one_rank_are_errors_on_all(self) -> None:
+        good = {"a": np.ones((2, 4)), "b": np.ones((2, 3)), "out": np.zeros((4, 3))}
+        read_only = np.zeros((4, 3))
+        read_only.flags.writeable = False
+        compressed_columns = types.SimpleNamespace(shape=(2, 2), indptr=np.arange(3), indices=np.arange(2), data=np.ones(2),
+                                                   format="csc")
+        cases: list[tuple[str, dict[str, Any]]] = [
+            ("a.dtype is int64", {"a": np.ones((2, 4), int)}),
+            ("b.dtype is float32", {"b": np.ones((2, 3), np.float32)}),
+            ("a.ndim is 1", {"a": np.ones(4)}),
+            ("a is list", {"a": [[1.0]]}),
+            ("a.strides", {"a": np.ones((2, 8))[:, ::2]}),
+            ("a.strides", {"a": np.ones((2, 4))[::-1]}),
+            ("a.strides", {"a": np.broadcast_to(np.ones(4), (2, 4))}),
+            ("a.strides", {"a": np.broadcast_to(np.ones(1), (2, 1))}),
+            ("out.strides", {"out": np.lib.stride_tricks.as_strided(np.zeros(3), (4, 3), (0, 8))}),
+            ("a.format is csc", {"a": compressed_columns}),
+            ("out is read-only", {"out": read_only}),
+            ("overlaps", {"out": np.zeros((4, 3)), "b": None}),
+            ("columns", {"b": np.ones((2, 5))}),
+            ("b.rows", {"b": np.ones((3, 3))}),
+            ("rows", {"out": np.zeros((5, 3))}),
+            ("algorithm", {"algorithm": "no such"}),
+            ("scale", {"scale": float("nan")}),
+            ("scale is many", {"scale": "many"}),
+            ("alpha", {"alpha": float("inf")}),
+            ("beta", {"beta": 1}),
+            ("wire is thin", {"wire": "thin"}),
+            ("factor_wire is bf16", {"factor_wire": "bf16"}),
+            ("machine", {"machine": "/no/such/file"}),
+        ]
+        for words, wrong in cases:
+            def body(comm: dsop.Communicator, wrong: dict[str, Any] = wrong) -> None:
+                given: dict[str, Any] = {key: value.copy() for key, value in good.items()}
+                if comm.rank == 1:
+                    given.update(wrong)
+                    if given["b"] is None:
+                        given["b"] = given["out"].reshape(-1)[:6].reshape(2, 3)
+                dsop.outer_product(**given, comm=comm)
+            with self.subTest(words=words):
+                self.raises_on_all(words, body)
+
+    def test_ranks_that_differ(self) -> None:
+        self.raises_on_all("data type", lambda comm: dsop.allreduce(
+            np.ones(3, np.float32 if comm.rank == 0 else np.float64), comm))
+        self.raises_on_all("data.size()", lambda comm: dsop.allreduce(np.ones(3 + comm.rank), comm))
+        self.raises_on_all("root", lambda comm: dsop.broadcast(np.ones(3), comm.rank, comm))
+        self.raises_on_all("the operation", lambda comm: dsop.allreduce(np.ones(3), comm) if comm.rank else
+                           dsop.broadcast(np.ones(3), 0, comm))
+
+    def test_wrong_objects(self) -> None:
+        self.raises_on_all("an option is sclae", lambda comm: dsop.OuterProduct(3, 2, 1, comm=comm, sclae=1))
+        self.raises_on_all("dtype is int64", lambda comm: dsop.OuterProduct(3, 2, 1, int, comm=comm))
+        self.raises_on_all("policy", lambda comm: dsop.Synchronizer(comm=comm).add("w", (2, 2), "no such"))
+        self.raises_on_all("algorithm", lambda comm: dsop.TopKAllreduce(4, np.float64, comm, algorithm="no such").run(
+            np.ones(4), 2))
+        self.raises_on_all("k", lambda comm: dsop.TopKAllreduce(4, np.float64, comm).run(np.ones(4), 5))
+        self.raises_on_all("indices", lambda comm: dsop.sparse_allreduce(
+            dsop.SparseVector(5, np.array([3, 1]), np.ones(2)), comm))
+
+        with self.assertRaisesRegex(dsop.ArgumentError, "expected None"):
+            dsop.communicator(17)
+        with self.assertRaisesRegex(dsop.ArgumentError, "latency_seconds"):
+            dsop.Machine(latency_seconds=-1)
+        with self.assertRaisesRegex(dsop.Error, "no/such"):
+            dsop.Machine("/no/such/file")
+        machine = dsop.Machine()
+        for name in ("inner_levels[0].nodes", "inner_levels[0].latency_seconds", "inner_levels[", "inner_levels[0]",
+                     "ring_step_seconds[6]", "ring_step_seconds", "ring_step_seconds[1]x", "flops"):
+            with self.assertRaisesRegex(dsop.ArgumentError, f"name is {re.escape(name)}, expected one of latency_seco"):
+                machine[name] = 1
+        self.assertEqual(dsop.Machine.of()["latency_seconds"], 10e-6)
+        machine["inner_levels"] = 2
+        machine["inner_levels[1].nodes"] = 4
+        machine["inner_levels[1].ring_step_seconds[5]"] = 0.5
+        self.assertEqual([machine["inner_levels"], machine["inner_levels[1].nodes"],
+                          machine["inner_levels[1].ring_step_seconds[5]"]], [2, 4, 0.5])
+        for name, number in (("inner_levels", -1), ("inner_levels", 65), ("inner_levels[1].nodes", 1.5),
+                             ("inner_levels[1].nodes", float("nan"))):
+            with self.assertRaisesRegex(dsop.ArgumentError, f"{re.escape(name)} is .*, expected a whole number from 0"):
+                machine[name] = number
+        with self.assertRaisesRegex(dsop.ArgumentError, "ranks is 0"):
+            dsop.run_on_threads(0, lambda comm: None)
+
+    def test_wrong_objects_of_one_rank(self) -> None:
+        anything: Any = dsop  # what mypy would refuse
+
+        def model_of(comm: dsop.Communicator) -> Any:
+            model = dsop.Synchronizer(np.float64, comm)
+            model.add("w", (2, 2), "dense")
+            return model
+
+        def step(comm: dsop.Communicator, name: Any = "w", scale: Any = 1.0) -> None:
+            model = model_of(comm)
+            model.begin(scale)
+            model.give_gradient(name, np.ones((2, 2)))
+            model.finish()
+
+        cases: list[tuple[str, Callable[[dsop.Communicator, Any], Any], Any, Any]] = [
+            ("root is str", lambda comm, root: anything.broadcast(np.ones(3), root, comm), 0, "first"),
+            ("root is float", lambda comm, root: anything.reduce(np.ones(3), root, comm), 0, 0.5),
+            ("root is 4294967296", lambda comm, root: dsop.start_broadcast(np.ones(3), root, comm).wait(), 0, 2**32),
+            ("root is NoneType", lambda comm, root: dsop.start_reduce(np.ones(3), root, comm).wait(), 0, [None]),
+            ("name is int", lambda comm, name: model_of(comm).add(name, (2, 2)), "v", 5),
+            ("policy is None", lambda comm, policy: model_of(comm).add("v", (2, 2), policy), "dense", [None]),
+            ("name is int", lambda comm, name: model_of(comm).set_policy(name, "sparse"), "w", 5),
+            ("policy is int", lambda comm, policy: model_of(comm).set_policy("w", policy), "sparse", 5),
+            ("name is int", lambda comm, name: step(comm, name), "w", 5),
+            ("scale", lambda comm, scale: step(comm, scale=scale), 1.0, "half"),
+            ("data is None", lambda comm, data: model_of(comm).load(data), model_of(dsop.communicator()).save(), [None]),
+            ("saved state", lambda comm, data: model_of(comm).load(data), model_of(dsop.communicator()).save(), b""),
+            ("dtype is int64", lambda comm, dtype: dsop.TopKAllreduce(3, dtype, comm).run(np.ones(3), 1), float, int),
+            ("state is int", lambda comm, state: anything.TopKAllreduce(3, float, comm, state=state).run(np.ones(3), 1),
+             None, 5),
+            ("no semicolon", lambda comm, wire: dsop.TopKAllreduce(3, float, comm, wire=wire).run(np.ones(3), 1), "full",
+             "full;wire=bf16"),
+            ("dtype is int64", lambda comm, dtype: dsop.SparseAllreduce(dtype, comm).run(np.ones(3)), float, int),
+            ("an option is wier", lambda comm, name: dsop.SparseAllreduce(float, comm, **{name: "full"}).run(np.ones(3)),
+             "wire", "wier"),
+            ("no semicolon", lambda comm, wire: dsop.SparseAllreduce(float, comm, wire=wire).run(np.ones(3)), "full",
+             "full; "),
+            ("no semicolon", lambda comm, machine: dsop.allreduce(np.ones(3), comm, machine=machine), None, "a;b"),
+        ]
+        for words, call, right, wrong in cases:
+            with self.subTest(words=words, wrong=wrong):
+                of_rank_1 = None if wrong == [None] else wrong
+                self.raises_on_all(words, lambda comm: call(comm, of_rank_1 if comm.rank == 1 else right))
+
+    def test_communicator_of_threads_that_have_ended(self) -> None:
+        left = []
+        dsop.run_on_threads(2, lambda comm: left.append((comm, dsop.OuterProduct(2, 2, 1, np.float64, comm))))
+        for comm, layer in left:
+            with self.assertRaises(dsop.ArgumentError):
+                dsop.allreduce(np.ones(3), comm)
+            with self.assertRaises(dsop.ArgumentError):
+                layer.run(np.ones((1, 2)), np.ones((1, 2)))
+
+    def test_started_sums_that_fail_or_are_dropped(self) -> None:
+        def body(comm: dsop.Communicator) -> None:
+            indices = np.array([3, 1] if comm.rank == 1 else [1, 3])
+            pending = dsop.start_sparse_allreduce(dsop.SparseVector(5, indices, np.ones(2)), comm)
+            for _ in range(2):
+                with self.assertRaisesRegex(dsop.Error, "rank 1|failed"):
+                    pending.wait()
+            top, values = dsop.TopKAllreduce(4, np.float64, comm), np.array([5, 0.5, -7, 0.25])
+            pending_top = top.start(values, 2)
+            with self.assertRaisesRegex(dsop.ArgumentError, "expected dsop_wait"):
+                top.run(values, 2)
+            del pending_top
+            self.assertEqual(list(values), [0, 0.5, 0, 0.25])
+            self.assertEqual(top.run(values, 2).chosen, 2)
+        self.on_ranks(body, [2, 3])
+
+    def test_first_exception_of_threads_is_raised(self) -> None:
+        def body(comm: dsop.Communicator) -> None:
+            if comm.rank == 1:
+                raise KeyError("mine")
+            dsop.allreduce(np.ones(3), comm)
+        with self.assertRaises(KeyError):
+            dsop.run_on_threads(3, body)
+
+    def test_traffic_and_stalls(self) -> None:
+        is_told = threading.Event()
+
+        def body(comm: dsop.Communicator) -> None:
+            counting = comm.counting()
+            dsop.allreduce(np.ones(100), counting, algorithm="ring")
+            self.assertEqual(counting.traffic()["payload_messages"], 2)
+            heard: list[str] = []
+            comm.set_stall_watch(0.2, heard.append, throws=True)
+            if comm.rank == 0:
+                with self.assertRaisesRegex(dsop.TransportError, "missing: "):
+                    dsop.allreduce(np.ones(100), comm)
+                self.assertEqual(len(heard), 1)
+                is_told.set()
+            is_told.wait(10)
+        dsop.run_on_threads(2, body)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)

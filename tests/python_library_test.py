@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+"""The Python package and its process: which libraries are loaded, and forked children."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+import unittest.mock
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import dsop
+from dsop._table import FUNCTIONS
+
+
+class PythonLibraryTest(unittest.TestCase):
+    def test_info_warns_of_two_openmp_runtimes(self) -> None:
+        program = """
+import ctypes, shutil, sys, warnings
+import dsop
+ours = dsop.info()["openmp_runtimes"]
+assert len(ours) == 1, ours
+shutil.copy(ours[0], sys.argv[1])
+ctypes.CDLL(sys.argv[1])
+with warnings.catch_warnings(record=True) as heard:
+    warnings.simplefilter("always")
+    assert len(dsop.info()["openmp_runtimes"]) == 2
+assert len(heard) == 1 and heard[0].category is RuntimeWarning, heard
+print(heard[0].message)
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, "-c", program, folder + "/libomp.so.5"], capture_output=True, text=True,
+                                  timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("two OpenMP runtimes are loaded", done.stdout)
+            self.assertIn(folder, done.stdout)
+
+    def import_with(self, library: str) -> str:
+        """What the ImportError says."""
+        done = subprocess.run([sys.executable, "-c", "try:\n    import dsop\nexcept ImportError as error:\n    print(error)"],
+                              capture_output=True, text=True, timeout=60, check=True,
+                              env={**os.environ, "DSOP_LIBRARY": library})
+        return done.stdout
+
+    def test_library_that_is_missing(self) -> None:
+        said = self.import_with("/no/such")
+        self.assertIn("dsop needs libdsop_c.so.1, which could not be loaded (/no/such: ", said)
+        self.assertIn("DSOP_LIBRARY", said)
+
+    @unittest.skipUnless(shutil.which("cc"), "no C compiler")
+    def test_library_of_another_version(self) -> None:
+        others = [f"void {name}(void) {{}}" for name in FUNCTIONS if name != "dsop_version"]
+        version = 'const char* dsop_version(void) { return "9.9.0"; }'
+        for functions, expected in ((others, "libdsop_c.so.1 is of dsop 9.9.0, expected 0.1.0, as this package"),
+                                    (others[1:], f"libdsop_c.so.1 has no {others[0][5:].split('(')[0]}: expected that of")):
+            with tempfile.TemporaryDirectory() as folder:
+                subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", folder + "/stub.so"], text=True, check=True,
+                               input="\n".join([version, *functions]))
+                self.assertIn(expected, self.import_with(folder + "/stub.so"))
+
+    def test_mpi4py_of_another_mpi_is_warned_of_and_refused(self) -> None:
+        other = types.SimpleNamespace(Get_library_version=lambda: "Other MPI 7.0\nbuilt somewhere", Is_finalized=bool)
+        comm = types.SimpleNamespace(py2f=lambda: 0)
+        with unittest.mock.patch.dict(sys.modules, {"mpi4py.MPI": other}):
+            with self.assertWarnsRegex(RuntimeWarning, "mpi4py is built for Other MPI 7.0, dsop for"):
+                dsop.info()
+            with self.assertRaisesRegex(dsop.ArgumentError, "mpi4py is built for Other MPI 7.0, expected dsop's"):
+                dsop.communicator(comm)
+
+    def test_forked_child_gets_an_error_and_frees_nothing(self) -> None:
+        layer = dsop.OuterProduct(2, 2, 1, np.float64)
+        model = dsop.Synchronizer(np.float64)
+        model.add("w", 3, "dense-overlapped")
+        model.begin()
+        model.give_gradient("w", np.ones(3))
+        values = np.ones(3)
+        owned = [layer, model, dsop.SparseAllreduce(), dsop.TopKAllreduce(4), dsop.Machine(), dsop.Selector(),
+                 dsop.communicator().counting(), dsop.start_allreduce(values), dsop.start_sparse_allreduce(values)]
+        calls: list[Callable[[], Any]] = [lambda: layer.run(np.ones((1, 2)), np.ones((1, 2))), model.finish, dsop.info,
+                                          lambda: dsop.allreduce(values), lambda: dsop.run_on_threads(2, lambda comm: None)]
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            for call in calls:
+                try:
+                    call()
+                except dsop.Error as error:
+                    refused += "forked" in str(error)
+            for thing in owned:
+                thing.__del__()  # type: ignore[attr-defined]
+            os._exit(len(calls) - refused)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        model.finish()
+        self.assertEqual(layer.run(np.ones((1, 2)), np.ones((1, 2)))[0, 0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)
