@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,7 +25,16 @@ struct Link {
   double a_byte = 0;
 };
 
-/// What a message takes beside that, where a transport cuts messages.
+constexpr Link slow{1.0 / (1 << 13), 1.0 / (1 << 24)};    // 122 us, 16.8 MB/s
+constexpr Link memory{1.0 / (1 << 17), 1.0 / (1 << 30)};  // 7.6 us, 1 GB/s
+
+inline std::vector<int> nodes_of_one(int ranks) {
+  std::vector<int> nodes(static_cast<std::size_t>(ranks));
+  std::iota(nodes.begin(), nodes.end(), 0);
+  return nodes;
+}
+
+/// What a message takes beside its link, where a transport cuts messages.
 struct Cut {
   double a_piece = 0;
   double handshake = 0;  ///< of one that travels whole
