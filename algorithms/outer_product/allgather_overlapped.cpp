@@ -65,15 +65,15 @@ double blocks_seconds(const Problem& problem, const Machine& machine, double S) 
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
-  const std::vector<AllgatherProblem> exchanges = factor_segments(problem, S);
-  const AllgatherAlgorithm& exchange = exchange_of(self, exchanges.front(), machine);
+  const std::vector<EqualAllgathers> exchanges = taken_together(factor_segments(problem, S));
+  const AllgatherAlgorithm& exchange = exchange_of(self, exchanges.front().one, machine);
 
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(sent_in_all(exchange, exchanges, r));
   cost.flops = 2 * static_cast<double>(problem.total_pairs()) * static_cast<double>(problem.rows) *
                static_cast<double>(problem.columns);
   cost.arithmetic_seconds = blocks_seconds(problem, machine, S);
-  for (const AllgatherProblem& segment : exchanges) cost.communication_seconds += exchange.seconds(segment, machine);
+  cost.communication_seconds = seconds_of_all(exchange, exchanges, machine);
   const double idle_seconds = cost.idle_seconds(machine) / S;  // in the exchange of a segment
   double hidden_seconds = 0;
   for (double s = 0; s < S; ++s) {

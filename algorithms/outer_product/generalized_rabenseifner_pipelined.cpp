@@ -108,22 +108,20 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   const auto rows = static_cast<double>(Blocks(problem.rows, problem.ranks()).largest());
   const auto m = static_cast<double>(problem.columns);
   const auto K = static_cast<double>(problem.total_pairs());
-  const std::vector<AllgatherProblem> exchanges = segments(problem, S);
+  const std::vector<EqualAllgathers> exchanges = taken_together(segments(problem, S));
   const AllgatherProblem parts = gradient_blocks(problem, S);
-  const AllgatherAlgorithm& gather_factors = exchange_of(self, exchanges.front(), machine);
+  const AllgatherAlgorithm& gather_factors = exchange_of(self, exchanges.front().one, machine);
   const AllgatherAlgorithm& gather_parts = gradient_exchange_of(self, parts, machine);
 
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r)
     cost.raise_to(sent_in_all(gather_factors, exchanges, r) + gather_parts.sent(parts, r));
-  double after_first_seconds = 0;
-  for (std::size_t s = 1; s < exchanges.size(); ++s)
-    after_first_seconds += gather_factors.seconds(exchanges[s], machine);
+  const double factors_seconds = seconds_of_all(gather_factors, exchanges, machine);
+  const double after_first_seconds = factors_seconds - gather_factors.seconds(exchanges.front().one, machine);
   const double packed_again = 2 * (S - 1) * K * rows * static_cast<double>(bytes_of(problem.type));  // A, for each
   cost.flops = 2 * K * rows * m;
   cost.arithmetic_seconds = machine.product_seconds(rows, m, K, problem.type) + machine.memory_seconds(packed_again);
-  cost.communication_seconds =
-      gather_factors.seconds(exchanges.front(), machine) + after_first_seconds + gather_parts.seconds(parts, machine);
+  cost.communication_seconds = factors_seconds + gather_parts.seconds(parts, machine);
   cost.hide(std::min((1 - 1 / S) * cost.arithmetic_seconds, after_first_seconds), machine);  // all but the last segment
   cost.arithmetic_seconds += factor_conversion_seconds(problem, machine);
   return cost;

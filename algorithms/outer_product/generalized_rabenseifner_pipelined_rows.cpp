@@ -61,20 +61,19 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   const auto m = static_cast<double>(problem.columns);
   const auto K = static_cast<double>(problem.total_pairs());
   const AllgatherProblem factors = factor_blocks(problem);
-  const std::vector<AllgatherProblem> exchanges = segments(problem, S);
+  const std::vector<EqualAllgathers> exchanges = taken_together(segments(problem, S));
   const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
-  const AllgatherAlgorithm& gather_rows = exchange_of(self, exchanges.front(), machine);
+  const AllgatherAlgorithm& gather_rows = exchange_of(self, exchanges.front().one, machine);
 
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r)
     cost.raise_to(gather_factors.sent(factors, r) + sent_in_all(gather_rows, exchanges, r));
-  double rows_seconds = 0;
-  for (std::size_t s = 0; s < exchanges.size(); ++s) {
-    const auto rows = static_cast<double>(
-        Blocks(Blocks(problem.rows, static_cast<int>(S)).size(static_cast<int>(s)), problem.ranks()).largest());
+  const double rows_seconds = seconds_of_all(gather_rows, exchanges, machine);
+  for (int s = 0; s < static_cast<int>(S); ++s) {
+    const auto rows =
+        static_cast<double>(Blocks(Blocks(problem.rows, static_cast<int>(S)).size(s), problem.ranks()).largest());
     cost.flops += 2 * K * rows * m;
     cost.arithmetic_seconds += machine.product_seconds(rows, m, K, problem.type);
-    rows_seconds += gather_rows.seconds(exchanges[s], machine);
   }
   const double packed_again = 2 * (S - 1) * K * m * static_cast<double>(bytes_of(problem.type));  // B, for each segment
   cost.arithmetic_seconds += machine.memory_seconds(packed_again);

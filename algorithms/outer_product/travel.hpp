@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "algorithms/outer_product/algorithm.hpp"
@@ -78,12 +79,39 @@ inline const AllgatherAlgorithm& gradient_exchange_of(const OuterProductAlgorith
   return algorithm.gradient_exchange != nullptr ? *algorithm.gradient_exchange : cheapest_allgather(parts, machine);
 }
 
-/// What a rank sends in several allgathers.
-inline Traffic sent_in_all(const AllgatherAlgorithm& exchange, const std::vector<AllgatherProblem>& problems,
+/// So many allgathers of equal blocks.
+struct EqualAllgathers {
+  AllgatherProblem one;
+  std::size_t count = 0;
+};
+
+/// Equal ones that follow each other are taken together, so that each is priced once.
+inline std::vector<EqualAllgathers> taken_together(std::vector<AllgatherProblem> problems) {
+  std::vector<EqualAllgathers> exchanges;
+  for (AllgatherProblem& problem : problems) {
+    if (exchanges.empty() || exchanges.back().one.bounds_bytes != problem.bounds_bytes)
+      exchanges.push_back({.one = std::move(problem)});
+    ++exchanges.back().count;
+  }
+  return exchanges;
+}
+
+/// What a rank sends in all of them.
+inline Traffic sent_in_all(const AllgatherAlgorithm& algorithm, const std::vector<EqualAllgathers>& exchanges,
                            int rank) {
-  Traffic sent;
-  for (const AllgatherProblem& problem : problems) sent = sent + exchange.sent(problem, rank);
-  return sent;
+  Traffic all;
+  for (const auto& [one, count] : exchanges) {
+    const Traffic sent = algorithm.sent(one, rank);
+    all = all + Traffic{count * sent.messages, count * sent.bytes};
+  }
+  return all;
+}
+
+inline double seconds_of_all(const AllgatherAlgorithm& algorithm, const std::vector<EqualAllgathers>& exchanges,
+                             const Machine& machine) {
+  double seconds = 0;
+  for (const auto& [one, count] : exchanges) seconds += static_cast<double>(count) * algorithm.seconds(one, machine);
+  return seconds;
 }
 
 }  // namespace dsop::outer_product

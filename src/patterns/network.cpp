@@ -27,9 +27,10 @@ std::vector<int> numbered(const std::vector<int>& nodes, int ranks) {
 // How many members each of the groups has, if they are of consecutive members, equally many but in the last; else 0.
 int members_of_each(const std::vector<int>& groups) {
   if (groups.empty() || groups[0] != 0) return 0;
-  const auto size = static_cast<std::size_t>(std::find(groups.begin(), groups.end(), 1) - groups.begin());
-  for (std::size_t i = 0; i < groups.size(); ++i)
-    if (groups[i] != static_cast<int>(i / size)) return 0;
+  const auto size = static_cast<std::size_t>(
+      std::find_if(groups.begin(), groups.end(), [](int group) { return group != 0; }) - groups.begin());
+  for (std::size_t i = size; i < groups.size(); ++i)
+    if (groups[i] != groups[i - size] + 1) return 0;
   return static_cast<int>(size);
 }
 
@@ -57,6 +58,7 @@ Network::Network(const Machine& machine, const std::vector<int>& nodes, int rank
   teams_ = static_cast<int>(numbers.size()) / std::max(ranks, 1);
   for (const Level& level : machine.inner_levels) {
     groups_.push_back(numbers);
+    if (level.nodes == 1) continue;
     for (int& group : groups_.back()) group /= level.nodes;
   }
   for (const std::vector<int>& groups : groups_) {
