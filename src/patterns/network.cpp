@@ -96,7 +96,7 @@ void Step::send(int from, int to, std::size_t bytes, std::size_t messages) {
   const Traffic traffic{messages, bytes};
   for (int first = 0; first < network_.teams() * network_.ranks(); first += network_.ranks()) {
     const int level = network_.level(first + from, first + to);
-    Traffic& out = of_rank(level, senders_ == Senders::some ? from / network_.turns() : first + from).out;
+    Traffic& out = of_rank(level, first + from).out;
     out = out + traffic;
     for (int inner = 0; inner < level; ++inner) of_group(inner, first + from).out.bytes += bytes;
     if (senders_ == Senders::some) continue;

@@ -101,8 +101,7 @@ class Step {
   const Network& network_;
   Partners partners_;
   Senders senders_;
-  std::vector<std::vector<Port>> ranks_;   // of each level, of each member up to the last that sends or receives; of
-                                           // those in a circle that stand for all, one after the other
+  std::vector<std::vector<Port>> ranks_;   // of each level, of each member up to the last that sends or receives
   std::vector<std::vector<Port>> groups_;  // of each inner level, of each group
 };
 
