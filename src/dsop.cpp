@@ -2,6 +2,7 @@
 #include <dsop/dsop.hpp>
 
 #include "algorithms/outer_product/family.hpp"
+#include "transport/start_call.hpp"
 
 namespace dsop {
 
@@ -89,9 +90,9 @@ Pending OuterProduct<T>::start(const Factors<T>& factors, MatrixView<T> gradient
 template <class T>
 Pending OuterProduct<T>::start(const SparseFactors<T>& factors, MatrixView<T> gradient) {
   State& state = *state_;
-  state.last_started = state.transport.calls().queue->start(
-      [&state, factors, gradient] { state.calls.run(state.transport, factors, gradient, state.options, &state.shape); },
-      state.transport.allows_progress_thread());
+  state.last_started = start_call(state.transport, [&state, factors, gradient] {
+    state.calls.run(state.transport, factors, gradient, state.options, &state.shape);
+  });
   return Pending(state.last_started);
 }
 

@@ -3,6 +3,7 @@
 #include <dsop/errors.hpp>
 
 #include "base/refuse.hpp"
+#include "transport/start_call.hpp"
 
 namespace dsop {
 namespace {
@@ -130,11 +131,9 @@ template <class T>
 Pending start(Communicator communicator, Collective collective, std::span<T> data, int root,
               const CollectiveOptions& options) {
   Transport& transport = communicator.transport();
-  return Pending(transport.calls().queue->start(
-      [&transport, collective, data, root, options] {
-        calls_of<DenseCalls<T>>(transport).run(transport, collective, data, root, options);
-      },
-      transport.allows_progress_thread()));
+  return Pending(start_call(transport, [&transport, collective, data, root, options] {
+    calls_of<DenseCalls<T>>(transport).run(transport, collective, data, root, options);
+  }));
 }
 
 }  // namespace

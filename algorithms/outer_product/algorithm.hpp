@@ -33,6 +33,12 @@ struct OuterProductCall {
   Callback<std::span<T>> unpack = {};
 };
 
+/// So many allgathers of equal blocks.
+struct EqualAllgathers {
+  AllgatherProblem one;
+  std::size_t count = 0;
+};
+
 struct OuterProductAlgorithm {
   std::string name;
   std::string summary;
@@ -54,8 +60,8 @@ struct OuterProductAlgorithm {
   AllgatherProblem (*factor_blocks)(const Problem&) = nullptr;
   /// The blocks of the allgather of parts of G. Null: there is none.
   AllgatherProblem (*gradient_blocks)(const Problem&, double parameter) = nullptr;
-  /// If it gathers segments of factors or of G one after the other: the blocks of each of those allgathers.
-  std::vector<AllgatherProblem> (*segments)(const Problem&, double parameter) = nullptr;
+  /// If it gathers segments of factors or of G one after the other: those allgathers.
+  std::vector<EqualAllgathers> (*segments)(const Problem&, double parameter) = nullptr;
   std::size_t (*workspace_bytes)(const OuterProductAlgorithm&, const Problem&, double parameter);
   TypedRun<OuterProductCall> run;
 

@@ -65,7 +65,7 @@ double blocks_seconds(const Problem& problem, const Machine& machine, double S) 
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
-  const std::vector<EqualAllgathers> exchanges = taken_together(factor_segments(problem, S));
+  const std::vector<EqualAllgathers> exchanges = factor_segments(problem, S);
   const AllgatherAlgorithm& exchange = exchange_of(self, exchanges.front().one, machine);
 
   Cost cost;

@@ -48,16 +48,13 @@ class FactorSegments {
 };
 
 /// Their allgathers.
-inline std::vector<AllgatherProblem> factor_segments(const Problem& problem, double count) {
+inline std::vector<EqualAllgathers> factor_segments(const Problem& problem, double count) {
   const auto S = static_cast<int>(count);
-  std::vector<AllgatherProblem> segments;
-  for (int s = 0; s < S; ++s) {
-    Problem segment = problem;
-    segment.rows = patterns::Blocks(problem.rows, S).size(s);
-    segment.columns = patterns::Blocks(problem.columns, S).size(s);
-    segments.push_back(factor_blocks(segment));
-  }
-  return segments;
+  const patterns::Blocks rows(problem.rows, S);
+  const patterns::Blocks columns(problem.columns, S);
+  return segment_allgathers(
+      S, [&](int s) { return rows.size(s) + columns.size(s); },
+      [&](std::size_t elements) { return parts_of_pairs(problem, elements); });
 }
 
 }  // namespace dsop::outer_product

@@ -48,6 +48,15 @@ inline AllgatherProblem factor_blocks(const Problem& problem) {
   return blocks;
 }
 
+/// The same of so many elements of each pair, in a problem without sparse factors.
+inline AllgatherProblem parts_of_pairs(const Problem& problem, std::size_t elements) {
+  AllgatherProblem blocks{{0}, problem.native_collectives, problem.nodes};
+  for (const std::size_t k : problem.pairs)
+    blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() +
+                                  k * elements * bytes_on_wire(problem.factor_wire, problem.type));
+  return blocks;
+}
+
 /// Memory for all K pairs, one a row: [a_p | b_p]. None in a problem with sparse factors.
 template <class T>
 struct GatheredFactors {

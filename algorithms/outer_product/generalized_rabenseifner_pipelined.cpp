@@ -88,16 +88,12 @@ void run(OuterProductCall<T>& call) {
   allgather(call.transport, call.plan.gradient, std::span(G.data, G.rows * G.columns));
 }
 
-std::vector<AllgatherProblem> segments(const Problem& problem, double count) {
+std::vector<EqualAllgathers> segments(const Problem& problem, double count) {
   const auto S = static_cast<int>(count);
-  std::vector<AllgatherProblem> segments;
-  for (int s = 0; s < S; ++s) {
-    Problem segment = problem;
-    segment.rows = s == 0 ? problem.rows : 0;
-    segment.columns = Blocks(problem.columns, S).size(s);
-    segments.push_back(factor_blocks(segment));
-  }
-  return segments;
+  const Blocks columns(problem.columns, S);
+  return segment_allgathers(
+      S, [&](int s) { return (s == 0 ? problem.rows : 0) + columns.size(s); },
+      [&](std::size_t elements) { return parts_of_pairs(problem, elements); });
 }
 
 AllgatherProblem gradient_blocks(const Problem& problem, double) {
@@ -108,7 +104,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   const auto rows = static_cast<double>(Blocks(problem.rows, problem.ranks()).largest());
   const auto m = static_cast<double>(problem.columns);
   const auto K = static_cast<double>(problem.total_pairs());
-  const std::vector<EqualAllgathers> exchanges = taken_together(segments(problem, S));
+  const std::vector<EqualAllgathers> exchanges = segments(problem, S);
   const AllgatherProblem parts = gradient_blocks(problem, S);
   const AllgatherAlgorithm& gather_factors = exchange_of(self, exchanges.front().one, machine);
   const AllgatherAlgorithm& gather_parts = gradient_exchange_of(self, parts, machine);
@@ -116,12 +112,13 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r)
     cost.raise_to(sent_in_all(gather_factors, exchanges, r) + gather_parts.sent(parts, r));
-  const double factors_seconds = seconds_of_all(gather_factors, exchanges, machine);
-  const double after_first_seconds = factors_seconds - gather_factors.seconds(exchanges.front().one, machine);
+  const double first_seconds = gather_factors.seconds(exchanges.front().one, machine);
+  const double after_first_seconds = static_cast<double>(exchanges.front().count - 1) * first_seconds +
+                                     seconds_of_all(gather_factors, std::span(exchanges).subspan(1), machine);
   const double packed_again = 2 * (S - 1) * K * rows * static_cast<double>(bytes_of(problem.type));  // A, for each
   cost.flops = 2 * K * rows * m;
   cost.arithmetic_seconds = machine.product_seconds(rows, m, K, problem.type) + machine.memory_seconds(packed_again);
-  cost.communication_seconds = factors_seconds + gather_parts.seconds(parts, machine);
+  cost.communication_seconds = first_seconds + after_first_seconds + gather_parts.seconds(parts, machine);
   cost.hide(std::min((1 - 1 / S) * cost.arithmetic_seconds, after_first_seconds), machine);  // all but the last segment
   cost.arithmetic_seconds += factor_conversion_seconds(problem, machine);
   return cost;

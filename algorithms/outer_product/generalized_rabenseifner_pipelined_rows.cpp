@@ -49,19 +49,19 @@ void run(OuterProductCall<T>& call) {
   }
 }
 
-std::vector<AllgatherProblem> segments(const Problem& problem, double count) {
+std::vector<EqualAllgathers> segments(const Problem& problem, double count) {
   const auto S = static_cast<int>(count);
   const Blocks rows(problem.rows, S);
-  std::vector<AllgatherProblem> segments;
-  for (int s = 0; s < S; ++s) segments.push_back(row_blocks(problem, rows.size(s), problem.ranks()));
-  return segments;
+  return segment_allgathers(
+      S, [&](int s) { return rows.size(s); },
+      [&](std::size_t size) { return row_blocks(problem, size, problem.ranks()); });
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
   const auto m = static_cast<double>(problem.columns);
   const auto K = static_cast<double>(problem.total_pairs());
   const AllgatherProblem factors = factor_blocks(problem);
-  const std::vector<EqualAllgathers> exchanges = taken_together(segments(problem, S));
+  const std::vector<EqualAllgathers> exchanges = segments(problem, S);
   const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
   const AllgatherAlgorithm& gather_rows = exchange_of(self, exchanges.front().one, machine);
 

@@ -134,11 +134,9 @@ void choose_exchanges(Plan& plan) {
         &outer_product::gradient_exchange_of(*plan.algorithm, plan.gradient.problem, plan.machine);
   }
   if (plan.algorithm->segments == nullptr) return;
-  for (AllgatherProblem& segment : plan.algorithm->segments(plan.problem, plan.parameter))
-    plan.segments.push_back({nullptr, std::move(segment)});
-  const AllgatherAlgorithm& exchange =
-      outer_product::exchange_of(*plan.algorithm, plan.segments.front().problem, plan.machine);
-  for (Exchange& segment : plan.segments) segment.algorithm = &exchange;
+  const std::vector<EqualAllgathers> segments = plan.algorithm->segments(plan.problem, plan.parameter);
+  const AllgatherAlgorithm& exchange = outer_product::exchange_of(*plan.algorithm, segments.front().one, plan.machine);
+  for (const auto& [one, count] : segments) plan.segments.insert(plan.segments.end(), count, {&exchange, one});
 }
 
 // `auto` takes what was measured to be the fastest; then the algorithm whose factors ride in the agreement, if they

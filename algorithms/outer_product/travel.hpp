@@ -79,18 +79,13 @@ inline const AllgatherAlgorithm& gradient_exchange_of(const OuterProductAlgorith
   return algorithm.gradient_exchange != nullptr ? *algorithm.gradient_exchange : cheapest_allgather(parts, machine);
 }
 
-/// So many allgathers of equal blocks.
-struct EqualAllgathers {
-  AllgatherProblem one;
-  std::size_t count = 0;
-};
-
-/// Equal ones that follow each other are taken together, so that each is priced once.
-inline std::vector<EqualAllgathers> taken_together(std::vector<AllgatherProblem> problems) {
+/// The allgathers of S segments, of which segment s is of size_of(s): blocks_of(that size). Equal ones that follow each
+/// other are taken together.
+template <class SizeOf, class BlocksOf>
+std::vector<EqualAllgathers> segment_allgathers(int S, const SizeOf& size_of, const BlocksOf& blocks_of) {
   std::vector<EqualAllgathers> exchanges;
-  for (AllgatherProblem& problem : problems) {
-    if (exchanges.empty() || exchanges.back().one.bounds_bytes != problem.bounds_bytes)
-      exchanges.push_back({.one = std::move(problem)});
+  for (int s = 0; s < S; ++s) {
+    if (s == 0 || size_of(s) != size_of(s - 1)) exchanges.push_back({.one = blocks_of(size_of(s))});
     ++exchanges.back().count;
   }
   return exchanges;
@@ -107,7 +102,7 @@ inline Traffic sent_in_all(const AllgatherAlgorithm& algorithm, const std::vecto
   return all;
 }
 
-inline double seconds_of_all(const AllgatherAlgorithm& algorithm, const std::vector<EqualAllgathers>& exchanges,
+inline double seconds_of_all(const AllgatherAlgorithm& algorithm, std::span<const EqualAllgathers> exchanges,
                              const Machine& machine) {
   double seconds = 0;
   for (const auto& [one, count] : exchanges) seconds += static_cast<double>(count) * algorithm.seconds(one, machine);

@@ -10,6 +10,7 @@
 #include "base/refuse.hpp"
 #include "sparse/arguments.hpp"
 #include "sparse/wire.hpp"
+#include "transport/start_call.hpp"
 
 namespace dsop {
 namespace {
@@ -181,9 +182,9 @@ template <class T>
 Pending start_sparse_allreduce(Communicator communicator, const std::type_identity_t<SparseVectorView<T>>& own,
                                SparseSum<T>& sum, const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
-  return Pending(transport.calls().queue->start(
-      [&transport, own, &sum, options] { sum = calls_of<SparseCalls<T>>(transport).run(transport, own, options, 1); },
-      transport.allows_progress_thread()));
+  return Pending(start_call(transport, [&transport, own, &sum, options] {
+    sum = calls_of<SparseCalls<T>>(transport).run(transport, own, options, 1);
+  }));
 }
 
 template <class T>
@@ -223,9 +224,8 @@ SparseSum<T> SparseAllreduce<T>::run(const SparseVectorView<T>& own) {
 template <class T>
 Pending SparseAllreduce<T>::start(const SparseVectorView<T>& own, SparseSum<T>& sum) {
   Impl& impl = *impl_;
-  impl.last_started = impl.transport.calls().queue->start(
-      [&impl, own, &sum] { sum = impl.calls.run(impl.transport, own, impl.options, 1); },
-      impl.transport.allows_progress_thread());
+  impl.last_started =
+      start_call(impl.transport, [&impl, own, &sum] { sum = impl.calls.run(impl.transport, own, impl.options, 1); });
   return Pending(impl.last_started);
 }
 

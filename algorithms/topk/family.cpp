@@ -11,6 +11,7 @@
 #include "base/error_of.hpp"
 #include "base/mix.hpp"
 #include "base/refuse.hpp"
+#include "transport/start_call.hpp"
 
 namespace dsop {
 namespace {
@@ -214,8 +215,7 @@ template <class T>
 Pending TopKAllreduce<T>::start(std::span<T> values, std::size_t k, TopKSum<T>& sum) {
   Impl& impl = *impl_;
   impl.last_started =
-      impl.transport.calls().queue->start([&impl, values, k, &sum] { sum = impl.calls.run(impl.transport, values, k); },
-                                          impl.transport.allows_progress_thread());
+      start_call(impl.transport, [&impl, values, k, &sum] { sum = impl.calls.run(impl.transport, values, k); });
   return Pending(impl.last_started);
 }
 

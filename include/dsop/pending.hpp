@@ -20,8 +20,8 @@ class Pending {
   Pending& operator=(Pending&& other) noexcept;
   ~Pending();
 
-  /// Returns when the call is complete, and throws what it threw, once. Without a progress thread (the plan says so)
-  /// the call runs here, after all that were started before it on its communicator.
+  /// Returns when the call is complete, and throws what it threw, once. Without a progress thread (the plan says so),
+  /// and on one rank, the call runs here, after all that were started before it on its communicator.
   void wait();
 
   /// Whether the call is complete, without waiting; throws as wait() does. Without a progress thread it is wait(), so

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "transport/call_state.hpp"
+#include "transport/start_call.hpp"
 
 namespace dsop::synchronizer {
 
@@ -62,8 +62,7 @@ class StepCalls {
  private:
   template <class Call>
   void enqueue(Call call) {
-    last_ = transport_.calls().queue->start([this, call = std::move(call)] { run(call); },
-                                            transport_.allows_progress_thread());
+    last_ = start_call(transport_, [this, call = std::move(call)] { run(call); });
   }
 
   Transport& transport_;

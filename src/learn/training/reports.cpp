@@ -1,14 +1,13 @@
 #include "learn/training/reports.hpp"
 
 #include "patterns/of_all_ranks.hpp"
-#include "transport/call_state.hpp"
+#include "transport/start_call.hpp"
 
 namespace dsop::learn {
 
 void StepReports::start(const OwnReport& own) {
   own_ = own;
-  started_ = Pending(transport_.calls().queue->start(
-      [this] { all_ = patterns::of_all_ranks<RankReport>(transport_, *own_); }, transport_.allows_progress_thread()));
+  started_ = Pending(start_call(transport_, [this] { all_ = patterns::of_all_ranks<RankReport>(transport_, *own_); }));
 }
 
 const OwnReport& StepReports::collect() {
