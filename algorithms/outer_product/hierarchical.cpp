@@ -89,7 +89,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
       ++others;
       pooling.send(q, r, problem.pairs[static_cast<std::size_t>(q)] * pair_bytes(problem));
       Step passing_on(network, Partners::same);
-      passing_on.send(r, q, all_bytes);
+      passing_on.send_alone(r, q, all_bytes);
       passing_on_seconds += passing_on.seconds();
     });
     cost.raise_to(exchange.sent(nodes, node) + Traffic{others, others * all_bytes});

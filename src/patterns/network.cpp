@@ -1,26 +1,27 @@
 #include "patterns/network.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 namespace dsop::patterns {
 namespace {
 
+// How many members there are of each node, up to the highest.
+std::vector<int> members_by_node(const std::vector<int>& nodes) {
+  std::vector<int> members(nodes.empty() ? 0
+                                         : static_cast<std::size_t>(*std::max_element(nodes.begin(), nodes.end())) + 1);
+  for (const int node : nodes) ++members[static_cast<std::size_t>(node)];
+  return members;
+}
+
 // Each member's node, by its number in the order of nodes.
 std::vector<int> numbered(const std::vector<int>& nodes, int ranks) {
   std::vector<int> numbers(nodes.empty() ? static_cast<std::size_t>(ranks) : nodes.size());
-  if (nodes.empty()) {
-    std::iota(numbers.begin(), numbers.end(), 0);
-  } else if (std::is_sorted(nodes.begin(), nodes.end())) {
-    for (std::size_t r = 1; r < numbers.size(); ++r) numbers[r] = numbers[r - 1] + (nodes[r] != nodes[r - 1] ? 1 : 0);
-  } else {
-    std::vector<int> names = nodes;
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    for (std::size_t r = 0; r < numbers.size(); ++r)
-      numbers[r] = static_cast<int>(std::lower_bound(names.begin(), names.end(), nodes[r]) - names.begin());
-  }
+  if (nodes.empty()) std::iota(numbers.begin(), numbers.end(), 0);
+  std::vector<int> number_of = members_by_node(nodes);
+  int next = 0;
+  for (int& node : number_of) node = node > 0 ? next++ : next;
+  for (std::size_t r = 0; r < nodes.size(); ++r) numbers[r] = number_of[static_cast<std::size_t>(nodes[r])];
   return numbers;
 }
 
@@ -44,9 +45,10 @@ int turns_between(const std::vector<int>& groups) {
 }
 
 bool share_no_group(const Machine& machine, const std::vector<int>& nodes) {
-  return machine.inner_levels.empty() ||
-         (machine.inner_levels.back().nodes == 1 &&
-          std::adjacent_find(nodes.begin(), nodes.end(), std::greater_equal<>()) == nodes.end());
+  if (machine.inner_levels.empty()) return true;
+  const std::vector<int> members = members_by_node(nodes);
+  return machine.inner_levels.back().nodes == 1 &&
+         std::all_of(members.begin(), members.end(), [](int count) { return count <= 1; });
 }
 
 }  // namespace
@@ -83,7 +85,8 @@ int Network::level(int member, int other) const {
 
 Step::Step(const Network& network, Partners partners, Senders senders)
     : network_(network), partners_(partners), senders_(senders) {
-  ranks_.resize(static_cast<std::size_t>(network.inner_levels()) + 1);
+  alone_.resize(static_cast<std::size_t>(network.inner_levels()) + 1);
+  ranks_.resize(alone_.size());
   groups_.resize(static_cast<std::size_t>(network.inner_levels()));
 }
 
@@ -92,18 +95,33 @@ Step::Port& Step::grown(std::vector<Port>& ports, std::size_t place) {
   return ports[place];
 }
 
-void Step::send(int from, int to, std::size_t bytes, std::size_t messages) {
-  const Traffic traffic{messages, bytes};
+template <class Add>
+void Step::each_team(int from, int to, std::size_t bytes, const Add& add) {
   for (int first = 0; first < network_.teams() * network_.ranks(); first += network_.ranks()) {
     const int level = network_.level(first + from, first + to);
+    add(level, first);
+    for (int inner = 0; inner < level; ++inner) {
+      of_group(inner, first + from).out.bytes += bytes;
+      if (senders_ == Senders::all) of_group(inner, first + to).in.bytes += bytes;
+    }
+  }
+}
+
+void Step::send(int from, int to, std::size_t bytes, std::size_t messages) {
+  const Traffic traffic{messages, bytes};
+  each_team(from, to, bytes, [&](int level, int first) {
     Traffic& out = of_rank(level, first + from).out;
     out = out + traffic;
-    for (int inner = 0; inner < level; ++inner) of_group(inner, first + from).out.bytes += bytes;
-    if (senders_ == Senders::some) continue;
+    if (senders_ == Senders::some) return;
     Traffic& in = of_rank(level, first + to).in;
     in = in + traffic;
-    for (int inner = 0; inner < level; ++inner) of_group(inner, first + to).in.bytes += bytes;
-  }
+  });
+}
+
+void Step::send_alone(int from, int to, std::size_t bytes, std::size_t messages) {
+  each_team(from, to, bytes, [&](int level, int) {
+    alone_[static_cast<std::size_t>(level)].raise_to({messages, bytes});
+  });
 }
 
 void Step::send_to_all(const std::vector<std::size_t>& given, const std::vector<std::size_t>& taken) {
@@ -172,7 +190,7 @@ template <class SecondsOn>
 double Step::slowest(const SecondsOn& seconds_on) const {
   double slowest = 0;
   for (int level = 0; level <= network_.inner_levels(); ++level) {
-    Traffic busiest;
+    Traffic busiest = alone_[static_cast<std::size_t>(level)];
     for (const Port& rank : ranks_[static_cast<std::size_t>(level)]) {
       busiest.raise_to(rank.out);
       busiest.raise_to(rank.in);

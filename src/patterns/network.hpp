@@ -69,6 +69,8 @@ class Step {
 
   /// One rank's to another, of each team.
   void send(int from, int to, std::size_t bytes, std::size_t messages = 1);
+  /// The same of a rank that sends nothing else, to one that receives nothing else. Takes no memory for ranks.
+  void send_alone(int from, int to, std::size_t bytes, std::size_t messages = 1);
   /// Every rank's to every other of its team: of given[from] * taken[to] bytes.
   void send_to_all(const std::vector<std::size_t>& given, const std::vector<std::size_t>& taken);
 
@@ -92,6 +94,9 @@ class Step {
   Port& of_group(int inner_level, int member) {
     return of(groups_[static_cast<std::size_t>(inner_level)], network_.group(inner_level, member));
   }
+  /// Calls add(level, the team's first member) for each team's message, and counts what leaves and enters groups.
+  template <class Add>
+  void each_team(int from, int to, std::size_t bytes, const Add& add);
   std::size_t busiest_bytes(int level, std::size_t of_ranks) const;
   std::size_t out_of_busiest_group(int inner_level) const;
   double seconds(bool with_latency) const;
@@ -101,7 +106,8 @@ class Step {
   const Network& network_;
   Partners partners_;
   Senders senders_;
-  std::vector<std::vector<Port>> ranks_;   // of each level, of each member up to the last that sends or receives
+  std::vector<Traffic> alone_;             // of each level: the most that one rank sends alone
+  std::vector<std::vector<Port>> ranks_;   // of each level, of each member up to the last that sends or receives more
   std::vector<std::vector<Port>> groups_;  // of each inner level, of each group
 };
 

@@ -23,7 +23,7 @@ inline Step shift_step(const Network& network, int distance, Partners partners, 
   Step step(network, partners, senders(alike, P));
   for (int i = 0; i < alike; ++i) {
     const int r = i * network.turns();
-    step.send(r, ((r - distance) % P + P) % P, bytes, messages);
+    step.send_alone(r, ((r - distance) % P + P) % P, bytes, messages);
   }
   return step;
 }
@@ -43,7 +43,7 @@ Step shift_step(const Network& network, int distance, Partners partners, const T
   if (least_bytes == most.bytes || network.alike() == 1)
     return shift_step(network, distance, partners, most.bytes, most.messages);
   Step step(network, partners);
-  for (int r = 0; r < P; ++r) step.send(r, ((r - distance) % P + P) % P, traffic_of(r).bytes, most.messages);
+  for (int r = 0; r < P; ++r) step.send_alone(r, ((r - distance) % P + P) % P, traffic_of(r).bytes, most.messages);
   return step;
 }
 
@@ -86,7 +86,7 @@ Step hypercube_step(const Network& network, int corners, int distance, const Tra
   for (int corner = 0; corner < alike; ++corner) {
     Traffic most;
     for (int other = corner; other < corners; other += alike) most.raise_to(traffic_of(other));
-    step.send(corner, corner ^ distance, most.bytes, most.messages);
+    step.send_alone(corner, corner ^ distance, most.bytes, most.messages);
   }
   return step;
 }
@@ -94,7 +94,7 @@ inline Step hypercube_step(const Network& network, int corners, int distance, st
                            std::size_t messages = 1) {
   const int alike = alike_corners(network, corners);
   Step step(network, Partners::others, senders(alike, corners));
-  for (int corner = 0; corner < alike; ++corner) step.send(corner, corner ^ distance, bytes, messages);
+  for (int corner = 0; corner < alike; ++corner) step.send_alone(corner, corner ^ distance, bytes, messages);
   return step;
 }
 
@@ -104,7 +104,7 @@ inline Step fold_step(const Network& network, int corners, std::size_t bytes, st
   const int extras = network.ranks() - corners;
   const int alike = alike_corners(network, extras);
   Step step(network, partners, senders(alike, extras));
-  for (int r = corners; r < corners + alike; ++r) step.send(r, r - corners, bytes, messages);
+  for (int r = corners; r < corners + alike; ++r) step.send_alone(r, r - corners, bytes, messages);
   return step;
 }
 
@@ -113,7 +113,7 @@ inline Step all_to_all_step(const Network& network, std::size_t bytes) {
   const auto P = static_cast<std::size_t>(network.ranks());
   Step step(network, Partners::same);
   if (network.alike() == 1)
-    step.send(0, 1 % network.ranks(), (P - 1) * bytes, P - 1);
+    step.send_alone(0, 1 % network.ranks(), (P - 1) * bytes, P - 1);
   else
     step.send_to_all(std::vector<std::size_t>(P, 1), std::vector<std::size_t>(P, bytes));
   return step;
@@ -123,7 +123,8 @@ inline Step all_to_all_step(const Network& network, std::size_t bytes) {
 inline Step tree_step(const Network& network, int ranks, int distance, std::size_t bytes) {
   const int alike = std::max(alike_corners(network, ranks), std::min(distance + 1, ranks));
   Step step(network, Partners::same, senders(alike, ranks));
-  for (int parent = 0; parent + distance < alike; parent += 2 * distance) step.send(parent, parent + distance, bytes);
+  for (int parent = 0; parent + distance < alike; parent += 2 * distance)
+    step.send_alone(parent, parent + distance, bytes);
   return step;
 }
 
@@ -133,8 +134,8 @@ inline Step couples_step(const Network& network, int first, std::size_t bytes) {
   const int alike = std::min(2 * alike_corners(network, P), P);  // the second group has a neighbor on each side
   Step step(network, Partners::others, senders(alike, P));
   for (int r = first; r < first + alike; r += 2) {
-    step.send(r % P, (r + 1) % P, bytes);
-    step.send((r + 1) % P, r % P, bytes);
+    step.send_alone(r % P, (r + 1) % P, bytes);
+    step.send_alone((r + 1) % P, r % P, bytes);
   }
   return step;
 }
