@@ -9,6 +9,7 @@
 #include "algorithms/outer_product/family.hpp"
 #include "algorithms/outer_product/pairs.hpp"
 #include "algorithms/sharded/algorithm.hpp"
+#include "base/check_nodes.hpp"
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
 #include "base/needed_lead.hpp"
@@ -111,11 +112,7 @@ void check_problem(const Problem& problem) {
     refuse("problem.sparsity.size()", problem.sparsity.size(), "one for each of " + std::to_string(ranks) + " ranks");
   if (!problem.nodes.empty() && problem.nodes.size() != ranks)
     refuse("problem.nodes.size()", problem.nodes.size(), "one for each of " + std::to_string(ranks) + " ranks");
-  for (std::size_t r = 0; r < problem.nodes.size(); ++r) {
-    const int leader = problem.nodes[r];
-    if (leader < 0 || leader > static_cast<int>(r) || problem.nodes[static_cast<std::size_t>(leader)] != leader)
-      refuse("problem.nodes[" + std::to_string(r) + "]", leader, "the lowest rank of that rank's node");
-  }
+  check_nodes(problem.nodes, [](std::size_t r) { return "problem.nodes[" + std::to_string(r) + "]"; });
   const std::size_t element_bytes = bytes_of(problem.type);
   checked_bytes("rows", {problem.rows, element_bytes});
   checked_bytes("columns", {problem.columns, element_bytes});

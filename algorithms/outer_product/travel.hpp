@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <span>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "algorithms/outer_product/algorithm.hpp"
@@ -79,8 +78,8 @@ inline const AllgatherAlgorithm& gradient_exchange_of(const OuterProductAlgorith
   return algorithm.gradient_exchange != nullptr ? *algorithm.gradient_exchange : cheapest_allgather(parts, machine);
 }
 
-/// The allgathers of S segments, of which segment s is of size_of(s): blocks_of(that size). Equal ones that follow each
-/// other are taken together.
+/// The allgathers of S segments: segment s gathers blocks_of(size_of(s)). Equal ones that follow each other are taken
+/// together.
 template <class SizeOf, class BlocksOf>
 std::vector<EqualAllgathers> segment_allgathers(int S, const SizeOf& size_of, const BlocksOf& blocks_of) {
   std::vector<EqualAllgathers> exchanges;

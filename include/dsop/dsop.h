@@ -176,7 +176,8 @@ DSOP_API int dsop_start_reduce(dsop_communicator communicator, dsop_type type, v
                                const char* options, dsop_pending* pending);
 /* Waits for a call that was started, and returns its status. The handle is dead afterwards. */
 DSOP_API int dsop_wait(dsop_pending pending);
-/* Whether it is complete (*complete is 1); then returns its status, and the handle is dead. */
+/* Whether it is complete (*complete is 1); then returns its status, and the handle is dead. On one rank, and over MPI
+ * without MPI_THREAD_MULTIPLE, it runs the call. */
 DSOP_API int dsop_test(dsop_pending pending, int* complete);
 
 /* ---- Outer products. Options: algorithm, scale, alpha, beta, accumulate (beta=1), machine, allow_native, find_zeros,

@@ -130,10 +130,10 @@ struct Shape {
 
 /// dsop() for one layer: the algorithm is chosen once, for planned_pairs() on every rank, and the communicator's
 /// working memory has room for it; a call with more makes it larger. Construction communicates (all ranks, same order),
-/// and throws as dsop(). Move-only (a moved-from one can only be assigned to or destroyed); holds about 8 KiB, and less
-/// than 1 KiB a rank, for each of up to 64 plans; the communicator must outlive it. Its end waits for what it has
-/// started. A gradient with gaps, unlike one without, or one to add to, makes an algorithm that sends parts of G take
-/// room for a second G, on its first run.
+/// and throws as dsop(). Move-only (a moved-from one can only be assigned to or destroyed); holds about 9.3
+/// KiB, and less than 1 KiB a rank, with the first two of up to 64 plans; the communicator must outlive it. Its end
+/// waits for what it has started. A gradient with gaps, unlike one without, or one to add to, makes an algorithm that
+/// sends parts of G take room for a second G, on its first run.
 template <class T>
 class OuterProduct {
  public:
@@ -157,8 +157,8 @@ class OuterProduct {
   /// and the gradient be left alone, until the handle says that the call is complete; errors come out of the handle
   /// too. Any other call on the communicator first waits for what was started. The thread makes its products with as
   /// many OpenMP threads as the caller of start() has, gives its core away while it waits for messages, and sleeps when
-  /// there is nothing to do. Over MPI it needs MPI_THREAD_MULTIPLE; where that was not granted, calls run when they are
-  /// waited for (Plan::runs_at_wait).
+  /// there is nothing to do. Over MPI it needs MPI_THREAD_MULTIPLE; where that was not granted (Plan::runs_at_wait),
+  /// and on one rank, which sends nothing, calls run when they are waited for.
   [[nodiscard]] Pending start(const Factors<T>& factors, MatrixView<T> gradient);
   [[nodiscard]] Pending start(const SparseFactors<T>& factors, MatrixView<T> gradient);
 

@@ -24,8 +24,8 @@ class Pending {
   /// and on one rank, the call runs here, after all that were started before it on its communicator.
   void wait();
 
-  /// Whether the call is complete, without waiting; throws as wait() does. Without a progress thread it is wait(), so
-  /// that a loop on it ends.
+  /// Whether the call is complete, without waiting; throws as wait() does. Where wait() runs the call, this is wait(),
+  /// so that a loop on it ends.
   bool test();
 
  private:

@@ -71,8 +71,8 @@ struct Plan {
   std::vector<std::size_t> row_bounds = {};   ///< rank r's rows of a sharded G are row_bounds[r] .. row_bounds[r + 1]
   std::vector<int> leaders = {};              ///< the lowest rank of each node; empty if no two ranks share one
   std::size_t workspace_bytes = 0;
-  /// A started call runs when it is waited for: some rank's transport allows no thread. Does not tell of a rank whose
-  /// system had no more threads at the first start: there calls run so too, until a later start gets one.
+  /// A started call runs when it is waited for: some rank's transport allows no thread. So it does on one rank, always,
+  /// and on a rank whose system had no more threads at the first start, until a later start gets one: neither is told.
   bool runs_at_wait = false;
   std::vector<Candidate> candidates = {};  ///< all known algorithms as auto prefers them: by predicted time
                                            ///< times needed_lead; then the MPI library's own, unsupported last

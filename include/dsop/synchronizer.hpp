@@ -90,9 +90,9 @@ struct ParameterStep {
 ///
 /// Each step: begin(), give() each parameter as soon as backpropagation has it, last layer first, finish(). give()
 /// returns at once, and what it started goes on beside the program (see OuterProduct::start; over MPI without
-/// MPI_THREAD_MULTIPLE it runs in finish(), and describe() says so). Parameters may be left out of a step, but the
-/// order of what is given must be the same on all ranks: a bucket is filled in that order. All ranks get the same bits
-/// (but for `none`).
+/// MPI_THREAD_MULTIPLE it runs in finish(), and describe() says so; so it does on one rank). Parameters may be left out
+/// of a step, but the order of what is given must be the same on all ranks: a bucket is filled in that order. All ranks
+/// get the same bits (but for `none`).
 ///
 /// Errors: what is wrong on some rank, or differs between ranks, in a step comes out of finish(), on every rank with
 /// the same text, as an ArgumentError. The step is then dropped whole: its targets hold anything, residuals and all

@@ -19,7 +19,7 @@ _under_way: list[Any] = []  # what calls use that go on, since a signal has ende
 class Pending(Generic[Result]):
     """A call that was started, and goes on while the program does something else.
 
-    Its arrays must be left alone until it is complete; it keeps them alive. To drop one waits for it.
+    On one rank, and over MPI without MPI_THREAD_MULTIPLE, it runs when it is waited for. Its arrays must be left alone until it is complete; it keeps them alive. To drop one waits for it.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Pending(Generic[Result]):
         return self._result[0]
 
     def test(self) -> bool:
-        """Whether the call is complete, without waiting; raises as `wait()`.
+        """Whether the call is complete, without waiting; raises as `wait()`, and is that where `wait()` runs the call.
 
         Examples
         --------

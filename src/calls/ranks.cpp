@@ -1,10 +1,12 @@
 #include "calls/ranks.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include <dsop/problem.hpp>
 
+#include "base/check_nodes.hpp"
 #include "kernels/blas_info.hpp"
 #include "patterns/of_all_ranks.hpp"
 
@@ -39,6 +41,7 @@ void exchange_facts(Transport& transport, Ranks& ranks) {
     ranks.same_blas &= rank.blas_core == all[0].blas_core;
     ranks.all_allow_progress_thread &= rank.allows_progress_thread;
   }
+  check_nodes(nodes, [](std::size_t r) { return "node() of rank " + std::to_string(r) + "'s transport"; });
   ranks.nodes = shared_nodes(std::move(nodes));
   ranks.known = true;
 }

@@ -18,9 +18,9 @@ std::vector<int> members_by_node(const std::vector<int>& nodes) {
 std::vector<int> numbered(const std::vector<int>& nodes, int ranks) {
   std::vector<int> numbers(nodes.empty() ? static_cast<std::size_t>(ranks) : nodes.size());
   if (nodes.empty()) std::iota(numbers.begin(), numbers.end(), 0);
-  std::vector<int> number_of = members_by_node(nodes);
+  std::vector<int> number_of;  // each node
   int next = 0;
-  for (int& node : number_of) node = node > 0 ? next++ : next;
+  for (const int members : members_by_node(nodes)) number_of.push_back(members > 0 ? next++ : next);
   for (std::size_t r = 0; r < nodes.size(); ++r) numbers[r] = number_of[static_cast<std::size_t>(nodes[r])];
   return numbers;
 }

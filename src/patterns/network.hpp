@@ -14,9 +14,9 @@ namespace dsop::patterns {
 /// fewer nodes than the others.
 class Network {
  public:
-  /// `nodes` names each rank's node by a number, which rise in the order of the nodes' lowest ranks; empty: no two
-  /// ranks share one. Where it names more than `ranks`, they are teams of `ranks` each, one after the other, that all
-  /// do the same at the same time; teams that share no group, or all theirs, count as one.
+  /// `nodes` names each rank's node by a number from 0, which rise in the order of the nodes' lowest ranks; empty: no
+  /// two ranks share one. Where it names more than `ranks`, they are teams of `ranks` each, one after the other, that
+  /// all do the same at the same time; teams that share no group, or all theirs, count as one.
   Network(const Machine& machine, const std::vector<int>& nodes, int ranks);
 
   const Machine& machine() const { return machine_; }
@@ -107,7 +107,7 @@ class Step {
   Partners partners_;
   Senders senders_;
   std::vector<Traffic> alone_;             // of each level: the most that one rank sends alone
-  std::vector<std::vector<Port>> ranks_;   // of each level, of each member up to the last that sends or receives more
+  std::vector<std::vector<Port>> ranks_;   // of each level, of each member up to the last of send() and send_to_all()
   std::vector<std::vector<Port>> groups_;  // of each inner level, of each group
 };
 

@@ -1,4 +1,4 @@
-// Calls that are complete when they are waited for.
+// Starts calls.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,8 @@
 namespace dsop {
 
 /// Starts `body`: it runs after all that were started before, on the progress thread, or when somebody waits for it. A
-/// rank alone has no messages that could travel meanwhile: a thread would only take its caches and its turns.
+/// rank alone has no messages that could travel meanwhile, and a thread would only take processor time from the
+/// program.
 inline std::shared_ptr<StartedCall> start_call(Transport& transport, std::function<void()> body) {
   return transport.calls().queue->start(std::move(body), transport.size() > 1 && transport.allows_progress_thread());
 }
