@@ -158,6 +158,123 @@ def while_gradients_accumulate() -> None:
 
 
 @case
+def fails_where_it_is_caught() -> None:
+    """fail(), or idle(), in the handler of what forward() has raised: said once."""
+    model = Fragile()
+    loss = on_rows(lambda rank: 2)
+    expected = plain_sum(model, loss)
+    without = plain_sum(model, on_rows(lambda rank: 2 if rank != BAD else 0))
+    attachment = dsop.torch.attach(model, average="sum")
+
+    def step(instead: Callable[[], None]) -> None:
+        model.breaks = "forward" if COMM.rank == BAD else ""
+        model.zero_grad(set_to_none=True)
+        try:
+            loss(model, COMM.rank).backward()
+        except KeyError:
+            instead()
+        finally:
+            model.breaks = ""
+    for _ in range(3):
+        said = raised_by(lambda: step(lambda: attachment.fail("caught")))
+        assert COMM.rank == BAD or f"rank {BAD}: " in said, said
+        works(model, expected)
+        if COMM.size > 1:
+            step(attachment.idle)
+            for parameter, theirs in zip(model.parameters(), without):
+                assert parameter.grad is not None and torch.equal(parameter.grad, theirs)
+        works(model, expected)
+
+
+@case
+def state_after_a_failure() -> None:
+    model = Fragile()
+    expected = plain_sum(model, on_rows(lambda rank: 2))
+    attachment = dsop.torch.attach(model, average="sum")
+    for _ in range(2):
+        works(model, expected)
+    state = attachment.state_dict()
+    for loads in (False, True):
+        model.breaks = "backward" if COMM.rank == BAD else ""
+        assert raised_by(lambda: on_rows(lambda rank: 2)(model, COMM.rank).backward())
+        model.breaks = ""
+        if loads:
+            attachment.load_state_dict(state)
+        else:
+            assert attachment.describe() and attachment.state_dict().keys() == state.keys()
+        for _ in range(2):
+            works(model, expected)
+    for missing in ("unsteady", "synchronizers"):
+        raises_everywhere("of another model", lambda: attachment.load_state_dict({**state, missing: {}})
+                          if missing == "synchronizers" else
+                          attachment.load_state_dict({key: state[key] for key in state if key != missing}))
+    works(model, expected)
+
+
+@case
+def failure_within_no_sync_and_by_hand() -> None:
+    """The step that sums fails once, whoever says so."""
+    model = Fragile()
+    loss = on_rows(lambda rank: 2)
+    expected = plain_sum(model, loss)
+    attachment = dsop.torch.attach(model, average="sum")
+    for _ in range(2):
+        with attachment.no_sync():
+            model.breaks = "backward" if COMM.rank == BAD else ""
+            raised_by(lambda: loss(model, COMM.rank).backward())
+            model.breaks = ""
+        if COMM.rank == BAD:
+            attachment.fail("once more")
+        else:
+            assert f"rank {BAD}: backward() raised" in raised_by(lambda: loss(model, COMM.rank).backward())
+        works(model, expected)
+
+
+@case
+def idle_within_no_sync() -> None:
+    model = mlp()
+    loss = on_rows(lambda rank: 2)
+    expected = plain_sum(model, lambda m, rank: loss(m, rank) * (1 if rank == BAD else 2))
+    attachment = dsop.torch.attach(model, average="sum")
+    with attachment.no_sync():
+        if COMM.rank == BAD:
+            attachment.idle()
+        else:
+            loss(model, COMM.rank).backward()
+    loss(model, COMM.rank).backward()
+    for parameter, theirs in zip(model.parameters(), expected):
+        assert parameter.grad is not None and torch.equal(parameter.grad, theirs)
+
+
+@case
+def other_types_after_attach() -> None:
+    model = mlp()
+    dsop.torch.attach(model)
+    model.double()
+    raises_everywhere("or of other types", lambda: model(whole(COMM.rank, 2, 5).double()))
+
+
+@case
+def thawed_and_used_in_parts() -> None:
+    """Without the attached model's own forward()."""
+    def loss(m: Any, rank: int) -> Any:
+        x = whole(rank, 2, 5)
+        for layer in m:
+            x = layer(x)
+        return x.sum()
+    model = mlp()
+    expected = plain_sum(model, loss)
+    model[0].requires_grad_(False)
+    dsop.torch.attach(model, average="sum")
+    model[0].requires_grad_(True)
+    for _ in range(2):
+        model.zero_grad(set_to_none=True)
+        loss(model, COMM.rank).backward()
+        for parameter, theirs in zip(model.parameters(), expected):
+            assert parameter.grad is not None and torch.equal(parameter.grad, theirs)
+
+
+@case
 def not_a_number() -> None:
     model = Fragile()
     expected = plain_sum(model, on_rows(lambda rank: 2))

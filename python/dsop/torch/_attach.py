@@ -103,7 +103,7 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
         factors (two matrices of as many rows as there are samples, or steps of all sequences), those of nn.Embedding
         as the rows that were looked up; all else travels as gradients.
     comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody: all ranks that mpirun has started, or this process alone.
+        None is everybody: all ranks that mpirun, srun or torchrun has started, or this process alone.
     average : {"ranks", "samples", "sum"}
         What the sum is divided by: ranks, as DistributedDataParallel does; samples, where each rank calls
         Attachment.samples(n) before backward(), and its gradient counts n times; or nothing.

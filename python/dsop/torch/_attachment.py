@@ -31,6 +31,7 @@ class Attachment:
                  find_nans: bool) -> None:
         self._model, self._comm, self._average, self._parameters = model, comm, average, parameters
         self._of_id = {id(p.parameter): p for p in parameters}
+        self._known = {(id(p.parameter), p.parameter.dtype) for p in parameters}
         self._sums = Sums(parameters, comm, average, find_nans)
         self._syncs, self._started = True, False
         self._forward = _failures.ForwardWatch(model, lambda: self._interrupt("forward() raised an exception"))
@@ -72,9 +73,9 @@ class Attachment:
         self._sums.settle()
         if is_within_ddp():
             raise dsop.ArgumentError("the model is attached and within a DistributedDataParallel, expected one of both")
-        known = {id(q) for q in self._model.parameters() if q.numel()}
-        if known != set(self._of_id):
-            text = ("the model has other parameters than when it was attached, expected the "
+        known = {(id(q), q.dtype) for q in self._model.parameters() if q.numel()}
+        if known != self._known:
+            text = ("the model has other parameters than when it was attached, or of other types, expected the "
                     "same: detach it and attach it again")
             self.fail(text)
             raise dsop.ArgumentError(text)
@@ -87,13 +88,14 @@ class Attachment:
         # The first that a backward pass reaches: what ends last is then the outermost pass, not a segment of
         # checkpointing's.
         for tensor in tensors_in(output):
-            if tensor.requires_grad:
+            if tensor.grad_fn is not None:
                 tensor.register_hook(lambda _: self._start())  # type: ignore[no-untyped-call]
 
     def _start(self) -> None:
         if not self._started:
             self._sums.settle()
             self._started = True
+            self._watch_parameters()  # thawed, and used without the model's own forward()
             at_end_of_backward(self._end_backward, self._backward_raised)
             if self._syncs and not self._failure and not _failures.is_over(self._comm):
                 _in_flight.setdefault(self._comm.handle, self)
@@ -171,6 +173,7 @@ class Attachment:
         if not self._syncs:
             self._failure = self._failure or error  # they hear of it when they sum
         elif not _failures.is_over(self._comm):
+            error, self._failure = self._failure or error, ""
             with contextlib.suppress(dsop.Error):  # the communicator may have ended
                 self._sums.fail(error)
         self._land()
@@ -179,8 +182,9 @@ class Attachment:
         """In place of a backward(), on a rank that can't make it: the other ranks' raise `error`. Waits for them.
 
         The step is dropped on all ranks: .grad of attached parameters become None. The next step may follow. What
-        forward() and backward() raise is said without it.
+        forward() raises is said without it, and what backward() raises once it has reached the model's output.
         """
+        self._forward.end()  # what it has raised is said here
         self._interrupt(error)
         self._sums.settle()
 
@@ -210,13 +214,19 @@ class Attachment:
     def idle(self) -> None:
         """In place of a backward(), on a rank that has no data for this step: its share of all sums is 0.
 
-        .grad is what it is on the others.
+        .grad is what it is on the others. Within no_sync() it sends nothing, as backward().
         """
+        self._forward.end()
         self._sums.settle()
-        self._sum()
+        if self._syncs:
+            self._sum()
 
     def describe(self) -> str:
-        """How each parameter's gradient travels, and why; then the synchronizers' tables. Sends nothing."""
+        """How each parameter's gradient travels, and why; then the synchronizers' tables.
+
+        Sends nothing, unless this rank's last step has failed.
+        """
+        self._sums.settle()
         return "\n".join([*_report.lines(self._parameters, self._sums), self._sums.entries.describe()])
 
     def arrivals(self) -> Arrivals:
@@ -226,17 +236,20 @@ class Attachment:
     def state_dict(self) -> dict[str, Any]:
         """What this rank knows between steps: residuals, and what else the next sums' bits depend on.
 
-        Save it per rank, the model on rank 0.
+        Save it per rank, the model on rank 0. Sends nothing, unless this rank's last step has failed.
         """
+        self._sums.settle()
         if any(p.has_gradient for p in self._parameters):
             raise dsop.ArgumentError("state_dict() between no_sync() and the backward() that sums, expected after it")
         return self._sums.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take back what state_dict() gave on the same rank of as many. On all ranks."""
+        self._sums.settle()
         with SaidToAll(self._comm):
-            missing = {"order", "most_pairs", "synchronizers"} - set(state)
-            if missing or set(state["most_pairs"]) != {p.name for p in self._parameters}:
+            missing = {"order", "unsteady", "most_pairs", "synchronizers"} - set(state)
+            if (missing or set(state["most_pairs"]) != {p.name for p in self._parameters}
+                    or set(state["synchronizers"]) != self._sums.entries.types):
                 raise dsop.ArgumentError(f"state on rank {self._comm.rank} is of another model, expected one of this")
         self._sums.load_state_dict(state)
 

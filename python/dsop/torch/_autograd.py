@@ -38,7 +38,8 @@ class Watch:
 
     def __init__(self, parameter: nn.Parameter, before: Callable[[], None], after: Callable[[], None]) -> None:
         # The engine's node for this leaf. It lives as long as somebody holds it.
-        self._node: Any = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+        with torch.enable_grad():  # also where a backward pass begins
+            self._node: Any = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
         # A copy has no hooks, and needs no warning.
         hook: Any = torch.utils.hooks.unserializable_hook(lambda _: before())  # type: ignore[no-untyped-call]
         self._handles: list[Any] = [parameter.register_hook(hook),  # type: ignore[no-untyped-call]

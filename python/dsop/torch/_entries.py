@@ -49,6 +49,11 @@ class Entries:
         for p in parameters:
             self._register(p, 0, Way.FACTORS)
 
+    @property
+    def types(self) -> set[str]:
+        """Of parameters, as in a state."""
+        return {_name(kind) for kind in self.synchronizers}
+
     def synchronizer(self, p: Parameter) -> dsop.Synchronizer:
         return self.synchronizers[p.parameter.dtype]
 

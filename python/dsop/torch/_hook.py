@@ -11,6 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 import dsop
 from dsop._communicators import SaidToAll
 from dsop._mpi import communicator
+from dsop.torch import _failures
 from dsop.torch._ranks import check_dtype, check_same_lines
 
 
@@ -69,6 +70,7 @@ class TopKHook:
         for name, p in parameters:
             self._of_type[p.dtype].add(name, p.numel(), self._policy)
         self._name_of = {id(p): name for name, p in parameters}
+        _failures.watch_end(self._comm)
         register: Any = model.register_comm_hook
         register(None, self._sum_bucket)
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from dsop._synchronizer import policy_selects
 from dsop.torch._parameter import Parameter
 from dsop.torch._sums import Sums
 
 _logger = logging.getLogger("dsop.torch")
 
 
-def _how(p: Parameter, algorithm: str, policy: str) -> str:
+def _how(p: Parameter, algorithm: str, policy: str, ranks: int) -> str:
     if p.has_sparse_grad:
         return "dense, a gradient of it was not sparse" if p.used_elsewhere else "rows, into a sparse .grad"
+    if policy == "none":
+        return "nothing, by its policy"
+    if policy_selects(policy):
+        return "its largest elements, by its policy"
     if not p.gives_factors:
         return f"dense, {p.why_dense}"
     if p.used_elsewhere:
-        return "dense, used outside its module"
-    if algorithm.startswith("allreduce"):
+        return "dense, used outside its module, or too often for factors"
+    if ranks > 1 and algorithm.startswith(("allreduce", "pairwise")):
         return "dense is cheaper here"
     return ("rows" if p.unit_rows else "factors") + " in 16 bits" * policy.startswith("dsop-bf16")
 
@@ -31,7 +36,7 @@ def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
         when = ", while backward goes on" if sums.is_early(p) else ""
         last = f"last summed by {algorithm}{when}" if algorithm else "not in the last step"
         shape = "x".join(map(str, p.parameter.shape))
-        found.append(f"{p.name} {shape}: {_how(p, algorithm, policy)}; policy {policy}; {last}")
+        found.append(f"{p.name} {shape}: {_how(p, algorithm, policy, sums.comm.size)}; policy {policy}; {last}")
     return found
 
 

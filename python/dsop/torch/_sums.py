@@ -168,6 +168,7 @@ class Sums:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """On all ranks, of the same parameters."""
+        self._ready = []
         entries = Entries(self._parameters, self.comm, self._find_nans)  # with as many as the state has, and no more
         entries.load_state_dict(state, self._parameters)
         self.entries = entries
