@@ -85,12 +85,12 @@ class SelectedTopK final : public SelectedAllreduce {
         gradient_(gradient),
         values_(gradient.size()),
         k_(k),
-        executor_(gradient.size(), {algorithm, options.machine, options.wire}, {}) {}
+        calls_(gradient.size(), {algorithm, options.machine, options.wire}, {}) {}
 
   void restore() override { values_ = gradient_; }
-  void select() override { executor_.select(transport_, values_, k_); }
+  void select() override { calls_.select(transport_, values_, k_); }
   SelectedSum sum() override {
-    const TopKSum<T> result = executor_.sum(transport_, values_);
+    const TopKSum<T> result = calls_.sum(transport_, values_);
     return {result.chosen, result.sum.values.size(), result.sum.dense(), result.algorithm};
   }
 
@@ -99,7 +99,7 @@ class SelectedTopK final : public SelectedAllreduce {
   const std::vector<T>& gradient_;
   std::vector<T> values_;
   std::size_t k_;
-  TopKCalls<T> executor_;
+  TopKCalls<T> calls_;
 };
 
 template <class T>

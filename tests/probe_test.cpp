@@ -263,6 +263,41 @@ TEST_CASE("MPI's own allreduce is taken where it is measured, and allowed") {
   CHECK(chosen() != "allreduce-mpi");
 }
 
+TEST_CASE("policies that name an algorithm plan as before where a run goes on from a checkpoint") {
+  std::vector<std::string> saved(4);
+  std::vector<std::string> algorithms(4);
+  const auto run = [&](const Link& link, bool loads) {
+    return failures_on_probed({0, 1, 2, 3}, link, {}, [&](ProbedTransport& transport, Failures& failures) {
+      const auto rank = static_cast<std::size_t>(transport.rank());
+      Synchronizer<float> synchronizer(transport);
+      synchronizer.add("chosen", {1, 3000}, "dense");
+      synchronizer.add("named", {1, 100000}, "dense:ring-pipelined");
+      synchronizer.add("sparse", {1, 100000}, "sparse:dsar-early-switch");
+      if (loads) {
+        std::istringstream in(saved[rank]);
+        synchronizer.load(in);
+      }
+      std::vector<float> chosen(3000, 1);
+      std::vector<float> named(100000, 1);
+      std::vector<float> sparse(100000, 1);
+      synchronizer.begin();
+      synchronizer.give("chosen", {chosen.data(), 1, 3000});
+      synchronizer.give("named", {named.data(), 1, 100000});
+      synchronizer.give("sparse", {sparse.data(), 1, 100000});
+      synchronizer.finish();
+      std::string used;
+      for (const char* const name : {"chosen", "named", "sparse"}) used += synchronizer.last_step(name).algorithm + " ";
+      std::ostringstream out;
+      synchronizer.save(out);
+      if (loads) failures.check(used == algorithms[rank], used + "instead of " + algorithms[rank]);
+      saved[rank] = out.str();
+      algorithms[rank] = used;
+    });
+  };
+  CHECK(run(slow, false) == "");
+  CHECK(run(Link{1.0 / (1 << 20), 1.0 / (1UL << 34)}, true) == "");
+}
+
 TEST_CASE("a run that goes on from a checkpoint plans for the machine of the run before") {
   std::vector<std::string> saved(2);
   std::vector<std::string> algorithms(2);

@@ -198,7 +198,7 @@ TEST_CASE("saved states that are cut off, damaged or others' are refused on all 
           refused(std::string(1000, 'x'), "rank 1: the data are no saved state of a synchronizer");
           std::string later = good;
           later[17] = 9;
-          refused(later, "rank 1: the version in the saved state is 9, expected 3");
+          refused(later, "rank 1: the version in the saved state is 9, expected 4");
           refused(earlier, "the ranks disagree: the state's step is 1 on rank 1, 2 on ranks 0, 2");
 
           std::vector<std::string> all(3);

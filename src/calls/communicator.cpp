@@ -43,10 +43,11 @@ const Machine& planned_machine(Transport& transport, const std::optional<Machine
   return (choice != nullptr ? *choice : own.for_named()).machine();
 }
 
-std::optional<Machine> machine_to_keep(Transport& transport, const std::optional<Machine>& given) {
-  if (given) return given;
+KeptMachine machine_to_keep(Transport& transport, const std::optional<Machine>& given) {
+  if (given) return {given};
   const OwnMachine& own = kept<CommunicatorState>(transport).own_machine;
-  return own.is_known() ? std::optional(own.for_choice()->machine()) : std::nullopt;
+  if (!own.is_known()) return {};
+  return {own.for_choice()->machine(), own.is_probed()};
 }
 
 }  // namespace dsop

@@ -40,7 +40,6 @@ class KeptPlans {
     std::erase_if(kept_, [&](const Kept& kept) { return &kept.plan != plan; });
     for (Kept& kept : kept_) kept.key.clear();
   }
-  std::size_t size() const { return kept_.size(); }
 
  private:
   struct Kept {

@@ -65,4 +65,10 @@ void OwnMachine::measure(Transport& transport, const std::vector<int>& nodes) {
   transport.calls().measured_machine = machine;
 }
 
+void OwnMachine::take(Transport& transport, const Machine& probed) {
+  machine_.describe(probed);
+  is_measured_ = true;
+  transport.calls().measured_machine = std::make_shared<const Machine>(probed);
+}
+
 }  // namespace dsop

@@ -30,6 +30,10 @@ class OwnMachine {
 
   /// Whether a resumed run needs this machine to make the same choices: a file or a probe may say something else then.
   bool is_known() const { return is_agreed_ && (is_file_ || is_measured_ || (is_probed_ && asked_for_ != probe)); }
+  /// Whether a probe has found it; what names an algorithm then plans for another.
+  bool is_probed() const { return is_measured_ && !is_file_; }
+  /// Whether a probe's counts here.
+  bool takes_probed() const { return is_probed_ && is_agreed_ && asked_for_ == probe; }
   /// Null while what calls must choose by is still to be measured.
   const DescribedMachine* for_choice() const;
   const DescribedMachine& for_named() const { return is_file_ ? machine_ : default_; }
@@ -38,6 +42,9 @@ class OwnMachine {
   /// it after an agreement, if for_choice() is null. If it throws AgreedError, which all ranks then do, they may call
   /// it again. `nodes` as in Problem.
   void measure(Transport& transport, const std::vector<int>& nodes);
+  /// Takes what a probe has found before, in another run, as if it were measured now. All ranks call it, with one
+  /// machine, where takes_probed().
+  void take(Transport& transport, const Machine& probed);
 
  private:
   static constexpr const char* probe = "probe";
@@ -54,6 +61,10 @@ class OwnMachine {
 /// The one that plans are shown for: the given one, else the communicator's as far as it is known. Sends nothing.
 const Machine& planned_machine(Transport& transport, const std::optional<Machine>& given);
 /// What a checkpoint holds: the given one, else the communicator's, unless that is still the transport's own.
-std::optional<Machine> machine_to_keep(Transport& transport, const std::optional<Machine>& given);
+struct KeptMachine {
+  std::optional<Machine> machine;
+  bool is_probed = false;
+};
+KeptMachine machine_to_keep(Transport& transport, const std::optional<Machine>& given);
 
 }  // namespace dsop

@@ -14,7 +14,6 @@ namespace dsop {
 /// Numbers have 48 bits; the highest stands for Sparsity::dense.
 struct Record {
   static constexpr std::uint64_t dense = (std::uint64_t{1} << 48) - 1;
-  static constexpr std::uint64_t most = dense - 1;
 
   std::uint64_t digest = 0;  ///< of what all ranks must say alike
 

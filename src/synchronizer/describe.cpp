@@ -11,6 +11,7 @@ namespace dsop {
 
 template <class T>
 std::string Synchronizer<T>::State::describe() const {
+  transport.calls().queue->wait_for_all();
   std::vector<const Parameter*> given(order.begin(), order.end());
   if (given.empty())
     for (const auto& parameter : parameters) given.insert(given.begin(), parameter.get());

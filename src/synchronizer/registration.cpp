@@ -105,10 +105,15 @@ void Synchronizer<T>::State::take_policy(Parameter& parameter, NamedPolicy<T> po
   parameter.last_step = {};
 }
 
-// As if the parameters had been registered with it. If it fails, it does on all ranks.
+// As if the parameters had been registered with it: what a probe has found is for those that choose, what was given for
+// all. If it fails, it does on all ranks.
 template <class T>
-void Synchronizer<T>::State::plan_for(const Machine& machine) {
-  options.machine = step_.options.machine = machine;
+void Synchronizer<T>::State::plan_for(const Machine& machine, bool is_probed) {
+  OwnMachine& own = kept<CommunicatorState>(transport).own_machine;
+  if (is_probed && own.takes_probed())
+    own.take(transport, machine);
+  else
+    options.machine = step_.options.machine = machine;
   for (const auto& parameter : parameters) {
     const OnBehalf on_behalf(transport, parameter->name);
     if (parameter->policy.how->chooses()) parameter->policy.how->check(*parameter, terms(parameter->gives_factors));
@@ -120,7 +125,7 @@ void Synchronizer<T>::State::plan_for(const Machine& machine) {
   template void Synchronizer<T>::State::tell_early_error(std::string&, std::string&);              \
   template void Synchronizer<T>::State::add(const std::string&, const Shape&, const std::string&); \
   template void Synchronizer<T>::State::set_policy(const std::string&, const std::string&);        \
-  template void Synchronizer<T>::State::plan_for(const Machine&);
+  template void Synchronizer<T>::State::plan_for(const Machine&, bool);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop

@@ -1,7 +1,7 @@
 // What a synchronizer keeps from step to step, to a stream and back:
 //
 //   "dsop synchronizer", version, bytes of an element, ranks, rank, residual_holds_step, the machine that was planned
-//   for (as a machine file, or empty), steps, number of parameters;
+//   for (as a machine file, or empty), whether a probe has found it, steps, number of parameters;
 //   of each parameter: name, rows, columns, policy, elements of the residual, the residual, the algorithm's state
 //   a hash of all that
 #include <functional>
@@ -19,11 +19,17 @@
 namespace dsop {
 namespace {
 
+DescribedMachine described(const Machine& machine) {
+  DescribedMachine described;
+  described.describe(machine);
+  return described;
+}
+
 using synchronizer::Reader;
 using synchronizer::Writer;
 
 constexpr std::string_view kind = "dsop synchronizer";
-constexpr std::uint32_t version = 3;
+constexpr std::uint32_t version = 4;
 
 template <class Number>
 void expect(Reader& reader, const std::string& what, Number expected) {
@@ -72,6 +78,7 @@ Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& param
 
 template <class T>
 void Synchronizer<T>::State::save(std::ostream& out) const {
+  transport.calls().queue->wait_for_all();
   Writer writer(out);
   writer.numbers(std::span<const char>(kind));
   writer.number(version);
@@ -79,8 +86,9 @@ void Synchronizer<T>::State::save(std::ostream& out) const {
   writer.number(static_cast<std::int32_t>(transport.size()));
   writer.number(static_cast<std::int32_t>(transport.rank()));
   writer.number<std::uint32_t>(options.residual_holds_step);
-  const std::optional<Machine> machine = machine_to_keep(transport, options.machine);
+  const auto [machine, is_probed] = machine_to_keep(transport, options.machine);
   writer.text(machine ? machine_text(*machine) : "");
+  writer.number<std::uint32_t>(is_probed);
   writer.number(steps);
   writer.number<std::uint64_t>(parameters.size());
   for (const auto& parameter : parameters) {
@@ -103,14 +111,17 @@ void Synchronizer<T>::State::load(std::istream& in) {
   transport.calls().queue->wait_for_all();
   std::map<Parameter*, Loaded<T>> loaded;
   std::uint64_t saved_steps = 0;
-  std::string saved_machine;
   std::optional<Machine> machine;
+  std::uint64_t machine_digest = 0;  // of what plans depend on
+  bool is_probed = false;
   const std::string error = error_of([&] {
     check_between_steps("load()");
     Reader reader(in);
     read_heading<T>(reader, transport, options.residual_holds_step);
-    saved_machine = reader.text("the machine");
-    if (!saved_machine.empty()) machine = machine_of_text(saved_machine, "the machine in the saved state");
+    const std::string text = reader.text("the machine");
+    if (!text.empty()) machine = machine_of_text(text, "the machine in the saved state");
+    if (machine) machine_digest = described(*machine).digest();
+    is_probed = reader.number<std::uint32_t>("whether the machine was probed") != 0;
     saved_steps = reader.number<std::uint64_t>("the number of steps");
     expect<std::uint64_t>(reader, "the number of parameters", parameters.size());
     while (loaded.size() < parameters.size()) {
@@ -123,9 +134,10 @@ void Synchronizer<T>::State::load(std::istream& in) {
     reader.check_hash();
   });
   agree("loading a synchronizer's state", "", error, [&](Call& call) {
-    call.same_now("the state's step", saved_steps).same_now("the hash of its machine", digest(0, saved_machine));
+    call.same_now("the state's step", saved_steps).same_now("the hash of its machine", machine_digest);
   });
-  if (machine && !has_given_machine_ && !(*machine == planned_machine(transport, options.machine))) plan_for(*machine);
+  if (machine && !has_given_machine_ && !(*machine == planned_machine(transport, options.machine)))
+    plan_for(*machine, is_probed);
 
   for (auto& [parameter, state] : loaded) {
     parameter->residual = std::move(state.residual);

@@ -68,7 +68,7 @@ struct Synchronizer<T>::State {
   synchronizer::PolicyTerms terms(bool some_rank_gives_factors) {
     return {transport, step_.options, planned_machine(transport, options.machine), some_rank_gives_factors};
   }
-  void plan_for(const Machine& machine);
+  void plan_for(const Machine& machine, bool is_probed);
   void take_policy(Parameter& parameter, synchronizer::NamedPolicy<T> policy, bool some_rank_gives_factors);
   void check_given(const Parameter& parameter, const Given& given) const;
   void check_apart(const Given& given) const;
@@ -81,6 +81,24 @@ struct Synchronizer<T>::State {
     std::string error;
   };
 
+  /// Texts of a step's end, which stay while its order does.
+  struct Said {
+    Said() = default;
+    explicit Said(const std::vector<Parameter*>& given) : order(given) {
+      for (const Parameter* const parameter : given) {
+        names.append(names.empty() ? "" : ", ").append(parameter->name);
+        alphas.push_back("alpha of " + parameter->name);
+        betas.push_back("beta of " + parameter->name);
+      }
+    }
+
+    std::vector<Parameter*> order = {};
+    std::string names = {};
+    std::vector<std::string> alphas = {};
+    std::vector<std::string> betas = {};
+  };
+
+  Said said_;
   bool has_given_machine_;  // its maker has, so that no saved one takes its place
   std::map<std::string, Parameter*> by_name_;
   bool has_begun_ = false;

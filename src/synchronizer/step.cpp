@@ -12,6 +12,7 @@
 #include "sparse/overlap.hpp"
 #include "synchronizer/agree.hpp"
 #include "synchronizer/state.hpp"
+#include "transport/interrupt.hpp"
 
 namespace dsop {
 
@@ -156,6 +157,8 @@ void Synchronizer<T>::State::finish() {
   };
   try {
     calls_.finish();
+  } catch (const Interrupted&) {  // the wait: its calls go on, and with them what they use
+    throw;
   } catch (...) {
     end_parameters(false);
     throw;
@@ -169,17 +172,12 @@ void Synchronizer<T>::State::finish() {
 // All ranks find out here if one has given fewer parameters than the others.
 template <class T>
 void Synchronizer<T>::State::end_step() {
-  std::string names;
-  std::vector<std::string> targets;
-  for (const Parameter* const parameter : order) {
-    names.append(names.empty() ? "" : ", ").append(parameter->name);
-    for (const char* const what : {"alpha", "beta"}) targets.push_back(what + (" of " + parameter->name));
-  }
-  agree(synchronizer::end_of_step, names, "", [&](Call& call) {
+  if (said_.order != order) said_ = Said(order);
+  agree(synchronizer::end_of_step, said_.names, "", [&](Call& call) {
     call.same_now("scale", step_.options.scale);
     for (std::size_t i = 0; i < order.size(); ++i)
-      call.same_now(targets[2 * i].c_str(), order[i]->given.update.alpha)
-          .same_now(targets[2 * i + 1].c_str(), order[i]->given.update.beta);
+      call.same_now(said_.alphas[i].c_str(), order[i]->given.update.alpha)
+          .same_now(said_.betas[i].c_str(), order[i]->given.update.beta);
   });
 }
 
