@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <limits>
@@ -81,6 +82,11 @@ TEST_CASE("a bad argument on one rank throws on all") {
   CHECK(failures_when("rank 1: gradient.data is null, expected memory for its elements", [](int rank, Arguments& a) {
           if (rank == 1) a.gradient.data = nullptr;
         }) == "");
+  CHECK(failures_when("rank 1: a.data is at an address 1 bytes beyond an element's, expected a multiple of 4",
+                      [](int rank, Arguments& a) {
+                        const auto beyond = reinterpret_cast<std::uintptr_t>(a.factors.a.data) + 1;
+                        if (rank == 1) a.factors.a.data = reinterpret_cast<const float*>(beyond);
+                      }) == "");
   CHECK(failures_when("rank 1: a.data is null, expected memory for its elements", [](int rank, Arguments& a) {
           if (rank == 1) a.factors.a.data = nullptr;
         }) == "");

@@ -30,6 +30,11 @@ int main() {
   int rank = -1, size = 0;
   check(dsop_communicator_rank(all, &rank, &size) == DSOP_SUCCESS && size == 2, "it has two ranks");
 
+  for (const int number : {-1, 12345}) {
+    dsop_communicator none = 0;
+    check(dsop_communicator_from_mpi(number, &none) == DSOP_ERROR_ARGUMENT, "a number of no communicator is refused");
+  }
+
   std::array<double, 4> values{1, 2, 3, 4};
   dsop_outer_product layer = 0;
   dsop_sparse_allreduce sparse = 0;

@@ -75,7 +75,8 @@ class GlooTest(unittest.TestCase):
 
     def started(self, ranks: int, command: Callable[[int], Sequence[str]]) -> list[subprocess.Popen[str]]:
         pipe = subprocess.PIPE
-        return [subprocess.Popen(command(rank), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        return [subprocess.Popen(command(rank), stdin=pipe, stdout=pipe, stderr=pipe, text=True,
+                                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
                 for rank in range(ranks)]
 
     def over_gloo(self, rank: int, ranks: int) -> list[str]:
@@ -146,6 +147,23 @@ class GlooTest(unittest.TestCase):
             self.assertEqual(processes[rank].returncode, 0, err)
         processes[1].communicate(timeout=LIMIT_SECONDS)
 
+    def test_interrupt_of_one_rank_ends_it_and_the_others_hear_of_it(self) -> None:
+        for wait in ("dsop.allreduce(np.zeros(200000), comm)", "dsop.start_allreduce(np.zeros(200000), comm).wait()"):
+            program = WAITS.replace("dsop.allreduce(np.zeros(200000), comm)", wait)
+            self.file = self.file.with_name("again" + self.file.name)
+            processes = self.started(3, lambda rank: [sys.executable, "-c", program, str(self.file), str(rank)])
+            for process in processes:
+                assert process.stdout is not None
+                self.assertEqual(process.stdout.readline(), "connected\n")
+            time.sleep(0.3)
+            processes[0].send_signal(signal.SIGINT)
+            _, err = processes[0].communicate(timeout=LIMIT_SECONDS)
+            self.assertIn("KeyboardInterrupt", err)
+            self.assertEqual(processes[0].returncode, 130, err)
+            for rank in (1, 2):  # communicate() ends what rank 1 waits for
+                out, err = processes[rank].communicate(timeout=LIMIT_SECONDS)
+                self.assertRegex(out, "failed: |closed connections: ranks? ", err)
+
     def test_any_store_with_set_get_and_wait(self) -> None:
         self.assertEqual(self.on_threads([Memory()] * 3), [""] * 3)
         self.assertEqual(self.on_threads([self.file] * 3), [""] * 3)
@@ -174,6 +192,7 @@ class GlooTest(unittest.TestCase):
                 ("rank is 2, expected 0 to 1", lambda: dsop.connect(Memory(), 2, 2)),
                 ("store is dict, which lacks set and wait", lambda: dsop.connect({}, 0, 1)),
                 ("limit_seconds is -1, expected more than 0", lambda: dsop.connect(Memory(), 0, 1, limit_seconds=-1)),
+                ("rank is 4294967296, expected a number of 32 bits", lambda: dsop.connect(Memory(), 1 << 32, 2)),
                 ("run is 'a;b', expected no semicolon", lambda: dsop.connect(Memory(), 0, 1, run="a;b"))]:
             with self.assertRaises(dsop.ArgumentError) as caught:
                 call()
@@ -197,7 +216,8 @@ assert not dsop.info()["mpi_initialized"]
 if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and os.environ["RANK"] == "1":
     sys.exit("the first time it fails")
 """)
-        environment = {**os.environ, "PYTHONMALLOC": "default"}  # torchrun itself calls the store's compare_set()
+        # Whoever has started torchrun may be a launcher of MPI's.
+        environment = {**os.environ, "PMI_RANK": "0", "PMI_SIZE": "1", "PYTHONMALLOC": "default"}  # torchrun itself calls the store's compare_set()
         done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "3", "--master_port", "0",
                                "--max_restarts", "1", "--redirects", "1", "--tee", "1", "--rdzv_backend", "c10d", "--rdzv_endpoint", "127.0.0.1:0", program],
                               capture_output=True, text=True, timeout=5 * LIMIT_SECONDS, check=False, env=environment)

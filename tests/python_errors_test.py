@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 import threading
@@ -59,6 +60,7 @@ class PythonErrorsTest(ThreadsTest):
             ("a.strides", {"a": np.broadcast_to(np.ones(4), (2, 4))}),
             ("a.strides", {"a": np.broadcast_to(np.ones(1), (2, 1))}),
             ("out.strides", {"out": np.lib.stride_tricks.as_strided(np.zeros(3), (4, 3), (0, 8))}),
+            ("a is not aligned to its elements", {"a": np.frombuffer(bytes(8 * 8 + 1), np.float64, 8, 1).reshape(2, 4)}),
             ("a.format is csc", {"a": compressed_columns}),
             ("out is read-only", {"out": read_only}),
             ("overlaps", {"out": np.zeros((4, 3)), "b": None}),
@@ -219,6 +221,21 @@ class PythonErrorsTest(ThreadsTest):
                 self.assertEqual(len(heard), 1)
                 is_told.set()
             is_told.wait(10)
+        dsop.run_on_threads(2, body)
+
+    def test_a_stall_watch_outlives_the_object_that_set_it(self) -> None:
+        is_told = threading.Event()
+
+        def body(comm: dsop.Communicator) -> None:
+            heard: list[str] = []
+            comm.counting().set_stall_watch(0.2, heard.append)
+            gc.collect()
+            if comm.rank == 1:
+                is_told.wait(10)
+            else:
+                threading.Timer(0.6, is_told.set).start()
+            dsop.allreduce(np.ones(100), comm)
+            self.assertEqual(len(heard), 1 - comm.rank)
         dsop.run_on_threads(2, body)
 
 

@@ -4,6 +4,7 @@
 
 #include "algorithms/outer_product/algorithm.hpp"
 #include "algorithms/outer_product/tries.hpp"
+#include "base/check_aligned.hpp"
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
 #include "base/refuse.hpp"
@@ -20,6 +21,7 @@ void check_view(const std::string& argument, const MatrixView<T>& view) {
     refuse(argument + ".stride", view.stride, "at least " + argument + ".columns = " + std::to_string(view.columns));
   if (view.rows > 0 && view.columns > 0) {
     if (view.data == nullptr) refuse(argument + ".data", "null", "memory for its elements");
+    check_aligned(argument + ".data", view.data);
     checked_bytes(argument, {view.rows, std::max(view.stride, view.columns), sizeof(T)});
   }
 }

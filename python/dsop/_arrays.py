@@ -77,6 +77,9 @@ def _check_array(array: Any, name: str, dimensions: int, type_: int | None, writ
         raise ArgumentError(f"{name}.dtype is {array.dtype}, expected {expected}")
     if dimensions and array.ndim != dimensions:
         raise ArgumentError(f"{name}.ndim is {array.ndim}, expected {dimensions}")
+    if not array.flags.aligned:
+        raise ArgumentError(f"{name} is not aligned to its elements, expected an array that is "
+                            "(numpy.require(..., requirements='A') makes one)")
     if written and not array.flags.writeable:
         raise ArgumentError(f"{name} is read-only, expected an array that may be written to")
     return array

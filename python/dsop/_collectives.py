@@ -8,18 +8,18 @@ from typing import Any, Generic, TypeVar
 
 from dsop._arrays import TYPES, Array, address, vector_values
 from dsop._communicators import Communicator, SaidToAll
-from dsop._library import Error, check, library, new_handle, option_text, whole_number
+from dsop._library import (Error, check, interrupt_again, let_go, library, new_handle, option_text,
+                           whole_number)
 from dsop._mpi import communicator
-from dsop._table import DSOP_ERROR_INTERRUPTED
 
 Result = TypeVar("Result")
-_under_way: list[Any] = []  # what calls use that go on, since a signal has ended the wait for them
 
 
 class Pending(Generic[Result]):
     """A call that was started, and goes on while the program does something else.
 
-    On one rank, and over MPI without MPI_THREAD_MULTIPLE, it runs when it is waited for. Its arrays must be left alone until it is complete; it keeps them alive. To drop one waits for it.
+    On one rank, and over MPI without MPI_THREAD_MULTIPLE, it runs when it is waited for. Its arrays must be left alone
+    until it is complete; it keeps them alive. To drop one waits for it.
 
     Examples
     --------
@@ -68,19 +68,16 @@ class Pending(Generic[Result]):
 
     def _end(self, status: int) -> None:
         take, self._take = self._take, _no_result
-        self._let_go(status)
+        let_go(self._held, status)
+        self._held = ()
         check(status)
         self._result = [take()]
 
-    def _let_go(self, status: int) -> None:
-        if status == DSOP_ERROR_INTERRUPTED:
-            _under_way.append(self._held)
-        self._held = ()
-
     def __del__(self) -> None:
         if self._handle:
-            self._let_go(library.dsop_wait(self._handle))
+            let_go(self._held, library.dsop_wait(self._handle))
             self._handle = 0
+            interrupt_again()
 
 
 def _no_result() -> Any:

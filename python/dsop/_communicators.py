@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
+import time
 from collections.abc import Callable
 from ctypes import CFUNCTYPE, byref, c_int, c_size_t, c_uint64, c_void_p
 from types import TracebackType
@@ -12,6 +14,23 @@ from typing import Any, TypeVar
 from dsop._library import ArgumentError, Error, Owned, TransportError, check, library, new_handle, watch_signals
 
 Result = TypeVar("Result")
+_callbacks: list[Any] = []  # the library calls them for as long as the ranks live, which other objects may be of too
+
+
+def end_job_at_exception() -> None:
+    """From now on an exception that ends this program ends the other ranks' too."""
+    before = sys.excepthook
+    if getattr(before, "ends_job", False):
+        return
+
+    def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        before(kind, error, traceback)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        time.sleep(0.2)  # launchers lose what was written last
+        library.dsop_abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+    hook.ends_job = True  # type: ignore[attr-defined]
+    sys.excepthook = hook
 
 
 class Communicator(Owned):
@@ -40,7 +59,6 @@ class Communicator(Owned):
         check(library.dsop_communicator_rank(handle, byref(rank), byref(size)))
         self.handle, self.rank, self.size = handle, rank.value, size.value
         self._handle = handle if owned else 0
-        self._on_stall: Any = None
 
     def fail(self, error: str) -> None:
         """Raise `ArgumentError` on all ranks, in place of the call that they make.
@@ -105,7 +123,7 @@ class Communicator(Owned):
         kind = CFUNCTYPE(None, ctypes.c_char_p, c_void_p)
         callback = kind(tell) if on_stall is not None else ctypes.cast(0, kind)
         check(library.dsop_set_stall_watch(self.handle, limit_seconds, callback, None, int(throws)))
-        self._on_stall = callback
+        _callbacks.append(callback)
 
 
 def watch_main_thread() -> None:

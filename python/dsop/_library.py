@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import os
 import threading
@@ -10,6 +11,8 @@ from ctypes import CFUNCTYPE, byref, c_char_p, c_int, c_uint64
 from operator import index
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from dsop import _table
 
@@ -60,6 +63,7 @@ def _with_types(opened: ctypes.CDLL) -> ctypes.CDLL:
 library = _with_types(_open_library())
 
 _raised = threading.local()
+_under_way: list[Any] = []  # what calls use that go on, since a signal has ended the wait for them
 
 
 def _watch(has_ended: Callable[[], bool]) -> Generator[int, None, None]:
@@ -107,6 +111,19 @@ def check(status: int) -> None:
         raise_error(status)
 
 
+def let_go(held: Any, status: int) -> None:
+    """`held` is what a call has used that ended so. If it goes on, it needs that for as long as the program lives."""
+    if status == _table.DSOP_ERROR_INTERRUPTED:
+        _under_way.append(held)
+
+
+def interrupt_again() -> None:
+    """Ctrl-C that was heard where nothing can be raised is heard once more."""
+    error, _raised.error = getattr(_raised, "error", None), None
+    if isinstance(error, KeyboardInterrupt):
+        _thread.interrupt_main()
+
+
 def new_handle(function: Any, *arguments: Any) -> int:
     """What the function, whose last argument is where it puts a handle, has put there."""
     handle = c_uint64()
@@ -144,7 +161,7 @@ def option_text(**options: Any) -> bytes:
     for name, value in options.items():
         if value is None:
             continue
-        if isinstance(value, bool):
+        if isinstance(value, (bool, np.bool_)):
             value = int(value)
         elif hasattr(value, "option_text"):
             value = value.option_text()

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import atexit
 import sys
-import time
-from types import TracebackType
 from typing import Any
 
-from dsop._communicators import Communicator, watch_main_thread
+from dsop._communicators import Communicator, end_job_at_exception, watch_main_thread
 from dsop._info import built_and_runs
 from dsop._library import ArgumentError, check, library, new_handle
 from dsop._torchrun import connect_workers, under_torchrun
@@ -27,25 +25,10 @@ def _check_mpi4py() -> None:
     _of_mpi4py_is_checked = True
 
 
-def _end_job_at_exception() -> None:
-    before = sys.excepthook
-    if getattr(before, "ends_job", False):
-        return
-
-    def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        before(kind, error, traceback)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        time.sleep(0.2)  # launchers lose what was written last
-        library.dsop_abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
-    hook.ends_job = True  # type: ignore[attr-defined]
-    sys.excepthook = hook
-
-
 def _of_mpi(handle: int) -> Communicator:
     made = Communicator(handle)
     if made.size > 1:
-        _end_job_at_exception()
+        end_job_at_exception()
     return made
 
 
@@ -76,8 +59,8 @@ def init() -> None:
 
 
 def _all_ranks() -> Communicator:
-    made = _start()
-    return connect_workers() if made.size == 1 and under_torchrun() else made
+    # What has started torchrun may be a launcher of MPI's, whose variables all of torchrun's workers then have.
+    return connect_workers() if under_torchrun() and not built_and_runs()["mpi_initialized"] else _start()
 
 
 def communicator(comm: Any = None) -> Communicator:

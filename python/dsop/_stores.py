@@ -10,8 +10,8 @@ from ctypes import CFUNCTYPE, c_char_p, c_double, c_int, c_size_t, c_void_p
 from datetime import timedelta
 from typing import Any
 
-from dsop._communicators import Communicator, watch_main_thread
-from dsop._library import ArgumentError, Error, TransportError, library, new_handle, option_text
+from dsop._communicators import Communicator, end_job_at_exception, watch_main_thread
+from dsop._library import ArgumentError, Error, TransportError, library, new_handle, option_text, whole_number
 
 _SHORTEST_WAIT_SECONDS = 0.001  # to torch's stores 0 means for ever
 _LOOK_SECONDS = 0.005
@@ -82,6 +82,13 @@ class _Functions:
         return self._kept(lambda: int(_wait(self._store, key.decode(), seconds)))
 
 
+def _ending_with_others(handle: int) -> Communicator:
+    made = Communicator(handle)
+    if made.size > 1:
+        end_job_at_exception()
+    return made
+
+
 def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int = 0, limit_seconds: float = 30.0,
             interface: str | None = None) -> Communicator:
     """Connect processes that find each other through a store, over Gloo: no launcher and no MPI are needed.
@@ -105,7 +112,8 @@ def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int 
     Returns
     -------
     Communicator
-        Its connections end with the last object that holds it.
+        Its connections end with the last object that holds it. Where there are several ranks, an exception that ends this
+        rank's program from then on closes them at once, so that ranks that wait for it raise.
 
     Raises
     ------
@@ -122,17 +130,18 @@ def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int 
     (0, 1)
     """
     options = option_text(run=run, restart=restart, limit_seconds=float(limit_seconds), interface=interface)
+    numbers = whole_number(rank, "rank"), whole_number(size, "size")
     watch_main_thread()
     if isinstance(store, (str, os.PathLike)):
-        return Communicator(new_handle(library.dsop_communicator_from_file, os.fsencode(store), rank, size, options))
+        return _ending_with_others(new_handle(library.dsop_communicator_from_file, os.fsencode(store), *numbers, options))
     missing = [name for name in ("set", "get", "wait") if not callable(getattr(store, name, None))]
     if missing:
         raise ArgumentError(f"store is {type(store).__name__}, which lacks {' and '.join(missing)}, expected a path or a "
                             "store with set, get and wait")
     functions = _Functions(store)
     try:
-        return Communicator(new_handle(library.dsop_communicator_from_store, functions.set, functions.get,
-                                       functions.wait, None, rank, size, options))
+        return _ending_with_others(new_handle(library.dsop_communicator_from_store, functions.set, functions.get,
+                                              functions.wait, None, *numbers, options))
     except TransportError as error:
         if isinstance(functions.failure, Exception):
             raise error from functions.failure

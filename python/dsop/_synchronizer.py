@@ -9,7 +9,7 @@ import numpy as np
 
 from dsop._arrays import DTYPES, Array, FactorLike, SparseVector, copied, factor, matrix, type_of, vector
 from dsop._communicators import SaidToAll
-from dsop._library import ArgumentError, Owned, check, encoded, library, new_handle, option_text, text_of
+from dsop._library import ArgumentError, Owned, check, encoded, let_go, library, new_handle, option_text, text_of
 from dsop._mpi import communicator
 
 
@@ -248,10 +248,10 @@ class Synchronizer(Owned):
         >>> bias
         array([0.25, 0.25, 0.25])
         """
-        try:
-            check(library.dsop_synchronizer_finish(self._handle))
-        finally:
-            self._held = []
+        status = library.dsop_synchronizer_finish(self._handle)
+        held, self._held = self._held, []
+        let_go(held, status)
+        check(status)
 
     def describe(self) -> str:
         """A table of parameters, policies, algorithms, bytes and times.

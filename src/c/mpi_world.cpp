@@ -1,6 +1,7 @@
 #include "c/mpi_world.hpp"
 
 #include <cstdlib>
+#include <string>
 
 #include <dsop/errors.hpp>
 #include <dsop/mpi.hpp>
@@ -67,7 +68,10 @@ Transport* world() {
 Transport& transport_of_mpi(int fint) {
   check_mpi_library();
   if (!mpi_runs()) throw ArgumentError("MPI is not initialized, expected a call between MPI_Init and MPI_Finalize");
-  return TransportOf<MPI_Comm>::get(MPI_Comm_f2c(fint));
+  const MPI_Comm found = MPI_Comm_f2c(fint);
+  if (found == MPI_Comm{})  // Open MPI's answer to a number that stands for none, of which MPI can't be asked anything
+    throw ArgumentError("comm is " + std::to_string(fint) + ", expected the number of a communicator");
+  return TransportOf<MPI_Comm>::get(found);
 }
 
 }  // namespace dsop::c

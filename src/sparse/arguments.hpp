@@ -6,6 +6,7 @@
 
 #include <dsop/sparse.hpp>
 
+#include "base/check_aligned.hpp"
 #include "base/checked.hpp"
 #include "base/refuse.hpp"
 #include "sparse/vector.hpp"
@@ -53,6 +54,7 @@ void check_vector(const std::string& argument, const SparseVectorView<T>& x) {
   checked_bytes(argument, {x.dimension, sizeof(T)});
   if (x.dimension > sparse::most_elements)
     refuse(argument + ".dimension", x.dimension, "at most " + std::to_string(sparse::most_elements));
+  check_aligned(argument + ".values", x.values.data());
   if (x.dense()) return;
   if (x.indices.size() != x.values.size())
     refuse(argument + ".values.size()", x.values.size(),

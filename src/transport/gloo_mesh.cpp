@@ -7,6 +7,7 @@
 #include <linux/sockios.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <cstddef>
 #include <ctime>
@@ -50,6 +51,8 @@ class GlooMesh::Peer final : public tcp::Pair {
 
  private:
   void changeState(state next) noexcept override {
+    // A forked child has the socket too: it would stay open until the child has ended.
+    if (next == CLOSED && state_ == CONNECTED) ::shutdown(fd_, SHUT_RDWR);
     Pair::changeState(next);
     if (next == CLOSED) mesh_.closed_[static_cast<std::size_t>(peer_rank_)] = true;
   }

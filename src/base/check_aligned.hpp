@@ -1,0 +1,21 @@
+// Whether elements lie where a processor may load them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/refuse.hpp"
+
+namespace dsop {
+
+/// Throws ArgumentError naming `argument` if `data` is no address of a T: for streaming stores, and for C++, it must
+/// be.
+template <class T>
+void check_aligned(const std::string& argument, const T* data) {
+  const auto beyond = reinterpret_cast<std::uintptr_t>(data) % alignof(T);
+  if (beyond != 0)
+    refuse(argument, "at an address " + std::to_string(beyond) + " bytes beyond an element's",
+           "a multiple of " + std::to_string(alignof(T)));
+}
+
+}  // namespace dsop
