@@ -73,6 +73,22 @@ class Plan(Refusing):
         self.assertEqual(gains, sorted(gains))
         self.assertEqual([point[-1] for point in points(rows)], ["10gbit", "1gbit", "200mbit"])
 
+    def test_ranks_a_node(self) -> None:
+        problem = ("--rows", "2000", "--pairs", "1", "--ranks", "16", "--machine")
+        found = []
+        for per_node in ("1", "4"):
+            _, rows = planned(*problem, "fat-tree", "--ranks-per-node", per_node)
+            found.append({row["algorithm"]: row["communication_seconds"] for row in rows})
+        self.assertNotIn("hierarchical", found[0])  # which needs ranks that share a node
+        self.assertIn("hierarchical", found[1])
+        self.assertNotEqual(found[0]["generalized-rabenseifner"], found[1]["generalized-rabenseifner"])
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/machine.json"
+            Path(path).write_text("{}")
+            for per_node in ("1", "4"):
+                printed, _ = planned(*problem, path, "--ranks-per-node", per_node)
+                self.assertEqual("the machine has one level: " in printed, per_node == "4")
+
     def test_map_over_shapes(self) -> None:
         printed, rows = planned(*SHAPES, "--map")
         cells = [line.split() for line in printed.splitlines() if not line.startswith("#")]
