@@ -137,6 +137,10 @@ class DsopHTest(unittest.TestCase):
         symbols = {line.split()[2].split("@")[0] for line in lines.stdout.splitlines() if line.split()[1] in "TDBVW"}
         self.assertEqual(symbols, FUNCTIONS)
 
+    def test_the_abi_that_later_ones_are_compared_with_has_every_function(self) -> None:
+        dump = (ROOT / "src/c/libdsop_c.abi").read_text(encoding="utf-8")
+        self.assertEqual(set(re.findall(r"'ShortName' => '(dsop_\w+)'", dump)), FUNCTIONS, "scripts/abi --write")
+
     def test_every_function_is_fuzzed(self) -> None:
         fuzzed = set(re.findall(r"DSOP_FUNCTION\((dsop_\w+),", (ROOT / "tests/c_fuzz.cpp").read_text(encoding="utf-8")))
         never_fail = {"dsop_last_error", "dsop_version", "dsop_abort", "dsop_finalize"}
