@@ -100,7 +100,7 @@ class UnderMpirun(Refusing):
         os.kill(job.process.pid, signal.SIGINT)
         self.assertNotIn(job.end(), [0, -999])
         # One that waits too, but answers late where the cores are crowded, may be named beside it.
-        self.assertRegex(job.stderr, r"warning: (outer product 1500 x 1500 f32|messages between calls), after \d+ calls: "
+        self.assertRegex(job.stderr, r"warning: ((preparing an )?outer product 1500 x 1500 f32|messages between calls), after \d+ calls: "
                                      rf"rank \d has waited \d+\.\d s; missing: ranks? [^\n]*\b{rank}\b")
 
     def test_limit_of_waits_that_makes_no_sense(self) -> None:
