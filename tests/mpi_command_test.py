@@ -91,6 +91,7 @@ class UnderMpirun(Refusing):
     def test_rank_that_does_not_come_is_named(self) -> None:
         with unittest.mock.patch.dict(os.environ, DSOP_STALL_SECONDS="1"):
             job = LongRun(ranks=3)
+        time.sleep(1.5)  # MPI starts slowly where other programs take the cores
         stopped = job.rank_processes()[1]
         rank = next(entry.split(b"=")[1].decode() for entry in Path(f"/proc/{stopped}/environ").read_bytes().split(b"\0")
                     if entry.startswith((b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK=")))
