@@ -17,8 +17,7 @@ Result = TypeVar("Result")
 _callbacks: list[Any] = []  # the library calls them for as long as the ranks live, which other objects may be of too
 
 
-def end_job_at_exception() -> None:
-    """From now on an exception that ends this program ends the other ranks' too."""
+def _end_job_at_exception() -> None:
     before = sys.excepthook
     if getattr(before, "ends_job", False):
         return
@@ -123,7 +122,16 @@ class Communicator(Owned):
         kind = CFUNCTYPE(None, ctypes.c_char_p, c_void_p)
         callback = kind(tell) if on_stall is not None else ctypes.cast(0, kind)
         check(library.dsop_set_stall_watch(self.handle, limit_seconds, callback, None, int(throws)))
-        _callbacks.append(callback)
+        if on_stall is not None:
+            _callbacks.append(callback)
+
+
+def of_programs(handle: int) -> Communicator:
+    """Ranks that are programs: from now on an exception that ends this one ends the others' too."""
+    made = Communicator(handle)
+    if made.size > 1:
+        _end_job_at_exception()
+    return made
 
 
 def watch_main_thread() -> None:

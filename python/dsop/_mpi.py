@@ -6,7 +6,7 @@ import atexit
 import sys
 from typing import Any
 
-from dsop._communicators import Communicator, end_job_at_exception, watch_main_thread
+from dsop._communicators import Communicator, of_programs, watch_main_thread
 from dsop._info import built_and_runs
 from dsop._library import ArgumentError, check, library, new_handle
 from dsop._torchrun import connect_workers, under_torchrun
@@ -25,18 +25,11 @@ def _check_mpi4py() -> None:
     _of_mpi4py_is_checked = True
 
 
-def _of_mpi(handle: int) -> Communicator:
-    made = Communicator(handle)
-    if made.size > 1:
-        end_job_at_exception()
-    return made
-
-
 def _start() -> Communicator:
     check(library.dsop_init())
     atexit.unregister(library.dsop_finalize)
     atexit.register(library.dsop_finalize)
-    return _of_mpi(new_handle(library.dsop_communicator_world))
+    return of_programs(new_handle(library.dsop_communicator_world))
 
 
 def init() -> None:
@@ -99,4 +92,4 @@ def communicator(comm: Any = None) -> Communicator:
         if not _of_mpi4py_is_checked:
             _check_mpi4py()
     watch_main_thread()
-    return _of_mpi(new_handle(library.dsop_communicator_from_mpi, comm.py2f()))
+    return of_programs(new_handle(library.dsop_communicator_from_mpi, comm.py2f()))

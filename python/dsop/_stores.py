@@ -10,7 +10,7 @@ from ctypes import CFUNCTYPE, c_char_p, c_double, c_int, c_size_t, c_void_p
 from datetime import timedelta
 from typing import Any
 
-from dsop._communicators import Communicator, end_job_at_exception, watch_main_thread
+from dsop._communicators import Communicator, of_programs, watch_main_thread
 from dsop._library import ArgumentError, Error, TransportError, library, new_handle, option_text, whole_number
 
 _SHORTEST_WAIT_SECONDS = 0.001  # to torch's stores 0 means for ever
@@ -82,13 +82,6 @@ class _Functions:
         return self._kept(lambda: int(_wait(self._store, key.decode(), seconds)))
 
 
-def _ending_with_others(handle: int) -> Communicator:
-    made = Communicator(handle)
-    if made.size > 1:
-        end_job_at_exception()
-    return made
-
-
 def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int = 0, limit_seconds: float = 30.0,
             interface: str | None = None) -> Communicator:
     """Connect processes that find each other through a store, over Gloo: no launcher and no MPI are needed.
@@ -133,15 +126,15 @@ def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int 
     numbers = whole_number(rank, "rank"), whole_number(size, "size")
     watch_main_thread()
     if isinstance(store, (str, os.PathLike)):
-        return _ending_with_others(new_handle(library.dsop_communicator_from_file, os.fsencode(store), *numbers, options))
+        return of_programs(new_handle(library.dsop_communicator_from_file, os.fsencode(store), *numbers, options))
     missing = [name for name in ("set", "get", "wait") if not callable(getattr(store, name, None))]
     if missing:
         raise ArgumentError(f"store is {type(store).__name__}, which lacks {' and '.join(missing)}, expected a path or a "
                             "store with set, get and wait")
     functions = _Functions(store)
     try:
-        return _ending_with_others(new_handle(library.dsop_communicator_from_store, functions.set, functions.get,
-                                              functions.wait, None, *numbers, options))
+        return of_programs(new_handle(library.dsop_communicator_from_store, functions.set, functions.get,
+                                      functions.wait, None, *numbers, options))
     except TransportError as error:
         if isinstance(functions.failure, Exception):
             raise error from functions.failure
