@@ -36,8 +36,8 @@ struct TopKState {
 /// How a top-k allreduce is made. Must be the same on all ranks.
 struct TopKOptions {
   std::string algorithm = "ok-topk";  ///< a name of the family "topk", perhaps with its numbers
-  std::optional<Machine> machine =
-      std::nullopt;  ///< to plan for; default: a file that DSOP_MACHINE names, or 10 Gbit/s
+  /// To plan for; default: a file that DSOP_MACHINE names, or 10 Gbit/s.
+  std::optional<Machine> machine = std::nullopt;
   /// bf16: values travel in 16 bits, beside indices of 32 (ok-topk's search for thresholds in full), and are added in
   /// f32. Only for f32. What is rounded off a value stays in the residual of the rank that sends it, so nothing is
   /// lost. What sums exactly what ranks select does so by `allgather`, which rounds nothing twice. Beyond 3.39e38 a

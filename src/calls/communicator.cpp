@@ -47,7 +47,7 @@ KeptMachine machine_to_keep(Transport& transport, const std::optional<Machine>& 
   if (given) return {given};
   const OwnMachine& own = kept<CommunicatorState>(transport).own_machine;
   if (!own.is_known()) return {};
-  return {own.for_choice()->machine(), own.is_probed()};
+  return {own.for_choice()->machine(), own.is_measured()};
 }
 
 }  // namespace dsop

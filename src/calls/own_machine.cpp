@@ -42,33 +42,30 @@ void OwnMachine::ask_environment() {
 
 const DescribedMachine* OwnMachine::for_choice() const {
   if (is_file_ || is_measured_) return &machine_;
-  return is_probed_ && asked_for_ == probe ? nullptr : &default_;
+  return takes_probed() ? nullptr : &default_;
 }
 
 void OwnMachine::measure(Transport& transport, const std::vector<int>& nodes) {
   const WithinPart within(transport, "measuring the machine");
   OnTag apart(transport, Tag::probe);
   std::shared_ptr<const Machine> machine = transport.calls().measured_machine.load();
-  DescribedMachine described;
-  if (machine) described.describe(*machine);
-  if (!all_have(apart, described)) {
+  DescribedMachine inherited;
+  if (machine) inherited.describe(*machine);
+  if (!all_have(apart, inherited)) {
     Machine measured = measure_machine(
         apart, nodes, NodeGroups(nodes, 0, transport.size()).nodes > 1 ? probe_of_nodes : probe_of_one_node);
     const MeasuredOn& on = measured.measured_on;
     measured.source = "probe of " + std::to_string(on.ranks) + " ranks on " + std::to_string(on.nodes) +
                       (on.nodes == 1 ? " node" : " nodes");
-    described.describe(measured);
     machine = std::make_shared<const Machine>(std::move(measured));
   }
-  machine_ = described;
-  is_measured_ = true;
-  transport.calls().measured_machine = machine;
+  take(transport, std::move(machine));
 }
 
-void OwnMachine::take(Transport& transport, const Machine& probed) {
-  machine_.describe(probed);
+void OwnMachine::take(Transport& transport, std::shared_ptr<const Machine> probed) {
+  machine_.describe(*probed);
   is_measured_ = true;
-  transport.calls().measured_machine = std::make_shared<const Machine>(probed);
+  transport.calls().measured_machine = std::move(probed);
 }
 
 }  // namespace dsop

@@ -1,6 +1,7 @@
 // The machine that a communicator's calls plan for where the caller describes none, and when it is measured.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,9 +32,9 @@ class OwnMachine {
   /// Whether a resumed run needs this machine to make the same choices: a file or a probe may say something else then.
   bool is_known() const { return is_agreed_ && (is_file_ || is_measured_ || (is_probed_ && asked_for_ != probe)); }
   /// Whether a probe has found it; what names an algorithm then plans for another.
-  bool is_probed() const { return is_measured_ && !is_file_; }
-  /// Whether a probe's counts here.
-  bool takes_probed() const { return is_probed_ && is_agreed_ && asked_for_ == probe; }
+  bool is_measured() const { return is_measured_; }
+  /// Whether what a probe finds is what calls choose by.
+  bool takes_probed() const { return is_probed_ && asked_for_ == probe; }
   /// Null while what calls must choose by is still to be measured.
   const DescribedMachine* for_choice() const;
   const DescribedMachine& for_named() const { return is_file_ ? machine_ : default_; }
@@ -44,7 +45,7 @@ class OwnMachine {
   void measure(Transport& transport, const std::vector<int>& nodes);
   /// Takes what a probe has found before, in another run, as if it were measured now. All ranks call it, with one
   /// machine, where takes_probed().
-  void take(Transport& transport, const Machine& probed);
+  void take(Transport& transport, std::shared_ptr<const Machine> probed);
 
  private:
   static constexpr const char* probe = "probe";

@@ -14,13 +14,13 @@ std::vector<int> members_by_node(const std::vector<int>& nodes) {
   return members;
 }
 
-// Each member's node, by its number in the order of nodes.
-std::vector<int> numbered(const std::vector<int>& nodes, int ranks) {
+// Each member's node, by its number in the order of nodes, of which `members` are members_by_node().
+std::vector<int> numbered(const std::vector<int>& nodes, const std::vector<int>& members, int ranks) {
   std::vector<int> numbers(nodes.empty() ? static_cast<std::size_t>(ranks) : nodes.size());
   if (nodes.empty()) std::iota(numbers.begin(), numbers.end(), 0);
   std::vector<int> number_of;  // each node
   int next = 0;
-  for (const int members : members_by_node(nodes)) number_of.push_back(members > 0 ? next++ : next);
+  for (const int count : members) number_of.push_back(count > 0 ? next++ : next);
   for (std::size_t r = 0; r < nodes.size(); ++r) numbers[r] = number_of[static_cast<std::size_t>(nodes[r])];
   return numbers;
 }
@@ -44,19 +44,20 @@ int turns_between(const std::vector<int>& groups) {
   return groups.size() % turns == 0 ? static_cast<int>(turns) : 1;
 }
 
-bool share_no_group(const Machine& machine, const std::vector<int>& nodes) {
-  if (machine.inner_levels.empty()) return true;
-  const std::vector<int> members = members_by_node(nodes);
-  return machine.inner_levels.back().nodes == 1 &&
-         std::all_of(members.begin(), members.end(), [](int count) { return count <= 1; });
+// All messages are then of the outermost level.
+bool share_no_group(const Machine& machine, const std::vector<int>& members) {
+  return machine.inner_levels.empty() ||
+         (machine.inner_levels.back().nodes == 1 &&
+          std::all_of(members.begin(), members.end(), [](int count) { return count <= 1; }));
 }
 
 }  // namespace
 
 Network::Network(const Machine& machine, const std::vector<int>& nodes, int ranks)
     : machine_(machine), ranks_(ranks), teams_(1) {
-  if (share_no_group(machine, nodes)) return;  // all messages are of the outermost level
-  const std::vector<int> numbers = numbered(nodes, ranks);
+  const std::vector<int> members = members_by_node(nodes);
+  if (share_no_group(machine, members)) return;
+  const std::vector<int> numbers = numbered(nodes, members, ranks);
   teams_ = static_cast<int>(numbers.size()) / std::max(ranks, 1);
   for (const Level& level : machine.inner_levels) {
     groups_.push_back(numbers);
@@ -64,15 +65,15 @@ Network::Network(const Machine& machine, const std::vector<int>& nodes, int rank
     for (int& group : groups_.back()) group /= level.nodes;
   }
   for (const std::vector<int>& groups : groups_) {
-    const int members = members_of_each(groups);
-    const bool are_alike = members > 0 && (members % ranks == 0 ||  // whole teams
-                                           (members % alike_ == 0 && (teams_ == 1 || ranks % members == 0)));
+    const int of_each = members_of_each(groups);
+    const bool are_alike = of_each > 0 && (of_each % ranks == 0 ||  // whole teams
+                                           (of_each % alike_ == 0 && (teams_ == 1 || ranks % of_each == 0)));
     if (!are_alike) {
       alike_ = ranks;
       if (teams_ == 1 && groups_.size() == 1) turns_ = turns_between(groups);
       return;
     }
-    if (members < ranks) alike_ = members;
+    if (of_each < ranks) alike_ = of_each;
   }
   teams_ = 1;
 }

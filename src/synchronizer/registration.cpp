@@ -1,5 +1,6 @@
 // Parameters and their policies.
 #include <algorithm>
+#include <memory>
 
 #include <dsop/types.hpp>
 
@@ -111,7 +112,7 @@ template <class T>
 void Synchronizer<T>::State::plan_for(const Machine& machine, bool is_probed) {
   OwnMachine& own = kept<CommunicatorState>(transport).own_machine;
   if (is_probed && own.takes_probed())
-    own.take(transport, machine);
+    own.take(transport, std::make_shared<const Machine>(machine));
   else
     options.machine = step_.options.machine = machine;
   for (const auto& parameter : parameters) {
