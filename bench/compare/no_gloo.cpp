@@ -17,5 +17,6 @@ std::unique_ptr<VectorSum> gloo_sum(Transport&, GlooAlgorithm, std::span<T>, con
 #define INSTANTIATE(T) \
   template std::unique_ptr<VectorSum> gloo_sum(Transport&, GlooAlgorithm, std::span<T>, const std::string&);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace dsop::bench::compare

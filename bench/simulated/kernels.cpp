@@ -135,5 +135,6 @@ void reserve_product(std::size_t) {}  // nothing is packed
   template void add(std::span<T>, std::span<const T>, std::span<const T>);                                    \
   template void copy(MatrixView<const T>, MatrixView<T>);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace dsop::kernels

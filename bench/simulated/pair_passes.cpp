@@ -21,5 +21,6 @@ void pair_passes(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> G) 
 
 #define INSTANTIATE(T) template void pair_passes(MatrixView<const T>, MatrixView<const T>, MatrixView<T>);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace dsop::bench::compare
