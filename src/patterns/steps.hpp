@@ -71,30 +71,51 @@ inline double bruck_seconds(const Network& network, std::size_t bytes) {
   return seconds;
 }
 
-/// How many of a hypercube's corners, its extras or a tree's ranks stand for all: they do where groups are powers of
-/// two too.
-inline int alike_corners(const Network& network, int corners) {
-  return std::has_single_bit(static_cast<unsigned>(network.alike())) ? std::min(network.alike(), corners) : corners;
+/// How many ranks, from the first, stand for so many of a hypercube or a tree: they do where groups are powers of two
+/// too.
+inline int alike_in_line(const Network& network, int ranks) {
+  return std::has_single_bit(static_cast<unsigned>(network.alike())) ? std::min(network.alike(), ranks) : ranks;
+}
+
+/// Of a hypercube's corners, or its extras, those that stand for all: corners 0, apart, 2 apart ..., so many of them.
+/// Each stands for itself and those that follow it at the distance `next`.
+struct AlikeCorners {
+  int count;
+  int apart;
+  int next;
+};
+
+/// They also do where ranks are dealt by turns to a power of two of nodes.
+inline AlikeCorners alike_corners(const Network& network, int corners) {
+  const int turns = network.turns();
+  if (turns > 1 && std::has_single_bit(static_cast<unsigned>(turns)) && corners % turns == 0)
+    return {corners / turns, turns, 1};
+  const int count = alike_in_line(network, corners);
+  return {count, 1, count};
 }
 
 /// Of the first `corners` ranks, a power of two, each sends traffic_of(corner) to the one across, at `distance`. What
 /// one that stands for others sends is the most that any of them does: where they differ, an upper bound.
 template <class TrafficOf>
 Step hypercube_step(const Network& network, int corners, int distance, const TrafficOf& traffic_of) {
-  const int alike = alike_corners(network, corners);
-  Step step(network, Partners::others, senders(alike, corners));
-  for (int corner = 0; corner < alike; ++corner) {
+  const AlikeCorners alike = alike_corners(network, corners);
+  Step step(network, Partners::others, senders(alike.count, corners));
+  for (int i = 0; i < alike.count; ++i) {
+    const int corner = i * alike.apart;
     Traffic most;
-    for (int other = corner; other < corners; other += alike) most.raise_to(traffic_of(other));
+    for (int j = 0; j < corners / alike.count; ++j) most.raise_to(traffic_of(corner + j * alike.next));
     step.send_alone(corner, corner ^ distance, most.bytes, most.messages);
   }
   return step;
 }
 inline Step hypercube_step(const Network& network, int corners, int distance, std::size_t bytes,
                            std::size_t messages = 1) {
-  const int alike = alike_corners(network, corners);
-  Step step(network, Partners::others, senders(alike, corners));
-  for (int corner = 0; corner < alike; ++corner) step.send_alone(corner, corner ^ distance, bytes, messages);
+  const AlikeCorners alike = alike_corners(network, corners);
+  Step step(network, Partners::others, senders(alike.count, corners));
+  for (int i = 0; i < alike.count; ++i) {
+    const int corner = i * alike.apart;
+    step.send_alone(corner, corner ^ distance, bytes, messages);
+  }
   return step;
 }
 
@@ -102,9 +123,9 @@ inline Step hypercube_step(const Network& network, int corners, int distance, st
 inline Step fold_step(const Network& network, int corners, std::size_t bytes, std::size_t messages = 1,
                       Partners partners = Partners::same) {
   const int extras = network.ranks() - corners;
-  const int alike = alike_corners(network, extras);
-  Step step(network, partners, senders(alike, extras));
-  for (int r = corners; r < corners + alike; ++r) step.send_alone(r, r - corners, bytes, messages);
+  const AlikeCorners alike = alike_corners(network, extras);
+  Step step(network, partners, senders(alike.count, extras));
+  for (int i = 0; i < alike.count; ++i) step.send_alone(corners + i * alike.apart, i * alike.apart, bytes, messages);
   return step;
 }
 
@@ -121,7 +142,7 @@ inline Step all_to_all_step(const Network& network, std::size_t bytes) {
 
 /// On a binomial tree of the first `ranks`, everybody who has a child at `distance` sends it so much, or is sent it.
 inline Step tree_step(const Network& network, int ranks, int distance, std::size_t bytes) {
-  const int alike = std::max(alike_corners(network, ranks), std::min(distance + 1, ranks));
+  const int alike = std::max(alike_in_line(network, ranks), std::min(distance + 1, ranks));
   Step step(network, Partners::same, senders(alike, ranks));
   for (int parent = 0; parent + distance < alike; parent += 2 * distance)
     step.send_alone(parent, parent + distance, bytes);
@@ -131,11 +152,15 @@ inline Step tree_step(const Network& network, int ranks, int distance, std::size
 /// Ranks `first` and first + 1 swap so much, first + 2 and first + 3, and so on round the circle of ranks.
 inline Step couples_step(const Network& network, int first, std::size_t bytes) {
   const int P = network.ranks();
-  const int alike = std::min(2 * alike_corners(network, P), P);  // the second group has a neighbor on each side
-  Step step(network, Partners::others, senders(alike, P));
-  for (int r = first; r < first + alike; r += 2) {
-    step.send_alone(r % P, (r + 1) % P, bytes);
-    step.send_alone((r + 1) % P, r % P, bytes);
+  const bool by_turns = network.turns() % 2 == 0;
+  const int apart = by_turns ? network.turns() : 2;
+  // Else those of two groups: the second has a neighbor on each side.
+  const int alike = by_turns ? P / apart : std::min(alike_in_line(network, P), P / 2);
+  Step step(network, Partners::others, senders(alike, P / 2));
+  for (int i = 0; i < alike; ++i) {
+    const int r = (first + i * apart) % P;
+    step.send_alone(r, (r + 1) % P, bytes);
+    step.send_alone((r + 1) % P, r, bytes);
   }
   return step;
 }
