@@ -147,6 +147,16 @@ TEST_CASE("a layer plans for the densities of its shape") {
         }) == "");
 }
 
+namespace {
+
+// The same elements a byte further.
+template <class T>
+void shift(std::span<const T>& array) {
+  array = {reinterpret_cast<const T*>(reinterpret_cast<std::uintptr_t>(array.data()) + 1), array.size()};
+}
+
+}  // namespace
+
 TEST_CASE("a malformed sparse matrix on one rank throws on all") {
   using Offsets = std::vector<std::size_t>;
   using Indices = std::vector<std::uint32_t>;
@@ -166,6 +176,12 @@ TEST_CASE("a malformed sparse matrix on one rank throws on all") {
                       [](auto& a, Offsets&, Indices&) { a.row_offsets = a.row_offsets.first(2); }) == "");
   CHECK(failures_when("rank 1: a.column_indices.size() is 2, expected a.values.size() = 3",
                       [](auto& a, Offsets&, Indices&) { a.column_indices = a.column_indices.first(2); }) == "");
+  const std::string beyond = " is at an address 1 bytes beyond an element's, expected a multiple of ";
+  CHECK(failures_when("rank 1: a.row_offsets" + beyond + "8",
+                      [](auto& a, Offsets&, Indices&) { shift(a.row_offsets); }) == "");
+  CHECK(failures_when("rank 1: a.column_indices" + beyond + "4",
+                      [](auto& a, Offsets&, Indices&) { shift(a.column_indices); }) == "");
+  CHECK(failures_when("rank 1: a.values" + beyond + "4", [](auto& a, Offsets&, Indices&) { shift(a.values); }) == "");
   CHECK(failures_when("rank 1: a.columns is 4, expected gradient.rows = 3",
                       [](auto& a, Offsets&, Indices&) { a.columns = 4; }) == "");
   CHECK(failures_when("rank 1: b.rows is 2, expected a.rows = 1 (one of each a pair)",

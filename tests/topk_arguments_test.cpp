@@ -63,6 +63,7 @@ TEST_CASE("a bad argument of a selecting allreduce throws on all ranks, and name
     std::size_t k = 2;
     TopKOptions options = {};
     TopKState state = {};
+    std::size_t beyond_bytes = 0;  // an element's address
   };
   const auto error_when_rank_1_makes = [](const Call& bad) {
     std::string error;
@@ -70,7 +71,9 @@ TEST_CASE("a bad argument of a selecting allreduce throws on all ranks, and name
       const Call call = transport.rank() == 1 ? bad : Call{};
       std::vector<float> values(call.values, 5);
       TopKAllreduce<float> allreduce(transport, call.elements, call.options, call.state);
-      const std::string text = argument_error_of([&] { static_cast<void>(allreduce.run(values, call.k)); });
+      const auto address = reinterpret_cast<std::uintptr_t>(values.data()) + call.beyond_bytes;
+      const std::span<float> given(reinterpret_cast<float*>(address), values.size());
+      const std::string text = argument_error_of([&] { static_cast<void>(allreduce.run(given, call.k)); });
       if (transport.rank() == 1) error = text;
       failed.check(!text.empty(), "no error");
       failed.check(values == std::vector<float>(call.values, 5), "the values have changed");
@@ -82,6 +85,8 @@ TEST_CASE("a bad argument of a selecting allreduce throws on all ranks, and name
     return failures + error;
   };
   CHECK(error_when_rank_1_makes({.values = 9}) == "rank 1: values.size() is 9, expected the elements, 10");
+  CHECK(error_when_rank_1_makes({.beyond_bytes = 2}) ==
+        "rank 1: values is at an address 2 bytes beyond an element's, expected a multiple of 4");
   CHECK(error_when_rank_1_makes({.k = 11}) == "rank 1: k is 11, expected at most values.size() = 10");
   CHECK(error_when_rank_1_makes({.k = 3}) == "the ranks disagree: k is 2 on ranks 0, 2, 3 on rank 1");
   CHECK(error_when_rank_1_makes({.elements = 9, .values = 9}) ==

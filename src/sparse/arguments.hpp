@@ -28,6 +28,9 @@ void check_view(const std::string& argument, const SparseMatrixView<T>& view) {
   if (indices.size() != view.values.size())
     refuse(argument + ".column_indices.size()", indices.size(),
            argument + ".values.size() = " + std::to_string(view.values.size()));
+  check_aligned(argument + ".row_offsets", offsets.data());
+  check_aligned(argument + ".column_indices", indices.data());
+  check_aligned(argument + ".values", view.values.data());
   if (offsets[0] != 0) refuse(element("row_offsets", 0), offsets[0], 0);
   for (std::size_t p = 0; p < view.rows; ++p)
     if (offsets[p + 1] < offsets[p])
@@ -60,6 +63,7 @@ void check_vector(const std::string& argument, const SparseVectorView<T>& x) {
     refuse(argument + ".values.size()", x.values.size(),
            argument + ".indices.size() = " + std::to_string(x.indices.size()) + ", or no indices and " + argument +
                ".dimension = " + std::to_string(x.dimension));
+  check_aligned(argument + ".indices", x.indices.data());
   const auto index = [&](std::size_t e) { return argument + ".indices[" + std::to_string(e) + "]"; };
   for (std::size_t e = 0; e < x.indices.size(); ++e) {
     if (x.indices[e] >= x.dimension)
