@@ -287,6 +287,10 @@ TEST_CASE("policies that name an algorithm plan as before where a run goes on fr
       synchronizer.finish();
       std::string used;
       for (const char* const name : {"chosen", "named", "sparse"}) used += synchronizer.last_step(name).algorithm + " ";
+      const std::string text = synchronizer.describe();
+      for (const char* const name : {"chosen", "named", "sparse"})
+        failures.check(text.find("  " + synchronizer.last_step(name).algorithm + "  ") != std::string::npos,
+                       text + "has no " + synchronizer.last_step(name).algorithm);
       std::ostringstream out;
       synchronizer.save(out);
       if (loads) failures.check(used == algorithms[rank], used + "instead of " + algorithms[rank]);

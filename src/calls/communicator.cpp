@@ -36,10 +36,10 @@ void CommunicatorState::grow_arena(std::size_t bytes) {
   }
 }
 
-const Machine& planned_machine(Transport& transport, const std::optional<Machine>& given) {
+const Machine& planned_machine(Transport& transport, const std::optional<Machine>& given, bool chooses) {
   if (given) return *given;
   const OwnMachine& own = kept<CommunicatorState>(transport).own_machine;
-  const DescribedMachine* const choice = own.for_choice();
+  const DescribedMachine* const choice = chooses ? own.for_choice() : nullptr;
   return (choice != nullptr ? *choice : own.for_named()).machine();
 }
 

@@ -59,8 +59,9 @@ class OwnMachine {
   bool is_measured_ = false;
 };
 
-/// The one that plans are shown for: the given one, else the communicator's as far as it is known. Sends nothing.
-const Machine& planned_machine(Transport& transport, const std::optional<Machine>& given);
+/// The one that plans are shown for: the given one, else the communicator's as far as it is known; for what `chooses`
+/// an algorithm by it, or for a named one. Sends nothing.
+const Machine& planned_machine(Transport& transport, const std::optional<Machine>& given, bool chooses = true);
 /// What a checkpoint holds: the given one, else the communicator's, unless that is still the transport's own.
 struct KeptMachine {
   std::optional<Machine> machine;

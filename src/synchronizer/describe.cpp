@@ -16,7 +16,8 @@ std::string Synchronizer<T>::State::describe() const {
   if (given.empty())
     for (const auto& parameter : parameters) given.insert(given.begin(), parameter.get());
   const Machine& machine = planned_machine(transport, options.machine);
-  synchronizer::Description<T> description(transport, machine, options.wire, options.bucket_bytes);
+  synchronizer::Description<T> description(transport, machine, planned_machine(transport, options.machine, false),
+                                           options.wire, options.bucket_bytes);
   for (const Parameter* const parameter : given) parameter->policy.how->describe(*parameter, description);
   description.close_buckets();
   for (const auto& parameter : parameters)

@@ -72,7 +72,10 @@ void Description<T>::add_bucket(std::size_t b) {
                        .wire = wire,
                        .nodes = kept<CommunicatorState>(transport).ranks.nodes};
   for (const Parameter<T>* const part : bucket.parts) problem.elements += part->elements();
-  const DensePlan plan = make_dense_plan(dense_algorithms(), problem, machine, bucket.algorithm);
+  std::string algorithm = bucket.algorithm;
+  if (algorithm != "auto")
+    algorithm = make_dense_plan(dense_algorithms(), problem, of_named_, algorithm).algorithm_text();
+  const DensePlan plan = make_dense_plan(dense_algorithms(), problem, machine, algorithm);
   Cost cost = plan.cost;
   cost.arithmetic_seconds += product_seconds(bucket);
   if (bucket.parts.size() == 1) return alone(*bucket.parts[0], plan.algorithm_text(), cost);

@@ -21,8 +21,10 @@ class Parameter;
 template <class T>
 class Description {
  public:
-  Description(Transport& transport_, Machine machine_, Wire wire_, std::size_t bucket_bytes)
-      : transport(transport_), machine(std::move(machine_)), wire(wire_), packing_(bucket_bytes) {}
+  /// What named algorithms leave open they take by `of_named`; what all cost is by `machine`. Both must outlive it.
+  Description(Transport& transport_, const Machine& machine_, const Machine& of_named, Wire wire_,
+              std::size_t bucket_bytes)
+      : transport(transport_), machine(machine_), wire(wire_), of_named_(of_named), packing_(bucket_bytes) {}
 
   /// The parameter is summed by itself, or not at all; what that costs, where it is known.
   void alone(const Parameter<T>& parameter, const std::string& algorithm, const std::optional<Cost>& cost);
@@ -37,7 +39,7 @@ class Description {
   std::string text();
 
   Transport& transport;
-  const Machine machine;
+  const Machine& machine;
   const Wire wire;
 
  private:
@@ -52,6 +54,7 @@ class Description {
   void add_bucket(std::size_t b);
   double product_seconds(const Bucket& bucket) const;
 
+  const Machine& of_named_;
   Packing packing_;
   std::vector<Bucket> buckets_;
   std::vector<Cells> lines_{{"parameter", "shape", "policy", "algorithm", "bytes sent", "predicted"}};
