@@ -271,18 +271,18 @@ TEST_CASE("policies that name an algorithm plan as before where a run goes on fr
       const auto rank = static_cast<std::size_t>(transport.rank());
       Synchronizer<float> synchronizer(transport);
       synchronizer.add("chosen", {1, 3000}, "dense");
-      synchronizer.add("named", {1, 100000}, "dense:ring-pipelined");
+      synchronizer.add("named", {1, 40000}, "dense:ring-pipelined");  // 4 segments; 2 by what is probed
       synchronizer.add("sparse", {1, 100000}, "sparse:dsar-early-switch");
       if (loads) {
         std::istringstream in(saved[rank]);
         synchronizer.load(in);
       }
       std::vector<float> chosen(3000, 1);
-      std::vector<float> named(100000, 1);
+      std::vector<float> named(40000, 1);
       std::vector<float> sparse(100000, 1);
       synchronizer.begin();
       synchronizer.give("chosen", {chosen.data(), 1, 3000});
-      synchronizer.give("named", {named.data(), 1, 100000});
+      synchronizer.give("named", {named.data(), 1, 40000});
       synchronizer.give("sparse", {sparse.data(), 1, 100000});
       synchronizer.finish();
       std::string used;
