@@ -22,6 +22,17 @@ bool is_initialized() {
   return initialized != 0;
 }
 
+// MPI can't be asked anything of a number that stands for no communicator. Open MPI makes null of it. MPICH, whose
+// numbers hold what kind of object they stand for, would end the program.
+bool may_be_communicator(MPI_Comm found) {
+#ifdef MPICH_NUMVERSION
+  constexpr int kind_of_object = 0x3c000000;
+  return (found & kind_of_object) == (MPI_COMM_WORLD & kind_of_object);
+#else
+  return found != MPI_Comm{};
+#endif
+}
+
 }  // namespace
 
 bool mpi_has_ended() noexcept {
@@ -69,7 +80,7 @@ Transport& transport_of_mpi(int fint) {
   check_mpi_library();
   if (!mpi_runs()) throw ArgumentError("MPI is not initialized, expected a call between MPI_Init and MPI_Finalize");
   const MPI_Comm found = MPI_Comm_f2c(fint);
-  if (found == MPI_Comm{})  // Open MPI's answer to a number that stands for none, of which MPI can't be asked anything
+  if (!may_be_communicator(found))
     throw ArgumentError("comm is " + std::to_string(fint) + ", expected the number of a communicator");
   return TransportOf<MPI_Comm>::get(found);
 }
