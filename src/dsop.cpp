@@ -107,5 +107,4 @@ const Plan& OuterProduct<T>::plan() const {
   template void dsop(Communicator, const SparseFactors<T>&, MatrixView<T>, const Options&); \
   template class OuterProduct<T>;
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
-#undef INSTANTIATE
 }  // namespace dsop

@@ -112,6 +112,5 @@ const SelectionState& Selector<T>::state() const {
 
 #define INSTANTIATE(T) template class Selector<T>;
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
-#undef INSTANTIATE
 
 }  // namespace dsop

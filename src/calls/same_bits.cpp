@@ -42,5 +42,4 @@ void check_same_bits(Transport& transport, MatrixView<const T> G) {
   template std::uint64_t hash_of_bits(MatrixView<const T>); \
   template void check_same_bits<T>(Transport&, MatrixView<const T>);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
-#undef INSTANTIATE
 }  // namespace dsop

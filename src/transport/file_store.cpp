@@ -83,7 +83,7 @@ class FileStore {
     const int file = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) return errno;
     flock(file, LOCK_EX);
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    const ssize_t written = write(file, bytes.data(), bytes.size());
     const int error = written < 0 ? errno : static_cast<std::size_t>(written) < bytes.size() ? ENOSPC : 0;
     close(file);
     return error;
