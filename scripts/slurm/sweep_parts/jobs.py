@@ -77,8 +77,8 @@ def batch_script(settings: Settings, job: Job, out: Path, bench: Path, sbatch: s
 {further}#SBATCH --job-name={out.name}-{job.name} {resources}
 
 export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
-# By default Slurm mixes two kinds of fences. Then a rank can leave MPI_Init so early that its first message crashes another.
-export SLURM_PMIX_FENCE=tree
+# Slurm's other fences wait for nobody with fewer nodes than TreeWidth: a rank could leave MPI_Init, and end, before others begin.
+export SLURM_PMIX_FENCE=ring
 if srun --mpi=list 2>&1 | grep -qw pmix; then
   launch=(srun --mpi=pmix --ntasks={job.procs} --cpus-per-task="$SLURM_CPUS_PER_TASK" --kill-on-bad-exit=1)
 else
