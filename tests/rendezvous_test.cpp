@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
@@ -93,6 +94,23 @@ TEST_CASE("a store that loses keys is an error on all") {
       2, loses, [](int rank) { return GlooOptions{.rank = rank, .ranks = 2, .limit_seconds = 0.5}; });
   CHECK(errors[0] == "run run, restart 0, has failed: " + errors[1]);
   CHECK(errors[1] == "the store has lost run/0/rank/1, which rank 1 has set");
+}
+
+TEST_CASE("a store that ends with rank 0's connecting serves the others until then") {
+  MemoryStore memory;
+  std::atomic<bool> ended = false;
+  Store store = memory.store();
+  store.set = [set = store.set, &ended](const std::string& key, const std::string& value) {
+    // Others than rank 0 are slow to take back what they have given.
+    if (value.empty() && !key.ends_with("/0")) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (ended) throw std::runtime_error("the server is gone");
+    set(key, value);
+  };
+  CHECK(errors_on_threads(4, [&](int rank) {
+          const auto transport = connect_over_gloo(store, {.rank = rank, .ranks = 4});
+          if (rank == 0) ended = true;
+          use(*transport);
+        }) == std::vector<std::string>(4));
 }
 
 TEST_CASE("a store that fails is an error on all") {

@@ -85,8 +85,9 @@ std::unique_ptr<Transport> connect_ranks(Rendezvous& rendezvous, const GlooOptio
   for (int peer = 0; peer < options.ranks; ++peer)
     if (peer != options.rank) connect(*mesh, peer, addresses);
   auto transport = std::make_unique<GlooTransport>(mesh, options.rank, std::move(nodes));
-  patterns::of_all_ranks(*transport, std::byte{});  // when all are here, nobody needs the store any more
+  patterns::of_all_ranks(*transport, std::byte{});  // when all are here, nobody needs what the others have given
   rendezvous.end();
+  patterns::of_all_ranks(*transport, std::byte{});  // the store may end with one of the ranks, as torch's with rank 0
   return transport;
 }
 
