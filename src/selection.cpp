@@ -8,6 +8,7 @@
 
 #include "algorithms/selection/algorithm.hpp"
 #include "algorithms/selection/ranges.hpp"
+#include "base/check_aligned.hpp"
 #include "base/refuse.hpp"
 #include "kernels/compact.hpp"
 
@@ -23,6 +24,9 @@ bool apart(std::span<const T> left, std::span<const std::byte> right) {
 
 template <class T>
 void check(std::span<const T> values, std::size_t k, std::span<sparse::Index> indices, std::span<T> chosen) {
+  check_aligned("values", values.data());
+  check_aligned("indices", indices.data());
+  check_aligned("chosen", chosen.data());
   if (values.empty() || values.size() > sparse::most_elements) refuse("values.size()", values.size(), "1 to 2^32");
   if (k > values.size()) refuse("k", k, "at most values.size() = " + std::to_string(values.size()));
   if (chosen.size() < k) refuse("chosen.size()", chosen.size(), "room for at least k = " + std::to_string(k));

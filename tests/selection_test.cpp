@@ -242,6 +242,14 @@ TEST_CASE("a selection that makes no sense is refused", "[selection]") {
         "chosen.size() is 2, expected room for at least k = 3");
   CHECK(error(values, 3, std::span(indices).first(9), chosen) == "indices.size() is 9, expected chosen.size() = 10");
   CHECK(error(chosen, 3, indices, chosen) == "chosen or indices overlaps values, expected memory of its own");
+  const auto beyond = [](auto all) {
+    using Element = typename decltype(all)::element_type;
+    return std::span<Element>(reinterpret_cast<Element*>(reinterpret_cast<std::uintptr_t>(all.data()) + 1), 9);
+  };
+  const std::string said = " is at an address 1 bytes beyond an element's, expected a multiple of 4";
+  CHECK(error(beyond(std::span(values)), 3, indices, chosen) == "values" + said);
+  CHECK(error(values, 3, beyond(std::span(indices)), chosen) == "indices" + said);
+  CHECK(error(values, 3, indices, beyond(std::span(chosen))) == "chosen" + said);
   CHECK(selector.state().step == 0);
   CHECK(error(values, 3, indices, chosen) == "");
   CHECK(selector.state().step == 1);
