@@ -42,11 +42,11 @@ bool has_gloo();
 
 /// Connects every rank with every other one and returns this rank's end; all ranks must call it. One thread of Gloo's
 /// serves all of its connections. Ranks with one host name share a node. No rank uses the store after any has
-/// returned, and its keys can be used again. Destroying the transport closes the connections: a rank that still waits
-/// for this one throws. So does a request that is given up, since Gloo can take back no message. Throws ArgumentError
-/// if an option makes no sense or the build has no Gloo, and TransportError on every rank if a rank does not come in
-/// time (names it), two processes have one rank's number, the ranks disagree about their number, or the store loses
-/// what was set.
+/// returned without an error, and its keys can be used again. Destroying the transport closes the connections: a rank
+/// that still waits for this one throws. So does a request that is given up, since Gloo can take back no message.
+/// Throws ArgumentError if an option makes no sense or the build has no Gloo, and TransportError on every rank if a
+/// rank does not come in time (names it), two processes have one rank's number, the ranks disagree about their number,
+/// or the store loses what was set.
 std::unique_ptr<Transport> connect_over_gloo(const Store& store, const GlooOptions& options);
 
 }  // namespace dsop

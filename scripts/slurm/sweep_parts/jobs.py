@@ -77,7 +77,8 @@ def batch_script(settings: Settings, job: Job, out: Path, bench: Path, sbatch: s
 {further}#SBATCH --job-name={out.name}-{job.name} {resources}
 
 export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
-# Slurm's other fences wait for nobody with fewer nodes than TreeWidth: a rank could leave MPI_Init, and end, before others begin.
+# On fewer nodes than TreeWidth Slurm's other fences (of the default, those without data) wait for nobody: a rank can
+# leave MPI_Init, and end, before others are ready.
 export SLURM_PMIX_FENCE=ring
 if srun --mpi=list 2>&1 | grep -qw pmix; then
   launch=(srun --mpi=pmix --ntasks={job.procs} --cpus-per-task="$SLURM_CPUS_PER_TASK" --kill-on-bad-exit=1)
