@@ -86,8 +86,8 @@ def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int 
             interface: str | None = None) -> Communicator:
     """Connect processes that find each other through a store, over Gloo: no launcher and no MPI are needed.
 
-    All ranks call it. No rank uses the store after any has returned without an error, so it may
-    end with one of them.
+    All ranks call it. No rank uses the store after any has returned without an error, so it may end with one
+    of them.
 
     Parameters
     ----------
