@@ -24,9 +24,9 @@ bool apart(std::span<const T> left, std::span<const std::byte> right) {
 
 template <class T>
 void check(std::span<const T> values, std::size_t k, std::span<sparse::Index> indices, std::span<T> chosen) {
-  check_aligned("values", values.data());
-  check_aligned("indices", indices.data());
-  check_aligned("chosen", chosen.data());
+  check_aligned(values.data(), "values");
+  check_aligned(indices.data(), "indices");
+  check_aligned(chosen.data(), "chosen");
   if (values.empty() || values.size() > sparse::most_elements) refuse("values.size()", values.size(), "1 to 2^32");
   if (k > values.size()) refuse("k", k, "at most values.size() = " + std::to_string(values.size()));
   if (chosen.size() < k) refuse("chosen.size()", chosen.size(), "room for at least k = " + std::to_string(k));

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <random>
+#include <set>
 
 #include <dsop/collectives.hpp>
 #include <dsop/counting.hpp>
@@ -183,6 +184,18 @@ TEST_CASE("factors that ride cost no message, and count as payload") {
           failures.check(payload + Traffic{0, others * 800} == transport.payload(), "the payload is another");
           failures.check(agreement + Traffic{rounds, others * 32} == transport.agreement(), "the agreement is another");
         }) == "");
+}
+
+TEST_CASE("a digest tells numbers, their order and how many there are") {
+  const auto digest_of = [](std::initializer_list<std::uint64_t> numbers) {
+    SequenceDigest digest;
+    for (const std::uint64_t number : numbers) digest.take(number);
+    return digest.value();
+  };
+  const std::vector<std::uint64_t> all{digest_of({}),     digest_of({0}),    digest_of({0, 0}),    digest_of({1, 2}),
+                                       digest_of({2, 1}), digest_of({3, 0}), digest_of({0, 0, 0}), digest_of({1, 3})};
+  CHECK(std::set(all.begin(), all.end()).size() == all.size());
+  CHECK(digest_of({1, 2}) == 0x0df88dcb154789a9);  // the same on every machine
 }
 
 TEST_CASE("kept plans are found by value, and the one that was not used for longest goes") {

@@ -27,7 +27,7 @@ struct Family {
 template <class T>
 void check_arguments(const Transport& transport, std::span<T> data, int root, const CollectiveOptions& options) {
   if (data.data() == nullptr && !data.empty()) refuse("data", "null", "memory for its elements");
-  check_aligned("data", data.data());
+  check_aligned(data.data(), "data");
   if (root < 0 || root >= transport.size())
     refuse("root", root, "a rank from 0 to " + std::to_string(transport.size() - 1));
   if (options.machine) check_machine(*options.machine);

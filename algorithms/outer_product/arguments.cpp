@@ -16,12 +16,16 @@ namespace dsop {
 namespace {
 
 template <class T>
-void check_view(const std::string& argument, const MatrixView<T>& view) {
+void check_view(const char* argument, const MatrixView<T>& view) {
+  const auto refuse_its = [&](const char* member, const auto& value, const std::string& expected) {
+    refuse(std::string(argument).append(member), value, expected);
+  };
   if (view.rows > 1 && view.stride < view.columns)
-    refuse(argument + ".stride", view.stride, "at least " + argument + ".columns = " + std::to_string(view.columns));
+    refuse_its(".stride", view.stride,
+               std::string("at least ") + argument + ".columns = " + std::to_string(view.columns));
   if (view.rows > 0 && view.columns > 0) {
-    if (view.data == nullptr) refuse(argument + ".data", "null", "memory for its elements");
-    check_aligned(argument + ".data", view.data);
+    if (view.data == nullptr) refuse_its(".data", "null", "memory for its elements");
+    check_aligned(view.data, argument, ".data");
     checked_bytes(argument, {view.rows, std::max(view.stride, view.columns), sizeof(T)});
   }
 }
@@ -77,9 +81,9 @@ void check_options(const Options& options) {
 }
 
 template <class T>
-void check_apart(const std::string& result, const MatrixView<T>& view, const SparseFactors<T>& factors) {
+void check_apart(const char* result, const MatrixView<T>& view, const SparseFactors<T>& factors) {
   if (overlap<T>(view, factors))
-    throw ArgumentError(result + " overlaps the factors' range of memory, expected one of its own");
+    throw ArgumentError(std::string(result) + " overlaps the factors' range of memory, expected one of its own");
 }
 
 }  // namespace

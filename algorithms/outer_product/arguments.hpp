@@ -35,15 +35,9 @@ MatrixView<T> with_sane_stride(MatrixView<T> view) {
 }
 
 template <class T>
-FactorView<T> with_sane_stride(const FactorView<T>& factor) {
-  const auto* const dense = std::get_if<MatrixView<const T>>(&factor);
-  return dense == nullptr ? factor : FactorView<T>(with_sane_stride(*dense));
-}
-
-template <class T>
 SparseFactors<T> with_sane_strides(SparseFactors<T> factors) {
-  factors.a = with_sane_stride<T>(factors.a);
-  factors.b = with_sane_stride<T>(factors.b);
+  for (FactorView<T>* const factor : {&factors.a, &factors.b})
+    if (auto* const dense = std::get_if<MatrixView<const T>>(factor)) *dense = with_sane_stride(*dense);
   return factors;
 }
 

@@ -91,7 +91,7 @@ void TopKCalls<T>::check(std::span<const T> values, std::size_t k) {
   if (elements_ > sparse::most_elements)
     refuse("elements", elements_, "at most " + std::to_string(sparse::most_elements));
   if (values.size() != elements_) refuse("values.size()", values.size(), "the elements, " + std::to_string(elements_));
-  check_aligned("values", values.data());
+  check_aligned(values.data(), "values");
   if (k > elements_) refuse("k", k, "at most values.size() = " + std::to_string(elements_));
   if (options_.machine) check_machine(*options_.machine);
   if (named_.algorithm == nullptr) named_ = parse_topk(options_.algorithm);

@@ -14,6 +14,20 @@ constexpr std::uint64_t digest(std::uint64_t hash, std::uint64_t number) {
   return mix(hash ^ number);
 }
 
+/// The hash of a sequence of numbers. Each is mixed with its place alone, so that none waits for the one before.
+class SequenceDigest {
+ public:
+  void take(std::uint64_t number) {
+    constexpr std::uint64_t odd = 0xd6e8feb86659fd93;
+    sum_ += mix(number + ++count_ * odd);
+  }
+  std::uint64_t value() const { return mix(sum_ + count_); }
+
+ private:
+  std::uint64_t sum_ = 0;
+  std::uint64_t count_ = 0;
+};
+
 /// Eight characters, or those that are left, as a number.
 inline std::uint64_t eight_characters(std::string_view text) {
   std::uint64_t number = 0;

@@ -7,16 +7,25 @@
 
 namespace dsop {
 
+/// Within a handler: the text of what was thrown.
+inline std::string text_of_caught() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return "out of memory";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 /// The text of what `check` throws, or "" if it throws nothing.
 template <class Check>
 std::string error_of(Check check) {
   try {
     check();
     return {};
-  } catch (const std::bad_alloc&) {
-    return "out of memory";
-  } catch (const std::exception& error) {
-    return error.what();
+  } catch (const std::exception&) {
+    return text_of_caught();
   }
 }
 

@@ -40,7 +40,7 @@ Call::Call(Transport& transport, const char* operation, std::size_t rows, std::s
 }
 
 Call::~Call() {
-  if (agreed_) communicator_.slot_lengths.learn(values_.plan_digest(), rides_next_time_bytes_, transport_.size());
+  if (agreed_) communicator_.slot_lengths.learn(key_digest(), rides_next_time_bytes_, transport_.size());
   communicator_.last_call_seconds = std::chrono::duration<double>(Clock::now() - start_).count();
 }
 
@@ -137,13 +137,13 @@ ProductMethod Call::shared_method() const {
 }
 
 std::uint64_t Call::add_numbers_to_key() {
-  std::uint64_t hash = values_.plan_digest();
+  SequenceDigest digest = values_.plan_digest();
   for (const Record& record : records())
     for (const std::uint64_t number : record.numbers()) {
       communicator_.key.push_back(number);
-      hash = digest(hash, number);
+      digest.take(number);
     }
-  return hash;
+  return digest.value();
 }
 
 PackedPairs Call::packed(std::size_t pairs) const {

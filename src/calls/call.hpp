@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <new>
 #include <optional>
 #include <span>
@@ -48,7 +49,12 @@ class Call {
   /// Keeps the first error as this rank's, for agree().
   template <class Check>
   void check(const Check& check) {
-    if (error_.empty()) error_ = error_of(check);
+    if (has_error()) return;
+    try {
+      check();
+    } catch (const std::exception&) {
+      error_ = text_of_caught();
+    }
   }
   bool has_error() const { return !error_.empty(); }
 
@@ -101,7 +107,7 @@ class Call {
   const Machine& machine() const { return machine_->machine(); }
   /// All values that plans depend on.
   const std::vector<std::uint64_t>& key() const { return communicator_.key; }
-  std::uint64_t key_digest() const { return values_.plan_digest(); }
+  std::uint64_t key_digest() const { return values_.plan_digest().value(); }
   /// Adds the numbers of all ranks, which may differ, to the key. Returns its digest with them. Allocates nothing.
   std::uint64_t add_numbers_to_key();
 

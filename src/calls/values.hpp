@@ -75,9 +75,9 @@ class NamedValues {
     key_.insert(key_.end(), machine.numbers().begin(), machine.numbers().end());
   }
 
-  std::uint64_t digest() const { return digest_; }
+  std::uint64_t digest() const { return dsop::digest(of_plan_.value(), of_others_.value()); }
   /// The digest of the values that plans depend on.
-  std::uint64_t plan_digest() const { return plan_digest_; }
+  const SequenceDigest& plan_digest() const { return of_plan_; }
   /// A line each, for the other ranks: name, tabulator, value.
   std::string text() const;
 
@@ -87,15 +87,13 @@ class NamedValues {
     take_in(value.number, for_plan);
   }
   void take_in(std::uint64_t number, bool for_plan) {
-    digest_ = dsop::digest(digest_, number);
-    if (!for_plan) return;
-    plan_digest_ = dsop::digest(plan_digest_, number);
-    key_.push_back(number);
+    (for_plan ? of_plan_ : of_others_).take(number);
+    if (for_plan) key_.push_back(number);
   }
 
   std::vector<NamedValue>& values_;
-  std::uint64_t digest_ = 0;
-  std::uint64_t plan_digest_ = 0;
+  SequenceDigest of_plan_;
+  SequenceDigest of_others_;
   std::vector<std::uint64_t>& key_;
 };
 

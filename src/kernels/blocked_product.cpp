@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t panel_bytes = 512 * 1024;
 
 std::size_t panel_width(std::size_t inner, std::size_t width, std::size_t element_bytes, std::size_t needed) {
-  const std::size_t fitting = panel_bytes / element_bytes / inner / width;
+  const std::size_t fitting = panel_bytes / (element_bytes * inner * width);
   const std::size_t all = (needed + width - 1) / width;
   return std::clamp<std::size_t>(fitting, 1, all) * width;
 }

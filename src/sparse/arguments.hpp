@@ -28,9 +28,9 @@ void check_view(const std::string& argument, const SparseMatrixView<T>& view) {
   if (indices.size() != view.values.size())
     refuse(argument + ".column_indices.size()", indices.size(),
            argument + ".values.size() = " + std::to_string(view.values.size()));
-  check_aligned(argument + ".row_offsets", offsets.data());
-  check_aligned(argument + ".column_indices", indices.data());
-  check_aligned(argument + ".values", view.values.data());
+  check_aligned(offsets.data(), argument, ".row_offsets");
+  check_aligned(indices.data(), argument, ".column_indices");
+  check_aligned(view.values.data(), argument, ".values");
   if (offsets[0] != 0) refuse(element("row_offsets", 0), offsets[0], 0);
   for (std::size_t p = 0; p < view.rows; ++p)
     if (offsets[p + 1] < offsets[p])
@@ -57,13 +57,13 @@ void check_vector(const std::string& argument, const SparseVectorView<T>& x) {
   checked_bytes(argument, {x.dimension, sizeof(T)});
   if (x.dimension > sparse::most_elements)
     refuse(argument + ".dimension", x.dimension, "at most " + std::to_string(sparse::most_elements));
-  check_aligned(argument + ".values", x.values.data());
+  check_aligned(x.values.data(), argument, ".values");
   if (x.dense()) return;
   if (x.indices.size() != x.values.size())
     refuse(argument + ".values.size()", x.values.size(),
            argument + ".indices.size() = " + std::to_string(x.indices.size()) + ", or no indices and " + argument +
                ".dimension = " + std::to_string(x.dimension));
-  check_aligned(argument + ".indices", x.indices.data());
+  check_aligned(x.indices.data(), argument, ".indices");
   const auto index = [&](std::size_t e) { return argument + ".indices[" + std::to_string(e) + "]"; };
   for (std::size_t e = 0; e < x.indices.size(); ++e) {
     if (x.indices[e] >= x.dimension)
