@@ -186,6 +186,12 @@ TEMPLATE_TEST_CASE("expected-k takes what there is where chance has nothing to s
   CHECK(select_once<TestType>("expected-k-clipped", {5, 1, 1, 1}, 2, 4).selection.threshold == 4);
 }
 
+TEST_CASE("of values whose sum divided by k is no double a threshold takes all that are not zero", "[selection]") {
+  std::vector<double> values(10, 0);
+  values[3] = values[7] = std::numeric_limits<double>::denorm_min();
+  CHECK(select_once<double>("expected-k-threshold", values, 8, 10).indices == std::vector<std::uint32_t>{3, 7});
+}
+
 TEST_CASE("random selections choose k on average of values whose sum is beyond all doubles", "[selection]") {
   std::vector<double> values(2000, 1);
   std::fill_n(values.begin(), 100, 1e308);

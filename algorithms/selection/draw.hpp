@@ -28,8 +28,9 @@ double left_of_k(const SelectionCall<T>& call, double finite) {
   return std::max(static_cast<double>(call.k) - others, 0.0);
 }
 
-/// Chooses what is not finite, and element i if a number drawn from [0, 1), a function of the seed, the step and i, is
-/// below probability(|x_i|): a NaN chooses nothing. More than there is room for: those of the lowest indices.
+/// Chooses element i unless a number drawn from [0, 1), a function of the seed, the step and i, is at least
+/// probability(|x_i|). That must be NaN, or at least 1, of what is not finite, since all such is chosen, and a number
+/// of all else. More than there is room for: those of the lowest indices.
 template <class T, class Probability>
 void draw(SelectionCall<T>& call, const Probability& probability) {
   const std::uint64_t stream = mix(mix(call.state.seed) + call.state.step);
@@ -41,8 +42,7 @@ void draw(SelectionCall<T>& call, const Probability& probability) {
           picked.indices[count] = i;
           picked.values[count] = block[e];
           const double drawn = static_cast<double>(mix(stream + i) >> 11) * 0x1p-53;
-          const double magnitude = std::abs(static_cast<double>(block[e]));
-          count += drawn < probability(magnitude) || !std::isfinite(magnitude) ? 1 : 0;
+          count += drawn >= probability(std::abs(static_cast<double>(block[e]))) ? 0 : 1;
         }
         return count;
       });

@@ -47,6 +47,12 @@ double scale_to_one(double largest) {
   return std::ldexp(1.0, -std::clamp(std::ilogb(largest), -1000, 1000));
 }
 
+/// By p_i = k |v_i| / norm1, and 0 where all are zero.
+template <class T>
+void draw_by_norm1(SelectionCall<T>& call, double k, double scale, double norm1) {
+  draw(call, [k, scale, norm1 = norm1 > 0 ? norm1 : 1](double v_i) { return k * (scale * v_i) / norm1; });
+}
+
 template <class T>
 void run(SelectionCall<T>& call) {
   const double largest = largest_finite(call.values);
@@ -56,7 +62,7 @@ void run(SelectionCall<T>& call) {
   const double N = all.count, norm1 = all.sum;
   const double k = left_of_k(call, N);
   call.threshold = norm1 > 0 ? norm1 / k / scale : infinity;
-  if (norminf <= norm1 / k) return draw(call, [&](double v_i) { return k * (scale * v_i) / norm1; });
+  if (norminf <= norm1 / k) return draw_by_norm1(call, k, scale, norm1);
   call.threshold = 0;
   if (k == N) return draw(call, [](double) { return 1.0; });
   const double eps = (k * norminf - norm1) / (N - k);
@@ -71,7 +77,7 @@ void run_clipped(SelectionCall<T>& call) {
   const double norm1 = all.sum;
   const double k = left_of_k(call, all.count);
   call.threshold = norm1 > 0 ? norm1 / k / scale : infinity;
-  draw(call, [&](double v_i) { return k * (scale * v_i) / norm1; });  // what is drawn is below 1
+  draw_by_norm1(call, k, scale, norm1);  // what is drawn is below 1
 }
 
 }  // namespace

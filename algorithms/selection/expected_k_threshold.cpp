@@ -32,7 +32,7 @@ Threshold find_th(std::span<const T> x, std::size_t k) {
     if (certain >= static_cast<double>(k) || below.sum == 0) return threshold;
     const double next = below.sum / (static_cast<double>(k) - certain);
     if (next >= th) return threshold;
-    th = next;
+    th = std::max(next, std::numeric_limits<double>::denorm_min());  // not 0, by which nothing can be divided
   }
 }
 

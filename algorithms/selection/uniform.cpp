@@ -14,7 +14,7 @@ void run(SelectionCall<T>& call) {
   const double N = sum_below(call.values, infinity).count;
   const double k = left_of_k(call, N);
   call.threshold = 0;
-  draw(call, [&](double) { return k / N; });
+  draw(call, [p = k / N](double x_i) { return p + 0 * x_i; });  // NaN where x_i is not finite
 }
 
 }  // namespace
