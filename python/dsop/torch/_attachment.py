@@ -31,6 +31,10 @@ class Attachment:
                  find_nans: bool) -> None:
         self._model, self._comm, self._average, self._parameters = model, comm, average, parameters
         self._of_id = {id(p.parameter): p for p in parameters}
+        if comm.size == 1 and average != "samples" and not find_nans:
+            for p in parameters:
+                p.stays = p.policy in ("dense", "dsop") and not p.has_sparse_grad
+        self._staying = [p for p in parameters if p.stays]
         self._known = {(id(p.parameter), p.parameter.dtype) for p in parameters}
         self._sums = Sums(parameters, comm, average, find_nans)
         self._syncs, self._started = True, False
@@ -95,13 +99,15 @@ class Attachment:
         if not self._started:
             self._sums.settle()
             self._started = True
+            for p in self._staying:  # with create_graph .grad would get a graph
+                p.in_place = self._syncs and not p.gives_factors and not torch.is_grad_enabled()
             self._watch_parameters()  # thawed, and used without the model's own forward()
             at_end_of_backward(self._end_backward, self._backward_raised)
             if self._syncs and not self._failure and not _failures.is_over(self._comm):
                 _in_flight.setdefault(self._comm.handle, self)
 
     def _offer(self, p: Parameter) -> None:
-        if not self._syncs or self._failure or _in_flight.get(self._comm.handle) is not self:
+        if p.stays or not self._syncs or self._failure or _in_flight.get(self._comm.handle) is not self:
             return
         if self._average != "samples" or self._samples is not None:
             p.take(self._weight, copies=True)
@@ -146,9 +152,13 @@ class Attachment:
             _failures.check_not_over(self._comm)
             if failure:
                 self._sums.fail(failure)
+            for p in self._staying:
+                p.stay(self._comm)
             with _failures.listening(self._comm):
-                self._sums.run(samples)
-                broadcast_tensors(list(self._model.buffers()), self._comm)
+                if failure or len(self._staying) < len(self._parameters):
+                    self._sums.run(samples)
+                if self._comm.size > 1:
+                    broadcast_tensors(list(self._model.buffers()), self._comm)
         except BaseException:
             self._drop()
             raise

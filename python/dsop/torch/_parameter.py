@@ -16,6 +16,8 @@ from dsop._arrays import Array
 from dsop.torch._autograd import Watch
 from dsop.torch._room import Room
 
+_MANY_ELEMENTS = 1 << 16  # from here on dsop's product, with its call, is faster than PyTorch's
+
 
 class Way(enum.IntEnum):
     """How a gradient travels, the same on all ranks."""
@@ -38,6 +40,8 @@ class Parameter:
         self.unit_rows = False  # all its factors are rows, of which a has the numbers
         self.may_be_in_16_bits = False  # its factors, where they are bf16; the same on all ranks
         self.why_dense = "it has no factors"
+        self.stays = False  # this rank is alone, and what it has is the sum
+        self.in_place = False  # autograd adds to .grad by itself, in the pass that runs
         self.used_elsewhere = False  # some rank's last step had a dense part beside the factors
         self.room = Room(parameter)  # for .grad
         self._watch: Optional[Watch] = None
@@ -67,14 +71,17 @@ class Parameter:
 
         def before() -> None:
             start()
-            if not self._is_aside:
+            if self.in_place:
+                self._has_made = True
+            elif not self._is_aside:
                 self._aside, self.parameter.grad, self._is_aside = self.parameter.grad, None, True
 
         def after() -> None:
             start()
             self._complete = True
             complete(self)
-        self._watch = Watch(self.parameter, before, after)
+        # Only factors and what travels early wait for that.
+        self._watch = Watch(self.parameter, before, None if self.stays and not self.gives_factors else after)
 
     def unwatch(self) -> None:
         if self._watch is not None:
@@ -92,8 +99,12 @@ class Parameter:
         elif self.gives_factors:
             made = made.to_dense()
         else:
-            raise dsop.ArgumentError(f"gradient of {self.name} is sparse, expected a dense one")
+            self._check_dense(made)
         self.dense = made if self.dense is None else self.dense + made
+
+    def _check_dense(self, made: Optional[Tensor]) -> None:
+        if made is not None and made.layout != torch.strided:
+            raise dsop.ArgumentError(f"gradient of {self.name} is sparse, expected a dense one")
 
     def take(self, weight: float, copies: bool = False) -> None:
         """Add `weight` times what this pass has made so far to what is to be summed.
@@ -118,6 +129,8 @@ class Parameter:
     def end_backward(self, weight: float) -> bool:
         """Take the rest, and put .grad back. Whether this backward pass has made anything."""
         self.take(weight)
+        if self.in_place:
+            self._check_dense(self.parameter.grad)
         if self._is_aside:
             self.parameter.grad = self._aside
         has_made = self._has_made
@@ -210,6 +223,17 @@ class Parameter:
 
     def end_step(self) -> None:
         """All is summed, and in .grad."""
+        self._clear()
+
+    def stay(self, comm: dsop.Communicator) -> None:
+        """End the step of a rank alone."""
+        self.used_elsewhere = self.gives_factors and self.is_dense
+        if self.factors and not self.is_dense and self.parameter.numel() >= _MANY_ELEMENTS:
+            total = self.room.take()
+            dsop.outer_product(*self.as_factors(), out=total.numpy(), comm=comm)
+            self.add_to_grad(total)
+        elif self.has_gradient:
+            self.add_to_grad(self.as_dense())
         self._clear()
 
     def drop(self) -> None:

@@ -35,6 +35,7 @@ def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
         algorithm, policy = sums.entries.algorithm(p), sums.entries.policy(p)
         when = ", while backward goes on" if sums.is_early(p) else ""
         last = f"last summed by {algorithm}{when}" if algorithm else "not in the last step"
+        last = "stays, since this rank is alone" if p.stays else last
         shape = "x".join(map(str, p.parameter.shape))
         found.append(f"{p.name} {shape}: {_how(p, algorithm, policy, sums.comm.size)}; policy {policy}; {last}")
     return found
