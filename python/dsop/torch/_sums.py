@@ -145,7 +145,8 @@ class Sums:
     def _plan(self, agreed: _record.Agreed, early: Iterable[Parameter], ready: Sequence[int]) -> None:
         """What travels early in the next step: what travelled in this one, in rank 0's order."""
         for p in self._parameters:
-            p.used_elsewhere = bool(p.gives_factors and agreed.dense[self._place[p.name]])
+            if not p.stays:
+                p.used_elsewhere = bool(p.gives_factors and agreed.dense[self._place[p.name]])
         self._unsteady |= {p.name for p in early if not agreed.has[self._place[p.name]]
                            or agreed.in_parts[self._place[p.name]]}
         found = {p.name: way for p, way in self._ways(agreed, agreed.has)
