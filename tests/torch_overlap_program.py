@@ -199,6 +199,26 @@ def resumed_run() -> None:
 
 
 @case
+def resumed_in_another_way() -> None:
+    """By an attachment that looks for NaN, or counts samples, also where one rank had no need to send anything."""
+    for average, find_nans in (("ranks", True), ("samples", False)):
+        model = mlp()
+        attachment = dsop.torch.attach(model)
+        model(whole(COMM.rank, 3, 5)).sum().backward()
+        resumed = mlp()
+        resumed.load_state_dict(model.state_dict())
+        other = dsop.torch.attach(resumed, average=average, find_nans=find_nans)
+        other.load_state_dict(attachment.state_dict())
+        if average == "samples":
+            other.samples(3)
+        for net in (model, resumed):
+            net.zero_grad()
+            net(whole(COMM.rank, 3, 5)).sum().backward()
+        for ours, theirs in zip(resumed.parameters(), model.parameters()):
+            assert ours.grad is not None and theirs.grad is not None and torch.allclose(ours.grad, theirs.grad)
+
+
+@case
 def log_and_arrivals() -> None:
     lines: list[str] = []
 

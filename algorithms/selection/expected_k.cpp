@@ -62,7 +62,7 @@ void run(SelectionCall<T>& call) {
   const double N = all.count, norm1 = all.sum;
   const double k = left_of_k(call, N);
   call.threshold = norm1 > 0 ? norm1 / k / scale : infinity;
-  if (norminf <= norm1 / k) return draw_by_norm1(call, k, scale, norm1);
+  if (!(norminf > norm1 / k)) return draw_by_norm1(call, k, scale, norm1);  // 0 / 0 too, where zeros are left alone
   call.threshold = 0;
   if (k == N) return draw(call, [](double) { return 1.0; });
   const double eps = (k * norminf - norm1) / (N - k);

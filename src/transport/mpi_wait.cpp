@@ -12,10 +12,14 @@ namespace {
 
 using std::chrono::microseconds;
 
+// The progress thread would take the core from the program's arithmetic, until the program itself waits.
+bool gives_way(const CallQueue& queue) {
+  return queue.on_progress_thread() && !queue.is_awaited();
+}
+
 // Between two tests for a message. The program's own thread tests at once, as MPI_Waitall does, and now and then offers
-// the core to whoever else could run: Open MPI does so only where it was told to, MPICH never. The progress thread
-// would take that core from the program's arithmetic, so it sleeps, for longer and longer while nothing moves, until
-// the program itself waits.
+// the core to whoever else could run: Open MPI does so only where it was told to, MPICH never. A thread that gives way
+// sleeps, for longer and longer while nothing moves.
 class Pause {
  public:
   explicit Pause(const CallQueue& queue) : queue_(queue) {}
@@ -25,8 +29,7 @@ class Pause {
     constexpr int tests_a_look = 64;
     constexpr int tests_before_sleep = 8;
     ++tests_;
-    const bool gives_way = queue_.on_progress_thread() && !queue_.is_awaited();
-    if (!gives_way || tests_ < tests_before_sleep) {
+    if (!gives_way(queue_) || tests_ < tests_before_sleep) {
       if (tests_ % tests_a_look != 0) return false;
       std::this_thread::yield();
       return true;
@@ -59,7 +62,8 @@ bool MpiTransport::is_done(std::size_t slot) {
 
 int MpiTransport::wait_for_pieces(Message& message) {
   constexpr std::chrono::milliseconds between_answers{10};
-  constexpr int tests_before_clock = 32;  // inside a node a short message comes sooner than the clock is read
+  // Inside a node a short message comes sooner than the clock is read.
+  const int tests_before_clock = gives_way(*calls().queue) ? 1 : 32;
   const auto count = static_cast<int>(message.pieces.size());
   int done = 0;
   int code = MPI_SUCCESS;

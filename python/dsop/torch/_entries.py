@@ -47,8 +47,7 @@ class Entries:
         self._rows: dict[str, dsop.OuterProduct] = {}
         self._last: dict[str, tuple[str, Way]] = {}  # entries as of the last step; empty: rows alone
         for p in parameters:
-            if not p.stays:
-                self._register(p, 0, Way.FACTORS)
+            self._register(p, 0, Way.FACTORS)
 
     @property
     def types(self) -> set[str]:

@@ -129,7 +129,7 @@ class Parameter:
     def end_backward(self, weight: float) -> bool:
         """Take the rest, and put .grad back. Whether this backward pass has made anything."""
         self.take(weight)
-        if self.in_place:
+        if self.in_place and self._has_made:
             self._check_dense(self.parameter.grad)
         if self._is_aside:
             self.parameter.grad = self._aside
