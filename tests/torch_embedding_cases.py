@@ -1,0 +1,96 @@
+"""Cases of torch_overlap_program.py: gradients of embeddings, whose rows travel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import dsop
+import dsop.torch
+from torch_support import COMM, case, check, same_everywhere, step, whole, whole_weights
+
+
+def indices_of(rank: int, *shape: int) -> Tensor:
+    return whole(rank, *shape).long() + 3 + rank  # duplicates within a rank and between ranks
+
+
+@case
+def embeddings() -> None:
+    def loss(model: Any, rank: int) -> Any:
+        return model(indices_of(rank, 2, 6))
+    attachment = check(whole_weights(Words()), loss)
+    assert COMM.size > 1 or "rows.weight 60x4: rows" in attachment.describe(), attachment.describe()
+    check(whole_weights(Words()), lambda model, rank: model(indices_of(rank, 5).int()))
+    check(whole_weights(Words(padding_idx=4)), loss)
+    check(whole_weights(Words()), lambda model, rank: model(indices_of(rank, rank, 2)))  # rank 0 looks nothing up
+    options: tuple[tuple[str, Any], ...] = (("scale_grad_by_freq", True), ("max_norm", 1e9))
+    for option, value in options:
+        attachment = check(whole_weights(Words(**{option: value})), loss)
+        assert f"rows.weight 60x4: dense, {option}" in attachment.describe(), attachment.describe()
+
+
+@case
+def embedding_that_is_the_decoder() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows, self.decoder = nn.Embedding(60, 4), nn.Linear(4, 60, bias=False)
+            self.decoder.weight = self.rows.weight
+
+        def forward(self, indices: Tensor) -> Any:
+            return self.decoder(self.rows(indices)).pow(2).sum()
+    check(whole_weights(Tied()), lambda model, rank: model(indices_of(rank, 5)))
+
+
+@case
+def sparse_gradients() -> None:
+    def loss(model: Any, rank: int) -> Any:
+        return model(indices_of(rank, 2, 6))
+    model = whole_weights(Words(sparse=True))
+    attachment = check(model, loss)
+    assert model.rows.weight.grad.is_coalesced() and "rows, into a sparse .grad" in attachment.describe()
+    once = model.rows.weight.grad.to_dense()
+    loss(model, COMM.rank).backward()
+    assert torch.equal(model.rows.weight.grad.to_dense(), 2 * once) and model.rows.weight.grad.is_coalesced()
+    with attachment.no_sync():
+        loss(model, COMM.rank).backward()
+    model.zero_grad(set_to_none=True)
+    loss(model, COMM.rank).backward()
+    assert torch.equal(model.rows.weight.grad.to_dense(), 2 * once)
+    torch.optim.SparseAdam([model.rows.weight], lr=0.1).step()
+    same_everywhere([model.rows.weight])
+
+    class Bag(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.bag = nn.EmbeddingBag(60, 4, mode="sum", sparse=True)
+
+        def forward(self, indices: Tensor) -> Any:
+            return self.bag(indices).pow(2).sum()
+    check(whole_weights(Bag()), loss)
+    check(whole_weights(Words(sparse=True)), lambda m, rank: loss(m, rank) + m.rows.weight.sum() * (rank == 0))
+    by_policy = whole_weights(Words(sparse=True))
+    dsop.torch.attach(by_policy, policies={"rows.*": "dense"})
+    try:
+        loss(by_policy, COMM.rank).backward()
+    except dsop.ArgumentError as error:
+        assert "gradient of rows.weight is sparse" in str(error), error
+    else:
+        raise AssertionError("nothing was raised")
+
+
+@case
+def functional_sparse_gradient() -> None:
+    weight = nn.Parameter(torch.ones(6, 2))
+    model = nn.ParameterList([weight])
+    dsop.torch.attach(model)
+    try:
+        made = functional.embedding(torch.tensor([1, 1]), weight, sparse=True)
+        made.sum().backward()  # type: ignore[no-untyped-call]
+    except dsop.ArgumentError as error:
+        assert "gradient of 0 is sparse" in str(error), error
+    else:
+        raise AssertionError("nothing was raised")
