@@ -86,9 +86,11 @@ TEST_CASE("what works while it waits is taken where it is predicted to be well a
   const Plan plan = make_plan(gradient, machine);
   CHECK(plan.cost().hidden_seconds == 0);
   CHECK(plan.reason.starts_with("least predicted time but for generalized-rabenseifner-pipelined-rows("));
-  for (const Candidate& candidate : plan.candidates)
-    if (candidate.unsupported.empty())
-      CHECK(candidate.needed_lead == Approx(1 + 0.3 * candidate.cost.hidden_seconds / candidate.cost.seconds()));
+  for (const Candidate& candidate : plan.candidates) {
+    if (!candidate.unsupported.empty()) continue;
+    const double doubted = candidate.algorithm.starts_with("bruck-overlapped") ? 1 : 0.3;  // its partners change
+    CHECK(candidate.needed_lead == Approx(1 + doubted * candidate.cost.hidden_seconds / candidate.cost.seconds()));
+  }
 }
 
 TEST_CASE("a pipelined allreduce hides the latency of messages, not the processor's overhead") {

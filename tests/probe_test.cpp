@@ -52,6 +52,19 @@ TEST_CASE("a probe ends in time") {
                              }) == "");
 }
 
+TEST_CASE("a burst that a shaper lets through makes no short message faster than long ones") {
+  constexpr double rate_seconds = 8e-9;
+  CHECK(failures_on_probed(nodes_of_one(4), {20e-6, rate_seconds, 1 << 18}, {},
+                           [](ProbedTransport& transport, Failures& failures) {
+                             const Machine measured = machine(transport);
+                             for (std::size_t i = 0; i < step_bytes.size(); ++i) {
+                               const double least = 0.9 * rate_seconds * static_cast<double>(step_bytes[i]);
+                               failures.check(measured.ring_step_seconds[i] > least, "a ring's step is too fast");
+                               failures.check(measured.exchange_step_seconds[i] > least, "an exchange is too fast");
+                             }
+                           }) == "");
+}
+
 TEST_CASE("a rank measures with few others") {
   CHECK(failures_on_probed(nodes_of_one(16), slow, {}, [](ProbedTransport& transport, Failures& failures) {
           sum(transport, "auto", failures);

@@ -19,10 +19,11 @@
 namespace dsop::tests {
 
 /// A network of which each message takes `latency` and `bytes` times `a_byte`; all numbers are powers of two, so that
-/// sums are exact.
+/// sums are exact. After a pause a shaper lets so many bytes through at once.
 struct Link {
   double latency = 0;
   double a_byte = 0;
+  double burst_bytes = 0;
 };
 
 constexpr Link slow{1.0 / (1 << 13), 1.0 / (1 << 24)};    // 122 us, 16.8 MB/s
@@ -87,7 +88,8 @@ class ProbedTransport final : public TransportOver {
     const bool is_inside = node_of(to) == node_of(rank());
     const Link& link = is_inside ? inside_ : between_;
     const auto bytes = static_cast<double>(data.size());
-    now_ += link.latency + bytes * link.a_byte;
+    now_ += link.latency + std::max(bytes - burst_bytes(link), 0.0) * link.a_byte;
+    shaped_until_ += bytes * link.a_byte;
     const Cut& cut = is_inside ? inside_cut_ : between_cut_;
     const bool is_cut = !is_inside || bytes <= 4 * Level().piece_bytes;
     const double piece_bytes = !is_cut ? 0 : is_inside ? inside_piece_bytes_ : between_piece_bytes_;
@@ -95,6 +97,13 @@ class ProbedTransport final : public TransportOver {
       now_ += piece_bytes > 0 ? std::ceil(bytes / piece_bytes) * cut.a_piece : cut.handshake;
     if (tag == Tag::probe) partners_.insert(to);
     return TransportOver::start_send(data, to, tag);
+  }
+
+  // What has not been used up: the link's rate has come to `shaped_until_`.
+  double burst_bytes(const Link& link) {
+    if (link.burst_bytes == 0) return 0;
+    shaped_until_ = std::max(shaped_until_, now_ - link.burst_bytes * link.a_byte);
+    return std::max((now_ - shaped_until_) / link.a_byte, 0.0);
   }
 
   Link between_;
@@ -107,6 +116,7 @@ class ProbedTransport final : public TransportOver {
   double inside_piece_bytes_ = 0;
   std::function<void(int)> at_look_;
   mutable double now_ = 1 << 10;
+  double shaped_until_ = 0;
   mutable int looks_ = 0;
   std::set<int> partners_;
 };

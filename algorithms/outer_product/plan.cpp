@@ -12,7 +12,6 @@
 #include "base/check_nodes.hpp"
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
-#include "base/needed_lead.hpp"
 #include "base/refuse.hpp"
 #include "calls/communicator.hpp"
 #include "patterns/blocks.hpp"
@@ -58,7 +57,7 @@ struct Family {
     if (problem.staged_result && algorithm.sends_gradient)
       candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);
     if (candidate.cost.hidden_seconds > 0)
-      candidate.needed_lead = 1 + doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
+      candidate.needed_lead = 1 + algorithm.doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
     return candidate;
   }
 };

@@ -129,6 +129,14 @@ void Measuring::measure_messages(Transport& partners, bool take_part, Network& n
   network.gap_per_byte_seconds = (network.ring_step_seconds.back() - small) / static_cast<double>(step_bytes.back());
 }
 
+// Between nodes no byte of a short message travels faster than one of a long message: what a shaper lets through at
+// once, calls that follow each other have used up.
+void hold_to_rate(Machine& machine) {
+  for (StepSeconds* const seconds : {&machine.ring_step_seconds, &machine.exchange_step_seconds})
+    for (std::size_t i = 0; i < seconds->size(); ++i)
+      (*seconds)[i] = std::max((*seconds)[i], static_cast<double>(step_bytes[i]) * machine.gap_per_byte_seconds);
+}
+
 double Measuring::out_bytes_per_second(Transport& partners, bool take_part, int ranks) {
   constexpr std::size_t together_bytes = 256 << 10;
   const std::size_t bytes = std::max(together_bytes / static_cast<std::size_t>(ranks), step_bytes[0]);
@@ -221,6 +229,7 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
     measuring.try_whole(across, take_part, between_nodes_bytes, machine, machine.piece_bytes,
                         start + effort.seconds / 3);
     measuring.measure_messages(across, take_part, machine, shares_nodes ? start + effort.seconds * 0.9 : end);
+    hold_to_rate(machine);
     if (shares_nodes) {
       Level& level = machine.inner_levels.emplace_back();
       const bool has_neighbor = groups.on_node.size() > 1;
