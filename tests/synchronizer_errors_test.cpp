@@ -5,7 +5,9 @@
 
 #include <dsop/collectives.hpp>
 
+#include "stall_cases.hpp"
 #include "synchronizer_misuse.hpp"
+#include "transport/interrupt.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -176,5 +178,36 @@ TEST_CASE("what one rank gives outside a step is an error of all ranks' next agr
           if (transport.rank() == wrong) give();
           allreduce<float>(transport, kernel);  // none of the synchronizer's: it goes on
           expect("a step after another call", run);
+        }) == "");
+}
+
+TEST_CASE("no step begins after an interrupted one, whose calls go on") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          std::vector<float> gradient(15, 1);
+          Synchronizer<float> synchronizer(transport);
+          synchronizer.add("weight", {3, 5, 1}, "dense:ring");
+          const auto step = [&] {
+            synchronizer.begin();
+            synchronizer.give("weight", {gradient.data(), 3, 5});
+            synchronizer.finish();
+          };
+          if (transport.rank() == 1) {
+            sleep_seconds(0.5);
+            return step();
+          }
+          set_interrupt_check([] { return 1; });
+          try {
+            step();
+            failures.check(false, "it was not interrupted");
+          } catch (const Interrupted&) {
+          }
+          set_interrupt_check(nullptr);
+          std::string error = "nothing";
+          try {
+            synchronizer.begin();
+          } catch (const TransportError& refused) {
+            error = refused.what();
+          }
+          failures.check(error.starts_with("begin() after an interrupted wait"), error);
         }) == "");
 }

@@ -10,7 +10,16 @@ from torch.nn import functional
 
 import dsop
 import dsop.torch
-from torch_support import COMM, case, check, same_everywhere, step, whole, whole_weights
+from torch_support import COMM, case, check, same_everywhere, whole, whole_weights
+
+
+class Words(nn.Module):
+    def __init__(self, count: int = 60, **options: Any) -> None:
+        super().__init__()
+        self.rows, self.head = nn.Embedding(count, 4, **options), nn.Linear(4, 3)
+
+    def forward(self, indices: Tensor) -> Any:
+        return self.head(self.rows(indices)).sum()
 
 
 def indices_of(rank: int, *shape: int) -> Tensor:

@@ -10,7 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import dsop
 import dsop.torch
-from torch_support import COMM, RANKS, case, mlp, plain_sum, raises_everywhere, run_over_gloo, same_everywhere, whole
+from torch_support import COMM, case, mlp, plain_sum, raises_everywhere, run_over_gloo, same_everywhere, whole
 
 
 def ddp(model: Any) -> Any:

@@ -242,13 +242,4 @@ def log_and_arrivals() -> None:
     assert len(late.last) == len(late.mean) == COMM.size and min(late.last) == 0 and min(late.mean) >= 0, late
 
 
-class Words(nn.Module):
-    def __init__(self, count: int = 60, **options: Any) -> None:
-        super().__init__()
-        self.rows, self.head = nn.Embedding(count, 4, **options), nn.Linear(4, 3)
-
-    def forward(self, indices: Tensor) -> Any:
-        return self.head(self.rows(indices)).sum()
-
-
 run()

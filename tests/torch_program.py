@@ -16,6 +16,7 @@ import dsop.torch
 import torch_autocast_cases  # noqa: F401, these enter their cases
 import torch_ddp_cases  # noqa: F401
 import torch_dense_cases  # noqa: F401
+import torch_graph_cases  # noqa: F401
 from torch_support import (COMM, RANKS, case, check, check_near, mlp, on_rows, plain_sum, raises_everywhere, run_over_gloo,
                            same_everywhere, step, whole, whole_weights)
 

@@ -53,11 +53,12 @@ class Communicator(Owned):
 
     _free = "dsop_communicator_free"
 
-    def __init__(self, handle: int, owned: bool = True) -> None:
+    def __init__(self, handle: int, owned: bool = True, queue: object = None) -> None:
         rank, size = c_int(), c_int()
         check(library.dsop_communicator_rank(handle, byref(rank), byref(size)))
         self.handle, self.rank, self.size = handle, rank.value, size.value
         self._handle = handle if owned else 0
+        self.queue = queue or handle  # equal for all whose calls must be in one order
 
     def fail(self, error: str) -> None:
         """Raise `ArgumentError` on all ranks, in place of the call that they make.
@@ -80,8 +81,7 @@ class Communicator(Owned):
         >>> dsop.communicator().counting().size
         1
         """
-        counting = Communicator(new_handle(library.dsop_communicator_count_traffic, self.handle))
-        return counting
+        return Communicator(new_handle(library.dsop_communicator_count_traffic, self.handle), queue=self.queue)
 
     def traffic(self) -> dict[str, int]:
         """What this rank has sent through a communicator that counts: messages and bytes of payload and agreement.
@@ -126,9 +126,9 @@ class Communicator(Owned):
             _callbacks.append(callback)
 
 
-def of_programs(handle: int) -> Communicator:
+def of_programs(handle: int, queue: object = None) -> Communicator:
     """Ranks that are programs: from now on an exception that ends this one ends the others' too."""
-    made = Communicator(handle)
+    made = Communicator(handle, queue=queue)
     if made.size > 1:
         _end_job_at_exception()
     return made

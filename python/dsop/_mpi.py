@@ -12,6 +12,7 @@ from dsop._library import ArgumentError, check, library, new_handle
 from dsop._torchrun import connect_workers, under_torchrun
 
 _world: Communicator | None = None
+_QUEUE_OF_WORLD = "MPI_COMM_WORLD"
 _of_mpi4py_is_checked = False
 
 
@@ -29,7 +30,7 @@ def _start() -> Communicator:
     check(library.dsop_init())
     atexit.unregister(library.dsop_finalize)
     atexit.register(library.dsop_finalize)
-    return of_programs(new_handle(library.dsop_communicator_world))
+    return of_programs(new_handle(library.dsop_communicator_world), _QUEUE_OF_WORLD)
 
 
 def init() -> None:
@@ -92,4 +93,7 @@ def communicator(comm: Any = None) -> Communicator:
         if not _of_mpi4py_is_checked:
             _check_mpi4py()
     watch_main_thread()
-    return of_programs(new_handle(library.dsop_communicator_from_mpi, comm.py2f()))
+    of_mpi = comm.py2f()
+    is_world = mpi4py is not None and of_mpi == mpi4py.COMM_WORLD.py2f()
+    return of_programs(new_handle(library.dsop_communicator_from_mpi, of_mpi),
+                       _QUEUE_OF_WORLD if is_world else ("MPI", of_mpi))

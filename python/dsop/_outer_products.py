@@ -201,7 +201,7 @@ class OuterProduct(Owned):
             left, right = self._factors(a, b)
             gradient = matrix(out, "out", self._type)
         handle = new_handle(library.dsop_outer_product_start, self._handle, left.structure, right.structure, gradient)
-        return Pending(handle, lambda: out, self, left, right)
+        return Pending(handle, lambda: out, self, left, right, out)
 
     @property
     def plan(self) -> str:

@@ -102,6 +102,7 @@ struct Synchronizer<T>::State {
   bool has_given_machine_;  // its maker has, so that no saved one takes its place
   std::map<std::string, Parameter*> by_name_;
   bool has_begun_ = false;
+  bool is_interrupted_ = false;
   std::optional<Early> early_;
   synchronizer::MemoryRanges targets_;  // of this step, by places in `order`
   synchronizer::MemoryRanges owns_;     // of what they are made from

@@ -19,6 +19,8 @@ namespace dsop {
 template <class T>
 void Synchronizer<T>::State::begin(const Step& step) {
   const double factor = step.scale * (options.residual_holds_step ? step.learning_rate : 1);
+  if (is_interrupted_)
+    throw TransportError("begin() after an interrupted wait, expected no more calls: those of the last step may run");
   std::string error = error_of([&] {
     check_between_steps("begin()");
     for (const auto& [name, value] : {std::pair("scale", step.scale), std::pair("learning_rate", step.learning_rate),
@@ -158,6 +160,7 @@ void Synchronizer<T>::State::finish() {
   try {
     calls_.finish();
   } catch (const Interrupted&) {  // the wait: its calls go on, and with them what they use
+    is_interrupted_ = true;
     throw;
   } catch (...) {
     end_parameters(false);

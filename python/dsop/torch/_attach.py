@@ -17,7 +17,7 @@ from dsop.torch._autograd import is_compiled
 from dsop.torch._failures import check_not_over
 from dsop.torch._givers import GIVERS, weights_of
 from dsop.torch._parameter import Parameter
-from dsop.torch._ranks import broadcast_tensors, check_dtype, check_same_lines
+from dsop.torch._ranks import broadcast_tensors, check_buffer, check_dtype, check_same_lines
 
 AVERAGES = ("ranks", "samples", "sum")
 
@@ -137,6 +137,9 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
     check_not_over(ranks)
     with SaidToAll(ranks):
         parameters = _parameters_of(model, average, policies or {})
+        if ranks.size > 1:
+            for name, buffer in model.named_buffers():
+                check_buffer(name, buffer)
         lines = [f"average {average}", f"find_nans {find_nans}"]
         lines += [f"parameter {p.name} {list(p.parameter.shape)} {p.parameter.dtype} under policy {p.policy}"
                   + " or dsop-bf16" * p.may_be_in_16_bits + " and sparse" * p.has_sparse_grad for p in parameters]

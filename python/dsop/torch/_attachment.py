@@ -21,7 +21,7 @@ from dsop.torch._ranks import broadcast_tensors
 from dsop.torch._sums import Arrivals, Sums
 
 attached: weakref.WeakSet[Attachment] = weakref.WeakSet()
-_in_flight: dict[int, Attachment] = {}  # whose gradients travel during a backward pass, by communicator's handle
+_in_flight: dict[object, Attachment] = {}  # whose gradients travel during a backward pass, by whose queue
 
 
 class Attachment:
@@ -60,14 +60,15 @@ class Attachment:
 
     def _keeper(self, weight: Tensor) -> Optional[_givers.Keep]:
         p = self._of_id.get(id(weight))
-        if p is None or not p.gives_factors:
+        if p is None or not p.gives_factors or p.has_other_hooks:
             return None
-
-        keep_factors = p.keep
+        given = p
 
         def keep(a: Tensor, b: Tensor) -> None:
+            if self not in attached:
+                return given.add_now(a, b)
             self._start()
-            keep_factors(a, b)
+            given.keep(a, b)
         return keep
 
     # A step, from the forward pass on.
@@ -96,7 +97,7 @@ class Attachment:
                 tensor.register_hook(lambda _: self._start())  # type: ignore[no-untyped-call]
 
     def _start(self) -> None:
-        if not self._started:
+        if not self._started and self in attached:  # not of a forward pass before detach()
             self._sums.settle()
             self._started = True
             for p in self._staying:  # with create_graph .grad would get a graph
@@ -104,10 +105,10 @@ class Attachment:
             self._watch_parameters()  # thawed, and used without the model's own forward()
             at_end_of_backward(self._end_backward, self._backward_raised)
             if self._syncs and not self._failure and not _failures.is_over(self._comm):
-                _in_flight.setdefault(self._comm.handle, self)
+                _in_flight.setdefault(self._comm.queue, self)
 
     def _offer(self, p: Parameter) -> None:
-        if p.stays or not self._syncs or self._failure or _in_flight.get(self._comm.handle) is not self:
+        if p.stays or not self._syncs or self._failure or _in_flight.get(self._comm.queue) is not self:
             return
         if self._average != "samples" or self._samples is not None:
             p.take(self._weight, copies=True)
@@ -139,11 +140,11 @@ class Attachment:
                 p.keep_over_steps()
 
     def _land(self) -> None:
-        if _in_flight.get(self._comm.handle) is self:
-            del _in_flight[self._comm.handle]
+        if _in_flight.get(self._comm.queue) is self:
+            del _in_flight[self._comm.queue]
 
     def _sum(self) -> None:
-        ahead = _in_flight.get(self._comm.handle)
+        ahead = _in_flight.get(self._comm.queue)
         samples, self._pending_samples = self._pending_samples, 0.0
         failure, self._failure = self._failure, ""
         try:
@@ -249,9 +250,12 @@ class Attachment:
         Save it per rank, the model on rank 0. Sends nothing, unless this rank's last step has failed.
         """
         self._sums.settle()
-        if any(p.has_gradient for p in self._parameters):
-            raise dsop.ArgumentError("state_dict() between no_sync() and the backward() that sums, expected after it")
+        self._check_between_steps("state_dict()")
         return self._sums.state_dict()
+
+    def _check_between_steps(self, call: str) -> None:
+        if any(p.has_gradient for p in self._parameters):
+            raise dsop.ArgumentError(f"{call} between no_sync() and the backward() that sums, expected after it")
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take back what state_dict() gave on the same rank of as many. On all ranks."""
@@ -266,6 +270,7 @@ class Attachment:
     def detach(self) -> None:
         """Make the model an ordinary one again, on this rank. Sends nothing, unless its last step has failed."""
         self._sums.settle()
+        self._check_between_steps("detach()")
         for hook in self._hooks:
             hook.remove()
         for layer, kind in self._layers:

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any, Optional
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 _engine: Any = torch.autograd.Variable._execution_engine
 # (factor, s, grad_input=out): out = factor s (1 - s), and (factor, t, grad_input=out): out = factor (1 - t^2), in one pass.
@@ -28,6 +28,11 @@ def at_end_of_backward(call: Callable[[], None], dropped: Callable[[], None]) ->
     watch = weakref.finalize(end, dropped)  # the engine alone keeps `end`, and drops it with the pass
     watch.atexit = False
     _engine.queue_callback(end)
+
+
+def at_end_of_pass(call: Callable[[], None]) -> None:
+    """Have `call` made when the innermost backward pass that runs, or autograd.grad(), is over."""
+    _engine.queue_callback(call)
 
 
 class Watch:
@@ -51,6 +56,11 @@ class Watch:
     def remove(self) -> None:
         for handle in self._handles:
             handle.remove()
+
+    def is_alone(self, parameter: Tensor) -> bool:
+        """Whether the program has no hook of its own on the parameter's gradient."""
+        hooks: Any = parameter._backward_hooks or {}
+        return set(hooks) <= {self._handles[0].id}
 
 
 def is_compiled(model: nn.Module) -> bool:

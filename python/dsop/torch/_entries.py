@@ -83,6 +83,7 @@ class Entries:
     def make_room(self, p: Parameter, pairs: int, way: Way) -> None:
         """For so many on some rank. On all ranks."""
         most = self.most_pairs(p, way)
+        pairs = max(pairs, 1) if p.has_sparse_grad else pairs  # of rows a most of 0 registers nothing
         if pairs > most or not self._most_pairs[way][p.name]:
             self._register(p, 1 << (pairs - 1).bit_length() if most else pairs, way)
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 import dsop
 from dsop._arrays import Array
-from dsop.torch._autograd import Watch
+from dsop.torch._autograd import Watch, at_end_of_pass
 from dsop.torch._room import Room
 
 _MANY_ELEMENTS = 1 << 16  # from here on dsop's product, with its call, is faster than PyTorch's
@@ -48,8 +48,9 @@ class Parameter:
         self._clear()
 
     def _clear_pass(self) -> None:
-        self._fresh: list[tuple[Tensor, Tensor]] = []  # not taken yet
-        self._complete = self._is_aside = self._has_made = False
+        self._kept: list[tuple[Tensor, Tensor]] = []  # of a weight that the engine has not come to yet
+        self._fresh: list[tuple[Tensor, Tensor]] = []  # part of its gradient, and not taken yet
+        self._is_aside = self._has_made = False
         self._aside: Optional[Tensor] = None
 
     def _clear(self) -> None:
@@ -78,17 +79,34 @@ class Parameter:
 
         def after() -> None:
             start()
-            self._complete = True
+            self._fresh, self._kept = self._fresh + self._kept, []
             complete(self)
         # Only factors and what travels early wait for that.
         self._watch = Watch(self.parameter, before, None if self.stays and not self.gives_factors else after)
+
+    @property
+    def has_other_hooks(self) -> bool:
+        """The program has hooks on the gradient, which autograd calls with the gradient that it makes."""
+        return self._watch is not None and not self._watch.is_alone(self.parameter)
 
     def unwatch(self) -> None:
         if self._watch is not None:
             self._watch.remove()
 
     def keep(self, a: Tensor, b: Tensor) -> None:
-        self._fresh.append((a, b))
+        """A module hands over factors, in the backward pass that runs, or in an autograd.grad() within it."""
+        kept = (a, b)
+        self._kept.append(kept)
+
+        def drop() -> None:  # what autograd.grad() makes is no part of a gradient
+            self._kept = [one for one in self._kept if one is not kept]
+        at_end_of_pass(drop)
+
+    def add_now(self, a: Tensor, b: Tensor) -> None:
+        """A module that is attached no more hands over factors, of a forward pass from before."""
+        self.factors = [(a, b)]
+        self.add_to_grad(self.as_dense())
+        self.forget()
 
     def _take_made(self, made: Tensor, copies: bool) -> None:
         if made.layout == torch.strided:
@@ -111,7 +129,7 @@ class Parameter:
 
         A gradient of autograd's may lie where other tensors of the backward pass lie. `copies`: it still goes on.
         """
-        fresh, self._fresh = self._fresh if self._complete else [], []  # autograd.grad() completes nothing
+        fresh, self._fresh = self._fresh, []
         made = None
         if self._is_aside:
             made, self.parameter.grad = self.parameter.grad, None

@@ -22,6 +22,15 @@ def check_dtype(name: str, tensor: Tensor) -> None:
                                  f"{' or '.join(map(str, SUMMED_DTYPES))} on cpu")
 
 
+def check_buffer(name: str, buffer: Tensor) -> None:
+    """Raise ArgumentError unless it can be broadcast: elements on the CPU, each in memory of its own."""
+    is_strided = buffer.layout == torch.strided and not buffer.is_quantized and buffer.device.type == "cpu"
+    if not is_strided or any(size > 1 and step == 0 for size, step in zip(buffer.shape, buffer.stride())):
+        kind = "expanded" if is_strided else f"{buffer.dtype}, {buffer.layout} on {buffer.device}"
+        raise dsop.ArgumentError(f"buffer {name} is {kind}, expected elements of its own on cpu, or an attribute that is "
+                                 "no buffer")
+
+
 def broadcast_bytes(data: bytes, comm: dsop.Communicator) -> bytes:
     """Rank 0's."""
     length = np.array([float(len(data))])
@@ -53,7 +62,7 @@ def _bytes_of(tensor: Tensor) -> bytes:
 
 def broadcast_tensors(tensors: Sequence[Tensor], comm: dsop.Communicator) -> None:
     """Make the tensors, of types and shapes that are the same on all ranks, those of rank 0, by one broadcast."""
-    sizes = [tensor.numel() * tensor.element_size() for tensor in tensors]
+    sizes = [tensor.numel() * tensor.element_size() for tensor in tensors] if comm.size > 1 else []
     if not sum(sizes):
         return
     words = np.zeros(-(-sum(sizes) // 8))

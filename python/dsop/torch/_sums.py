@@ -85,7 +85,7 @@ class Sums:
             agreed = _record.agree(self._parameters, samples, self._waited_seconds, self.comm)
         self._waited_seconds = time.perf_counter() - start
         self._note_arrivals(agreed.waited_seconds)
-        of_samples = 1 / max(agreed.samples, 1e-300)
+        of_samples = 1 / agreed.samples if agreed.samples > 0 else 0.0  # no rank had any
         if self._average == "samples":
             for _, total in sums:
                 total *= of_samples
