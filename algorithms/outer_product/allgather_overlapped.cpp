@@ -103,6 +103,7 @@ OuterProductAlgorithm allgather_overlapped() {
           .source = "after Enderlin et al. 2021 (DSOP), with the same bits on all ranks",
           .exchange = allgather_algorithms().find("ring"),
           .sends_gradient = false,
+          .doubted_share = 0,
           .parameter = {.name = "number of segments of the factors",
                         .values = values,
                         .expected = expected_segments<most_factor_segments>},
