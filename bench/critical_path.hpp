@@ -38,6 +38,9 @@ class CriticalPathTransport final : public Transport {
   int node() const override { return inner_.node(); }
   std::string name() const override { return inner_.name(); }
   Machine default_machine() const override { return inner_.default_machine(); }
+  bool is_probed() const override { return inner_.is_probed(); }
+  bool use_pieces_of(const Machine& machine) override { return inner_.use_pieces_of(machine); }
+  double now_seconds() const override { return inner_.now_seconds(); }
   bool has_native_collectives() const override { return inner_.has_native_collectives(); }
   void native_allreduce(std::span<std::byte> data, DataType type) override { inner_.native_allreduce(data, type); }
   void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override {

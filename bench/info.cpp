@@ -27,8 +27,8 @@ void print_list(bool markdown) {
       std::cout << "| " << line.family << " | `" << line.name << "` | " << line.summary << " | " << line.source
                 << " |\n";
     else
-      std::cout << std::left << std::setw(17) << line.family << std::setw(38) << line.name << line.summary << "  ["
-                << line.source << "]\n";
+      std::cout << std::left << std::setw(17) << line.family << std::setw(42) << line.name << ' ' << line.summary
+                << "  [" << line.source << "]\n";
   }
 }
 

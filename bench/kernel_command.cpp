@@ -31,8 +31,10 @@ void run(Line& line) {
   }
   std::ostream* const json_lines = out.is_open() ? &out : nullptr;
   if (line.sums > 0)
-    return sum_benchmark({line.sums, line.options.dtype, line.options.iterations}, std::cout, json_lines);
-  kernel_benchmark(line.options, std::cout, json_lines);
+    sum_benchmark({line.sums, line.options.dtype, line.options.iterations}, std::cout, json_lines);
+  else
+    kernel_benchmark(line.options, std::cout, json_lines);
+  if (out.is_open() && !out.flush()) throw Error("--out " + line.out + ": can't be written");
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ void measure_density(const SumOptions& options, double density, std::ostream& ta
                           {"sparse, packed", by_turns(ours_packed)},
                           {"plain merge, packed", by_turns(plain_packed)},
                           {"interleaved merge, packed", by_turns(pairs_packed)},
-                          {"dense", [&] { kernels::add<T>(memory, dense_left, dense_right); }}};
+                          {"dense", [&] { kernels::add<T>(std::span(memory).first(N), dense_left, dense_right); }}};
   measure_rounds(loops, options.iterations);
   const std::vector<double> times_faster = ratios(loops[0], loops[1]);
   const Interval interval = median_interval(times_faster);

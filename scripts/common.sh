@@ -1,10 +1,15 @@
-# What the scripts share: packages, building, messages. Sourced, not run.
+# What the scripts share: packages, building, messages. Sourced, not run, right after cd to the checkout.
+
+called_from=${OLDPWD:-$PWD}
 
 say() { printf '%s\n' "$*" >&2; }
 fail() {
   say "error: $*"
   exit 1
 }
+
+# callers_path PATH: absolute; one that was given is relative to where the script was called, not to the checkout.
+callers_path() { (cd "$called_from" && realpath -m -- "$1"); }
 
 # install_missing PACKAGE...: Debian packages that are not there yet; asks the network for nothing if all are.
 install_missing() {
@@ -116,12 +121,13 @@ show_bar() {
 # run_steps LOG: the array steps, of "SECONDS|WORDS|COMMAND", with a bar that moves by the seconds that two quiet cores take.
 run_steps() {
   local step seconds what command all=0 done_seconds=0 start=$SECONDS
+  [[ $1 != *[[:space:]\|]* ]] || fail "results would lie beside '$1', expected a path without spaces and |"
   for step in "${steps[@]}"; do all=$((all + ${step%%|*})); done
   for step in "${steps[@]}"; do
     IFS='|' read -r seconds what command <<<"$step"
     show_bar "$done_seconds" "$all" "$start" "$what"
     echo "== $(date -u +%FT%TZ), load average $(cut -d ' ' -f 1-3 /proc/loadavg): $what" >>"$1"
-    $command >>"$1" 2>&1 || fail "$what: failed, see $1"
+    ($command) >>"$1" 2>&1 || fail "$what: failed, see $1" # of its own, for a step may end in fail
     done_seconds=$((done_seconds + seconds))
   done
   show_bar "$all" "$all" "$start" "done"

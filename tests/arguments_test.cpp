@@ -1,6 +1,7 @@
 // Bad calls: every rank gets the same clear error, nobody hangs, and the communicator still works afterwards.
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 
 #include <dsop/algorithms.hpp>
 
+#include "calls/same_bits.hpp"
 #include "failures.hpp"
 #include "outer_product_cases.hpp"
 
@@ -63,6 +65,11 @@ TEST_CASE("results that differ are found where one rank asks for it, and name th
                              error.find(" on rank 1") != std::string::npos,
                          "threw \"" + error + '"');
         }) == "");
+}
+
+TEST_CASE("check_bits sees signs, however many") {
+  const std::array<double, 2> zeros{0, 0}, negative{-0.0, -0.0};
+  CHECK(hash_of_bits<double>({zeros.data(), 1, 2}) != hash_of_bits<double>({negative.data(), 1, 2}));
 }
 
 TEST_CASE("a bad argument on one rank throws on all") {

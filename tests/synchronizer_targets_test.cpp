@@ -244,6 +244,28 @@ TEST_CASE("blocks of columns of one matrix are targets apart") {
         }) == "");
 }
 
+TEST_CASE("a part of a row and blocks of columns beside it are targets apart, in either order") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          Synchronizer<float> synchronizer(transport);
+          synchronizer.add("row", {.rows = 1, .columns = 2, .max_pairs = 0}, "dense");
+          synchronizer.add("block", {.rows = 3, .columns = 2, .max_pairs = 0}, "dense");
+          std::vector<float> G(12, 1);
+          const auto step = [&](std::size_t column, bool row_first) {
+            synchronizer.begin();
+            if (row_first) synchronizer.give("row", {G.data() + 4 + column, 1, 2, 4});
+            synchronizer.give("block", {G.data(), 3, 2, 4});
+            if (!row_first) synchronizer.give("row", {G.data() + 4 + column, 1, 2, 4});
+            synchronizer.finish();
+          };
+          for (const bool row_first : {true, false}) {
+            step(2, row_first);
+            const std::string error = argument_error_of([&] { step(1, row_first); });
+            failures.check(error.find(": gradient overlaps that of parameter ") != std::string::npos, error);
+          }
+          failures.check(G == std::vector<float>{4, 4, 1, 1, 4, 4, 4, 4, 4, 4, 1, 1}, "wrong sums");
+        }) == "");
+}
+
 TEST_CASE("a residual that holds the learning rate allows no beta") {
   CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
           for (const bool inside : {false, true}) {

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "base/named.hpp"
 #include "topk_cases.hpp"
 
 using namespace dsop;
@@ -145,4 +146,29 @@ TEST_CASE("values in f64 do not travel as bf16", "[topk]") {
             failures.check(values == std::vector<double>(10, 5), name + ": the values have changed");
           }
         }) == "");
+}
+
+TEST_CASE("numbers of many digits are taken as they are, and named so", "[topk]") {
+  CHECK(number_text(1048577) == "1048577");
+  CHECK(number_text(1000000) == "1000000");
+  CHECK(number_text(0.375) == "0.375");
+  for (const double number : {1.0 / 3, 1e-9, 1e300}) CHECK(std::stod(number_text(number)) == number);
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          for (const std::string algorithm : {"topk-per-bucket(1048577)", "ok-topk(1234567)"}) {
+            std::vector<float> values(10, 5);
+            TopKAllreduce<float> allreduce(transport, 10, {.algorithm = algorithm});
+            const std::string used = allreduce.run(values, 2).algorithm;
+            failures.check(used.starts_with(algorithm.substr(0, algorithm.size() - 1)), used);
+          }
+        }) == "");
+}
+
+TEST_CASE("costs of a problem that makes no sense are refused", "[topk]") {
+  const auto cost = [](const TopKProblem& problem) { return topk_cost(problem, Machine{}, "ok-topk"); };
+  CHECK_THROWS_WITH(cost({.elements = 100, .k = 5, .ranks = 0}), "problem.ranks is 0, expected at least 1");
+  CHECK_THROWS_WITH(cost({.elements = 100, .k = 500, .ranks = 2}), "problem.k is 500, expected at most the elements");
+  CHECK_THROWS_WITH(cost({.elements = 100, .k = 5, .ranks = 2, .nodes = {0}}),
+                    "problem.nodes.size() is 1, expected one for each of 2 ranks");
+  CHECK_THROWS_WITH(make_sparse_plan({.elements = 100, .nonzeros = {5, 5}, .nodes = {0, -1}}, Machine{}),
+                    "problem.nodes[1] is -1, expected the lowest rank of that rank's node");
 }

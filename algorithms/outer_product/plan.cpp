@@ -109,9 +109,7 @@ void check_problem(const Problem& problem) {
   check_wire("problem.factor_wire", problem.factor_wire, problem.type, "factors");
   if (!problem.sparsity.empty() && problem.sparsity.size() != ranks)
     refuse("problem.sparsity.size()", problem.sparsity.size(), "one for each of " + std::to_string(ranks) + " ranks");
-  if (!problem.nodes.empty() && problem.nodes.size() != ranks)
-    refuse("problem.nodes.size()", problem.nodes.size(), "one for each of " + std::to_string(ranks) + " ranks");
-  check_nodes(problem.nodes, [](std::size_t r) { return "problem.nodes[" + std::to_string(r) + "]"; });
+  check_problem_nodes(problem.nodes, ranks);
   const std::size_t element_bytes = bytes_of(problem.type);
   checked_bytes("rows", {problem.rows, element_bytes});
   checked_bytes("columns", {problem.columns, element_bytes});

@@ -9,6 +9,7 @@
 
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/sparse/expected.hpp"
+#include "base/check_nodes.hpp"
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
 #include "calls/choose.hpp"
@@ -133,6 +134,7 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
   SparseProblem problem = asked;
   if (problem.nonzeros.empty()) throw ArgumentError("problem.nonzeros is empty, expected one number a rank");
   check_machine(machine);
+  check_problem_nodes(problem.nodes, problem.nonzeros.size());
   check_wire("problem.wire", problem.wire, problem.type, "values");
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 

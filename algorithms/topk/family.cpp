@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <memory>
-#include <sstream>
 
 #include "algorithms/selection/cut.hpp"
 #include "algorithms/topk/residual.hpp"
@@ -104,12 +103,11 @@ template <class T>
 void TopKCalls<T>::choose(const Transport& transport, std::span<const T> values) {
   const TopKAlgorithm* const algorithm = named_.algorithm;
   if (!selector_) {
-    std::ostringstream name;
-    name << algorithm->selection;
-    if (!algorithm->parameter.name.empty()) name << '(' << named_.parameter << ')';
+    std::string name = algorithm->selection;
+    if (!algorithm->parameter.name.empty()) name += '(' + number_text(named_.parameter) + ')';
     SelectionState state = state_.selection;
     state.seed = mix(state.seed) + static_cast<std::uint64_t>(transport.rank());
-    selector_.emplace(name.str(), state);
+    selector_.emplace(name, state);
   }
   const std::size_t room = room_for(*algorithm, choice_.k, elements_);
   const std::span<sparse::Index> indices = indices_.at_least(room);

@@ -50,7 +50,11 @@ void gather_sum(TopKCall<T>& call, const OkTopKMemory<T>& memory, std::size_t co
   call.took_part = those_in(call.sum, call.took_part);
   leave_out(call.values, call.took_part, wire);
   if (wire == Wire::bf16)
-    for (const Pair<T>& pair : own) call.values[pair.index] += rounded_off<T>(pair.value, wire);
+    for (const Pair<T>& pair : own) {
+      // Nobody took part in what is so small that it is 0 in a dense sum: all keep theirs.
+      const bool is_gone = call.sum.dense() && call.sum.values[pair.index] == T{0};
+      if (!is_gone) call.values[pair.index] += rounded_off<T>(pair.value, wire);
+    }
 }
 
 }  // namespace dsop::topk

@@ -5,6 +5,7 @@
 
 #include "algorithms/sparse/expected.hpp"
 #include "algorithms/topk/algorithm.hpp"
+#include "base/check_nodes.hpp"
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
 #include "base/refuse.hpp"
@@ -96,6 +97,9 @@ std::string algorithm_text(const TopKPlan& plan) {
 
 Cost topk_cost(const TopKProblem& problem, const Machine& machine, const std::string& algorithm) {
   check_machine(machine);
+  if (problem.ranks < 1) refuse("problem.ranks", problem.ranks, "at least 1");
+  if (problem.k > problem.elements) refuse("problem.k", problem.k, "at most the elements");
+  check_problem_nodes(problem.nodes, static_cast<std::size_t>(problem.ranks));
   const std::vector<std::size_t> chosen(static_cast<std::size_t>(problem.ranks), problem.k);
   const TopKPlan plan = make_topk_plan(problem, machine, parse_topk(algorithm), chosen);
   if (problem.ranks == 1 || problem.elements == 0 || problem.k == 0) return {};

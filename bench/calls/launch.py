@@ -46,7 +46,7 @@ def emulated_hosts(name: str, rate: str) -> Iterator[Place]:
     """HOSTS of them, a rank on each, while the context lasts."""
     if os.geteuid() != 0:
         raise Refused("needs root: the emulated hosts are network namespaces")
-    cluster = (str(ROOT / "scripts/cluster"), "--name", name)
+    cluster = (str(ROOT / "scripts/cluster"), "--name", f"{name}-{os.getpid()}")  # of two runs none ends the other's
     run_quietly(*cluster, "up", "--hosts", str(HOSTS), "--rate", rate)
     try:
         yield Place(f"{HOSTS} hosts, {rate}", (*cluster, "run", "-n", str(HOSTS), "--"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Callable, Sequence, TypeVar
+from typing import Callable, Sequence, TypeVar, Union
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -21,7 +21,7 @@ from .volumes import Volume
 
 PanelKey = tuple[int, int, str]  # ranks, pairs, shape
 One = TypeVar("One", RunTime, Speedup, Volume)
-Legend = list[Line2D | Patch]
+Legend = list[Union[Line2D, Patch]]
 
 
 def panel_title(key: PanelKey) -> str:

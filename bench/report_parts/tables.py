@@ -6,12 +6,13 @@ import csv
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Union
 
 from .measures import Prediction, RunTime, Speedup, Winner
 from .sections import Cell, Section
 from .volumes import Volume
 
-Value = str | int | float | None
+Value = Union[str, int, float, None]
 TAILS = (10, 90)
 KEYS = ["section", "ranks", "pairs", "rows", "columns", "algorithm"]
 

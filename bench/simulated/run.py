@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build/bench/simulated/dsop-bench.so"
 PLATFORMS = {"euler3": "euler3", "ethernet": "ethernet-1gbit", "fat-tree": "fat-tree-100gbit"}
 
+COMMANDS = ("outer-product", "sparse-allreduce", "allreduce", "broadcast", "reduce", "tune")
 SELECTORS = {
     "openmpi-4.1": ["smpi/coll-selector:ompi"],
     "openmpi-4.0.2": ["smpi/coll-selector:ompi"],  # its MPI_Allreduce is chosen at each call
@@ -180,6 +181,8 @@ def simgrid_version() -> str:
 def main() -> int:
     options, bench = parse_command_line(sys.argv[1:])
     command = bench.pop(0) if bench and not bench[0].startswith("-") else "outer-product"
+    if command not in COMMANDS:
+        raise BadOption(f"the command is {command}, expected {', '.join(COMMANDS)}: the others have no messages")
     if given(bench, "--verify") and not options.real:
         raise BadOption("--verify needs --real: without, the ranks share one memory and results are garbage")
     if given(bench, "--ranks"):

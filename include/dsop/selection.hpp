@@ -48,8 +48,8 @@ class Selector {
   /// rising. Both belong to the caller, have room for the same number, at least k, and must not overlap `values`.
   /// `exact`, alone or per bucket, chooses k; the others as many as they find, at most the room (see each): with room
   /// for 2 k + 100 it hardly ever matters. k may be 0, which chooses nothing, but no more than values.size(). Throws
-  /// ArgumentError naming the argument; std::bad_alloc where memory that grows with k and the threads is not there, and
-  /// then the state is what it was. The cost of each is stated in its file.
+  /// ArgumentError naming the argument; std::bad_alloc where memory that grows with values / 32, k and the threads is
+  /// not there, and then the state is what it was. The cost of each is stated in its file.
   Selection select(std::span<const T> values, std::size_t k, std::span<std::uint32_t> indices, std::span<T> chosen);
 
   /// After the last call.

@@ -91,10 +91,10 @@ struct SparseAllreduceOptions {
 };
 
 /// The sum and its memory. All ranks have the same, of the same form, which is never larger than dense.
-/// `ssar-split-allgather` and `topk-dsa` make it sparse where that is no larger; `allgather` and
-/// `ssar-recursive-doubling` where all ranks' elements together, be they at the same places or not, would be no larger
-/// and no slower to add and send so (SparseProblem::sparse_share); all others dense. Elements that cancel may stand in
-/// it as zeros.
+/// `ssar-split-allgather` and `topk-dsa` make it sparse where that is no larger; `allgather` where all ranks' elements
+/// together, be they at the same places or not, would be no larger and no slower to add and send so
+/// (SparseProblem::sparse_share); `ssar-recursive-doubling` where that holds at each swap of the two sums' elements;
+/// all others dense. Elements that cancel may stand in it as zeros.
 template <class T>
 struct SparseSum {
   SparseVectorView<T> sum = {};      ///< lies in `memory`

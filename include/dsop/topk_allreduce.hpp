@@ -75,6 +75,7 @@ template <class T>
 class TopKAllreduce {
  public:
   /// For vectors of `elements`, at most 2^32. Communicates nothing: what is wrong with the arguments is said by run().
+  /// Of two objects that are alike, ranks that use them in other orders are not told so.
   TopKAllreduce(Communicator communicator, std::size_t elements, TopKOptions options = {}, TopKState state = {});
   TopKAllreduce(TopKAllreduce&&) noexcept;
   TopKAllreduce& operator=(TopKAllreduce&&) noexcept;
@@ -119,7 +120,7 @@ struct TopKProblem {
 
 /// What a call costs with an algorithm as TopKOptions names it, beside the selection, if every rank selects k; of
 /// ok-topk a call that reuses thresholds and bounds, where ranks select alike. Throws ArgumentError when the name is
-/// unknown, or wire is bf16 and type is not f32.
+/// unknown, wire is bf16 and type is not f32, or ranks, k or nodes make no sense.
 Cost topk_cost(const TopKProblem& problem, const Machine& machine, const std::string& algorithm);
 
 }  // namespace dsop

@@ -96,8 +96,9 @@ write_last_run() {
   is_up || return 0 # it was taken down meanwhile
   rate_bits=$(bits_per_second rate "$(setting rate)")
   if [[ -n $(setting uplink) ]]; then uplink_bits=$(bits_per_second uplink "$(setting uplink)"); fi
-  count_since "$run_folder/counters" | awk -v busy=$((busy - $1)) -v all=$((all - $2)) -v start="$3" -v end="$EPOCHREALTIME" \
+  count_since "$run_folder/counters" | awk -v busy=$((busy - $1)) -v all=$((all - $2)) -v start="$3" -v end="${EPOCHREALTIME/,/.}" \
     -v rate="$rate_bits" -v uplink="$uplink_bits" '
+    BEGIN { if (end <= start) end = start + 0.000001 }  # the clock was set back
     { share = 8 * ($2 > $3 ? $2 : $3) / (/^h/ ? rate : uplink) / (end - start)
       if (share > most) most = share }
     END { printf "%.1f %.0f %.0f\n", end - start, all ? 100 * busy / all : 0, 100 * most }' >"$state/last_run"
@@ -123,7 +124,7 @@ cluster_run() {
   "launch_with_$mpi"
   DSOP_CLUSTER=$(describe_cluster)
   export DSOP_CLUSTER OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
-  local busy all start=$EPOCHREALTIME status=0
+  local busy all start=${EPOCHREALTIME/,/.} status=0
   read_counters >"$run_folder/counters"
   read -r busy all < <(read_ticks)
   trap 'end_run 129' HUP

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,10 +32,13 @@ Named<Algorithm> parse_algorithm(const std::string& text, const std::string& arg
   return {algorithm, number_in_brackets(argument, text, algorithm->parameter.name)};
 }
 
-/// Up to six digits.
+/// Reads back as the same number.
 inline std::string number_text(double number) {
-  char digits[32];  // as a stream writes them, which takes ten times as long; a planner names hundreds
-  return {digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, 6).ptr};
+  char digits[32];  // a stream takes ten times as long; a planner names hundreds
+  const bool counts = number == std::floor(number) && std::abs(number) < 1e15;
+  const auto end = counts ? std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed)
+                          : std::to_chars(digits, digits + sizeof digits, number);
+  return {digits, end.ptr};
 }
 
 /// "ring-pipelined(8)"; just the name where the algorithm leaves nothing open.

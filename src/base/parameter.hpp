@@ -21,7 +21,7 @@ struct Parameter {
 /// Parameter::expected of numbers that count something.
 template <class... Subject>
 std::string whole_number(double number, const Subject&...) {
-  return number >= 1 && number == std::floor(number) ? "" : "a whole number, 1 or more";
+  return number >= 1 && std::isfinite(number) && number == std::floor(number) ? "" : "a whole number, 1 or more";
 }
 
 /// The number of an algorithm named in `text` as "name(number)", if there is one. Throws ArgumentError naming

@@ -8,7 +8,7 @@
 #include <dsop/errors.hpp>
 
 #include "base/bits.hpp"
-#include "base/fnv.hpp"
+#include "base/digest.hpp"
 #include "base/hexadecimal.hpp"
 #include "base/rank_list.hpp"
 #include "patterns/of_all_ranks.hpp"
@@ -17,10 +17,10 @@ namespace dsop {
 
 template <class T>
 std::uint64_t hash_of_bits(MatrixView<const T> G) {
-  std::uint64_t hash = fnv_start;
+  SequenceDigest hash;
   for (std::size_t i = 0; i < G.rows; ++i)
-    for (const T element : std::span(G.row(i), G.columns)) hash = fnv(hash, std::bit_cast<Bits<T>>(element));
-  return hash;
+    for (const T element : std::span(G.row(i), G.columns)) hash.take(std::bit_cast<Bits<T>>(element));
+  return hash.value();
 }
 
 template <class T>

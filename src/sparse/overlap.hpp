@@ -56,8 +56,10 @@ bool overlap(const MatrixView<const T>& left, const SparseFactors<T>& factors) {
 template <class T>
 bool share_elements(const MatrixView<const T>& left, const MatrixView<const T>& right) {
   if (!overlap(left, right)) return false;
-  if (left.stride != right.stride) return true;
-  const std::size_t stride_bytes = left.stride * sizeof(T);
+  if (left.rows == 1 && right.rows == 1) return true;
+  const std::size_t stride = left.rows == 1 ? right.stride : left.stride;  // of one row it says nothing
+  if (right.rows != 1 && right.stride != stride) return true;
+  const std::size_t stride_bytes = stride * sizeof(T);
   const auto address = [](const auto& view) { return reinterpret_cast<std::uintptr_t>(view.data); };
   // From a first column of left's to the next first column of right's.
   const std::size_t past = (address(right) % stride_bytes + stride_bytes - address(left) % stride_bytes) % stride_bytes;

@@ -84,6 +84,7 @@ TEST_CASE("IDX: digits of a folder, any mixture of plain and gzip'd, train befor
   folder.write("train-images-idx3-ubyte", images_file(1));
   folder.write("train-labels-idx1-ubyte", labels_file("\5"));
   CHECK(read_digits(folder.path()).labels == std::vector<std::uint8_t>{5});
+  CHECK(read_digits(folder.path(), dsop::learn::DigitsSet::t10k).labels == digits.labels);
 }
 
 TEST_CASE("IDX: a file that can't be read") {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,17 @@ def starts_file(out: Path, job: Job) -> Path:
 def machine_file(out: Path, job: Job) -> Path:
     """What the job's first start measured."""
     return out / "jobs" / f"{job.name}.machine.json"
+
+
+def names_file(out: Path, job: Job) -> Path:
+    """Which algorithms `all` stands for on the job's ranks, as its first start found."""
+    return out / "jobs" / f"{job.name}.algorithms.json"
+
+
+def settings_on(out: Path, settings: Settings, job: Job) -> Settings:
+    """With names in place of `all`, once the job has started; before that no point is complete."""
+    names = names_file(out, job)
+    return settings.with_all(json.loads(names.read_text())) if names.exists() else settings
 
 
 def batch_file(out: Path, job: Job) -> Path:

@@ -51,7 +51,7 @@ REQUIRED = ("procs", "rows", "out")
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides which rows a sweep has. `algorithm` lists names, with "auto" perhaps, never "all"."""
+    """What decides which rows a sweep has. `algorithm` lists names, "all" and "auto" among them."""
 
     procs: list[int]
     rows: list[int]
@@ -71,12 +71,15 @@ class Settings:
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
-    def with_algorithms(self, known: list[str]) -> Settings:
-        """`all` becomes the names that dsop-bench knows; SweepError for one it does not know."""
+    def check_algorithms(self, known: list[str]) -> None:
+        """SweepError for a name that dsop-bench does not know."""
         for name in self.algorithm:
             if name not in [*known, "all", "auto"]:
                 raise SweepError(f"--algorithm has '{name}', expected all, auto, or some of {', '.join(known)}")
-        listed = [one for name in self.algorithm for one in (known if name == "all" else [name])]
+
+    def with_all(self, names: list[str]) -> Settings:
+        """`all` becomes these."""
+        listed = [one for name in self.algorithm for one in (names if name == "all" else [name])]
         return replace(self, algorithm=list(dict.fromkeys(listed)))
 
 
@@ -125,6 +128,11 @@ def make_request(given: Given) -> Request:
             parsed[name] = None if text is None else option.parse(text)
         except BadValue as expected:
             raise SweepError(f"{where or '--'}{name} is '{text}', expected {expected}") from None
+    out = str(Path(parsed["out"]).absolute())
+    try:
+        values.folder_name(out)
+    except BadValue as expected:
+        raise SweepError(f"{given['out'][1] or '--'}out is '{out}', expected {expected}") from None
     repetitions, jobs = parsed["repetitions"], parsed["jobs-per-point"]
     if jobs is not None and jobs > repetitions:
         raise SweepError(f"{given['jobs-per-point'][1] or '--'}jobs-per-point is '{jobs}', expected at most the "

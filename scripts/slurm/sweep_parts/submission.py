@@ -10,7 +10,7 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-from .jobs import Job, batch_file, batch_script, jobs_of, points_of, rows_file
+from .jobs import Job, batch_file, batch_script, jobs_of, points_of, rows_file, settings_on
 from .manifest import begin_or_continue, facts_of, known_algorithms, write_manifest
 from .rows import complete_points
 from .settings import Request, Settings, SweepError
@@ -38,14 +38,16 @@ def _queued() -> set[str]:
 
 
 def missing_points(out: Path, settings: Settings, job: Job) -> int:
-    return len(set(points_of(settings)) - set(complete_points(rows_file(out, job), settings, job)))
+    complete = complete_points(rows_file(out, job), settings_on(out, settings, job), job)
+    return len(set(points_of(settings)) - set(complete))
 
 
 def submit(request: Request, dry_run: bool) -> None:
     """Submits every job with missing points that is not in the queue; `dry_run` prints their batch files instead."""
     out = request.out
     facts = facts_of(request.bench)
-    settings = request.settings.with_algorithms(known_algorithms(request.bench))
+    settings = request.settings
+    settings.check_algorithms(known_algorithms(request.bench))
     manifest = begin_or_continue(out, settings, facts)
     texts = {job: batch_script(settings, job, out, request.bench, request.sbatch)
              for job in jobs_of(settings) if missing_points(out, settings, job) > 0}

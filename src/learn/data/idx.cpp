@@ -111,9 +111,11 @@ std::vector<fs::path> digits_files(const fs::path& folder) {
   return paths;
 }
 
-Digits read_digits(const fs::path& folder) {
+Digits read_digits(const fs::path& folder, DigitsSet first) {
   if (!fs::is_directory(folder)) fail(folder, "no such folder");
-  for (const char* const set : sets) {
+  std::array in_order = sets;
+  if (first == DigitsSet::t10k) std::ranges::reverse(in_order);
+  for (const char* const set : in_order) {
     const auto images = find_file(folder, images_of(set));
     const auto labels = find_file(folder, labels_of(set));
     if (images && labels) return read_pair(*images, *labels);

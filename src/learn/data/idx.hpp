@@ -26,9 +26,11 @@ IdxArray read_idx(const std::filesystem::path& path, std::size_t dimensions);
 /// All names under which read_digits() looks for a file in the folder.
 std::vector<std::filesystem::path> digits_files(const std::filesystem::path& folder);
 
-/// Reads the MNIST files of a folder: train-images-idx3-ubyte and train-labels-idx1-ubyte if they are there, else
-/// t10k-...; each may end in ".gz". Throws Error, also if there are none, if there is not one label for
-/// each image, or if a label is more than 9.
-Digits read_digits(const std::filesystem::path& folder);
+enum class DigitsSet : unsigned char { train, t10k };
+
+/// Reads the MNIST files of a folder: those of `first` (train-images-idx3-ubyte and train-labels-idx1-ubyte) if they
+/// are there, else of the other set (t10k-...); each may end in ".gz". Throws Error, also if there are none, if there
+/// is not one label for each image, or if a label is more than 9.
+Digits read_digits(const std::filesystem::path& folder, DigitsSet first = DigitsSet::train);
 
 }  // namespace dsop::learn

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include <dsop/errors.hpp>
+
 #include "learn/data/idx.hpp"
 #include "learn/programs/train_options.hpp"
 #include "learn/tasks/digits.hpp"
@@ -26,9 +28,11 @@ int run(Line& line) {
   if (!line.test.empty())
     for (const auto& path : digits_files(line.test)) line.train.data.push_back({"--test", path});
   return run_training(line.train, [&](const Share& share) {
+    Digits train = read_digits(line.data);
     std::optional<Digits> test;
-    if (!line.test.empty()) test = read_digits(line.test);
-    return make_digits_task(read_digits(line.data), std::move(test), share, line.model);
+    if (!line.test.empty()) test = read_digits(line.test, DigitsSet::t10k);
+    if (test && test->pixels == train.pixels) throw Error("--test has the pictures of DATA, expected others");
+    return make_digits_task(std::move(train), std::move(test), share, line.model);
   });
 }
 
@@ -38,7 +42,9 @@ void add_mlp(CLI::App& app, int& status) {
   const auto line = std::make_shared<Line>();
   CLI::App* const command = app.add_subcommand("mlp", "A perceptron that tells handwritten digits apart");
   command->add_option("DATA", line->data, "Folder with MNIST's files (IDX, gzip'd or plain)")->required();
-  command->add_option("--test", line->test, "Folder with those held out; without it the last fifth of DATA is");
+  command->add_option(
+      "--test", line->test,
+      "Folder with those held out, its t10k files where it has them; without it the last fifth of DATA is");
   command->add_option("--hidden", line->model.hidden, "Widths of the hidden layers, as 4096,4096")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20))
