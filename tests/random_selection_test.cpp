@@ -172,7 +172,7 @@ TEMPLATE_TEST_CASE("expected-k takes what there is where chance has nothing to s
     CHECK(chosen({0, 0, -TestType{0}}, 2).empty());
     CHECK(chosen({0, 0, 0}, 3).empty());
     CHECK(chosen({0, -5, 0}, 1) == std::vector<std::uint32_t>{1});
-    for (const std::size_t wanted : {1, 2, 3})
+    for (const std::size_t wanted : {1UL, 2UL, 3UL})
       CHECK(chosen({0, nan, 0, -infinity}, wanted) == std::vector<std::uint32_t>{1, 3});
     CHECK(chosen({1, nan, 2, -infinity}, 2) == std::vector<std::uint32_t>{1, 3});
     CHECK(chosen({1, nan, 2, -infinity}, 1) == std::vector<std::uint32_t>{1, 3});
