@@ -94,10 +94,10 @@ ranks_share_this_machine() {
 }
 
 # on_emulated_hosts NAME RATE RANKS MACHINE COMMAND ARGUMENT...: dsop-bench COMMAND (outer-product or sparse-allreduce) on RANKS
-# hosts of a cluster NAME of eight or, where that is more, RANKS, planned for the machine file MACHINE, which is calibrated if it
+# hosts of a cluster NAME-$$ of eight or, where that is more, RANKS, planned for the machine file MACHINE, which is calibrated if it
 # is not there. An array `where` may hold the options of `cluster run` that place several ranks on a host.
 on_emulated_hosts() {
-  local cluster=(scripts/cluster --name "$1") rate=$2 ranks=$3 machine=$4 command=$5 bench=$PWD/build/bench/dsop-bench
+  local cluster=(scripts/cluster --name "$1-$$") rate=$2 ranks=$3 machine=$4 command=$5 bench=$PWD/build/bench/dsop-bench
   local run=("${cluster[@]}" run -n "$ranks" "${where[@]}")
   shift 5
   "${cluster[@]}" up --hosts $((ranks > 8 ? ranks : 8)) --rate "$rate" &&
@@ -105,6 +105,9 @@ on_emulated_hosts() {
     "${run[@]}" -- "$bench" "$command" --machine "$machine" "$@" &&
     "${cluster[@]}" status && "${cluster[@]}" down
 }
+
+# end_emulated_hosts NAME: those that are still up; of two runs of a script none ends the other's.
+end_emulated_hosts() { scripts/cluster --name "$1-$$" down 2>/dev/null || true; }
 
 # show_bar DONE_SECONDS ALL_SECONDS START WORDS: what is left, at the pace so far.
 show_bar() {

@@ -12,8 +12,8 @@
 // before all of A is there. Where exchange and product take as long as each other, many segments save 3/8 of the time.
 // An allgather is a ring. No call keeps ranks in step between the allgathers of segments, so a rank that is ahead sends
 // parts of the next. Round a ring they queue behind what the neighbour waits for. Where partners change, two messages
-// share the neighbour's link, and long ones took up to twice the predicted time on eight hosts: with
-// recursive doubling and with Bruck's, which has its own name here.
+// share the neighbour's link, and long ones took up to twice the predicted time on eight hosts, by recursive doubling
+// and by Bruck's, which has its own name here.
 // Cost: that of S allgathers, (P-1) k (n+m) words; 2 P k n m flops.
 #include <algorithm>
 #include <utility>

@@ -35,6 +35,7 @@ Named<Algorithm> parse_algorithm(const std::string& text, const std::string& arg
 /// Reads back as the same number.
 inline std::string number_text(double number) {
   char digits[32];  // a stream takes ten times as long; a planner names hundreds
+  // Alone 1000000 would be 1e+06.
   const bool counts = number == std::floor(number) && std::abs(number) < 1e15;
   const auto end = counts ? std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed)
                           : std::to_chars(digits, digits + sizeof digits, number);

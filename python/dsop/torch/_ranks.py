@@ -62,8 +62,8 @@ def _bytes_of(tensor: Tensor) -> bytes:
 
 def broadcast_tensors(tensors: Sequence[Tensor], comm: dsop.Communicator) -> None:
     """Make the tensors, of types and shapes that are the same on all ranks, those of rank 0, by one broadcast."""
-    sizes = [tensor.numel() * tensor.element_size() for tensor in tensors] if comm.size > 1 else []
-    if not sum(sizes):
+    sizes = [tensor.numel() * tensor.element_size() for tensor in tensors]
+    if comm.size == 1 or not sum(sizes):
         return
     words = np.zeros(-(-sum(sizes) // 8))
     data = words.view(np.uint8)
