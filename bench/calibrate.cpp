@@ -1,22 +1,15 @@
 #include "calibrate.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
-
-#include <dsop/plan.hpp>
 
 #include "calls/measure.hpp"
 #include "collect.hpp"
 #include "host.hpp"
-#include "inputs.hpp"
-#include "kernels/outer_product.hpp"
 #include "memory.hpp"
-#include "patterns/ring.hpp"
 #include "sparse/merge.hpp"
 #include "sparse_inputs.hpp"
 #include "statistics.hpp"
-#include "transport/working.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -48,62 +41,6 @@ void measure_indexed_addition(Transport& transport, Machine& machine) {
   machine.indexed_addition_factor = seconds / machine.addition_seconds(elements, DataType::f32);
 }
 
-// Blocks of 256 KiB go round the ring, with and without pieces of a product that take all of the time that this leaves
-// the processor idle. Of the pieces' time, the share that the two together do not take. Ranks that share cores take
-// turns of milliseconds, so that a sample is long and the three are measured in turns.
-double hidden_share(Transport& transport, const Machine& machine) {
-  constexpr std::size_t block_bytes = 1 << 18;
-  constexpr std::size_t piece_rows = 64;
-  constexpr std::size_t columns = 1024;
-  constexpr double sample_seconds = 0.05;
-  constexpr int rounds = 15;
-  const InputFactors<float> factors(1, transport.rank(), 32, piece_rows, columns);
-  std::vector<float> C(piece_rows * columns);
-  const auto make_pieces = [&](int pieces) {
-    for (int i = 0; i < pieces; ++i)
-      kernels::product<float>(factors.view().a, factors.view().b, {C.data(), piece_rows, columns}, 1, 0);
-  };
-  const auto P = static_cast<std::size_t>(transport.size());
-  std::vector<char> blocks(P * block_bytes);
-  const auto gather = [&](Transport& through) {
-    patterns::ring_allgather(through, through.rank(), [&](int b) {
-      return std::span(blocks).subspan(static_cast<std::size_t>(b) * block_bytes, block_bytes);
-    });
-  };
-
-  constexpr int trial_pieces = 200;
-  const double piece_seconds = median_seconds(transport, 5, [&] { make_pieces(trial_pieces); }) / trial_pieces;
-  const Cost gathering{.messages = P - 1,
-                       .bytes = (P - 1) * block_bytes,
-                       .communication_seconds = median_seconds(transport, 5, [&] { gather(transport); })};
-  const auto pieces = static_cast<int>(gathering.idle_seconds(machine) / piece_seconds);
-  if (pieces == 0) return 0;
-  const auto gathers = static_cast<int>(std::ceil(sample_seconds / gathering.communication_seconds));
-  const auto seconds_of_gathers = [&](auto gather_once) {
-    return slowest_seconds(transport, [&] {
-      for (int i = 0; i < gathers; ++i) gather_once();
-    });
-  };
-  std::vector<double> shares;
-  for (int round = 0; round < rounds; ++round) {
-    const double gather_seconds = seconds_of_gathers([&] { gather(transport); });
-    const double pieces_seconds = seconds_of_gathers([&] { make_pieces(pieces); });
-    const double together = seconds_of_gathers([&] {
-      int left = pieces;
-      WorkingTransport never_idle(transport, [&] {
-        if (left == 0) return false;
-        make_pieces(1);
-        --left;
-        return true;
-      });
-      gather(never_idle);
-      make_pieces(left);
-    });
-    shares.push_back((gather_seconds + pieces_seconds - together) / pieces_seconds);
-  }
-  return std::clamp(median(shares), 0.0, 1.0);
-}
-
 // What of a message's way can't be used for anything else is the processor's: of ranks that share cores, their turns.
 void count_as_overhead(double share_of_latency, Machine& machine) {
   const double small = machine.latency_seconds + 2 * machine.overhead_seconds;
@@ -120,10 +57,7 @@ Machine calibrate(Transport& transport) {
   Machine machine = measure_machine(transport, nodes, effort_of_calibration);
   machine.source = "calibrated with " + ranks_and_cores(transport);
   measure_indexed_addition(transport, machine);
-  if (transport.size() > 1) {
-    machine.hidden_share = hidden_share(transport, machine);
-    count_as_overhead(1 - machine.hidden_share, machine);
-  }
+  if (transport.size() > 1) count_as_overhead(1 - machine.hidden_share, machine);
   return machine;
 }
 

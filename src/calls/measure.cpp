@@ -7,6 +7,7 @@
 #include "base/error_of.hpp"
 #include "base/largest_inner_dimension.hpp"
 #include "calls/agreed_errors.hpp"
+#include "calls/hidden_share.hpp"
 #include "calls/node_groups.hpp"
 #include "calls/sampling.hpp"
 #include "calls/try_whole_messages.hpp"
@@ -69,9 +70,10 @@ class Measuring {
   void measure_messages(Transport& partners, bool take_part, Network& network, double until);
   /// What all ranks of a node send out together, `ranks` of them.
   double out_bytes_per_second(Transport& partners, bool take_part, int ranks);
+  /// As hidden_share(), with messages among `partners`.
+  double hidden_share(Transport& partners, bool take_part, const Machine& machine, double until);
   StepSeconds native_allreduce_seconds();
   void measure_arithmetic(Machine& machine);
-  double core_share() { return sampling_.core_share(); }
   void check_clock() { sampling_.check_clock(); }
   double spent_seconds() const { return sampling_.spent_seconds(); }
 
@@ -79,6 +81,7 @@ class Measuring {
   double gap_seconds(Transport& partners, bool take_part);
   double overhead_seconds(Transport& partners, bool take_part);
   double flops_per_second(std::size_t pairs, double writing_seconds);
+  void product(std::size_t side, std::size_t pairs);
 
   auto ring_step_of(Transport& partners) {
     return [this, &partners, ring = patterns::Ring(partners)](std::size_t bytes) {
@@ -175,6 +178,16 @@ double Measuring::overhead_seconds(Transport& partners, bool take_part) {
   return sampling_.of_slowest(median(seconds));
 }
 
+double Measuring::hidden_share(Transport& partners, bool take_part, const Machine& machine, double until) {
+  constexpr std::size_t largest_side = 384;  // of products that are short beside messages
+  const std::size_t side = std::min(effort_.product_side, largest_side);
+  const auto columns = static_cast<double>(side);
+  return dsop::hidden_share(
+      sampling_, effort_, partners, take_part, [this](Transport& transport) { return ring_step_of(transport); },
+      [this, side] { product(side, own_kernel_pairs); },
+      machine.product_seconds(columns, columns, own_kernel_pairs, DataType::f32), machine, until);
+}
+
 StepSeconds Measuring::native_allreduce_seconds() {
   const auto step_of = [&](std::size_t bytes) {
     const auto zeros = memory_.out.elements().first(bytes);
@@ -188,7 +201,7 @@ StepSeconds Measuring::native_allreduce_seconds() {
 
 void Measuring::measure_arithmetic(Machine& machine) {
   const std::span<float> sum = memory_.sum.elements();
-  const double addition = sampling_.kernel_seconds([&] { kernels::add<float>(sum, sum, memory_.terms.elements()); });
+  const double addition = sampling_.kernel_seconds(8, [&] { kernels::add<float>(sum, sum, memory_.terms.elements()); });
   machine.memory_bytes_per_second = 3 * static_cast<double>(sum.size_bytes()) / addition;
   sampling_.least_seconds_a_byte = 1 / machine.memory_bytes_per_second;
   const double writing = static_cast<double>(memory_.result.bytes()) / machine.memory_bytes_per_second;
@@ -196,11 +209,16 @@ void Measuring::measure_arithmetic(Machine& machine) {
   machine.blas_flops_per_second = flops_per_second(blas_pairs, writing);
 }
 
-double Measuring::flops_per_second(std::size_t pairs, double writing_seconds) {
-  const std::size_t side = effort_.product_side;
+void Measuring::product(std::size_t side, std::size_t pairs) {
   const MatrixView<const float> a(memory_.factor.elements().data(), pairs, side);
   const MatrixView<float> c(memory_.result.elements().data(), side, side);
-  const double seconds = sampling_.kernel_seconds([&] { kernels::product<float>(a, a, c, 1, 0); });
+  kernels::product<float>(a, a, c, 1, 0);
+}
+
+double Measuring::flops_per_second(std::size_t pairs, double writing_seconds) {
+  const std::size_t side = effort_.product_side;
+  const auto most_runs = static_cast<int>(2048 / pairs);
+  const double seconds = sampling_.kernel_seconds(most_runs, [&] { product(side, pairs); });
   return 2 * static_cast<double>(side * side * pairs) / std::max(seconds - writing_seconds, seconds / 2);
 }
 
@@ -222,14 +240,13 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
   const double start = measuring.spent_seconds();
   const double end = start + effort.seconds;
   if (groups.nodes > 1) {
-    // A rank with a core for itself can work in all of the time in which messages travel. One that takes turns comes
-    // late to a message as often as another has the core.
-    machine.hidden_share = measuring.core_share();
     const bool take_part = groups.place_on_node == 0;
     measuring.try_whole(across, take_part, between_nodes_bytes, machine, machine.piece_bytes,
                         start + effort.seconds / 3);
     measuring.measure_messages(across, take_part, machine, shares_nodes ? start + effort.seconds * 0.9 : end);
     hold_to_rate(machine);
+    const double overlap_end = measuring.spent_seconds() + effort.seconds / 3;
+    machine.hidden_share = measuring.hidden_share(across, take_part, machine, overlap_end);
     if (shares_nodes) {
       Level& level = machine.inner_levels.emplace_back();
       const bool has_neighbor = groups.on_node.size() > 1;
@@ -241,6 +258,7 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
   } else if (shares_nodes) {
     measuring.try_whole(on_node, true, in_node_bytes, machine, machine.piece_bytes, start + effort.seconds / 3);
     measuring.measure_messages(on_node, true, machine, end);
+    machine.hidden_share = measuring.hidden_share(on_node, true, machine, end);
   }
   if (transport.has_native_collectives() && transport.size() > 1)
     machine.native_allreduce_seconds = measuring.native_allreduce_seconds();

@@ -17,6 +17,7 @@ using StepCounts = std::array<int, step_bytes.size()>;
 struct Effort {
   double seconds;             ///< for messages of all levels: no longer ones are begun that are predicted to end later
   double arithmetic_seconds;  ///< of a sample of a kernel
+  double overlap_seconds;     ///< of messages while products are made, in a sample; 0: not measured
   int samples;                ///< of everything; the median counts
   StepCounts steps;           ///< timed in a sample
   StepCounts native_allreduces;
@@ -27,17 +28,19 @@ struct Effort {
 
 /// At most half a second where 200 Mbit/s join the hosts, 0.15 s at 1 Gbit/s.
 constexpr Effort probe_of_nodes{.seconds = 0.27,
-                                .arithmetic_seconds = 12e-3,  // longer than the turn of a rank that shares its core
+                                .arithmetic_seconds = 1.5e-3,
+                                .overlap_seconds = 6e-3,
                                 .samples = 1,
                                 .steps = {12, 6, 4, 2, 0, 0},
                                 .native_allreduces = {4, 2, 1, 0, 0, 0},
                                 .out_of_step = false,
-                                .vector_elements = std::size_t{2} << 20,
+                                .vector_elements = std::size_t{4} << 20,
                                 .product_side = 384};
 
 /// At most 10 ms.
 constexpr Effort probe_of_one_node{.seconds = 3e-3,
-                                   .arithmetic_seconds = 0.5e-3,
+                                   .arithmetic_seconds = 0.2e-3,
+                                   .overlap_seconds = 0,
                                    .samples = 1,
                                    .steps = {16, 8, 6, 3, 1, 0},
                                    .native_allreduces = {8, 4, 2, 1, 0, 0},
@@ -48,6 +51,7 @@ constexpr Effort probe_of_one_node{.seconds = 3e-3,
 /// Some seconds, for a file that serves for long.
 constexpr Effort effort_of_calibration{.seconds = 60,
                                        .arithmetic_seconds = 0.1,
+                                       .overlap_seconds = 12e-3,
                                        .samples = 5,
                                        .steps = {24, 24, 16, 12, 12, 8},  // many: in the first, ranks wait for the last
                                        .native_allreduces = {24, 12, 7, 4, 2, 1},
@@ -58,9 +62,9 @@ constexpr Effort effort_of_calibration{.seconds = 60,
 /// Measures with all ranks busy at once, since that is how a call finds the machine; the slowest rank counts. `nodes`
 /// as in Problem: where ranks share nodes, messages inside them are a level of their own. Steps of a sample follow each
 /// other at once and the first is dropped, since a shaper lets a burst through too fast. A rank has O(log P) partners.
-/// Where long messages would take too long, the line through the two longest that were sent goes on. Between nodes
-/// hidden_share is the part of a core that a rank has. indexed_addition_factor keeps its default. All ranks; throws
-/// AgreedError on all of them if one has no memory or its clock steps back.
+/// Where long messages would take too long, the line through the two longest that were sent goes on.
+/// indexed_addition_factor keeps its default. All ranks; throws AgreedError on all of them if one has no memory or its
+/// clock steps back.
 Machine measure_machine(Transport& transport, const std::vector<int>& nodes, const Effort& effort);
 
 }  // namespace dsop

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -39,7 +39,8 @@ class Sampling {
     return last_ = now;
   }
   /// The slowest rank's. All ranks leave it at about the same time.
-  double of_slowest(double seconds);
+  double of_slowest(double seconds) { return of_all(seconds).most; }
+  double of_fastest(double seconds) { return of_all(seconds).least; }
   /// On the rank that has spent most, at the last of_slowest().
   double spent_seconds() const { return spent_; }
   /// Throws AgreedError on all ranks if a clock has stepped back. Not where it is seen: the others wait for messages.
@@ -48,6 +49,9 @@ class Sampling {
   /// Of a step, of many that follow each other at once, after one that is dropped. Who takes no part looks on.
   template <class Step>
   double step_seconds(bool take_part, int timed, const Step& step);
+  /// Of a run of `body`, the median of so many, after one that is dropped.
+  template <class Body>
+  double run_seconds(int samples, const Body& body);
   /// Whether every sample's steps, so many of so many seconds, will have been made by then.
   bool fit(int steps, double predicted_seconds, double until) const {
     return spent_ + effort_.samples * steps * predicted_seconds <= until;
@@ -59,13 +63,11 @@ class Sampling {
   template <class StepOf>
   StepSeconds steps_seconds(bool take_part, double smallest_seconds, double until, const StepCounts& steps,
                             const StepOf& step_of);
-  /// Of a run of `body`, while all ranks run it, after one that is dropped.
+  /// Of a run of `body`, while all ranks run it, from when the last has come until all have made as many: ranks that
+  /// share cores take turns, and one that is alone for its turn says little. The least of three: what disturbs the
+  /// ranks only adds. At most so many runs in a sample, should the clock stand still.
   template <class Body>
-  double kernel_seconds(const Body& body);
-  /// All ranks call it. What part of a core the rank that had least had in kernel_seconds(): ranks that share cores
-  /// take turns.
-  double core_share() { return std::min(1 / of_slowest(kernels_seconds_ / kernels_processor_seconds_), 1.0); }
-
+  double kernel_seconds(int most_runs, const Body& body);
   /// No byte travels faster. Where other work disturbs a rank, longer messages may seem to take less time than short
   /// ones.
   double least_seconds_a_byte = 0;
@@ -73,6 +75,11 @@ class Sampling {
  private:
   static constexpr double least_seconds = 1e-9;  // a clock may not see less
 
+  struct Extremes {
+    double least;
+    double most;
+  };
+  Extremes of_all(double seconds);
   void come_to_a_call(double most_seconds);
 
   Transport& transport_;
@@ -81,29 +88,21 @@ class Sampling {
   double last_;
   double stepped_back_ = 0;
   double spent_ = 0;
-  double kernels_seconds_ = 0;
-  double kernels_processor_seconds_ = 0;
   std::uint64_t drawn_ = 0;
 };
 
-/// Of the calling thread.
-inline double processor_seconds() {
-  std::timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-inline double Sampling::of_slowest(double seconds) {
+inline Sampling::Extremes Sampling::of_all(double seconds) {
   struct Seconds {
     double taken;
     double since_start;
   };
-  double slowest = least_seconds;
+  Extremes all{seconds, seconds};
   for (const Seconds& rank : patterns::of_all_ranks(transport_, Seconds{seconds, now() - start_})) {
-    slowest = std::max(slowest, rank.taken);
+    all.least = std::min(all.least, rank.taken);
+    all.most = std::max(all.most, rank.taken);
     spent_ = std::max(spent_, rank.since_start);
   }
-  return slowest;
+  return {std::max(all.least, least_seconds), std::max(all.most, least_seconds)};
 }
 
 inline void Sampling::check_clock() const {
@@ -127,6 +126,18 @@ double Sampling::step_seconds(bool take_part, int timed, const Step& step) {
     samples.push_back(of_slowest(seconds) / timed);
   }
   return median(std::move(samples));
+}
+
+template <class Body>
+double Sampling::run_seconds(int samples, const Body& body) {
+  std::vector<double> seconds;
+  for (int i = 0; i <= samples; ++i) {
+    const double start = now();
+    body();
+    const double of_all = of_slowest(now() - start);
+    if (i > 0) seconds.push_back(of_all);
+  }
+  return median(std::move(seconds));
 }
 
 // By other parts of a step in every sample and on every rank, and by none if the clock steps back. As in calls, the
@@ -174,25 +185,22 @@ StepSeconds Sampling::steps_seconds(bool take_part, double smallest_seconds, dou
 }
 
 template <class Body>
-double Sampling::kernel_seconds(const Body& body) {
-  constexpr int most_runs = 64;  // should the clock stand still
+double Sampling::kernel_seconds(int most_runs, const Body& body) {
+  constexpr int samples = 3;
   body();
-  of_slowest(0);
-  std::vector<double> samples;
-  while (samples.size() < static_cast<std::size_t>(effort_.samples)) {
+  const double run_start = now();
+  body();
+  const double run_seconds = of_fastest(now() - run_start);
+  const auto runs = static_cast<int>(std::clamp<double>(effort_.arithmetic_seconds / run_seconds, 1, most_runs));
+  double least = std::numeric_limits<double>::infinity();
+  for (int sample = 0; sample < samples; ++sample) {
     const double start = now();
-    const double processor_start = processor_seconds();
-    double seconds = 0;
-    int runs = 0;
-    for (; runs < most_runs && seconds >= 0 && seconds < effort_.arithmetic_seconds; ++runs) {
-      body();
-      seconds = now() - start;
-    }
-    kernels_seconds_ += seconds;
-    kernels_processor_seconds_ += processor_seconds() - processor_start;
-    samples.push_back(of_slowest(seconds / runs));
+    of_slowest(0);
+    for (int i = 0; i < runs; ++i) body();
+    of_slowest(0);
+    least = std::min(least, of_fastest(now() - start) / runs);
   }
-  return median(std::move(samples));
+  return least;
 }
 
 }  // namespace dsop
