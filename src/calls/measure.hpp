@@ -28,8 +28,8 @@ struct Effort {
 
 /// At most half a second where 200 Mbit/s join the hosts, 0.15 s at 1 Gbit/s.
 constexpr Effort probe_of_nodes{.seconds = 0.27,
-                                .arithmetic_seconds = 1.5e-3,
-                                .overlap_seconds = 6e-3,
+                                .arithmetic_seconds = 1.2e-3,
+                                .overlap_seconds = 5e-3,
                                 .samples = 1,
                                 .steps = {12, 6, 4, 2, 0, 0},
                                 .native_allreduces = {4, 2, 1, 0, 0, 0},
