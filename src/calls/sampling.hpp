@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -64,8 +63,8 @@ class Sampling {
   StepSeconds steps_seconds(bool take_part, double smallest_seconds, double until, const StepCounts& steps,
                             const StepOf& step_of);
   /// Of a run of `body`, while all ranks run it, from when the last has come until all have made as many: ranks that
-  /// share cores take turns, and one that is alone for its turn says little. The least of three: what disturbs the
-  /// ranks only adds. At most so many runs in a sample, should the clock stand still.
+  /// share cores take turns, and one that is alone for its turn says little. At most so many runs in a sample,
+  /// should the clock stand still.
   template <class Body>
   double kernel_seconds(int most_runs, const Body& body);
   /// No byte travels faster. Where other work disturbs a rank, longer messages may seem to take less time than short
@@ -186,21 +185,20 @@ StepSeconds Sampling::steps_seconds(bool take_part, double smallest_seconds, dou
 
 template <class Body>
 double Sampling::kernel_seconds(int most_runs, const Body& body) {
-  constexpr int samples = 3;
   body();
   const double run_start = now();
   body();
   const double run_seconds = of_fastest(now() - run_start);
   const auto runs = static_cast<int>(std::clamp<double>(effort_.arithmetic_seconds / run_seconds, 1, most_runs));
-  double least = std::numeric_limits<double>::infinity();
-  for (int sample = 0; sample < samples; ++sample) {
+  std::vector<double> samples;
+  while (samples.size() < static_cast<std::size_t>(std::max(effort_.samples, 3))) {
     const double start = now();
     of_slowest(0);
     for (int i = 0; i < runs; ++i) body();
     of_slowest(0);
-    least = std::min(least, of_fastest(now() - start) / runs);
+    samples.push_back(of_fastest(now() - start) / runs);
   }
-  return least;
+  return median(std::move(samples));
 }
 
 }  // namespace dsop
