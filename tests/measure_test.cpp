@@ -1,14 +1,18 @@
 // What a probe finds of a machine that a test makes: its messages take what they take by the test's clock.
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <cmath>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <dsop/dsop.hpp>
 
+#include "calls/hidden_share.hpp"
 #include "probed_transport.hpp"
+#include "stall_cases.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -41,30 +45,37 @@ TEST_CASE("a probe finds what messages take, inside and between nodes") {
         }) == "");
 }
 
-TEST_CASE("messages hide what products do not add to their time") {
-  constexpr int looks_of_overlap = 12;  // the last: at the start and end of four runs, and when the ranks agree
-  const auto found = [](const std::vector<int>& nodes, double added_seconds) {
-    double share = -1;
-    int looks = 0;
-    for (const bool adds : {false, true})
-      CHECK(failures_on_probed(nodes, slow, memory, [&](ProbedTransport& transport, Failures&) {
-              if (adds && transport.rank() == 1)
-                transport.at_look([&](int look) {
-                  if (look > looks - looks_of_overlap) transport.set_clock(transport.clock() + added_seconds);
-                });
-              const Machine measured = machine(transport);
-              transport.at_look({});
-              check_machine(measured);
-              if (transport.rank() == 1) looks = transport.looks();
-              if (transport.rank() == 0) share = measured.hidden_share;
-            }) == "");
-    return share;
-  };
-  CHECK(found(nodes_of_one(3), 0) > 0.99);
-  const double some = found(nodes_of_one(3), 1e-3);
-  CHECK((some > 0.1 && some < 0.9));
-  CHECK(found(nodes_of_one(3), 1) == 0);
-  CHECK(found({0, 0, 0}, 0) == 0);
+TEST_CASE("products are made while a rank would wait") {
+  Effort effort = probe_of_nodes;
+  effort.overlap_seconds = 4e-3;
+  constexpr int steps = 4;
+  constexpr int products = 4;
+  Machine machine;
+  machine.ring_step_seconds.fill(1e-3);
+  std::atomic<int> made = 0;  // by rank 1
+  CHECK(failures_on_threads(2, [&](Transport& transport, Failures& failures) {
+          int sent = 0;
+          // Rank 0 sends when rank 1 has made another product, which it does only if it makes them while it waits.
+          const auto ring_step_of = [&](Transport& through) {
+            return [&](std::size_t) {
+              return [&](int) {
+                const int awaited = sent / steps * products + sent % steps + 1;
+                ++sent;
+                for (int i = 0; transport.rank() == 0 && made < awaited && i < 2000; ++i) sleep_seconds(1e-3);
+                if (transport.rank() == 0) failures.check(made >= awaited, "rank 1 waits without work");
+                char byte = 0;
+                char other = 0;
+                through.sendrecv(std::span(&byte, 1), 1 - transport.rank(), std::span(&other, 1), 1 - transport.rank());
+              };
+            };
+          };
+          Sampling sampling(transport, effort);
+          const double share = hidden_share(
+              sampling, effort, transport, true, ring_step_of, [&] { made += transport.rank(); }, 0.95e-3, machine,
+              1e9);
+          failures.check(share >= 0 && share <= 1, "no share");
+        }) == "");
+  CHECK(made == 4 * products);
 }
 
 TEST_CASE("messages travel whole on a level where pieces cost") {

@@ -7,49 +7,52 @@
 
 #include <dsop/machine.hpp>
 #include <dsop/plan.hpp>
+#include <dsop/transport.hpp>
 
+#include "calls/measure.hpp"
 #include "calls/sampling.hpp"
 #include "transport/working.hpp"
 
 namespace dsop {
 
-/// So many messages round a ring, and so many products.
+/// So many messages round a ring, and so many products; none of either where all would take too long.
 struct Overlap {
-  std::size_t bytes;
-  double step_seconds;
-  int steps;
-  int products;
+  std::size_t bytes = 0;
+  double step_seconds = 0;
+  int steps = 0;
+  int products = 0;
 };
 
 /// Messages for `effort.overlap_seconds`, shorter ones where samples of long ones would end later than `until`; and as
 /// many products as a rank makes in the time in which these leave it idle, by what was measured.
 inline Overlap overlap_to_measure(const Sampling& sampling, const Effort& effort, int samples, const Machine& machine,
                                   double product_seconds, double until) {
-  constexpr double most = 256;  // should the clock stand still
-  const auto steps_of = [&](std::size_t length) {
-    return std::ceil(std::min(effort.overlap_seconds / machine.ring_step_seconds[length], most));
-  };
-  std::size_t length = 2;
-  const auto end_seconds = [&] {  // messages and products one after the other, and a run that is dropped
-    return sampling.spent_seconds() + 2 * (samples + 1) * steps_of(length) * machine.ring_step_seconds[length];
-  };
-  while (length > 0 && end_seconds() > until) --length;
-  const Cost step{
-      .messages = 1, .bytes = step_bytes[length], .communication_seconds = machine.ring_step_seconds[length]};
-  const double steps = steps_of(length);
-  const double products = std::min(steps * step.idle_seconds(machine) / product_seconds, most);
-  return {step.bytes, step.communication_seconds, static_cast<int>(steps), static_cast<int>(products)};
+  if (effort.overlap_seconds == 0) return {};
+  constexpr double least_steps = 4;  // ranks do not come to the first at once
+  constexpr double most = 256;       // ends it should the clock stand still
+  for (std::size_t length = 3; length-- > 0;) {
+    const double step_seconds = machine.ring_step_seconds[length];
+    const double steps = std::clamp(std::ceil(effort.overlap_seconds / step_seconds), least_steps, most);
+    const double one_after_the_other = 2 * steps * step_seconds;
+    const int runs = samples + 1;  // the first is dropped
+    if (sampling.spent_seconds() + runs * one_after_the_other > until) continue;
+    const Cost step{.messages = 1, .bytes = step_bytes[length], .communication_seconds = step_seconds};
+    const double products = std::min(steps * step.idle_seconds(machine) / product_seconds, most);
+    return {step_bytes[length], step_seconds, static_cast<int>(steps), static_cast<int>(products)};
+  }
+  return {};
 }
 
-/// Of the products' time, what messages and products together do not take longer than messages: as where an algorithm
-/// makes products while it would wait. All ranks make them; those that take part send messages to `partners`.
+/// What part of products costs nothing beside messages, by seconds of both at once: a rank makes a product whenever it
+/// would wait, as algorithms do. All ranks make products; those that take part send messages to `partners`. What the
+/// machine says where no product fits beside the messages, or there is no time.
 template <class RingStepOf, class Product>
 double hidden_share(Sampling& sampling, const Effort& effort, Transport& partners, bool take_part,
                     const RingStepOf& ring_step_of, const Product& product, double product_seconds,
                     const Machine& machine, double until) {
-  const int samples = 3 * effort.samples;
+  const int samples = 3 * effort.samples;  // short ones, of which one may be disturbed
   const Overlap overlap = overlap_to_measure(sampling, effort, samples, machine, product_seconds, until);
-  if (overlap.products == 0) return 0;
+  if (overlap.products == 0) return machine.hidden_share;
   const double together = sampling.run_seconds(samples, [&] {
     int left = overlap.products;
     const auto make_one = [&] {

@@ -71,7 +71,7 @@ class Measuring {
   /// What all ranks of a node send out together, `ranks` of them.
   double out_bytes_per_second(Transport& partners, bool take_part, int ranks);
   /// As hidden_share(), with messages among `partners`.
-  double hidden_share(Transport& partners, bool take_part, const Machine& machine, double until);
+  double hidden_share(Transport& partners, bool take_part, const Machine& machine);
   StepSeconds native_allreduce_seconds();
   void measure_arithmetic(Machine& machine);
   void check_clock() { sampling_.check_clock(); }
@@ -178,14 +178,15 @@ double Measuring::overhead_seconds(Transport& partners, bool take_part) {
   return sampling_.of_slowest(median(seconds));
 }
 
-double Measuring::hidden_share(Transport& partners, bool take_part, const Machine& machine, double until) {
-  constexpr std::size_t largest_side = 384;  // of products that are short beside messages
+double Measuring::hidden_share(Transport& partners, bool take_part, const Machine& machine) {
+  constexpr std::size_t largest_side = 384;  // algorithms make blocks of about this size while they would wait
   const std::size_t side = std::min(effort_.product_side, largest_side);
   const auto columns = static_cast<double>(side);
   return dsop::hidden_share(
       sampling_, effort_, partners, take_part, [this](Transport& transport) { return ring_step_of(transport); },
       [this, side] { product(side, own_kernel_pairs); },
-      machine.product_seconds(columns, columns, own_kernel_pairs, DataType::f32), machine, until);
+      machine.product_seconds(columns, columns, own_kernel_pairs, DataType::f32), machine,
+      sampling_.spent_seconds() + effort_.seconds / 2);
 }
 
 StepSeconds Measuring::native_allreduce_seconds() {
@@ -245,8 +246,6 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
                         start + effort.seconds / 3);
     measuring.measure_messages(across, take_part, machine, shares_nodes ? start + effort.seconds * 0.9 : end);
     hold_to_rate(machine);
-    const double overlap_end = measuring.spent_seconds() + effort.seconds / 3;
-    machine.hidden_share = measuring.hidden_share(across, take_part, machine, overlap_end);
     if (shares_nodes) {
       Level& level = machine.inner_levels.emplace_back();
       const bool has_neighbor = groups.on_node.size() > 1;
@@ -255,10 +254,11 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
       const int together = groups.least_on_node;
       level.out_bytes_per_second = measuring.out_bytes_per_second(across, groups.place_on_node < together, together);
     }
+    machine.hidden_share = measuring.hidden_share(across, take_part, machine);
   } else if (shares_nodes) {
     measuring.try_whole(on_node, true, in_node_bytes, machine, machine.piece_bytes, start + effort.seconds / 3);
     measuring.measure_messages(on_node, true, machine, end);
-    machine.hidden_share = measuring.hidden_share(on_node, true, machine, end);
+    machine.hidden_share = measuring.hidden_share(on_node, true, machine);
   }
   if (transport.has_native_collectives() && transport.size() > 1)
     machine.native_allreduce_seconds = measuring.native_allreduce_seconds();

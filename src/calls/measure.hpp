@@ -15,10 +15,11 @@ using StepCounts = std::array<int, step_bytes.size()>;
 
 /// How much is measured.
 struct Effort {
-  double seconds;             ///< for messages of all levels: no longer ones are begun that are predicted to end later
+  double seconds;             ///< for messages of all levels: no longer ones are begun that are predicted to end later.
+                              ///< Half more for what they hide, a quarter more for MPI's own allreduce
   double arithmetic_seconds;  ///< of a sample of a kernel
   double overlap_seconds;     ///< of messages while products are made, in a sample; 0: not measured
-  int samples;                ///< of everything; the median counts
+  int samples;                ///< of messages, the least of kernels; the median counts
   StepCounts steps;           ///< timed in a sample
   StepCounts native_allreduces;
   bool out_of_step;             ///< ranks come to a sample at different times, and agree before it, as in calls

@@ -38,9 +38,10 @@ class Sampling {
     return last_ = now;
   }
   /// The slowest rank's. All ranks leave it at about the same time.
-  double of_slowest(double seconds) { return of_all(seconds).most; }
-  double of_fastest(double seconds) { return of_all(seconds).least; }
-  /// On the rank that has spent most, at the last of_slowest().
+  double of_slowest(double seconds) { return extremes(seconds).most; }
+  /// The fastest rank's, as well.
+  double of_fastest(double seconds) { return extremes(seconds).least; }
+  /// On the rank that has spent most, when all were last asked.
   double spent_seconds() const { return spent_; }
   /// Throws AgreedError on all ranks if a clock has stepped back. Not where it is seen: the others wait for messages.
   void check_clock() const;
@@ -62,11 +63,12 @@ class Sampling {
   template <class StepOf>
   StepSeconds steps_seconds(bool take_part, double smallest_seconds, double until, const StepCounts& steps,
                             const StepOf& step_of);
-  /// Of a run of `body`, while all ranks run it, from when the last has come until all have made as many: ranks that
-  /// share cores take turns, and one that is alone for its turn says little. At most so many runs in a sample,
-  /// should the clock stand still.
+  /// Of a run of `body`, of many that all ranks make, from when the last rank begins until the last ends: ranks that
+  /// share cores take turns, and one that is alone for its turn says little. What it takes them to say so is taken off.
+  /// At most so many runs in a sample, which ends it should the clock stand still.
   template <class Body>
   double kernel_seconds(int most_runs, const Body& body);
+
   /// No byte travels faster. Where other work disturbs a rank, longer messages may seem to take less time than short
   /// ones.
   double least_seconds_a_byte = 0;
@@ -78,7 +80,9 @@ class Sampling {
     double least;
     double most;
   };
-  Extremes of_all(double seconds);
+  Extremes extremes(double seconds);
+  template <class Body>
+  double makespan(int runs, const Body& body);
   void come_to_a_call(double most_seconds);
 
   Transport& transport_;
@@ -90,7 +94,7 @@ class Sampling {
   std::uint64_t drawn_ = 0;
 };
 
-inline Sampling::Extremes Sampling::of_all(double seconds) {
+inline Sampling::Extremes Sampling::extremes(double seconds) {
   struct Seconds {
     double taken;
     double since_start;
@@ -133,8 +137,8 @@ double Sampling::run_seconds(int samples, const Body& body) {
   for (int i = 0; i <= samples; ++i) {
     const double start = now();
     body();
-    const double of_all = of_slowest(now() - start);
-    if (i > 0) seconds.push_back(of_all);
+    const double slowest = of_slowest(now() - start);
+    if (i > 0) seconds.push_back(slowest);
   }
   return median(std::move(seconds));
 }
@@ -183,22 +187,34 @@ StepSeconds Sampling::steps_seconds(bool take_part, double smallest_seconds, dou
   return seconds;
 }
 
+// From when the last rank has come until all have made so many.
+template <class Body>
+double Sampling::makespan(int runs, const Body& body) {
+  const double start = now();
+  of_slowest(0);
+  for (int i = 0; i < runs; ++i) body();
+  of_slowest(0);
+  return of_fastest(now() - start);
+}
+
 template <class Body>
 double Sampling::kernel_seconds(int most_runs, const Body& body) {
+  constexpr int least_samples = 3;  // one may be disturbed; but of long runs the first says enough
+  constexpr double long_runs = 4;
   body();
-  const double run_start = now();
+  const double first_start = now();
   body();
-  const double run_seconds = of_fastest(now() - run_start);
-  const auto runs = static_cast<int>(std::clamp<double>(effort_.arithmetic_seconds / run_seconds, 1, most_runs));
-  std::vector<double> samples;
-  while (samples.size() < static_cast<std::size_t>(std::max(effort_.samples, 3))) {
-    const double start = now();
-    of_slowest(0);
-    for (int i = 0; i < runs; ++i) body();
-    of_slowest(0);
-    samples.push_back(of_fastest(now() - start) / runs);
+  const double first = of_fastest(now() - first_start);
+  const bool is_long = first > long_runs * effort_.arithmetic_seconds;
+  const auto samples = static_cast<std::size_t>(is_long ? effort_.samples : std::max(effort_.samples, least_samples));
+  const auto runs = static_cast<int>(std::clamp<double>(effort_.arithmetic_seconds / first, 1, most_runs));
+  std::vector<double> seconds;
+  while (seconds.size() < samples) {
+    const double empty = makespan(0, body);
+    const double full = makespan(runs, body);
+    seconds.push_back(std::max(full - empty, full / 2) / runs);
   }
-  return median(std::move(samples));
+  return median(std::move(seconds));
 }
 
 }  // namespace dsop
