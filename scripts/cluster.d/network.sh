@@ -17,10 +17,10 @@ bits_per_second() {
 }
 
 # The bytes that may pass at once after a pause: 16 KiB at 200 Mbit/s, in proportion below (at least 4 KiB), and growing
-# evenly to 128 KiB at 1 Gbit/s and on. docs/programs/cluster.md has the reasons and the measurement.
+# evenly to 48 KiB at 1 Gbit/s and on. docs/programs/cluster.md has the reasons and the measurement.
 burst_bytes() {
   local bits=$1 slow=200000000 fast=1000000000 burst
-  if ((bits > slow)); then burst=$((16384 + (bits - slow) * (131072 - 16384) / (fast - slow)))
+  if ((bits > slow)); then burst=$((16384 + (bits - slow) * (49152 - 16384) / (fast - slow)))
   else burst=$((bits * 16384 / slow)); fi
   echo $((burst < 4096 ? 4096 : burst))
 }
