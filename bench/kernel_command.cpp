@@ -42,9 +42,10 @@ void run(Line& line) {
 void add_kernel(CLI::App& app, int& status) {
   const auto line = std::make_shared<Line>();
   CLI::App* const kernel = app.add_subcommand("kernel", "The local product beside OpenBLAS's and beside writing alone");
-  kernel->add_option("--rows", line->options.rows, "Rows of C")->capture_default_str();
-  kernel->add_option("--cols", line->options.columns, "Columns of C")->capture_default_str();
-  kernel->add_option("--inner", line->inner, "Inner dimensions K")->capture_default_str();
+  CLI::Option* const rows = kernel->add_option("--rows", line->options.rows, "Rows of C")->capture_default_str();
+  CLI::Option* const columns =
+      kernel->add_option("--cols", line->options.columns, "Columns of C")->capture_default_str();
+  CLI::Option* const inner = kernel->add_option("--inner", line->inner, "Inner dimensions K")->capture_default_str();
   kernel->add_option("--dtype", line->options.dtype, one_of(names_of_types()))
       ->check(CLI::IsMember(names_of_types()))
       ->capture_default_str();
@@ -52,7 +53,10 @@ void add_kernel(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   kernel->add_option("--sums", line->sums, "Instead: sums of two vectors of so many elements, sparse beside dense")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 32));
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 32))
+      ->excludes(rows)
+      ->excludes(columns)
+      ->excludes(inner);
   kernel->add_option("--out", line->out, "Append JSON lines to this file");
   kernel->callback([line, &status] { status = launch::run_alone([&] { run(*line); }); });
 }

@@ -214,7 +214,9 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
     Measurement& row = rows.emplace_back(entry.row(problem, point.densities));
     if (row.plan && probed) {
       row.probed_seconds = make_plan(row.problem, *probed, row.used).cost().seconds();
-      if (options.machine) row.plan = make_plan(row.problem, *options.machine, row.used);
+      // That which was planned by the probe is shown by the machine that the others are planned by.
+      if (options.machine && entry.algorithm == auto_probed)
+        row.plan = make_plan(row.problem, *options.machine, row.used);
     }
     row.wire_bytes_per_host = std::move(wire);
     if (entry.counted())

@@ -210,7 +210,7 @@ void benchmark_overlap(Transport& transport, const OuterProductOptions& options)
   const std::vector<std::string> algorithms = expand_algorithms(transport, options.algorithms);
   launch::on_all_ranks(transport, [&] {
     for (const std::string& algorithm : algorithms)
-      if (algorithm == sharded || rivals().find(algorithm) != nullptr)
+      if (algorithm == sharded || algorithm == auto_probed || rivals().find(algorithm) != nullptr)
         throw ArgumentError("--algorithm is " + algorithm + ", expected with --overlap what can be started");
   });
   if (speaks) print_head(transport, options.type);

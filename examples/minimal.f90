@@ -1,6 +1,7 @@
 ! One fully connected layer, in Fortran: every rank has two samples, everybody gets the mean gradient of all.
 program minimal
   use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: error_unit
   use dsop
   implicit none
 
@@ -45,7 +46,7 @@ contains
   subroutine check(status)
     integer(c_int), intent(in) :: status
     if (status == dsop_success) return
-    print "(a)", "error: " // dsop_error_text()
+    write (error_unit, "(a)") "error: " // dsop_error_text()
     call dsop_abort(1_c_int)
   end subroutine
 end program

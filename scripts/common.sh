@@ -64,11 +64,12 @@ configure() {
 # Without it ccache, where it is installed, leaves alone what has a precompiled header.
 export CCACHE_SLOPPINESS=pch_defines,time_macros
 
-# build FOLDER [MESON OPTION...]: configures once, compiles what has changed.
-build() {
+# build FOLDER [MESON OPTION...]: configures once, compiles what has changed. Of two started at once one waits.
+build() (
+  flock 9
   configure "$@"
   ninja -C "$1" --quiet >&2
-}
+) 9<scripts/simulate
 
 simulated_bench=bench/simulated/dsop-bench.so
 
@@ -77,7 +78,7 @@ has_simulation() { grep -q "^build $simulated_bench:" build/build.ninja; }
 # look_for_simgrid: again, where it may have been installed after build/ was configured.
 look_for_simgrid() { has_simulation || meson setup --reconfigure -Dsimgrid=auto build >/dev/null; }
 
-# build_simulation: dsop-bench on ranks that SimGrid simulates, in build/. Of two started at once one waits.
+# build_simulation: dsop-bench on ranks that SimGrid simulates, in build/. As `build`.
 build_simulation() (
   flock 9
   configure build

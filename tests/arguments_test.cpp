@@ -187,7 +187,7 @@ TEST_CASE("ranks that plan for different machines throw") {
           const MatrixView<float> view(G.data(), 2, 2);
           const std::string error =
               argument_error_of([&] { dsop::dsop<float>(transport, {}, view, {.machine = machine}); });
-          failures.check(error.starts_with("the ranks disagree: machine (latency, overhead"), error);
+          failures.check(error.starts_with("the ranks disagree: machine.latency_seconds is "), error);
         }) == "");
 }
 

@@ -53,6 +53,12 @@ class BadOptionsTest(unittest.TestCase):
         self.refused("--select: the number of threshold-reuse(0), ", BENCH, "sparse-allreduce", "--select", "threshold-reuse(0)")
         self.refused("algorithm is ring, expected auto or one of ", BENCH, "broadcast", "--size", "9", "--algorithm", "ring")
 
+    def test_options_that_would_do_nothing(self) -> None:
+        self.refused("--momentum needs --optimizer sgd", TRAIN, "mlp", ".", "--optimizer", "adam", "--momentum", "0.5")
+        self.refused("--task atis excludes --window", TRAIN, "lstm", "x", "--task", "atis", "--test", "y", "--window", "7")
+        self.refused("--rate-schedule 1/t excludes --decay", TRAIN, "linear", "x", "--rate-schedule", "1/t", "--decay", "0.5")
+        self.refused("--inner excludes --sums", BENCH, "kernel", "--sums", "9", "--inner", "3")
+
     def test_a_file_that_is_read_is_not_written(self) -> None:
         (self.folder / "texts.tsv").write_text("spam\tto you\nham\tfor me\n", encoding="utf-8")
         for written, read, options in (("--out texts.tsv", "IN.tsv texts.tsv", ["--out", "texts.tsv"]),

@@ -134,6 +134,7 @@ TEST_CASE("alpha and beta of one rank that are not numbers, or differ, are refus
   check_refused("alpha", [](OuterProductCall& call) { call.options = "alpha=nan"; });
   check_refused("alpha", [](OuterProductCall& call) { call.options = "alpha=2"; });
   check_refused("beta", [](OuterProductCall& call) { call.options = "beta=1"; });
+  check_refused("density_a", [](OuterProductCall& call) { call.options = "density_a=0.5"; });
 }
 
 TEST_CASE("sparse vectors of one rank with wrong indices are refused by all, started or not") {

@@ -91,7 +91,7 @@ class OnThreads(Refusing):
             self.assertIs(row["runs_at_wait"], False)
         for option in (["--verify"], ["--repetitions", "2"], ["--density", "0.1"]):
             self.assert_refused(run("outer-product", "--overlap", *option), "excludes", "--overlap", option[0])
-        for algorithm in ("allgather-per-pair", "sharded"):
+        for algorithm in ("allgather-per-pair", "sharded", "auto-probed"):
             result = run("outer-product", "--overlap", "--algorithm", f"auto,{algorithm}")
             self.assert_refused(result, f"--algorithm is {algorithm}, expected with --overlap what can be started")
             self.assertEqual(result.stdout, "", "began before it refused")

@@ -6,6 +6,7 @@ Usage: gloo_test.py DSOP_BENCH DSOP_TRAIN
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import signal
@@ -15,6 +16,7 @@ import tempfile
 import threading
 import time
 import unittest
+import weakref
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -163,6 +165,51 @@ class GlooTest(unittest.TestCase):
             for rank in (1, 2):  # communicate() ends what rank 1 waits for
                 out, err = processes[rank].communicate(timeout=LIMIT_SECONDS)
                 self.assertRegex(out, "failed: |closed connections: ranks? ", err)
+
+    def test_interrupt_that_the_program_catches_lets_it_end(self) -> None:
+        """What waited goes on in the background; nothing that frees it waits again."""
+        program = """
+import sys
+import numpy as np
+import dsop
+rank = int(sys.argv[2])
+comm = dsop.connect(sys.argv[1], rank, 2)
+model = dsop.Synchronizer(np.float64, comm)
+model.add("w", (300, 300), "dense")
+layer = dsop.OuterProduct(300, 300, max_pairs=1, comm=comm)
+print("connected", flush=True)
+if rank == 1:
+    sys.stdin.read()
+    sys.exit()
+gradient, a = np.ones((300, 300)), np.ones((1, 300), np.float32)
+try:
+    CALL
+except KeyboardInterrupt:
+    del model, layer
+    sys.exit(3)
+"""
+        for call in ("model.begin(); model.give_gradient('w', gradient); model.finish()",
+                     "layer.start(a, a, gradient.astype(np.float32)).wait()"):
+            self.file = self.file.with_name("again" + self.file.name)
+            text = program.replace("CALL", call)
+            processes = self.started(2, lambda rank: [sys.executable, "-c", text, str(self.file), str(rank)])
+            for process in processes:
+                assert process.stdout is not None
+                self.assertEqual(process.stdout.readline(), "connected\n")
+            time.sleep(0.3)
+            processes[0].send_signal(signal.SIGINT)
+            _, err = processes[0].communicate(timeout=LIMIT_SECONDS)
+            self.assertEqual(processes[0].returncode, 3, err)
+            processes[1].communicate(timeout=LIMIT_SECONDS)
+
+    def test_a_store_ends_with_its_last_owner(self) -> None:
+        gc.disable()
+        self.addCleanup(gc.enable)
+        store = Memory()
+        left = weakref.ref(store)
+        dsop.connect(store, 0, 1)
+        del store
+        self.assertIsNone(left())
 
     def test_any_store_with_set_get_and_wait(self) -> None:
         self.assertEqual(self.on_threads([Memory()] * 3), [""] * 3)

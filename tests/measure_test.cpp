@@ -11,6 +11,7 @@
 #include <dsop/dsop.hpp>
 
 #include "calls/hidden_share.hpp"
+#include "calls/sampling.hpp"
 #include "probed_transport.hpp"
 #include "stall_cases.hpp"
 
@@ -42,6 +43,16 @@ TEST_CASE("a probe finds what messages take, inside and between nodes") {
           failures.check(std::abs(level.out_bytes_per_second / together - 1) < 0.01, "what a node sends out is wrong");
           failures.check(measured.measured_on == MeasuredOn{6, 2, 1, "threads"}, "measured_on is wrong");
           check_machine(measured);
+        }) == "");
+}
+
+TEST_CASE("a kernel's time holds nothing of the agreements around it, however long they take") {
+  const Link far{1.0 / (1 << 7), 0};
+  CHECK(failures_on_probed({0, 1}, far, {}, [](ProbedTransport& transport, Failures& failures) {
+          Sampling sampling(transport, probe_of_nodes);
+          const double seconds =
+              sampling.kernel_seconds(8, [&] { transport.set_clock(transport.clock() + 1.0 / (1 << 10)); });
+          failures.check(std::abs(seconds * (1 << 10) - 1) < 0.05, std::to_string(seconds) + " s, expected 0.000977");
         }) == "");
 }
 

@@ -1,12 +1,14 @@
 // What a run that goes on from a checkpoint plans for, and shows, where a probe has found the earlier run's machine.
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include <dsop/synchronizer.hpp>
 
+#include "environment.hpp"
 #include "probed_transport.hpp"
 
 using namespace dsop;
@@ -49,7 +51,10 @@ TEST_CASE("policies that name an algorithm plan as before where a run goes on fr
     });
   };
   CHECK(run(slow, false) == "");
-  CHECK(run(Link{1.0 / (1 << 20), 1.0 / (1UL << 34)}, true) == "");
+  const Link fast{1.0 / (1 << 20), 1.0 / (1UL << 34)};
+  CHECK(run(fast, true) == "");
+  const Environment unmeasured("DSOP_MACHINE", "default");
+  CHECK(run(fast, true) == "");
 }
 
 TEST_CASE("a run that goes on from a checkpoint plans for the machine of the run before") {
@@ -95,4 +100,36 @@ TEST_CASE("a run that goes on from a checkpoint plans for the machine of the run
             failures.check(is_given || now == algorithms[rank], now + " instead of " + algorithms[rank]);
             failures.check((out.str().size() == saved[rank].size()) == !is_given, "another machine is saved");
           }) == "");
+}
+
+TEST_CASE("all synchronizers of a communicator go on by the machine of their checkpoints") {
+  std::array<std::array<std::string, 2>, 2> saved;       // by rank and synchronizer
+  std::array<std::array<std::string, 2>, 2> algorithms;  // as well
+  const auto run = [&](const Link& link, bool loads) {
+    return failures_on_probed({0, 1}, link, {}, [&](ProbedTransport& transport, Failures& failures) {
+      const auto rank = static_cast<std::size_t>(transport.rank());
+      std::array<Synchronizer<float>, 2> synchronizers{Synchronizer<float>(transport), Synchronizer<float>(transport)};
+      for (Synchronizer<float>& synchronizer : synchronizers) synchronizer.add("w", {300, 300, 200}, "dsop");
+      for (std::size_t s = 0; s < 2 && loads; ++s) {
+        std::istringstream in(saved[rank][s]);
+        synchronizers[s].load(in);
+      }
+      for (std::size_t s = 0; s < 2; ++s) {
+        const std::vector<float> ones(300, 1);
+        std::vector<float> gradient(90000);
+        synchronizers[s].begin();
+        synchronizers[s].give("w", Factors<float>{{ones.data(), 1, 300}, {ones.data(), 1, 300}},
+                              {gradient.data(), 300, 300});
+        synchronizers[s].finish();
+        const std::string used = synchronizers[s].last_step("w").algorithm;
+        failures.check(!loads || used == algorithms[rank][s], used + " instead of " + algorithms[rank][s]);
+        algorithms[rank][s] = used;
+        std::ostringstream out;
+        synchronizers[s].save(out);
+        saved[rank][s] = out.str();
+      }
+    });
+  };
+  CHECK(run(slow, false) == "");
+  CHECK(run(Link{1.0 / (1 << 20), 1.0 / (1UL << 34)}, true) == "");
 }

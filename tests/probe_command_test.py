@@ -40,7 +40,7 @@ class OfEnvironment(Refusing):
 
     def test_ranks_that_are_told_otherwise_are_named(self) -> None:
         self.assert_refused(with_machines("probe", "default", None),
-                            "the ranks disagree: machine (latency,", "to be measured on ranks 0, 2",
+                            "the ranks disagree: machine is described on rank 1, to be measured on ranks 0, 2",
                             "; DSOP_MACHINE is default on rank 1, probe on ranks 0, 2")
 
     def test_file_on_one_rank_alone(self) -> None:
@@ -58,7 +58,7 @@ class OfEnvironment(Refusing):
             (folder / "machine.json").write_text(json.dumps({"latency_seconds": 1e-5 * (rank + 1)}))
             folders.append(str(folder))
         self.assert_refused(with_machines("machine.json", "machine.json", folders=tuple(folders)),
-                            "the ranks disagree: machine (latency,", " on rank 0, ", " on rank 1")
+                            "the ranks disagree: machine.latency_seconds is ", " on rank 0, ", " on rank 1")
 
     def test_files_that_make_no_sense(self) -> None:
         for text, expected in [("", "is empty"), ('{"gap_seconds": 1e-6,', "not JSON"), ('{"version": 9}', "version is 9"),

@@ -10,6 +10,7 @@
 #include <dsop/dsop.hpp>
 #include <dsop/synchronizer.hpp>
 
+#include "environment.hpp"
 #include "probed_transport.hpp"
 #include "stall_cases.hpp"
 
@@ -23,13 +24,6 @@ void sum(Transport& transport, const std::string& algorithm, Failures& failures)
   allreduce<float>(transport, data, {.algorithm = algorithm});
   failures.check(data[999] == static_cast<float>(transport.size()), algorithm + " is wrong");
 }
-
-// DSOP_MACHINE for as long as it lives.
-class Environment {
- public:
-  explicit Environment(const std::string& value) { setenv("DSOP_MACHINE", value.c_str(), 1); }
-  ~Environment() { unsetenv("DSOP_MACHINE"); }
-};
 
 }  // namespace
 
@@ -122,6 +116,18 @@ TEST_CASE("what a named algorithm leaves open does not depend on a probe") {
         }) == "");
 }
 
+TEST_CASE("a layer that DSOP_ALGORITHM names never measures") {
+  const Environment named("DSOP_ALGORITHM", "allreduce-ring-pipelined");
+  CHECK(failures_on_probed({0, 1, 2}, slow, {}, [](ProbedTransport& transport, Failures& failures) {
+          OuterProduct<float> layer(transport, {500, 500, 1});
+          const double before = layer.plan().parameter;
+          std::vector<float> G(500 * 500);
+          layer.run({}, {G.data(), 500, 500});
+          failures.check(transport.looks() == 0, "run() has measured");
+          failures.check(layer.plan().parameter == before, "another parameter in run()");
+        }) == "");
+}
+
 TEST_CASE("a started call measures too, and a synchronizer where it is registered") {
   CHECK(failures_on_probed({0, 1}, slow, {}, [](ProbedTransport& transport, Failures& failures) {
           std::vector<float> data(100, 1);
@@ -196,7 +202,7 @@ TEST_CASE("DSOP_MACHINE names a file, or the transport's machine") {
   of_file.latency_seconds = 3e-5;
   write_machine(of_file, path);
   const auto check = [&](const std::string& value, const Machine& expected) {
-    const Environment environment(value);
+    const Environment environment("DSOP_MACHINE", value);
     CHECK(failures_on_probed({0, 1, 2}, slow, {}, [&](ProbedTransport& transport, Failures& failures) {
             sum(transport, "auto", failures);
             sum(transport, "ring-pipelined", failures);
@@ -205,7 +211,7 @@ TEST_CASE("DSOP_MACHINE names a file, or the transport's machine") {
   };
   check(path, of_file);
   check("default", default_threads_machine());
-  const Environment probe("probe");
+  const Environment probe("DSOP_MACHINE", "probe");
   CHECK(failures_on_probed({0, 1}, slow, {}, [&](ProbedTransport& transport, Failures& failures) {
           sum(transport, "auto", failures);
           failures.check(transport.looks() > 0, "probe does not measure");
@@ -217,7 +223,7 @@ TEST_CASE("a DSOP_MACHINE that can't be read is an error on all ranks, and may b
   const std::string path = "machine_cut_off.json";
   for (const std::string text : {"", "{\"latency_seconds\": 1e-5,", "{\"version\": 77}"}) {
     std::ofstream(path) << text;
-    const Environment environment(path);
+    const Environment environment("DSOP_MACHINE", path);
     CHECK(failures_on_threads(2, [&](Transport& transport, Failures& failures) {
             const std::string error = argument_error_of([&] { sum(transport, "auto", failures); });
             const std::string expected = "ranks 0-1: DSOP_MACHINE: machine file " + path + ": ";
@@ -227,7 +233,7 @@ TEST_CASE("a DSOP_MACHINE that can't be read is an error on all ranks, and may b
             failures.check(!argument_error_of([&] { sum(transport, "ring", failures); }).empty(), "it is forgotten");
           }) == "");
   }
-  const Environment missing("no/such/machine.json");
+  const Environment missing("DSOP_MACHINE", "no/such/machine.json");
   CHECK(failures_on_threads(2, [&](Transport& transport, Failures& failures) {
           const std::string error = argument_error_of([&] { sum(transport, "auto", failures); });
           failures.check(error == "ranks 0-1: DSOP_MACHINE: machine file no/such/machine.json: can't be opened", error);

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import re
+import subprocess
 import sys
 import threading
 import types
@@ -43,6 +44,18 @@ class PythonErrorsTest(ThreadsTest):
             model.finish()
             self.assertEqual(gradient[0, 0], comm.size)
         self.on_ranks(body, [1, 2, 3])
+
+    def test_signals_are_heard_where_another_thread_came_first(self) -> None:
+        program = """
+import threading, dsop
+from dsop import _library
+first = threading.Thread(target=dsop.communicator)
+first.start()
+first.join()
+dsop.communicator()
+assert _library._raised.callback
+"""
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
     def test_wrong_arguments_of_one_rank_are_errors_on_all(self) -> None:
         good = {"a": np.ones((2, 4)), "b": np.ones((2, 3)), "out": np.zeros((4, 3))}

@@ -16,7 +16,7 @@ from report_fixture import host, row
 from report_parts.distributions import _draw_violin, draw_violins, shows_jobs
 from report_parts.heat_maps import rate_families
 from report_parts.intervals import Estimate, bootstrap_estimate, order_estimate, order_statistic_ranks
-from report_parts.measures import run_times
+from report_parts.measures import run_times, winners
 from report_parts.rows import BadRow, Problem, parse_row
 from report_parts.sections import Section, make_sections
 from report_parts.style import Look, make_looks
@@ -105,6 +105,16 @@ class VolumeTest(unittest.TestCase):
         rows = [row("allreduce-rabenseifner", formula_bytes=4801, ranks=ranks) for ranks in (3, 4)]
         [section], _ = make_sections([parse_row(json.dumps(one), "file:1") for one in rows])
         self.assertEqual([one.formula_bytes for one in volumes(section)], [4801, 60000])
+
+
+class WinnerTest(unittest.TestCase):
+    def test_a_choice_is_held_against_what_it_could_have_been(self) -> None:
+        """Neither other choosers win, nor what leaves each rank a part; how values travel is no other algorithm."""
+        seconds = {"auto:bf16": 0.009, "auto-probed:bf16": 0.009, "sharded:bf16": 0.001, "allgather:bf16": 0.01,
+                   "allreduce-ring:bf16": 0.03}
+        [section], _ = make_sections([parse_row(json.dumps(row(name, value)), "file:1") for name, value in seconds.items()])
+        [winner] = winners(section, "order")
+        self.assertEqual((winner.best.cell.algorithm, winner.choice_differs, winner.choice_loss), ("allgather:bf16", False, 1))
 
 
 class RowTest(unittest.TestCase):

@@ -254,3 +254,30 @@ TEST_CASE("a state that can't be written is an error") {
     CHECK_THROWS_WITH(synchronizer.save(out), "a synchronizer's state could not be written");
   });
 }
+
+TEST_CASE("what selects goes on by the machine of the checkpoint too") {
+  CHECK(failures_on_threads(4, [](Transport& transport, Failures& failures) {
+          constexpr std::size_t elements = 100000;
+          const auto step = [&](Synchronizer<float>& synchronizer) {
+            std::vector<float> gradient(elements, 1);
+            synchronizer.begin();
+            synchronizer.give("w", {gradient.data(), 1, elements});
+            synchronizer.finish();
+            return synchronizer.last_step("w").algorithm;
+          };
+          Machine far;
+          far.latency_seconds = 1;
+          Synchronizer<float> first(transport, {.machine = far});
+          first.add("w", {1, elements}, "topk:0.1");
+          const std::string by_far = step(first);
+          const std::string state = saved(first);
+
+          Synchronizer<float> resumed(transport);
+          resumed.add("w", {1, elements}, "topk:0.1");
+          failures.check(step(resumed) != by_far,
+                         "both machines choose " + by_far + ", so that the test shows nothing");
+          failures.check(error_of_loading(resumed, state).empty(), "not loaded");
+          const std::string now = step(resumed);
+          failures.check(now == by_far, now + " instead of " + by_far);
+        }) == "");
+}

@@ -68,3 +68,17 @@ TEST_CASE("ranks that make different synchronizers, or change policies different
   CHECK(failures_when("ranks 0-2: parameter bios: name is bios, expected one of weight, bias, kernel",
                       [](Rank& rank) { rank.synchronizer.set_policy("bios", "dense"); }) == "");
 }
+
+TEST_CASE("a parameter whose first step was dropped is described all the same") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          Synchronizer<float> synchronizer(transport);
+          synchronizer.add("w", {3, 2, 0}, "dsop");
+          std::vector<float> target(6);
+          synchronizer.begin();
+          synchronizer.give("nobody", {target.data(), 3, 2});
+          synchronizer.give("w", Factors<float>{}, {target.data(), 3, 2});
+          failures.check(!argument_error_of([&] { synchronizer.finish(); }).empty(), "a wrong name is no error");
+          const std::string text = synchronizer.describe();
+          failures.check(text.find("known after a step") != std::string::npos, text);
+        }) == "");
+}

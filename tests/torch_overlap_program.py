@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import logging
 import time
@@ -131,6 +132,38 @@ def two_models_in_one_pass() -> None:
         loss(both, COMM.rank).backward()
         for ours, theirs in zip(both.parameters(), expected):
             assert ours.grad is not None and torch.equal(ours.grad, theirs)
+
+
+@case
+def gradients_that_lie_in_one_place() -> None:
+    """Autograd hands one tensor to two parameters, of a model that is not the one whose gradients travel early."""
+    class Added(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Parameter(torch.zeros(1, 5)), nn.Parameter(torch.zeros(5))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + self.first + self.second.unsqueeze(0)
+
+    def loss(both: Any, rank: int) -> Any:
+        return both[1](both[0](whole(rank, 1, 5))).sum()
+    both = nn.ModuleList([whole_weights(Added()), whole_weights(nn.Linear(5, 3))])
+    expected = plain_sum(copy.deepcopy(both), loss)
+    attachments = [dsop.torch.attach(m, average="sum") for m in both]
+    for _ in range(3):
+        both.zero_grad(set_to_none=True)
+        loss(both, COMM.rank).backward()
+        for ours, theirs in zip(both.parameters(), expected):
+            assert ours.grad is not None and torch.equal(ours.grad, theirs)
+    both.zero_grad(set_to_none=True)
+    with contextlib.ExitStack() as stack:
+        for attachment in attachments:
+            stack.enter_context(attachment.no_sync())
+        loss(both, COMM.rank).backward()
+    for attachment in attachments:
+        attachment.idle()
+    for ours, theirs in zip(both.parameters(), expected):
+        assert ours.grad is not None and torch.equal(ours.grad, theirs)
 
 
 @case

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
+import weakref
 from typing import Any
 
 import torch
@@ -50,6 +52,51 @@ def used_twice_tied_unused() -> None:
     model = whole_weights(Branches())
     check(model, lambda model, rank: model(whole(rank, 2, 5), left=True).sum())
     assert model.never.weight.grad is None
+
+
+@case
+def models_that_are_dropped_are_freed() -> None:
+    class Other(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.norm, self.gain = nn.Linear(5, 3), nn.LayerNorm(3), nn.Parameter(torch.ones(3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.norm(self.layer(x)) * self.gain  # type: ignore[no-any-return]
+    for make in (mlp, Other):
+        model = make()
+        attached = weakref.ref(dsop.torch.attach(model))
+        for _ in range(2):
+            model(whole(COMM.rank, 3, 5)).sum().backward()
+        left = weakref.ref(model)
+        del model
+        gc.collect()
+        assert left() is None and attached() is None
+
+
+@case
+def attached_through_a_container_that_nobody_keeps() -> None:
+    norm = nn.LayerNorm(5)
+    expected = plain_sum(norm, lambda model, rank: model(whole(rank, 3, 5)).sum())
+    dsop.torch.attach(nn.Sequential(norm), average="sum")
+    gc.collect()
+    norm(whole(COMM.rank, 3, 5)).sum().backward()
+    assert norm.weight.grad is not None and torch.allclose(norm.weight.grad, expected[0])
+    same_everywhere([norm.weight.grad])
+
+
+@case
+def thawed_and_used_for_inference() -> None:
+    model = mlp()
+    model[0].weight.requires_grad_(False)
+    attachment = dsop.torch.attach(model, average="sum")
+    model[0].weight.requires_grad_(True)
+    with torch.inference_mode():
+        model(whole(COMM.rank, 3, 5))
+    expected = plain_sum(mlp(), lambda model, rank: model(whole(rank, 3, 5)).sum())
+    for _ in range(3):
+        step(model, attachment, lambda model, rank: model(whole(rank, 3, 5)).sum(), expected)
+    assert "used outside its module" not in attachment.describe(), attachment.describe()
 
 
 @case

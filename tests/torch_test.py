@@ -57,6 +57,24 @@ class TorchTest(unittest.TestCase):
                     said = re.sub(r"^\[default\d\]:", "", done.stdout, flags=re.MULTILINE)  # which torchrun puts before
                     self.assertEqual((done.returncode, said), (0, "all passed\n" * ranks), done.stderr)
 
+    def test_process_groups_after_dsop_under_torchrun(self) -> None:
+        """Rank 0's store serves both, at the one port that torchrun names."""
+        program = """
+import torch, dsop
+from torch import distributed
+rank = dsop.communicator().rank
+distributed.init_process_group("gloo")
+ones = torch.ones(3)
+distributed.all_reduce(ones)
+print(f"{ones[0].item():g}")
+"""
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+            file.write(program)
+            file.flush()
+            done = run_bounded([sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--rdzv_backend",
+                                "c10d", "--rdzv_endpoint", "127.0.0.1:0", "--redirects", "1", "--tee", "1", file.name])
+        self.assertEqual((done.returncode, done.stdout.count(":2\n")), (0, 2), done.stdout + done.stderr)
+
     def test_minimal_program(self) -> None:
         for ranks in (1, 4):
             self.assertEqual(self.run_well(ranks, TESTS.parent / "examples/torch_minimal.py"),

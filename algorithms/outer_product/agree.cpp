@@ -30,13 +30,13 @@ bool is_near(std::size_t pairs, std::size_t chosen_for) {
 // If the caller names no algorithm, DSOP_ALGORITHM may name one. A layer reads it once.
 template <class T>
 const std::string& OuterProductCalls<T>::named_algorithm(Call& call, const Options& options) {
-  const bool is_prepared = !prepared_algorithm_.empty();
-  const char* const name = options.algorithm != "auto" || is_prepared ? nullptr : std::getenv("DSOP_ALGORITHM");
-  if (name == nullptr || *name == 0) return options.algorithm;
-  call.check([&] {
-    environment_ = name;
-    if (environment_ != "auto") parse_algorithm(environment_, "DSOP_ALGORITHM", outer_product_algorithms());
-  });
+  if (options.algorithm != "auto") return options.algorithm;
+  if (prepared_algorithm_.empty())
+    call.check([&] {
+      const char* const name = std::getenv("DSOP_ALGORITHM");
+      environment_ = name == nullptr || *name == 0 ? "auto" : name;
+      if (environment_ != "auto") parse_algorithm(environment_, "DSOP_ALGORITHM", outer_product_algorithms());
+    });
   return environment_;
 }
 

@@ -59,6 +59,7 @@ class OuterProductCalls {
   /// Later runs keep to what settle() returned on a layer like this one.
   void keep(const std::string& algorithm);
   /// The name of the algorithm that made the last sum, with its parameter.
+  bool has_plan() const { return made_ != nullptr; }
   std::string algorithm_text() const { return made_->plan.algorithm_text(); }
 
  private:

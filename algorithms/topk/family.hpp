@@ -33,6 +33,13 @@ class TopKCalls {
   /// What select() found.
   const Selection& selection() const { return choice_.selection; }
 
+  /// From the next select() on; as TopKOptions::machine.
+  void plan_for(const std::optional<Machine>& machine) {
+    if (options_.machine == machine) return;
+    options_.machine = machine;
+    plan_ = {};
+  }
+
   const TopKState& state() const { return state_; }
   /// As if no call had been made since the state was this.
   void go_back_to(const TopKState& state) {

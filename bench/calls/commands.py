@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import sys
 from pathlib import Path
@@ -27,7 +28,7 @@ def count_above_0(text: str) -> int:
 def machine() -> dict[str, str | int]:
     cpu = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
            if line.startswith("model name")]
-    return {"cpu": cpu[0] if cpu else platform.machine(), "cores": len(cpu), "kernel": platform.release(),
+    return {"cpu": cpu[0] if cpu else platform.machine(), "cores": os.cpu_count() or 1, "kernel": platform.release(),
             "load_average": Path("/proc/loadavg").read_text(encoding="utf-8").split()[0]}
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,6 +49,8 @@ def emulated_hosts(name: str, rate: str) -> Iterator[Place]:
     if os.geteuid() != 0:
         raise Refused("needs root: the emulated hosts are network namespaces")
     cluster = (str(ROOT / "scripts/cluster"), "--name", f"{name}-{os.getpid()}")  # of two runs none ends the other's
+    for ending in (signal.SIGHUP, signal.SIGTERM):  # which otherwise end Python without `finally`
+        signal.signal(ending, lambda number, _: sys.exit(128 + number))
     run_quietly(*cluster, "up", "--hosts", str(HOSTS), "--rate", rate)
     try:
         yield Place(f"{HOSTS} hosts, {rate}", (*cluster, "run", "-n", str(HOSTS), "--"))

@@ -10,7 +10,7 @@ import numpy as np
 
 from .intervals import MEDIAN, Estimate, bootstrap_estimate, bootstrap_ratio_estimate, order_estimate, stated_estimate
 from .rows import Problem, Refusal
-from .sections import PLANNER, Cell, Section
+from .sections import NO_CONTENDERS, Cell, Section, bare_name
 
 ESTIMATORS: dict[str, Callable[..., Estimate]] = {"order": order_estimate, "bootstrap": bootstrap_estimate}
 PERCENTILES = (MEDIAN, 10, 90)  # those of figures 3 and 4 of Enderlin et al. 2021
@@ -90,7 +90,7 @@ class Winner:
     def choice_differs(self) -> bool:
         """Rival algorithms can't be chosen, so the choice is held against the fastest that could be."""
         return self.auto_choice is not None and self.fastest_own is not None \
-            and self.auto_choice != self.fastest_own.cell.algorithm
+            and self.auto_choice != bare_name(self.fastest_own.cell.algorithm)
 
     @property
     def choice_loss(self) -> float | None:
@@ -172,7 +172,7 @@ def winners(section: Section, interval: str) -> list[Winner]:
     """The winner of every problem that two algorithms or more ran on."""
     found = []
     for problem in section.problems:
-        cells = [cell for cell in section.contenders(problem) if cell.algorithm != PLANNER]
+        cells = [cell for cell in section.contenders(problem) if bare_name(cell.algorithm) not in NO_CONTENDERS]
         times = sorted((run_time(cell, interval) for cell in cells), key=lambda time: time.seconds.median)
         if len(times) < 2:
             continue
@@ -182,5 +182,5 @@ def winners(section: Section, interval: str) -> list[Winner]:
             problem=problem, best=times[0], second=times[1],
             clear=_is_clear(times[0], times[1]), auto_choice=auto,
             fastest_own=own[0] if own else None,
-            choice=next((time for time in own if time.cell.algorithm == auto), None)))
+            choice=next((time for time in own if bare_name(time.cell.algorithm) == auto), None)))
     return found

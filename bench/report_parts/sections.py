@@ -13,6 +13,12 @@ from .rows import Problem, Refusal, Row
 
 Observation = tuple[str, int]  # job and repetition
 PLANNER = "auto"  # the name under which the planner's choice was run
+NO_CONTENDERS = {PLANNER, "auto-probed", "sharded"}  # choices of others, and what leaves each rank a part of the gradient
+
+
+def bare_name(algorithm: str) -> str:
+    """Without how its values travel: allgather:bf16 is allgather."""
+    return algorithm.partition(":")[0]
 
 
 @dataclass(frozen=True)

@@ -103,9 +103,16 @@ def platform_file(name: str) -> Path:
     return path
 
 
+def parsed(platform: Path) -> ElementTree.ElementTree:
+    try:
+        return ElementTree.parse(platform)
+    except ElementTree.ParseError as error:
+        raise BadOption(f"--platform {platform}: {error}, expected XML as SimGrid reads it") from None
+
+
 def hosts_of(platform: Path) -> list[str]:
     hosts: list[str] = []
-    for element in ElementTree.parse(platform).iter():
+    for element in parsed(platform).iter():
         if element.tag == "host":
             hosts.append(element.attrib["id"])
         if element.tag == "cluster":
@@ -161,11 +168,19 @@ def machine_of(platform: Path, options: argparse.Namespace) -> dict[str, object]
     description = platform.with_suffix(".json")
     if not description.is_file():
         raise BadOption(f"--platform {platform}: no {description} beside it, the machine that auto plans for")
-    machine = json.loads(description.read_text())
+    try:
+        machine = json.loads(description.read_text())
+    except ValueError as error:
+        raise BadOption(f"--platform {platform}: {description}: {error}, expected JSON") from None
+    if not isinstance(machine, dict):
+        raise BadOption(f"--platform {platform}: {description} holds no object, expected a machine")
     if options.flops is not None:
         machine["flops_per_second"] = options.flops
     if options.memory_bandwidth is not None:
         machine["memory_bytes_per_second"] = options.memory_bandwidth
+    for key, option in (("flops_per_second", "--flops"), ("memory_bytes_per_second", "--memory-bandwidth")):
+        if not isinstance(machine.get(key), (int, float)):
+            raise BadOption(f"--platform {platform}: {description} has no number {key}, expected one there or {option}")
     return machine
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctypes import addressof, c_char, string_at
+from ctypes import addressof, c_char, memmove
 from typing import Any, NamedTuple, Union
 
 import numpy as np
@@ -179,4 +179,6 @@ def copied(where: int | None, count: int, dtype: Any) -> Array:
     kind = np.dtype(dtype)
     if not count or not where:
         return np.empty(0, kind)
-    return np.frombuffer(string_at(where, count * kind.itemsize), kind).copy()
+    values = np.empty(count, kind)
+    memmove(address(values), where, values.nbytes)
+    return values

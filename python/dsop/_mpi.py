@@ -77,9 +77,9 @@ def communicator(comm: Any = None) -> Communicator:
     1
     """
     global _world
+    watch_main_thread()  # perhaps another thread came first
     if comm is None:
         if _world is None:
-            watch_main_thread()
             _world = _all_ranks()
         return _world
     if isinstance(comm, Communicator):
@@ -92,7 +92,6 @@ def communicator(comm: Any = None) -> Communicator:
             raise ArgumentError("MPI is finalized, expected a call before")
         if not _of_mpi4py_is_checked:
             _check_mpi4py()
-    watch_main_thread()
     of_mpi = comm.py2f()
     is_world = mpi4py is not None and of_mpi == mpi4py.COMM_WORLD.py2f()
     return of_programs(new_handle(library.dsop_communicator_from_mpi, of_mpi),

@@ -54,6 +54,10 @@ class _Functions:
         self.get = CFUNCTYPE(c_int, c_char_p, c_void_p, c_size_t, c_void_p)(self._get)
         self.wait = CFUNCTYPE(c_int, c_char_p, c_double, c_void_p)(self._wait)
 
+    def let_go(self) -> None:
+        """The store may end: C calls no more."""
+        del self.set, self.get, self.wait  # each of which holds this object
+
     def _kept(self, call: Callable[[], int]) -> int:
         try:
             return call()
@@ -142,3 +146,5 @@ def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int 
         if functions.failure is not None:  # KeyboardInterrupt
             raise functions.failure from None
         raise
+    finally:
+        functions.let_go()

@@ -10,6 +10,7 @@ from dsop._communicators import Communicator
 from dsop._stores import connect
 
 _LIMIT_SECONDS = 300.0  # ranks may load data before they come here
+_stores: list[Any] = []  # rank 0 has the server, which others may have come to as init_process_group() does
 
 
 def under_torchrun() -> bool:
@@ -23,12 +24,15 @@ def _store() -> Any:
     if distributed.is_initialized():
         return distributed.distributed_c10d._get_default_store()
     agents = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    # One server may serve init_process_group() too, which comes to the same port.
     return distributed.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]),
-                                is_master=not agents and os.environ["RANK"] == "0")
+                                is_master=not agents and os.environ["RANK"] == "0", multi_tenant=True)
 
 
 def connect_workers() -> Communicator:
     """All ranks that torchrun has started, over Gloo; its run id and restart count keep runs apart."""
-    return connect(_store(), int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]),
+    store = _store()
+    _stores.append(store)
+    return connect(store, int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]),
                    run="dsop/" + os.environ["TORCHELASTIC_RUN_ID"],
                    restart=int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")), limit_seconds=_LIMIT_SECONDS)

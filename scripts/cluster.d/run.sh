@@ -53,6 +53,7 @@ parse_run_options() {
   ranks='' ranks_per_host='' placement='' mpi=openmpi command=()
   local known='-n RANKS, --ranks-per-host Q, --placement order|turns, --mpi openmpi|mpich'
   while (($#)); do
+    [[ $1 == -- || $# -gt 1 ]] || fail "$1 has no value, or is unknown, expected $known or -- COMMAND"
     case $1 in
       -n) ranks=${2-}; check_count -n "$ranks" 100000 ;;
       --ranks-per-host) ranks_per_host=${2-}; check_count --ranks-per-host "$ranks_per_host" 1000 ;;

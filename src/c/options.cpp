@@ -140,15 +140,9 @@ CollectiveOptions collective_options(const char* text) {
   return options;
 }
 
-Options outer_product_options(const char* text) {
-  return layer_options({}, text).options;
-}
-
-LayerOptions layer_options(const Shape& shape, const char* text) {
-  LayerOptions of{shape, {}};
-  Options& options = of.options;
-  OptionText(text)
-      .read("algorithm", options.algorithm)
+// What every outer product takes.
+static OptionText& read_sum_options(OptionText& text, Options& options) {
+  return text.read("algorithm", options.algorithm)
       .read("scale", options.scale)
       .read("alpha", options.alpha)
       .read("beta", options.beta)
@@ -158,8 +152,21 @@ LayerOptions layer_options(const Shape& shape, const char* text) {
       .read("find_zeros", options.find_zeros)
       .read("wire", options.wire)
       .read("factor_wire", options.factor_wire)
-      .read("check_bits", options.check_bits)
-      .read("tries", options.tries)
+      .read("check_bits", options.check_bits);
+}
+
+Options outer_product_options(const char* text) {
+  Options options;
+  OptionText given(text);
+  read_sum_options(given, options).done();
+  return options;
+}
+
+LayerOptions layer_options(const Shape& shape, const char* text) {
+  LayerOptions of{shape, {}};
+  OptionText given(text);
+  read_sum_options(given, of.options)
+      .read("tries", of.options.tries)
       .read("density_a", of.shape.density_a)
       .read("density_b", of.shape.density_b)
       .read("expected_pairs", of.shape.expected_pairs)

@@ -16,6 +16,7 @@ namespace {
 
 thread_local std::string last_error;
 
+std::atomic<bool> interrupted = false;
 std::atomic<bool> forked = false;
 [[maybe_unused]] const int watches_forks = pthread_atfork(nullptr, nullptr, [] { forked = true; });
 
@@ -34,6 +35,7 @@ int status_of_exception() noexcept {
   try {
     throw;
   } catch (const Interrupted& error) {
+    interrupted = true;
     return failed(DSOP_ERROR_INTERRUPTED, error.what());
   } catch (const ArgumentError& error) {
     return failed(DSOP_ERROR_ARGUMENT, error.what());
@@ -50,6 +52,10 @@ int status_of_exception() noexcept {
 
 bool is_forked_process() noexcept {
   return forked;
+}
+
+bool was_interrupted() noexcept {
+  return interrupted;
 }
 
 void refuse_forked_process() {

@@ -16,6 +16,8 @@ int status_of_exception() noexcept;
 /// Throws Error in a process that was forked from one in which dsop was used: ranks, threads and messages stayed there.
 void refuse_forked_process();
 bool is_forked_process() noexcept;
+/// Whether a wait was interrupted. What it waited for goes on, and may never end.
+bool was_interrupted() noexcept;
 /// Keeps a text for the caller until this thread's next call of it.
 const char* keep_text(std::string text);
 
@@ -32,10 +34,10 @@ int returning_status(const Body& body) noexcept {
 }
 
 /// Runs the body of a function that frees: does nothing for the handle 0, nor in a forked process, nor when MPI has
-/// ended, and with it what objects would wait for.
+/// ended, and with it what objects would wait for, nor after an interrupted wait, which a destructor would begin again.
 template <class Body>
 int freeing(std::uint64_t handle, const Body& body) noexcept {
-  if (handle == 0 || is_forked_process() || mpi_has_ended()) return DSOP_SUCCESS;
+  if (handle == 0 || is_forked_process() || mpi_has_ended() || was_interrupted()) return DSOP_SUCCESS;
   const Uninterrupted uninterrupted;
   return returning_status(body);
 }

@@ -39,9 +39,10 @@ Lines lines_of(const std::string& text) {
   return lines;
 }
 
-// What a rank says of `name`, the value number v; "" if it does not speak of that.
-std::string value_of(const Lines& lines, std::size_t v, const std::string& name) {
-  return v < lines.size() && lines[v].first == name ? lines[v].second : "";
+// What a rank says of `name`; "" if it does not speak of that.
+std::string value_of(const Lines& lines, const std::string& name) {
+  const auto line = std::ranges::find(lines, name, &Lines::value_type::first);
+  return line != lines.end() ? line->second : "";
 }
 
 }  // namespace
@@ -69,19 +70,22 @@ void throw_disagreement(Transport& transport, const std::string& own_values) {
   std::vector<Lines> ranks;
   for (const std::string& text : gather_texts(transport, own_values)) ranks.push_back(lines_of(text));
   std::string message;
-  bool same_operation = true;
-  for (std::size_t v = 0; v < ranks[0].size() && same_operation; ++v) {
-    const std::string& name = ranks[0][v].first;
+  std::string last_owner;  // of a machine's numbers the first that differs is enough
+  for (const auto& line : ranks[0]) {
+    const std::string& name = line.first;
+    const std::string owner = name.substr(0, name.find('.'));
+    if (owner == last_owner) continue;
     const auto groups =
-        ranks_by_value(transport.size(), [&](int r) { return value_of(ranks[static_cast<std::size_t>(r)], v, name); });
+        ranks_by_value(transport.size(), [&](int r) { return value_of(ranks[static_cast<std::size_t>(r)], name); });
     if (groups.size() == 1) continue;
-    same_operation = name != "the operation";
+    last_owner = owner;
     message.append(message.empty() ? "the ranks disagree: " : "; ").append(name).append(" is ");
     const char* separator = "";
     for (const auto& [value, group] : groups) {
       message.append(separator).append(value.empty() ? "none" : value).append(" on ").append(list_ranks(group));
       separator = ", ";
     }
+    if (name == "the operation") break;
   }
   if (message.empty())
     message = "the ranks disagree: their digests differ, though all values that they were made of read the same";

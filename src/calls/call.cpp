@@ -5,6 +5,7 @@
 #include "kernels/outer_product.hpp"
 #include "kernels/threads.hpp"
 #include "patterns/bruck_allgather.hpp"
+#include "patterns/of_all_ranks.hpp"
 
 namespace dsop {
 
@@ -12,9 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr const char* name_of_machine =
-    "machine (latency, overhead, gap, gap per byte, pieces, flops, memory, hidden share, indexed addition, steps, "
-    "inner levels)";
+constexpr const char* name_of_machine = "machine";
 
 }  // namespace
 
@@ -118,6 +117,8 @@ void Call::measure_machine() {
 
 void Call::throw_error() {
   communicator_.slot_lengths.forget();
+  // Ranks that disagree about the number of calls agree again from the next on.
+  transport_.calls().calls = patterns::largest_of_all_ranks(transport_, transport_.calls().calls);
   if (any([](const Record& record) { return record.failed != 0; })) throw_all_errors(transport_, error_);
   throw_disagreement(transport_, values_.text());
 }

@@ -8,7 +8,8 @@
 
 namespace dsop {
 
-// The expected length rises at once and falls by a sixty-fourth a call, so that it fits pairs that change.
+// The expected length rises at once and falls by a sixty-fourth a call, so that it fits pairs that change. Where
+// nothing rides it falls at once: room that is sent in vain may take longer than the messages that it saves elsewhere.
 std::size_t SlotLengths::fallen(std::size_t before_bytes, std::size_t now_bytes) {
   const std::size_t less = with_record((before_bytes - sizeof(Record)) / 64 * 63);
   return less < before_bytes ? std::max(less, now_bytes) : now_bytes;
@@ -17,7 +18,8 @@ std::size_t SlotLengths::fallen(std::size_t before_bytes, std::size_t now_bytes)
 void SlotLengths::learn(std::uint64_t digest, std::size_t ridden_bytes, int ranks) {
   const std::size_t of_this_call = fit(ridden_bytes, ranks) ? with_record(ridden_bytes) : sizeof(Record);
   Followed& before = place(last_);
-  before = {last_, before.digest == last_ ? fallen(before.bytes, of_this_call) : of_this_call};
+  const bool rides = of_this_call > sizeof(Record);
+  before = {last_, rides && before.digest == last_ ? fallen(before.bytes, of_this_call) : of_this_call};
   const Followed& after = place(digest);
   bytes_ = after.digest == digest ? after.bytes : of_this_call;
   last_ = digest;

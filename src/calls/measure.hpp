@@ -19,7 +19,7 @@ struct Effort {
                               ///< Half more for what they hide, a quarter more for MPI's own allreduce
   double arithmetic_seconds;  ///< of a sample of a kernel
   double overlap_seconds;     ///< of messages while products are made, in a sample; 0: not measured
-  int samples;                ///< of messages, the least of kernels; the median counts
+  int samples;                ///< of messages, and at least so many of kernels; their median counts
   StepCounts steps;           ///< timed in a sample
   StepCounts native_allreduces;
   bool out_of_step;             ///< ranks come to a sample at different times, and agree before it, as in calls

@@ -42,7 +42,7 @@ void OwnMachine::ask_environment() {
 
 const DescribedMachine* OwnMachine::for_choice() const {
   if (is_file_ || is_measured_) return &machine_;
-  return takes_probed() ? nullptr : &default_;
+  return is_probed_ && asked_for_ == probe ? nullptr : &default_;
 }
 
 void OwnMachine::measure(Transport& transport, const std::vector<int>& nodes) {

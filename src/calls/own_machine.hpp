@@ -33,8 +33,8 @@ class OwnMachine {
   bool is_known() const { return is_agreed_ && (is_file_ || is_measured_ || (is_probed_ && asked_for_ != probe)); }
   /// Whether a probe has found it; what names an algorithm then plans for another.
   bool is_measured() const { return is_measured_; }
-  /// Whether what a probe finds is what calls choose by.
-  bool takes_probed() const { return is_probed_ && asked_for_ == probe; }
+  /// Whether calls may choose by what a probe has found, in this run or in the one that is resumed.
+  bool takes_probed() const { return is_probed_ && is_agreed_ && !is_file_; }
   /// Null while what calls must choose by is still to be measured.
   const DescribedMachine* for_choice() const;
   const DescribedMachine& for_named() const { return is_file_ ? machine_ : default_; }

@@ -212,7 +212,7 @@ double Sampling::kernel_seconds(int most_runs, const Body& body) {
   while (seconds.size() < samples) {
     const double empty = makespan(0, body);
     const double full = makespan(runs, body);
-    seconds.push_back(std::max(full - empty, full / 2) / runs);
+    seconds.push_back(std::max((full - empty) / runs, first / 2));  // the rest is noise of the agreements
   }
   return median(std::move(seconds));
 }

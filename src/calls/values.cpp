@@ -42,6 +42,35 @@ void for_each_number(const Winner& winner, const Visit& visit) {
     visit(number);
 }
 
+void append_line(std::string& text, const std::string& name, const std::string& value) {
+  text.append(name).append("\t").append(value).append("\n");
+}
+
+template <class Owner>
+void append_own_lines(std::string& text, const std::string& prefix, const Owner& owner) {
+  for (const NumberField<Owner>& field : number_fields<Owner>)
+    append_line(text, prefix + std::string(field.name), exactly(owner.*field.value));
+  for (const StepField<Owner>& field : step_fields<Owner>)
+    for (std::size_t i = 0; i < step_bytes.size(); ++i)
+      append_line(text, prefix + std::string(field.name) + '[' + exactly(i) + ']', exactly((owner.*field.seconds)[i]));
+}
+
+// The name and value of each number of a machine, as its file calls it.
+void append_lines(std::string& text, const std::string& name, const Machine& machine) {
+  append_own_lines(text, name + '.', machine);
+  append_line(text, name + ".measured_on.ranks", exactly(machine.measured_on.ranks));
+  append_line(text, name + ".inner_levels", exactly(machine.inner_levels.size()));
+  for (std::size_t l = 0; l < machine.inner_levels.size(); ++l) {
+    const std::string level = name + ".inner_levels[" + exactly(l) + "].";
+    append_line(text, level + "nodes", exactly(machine.inner_levels[l].nodes));
+    append_own_lines(text, level, machine.inner_levels[l]);
+  }
+  std::uint64_t hash = 0;
+  for (const Winner& winner : machine.winners)
+    for_each_number(winner, [&](std::uint64_t number) { hash = digest(hash, number); });
+  append_line(text, name + ".winners", exactly(machine.winners.size()) + " winners, hash " + exactly(hash));
+}
+
 }  // namespace
 
 void DescribedMachine::describe(const Machine& machine) {
@@ -59,17 +88,7 @@ std::string NamedValue::shown() const {
   if (kind == Kind::real) return exactly(std::bit_cast<double>(number));
   if (kind == Kind::truth) return number != 0 ? "true" : "false";
   if (kind == Kind::text) return std::string(text);
-  std::string numbers;
-  for_each_number(*machine,
-                  [&](double number_of) { numbers.append(numbers.empty() ? "" : " ").append(exactly(number_of)); });
-  if (machine->winners.empty()) return numbers;
-  std::uint64_t hash = 0;
-  for (const Winner& winner : machine->winners)
-    for_each_number(winner, [&](std::uint64_t number_of) { hash = digest(hash, number_of); });
-  return numbers.append(" and ")
-      .append(exactly(machine->winners.size()))
-      .append(" winners, hash ")
-      .append(exactly(hash));
+  return "described";  // its numbers have lines of their own
 }
 
 void NamedValues::say(const char* name, std::string_view text, bool for_plan) {
@@ -79,7 +98,10 @@ void NamedValues::say(const char* name, std::string_view text, bool for_plan) {
 
 std::string NamedValues::text() const {
   std::string text;
-  for (const NamedValue& value : values_) text.append(value.name).append("\t").append(value.shown()).append("\n");
+  for (const NamedValue& value : values_) {
+    append_line(text, value.name, value.shown());
+    if (value.machine != nullptr) append_lines(text, value.name, *value.machine);
+  }
   return text;
 }
 

@@ -78,7 +78,7 @@ class NamedValues {
   std::uint64_t digest() const { return dsop::digest(of_plan_.value(), of_others_.value()); }
   /// The digest of the values that plans depend on.
   const SequenceDigest& plan_digest() const { return of_plan_; }
-  /// A line each, for the other ranks: name, tabulator, value.
+  /// A line each, for the other ranks: name, tabulator, value. Of a machine also each of its numbers.
   std::string text() const;
 
  private:

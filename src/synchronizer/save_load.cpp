@@ -136,8 +136,8 @@ void Synchronizer<T>::State::load(std::istream& in) {
   agree("loading a synchronizer's state", "", error, [&](Call& call) {
     call.same_now("the state's step", saved_steps).same_now("the hash of its machine", machine_digest);
   });
-  if (machine && !has_given_machine_ && !(*machine == planned_machine(transport, options.machine)))
-    plan_for(*machine, is_probed);
+  // Even if the communicator has it by now, of another synchronizer's state: these were registered with what it had.
+  if (machine && !has_given_machine_) plan_for(*machine, is_probed);
 
   for (auto& [parameter, state] : loaded) {
     parameter->residual = std::move(state.residual);

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Callable
@@ -18,6 +19,9 @@ ENVIRONMENT = os.environ | {"OMPI_MCA_odls_base_sigkill_timeout": "0"}
 
 tests_done = 0
 tests_failed = 0
+
+for ending in (signal.SIGHUP, signal.SIGTERM):  # which otherwise end Python without `finally`, and leave hosts behind
+    signal.signal(ending, lambda number, _: sys.exit(128 + number))
 
 
 def end_tests() -> int:

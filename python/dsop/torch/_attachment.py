@@ -21,6 +21,7 @@ from dsop.torch._ranks import broadcast_tensors
 from dsop.torch._sums import Arrivals, Sums
 
 attached: weakref.WeakSet[Attachment] = weakref.WeakSet()
+_HOLDS = "_dsop_attachment"  # a module's attribute
 _in_flight: dict[object, Attachment] = {}  # whose gradients travel during a backward pass, by whose queue
 
 
@@ -49,6 +50,10 @@ class Attachment:
                         if any(id(weight) in self._of_id for weight in _givers.weights_of(m))]
         for layer, _ in self._layers:
             _givers.take_over(layer, self._keeper)
+        # Others of its modules hold it too: the model itself may be a container that nobody keeps.
+        self._others = [m for m in model.modules() if m._parameters and not hasattr(m, "_dsop_keeper")]
+        for other in self._others:
+            object.__setattr__(other, _HOLDS, Hook(self._keeper))
         self._watch_parameters()
         _failures.watch_end(comm)
         atexit.register(_settle_at_exit, weakref.ref(self))
@@ -84,7 +89,8 @@ class Attachment:
                     "same: detach it and attach it again")
             self.fail(text)
             raise dsop.ArgumentError(text)
-        self._watch_parameters()  # requires_grad may have changed
+        if not torch.is_inference_mode_enabled():
+            self._watch_parameters()  # requires_grad may have changed
         # Where backward() computes it once more, that one tells; without gradients it is no part of a step.
         return None if self._started or not torch.is_grad_enabled() else self._forward.begin(inputs)
 
@@ -275,9 +281,11 @@ class Attachment:
             hook.remove()
         for layer, kind in self._layers:
             _givers.give_back(layer, kind)
+        for other in self._others:
+            other.__dict__.pop(_HOLDS, None)
         for p in self._parameters:
             p.unwatch()
-        self._layers, self._hooks = [], []
+        self._layers, self._others, self._hooks = [], [], []
         attached.discard(self)
 
     def holds(self, parameter: Tensor) -> bool:

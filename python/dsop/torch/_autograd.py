@@ -43,14 +43,15 @@ class Watch:
 
     def __init__(self, parameter: nn.Parameter, before: Callable[[], None],
                  after: Optional[Callable[[], None]]) -> None:
+        if after is not None:
+            # The engine's node for this leaf. It lives as long as somebody holds it.
+            with torch.enable_grad():  # also where a backward pass begins
+                self._node: Any = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
         # A copy has no hooks, and needs no warning.
         hook: Any = torch.utils.hooks.unserializable_hook(lambda _: before())  # type: ignore[no-untyped-call]
         self._handles: list[Any] = [parameter.register_hook(hook)]  # type: ignore[no-untyped-call]
         if after is not None:
             call = after
-            # The engine's node for this leaf. It lives as long as somebody holds it.
-            with torch.enable_grad():  # also where a backward pass begins
-                self._node: Any = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
             self._handles.append(self._node.register_hook(lambda *_: call()))
 
     def remove(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import weakref
 from collections.abc import Callable
 from typing import Optional, Union
 
@@ -66,21 +67,32 @@ class Parameter:
         self.dense: Optional[Tensor] = None
 
     def watch(self, start: Callable[[], None], complete: Callable[[Parameter], None]) -> None:
-        """Have start() called by each backward pass that reaches the parameter, complete(self) when it is done."""
+        """Have start() called by each backward pass that reaches the parameter, complete(self) when it is done.
+
+        Both are methods. The parameter's hooks hold neither them nor this object: what a tensor's hooks hold Python
+        never frees while the engine's node for it is held, as `Watch` does.
+        """
         if self._watch is not None or not self.parameter.requires_grad:
             return
+        found, start_of, complete_of = weakref.ref(self), weakref.WeakMethod(start), weakref.WeakMethod(complete)
 
         def before() -> None:
+            p, start = found(), start_of()
+            if p is None or start is None:  # the model is gone
+                return
             start()
-            if self.in_place:
-                self._has_made = True
-            elif not self._is_aside:
-                self._aside, self.parameter.grad, self._is_aside = self.parameter.grad, None, True
+            if p.in_place:
+                p._has_made = True
+            elif not p._is_aside:
+                p._aside, p.parameter.grad, p._is_aside = p.parameter.grad, None, True
 
         def after() -> None:
+            p, start, complete = found(), start_of(), complete_of()
+            if p is None or start is None or complete is None:
+                return
             start()
-            self._fresh, self._kept = self._fresh + self._kept, []
-            complete(self)
+            p._fresh, p._kept = p._fresh + p._kept, []
+            complete(p)
         # Only factors and what travels early wait for that.
         self._watch = Watch(self.parameter, before, None if self.stays and not self.gives_factors else after)
 
@@ -127,7 +139,7 @@ class Parameter:
     def take(self, weight: float, copies: bool = False) -> None:
         """Add `weight` times what this pass has made so far to what is to be summed.
 
-        A gradient of autograd's may lie where other tensors of the backward pass lie. `copies`: it still goes on.
+        A gradient of autograd's may lie where others lie, or other tensors of the backward pass: `copies` it.
         """
         fresh, self._fresh = self._fresh, []
         made = None
@@ -146,7 +158,7 @@ class Parameter:
 
     def end_backward(self, weight: float) -> bool:
         """Take the rest, and put .grad back. Whether this backward pass has made anything."""
-        self.take(weight)
+        self.take(weight, copies=not self.stays)
         if self.in_place and self._has_made:
             self._check_dense(self.parameter.grad)
         if self._is_aside:

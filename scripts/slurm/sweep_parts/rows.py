@@ -18,7 +18,8 @@ def _lines_by_point(path: Path, job: Job) -> dict[Point, dict[tuple[str, int], b
     for line in path.read_bytes().splitlines(keepends=True):
         try:
             row = json.loads(line) if line.endswith(b"\n") else None
-            if row["ranks"] == job.procs and row["transport"] == "mpi":  # else the launcher did not start MPI's ranks
+            # Other ranks or another transport: the launcher did not start MPI's. Wrong elements: the point is run again.
+            if row["ranks"] == job.procs and row["transport"] == "mpi" and not row.get("wrong"):
                 point = Point(row["rows"], row["columns"], row["pairs"])
                 found.setdefault(point, {}).setdefault((row["algorithm"], row["repetition"]), line)
         except (ValueError, TypeError, KeyError):

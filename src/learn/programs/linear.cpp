@@ -111,7 +111,11 @@ void add_linear(CLI::App& app, int& status) {
   command->add_option("--resume", settings.resume,
                       "Go on from this checkpoint, bit by bit as if the run had not been interrupted; with --hogwild "
                       "as near as two runs are; says on stderr which options are other ones than its");
-  command->callback([line, command, &status] { status = run(*line, settings_of(*command)); });
+  command->callback([line, command, &status] {
+    if (line->rate_schedule == "1/t" && command->count("--decay") > 0)
+      throw CLI::ExcludesError("--rate-schedule 1/t", "--decay");
+    status = run(*line, settings_of(*command));
+  });
 }
 
 }  // namespace dsop::learn

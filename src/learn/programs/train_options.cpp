@@ -78,7 +78,7 @@ void TrainOptions::add_to(CLI::App* command) {
   option("--optimizer", optimizer.name, "sgd or adam")->check(CLI::IsMember({"sgd", "adam"}));
   option("--learning-rate", training.learning_rate, "Length of a step")->check(number_range(1e-9, 1e9));
   option("--decay", training.decay, "Multiplies the learning rate after each epoch")->check(up_to_one);
-  option("--momentum", optimizer.momentum, "Of sgd")->check(up_to_one);
+  momentum = option("--momentum", optimizer.momentum, "Of sgd")->check(up_to_one);
   option("--weight-decay", optimizer.weight_decay, "Times a weight is added to its gradient")->check(any);
   option("--clip", optimizer.clip_norm, "Largest norm of all gradients together; 0: any")->check(any);
 
@@ -142,6 +142,7 @@ int run_training(const TrainOptions& options, const MakeTask& make_task) {
   const OptimizerOptions& optimizer = options.training.optimizer;
   if (options.synchronized.residual_holds_step && (optimizer.name != "sgd" || optimizer.weight_decay > 0))
     throw ArgumentError("--residual-holds-step needs --optimizer sgd without --weight-decay");
+  if (optimizer.name != "sgd" && options.momentum->count() > 0) throw ArgumentError("--momentum needs --optimizer sgd");
   return launch::run(
       options.ranks, default_ranks, [&](Transport& transport) { run_rank(options, make_task, transport); },
       launch::ThreadLevel::multiple);

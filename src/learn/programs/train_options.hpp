@@ -30,6 +30,7 @@ struct TrainOptions {
   std::string machine = {};
   std::vector<NamedFile> data = {};  ///< what make_task reads
   Settings settings = {};            ///< the command line's, once it is read
+  CLI::Option* momentum = nullptr;   ///< as it was given, or not
 
   /// What stands in the options so far are the defaults.
   void add_to(CLI::App* command);

@@ -32,6 +32,7 @@ class OuterProductPolicy final : public Policy<T> {
 
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
     if (const Policy<T>* const other = other_way(parameter)) return other->describe(parameter, description);
+    if (!calls_.has_plan()) return description.alone(parameter, "known after a step", {});
     description.alone(parameter, calls_.plan().algorithm_text(), calls_.plan().cost());
   }
   bool chooses() const override { return algorithm_ == "auto"; }

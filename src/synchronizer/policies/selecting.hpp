@@ -76,7 +76,7 @@ class SelectingPolicy final : public Policy<T> {
                                            const Options& options) const {
     if (state == TopKState{})  // so that parameters draw apart
       state.selection.seed = std::hash<std::string>()(parameter.name);
-    return std::make_shared<TopKCalls<T>>(parameter.elements(), TopKOptions{algorithm_, options.machine, options.wire},
+    return std::make_shared<TopKCalls<T>>(parameter.elements(), TopKOptions{algorithm_, {}, options.wire},
                                           std::move(state));
   }
 
@@ -92,6 +92,7 @@ class SelectingPolicy final : public Policy<T> {
     std::span<T> accumulated;
     fail_on_all<T>(step.transport, error_of([&] {
                      parameter.reserve();
+                     calls_->plan_for(step.options.machine);
                      accumulated = parameter.next_residual();
                      state_before_ = calls_->state();
                    }));
