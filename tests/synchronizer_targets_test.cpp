@@ -173,15 +173,18 @@ TEST_CASE("of many parameters the one whose alpha differs is named") {
           std::vector<std::vector<float>> targets(200, std::vector<float>(4));
           std::vector<std::string> names;
           for (std::size_t p = 0; p < targets.size(); ++p) {
-            names.push_back("the vector number " + std::to_string(p) + " of a model of many");
+            names.push_back("model.vector." + std::to_string(p) + ".of_a_model_of_many");
             synchronizer.add(names.back(), {.rows = 1, .columns = 4}, "dense");
           }
           synchronizer.begin();
           for (std::size_t p = 0; p < targets.size(); ++p)
             synchronizer.give(names[p], {.dimension = 4, .values = own}, {targets[p].data(), 1, 4},
-                              {p == 190 && transport.rank() == 1 ? 3.0 : 1.0, 0});
+                              {p >= 190 && p <= 191 && transport.rank() == 1 ? 3.0 : 1.0, 0});
           const std::string error = argument_error_of([&] { synchronizer.finish(); });
-          failures.check(error == "the ranks disagree: alpha of " + names[190] + " is 1 on rank 0, 3 on rank 1", error);
+          const std::string differs = " is 1 on rank 0, 3 on rank 1";
+          failures.check(
+              error == "the ranks disagree: alpha of " + names[190] + differs + "; alpha of " + names[191] + differs,
+              error);
         }) == "");
 }
 

@@ -58,8 +58,9 @@ class OuterProductCalls {
   const std::string& settle();
   /// Later runs keep to what settle() returned on a layer like this one.
   void keep(const std::string& algorithm);
-  /// The name of the algorithm that made the last sum, with its parameter.
+  /// Whether a call was planned, perhaps by prepare().
   bool has_plan() const { return made_ != nullptr; }
+  /// The name of the algorithm that made the last sum, with its parameter.
   std::string algorithm_text() const { return made_->plan.algorithm_text(); }
 
  private:

@@ -13,7 +13,7 @@ from .rows import Problem, Refusal, Row
 
 Observation = tuple[str, int]  # job and repetition
 PLANNER = "auto"  # the name under which the planner's choice was run
-NO_CONTENDERS = {PLANNER, "auto-probed", "sharded"}  # choices of others, and what leaves each rank a part of the gradient
+NO_CONTENDERS = {PLANNER, "auto-probed", "sharded"}  # choices of others, and what leaves each rank a part
 
 
 def bare_name(algorithm: str) -> str:

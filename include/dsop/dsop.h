@@ -109,7 +109,8 @@ DSOP_API void dsop_abort(int exit_status);
  * instruction_set, threads. */
 DSOP_API int dsop_info(const char** text);
 /* `interrupted` is asked every 100 ms by waits of the thread that calls this (null: not any more). If it does not
- * return 0, the wait ends with DSOP_ERROR_INTERRUPTED. Waits within MPI's own collectives do not ask. */
+ * return 0, the wait ends with DSOP_ERROR_INTERRUPTED. Waits within MPI's own collectives do not ask. After that,
+ * functions that free objects of a communicator, and dsop_finalize(), do nothing: they would wait again. */
 DSOP_API int dsop_set_interrupt(int (*interrupted)(void));
 /* How many algorithms there are in all families. */
 DSOP_API int dsop_algorithm_count(size_t* count);

@@ -172,5 +172,6 @@ int dsop_machine_seconds(dsop_machine machine, dsop_type type, size_t bytes, dou
 }
 
 int dsop_machine_free(dsop_machine machine) {
-  return freeing(machine, [&] { take<Machine>(machine); });
+  return freeing(
+      machine, [&] { take<Machine>(machine); }, false);
 }

@@ -163,5 +163,6 @@ int dsop_rows_get(dsop_rows rows, size_t* count, size_t* columns, const uint32_t
 }
 
 int dsop_rows_free(dsop_rows rows) {
-  return freeing(rows, [&] { take<Rows>(rows); });
+  return freeing(
+      rows, [&] { take<Rows>(rows); }, false);
 }

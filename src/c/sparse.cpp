@@ -182,5 +182,6 @@ int dsop_sum_chosen(dsop_sum sum, size_t* chosen, size_t* nans, size_t* infiniti
 }
 
 int dsop_sum_free(dsop_sum sum) {
-  return freeing(sum, [&] { take<Sum>(sum); });
+  return freeing(
+      sum, [&] { take<Sum>(sum); }, false);
 }

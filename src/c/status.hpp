@@ -34,10 +34,11 @@ int returning_status(const Body& body) noexcept {
 }
 
 /// Runs the body of a function that frees: does nothing for the handle 0, nor in a forked process, nor when MPI has
-/// ended, and with it what objects would wait for, nor after an interrupted wait, which a destructor would begin again.
+/// ended, and with it what objects would wait for. What `may_wait` is kept after an interrupted wait, which its
+/// destructor would begin again.
 template <class Body>
-int freeing(std::uint64_t handle, const Body& body) noexcept {
-  if (handle == 0 || is_forked_process() || mpi_has_ended() || was_interrupted()) return DSOP_SUCCESS;
+int freeing(std::uint64_t handle, const Body& body, bool may_wait = true) noexcept {
+  if (handle == 0 || is_forked_process() || mpi_has_ended() || (may_wait && was_interrupted())) return DSOP_SUCCESS;
   const Uninterrupted uninterrupted;
   return returning_status(body);
 }

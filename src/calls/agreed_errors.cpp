@@ -73,7 +73,7 @@ void throw_disagreement(Transport& transport, const std::string& own_values) {
   std::string last_owner;  // of a machine's numbers the first that differs is enough
   for (const auto& line : ranks[0]) {
     const std::string& name = line.first;
-    const std::string owner = name.substr(0, name.find('.'));
+    const std::string owner = name.starts_with("machine.") ? "machine" : name;
     if (owner == last_owner) continue;
     const auto groups =
         ranks_by_value(transport.size(), [&](int r) { return value_of(ranks[static_cast<std::size_t>(r)], name); });

@@ -65,6 +65,7 @@ void OwnMachine::measure(Transport& transport, const std::vector<int>& nodes) {
 void OwnMachine::take(Transport& transport, std::shared_ptr<const Machine> probed) {
   machine_.describe(*probed);
   is_measured_ = true;
+  is_file_ = false;
   transport.calls().measured_machine = std::move(probed);
 }
 

@@ -15,7 +15,8 @@ namespace dsop {
 
 /// DSOP_MACHINE says which: a file's, `default`, the transport's, or `probe`, what is measured; if it says nothing,
 /// `probe`. All ranks must be told alike. Only what must choose an algorithm waits for a probe: others plan for the
-/// transport's machine, so that a named algorithm has the same parameter, and bits, in every run.
+/// transport's machine, so that a named algorithm has the same parameter, and bits, in every run. What a probe found in
+/// an earlier run, and a checkpoint has kept, goes before all of these.
 class OwnMachine {
  public:
   explicit OwnMachine(const Transport& transport);
@@ -34,7 +35,7 @@ class OwnMachine {
   /// Whether a probe has found it; what names an algorithm then plans for another.
   bool is_measured() const { return is_measured_; }
   /// Whether calls may choose by what a probe has found, in this run or in the one that is resumed.
-  bool takes_probed() const { return is_probed_ && is_agreed_ && !is_file_; }
+  bool takes_probed() const { return is_probed_ && is_agreed_; }
   /// Null while what calls must choose by is still to be measured.
   const DescribedMachine* for_choice() const;
   const DescribedMachine& for_named() const { return is_file_ ? machine_ : default_; }
