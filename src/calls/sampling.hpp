@@ -120,8 +120,10 @@ double Sampling::step_seconds(bool take_part, int timed, const Step& step) {
   while (samples.size() < static_cast<std::size_t>(effort_.samples)) {
     double seconds = 0;
     if (effort_.out_of_step && !samples.empty()) come_to_a_call(samples.back());
+    if (take_part) step(0);
+    // Of few steps with changing partners a rank would wait for what others have left to do of theirs that is dropped.
+    if (!effort_.out_of_step) of_slowest(0);
     if (take_part) {
-      step(0);
       const double start = now();
       for (int s = 1; s <= timed; ++s) step(s);
       seconds = now() - start;
