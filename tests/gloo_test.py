@@ -81,6 +81,17 @@ class GlooTest(unittest.TestCase):
                                  preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
                 for rank in range(ranks)]
 
+    def interrupted(self, ranks: int, program: str) -> list[subprocess.Popen[str]]:
+        """Ranks that have connected, through a store of their own; rank 0 was interrupted within its call."""
+        self.file = self.file.with_name("again" + self.file.name)
+        processes = self.started(ranks, lambda rank: [sys.executable, "-c", program, str(self.file), str(rank)])
+        for process in processes:
+            assert process.stdout is not None
+            self.assertEqual(process.stdout.readline(), "connected\n")
+        time.sleep(0.3)  # until it waits within the call
+        processes[0].send_signal(signal.SIGINT)
+        return processes
+
     def over_gloo(self, rank: int, ranks: int) -> list[str]:
         return ["--transport", "gloo", "--store", f"file:{self.file}", "--rank", str(rank), "--ranks", str(ranks)]
 
@@ -152,13 +163,7 @@ class GlooTest(unittest.TestCase):
     def test_interrupt_of_one_rank_ends_it_and_the_others_hear_of_it(self) -> None:
         for wait in ("dsop.allreduce(np.zeros(200000), comm)", "dsop.start_allreduce(np.zeros(200000), comm).wait()"):
             program = WAITS.replace("dsop.allreduce(np.zeros(200000), comm)", wait)
-            self.file = self.file.with_name("again" + self.file.name)
-            processes = self.started(3, lambda rank: [sys.executable, "-c", program, str(self.file), str(rank)])
-            for process in processes:
-                assert process.stdout is not None
-                self.assertEqual(process.stdout.readline(), "connected\n")
-            time.sleep(0.3)
-            processes[0].send_signal(signal.SIGINT)
+            processes = self.interrupted(3, program)
             _, err = processes[0].communicate(timeout=LIMIT_SECONDS)
             self.assertIn("KeyboardInterrupt", err)
             self.assertEqual(processes[0].returncode, 130, err)
@@ -190,14 +195,7 @@ except KeyboardInterrupt:
 """
         for call in ("model.begin(); model.give_gradient('w', gradient); model.finish()",
                      "layer.start(a, a, gradient.astype(np.float32)).wait()"):
-            self.file = self.file.with_name("again" + self.file.name)
-            text = program.replace("CALL", call)
-            processes = self.started(2, lambda rank: [sys.executable, "-c", text, str(self.file), str(rank)])
-            for process in processes:
-                assert process.stdout is not None
-                self.assertEqual(process.stdout.readline(), "connected\n")
-            time.sleep(0.3)
-            processes[0].send_signal(signal.SIGINT)
+            processes = self.interrupted(2, program.replace("CALL", call))
             _, err = processes[0].communicate(timeout=LIMIT_SECONDS)
             self.assertEqual(processes[0].returncode, 3, err)
             processes[1].communicate(timeout=LIMIT_SECONDS)
