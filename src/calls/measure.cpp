@@ -22,13 +22,6 @@
 namespace dsop {
 namespace {
 
-std::size_t longest_message(const Effort& effort) {
-  std::size_t longest = 0;
-  for (std::size_t i = 0; i < step_bytes.size(); ++i)
-    if (effort.steps[i] > 0 || effort.native_allreduces[i] > 0) longest = step_bytes[i];
-  return longest;
-}
-
 // Inner dimensions of which our kernel makes products, and BLAS.
 constexpr std::size_t own_kernel_pairs = 64;
 constexpr std::size_t blas_pairs = 256;
@@ -42,8 +35,6 @@ constexpr std::array in_node_bytes{static_cast<std::size_t>(2 * Level().piece_by
 /// Taken before anything is measured, on all ranks or none.
 struct Memory {
   void take(const Effort& effort) {
-    out.resize(longest_message(effort));
-    in.resize(longest_message(effort));
     sum.resize(effort.vector_elements * sizeof(float));
     terms.resize(effort.vector_elements * sizeof(float));
     factor.resize(blas_pairs * effort.product_side * sizeof(float));
@@ -51,7 +42,14 @@ struct Memory {
     kernels::reserve_product<float>(own_kernel_pairs);
     for (const Workspace<float>* const read : {&sum, &terms, &factor}) std::ranges::fill(read->elements(), 1.0F);
   }
-  Workspace<std::byte> out, in;
+  /// A message of step s, one after the other: rows of G come from memory, what was sent before from a cache.
+  static std::span<std::byte> message(const Workspace<float>& of, int s, std::size_t bytes) {
+    const auto all = std::as_writable_bytes(of.elements());
+    return all.subspan(static_cast<std::size_t>(s) % (all.size() / bytes) * bytes, bytes);
+  }
+  std::span<std::byte> out(int s, std::size_t bytes) const { return message(terms, s, bytes); }
+  std::span<std::byte> in(int s, std::size_t bytes) const { return message(sum, s, bytes); }
+
   Workspace<float> sum, terms, factor, result;
 };
 
@@ -85,9 +83,8 @@ class Measuring {
 
   auto ring_step_of(Transport& partners) {
     return [this, &partners, ring = patterns::Ring(partners)](std::size_t bytes) {
-      return [this, &partners, ring, bytes](int) {
-        partners.sendrecv(memory_.out.elements().first(bytes), ring.right(), memory_.in.elements().first(bytes),
-                          ring.left());
+      return [this, &partners, ring, bytes](int s) {
+        partners.sendrecv(memory_.out(s, bytes), ring.right(), memory_.in(s, bytes), ring.left());
       };
     };
   }
@@ -97,7 +94,7 @@ class Measuring {
       return [this, &partners, cube, bytes](int s) {
         if (cube.is_extra()) return;
         const int partner = cube.rank ^ (1 << (s % cube.dimensions()));
-        partners.sendrecv(memory_.out.elements().first(bytes), partner, memory_.in.elements().first(bytes), partner);
+        partners.sendrecv(memory_.out(s, bytes), partner, memory_.in(s, bytes), partner);
       };
     };
   }
@@ -151,13 +148,10 @@ double Measuring::out_bytes_per_second(Transport& partners, bool take_part, int 
 double Measuring::gap_seconds(Transport& partners, bool take_part) {
   constexpr int messages = 40;
   const patterns::Ring ring(partners);
-  const auto in = memory_.in.elements();
   return sampling_.step_seconds(take_part, 1, [&](int) {
     std::vector<Request> requests;
-    for (int i = 0; i < messages; ++i)
-      requests.push_back(partners.irecv(in.subspan(static_cast<std::size_t>(i), 1), ring.left()));
-    for (int i = 0; i < messages; ++i)
-      requests.push_back(partners.isend(memory_.out.elements().first(1), ring.right()));
+    for (int i = 0; i < messages; ++i) requests.push_back(partners.irecv(memory_.in(i, 1), ring.left()));
+    for (int i = 0; i < messages; ++i) requests.push_back(partners.isend(memory_.out(i, 1), ring.right()));
     for (Request& request : requests) partners.wait(request);
   }) / messages;
 }
@@ -168,9 +162,9 @@ double Measuring::overhead_seconds(Transport& partners, bool take_part) {
   const patterns::Ring ring(partners);
   std::vector<double> seconds{0};
   for (int i = 0; take_part && i < messages; ++i) {
-    Request receive = partners.irecv(memory_.in.elements().first(1), ring.left());
+    Request receive = partners.irecv(memory_.in(i, 1), ring.left());
     const double start = sampling_.now();
-    Request send = partners.isend(memory_.out.elements().first(1), ring.right());
+    Request send = partners.isend(memory_.out(i, 1), ring.right());
     seconds.push_back(sampling_.now() - start);
     partners.wait(receive);
     partners.wait(send);
@@ -191,7 +185,7 @@ double Measuring::hidden_share(Transport& partners, bool take_part, const Machin
 
 StepSeconds Measuring::native_allreduce_seconds() {
   const auto step_of = [&](std::size_t bytes) {
-    const auto zeros = memory_.out.elements().first(bytes);
+    const auto zeros = memory_.in(0, bytes);
     std::ranges::fill(zeros, std::byte{0});
     return [this, zeros](int) { transport_.native_allreduce(zeros, DataType::f32); };
   };
