@@ -143,7 +143,7 @@ void print_head(const Transport& transport, const CollectiveBenchOptions& option
   std::cout << "# dsop-bench " << version << ' ' << name(options.operation) << ", " << name(options.type) << ", root "
             << options.root << ", " << ranks_and_cores(transport) << '\n'
             << "# median over iterations of the slowest rank's time; sent and msgs: the busiest rank's\n"
-            << "# predicted: by the algorithm's cost formula, for the machine planned for\n"
+            << "# predicted: the call's agreement and the algorithm's cost formula, for the machine planned for\n"
             << "# x base: how many times faster than " << base << " in this run\n"
             << "#     size  ranks  algorithm                   median(us)  predicted(us)       sent(B)   msgs   x base"
                "   #wrong\n"
@@ -155,7 +155,7 @@ void print_rows(const std::vector<Row>& rows, const std::string& base) {
     const double middle = median(row.samples.observations());
     std::cout << std::setw(10) << row.problem.elements << std::setw(7) << row.problem.ranks << "  " << std::left
               << std::setw(26) << row.algorithm << std::right << std::fixed << std::setprecision(1) << std::setw(12)
-              << middle * 1e6 << std::setw(15) << row.plan.cost.seconds() * 1e6 << std::setw(14)
+              << middle * 1e6 << std::setw(15) << row.plan.seconds() * 1e6 << std::setw(14)
               << (row.busiest ? std::to_string(row.busiest->bytes) : "-") << std::setw(7)
               << (row.busiest ? std::to_string(row.busiest->messages) : "-") << std::setw(9)
               << times_faster(row, rows, base);
@@ -176,7 +176,7 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const Collectiv
           {"ranks", row.problem.ranks},        {"dtype", name(row.problem.type)},
           {"transport", transport.name()},     {"bytes_sent", nullptr},
           {"messages_sent", nullptr},          {"wrong", nullptr},
-          {"used", row.plan.algorithm_text()}, {"predicted_seconds", row.plan.cost.seconds()},
+          {"used", row.plan.algorithm_text()}, {"predicted_seconds", row.plan.seconds()},
       };
       add_samples(json, row.samples, repetition);
       json["host"] = host;

@@ -85,12 +85,12 @@ Plan predict(Transport& transport, const Point& point, DataType type, Wire wire,
 }
 
 std::vector<std::string> near_the_best(const Plan& plan, double factor) {
-  double least_seconds = plan.candidates.front().cost.seconds();
+  double least_seconds = plan.candidates.front().seconds();
   for (const Candidate& candidate : plan.candidates)
-    if (candidate.unsupported.empty()) least_seconds = std::min(least_seconds, candidate.cost.seconds());
+    if (candidate.unsupported.empty()) least_seconds = std::min(least_seconds, candidate.seconds());
   std::vector<std::string> names;
   for (const Candidate& candidate : plan.candidates)
-    if (candidate.unsupported.empty() && candidate.cost.seconds() <= factor * least_seconds)
+    if (candidate.unsupported.empty() && candidate.seconds() <= factor * least_seconds)
       names.push_back(without_parameter(candidate.algorithm));
   return names;
 }

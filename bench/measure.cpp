@@ -213,7 +213,7 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
 
     Measurement& row = rows.emplace_back(entry.row(problem, point.densities));
     if (row.plan && probed) {
-      row.probed_seconds = make_plan(row.problem, *probed, row.used).cost().seconds();
+      row.probed_seconds = make_plan(row.problem, *probed, row.used).seconds();
       // That which was planned by the probe is shown by the machine that the others are planned by.
       if (options.machine && entry.algorithm == auto_probed)
         row.plan = make_plan(row.problem, *options.machine, row.used);

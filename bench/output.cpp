@@ -61,7 +61,7 @@ void print_table_head(std::ostream& out, const Transport& transport, DataType ty
       << "# median and p95 over iterations of the slowest rank's time; algbw = bytes(G) / median; sent, msgs and "
          "flops: "
          "the busiest rank's\n"
-      << "# predicted: by the algorithm's cost formula, for the machine planned for\n"
+      << "# predicted: the call's agreement and the algorithm's cost formula, for the machine planned for\n"
       << "# messages: the share of all ranks' time that is spent sending and waiting; the rest is arithmetic\n"
       << "# x base: how many times faster than " << base << " in this run\n"
       << "#    rows     cols  pairs  ranks  algorithm                              median(us)  predicted(us)      "
@@ -81,7 +81,7 @@ void print_table_rows(std::ostream& out, const std::vector<Measurement>& measure
         << std::setw(7) << problem.ranks() << "  " << std::left << std::setw(36) << row.algorithm << std::right
         << std::fixed << std::setprecision(1) << std::setw(13) << middle * 1e6 << std::setw(15);
     if (row.plan)
-      out << row.plan->cost().seconds() * 1e6;
+      out << row.plan->seconds() * 1e6;
     else
       out << '-';
     out << std::setw(13) << quantile(seconds, 0.95) * 1e6 << std::setprecision(3) << std::setw(13)
@@ -164,7 +164,7 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
       if (const std::optional<std::string> job = batch_job()) json["job"] = *job;
       if (row.plan) {
         json["auto_choice"] = without_parameter(row.plan->auto_choice);
-        json["predicted_seconds"] = row.plan->cost().seconds();
+        json["predicted_seconds"] = row.plan->seconds();
         if (row.probed_seconds) json["probed_seconds"] = *row.probed_seconds;
         json["formula_bytes"] = row.plan->cost().bytes;
         json["machine"] = row.plan->machine.source;

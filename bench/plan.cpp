@@ -102,7 +102,7 @@ Forecast forecast(const PlanOptions& options, const Point& point, std::size_t ra
 }  // namespace
 
 double Forecast::gain_of(const Candidate& candidate) const {
-  return compared_seconds(dense) / compared_seconds(candidate);
+  return dense.seconds() * dense.needed_lead / (candidate.seconds() * candidate.needed_lead);
 }
 
 bool Forecast::factors_pay() const {

@@ -14,15 +14,20 @@ namespace {
 
 std::vector<Candidate> shown(const Forecast& forecast) {
   const std::vector<Candidate>& all = forecast.plan.candidates;
-  double least_seconds = forecast.chosen.cost.seconds();
+  double least_seconds = forecast.chosen.seconds();
   for (const Candidate& candidate : all)
-    if (candidate.unsupported.empty()) least_seconds = std::min(least_seconds, candidate.cost.seconds());
+    if (candidate.unsupported.empty()) least_seconds = std::min(least_seconds, candidate.seconds());
   std::vector<Candidate> some;
   std::copy_if(all.begin(), all.end(), std::back_inserter(some), [&](const Candidate& candidate) {
     return candidate.unsupported.empty() &&
-           (candidate.cost.seconds() <= near_factor * least_seconds || candidate.algorithm == forecast.dense.algorithm);
+           (candidate.seconds() <= near_factor * least_seconds || candidate.algorithm == forecast.dense.algorithm);
   });
   return some;
+}
+
+// After the agreement.
+double communication_seconds(const Candidate& candidate) {
+  return candidate.rides ? 0 : candidate.cost.communication_seconds;
 }
 
 std::string where_factors_stop_paying(const Forecast& forecast) {
@@ -58,7 +63,7 @@ void print_plan_table(std::ostream& out, const std::vector<Forecast>& forecasts)
          "#   part of what could hide behind messages alone\n"
          "#    rows     cols  pairs  ranks  a node       rate  algorithm                                        "
          "predicted(us)  "
-         "network(us)  arithmetic(us)      sent(B)   msgs  x dense\n";
+         "agreement(us)  network(us)  arithmetic(us)      sent(B)   msgs  x dense\n";
   for (const Forecast& forecast : forecasts) {
     const Problem& problem = forecast.plan.problem;
     for (const Candidate& candidate : shown(forecast)) {
@@ -66,8 +71,9 @@ void print_plan_table(std::ostream& out, const std::vector<Forecast>& forecasts)
       out << std::setw(9) << problem.rows << std::setw(9) << problem.columns << std::setw(7) << problem.largest_pairs()
           << std::setw(7) << problem.ranks() << std::setw(8) << forecast.ranks_per_node << std::setw(11)
           << (forecast.rate ? forecast.rate->text : "-") << "  " << std::left << std::setw(46) << candidate.algorithm
-          << std::right << std::fixed << std::setprecision(1) << std::setw(16) << cost.seconds() * 1e6 << std::setw(13)
-          << cost.communication_seconds * 1e6 << std::setw(16) << cost.arithmetic_seconds * 1e6 << std::setw(13)
+          << std::right << std::fixed << std::setprecision(1) << std::setw(16) << candidate.seconds() * 1e6
+          << std::setw(15) << candidate.agreement_seconds * 1e6 << std::setw(13)
+          << communication_seconds(candidate) * 1e6 << std::setw(16) << cost.arithmetic_seconds * 1e6 << std::setw(13)
           << cost.bytes << std::setw(7) << cost.messages << std::setprecision(2) << std::setw(9)
           << forecast.gain_of(candidate) << '\n';
     }
@@ -93,8 +99,9 @@ void write_plan_lines(std::ostream& out, const std::vector<Forecast>& forecasts)
           {"rate", nullptr},
           {"dtype", name(problem.type)},
           {"wire", name(problem.wire)},
-          {"predicted_seconds", candidate.cost.seconds()},
-          {"communication_seconds", candidate.cost.communication_seconds},
+          {"predicted_seconds", candidate.seconds()},
+          {"agreement_seconds", candidate.agreement_seconds},
+          {"communication_seconds", communication_seconds(candidate)},
           {"arithmetic_seconds", candidate.cost.arithmetic_seconds},
           {"formula_bytes", candidate.cost.bytes},
           {"formula_messages", candidate.cost.messages},

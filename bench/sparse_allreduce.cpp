@@ -128,7 +128,8 @@ void print_head(const Transport& transport, const SparseBenchOptions& options) {
             << name(options.distribution) << ", " << ranks_and_cores(transport) << '\n'
             << "# k: elements of the rank with the most; result: elements stored of the sum, s sparse or d dense\n"
             << "# median over iterations of the slowest rank's time; sent and msgs: the busiest rank's\n"
-            << "# predicted: by the algorithm's cost formula, for the machine planned for and indices by chance\n"
+            << "# predicted: the call's agreement and the algorithm's cost formula, for the machine planned for and "
+               "indices by chance\n"
             << "# x base: how many times faster than " << base << " in this run\n"
             << "#     size        k  ranks  algorithm                      median(us)  predicted(us)     result "
                "      sent(B)   msgs   x base   #wrong\n"
@@ -146,8 +147,8 @@ void print_rows(const std::vector<Row>& rows, const SparseBenchOptions& options)
     std::cout << std::setw(10) << row.plan.problem.elements << std::setw(9) << row.plan.problem.largest_nonzeros()
               << std::setw(7) << row.plan.problem.ranks() << "  " << std::left << std::setw(29)
               << label(row.algorithm, options) << std::right << std::fixed << std::setprecision(1) << std::setw(12)
-              << middle * 1e6 << std::setw(15) << row.plan.cost().seconds() * 1e6 << std::setw(11)
-              << row.result_elements << (row.result_dense ? 'd' : 's') << std::setw(13)
+              << middle * 1e6 << std::setw(15) << row.plan.seconds() * 1e6 << std::setw(11) << row.result_elements
+              << (row.result_dense ? 'd' : 's') << std::setw(13)
               << (row.busiest ? std::to_string(row.busiest->bytes) : "-") << std::setw(7)
               << (row.busiest ? std::to_string(row.busiest->messages) : "-") << std::setw(9)
               << times_faster(row, rows, base);
@@ -184,7 +185,7 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBen
           {"formula_bytes", row.plan.cost().bytes},
           {"wrong", nullptr},
           {"used", row.used},
-          {"predicted_seconds", row.plan.cost().seconds()},
+          {"predicted_seconds", row.plan.seconds()},
       };
       add_samples(json, row.samples, repetition);
       json["host"] = host;

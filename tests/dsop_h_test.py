@@ -84,7 +84,7 @@ CXX_ALONE: dict[str, set[str] | None] = {
     "problem.hpp": None, "sparse.hpp": None, "transport.hpp": None, "types.hpp": None, "views.hpp": None,
     "product_method.hpp": {"name"}, "stall_watch.hpp": {"text"},
     "sparse_allreduce.hpp": {"ranks", "total_nonzeros", "largest_nonzeros", "expected_union", "drawn_from_of",
-                             "algorithm_name", "algorithm_text", "cost", "adapt_plan"},
+                             "algorithm_name", "algorithm_text", "cost", "seconds", "adapt_plan"},
     "topk_allreduce.hpp": {"text", "from_text"},
 }
 

@@ -236,3 +236,24 @@ TEST_CASE("auto sends sparse vectors in fewer bytes than a dense allreduce or ma
         CHECK((plan.algorithm->makes_dense || plan.cost().bytes < dense_bytes));
       }
 }
+
+TEST_CASE("a call's predicted time is that of its algorithm after the ranks have agreed") {
+  const Machine machine{.latency_seconds = 30e-6, .overhead_seconds = 1e-9, .gap_seconds = 1e-9};
+  const double alpha = machine.latency_seconds + 2 * machine.overhead_seconds;
+  const auto agreement = [&](double record_bytes) {
+    return 3 * alpha + 7 * record_bytes * machine.gap_per_byte_seconds;
+  };
+
+  const Plan large = make_plan(problem(4000, 4000, 8, 1), machine, "allgather-ring");
+  CHECK(large.seconds() == Approx(agreement(32) + large.cost().seconds()));
+  const Plan rides = make_plan(problem(40, 20, 8, 2), machine);
+  CHECK(rides.seconds() == Approx(agreement(32 + 2 * 60 * 4) + rides.cost().arithmetic_seconds));
+  const Plan named = make_plan(problem(40, 20, 8, 2), machine, "allgather-ring");
+  CHECK(named.seconds() == Approx(agreement(32) + named.cost().seconds()));
+  const SparsePlan sparse = make_sparse_plan({.elements = 1000, .nonzeros = std::vector<std::size_t>(8, 10)}, machine);
+  CHECK(sparse.seconds() == Approx(2 * agreement(32) + sparse.cost().seconds()));
+
+  std::ostringstream text;
+  text << rides;
+  CHECK(text.str().find(" with the factors, arithmetic ") != std::string::npos);
+}

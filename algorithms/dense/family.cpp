@@ -4,6 +4,7 @@
 
 #include "base/check_aligned.hpp"
 #include "base/refuse.hpp"
+#include "calls/agreement_seconds.hpp"
 #include "transport/start_call.hpp"
 
 namespace dsop {
@@ -44,8 +45,12 @@ DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const Dens
                           const Machine& machine, const std::string& name) {
   const Choice<DenseAlgorithm> choice = choose<Family>(algorithms, problem, machine, name, Evaluated::named);
   const DenseAlgorithm& algorithm = *choice.algorithm;
-  return {&algorithm, choice.parameter, choice.candidates.front().cost,
-          algorithm.workspace_bytes(problem, choice.parameter), problem.wire};
+  return {&algorithm,
+          choice.parameter,
+          choice.candidates.front().cost,
+          algorithm.workspace_bytes(problem, choice.parameter),
+          problem.wire,
+          agreement_seconds(machine, problem.nodes, problem.ranks)};
 }
 
 template <class T>

@@ -30,7 +30,9 @@ struct DensePlan {
   Cost cost = {};
   std::size_t workspace_bytes = 0;
   Wire wire = Wire::full;
+  double agreement_seconds = 0;  ///< of what opens the call
 
+  double seconds() const { return agreement_seconds + cost.seconds(); }
   std::string algorithm_text() const { return dsop::algorithm_text(*algorithm, parameter); }
 };
 

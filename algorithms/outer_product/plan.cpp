@@ -13,6 +13,7 @@
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
 #include "base/refuse.hpp"
+#include "calls/agreement_seconds.hpp"
 #include "calls/communicator.hpp"
 #include "patterns/blocks.hpp"
 #include "sparse/factor.hpp"
@@ -56,6 +57,9 @@ struct Family {
     const double elements = static_cast<double>(problem.rows) * static_cast<double>(problem.columns);
     if (problem.staged_result && algorithm.sends_gradient)
       candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);
+    const std::size_t riding_bytes = algorithm.can_ride ? outer_product::riding_bytes(problem) : 0;
+    candidate.rides = riding_bytes > 0;
+    candidate.agreement_seconds = agreement_seconds(machine, problem.nodes, problem.ranks(), riding_bytes);
     if (candidate.cost.hidden_seconds > 0)
       candidate.needed_lead = 1 + algorithm.doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
     return candidate;

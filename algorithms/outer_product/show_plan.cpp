@@ -37,9 +37,11 @@ std::string Plan::algorithm_text() const {
 }
 
 const Cost& Plan::cost() const {
-  return std::find_if(candidates.begin(), candidates.end(),
-                      [text = algorithm_text()](const Candidate& c) { return c.algorithm == text; })
-      ->cost;
+  return candidate_of(candidates, algorithm_text()).cost;
+}
+
+double Plan::seconds() const {
+  return candidate_of(candidates, algorithm_text()).seconds();
 }
 
 std::ostream& operator<<(std::ostream& stream, const Plan& plan) {

@@ -12,6 +12,7 @@
 #include "base/check_nodes.hpp"
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
+#include "calls/agreement_seconds.hpp"
 #include "calls/choose.hpp"
 #include "calls/show_candidates.hpp"
 #include "patterns/steps.hpp"
@@ -67,9 +68,11 @@ std::string SparsePlan::algorithm_text() const {
 }
 
 const Cost& SparsePlan::cost() const {
-  return std::find_if(candidates.begin(), candidates.end(),
-                      [text = algorithm_text()](const Candidate& candidate) { return candidate.algorithm == text; })
-      ->cost;
+  return candidate_of(candidates, algorithm_text()).cost;
+}
+
+double SparsePlan::seconds() const {
+  return candidate_of(candidates, algorithm_text()).seconds();
 }
 
 std::ostream& operator<<(std::ostream& stream, const SparsePlan& plan) {
@@ -93,11 +96,13 @@ struct Family {
   }
   static Candidate evaluate(const SparseAlgorithm& algorithm, double parameter, const SparseProblem& problem,
                             const Machine& machine) {
+    constexpr int agreements = 2;  // on the call, and that every rank has its memory
     return {algorithm_text(algorithm, parameter),
             parameter,
             algorithm.cost(algorithm, problem, machine, parameter),
             {},
-            algorithm.needed_lead};
+            algorithm.needed_lead,
+            agreements * agreement_seconds(machine, problem.nodes, problem.ranks())};
   }
 };
 

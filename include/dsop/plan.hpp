@@ -42,8 +42,13 @@ struct Candidate {
   std::string algorithm;  ///< with its parameter: "ring-pipelined(8)"
   double parameter = 0;
   Cost cost;
-  std::string unsupported;  ///< empty, or the reason
-  double needed_lead = 1;   ///< `auto` takes it where it is predicted to be so many times as fast as the rest
+  std::string unsupported;       ///< empty, or the reason
+  double needed_lead = 1;        ///< `auto` takes it where it is predicted to be so many times as fast as the rest
+  double agreement_seconds = 0;  ///< of what opens the call
+  bool rides = false;  ///< its factors ride there in place of its messages, from the second call like this one on
+
+  /// What the whole call is predicted to take.
+  double seconds() const { return agreement_seconds + (rides ? cost.arithmetic_seconds : cost.seconds()); }
 };
 
 /// An allgather that an algorithm makes.
@@ -79,7 +84,8 @@ struct Plan {
 
   const std::string& algorithm_name() const;
   std::string algorithm_text() const;  ///< with its parameter: "ring-pipelined(8)"
-  const Cost& cost() const;
+  const Cost& cost() const;            ///< of the algorithm alone
+  double seconds() const;              ///< predicted for the whole call
 };
 
 /// Several lines: the problem, the choice and its reason, the predicted times of all, what can't serve and why.

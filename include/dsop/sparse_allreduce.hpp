@@ -60,7 +60,8 @@ struct SparsePlan {
 
   const std::string& algorithm_name() const;
   std::string algorithm_text() const;  ///< with its parameter: "dsar-early-switch(4)"
-  const Cost& cost() const;
+  const Cost& cost() const;            ///< of the algorithm alone
+  double seconds() const;              ///< predicted for the whole call
 };
 
 /// Several lines: the problem, the choice and its reason, the predicted times of all, what can't serve and why.

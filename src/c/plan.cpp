@@ -27,7 +27,7 @@ const dsop::Machine& machine_of(const std::optional<dsop::Machine>& given) {
 template <class Plan>
 void give_plan(const Plan& plan, const char** text, double* seconds) {
   if (text != nullptr) *text = keep_text((std::ostringstream() << plan).str());
-  put_if_wanted(seconds, plan.cost().seconds());
+  put_if_wanted(seconds, plan.seconds());
 }
 
 }  // namespace

@@ -169,6 +169,7 @@ Choice<Algorithm> choose(const Registry<Algorithm>& registry, const Problems& pr
                         is_left_out<Family>(algorithm, problem, machine)});
   rank(ranked);
   Choice<Algorithm> choice{.reason = named.algorithm == nullptr ? why_first(ranked) : "named by the caller"};
+  choice.candidates.reserve(ranked.size());
   for (auto& [algorithm, candidate, left_out] : ranked) {
     if (named.algorithm != nullptr ? algorithm == named.algorithm : choice.algorithm == nullptr) {
       choice.algorithm = algorithm;

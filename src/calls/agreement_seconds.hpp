@@ -1,0 +1,21 @@
+// What the agreement takes that opens a call.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <dsop/machine.hpp>
+
+#include "calls/communicator.hpp"
+#include "patterns/network.hpp"
+#include "patterns/steps.hpp"
+
+namespace dsop {
+
+/// Bruck's allgather of all ranks' records, each with so many bytes of factors behind it. `nodes` as in Problem.
+inline double agreement_seconds(const Machine& machine, const std::vector<int>& nodes, int ranks,
+                                std::size_t ridden_bytes = 0) {
+  return patterns::bruck_seconds({machine, nodes, ranks}, SlotLengths::with_record(ridden_bytes));
+}
+
+}  // namespace dsop
