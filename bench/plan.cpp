@@ -102,7 +102,10 @@ Forecast forecast(const PlanOptions& options, const Point& point, std::size_t ra
 }  // namespace
 
 double Forecast::gain_of(const Candidate& candidate) const {
-  return dense.seconds() * dense.needed_lead / (candidate.seconds() * candidate.needed_lead);
+  const auto seconds = [](const Candidate& one) {
+    return one.seconds() + (one.rides ? 0 : compared_seconds(one) - one.cost.seconds());
+  };
+  return seconds(dense) / seconds(candidate);
 }
 
 bool Forecast::factors_pay() const {

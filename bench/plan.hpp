@@ -35,7 +35,7 @@ struct Forecast {
   /// With more pairs a rank auto sends G alone; none: not with `most_pairs` either.
   std::optional<std::size_t> factors_pay_to_pairs;
 
-  /// How many times faster a candidate is than `dense`, as auto compares them.
+  /// How many times faster a call is by a candidate than by `dense`, with the leads by which auto compares them.
   double gain_of(const Candidate& candidate) const;
   double gain() const { return gain_of(chosen); }
   bool factors_pay() const;

@@ -121,7 +121,7 @@ void print_head(const Transport& transport, const SparseBenchOptions& options) {
             << "# chosen: by the rank with the most; result: elements stored of the sum, s sparse or d dense\n"
             << "# median over iterations of the slowest rank's time; sent and msgs: the busiest rank's in the second "
                "call, first: in the first\n"
-            << "# predicted: by the algorithm's cost formula, without the selection\n"
+            << "# predicted: by the algorithm's cost formula, without the selection and the agreements before it\n"
             << "# x base: how many times faster than " << base << " in this run\n"
             << "#     size   chosen  ranks  algorithm                      median(us)  predicted(us)     result "
                "      sent(B)   msgs      first(B)   x base\n"

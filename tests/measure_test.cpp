@@ -43,6 +43,7 @@ TEST_CASE("a probe finds what messages take, inside and between nodes") {
           failures.check(std::abs(level.out_bytes_per_second / together - 1) < 0.01, "what a node sends out is wrong");
           failures.check(measured.measured_on == MeasuredOn{6, 2, 1, "threads"}, "measured_on is wrong");
           check_machine(measured);
+          failures.check(!transport.has_sent_again(), "a message comes from the cache");
         }) == "");
 }
 

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <sstream>
 
 #include <dsop/errors.hpp>
@@ -252,6 +253,23 @@ TEST_CASE("a call's predicted time is that of its algorithm after the ranks have
   CHECK(named.seconds() == Approx(agreement(32) + named.cost().seconds()));
   const SparsePlan sparse = make_sparse_plan({.elements = 1000, .nonzeros = std::vector<std::size_t>(8, 10)}, machine);
   CHECK(sparse.seconds() == Approx(2 * agreement(32) + sparse.cost().seconds()));
+
+  const auto has_one_that_rides = [&](const Problem& given) {
+    const Plan plan = make_plan(given, machine, given.sharded ? "auto" : "allgather");
+    return std::any_of(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.rides; });
+  };
+  CHECK(has_one_that_rides(problem(40, 20, 8, 2)));
+  CHECK_FALSE(has_one_that_rides(problem(40, 20, 8, 200)));  // too long
+  CHECK_FALSE(has_one_that_rides(problem(40, 20, 1, 2)));
+  Problem other = problem(40, 20, 8, 2);
+  other.sparsity.assign(8, {.a = 1, .b = 1});
+  CHECK_FALSE(has_one_that_rides(other));
+  other = problem(40, 20, 8, 2);
+  other.sharded = true;
+  CHECK_FALSE(has_one_that_rides(other));
+  other = problem(40, 20, 8, 2);
+  other.factor_wire = Wire::bf16;
+  CHECK(make_plan(other, machine).candidates[0].agreement_seconds == Approx(agreement(32 + 2 * 60 * 2)));
 
   std::ostringstream text;
   text << rides;

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <dsop/counting.hpp>
@@ -67,6 +68,8 @@ class ProbedTransport final : public TransportOver {
   }
   int looks() const { return looks_; }
   const std::set<int>& partners() const { return partners_; }
+  /// Whether a long message came from where the one before came from, which a cache then holds.
+  bool has_sent_again() const { return has_sent_again_; }
 
   bool use_pieces_of(const Machine& machine) override {
     between_piece_bytes_ = machine.piece_bytes;
@@ -96,6 +99,7 @@ class ProbedTransport final : public TransportOver {
     if (bytes > (is_inside ? Level().piece_bytes : Machine().piece_bytes))
       now_ += piece_bytes > 0 ? std::ceil(bytes / piece_bytes) * cut.a_piece : cut.handshake;
     if (tag == Tag::probe) partners_.insert(to);
+    if (data.size() >= step_bytes[2]) has_sent_again_ |= std::exchange(last_sent_, data.data()) == data.data();
     return TransportOver::start_send(data, to, tag);
   }
 
@@ -119,6 +123,8 @@ class ProbedTransport final : public TransportOver {
   double shaped_until_ = 0;
   mutable int looks_ = 0;
   std::set<int> partners_;
+  const std::byte* last_sent_ = nullptr;
+  bool has_sent_again_ = false;
 };
 
 using OnProbedRank = std::function<void(ProbedTransport&, Failures&)>;

@@ -234,7 +234,8 @@ auto OuterProductCalls<T>::make(const Call& call, const Terms& terms, const std:
   plan.runs_at_wait = !call.ranks().all_allow_progress_thread;
   made.expanded_pairs = expanded_pairs(call, plan);
   made.memory_bytes = outer_product::workspace_bytes(plan, made.expanded_pairs);
-  if (plan.algorithm->can_ride) made.riding_bytes = outer_product::riding_bytes(made.problem);
+  const bool all_are_dense = !call.any([](const Record& record) { return record.may_expand != 0; });
+  if (plan.algorithm->can_ride && all_are_dense) made.riding_bytes = outer_product::riding_bytes(made.problem);
   return made;
 }
 

@@ -57,9 +57,7 @@ struct Family {
     const double elements = static_cast<double>(problem.rows) * static_cast<double>(problem.columns);
     if (problem.staged_result && algorithm.sends_gradient)
       candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);
-    const std::size_t riding_bytes = algorithm.can_ride ? outer_product::riding_bytes(problem) : 0;
-    candidate.rides = riding_bytes > 0;
-    candidate.agreement_seconds = agreement_seconds(machine, problem.nodes, problem.ranks(), riding_bytes);
+    candidate.rides = algorithm.can_ride && outer_product::riding_bytes(problem) > 0;
     if (candidate.cost.hidden_seconds > 0)
       candidate.needed_lead = 1 + algorithm.doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
     return candidate;
@@ -137,6 +135,16 @@ void choose_exchanges(Plan& plan) {
   for (const auto& [one, count] : segments) plan.segments.insert(plan.segments.end(), count, {&exchange, one});
 }
 
+// The same for all that do not ride. Rows alone lie in memory of their own, which all agree on too.
+void add_agreement(std::vector<Candidate>& candidates, const Problem& problem, const Machine& machine) {
+  const auto seconds = [&](std::size_t riding_bytes) {
+    return agreement_seconds(machine, problem.nodes, problem.ranks(), riding_bytes);
+  };
+  const double alone = problem.rows_only ? two_agreements_seconds(machine, problem.nodes, problem.ranks()) : seconds(0);
+  const double with_factors = seconds(outer_product::riding_bytes(problem));
+  for (Candidate& candidate : candidates) candidate.agreement_seconds = candidate.rides ? with_factors : alone;
+}
+
 // `auto` takes what was measured to be the fastest; then the algorithm whose factors ride in the agreement, if they
 // fit there, since it then sends no messages of its own; then the least predicted time.
 struct Preferred {
@@ -187,6 +195,7 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   const Preferred first = preferred(problem, winner);
   Choice<OuterProductAlgorithm> choice = choose<Family>(algorithms_for(problem), problems, machine,
                                                         algorithm == "auto" ? first.name : algorithm, evaluated);
+  add_agreement(choice.candidates, problem, machine);
   if (first.name == "allgather")
     std::stable_partition(choice.candidates.begin(), choice.candidates.end(),
                           [](const Candidate& candidate) { return candidate.algorithm == "allgather"; });

@@ -96,13 +96,11 @@ struct Family {
   }
   static Candidate evaluate(const SparseAlgorithm& algorithm, double parameter, const SparseProblem& problem,
                             const Machine& machine) {
-    constexpr int agreements = 2;  // on the call, and that every rank has its memory
     return {algorithm_text(algorithm, parameter),
             parameter,
             algorithm.cost(algorithm, problem, machine, parameter),
             {},
-            algorithm.needed_lead,
-            agreements * agreement_seconds(machine, problem.nodes, problem.ranks())};
+            algorithm.needed_lead};
   }
 };
 
@@ -145,6 +143,8 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
 
   problem.sparse_share = sparse_share(problem, machine);
   Choice<SparseAlgorithm> choice = choose<Family>(sparse_algorithms(), problem, machine, algorithm);
+  const double agreements = two_agreements_seconds(machine, problem.nodes, problem.ranks());
+  for (Candidate& candidate : choice.candidates) candidate.agreement_seconds = agreements;
   SparsePlan plan{.algorithm = choice.algorithm,
                   .parameter = choice.parameter,
                   .reason = std::move(choice.reason),

@@ -340,14 +340,15 @@ DSOP_API int dsop_machine_seconds(dsop_machine machine, dsop_type type, size_t b
                                   double* message, double* exchange, double* product, double* addition);
 DSOP_API int dsop_machine_free(dsop_machine machine);
 /* What a sum of outer products would do: rank r gives pairs[r] pairs. Options: algorithm, machine, wire, factor_wire,
- * sharded. */
+ * sharded. `seconds` are those of the whole call, with the agreement that opens it. */
 DSOP_API int dsop_plan_outer_products(dsop_type type, size_t rows, size_t columns, const size_t* pairs, int ranks,
                                       const char* options, const char** text, double* seconds);
 /* What a sparse allreduce would do: rank r gives nonzeros[r] elements. Options: algorithm, machine, wire, overlap
- * (uniform, full or none). */
+ * (uniform, full or none). `seconds` as well. */
 DSOP_API int dsop_plan_sparse(dsop_type type, size_t elements, const size_t* nonzeros, int ranks, const char* options,
                               const char** text, double* seconds);
-/* What a top-k allreduce costs, beside the selection: the busiest rank's. Options: algorithm, machine, wire. */
+/* What a top-k allreduce costs, beside the selection and the agreements that open the call: the busiest rank's.
+ * Options: algorithm, machine, wire. */
 DSOP_API int dsop_plan_topk(dsop_type type, size_t elements, size_t k, int ranks, const char* options, size_t* messages,
                             size_t* bytes, double* seconds);
 

@@ -25,6 +25,7 @@ struct Cost {
   double arithmetic_seconds = 0;
   double hidden_seconds = 0;  ///< of arithmetic that is done while messages travel; taken off the communication
 
+  /// Of the algorithm alone, without the agreement that opens the call.
   double seconds() const { return communication_seconds + arithmetic_seconds; }
   /// Takes in one rank's messages and bytes.
   void raise_to(const Traffic& rank);
@@ -44,7 +45,7 @@ struct Candidate {
   Cost cost;
   std::string unsupported;       ///< empty, or the reason
   double needed_lead = 1;        ///< `auto` takes it where it is predicted to be so many times as fast as the rest
-  double agreement_seconds = 0;  ///< of what opens the call
+  double agreement_seconds = 0;  ///< of what opens the call, with the factors that ride
   bool rides = false;  ///< its factors ride there in place of its messages, from the second call like this one on
 
   /// What the whole call is predicted to take.
@@ -79,7 +80,7 @@ struct Plan {
   /// A started call runs when it is waited for: some rank's transport allows no thread. So it does on one rank, always,
   /// and on a rank whose system had no more threads at the first start, until a later start gets one: neither is told.
   bool runs_at_wait = false;
-  std::vector<Candidate> candidates = {};  ///< all known algorithms as auto prefers them: by predicted time
+  std::vector<Candidate> candidates = {};  ///< all known algorithms as auto prefers them: by cost.seconds()
                                            ///< times needed_lead; then the MPI library's own, unsupported last
 
   const std::string& algorithm_name() const;

@@ -147,7 +147,7 @@ def plan_outer_products(shape: tuple[int, int], pairs: Sequence[int], dtype: Any
     text : str
         The plan, several lines.
     seconds : float
-        Predicted.
+        Predicted for the whole call, with the agreement that opens it.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def plan_sparse(elements: int, nonzeros: Sequence[int], dtype: Any = np.float32,
 
 
 def plan_topk(elements: int, k: int, ranks: int, dtype: Any = np.float32, **options: Any) -> dict[str, float]:
-    """What a top-k allreduce costs beside the selection: messages, bytes and seconds of the busiest rank.
+    """What a top-k allreduce costs beside the selection and agreements: messages, bytes, seconds of the busiest rank.
 
     Examples
     --------

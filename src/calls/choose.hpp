@@ -44,7 +44,8 @@ bool is_native(const Algorithm& algorithm) {
 /// Which algorithms are evaluated.
 enum class Evaluated : unsigned char { all, named };
 
-/// The time by which `auto` compares candidates.
+/// The time by which `auto` compares candidates: without the agreement, which takes as long before all but those whose
+/// factors ride in it, and these go first.
 inline double compared_seconds(const Candidate& candidate) {
   return candidate.cost.seconds() * candidate.needed_lead;
 }
@@ -148,7 +149,7 @@ std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
   if (next == nullptr) return "the only one that can serve";
   char times[32];
   std::snprintf(times, sizeof times, "%.2f", next->cost.seconds() / first_seconds);
-  return std::string("least predicted time, ") + times + "x ahead of " + next->algorithm;
+  return std::string("least predicted time, ") + times + "x ahead of " + next->algorithm + ", the agreement aside";
 }
 
 /// `name` is an algorithm's, perhaps with its parameter, or "auto": the least predicted time, of those that run inside

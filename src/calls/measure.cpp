@@ -32,6 +32,12 @@ constexpr std::array between_nodes_bytes{step_bytes[2], step_bytes[3]};
 constexpr std::array in_node_bytes{static_cast<std::size_t>(2 * Level().piece_bytes),
                                    static_cast<std::size_t>(4 * Level().piece_bytes)};
 
+// A message lies in them.
+static_assert(std::ranges::all_of(std::array{probe_of_nodes, probe_of_one_node, effort_of_calibration},
+                                  [](const Effort& effort) {
+                                    return effort.vector_elements * sizeof(float) >= step_bytes.back();
+                                  }));
+
 /// Taken before anything is measured, on all ranks or none.
 struct Memory {
   void take(const Effort& effort) {
@@ -42,15 +48,24 @@ struct Memory {
     kernels::reserve_product<float>(own_kernel_pairs);
     for (const Workspace<float>* const read : {&sum, &terms, &factor}) std::ranges::fill(read->elements(), 1.0F);
   }
-  /// A message of step s, one after the other: rows of G come from memory, what was sent before from a cache.
-  static std::span<std::byte> message(const Workspace<float>& of, int s, std::size_t bytes) {
-    const auto all = std::as_writable_bytes(of.elements());
-    return all.subspan(static_cast<std::size_t>(s) % (all.size() / bytes) * bytes, bytes);
-  }
-  std::span<std::byte> out(int s, std::size_t bytes) const { return message(terms, s, bytes); }
-  std::span<std::byte> in(int s, std::size_t bytes) const { return message(sum, s, bytes); }
+  /// Where the next message is sent from, and where it goes. Rows of G come from memory; what has just been sent would
+  /// come from a cache.
+  std::span<std::byte> next_out(std::size_t bytes) { return next(terms, out_bytes, bytes); }
+  std::span<std::byte> next_in(std::size_t bytes) { return next(sum, in_bytes, bytes); }
 
   Workspace<float> sum, terms, factor, result;
+
+ private:
+  static std::span<std::byte> next(const Workspace<float>& vector, std::size_t& passed_bytes, std::size_t bytes) {
+    constexpr std::size_t line_bytes = 64;
+    const auto all = std::as_writable_bytes(vector.elements());
+    if (passed_bytes + bytes > all.size()) passed_bytes = 0;
+    const auto message = all.subspan(passed_bytes, bytes);
+    passed_bytes += (bytes + line_bytes - 1) / line_bytes * line_bytes;
+    return message;
+  }
+
+  std::size_t out_bytes = 0, in_bytes = 0;
 };
 
 class Measuring {
@@ -83,8 +98,8 @@ class Measuring {
 
   auto ring_step_of(Transport& partners) {
     return [this, &partners, ring = patterns::Ring(partners)](std::size_t bytes) {
-      return [this, &partners, ring, bytes](int s) {
-        partners.sendrecv(memory_.out(s, bytes), ring.right(), memory_.in(s, bytes), ring.left());
+      return [this, &partners, ring, bytes](int) {
+        partners.sendrecv(memory_.next_out(bytes), ring.right(), memory_.next_in(bytes), ring.left());
       };
     };
   }
@@ -94,7 +109,7 @@ class Measuring {
       return [this, &partners, cube, bytes](int s) {
         if (cube.is_extra()) return;
         const int partner = cube.rank ^ (1 << (s % cube.dimensions()));
-        partners.sendrecv(memory_.out(s, bytes), partner, memory_.in(s, bytes), partner);
+        partners.sendrecv(memory_.next_out(bytes), partner, memory_.next_in(bytes), partner);
       };
     };
   }
@@ -150,8 +165,8 @@ double Measuring::gap_seconds(Transport& partners, bool take_part) {
   const patterns::Ring ring(partners);
   return sampling_.step_seconds(take_part, 1, [&](int) {
     std::vector<Request> requests;
-    for (int i = 0; i < messages; ++i) requests.push_back(partners.irecv(memory_.in(i, 1), ring.left()));
-    for (int i = 0; i < messages; ++i) requests.push_back(partners.isend(memory_.out(i, 1), ring.right()));
+    for (int i = 0; i < messages; ++i) requests.push_back(partners.irecv(memory_.next_in(1), ring.left()));
+    for (int i = 0; i < messages; ++i) requests.push_back(partners.isend(memory_.next_out(1), ring.right()));
     for (Request& request : requests) partners.wait(request);
   }) / messages;
 }
@@ -162,9 +177,9 @@ double Measuring::overhead_seconds(Transport& partners, bool take_part) {
   const patterns::Ring ring(partners);
   std::vector<double> seconds{0};
   for (int i = 0; take_part && i < messages; ++i) {
-    Request receive = partners.irecv(memory_.in(i, 1), ring.left());
+    Request receive = partners.irecv(memory_.next_in(1), ring.left());
     const double start = sampling_.now();
-    Request send = partners.isend(memory_.out(i, 1), ring.right());
+    Request send = partners.isend(memory_.next_out(1), ring.right());
     seconds.push_back(sampling_.now() - start);
     partners.wait(receive);
     partners.wait(send);
@@ -185,10 +200,9 @@ double Measuring::hidden_share(Transport& partners, bool take_part, const Machin
 
 StepSeconds Measuring::native_allreduce_seconds() {
   const auto step_of = [&](std::size_t bytes) {
-    const auto zeros = memory_.in(0, bytes);
-    std::ranges::fill(zeros, std::byte{0});
-    return [this, zeros](int) { transport_.native_allreduce(zeros, DataType::f32); };
+    return [this, bytes](int) { transport_.native_allreduce(memory_.next_in(bytes), DataType::f32); };
   };
+  std::ranges::fill(memory_.sum.elements(), 0.0F);  // so that sums of sums stay finite
   const double until = sampling_.spent_seconds() + effort_.seconds / 4;
   return sampling_.steps_seconds(true, sampling_.step_seconds(true, 1, step_of(sizeof(float))), until,
                                  effort_.native_allreduces, step_of);

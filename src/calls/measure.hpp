@@ -23,7 +23,7 @@ struct Effort {
   StepCounts steps;           ///< timed in a sample
   StepCounts native_allreduces;
   bool out_of_step;             ///< ranks come to a sample at different times, and agree before it, as in calls
-  std::size_t vector_elements;  ///< of the two vectors that are added
+  std::size_t vector_elements;  ///< of the two vectors that are added, and that messages come from and go to
   std::size_t product_side;     ///< rows and columns of the products
 };
 

@@ -28,20 +28,20 @@ typename Description<T>::Cells Description<T>::cells_of(const Parameter<T>& para
 }
 
 template <class T>
-void Description<T>::add(Cells cells, const std::optional<Cost>& cost) {
-  if (cost) {
-    cells[4] = std::to_string(cost->bytes);
-    cells[5] = time_text(cost->seconds());
-    bytes_ += cost->bytes;
-    seconds_ += cost->seconds();
+void Description<T>::add(Cells cells, const std::optional<Predicted>& predicted) {
+  if (predicted) {
+    cells[4] = std::to_string(predicted->bytes);
+    cells[5] = time_text(predicted->seconds);
+    bytes_ += predicted->bytes;
+    seconds_ += predicted->seconds;
   }
   lines_.push_back(std::move(cells));
 }
 
 template <class T>
 void Description<T>::alone(const Parameter<T>& parameter, const std::string& algorithm,
-                           const std::optional<Cost>& cost) {
-  add(cells_of(parameter, algorithm), cost);
+                           const std::optional<Predicted>& predicted) {
+  add(cells_of(parameter, algorithm), predicted);
 }
 
 template <class T>
@@ -76,11 +76,10 @@ void Description<T>::add_bucket(std::size_t b) {
   if (algorithm != "auto")
     algorithm = make_dense_plan(dense_algorithms(), problem, of_named_, algorithm).algorithm_text();
   const DensePlan plan = make_dense_plan(dense_algorithms(), problem, machine, algorithm);
-  Cost cost = plan.cost;
-  cost.arithmetic_seconds += product_seconds(bucket);
-  if (bucket.parts.size() == 1) return alone(*bucket.parts[0], plan.algorithm_text(), cost);
+  const Predicted predicted{plan.cost.bytes, plan.seconds() + product_seconds(bucket)};
+  if (bucket.parts.size() == 1) return alone(*bucket.parts[0], plan.algorithm_text(), predicted);
   const std::string name = "bucket " + std::to_string(b + 1);
-  add({name, std::to_string(problem.elements), "", plan.algorithm_text()}, cost);
+  add({name, std::to_string(problem.elements), "", plan.algorithm_text()}, predicted);
   for (const Parameter<T>* const part : bucket.parts) {
     Cells cells = cells_of(*part, "in " + name);
     cells[0].insert(0, "  ");

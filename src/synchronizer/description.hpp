@@ -18,6 +18,12 @@ namespace dsop::synchronizer {
 template <class T>
 class Parameter;
 
+/// What a sum by itself sends, and how long the call takes.
+struct Predicted {
+  std::size_t bytes = 0;
+  double seconds = 0;
+};
+
 template <class T>
 class Description {
  public:
@@ -26,8 +32,8 @@ class Description {
               std::size_t bucket_bytes)
       : transport(transport_), machine(machine_), wire(wire_), of_named_(of_named), packing_(bucket_bytes) {}
 
-  /// The parameter is summed by itself, or not at all; what that costs, where it is known.
-  void alone(const Parameter<T>& parameter, const std::string& algorithm, const std::optional<Cost>& cost);
+  /// The parameter is summed by itself, or not at all; what that takes, where it is known.
+  void alone(const Parameter<T>& parameter, const std::string& algorithm, const std::optional<Predicted>& predicted);
   /// It is summed as a dense vector, together with others.
   void in_bucket(const Parameter<T>& parameter, const BucketKey& bucket_key);
 
@@ -50,7 +56,7 @@ class Description {
   };
 
   static Cells cells_of(const Parameter<T>& parameter, const std::string& algorithm);
-  void add(Cells cells, const std::optional<Cost>& cost);
+  void add(Cells cells, const std::optional<Predicted>& predicted);
   void add_bucket(std::size_t b);
   double product_seconds(const Bucket& bucket) const;
 

@@ -24,7 +24,7 @@ class NonePolicy final : public Policy<T> {
     });
   }
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
-    description.alone(parameter, "not summed", Cost{});
+    description.alone(parameter, "not summed", Predicted{});
   }
 };
 

@@ -33,7 +33,8 @@ class OuterProductPolicy final : public Policy<T> {
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
     if (const Policy<T>* const other = other_way(parameter)) return other->describe(parameter, description);
     if (!calls_.has_plan()) return description.alone(parameter, "known after a step", {});
-    description.alone(parameter, calls_.plan().algorithm_text(), calls_.plan().cost());
+    const Plan& plan = calls_.plan();
+    description.alone(parameter, plan.algorithm_text(), Predicted{plan.cost().bytes, plan.seconds()});
   }
   bool chooses() const override { return algorithm_ == "auto"; }
   /// The algorithm that stays of its tries.

@@ -11,6 +11,7 @@
 #include "algorithms/topk/family.hpp"
 #include "base/error_of.hpp"
 #include "calls/agreed_errors.hpp"
+#include "calls/agreement_seconds.hpp"
 #include "calls/communicator.hpp"
 #include "synchronizer/agree.hpp"
 #include "synchronizer/description.hpp"
@@ -46,14 +47,16 @@ class SelectingPolicy final : public Policy<T> {
 
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
     const std::string& made_by = parameter.last_step.algorithm;
+    const TopKProblem problem{.elements = parameter.elements(),
+                              .k = k(parameter),
+                              .ranks = description.transport.size(),
+                              .type = data_type<T>,
+                              .wire = description.wire,
+                              .nodes = kept<CommunicatorState>(description.transport).ranks.nodes};
+    const Cost cost = topk_cost(problem, description.machine, algorithm_);
+    const double agreements = two_agreements_seconds(description.machine, problem.nodes, problem.ranks);
     description.alone(parameter, made_by.empty() ? algorithm_ : made_by,
-                      topk_cost({.elements = parameter.elements(),
-                                 .k = k(parameter),
-                                 .ranks = description.transport.size(),
-                                 .type = data_type<T>,
-                                 .wire = description.wire,
-                                 .nodes = kept<CommunicatorState>(description.transport).ranks.nodes},
-                                description.machine, algorithm_));
+                      Predicted{cost.bytes, agreements + cost.seconds()});
   }
 
   std::string save() override { return calls_->state().text(); }

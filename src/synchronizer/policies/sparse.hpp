@@ -43,7 +43,7 @@ class SparsePolicy final : public Policy<T> {
 
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
     if (const SparsePlan* const plan = calls_.plan())
-      return description.alone(parameter, plan->algorithm_text(), plan->cost());
+      return description.alone(parameter, plan->algorithm_text(), Predicted{plan->cost().bytes, plan->seconds()});
     description.alone(parameter, "known after a step", {});
   }
   bool chooses() const override { return algorithm_ == "auto"; }
