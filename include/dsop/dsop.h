@@ -344,7 +344,7 @@ DSOP_API int dsop_machine_free(dsop_machine machine);
 DSOP_API int dsop_plan_outer_products(dsop_type type, size_t rows, size_t columns, const size_t* pairs, int ranks,
                                       const char* options, const char** text, double* seconds);
 /* What a sparse allreduce would do: rank r gives nonzeros[r] elements. Options: algorithm, machine, wire, overlap
- * (uniform, full or none). `seconds` as well. */
+ * (uniform, full or none). `seconds` as above, with two agreements. */
 DSOP_API int dsop_plan_sparse(dsop_type type, size_t elements, const size_t* nonzeros, int ranks, const char* options,
                               const char** text, double* seconds);
 /* What a top-k allreduce costs, beside the selection and the agreements that open the call: the busiest rank's.
