@@ -8,7 +8,6 @@
 #include <numeric>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <dsop/counting.hpp>
@@ -68,7 +67,7 @@ class ProbedTransport final : public TransportOver {
   }
   int looks() const { return looks_; }
   const std::set<int>& partners() const { return partners_; }
-  /// Whether a long message came from where the one before came from, which a cache then holds.
+  /// Whether a long message came from where another had come from, which a cache may hold.
   bool has_sent_again() const { return has_sent_again_; }
 
   bool use_pieces_of(const Machine& machine) override {
@@ -99,7 +98,7 @@ class ProbedTransport final : public TransportOver {
     if (bytes > (is_inside ? Level().piece_bytes : Machine().piece_bytes))
       now_ += piece_bytes > 0 ? std::ceil(bytes / piece_bytes) * cut.a_piece : cut.handshake;
     if (tag == Tag::probe) partners_.insert(to);
-    if (data.size() >= step_bytes[2]) has_sent_again_ |= std::exchange(last_sent_, data.data()) == data.data();
+    if (data.size() >= step_bytes[2]) has_sent_again_ |= !sent_from_.insert(data.data()).second;
     return TransportOver::start_send(data, to, tag);
   }
 
@@ -123,7 +122,7 @@ class ProbedTransport final : public TransportOver {
   double shaped_until_ = 0;
   mutable int looks_ = 0;
   std::set<int> partners_;
-  const std::byte* last_sent_ = nullptr;
+  std::set<const std::byte*> sent_from_;
   bool has_sent_again_ = false;
 };
 

@@ -203,9 +203,9 @@ StepSeconds Measuring::native_allreduce_seconds() {
     return [this, bytes](int) { transport_.native_allreduce(memory_.next_in(bytes), DataType::f32); };
   };
   std::ranges::fill(memory_.sum.elements(), 0.0F);  // so that sums of sums stay finite
+  const double smallest = sampling_.step_seconds(true, 1, step_of(sizeof(float)));
   const double until = sampling_.spent_seconds() + effort_.seconds / 4;
-  return sampling_.steps_seconds(true, sampling_.step_seconds(true, 1, step_of(sizeof(float))), until,
-                                 effort_.native_allreduces, step_of);
+  return sampling_.steps_seconds(true, smallest, until, effort_.native_allreduces, step_of);
 }
 
 void Measuring::measure_arithmetic(Machine& machine) {
