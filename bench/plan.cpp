@@ -102,9 +102,7 @@ Forecast forecast(const PlanOptions& options, const Point& point, std::size_t ra
 }  // namespace
 
 double Forecast::gain_of(const Candidate& candidate) const {
-  const auto seconds = [](const Candidate& one) {
-    return one.seconds() + (one.rides ? 0 : compared_seconds(one) - one.cost.seconds());
-  };
+  const auto seconds = [](const Candidate& one) { return one.seconds() + compared_seconds(one) - one.cost.seconds(); };
   return seconds(dense) / seconds(candidate);
 }
 

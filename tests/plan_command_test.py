@@ -39,7 +39,8 @@ class Plan(Refusing):
         self.assertEqual(len(points(rows)), 12)
         self.assertEqual(printed.count("# auto takes "), 12)
         for row in rows:
-            self.assertAlmostEqual(row["predicted_seconds"], row["agreement_seconds"] + row["communication_seconds"] + row["arithmetic_seconds"])
+            self.assertAlmostEqual(row["predicted_seconds"],
+                                   row["agreement_seconds"] + row["communication_seconds"] + row["arithmetic_seconds"])
 
     def test_choice_is_that_of_a_call(self) -> None:
         machine = {"hidden_share": 0, "gap_per_byte_seconds": 8e-9}
