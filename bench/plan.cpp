@@ -46,11 +46,6 @@ Machine with_rate(Machine machine, const Rate& rate) {
   return machine;
 }
 
-const Candidate& chosen_of(const Plan& plan) {
-  return *std::find_if(plan.candidates.begin(), plan.candidates.end(),
-                       [&](const Candidate& candidate) { return candidate.algorithm == plan.algorithm_text(); });
-}
-
 const Candidate& fastest_dense_of(const Plan& plan) {
   const Candidate* fastest = nullptr;
   for (const Candidate& candidate : plan.candidates) {
@@ -67,7 +62,7 @@ Plan with_pairs(Problem problem, const Machine& machine, std::size_t pairs) {
 
 // The first number at which auto goes over to G alone: found by doubling, then between the last two.
 std::optional<std::size_t> factors_pay_to_pairs(const Problem& problem, const Machine& machine) {
-  const auto pay = [&](std::size_t pairs) { return sends_factors(chosen_of(with_pairs(problem, machine, pairs))); };
+  const auto pay = [&](std::size_t pairs) { return sends_factors(with_pairs(problem, machine, pairs).chosen()); };
   std::size_t no_more = 1;
   while (pay(no_more)) {
     if (no_more >= most_pairs) return std::nullopt;
@@ -94,7 +89,7 @@ Forecast forecast(const PlanOptions& options, const Point& point, std::size_t ra
   return {.rate = rate,
           .ranks_per_node = options.ranks_per_node,
           .plan = plan,
-          .chosen = chosen_of(plan),
+          .chosen = plan.chosen(),
           .dense = fastest_dense_of(plan),
           .factors_pay_to_pairs = factors_pay_to_pairs(problem, machine)};
 }
@@ -102,8 +97,7 @@ Forecast forecast(const PlanOptions& options, const Point& point, std::size_t ra
 }  // namespace
 
 double Forecast::gain_of(const Candidate& candidate) const {
-  const auto seconds = [](const Candidate& one) { return one.seconds() + compared_seconds(one) - one.cost.seconds(); };
-  return seconds(dense) / seconds(candidate);
+  return compared_seconds(dense) / compared_seconds(candidate);
 }
 
 bool Forecast::factors_pay() const {

@@ -80,7 +80,7 @@ CXX_ALONE: dict[str, set[str] | None] = {
                      "ranks_behind", "start_send", "ridden_bytes", "probe", "payload_bytes_leaving"},
     "dsop.hpp": {"transport", "planned_pairs"},
     "machine.hpp": {"sparse_product_seconds", "memory_seconds", "native_seconds", "why_not_valid"},
-    "plan.hpp": {"seconds", "raise_to", "idle_seconds", "hide", "algorithm_name", "cost"},
+    "plan.hpp": {"seconds", "raise_to", "idle_seconds", "hide", "algorithm_name", "chosen", "cost"},
     "problem.hpp": None, "sparse.hpp": None, "transport.hpp": None, "types.hpp": None, "views.hpp": None,
     "product_method.hpp": {"name"}, "stall_watch.hpp": {"text"},
     "sparse_allreduce.hpp": {"ranks", "total_nonzeros", "largest_nonzeros", "expected_union", "drawn_from_of",

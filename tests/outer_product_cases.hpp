@@ -123,7 +123,6 @@ class CaseFactors {
 template <class T>
 constexpr T untouched = T{-1000};  // what G and its gaps hold before the call
 
-/// What a case with whole numbers must give: every element of G, and every gap, to be compared with ==.
 /// What the plan says is sent; where the factors rode in the agreement, what that says.
 inline Cost stated_cost(const Plan& plan, const Traffic& sent) {
   Cost cost = plan.cost();
@@ -134,6 +133,7 @@ inline Cost stated_cost(const Plan& plan, const Traffic& sent) {
   return cost;
 }
 
+/// What a case with whole numbers must give: every element of G, and every gap, to be compared with ==.
 template <class T>
 class Expected {
  public:

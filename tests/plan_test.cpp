@@ -270,8 +270,31 @@ TEST_CASE("a call's predicted time is that of its algorithm after the ranks have
   other = problem(40, 20, 8, 2);
   other.factor_wire = Wire::bf16;
   CHECK(make_plan(other, machine).candidates[0].agreement_seconds == Approx(agreement(32 + 2 * 60 * 2)));
+  other = problem(40, 20, 8, 2);
+  other.given_sparse = true;
+  CHECK_FALSE(has_one_that_rides(other));
 
   std::ostringstream text;
   text << rides;
   CHECK(text.str().find(" with the factors, arithmetic ") != std::string::npos);
+}
+
+TEST_CASE("auto lets factors ride only where that is predicted to take the least time") {
+  Machine machine{.latency_seconds = 50e-6, .overhead_seconds = 1e-6, .gap_per_byte_seconds = 40e-9};
+  machine.inner_levels = {
+      {.latency_seconds = 1e-6, .gap_per_byte_seconds = 0.2e-9, .out_bytes_per_second = 25e6, .piece_bytes = 0}};
+  Problem given = problem(1000, 1000, 8, 1);
+  const Plan apart = make_plan(given, machine);
+  CHECK(apart.algorithm_text() == "allgather");
+  CHECK(apart.reason == "the factors are so few that they ride in the agreement");
+  CHECK(apart.candidates[0].rides);
+
+  given.nodes = {0, 0, 0, 0, 4, 4, 4, 4};  // the agreement's messages leave a node more often than those of one leader
+  const Plan shared = make_plan(given, machine);
+  CHECK(shared.algorithm_text() == "hierarchical");
+  CHECK(shared.reason.starts_with("least predicted time, "));
+  const Plan named = make_plan(given, machine, "allgather");
+  CHECK(named.chosen().rides);
+  CHECK(named.auto_choice == "hierarchical");
+  CHECK(shared.seconds() < named.seconds());
 }

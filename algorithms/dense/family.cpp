@@ -19,8 +19,8 @@ struct Family {
   static bool may_take_native(const DenseAlgorithm& algorithm, const DenseProblem& problem, const Machine& machine) {
     return algorithm.measured && problem.allow_native && machine.native_seconds(1, problem.ranks) > 0;
   }
-  static Candidate evaluate(const DenseAlgorithm& algorithm, double parameter, const DenseProblem& problem,
-                            const Machine& machine) {
+  Candidate evaluate(const DenseAlgorithm& algorithm, double parameter, const DenseProblem& problem,
+                     const Machine& machine) const {
     return {algorithm_text(algorithm, parameter), parameter, algorithm.cost(problem, machine, parameter), {}};
   }
 };
@@ -43,7 +43,7 @@ const Registry<DenseAlgorithm>& algorithms_of(Collective collective) {
 
 DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const DenseProblem& problem,
                           const Machine& machine, const std::string& name) {
-  const Choice<DenseAlgorithm> choice = choose<Family>(algorithms, problem, machine, name, Evaluated::named);
+  const Choice<DenseAlgorithm> choice = choose(Family(), algorithms, problem, machine, name, Evaluated::named);
   const DenseAlgorithm& algorithm = *choice.algorithm;
   return {&algorithm,
           choice.parameter,

@@ -70,6 +70,7 @@ Problem OuterProductCalls<T>::problem_of(const Call& call, const Terms& terms) {
     problem.pairs.push_back(record.pairs);
     problem.sparsity.push_back(record.sparsity());
     problem.staged_result |= record.result_aside != 0;
+    problem.given_sparse |= record.may_expand != 0;
   }
   if (!problem.rows_only && !call.any([](const Record& record) { return record.sparsity() != Sparsity{}; }))
     problem.sparsity.clear();
@@ -234,8 +235,7 @@ auto OuterProductCalls<T>::make(const Call& call, const Terms& terms, const std:
   plan.runs_at_wait = !call.ranks().all_allow_progress_thread;
   made.expanded_pairs = expanded_pairs(call, plan);
   made.memory_bytes = outer_product::workspace_bytes(plan, made.expanded_pairs);
-  const bool all_are_dense = !call.any([](const Record& record) { return record.may_expand != 0; });
-  if (plan.algorithm->can_ride && all_are_dense) made.riding_bytes = outer_product::riding_bytes(made.problem);
+  if (plan.chosen().rides) made.riding_bytes = outer_product::riding_bytes(made.problem);
   return made;
 }
 

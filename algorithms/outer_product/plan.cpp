@@ -40,6 +40,9 @@ class Problems {
 };
 
 struct Family {
+  double agreement_seconds;               // Bruck's exchange of records, which opens every call
+  double agreement_with_factors_seconds;  // the same with the factors behind the records
+
   static const Problem& seen_by(const OuterProductAlgorithm& algorithm, const Problems& problems) {
     return problems.seen_by(algorithm);
   }
@@ -50,14 +53,15 @@ struct Family {
     return algorithm.dense != nullptr && algorithm.dense->measured && problem.allow_native &&
            machine.native_seconds(1, problem.ranks()) > 0;
   }
-  static Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter, const Problem& problem,
-                            const Machine& machine) {
+  Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter, const Problem& problem,
+                     const Machine& machine) const {
     Candidate candidate{
         algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, problem, machine, parameter), {}};
     const double elements = static_cast<double>(problem.rows) * static_cast<double>(problem.columns);
     if (problem.staged_result && algorithm.sends_gradient)
       candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);
     candidate.rides = algorithm.can_ride && outer_product::riding_bytes(problem) > 0;
+    candidate.agreement_seconds = candidate.rides ? agreement_with_factors_seconds : agreement_seconds;
     if (candidate.cost.hidden_seconds > 0)
       candidate.needed_lead = 1 + algorithm.doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
     return candidate;
@@ -135,28 +139,13 @@ void choose_exchanges(Plan& plan) {
   for (const auto& [one, count] : segments) plan.segments.insert(plan.segments.end(), count, {&exchange, one});
 }
 
-// The same for all that do not ride. Rows alone lie in memory of their own, which all agree on too.
-void add_agreement(std::vector<Candidate>& candidates, const Problem& problem, const Machine& machine) {
-  const auto seconds = [&](std::size_t riding_bytes) {
-    return agreement_seconds(machine, problem.nodes, problem.ranks(), riding_bytes);
+// Rows alone lie in memory of their own, which all agree on too.
+Family family_of(const Problem& problem, const Machine& machine) {
+  const auto seconds = [&](std::size_t ridden_bytes) {
+    return agreement_seconds(machine, problem.nodes, problem.ranks(), ridden_bytes);
   };
-  const double alone = problem.rows_only ? two_agreements_seconds(machine, problem.nodes, problem.ranks()) : seconds(0);
-  const double with_factors = seconds(outer_product::riding_bytes(problem));
-  for (Candidate& candidate : candidates) candidate.agreement_seconds = candidate.rides ? with_factors : alone;
-}
-
-// `auto` takes what was measured to be the fastest; then the algorithm whose factors ride in the agreement, if they
-// fit there, since it then sends no messages of its own; then the least predicted time.
-struct Preferred {
-  std::string name = "auto";
-  std::string reason = {};
-};
-
-Preferred preferred(const Problem& problem, const Winner* winner) {
-  if (winner != nullptr) return {winner->algorithm, "measured to be the fastest on this machine"};
-  if (outer_product::riding_bytes(problem) > 0)
-    return {"allgather", "the factors are so few that they ride in the agreement"};
-  return {};
+  return {problem.rows_only ? two_agreements_seconds(machine, problem.nodes, problem.ranks()) : seconds(0),
+          seconds(outer_product::riding_bytes(problem))};
 }
 
 }  // namespace
@@ -172,7 +161,8 @@ Sparsity expected_sparsity(const Shape& shape, DataType type, Wire factor_wire) 
 }
 
 std::size_t riding_bytes(const Problem& problem) {
-  if (problem.ranks() == 1 || problem.sharded || problem.rows_only || !problem.sparsity.empty()) return 0;
+  if (problem.ranks() == 1 || problem.sharded || problem.rows_only || problem.given_sparse || !problem.sparsity.empty())
+    return 0;
   const std::size_t bytes = problem.largest_pairs() * pair_bytes(problem);
   return SlotLengths::fit(bytes, problem.ranks()) ? bytes : 0;
 }
@@ -192,20 +182,16 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   plan.problem.sparse_product = !problem.sparsity.empty() && (problem.rows_only || sparse_is_faster(problem, machine));
   const Problems problems(plan.problem);
   const Winner* const winner = measured_winner(machine, problem);
-  const Preferred first = preferred(problem, winner);
-  Choice<OuterProductAlgorithm> choice = choose<Family>(algorithms_for(problem), problems, machine,
-                                                        algorithm == "auto" ? first.name : algorithm, evaluated);
-  add_agreement(choice.candidates, problem, machine);
-  if (first.name == "allgather")
-    std::stable_partition(choice.candidates.begin(), choice.candidates.end(),
-                          [](const Candidate& candidate) { return candidate.algorithm == "allgather"; });
+  Choice<OuterProductAlgorithm> choice =
+      choose(family_of(problem, machine), algorithms_for(problem), problems, machine,
+             algorithm == "auto" && winner != nullptr ? winner->algorithm : algorithm, evaluated);
   plan.algorithm = choice.algorithm;
   plan.parameter = choice.parameter;
   plan.auto_is_measured = winner != nullptr;
   plan.auto_choice = winner != nullptr ? winner->algorithm : choice.candidates.front().algorithm;
-  plan.reason = algorithm != "auto"    ? "named by the caller or by DSOP_ALGORITHM"
-                : first.reason.empty() ? choice.reason
-                                       : first.reason;
+  plan.reason = algorithm != "auto"     ? "named by the caller or by DSOP_ALGORITHM"
+                : plan.auto_is_measured ? "measured to be the fastest on this machine"
+                                        : choice.reason;
   plan.candidates = std::move(choice.candidates);
   plan.problem = Problem(problems.seen_by(*plan.algorithm));
   plan.pair_bounds.assign(1, 0);

@@ -36,12 +36,16 @@ std::string Plan::algorithm_text() const {
   return dsop::algorithm_text(*algorithm, parameter);
 }
 
+const Candidate& Plan::chosen() const {
+  return candidate_of(candidates, algorithm_text());
+}
+
 const Cost& Plan::cost() const {
-  return candidate_of(candidates, algorithm_text()).cost;
+  return chosen().cost;
 }
 
 double Plan::seconds() const {
-  return candidate_of(candidates, algorithm_text()).seconds();
+  return chosen().seconds();
 }
 
 std::ostream& operator<<(std::ostream& stream, const Plan& plan) {

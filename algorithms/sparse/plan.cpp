@@ -91,16 +91,19 @@ std::ostream& operator<<(std::ostream& stream, const SparsePlan& plan) {
 namespace {
 
 struct Family {
+  double agreements_seconds;
+
   static std::string why_unsupported(const SparseAlgorithm& algorithm, const SparseProblem& problem) {
     return dsop::why_unsupported(algorithm, problem);
   }
-  static Candidate evaluate(const SparseAlgorithm& algorithm, double parameter, const SparseProblem& problem,
-                            const Machine& machine) {
+  Candidate evaluate(const SparseAlgorithm& algorithm, double parameter, const SparseProblem& problem,
+                     const Machine& machine) const {
     return {algorithm_text(algorithm, parameter),
             parameter,
             algorithm.cost(algorithm, problem, machine, parameter),
             {},
-            algorithm.needed_lead};
+            algorithm.needed_lead,
+            agreements_seconds};
   }
 };
 
@@ -142,9 +145,8 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 
   problem.sparse_share = sparse_share(problem, machine);
-  Choice<SparseAlgorithm> choice = choose<Family>(sparse_algorithms(), problem, machine, algorithm);
-  const double agreements = two_agreements_seconds(machine, problem.nodes, problem.ranks());
-  for (Candidate& candidate : choice.candidates) candidate.agreement_seconds = agreements;
+  const Family family{two_agreements_seconds(machine, problem.nodes, problem.ranks())};
+  Choice<SparseAlgorithm> choice = choose(family, sparse_algorithms(), problem, machine, algorithm);
   SparsePlan plan{.algorithm = choice.algorithm,
                   .parameter = choice.parameter,
                   .reason = std::move(choice.reason),

@@ -80,11 +80,13 @@ struct Plan {
   /// A started call runs when it is waited for: some rank's transport allows no thread. So it does on one rank, always,
   /// and on a rank whose system had no more threads at the first start, until a later start gets one: neither is told.
   bool runs_at_wait = false;
-  std::vector<Candidate> candidates = {};  ///< all known algorithms as auto prefers them: by cost.seconds()
-                                           ///< times needed_lead; then the MPI library's own, unsupported last
+  std::vector<Candidate> candidates = {};  ///< all known algorithms as auto prefers them: by the call's time, the
+                                           ///< algorithm's part of it times needed_lead; then the MPI library's own,
+                                           ///< unsupported last
 
   const std::string& algorithm_name() const;
   std::string algorithm_text() const;  ///< with its parameter: "ring-pipelined(8)"
+  const Candidate& chosen() const;     ///< of the candidates
   const Cost& cost() const;            ///< of the algorithm alone
   double seconds() const;              ///< predicted for the whole call
 };

@@ -45,7 +45,8 @@ struct Problem {
   Wire factor_wire = Wire::full;    ///< of the factors that travel
   bool sharded = false;             ///< each rank keeps only its own rows of G
   std::vector<int> nodes = {};      ///< the lowest rank of each rank's node; empty: no two ranks share one
-  std::vector<Sparsity> sparsity = {};  ///< of each rank; empty where all are dense
+  bool given_sparse = false;        ///< some rank's factors are: they do not ride in the agreement
+  std::vector<Sparsity> sparsity = {};  ///< of what each rank sends; empty where all send dense factors
   bool sparse_product = false;          ///< only what is not zero is multiplied; make_plan() decides by cost
   bool rows_only = false;               ///< the result are the rows of G that are not all zero; of `allgather` alone
 

@@ -17,7 +17,7 @@
 
 namespace dsop {
 
-// What a family tells choose() of its algorithms are static functions of a type `Family`:
+// What a family tells choose() of its algorithms are functions of a type `Family`, static but for evaluate():
 //   std::string why_unsupported(const Algorithm&, const Problem&)   empty if it can serve
 //   Candidate evaluate(const Algorithm&, double parameter, const Problem&, const Machine&)
 //   bool may_take_native(const Algorithm&, const Problem&, const Machine&)   where `auto` may take what runs inside MPI
@@ -44,10 +44,9 @@ bool is_native(const Algorithm& algorithm) {
 /// Which algorithms are evaluated.
 enum class Evaluated : unsigned char { all, named };
 
-/// The time by which `auto` compares candidates: without the agreement, which takes as long before all but those whose
-/// factors ride in it, and these go first.
+/// The time by which `auto` compares candidates: a call's, with as much more as the algorithm is taken to be too fast.
 inline double compared_seconds(const Candidate& candidate) {
-  return candidate.cost.seconds() * candidate.needed_lead;
+  return candidate.seconds() + (candidate.needed_lead - 1) * candidate.cost.seconds();
 }
 
 // An algorithm's parameter is a function of the algorithm and the problem, or of the problem alone.
@@ -89,16 +88,16 @@ std::string why_not(const Named<Algorithm>& named, const Problems& problems) {
 
 /// With the parameter that the caller named, or with the best of its values.
 template <class Family, class Algorithm, class Problems>
-Candidate evaluate_best(const Algorithm& algorithm, const Named<Algorithm>& named, const Problems& problems,
-                        const Machine& machine) {
+Candidate evaluate_best(const Family& family, const Algorithm& algorithm, const Named<Algorithm>& named,
+                        const Problems& problems, const Machine& machine) {
   const auto& problem = seen_by<Family>(algorithm, problems);
   if (std::string reason = Family::why_unsupported(algorithm, problem); !reason.empty())
     return {algorithm.name, 0, {}, std::move(reason)};
   if (named.algorithm == &algorithm && named.parameter)
-    return Family::evaluate(algorithm, *named.parameter, problem, machine);
+    return family.evaluate(algorithm, *named.parameter, problem, machine);
   std::optional<Candidate> best;
   for (const double value : values_of(algorithm, problem)) {
-    Candidate candidate = Family::evaluate(algorithm, value, problem, machine);
+    Candidate candidate = family.evaluate(algorithm, value, problem, machine);
     if (!best || compared_seconds(candidate) < compared_seconds(*best)) best = std::move(candidate);
   }
   return *best;
@@ -135,29 +134,30 @@ void rank(std::vector<Ranked<Algorithm>>& all) {
 /// cheapest pattern and as one over that very pattern: both send the same messages.
 template <class Algorithm>
 std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
-  const double first_seconds = ranked[0].candidate.cost.seconds();
-  if (!(first_seconds > 0)) return "nothing to do";
+  const Candidate& first = ranked[0].candidate;
+  if (!(first.cost.seconds() > 0)) return "nothing to do";
+  if (first.rides) return "the factors are so few that they ride in the agreement";
   const auto find = [&](auto is_it) {
     const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const Ranked<Algorithm>& r) {
-      return r.candidate.unsupported.empty() && !r.is_left_out && is_it(r.candidate.cost.seconds());
+      return r.candidate.unsupported.empty() && !r.is_left_out && is_it(r.candidate.seconds());
     });
     return found == ranked.end() ? nullptr : &found->candidate;
   };
-  const Candidate* const faster = find([&](double seconds) { return seconds < first_seconds; });
+  const Candidate* const faster = find([&](double seconds) { return seconds < first.seconds(); });
   if (faster != nullptr) return "least predicted time but for " + faster->algorithm + ", which is not far enough ahead";
-  const Candidate* const next = find([&](double seconds) { return seconds > first_seconds; });
+  const Candidate* const next = find([&](double seconds) { return seconds > first.seconds(); });
   if (next == nullptr) return "the only one that can serve";
   char times[32];
-  std::snprintf(times, sizeof times, "%.2f", next->cost.seconds() / first_seconds);
-  return std::string("least predicted time, ") + times + "x ahead of " + next->algorithm + ", the agreement aside";
+  std::snprintf(times, sizeof times, "%.2f", next->seconds() / first.seconds());
+  return std::string("least predicted time, ") + times + "x ahead of " + next->algorithm;
 }
 
 /// `name` is an algorithm's, perhaps with its parameter, or "auto": the least predicted time, of those that run inside
 /// the MPI library only if the family allows it. Throws ArgumentError when the name is unknown (the text lists the
 /// known ones), or when it can't serve. The same on all ranks that ask the same.
 template <class Family, class Algorithm, class Problems>
-Choice<Algorithm> choose(const Registry<Algorithm>& registry, const Problems& problem, const Machine& machine,
-                         const std::string& name, Evaluated evaluated = Evaluated::all) {
+Choice<Algorithm> choose(const Family& family, const Registry<Algorithm>& registry, const Problems& problem,
+                         const Machine& machine, const std::string& name, Evaluated evaluated = Evaluated::all) {
   Named<Algorithm> named;
   if (name != "auto") {
     named = parse_algorithm(name, "algorithm", registry);
@@ -166,7 +166,7 @@ Choice<Algorithm> choose(const Registry<Algorithm>& registry, const Problems& pr
   std::vector<Ranked<Algorithm>> ranked;
   for (const Algorithm& algorithm : registry)
     if (evaluated == Evaluated::all || named.algorithm == nullptr || named.algorithm == &algorithm)
-      ranked.push_back({&algorithm, evaluate_best<Family>(algorithm, named, problem, machine),
+      ranked.push_back({&algorithm, evaluate_best(family, algorithm, named, problem, machine),
                         is_left_out<Family>(algorithm, problem, machine)});
   rank(ranked);
   Choice<Algorithm> choice{.reason = named.algorithm == nullptr ? why_first(ranked) : "named by the caller"};
