@@ -16,13 +16,14 @@ bits_per_second() {
   }' || fail "$expected"
 }
 
-# The bytes that may pass at once after a pause: 16 KiB at 200 Mbit/s, in proportion below (at least 4 KiB), and growing
-# evenly to 48 KiB at 1 Gbit/s and on. docs/programs/cluster.md has the reasons and the measurement.
+# burst_bytes BITS_PER_SECOND: the bytes that may pass at once after a pause. 0.1 ms of the link, since timers are late; but
+# 4 KiB for each Gbit/s that all hosts send together, since each packet takes time of the cores; 4 to 48 KiB.
+# docs/programs/cluster.md has the measurement.
 burst_bytes() {
-  local bits=$1 slow=200000000 fast=1000000000 burst
-  if ((bits > slow)); then burst=$((16384 + (bits - slow) * (49152 - 16384) / (fast - slow)))
-  else burst=$((bits * 16384 / slow)); fi
-  echo $((burst < 4096 ? 4096 : burst))
+  local late=$(($1 / 80000)) packets=$((hosts * rate_bits / 1000000 * 4096 / 1000)) burst
+  burst=$((late > packets ? late : packets))
+  burst=$((burst < 4096 ? 4096 : burst))
+  echo $((burst > 49152 ? 49152 : burst))
 }
 
 # shape NAMESPACE INTERFACE BITS_PER_SECOND
