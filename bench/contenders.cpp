@@ -96,13 +96,15 @@ std::vector<std::string> near_the_best(const Plan& plan, double factor) {
 }
 
 std::vector<std::string> first_of_auto(const Plan& plan, std::size_t count) {
-  const auto code = [](const Cost& cost) { return std::tuple(cost.messages, cost.bytes, cost.flops, cost.seconds()); };
+  const auto code = [](const Candidate& one) {
+    return std::tuple(one.cost.messages, one.cost.bytes, one.cost.flops, one.seconds());
+  };
   std::set<std::tuple<std::size_t, std::size_t, double, double>> codes;
   std::vector<std::string> names;
   for (const Candidate& candidate : plan.candidates) {
     const std::string name = without_parameter(candidate.algorithm);
     if (!candidate.unsupported.empty() || outer_product_algorithms().find(name)->native()) continue;
-    if (names.size() < count && codes.insert(code(candidate.cost)).second) names.push_back(name);
+    if (names.size() < count && codes.insert(code(candidate)).second) names.push_back(name);
   }
   return names;
 }

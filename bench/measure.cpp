@@ -232,10 +232,8 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
   }
   // In a loop a call follows one like it, or comes where one like it came, and its few factors ride in the agreement.
   // Among calls in an order that is drawn anew they would not.
-  const auto may_ride = [](const Measurement& row) {
-    return row.plan && std::ranges::any_of(row.plan->candidates, &Candidate::rides);
-  };
-  if (!is_simulated() && std::ranges::any_of(rows, may_ride))
+  const auto rides = [](const Measurement& row) { return row.plan && row.plan->chosen().rides; };
+  if (!is_simulated() && std::ranges::any_of(rows, rides))
     for (Contender& contender : contenders)
       contender.prepare = [run = contender.run] {
         run();

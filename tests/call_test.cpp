@@ -100,6 +100,29 @@ TEST_CASE("calls in any order send little room in which nothing rides") {
         }) == "");
 }
 
+TEST_CASE("factors that are given sparse and travel dense ask for no room in the agreement") {
+  const std::string algorithm = GENERATE("auto", "allgather");
+  CHECK(failures_on_threads(4, [&](Transport& inner, Failures& failures) {
+          CountingTransport transport(inner);
+          constexpr std::size_t n = 8;
+          const std::vector<std::size_t> offsets{0, n};
+          const std::vector<std::uint32_t> indices{0, 1, 2, 3, 4, 5, 6, 7};
+          const std::vector<float> ones(n, 1);
+          std::vector<float> G(n * n);
+          OuterProduct<float> layer(transport, {n, n, 1}, {.algorithm = algorithm});
+          const SparseMatrixView<float> full{1, n, offsets, indices, ones};
+          for (int call = 0; call < 4; ++call) {
+            const std::size_t before = transport.agreement().bytes;
+            layer.run({full, full}, {G.data(), n, n});
+            const bool took_memory = call == 0;  // which all agree on
+            failures.check(took_memory || transport.agreement().bytes - before == 3 * 32,
+                           "other than records were sent");
+            failures.check(!layer.plan().chosen().rides, "the plan says that factors ride");
+            failures.check(G.back() == 4, "a sum is wrong");
+          }
+        }) == "");
+}
+
 TEST_CASE("ranks may disagree or fail at any call, whatever rides") {
   for (const int P : {2, 3, 5})
     CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {

@@ -36,6 +36,25 @@ TEST_CASE("near candidates take the first calls by turns, one stays, and every s
         }) == "");
 }
 
+TEST_CASE("what would ride in the agreement is not tried, since nothing rides while tries last") {
+  Machine machine{.latency_seconds = 50e-6, .overhead_seconds = 1e-6, .gap_per_byte_seconds = 16e-9};
+  machine.inner_levels = {
+      {.latency_seconds = 1e-6, .gap_per_byte_seconds = 0.2e-9, .out_bytes_per_second = 60e6, .piece_bytes = 0}};
+  CHECK(failures_on_nodes({0, 0, 0, 0, 4, 4, 4, 4}, [&](Transport& transport, Failures& failures) {
+          constexpr std::size_t n = 1000;
+          const std::vector<float> ones(n, 1);
+          std::vector<float> G(n * n);
+          OuterProduct<float> layer(transport, {.rows = n, .columns = n, .max_pairs = 1},
+                                    {.machine = machine, .tries = 1});
+          const auto run = [&] { layer.run({{ones.data(), 1, n}, {ones.data(), 1, n}}, {G.data(), n, n}); };
+          int turns = 0;
+          for (run(); layer.plan().reason.find("measured") == std::string::npos && turns < 100; run(), ++turns)
+            failures.check(layer.plan().algorithm_name() != "allgather", "allgather is tried");
+          failures.check(turns > 1 && turns < 100, std::to_string(turns) + " turns");
+          failures.check(!layer.plan().chosen().rides, "what rides was taken");
+        }) == "");
+}
+
 TEST_CASE("of tries the algorithm stays whose best turn took the slowest rank least") {
   outer_product::Tries tries({"a", "b", "c"}, 2);
   const auto take = [&](double first_rank, double second_rank) {

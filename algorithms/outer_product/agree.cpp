@@ -170,14 +170,15 @@ void OuterProductCalls<T>::keep_choice(const Terms& terms) {
   if (terms.algorithm == "auto" && terms.options.tries > 0) begin_tries(terms.options.tries);
 }
 
-// The formulas' times of what may be taken without being named. Factors that ride in the agreement need no tries.
+// Of what may be taken without being named. Factors that ride in the agreement need no tries; and since none ride while
+// tries last, what would ride is not tried where it was not taken.
 template <class T>
 void OuterProductCalls<T>::begin_tries(int each) {
   if (made_->riding_bytes > 0) return;
   std::vector<std::string> near;
   double best_seconds = 0;
   for (const Candidate& candidate : plan().candidates) {
-    if (!candidate.unsupported.empty()) continue;
+    if (!candidate.unsupported.empty() || candidate.rides) continue;
     if (is_native(*parse_algorithm(candidate.algorithm, "algorithm", outer_product_algorithms()).algorithm)) continue;
     if (near.empty()) best_seconds = compared_seconds(candidate);
     if (compared_seconds(candidate) <= outer_product::Tries::near * best_seconds) near.push_back(candidate.algorithm);

@@ -89,8 +89,8 @@ struct Options {
 /// memory: a call that was seen before allocates nothing. What a call that fails leaves in the gradient is undefined.
 /// Throws ArgumentError on every rank if any rank's arguments
 /// are wrong or the ranks disagree, TransportError if a rank is lost. Cost: see the table of algorithms, plus one
-/// exchange of records of 32 bytes (log2 P messages), in which factors ride where those of all ranks take at most 64
-/// KiB.
+/// exchange of records of 32 bytes (log2 P messages), in which `allgather` lets factors ride where those of all ranks
+/// take at most 64 KiB.
 template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& factors, MatrixView<T> gradient,
           const Options& options = {});

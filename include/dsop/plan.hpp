@@ -44,7 +44,7 @@ struct Candidate {
   double parameter = 0;
   Cost cost;
   std::string unsupported;       ///< empty, or the reason
-  double needed_lead = 1;        ///< `auto` takes it where it is predicted to be so many times as fast as the rest
+  double needed_lead = 1;        ///< `auto` counts the algorithm's seconds so many times
   double agreement_seconds = 0;  ///< of what opens the call, with the factors that ride
   bool rides = false;  ///< its factors ride there in place of its messages, from the second call like this one on
 

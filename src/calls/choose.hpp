@@ -44,7 +44,7 @@ bool is_native(const Algorithm& algorithm) {
 /// Which algorithms are evaluated.
 enum class Evaluated : unsigned char { all, named };
 
-/// The time by which `auto` compares candidates: a call's, with as much more as the algorithm is taken to be too fast.
+/// The time by which `auto` compares candidates: a call's, the algorithm's part of it times needed_lead.
 inline double compared_seconds(const Candidate& candidate) {
   return candidate.seconds() + (candidate.needed_lead - 1) * candidate.cost.seconds();
 }
