@@ -44,8 +44,7 @@ void print_info(Transport& transport, const std::optional<Machine>& machine) {
               << '\n';
   std::cout << std::setw(14) << "blas_threads" << kernels::blas_threading() << '\n'
             << std::setw(14) << "ranks" << ranks_and_cores(transport) << '\n'
-            << std::setw(14) << "own kernel"
-            << "inner dimensions up to " << largest_inner_dimensions() << "; above: OpenBLAS\n\n";
+            << std::setw(14) << "own kernel" << inner_dimensions_of_our_kernel() << "\n\n";
 
   for (const Plan& plan : plans) std::cout << plan << '\n';
 }

@@ -116,8 +116,8 @@ void write_header(std::ostream& table, const KernelOptions& options) {
         << options.columns << ", row-major, overwritten\n"
         << "# threads " << kernels::thread_count() << ", instructions " << name(best_instruction_set())
         << ", OpenBLAS core " << openblas_get_corename() << ", " << options.iterations << " rounds\n"
-        << "# product: what dsop calls (OpenBLAS above K = " << largest_inner_dimensions()
-        << "); kernel: ours at every K\n"
+        << "# product: what dsop calls; kernel: ours at every K. Ours makes " << inner_dimensions_of_our_kernel()
+        << '\n'
         << "# store: the fastest of the loops that only write C, named behind\n"
         << "# ns: median time per element of C, with the 95 % interval of the median; GB/s: bytes of C per second\n"
         << "# ratios: of medians; blas/ is OpenBLAS's time over ours, /store is product's time over store's\n"

@@ -6,6 +6,7 @@
 
 #include "base/data_type_names.hpp"
 #include "base/largest_inner_dimension.hpp"
+#include "kernels/blas_info.hpp"
 
 namespace dsop::bench {
 
@@ -24,14 +25,18 @@ inline std::vector<DataType> types_named(const std::string& text) {
   return types;
 }
 
-/// "192 for f32, 128 for f64"
-inline std::string largest_inner_dimensions() {
+/// "inner dimensions up to 192 for f32, 128 for f64; above: OpenBLAS", or why ours makes all.
+inline std::string inner_dimensions_of_our_kernel() {
+  if (!kernels::blas_keeps_up_with(best_instruction_set()))
+    return "every inner dimension: OpenBLAS's core " + std::string(kernels::blas_core_name()) +
+           " has no AVX (OPENBLAS_CORETYPE names another)";
   std::string text;
   for (const DataType type : data_types) {
     const std::size_t largest = visit(type, []<class T>(T) { return largest_inner_dimension<T>; });
-    text.append(text.empty() ? "" : ", ").append(std::to_string(largest)).append(" for ").append(name(type));
+    text.append(text.empty() ? "inner dimensions up to " : ", ").append(std::to_string(largest)).append(" for ");
+    text.append(name(type));
   }
-  return text;
+  return text + "; above: OpenBLAS";
 }
 
 }  // namespace dsop::bench

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/blas_info.hpp"
 #include "kernels/outer_product.hpp"
 
 #if defined(_OPENMP)
@@ -121,6 +122,21 @@ struct RealCase {
 };
 
 }  // namespace
+
+TEST_CASE("OpenBLAS's cores without AVX are known", "[kernels]") {
+  for (const char* const core : {"Prescott", "Nehalem", "Opteron_SSE3"}) CHECK_FALSE(dsop::kernels::core_has_avx(core));
+  for (const char* const core : {"Haswell", "Zen", "SkylakeX", "SapphireRapids", "armv8"})
+    CHECK(dsop::kernels::core_has_avx(core));
+}
+
+// Also run with OPENBLAS_CORETYPE=Prescott.
+TEMPLATE_TEST_CASE("our kernel makes every product where OpenBLAS's core has no AVX", "[blas core]", float, double) {
+  const Matrix<TestType> a = reals<TestType>(400, 60, 1), b = reals<TestType>(400, 50, 2);
+  const Matrix<TestType> c(60, 50);
+  const Matrix<TestType> by_default = product(a, b, c, 1, 0, {});
+  const Matrix<TestType> ours = product(a, b, c, 1, 0, {.blas_allowed = false});
+  CHECK((dsop::kernels::blas_keeps_up_with(dsop::best_instruction_set()) || by_default.elements == ours.elements));
+}
 
 TEMPLATE_TEST_CASE("a product of integers is exact for every shape", "[kernels]", float, double) {
   const std::vector<std::size_t> sizes{0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 65, 100};

@@ -5,8 +5,19 @@
 
 #include "algorithms/outer_product/algorithm.hpp"
 #include "calls/show_candidates.hpp"
+#include "kernels/blas_info.hpp"
 
 namespace dsop {
+namespace {
+
+std::string text(const ProductMethod& method) {
+  const std::string instructions(name(method.instructions));
+  if (!method.blas_allowed) return instructions + ", no OpenBLAS: its cores or threads differ between ranks";
+  if (!kernels::blas_keeps_up_with(method.instructions)) return instructions + ", no OpenBLAS: its core has no AVX";
+  return instructions + ", OpenBLAS for large inner dimensions";
+}
+
+}  // namespace
 
 const std::string& Plan::algorithm_name() const {
   return algorithm->name;
@@ -69,11 +80,7 @@ std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
   }
   out << '\n'
       << "uses " << plan.algorithm_text() << ": " << plan.reason << '\n'
-      << "workspace " << plan.workspace_bytes
-      << " bytes a rank; shared products: " << name(plan.shared_method.instructions)
-      << (plan.shared_method.blas_allowed ? ", OpenBLAS for large inner dimensions"
-                                          : ", no OpenBLAS: its cores or threads differ between ranks")
-      << '\n';
+      << "workspace " << plan.workspace_bytes << " bytes a rank; shared products: " << text(plan.shared_method) << '\n';
   const std::string warning = why_not_valid(plan.machine, problem.ranks(), problem.nodes, plan.threads);
   if (!warning.empty()) out << "warning: " << warning << '\n';
   if (plan.runs_at_wait)

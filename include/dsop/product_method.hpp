@@ -17,7 +17,9 @@ std::string_view name(InstructionSet set);
 /// How a product is made. Ranks that compute the same element must agree on it, or their bits may differ.
 struct ProductMethod {
   InstructionSet instructions = best_instruction_set();
-  bool blas_allowed = true;  ///< false: our kernel for every K, sequential in k, whatever the block shape and threads
+  /// For large K, where its core has AVX. False: our kernel for every K, sequential in k, whatever the block shape and
+  /// threads.
+  bool blas_allowed = true;
 };
 
 }  // namespace dsop

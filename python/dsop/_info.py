@@ -35,14 +35,14 @@ def info() -> dict[str, Any]:
     -------
     dict
         version, mpi (the library's, or None), mpi_error (why calls over MPI would fail, or None), mpi_initialized, gloo
-        (whether the library has it), blas, blas_core, instruction_set, threads (OpenMP's of a product), openmp_runtimes
-        (those that this process has loaded).
+        (whether the library has it), blas, blas_core, blas_keeps_up (whether its core has AVX where the processor has),
+        instruction_set, threads (OpenMP's of a product), openmp_runtimes (those that this process has loaded).
 
     Warns
     -----
     RuntimeWarning
         Two OpenMP runtimes are loaded, each of which takes all cores; or the MPI that runs, or mpi4py's, is another than
-        dsop is built for.
+        dsop is built for; or OpenBLAS does not know this processor, so that all that uses it is slow.
 
     Examples
     --------
@@ -56,6 +56,9 @@ def info() -> dict[str, Any]:
                       + ", ".join(found["openmp_runtimes"]), RuntimeWarning, stacklevel=2)
     if found["mpi_error"]:
         warnings.warn(found["mpi_error"], RuntimeWarning, stacklevel=2)
+    if not found["blas_keeps_up"]:
+        warnings.warn(f"OpenBLAS runs its kernels for {found['blas_core']} on this processor, without AVX: set "
+                      "OPENBLAS_CORETYPE, as to SkylakeX (AVX-512) or Haswell (AVX2)", RuntimeWarning, stacklevel=2)
     mpi4py = sys.modules.get("mpi4py.MPI")
     if mpi4py is not None and not mpi4py.Get_library_version().startswith(found["mpi"] or "no MPI"):
         warnings.warn(f"mpi4py is built for {mpi4py.Get_library_version().splitlines()[0]}, dsop for {found['mpi']}: "

@@ -2,10 +2,25 @@
 
 #include <cblas.h>
 
+#include <algorithm>
+#include <array>
+
 namespace dsop::kernels {
 
 std::string_view blas_core_name() {
   return openblas_get_corename();
+}
+
+bool core_has_avx(std::string_view blas_core) {
+  constexpr std::array<std::string_view, 11> without{"Prescott",  "Core2",  "Penryn",  "Dunnington",
+                                                     "Nehalem",   "Atom",   "Opteron", "Opteron_SSE3",
+                                                     "Barcelona", "Bobcat", "Nano"};
+  return std::find(without.begin(), without.end(), blas_core) == without.end();
+}
+
+bool blas_keeps_up_with(InstructionSet instructions) {
+  static const bool has_avx = core_has_avx(blas_core_name());
+  return has_avx || instructions == InstructionSet::baseline;
 }
 
 std::string_view blas_threading() {

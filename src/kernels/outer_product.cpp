@@ -6,6 +6,7 @@
 #include <dsop/types.hpp>
 
 #include "base/largest_inner_dimension.hpp"
+#include "kernels/blas_info.hpp"
 #include "kernels/blocked_product.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/pack_memory.hpp"
@@ -80,7 +81,8 @@ void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T al
   if (a.rows == 0) {
     return multiply_by(beta, c);
   }
-  if (method.blas_allowed && a.rows > largest_inner_dimension<T> && fits_gemm(a, b, c))
+  if (method.blas_allowed && a.rows > largest_inner_dimension<T> && blas_keeps_up_with(method.instructions) &&
+      fits_gemm(a, b, c))
     gemm(a, b, c, alpha, beta);
   else
     own_product(a, b, c, alpha, beta, method.instructions);

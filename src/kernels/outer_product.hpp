@@ -9,7 +9,7 @@
 namespace dsop::kernels {
 
 /// C = alpha A^T B + beta C, as BLAS's gemm: with beta = 0 nothing of C is read, not even NaN. By our kernel up to
-/// largest_inner_dimension<T> rows of A, above it by BLAS if it may.
+/// largest_inner_dimension<T> rows of A, above it by BLAS if it may and keeps up.
 /// A is K x n, B is K x m, C is n x m, all row-major with strides; K = 0 gives beta C.
 /// Our kernel multiplies A by alpha, sums every element in the order k = 0 .. K-1 from zero, adds it to beta C, and
 /// writes C once; panels of A and B, of about 1 MB a thread or one block of all K, are copied for it. Uses OpenMP's
