@@ -11,16 +11,16 @@ std::string_view blas_core_name() {
   return openblas_get_corename();
 }
 
-bool core_has_avx(std::string_view blas_core) {
+bool is_core_without_avx(std::string_view blas_core) {
   constexpr std::array<std::string_view, 11> without{"Prescott",  "Core2",  "Penryn",  "Dunnington",
                                                      "Nehalem",   "Atom",   "Opteron", "Opteron_SSE3",
                                                      "Barcelona", "Bobcat", "Nano"};
-  return std::find(without.begin(), without.end(), blas_core) == without.end();
+  return std::find(without.begin(), without.end(), blas_core) != without.end();
 }
 
 bool blas_keeps_up_with(InstructionSet instructions) {
-  static const bool has_avx = core_has_avx(blas_core_name());
-  return has_avx || instructions == InstructionSet::baseline;
+  static const bool without_avx = is_core_without_avx(blas_core_name());
+  return !without_avx || instructions == InstructionSet::baseline;
 }
 
 std::string_view blas_threading() {
