@@ -45,10 +45,13 @@ print(told[0].message)
 
     @unittest.skipIf(dsop.info()["instruction_set"] == "baseline", "no AVX2")
     def test_info_warns_of_a_core_of_openblas_without_avx(self) -> None:
-        program = "import dsop; info = dsop.info(); assert info['blas_core'] == 'Prescott' and not info['blas_keeps_up']"
+        program = "import dsop; info = dsop.info(); print(info['blas_core'], info['blas_keeps_up'])"
         done = subprocess.run([sys.executable, "-W", "always", "-c", program], capture_output=True, text=True, timeout=60,
                               check=True, env={**os.environ, "OPENBLAS_CORETYPE": "Prescott"})
-        self.assertIn("RuntimeWarning: OpenBLAS runs its kernels for Prescott on this processor, without AVX", done.stderr)
+        if done.stdout.split()[0] != "Prescott":
+            self.skipTest(f"OpenBLAS has no core but {done.stdout.split()[0]}")
+        self.assertEqual(done.stdout.split()[1], "False")
+        self.assertIn("RuntimeWarning: OpenBLAS runs its kernels for Prescott, without AVX", done.stderr)
 
     def import_with(self, library: str) -> str:
         """What the ImportError says."""

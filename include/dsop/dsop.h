@@ -106,7 +106,7 @@ DSOP_API int dsop_finalize(void);
 DSOP_API void dsop_abort(int exit_status);
 /* What was built and what runs, a JSON object: version, mpi (the library, or null), mpi_error (a text
  * where it is another than dsop is built for, or null), mpi_initialized, gloo (true or false), blas, blas_core,
- * instruction_set, threads. */
+ * blas_keeps_up (false: its core has no AVX, and the processor has), instruction_set, threads. */
 DSOP_API int dsop_info(const char** text);
 /* `interrupted` is asked every 100 ms by waits of the thread that calls this (null: not any more). If it does not
  * return 0, the wait ends with DSOP_ERROR_INTERRUPTED. Waits within MPI's own collectives do not ask. After that,

@@ -73,10 +73,10 @@ struct Options {
   /// G and an exchange of 8 bytes. Sharded results and rows alone are not compared.
   bool check_bits = false;
   /// Of an OuterProduct with `auto`: how often each algorithm that is predicted to take at most twice as long as the
-  /// best runs, by turns, in the first calls of run() and start(). Then the one stays whose best run took the slowest
-  /// rank least; plan() says so. 0: none is tried. The first run of each touches memory that is new, so 2 or more tell
-  /// more. What stays differs from run to run, and with it the rounding. Not for dsop(), nor with a named algorithm.
-  /// Costs a plan for each call while they last, and no exchange.
+  /// best, and whose factors do not ride in the agreement, runs, by turns, in the first calls of run() and start(). The
+  /// one stays whose best run took the slowest rank least; plan() says so. 0: none is tried. The first run of each
+  /// touches new memory, so 2 or more tell more. What stays differs from run to run, and with it the rounding. Not for
+  /// dsop(), nor with a named algorithm. Costs a plan for each call while they last, and no exchange.
   int tries = 0;
 };
 

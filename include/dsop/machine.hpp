@@ -71,7 +71,7 @@ struct Machine {
   double piece_bytes = 60 << 10;         ///< over MPI a message travels in pieces of at most so many; 0: whole. At
                                          ///< least 1024 otherwise
   double flops_per_second = 40e9;        ///< of a local product in f32; f64 runs at half of it
-  double blas_flops_per_second = 0;      ///< of those that BLAS makes, with more than 192 pairs (f64: 128); 0: as many
+  double blas_flops_per_second = 0;      ///< of those of more than 192 pairs (f64: 128), mostly by BLAS; 0: as many
   double memory_bytes_per_second = 8e9;  ///< of reading or writing large arrays
   double hidden_share = 0;               ///< 0 .. 1, of arithmetic that could be done while messages
                                          ///< travel: what then takes no time of its own, as measured

@@ -42,7 +42,7 @@ def info() -> dict[str, Any]:
     -----
     RuntimeWarning
         Two OpenMP runtimes are loaded, each of which takes all cores; or the MPI that runs, or mpi4py's, is another than
-        dsop is built for; or OpenBLAS does not know this processor, so that all that uses it is slow.
+        dsop is built for; or OpenBLAS runs kernels without AVX on a processor that has it.
 
     Examples
     --------
@@ -57,8 +57,9 @@ def info() -> dict[str, Any]:
     if found["mpi_error"]:
         warnings.warn(found["mpi_error"], RuntimeWarning, stacklevel=2)
     if not found["blas_keeps_up"]:
-        warnings.warn(f"OpenBLAS runs its kernels for {found['blas_core']} on this processor, without AVX: set "
-                      "OPENBLAS_CORETYPE, as to SkylakeX (AVX-512) or Haswell (AVX2)", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"OpenBLAS runs its kernels for {found['blas_core']}, without AVX, which slows down all that uses it "
+                      "but dsop's calls: set OPENBLAS_CORETYPE, as to SkylakeX (AVX-512) or Haswell (AVX2)", RuntimeWarning,
+                      stacklevel=2)
     mpi4py = sys.modules.get("mpi4py.MPI")
     if mpi4py is not None and not mpi4py.Get_library_version().startswith(found["mpi"] or "no MPI"):
         warnings.warn(f"mpi4py is built for {mpi4py.Get_library_version().splitlines()[0]}, dsop for {found['mpi']}: "

@@ -17,8 +17,8 @@ bits_per_second() {
 }
 
 # burst_bytes BITS_PER_SECOND: the bytes that may pass at once after a pause. 4 KiB for each Gbit/s that all hosts send
-# together, since each packet takes time of the cores; but 0.1 ms of the link, since timers are late, to 0.66 ms; and 4 KiB
-# to 48 KiB. docs/programs/cluster.md has the measurement.
+# together, since each packet takes time of the cores; at least 0.1 ms of the link, since timers are late, and at most
+# 0.66 ms, 16 KiB at 200 Mbit/s; at least 4 KiB and at most 48. docs/programs/cluster.md has the measurement.
 burst_bytes() {
   local bytes=$((hosts * rate_bits / 1000000 * 4096 / 1000)) least_bytes=$(($1 / 80000)) most_bytes=$(($1 / 12207))
   bytes=$((bytes > most_bytes ? most_bytes : bytes))

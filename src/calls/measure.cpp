@@ -22,7 +22,7 @@
 namespace dsop {
 namespace {
 
-// Inner dimensions of which our kernel makes products, and BLAS.
+// Inner dimensions of which our kernel makes products, and BLAS where it keeps up.
 constexpr std::size_t own_kernel_pairs = 64;
 constexpr std::size_t blas_pairs = 256;
 static_assert(own_kernel_pairs <= largest_inner_dimension<float> && largest_inner_dimension<float> < blas_pairs);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <string>
 
 namespace dsop::kernels {
 
@@ -12,10 +14,12 @@ std::string_view blas_core_name() {
 }
 
 bool is_core_without_avx(std::string_view blas_core) {
-  constexpr std::array<std::string_view, 11> without{"Prescott",  "Core2",  "Penryn",  "Dunnington",
-                                                     "Nehalem",   "Atom",   "Opteron", "Opteron_SSE3",
-                                                     "Barcelona", "Bobcat", "Nano"};
-  return std::find(without.begin(), without.end(), blas_core) != without.end();
+  constexpr std::array<std::string_view, 17> without{
+      "generic", "katmai", "coppermine", "northwood", "banias",       "prescott",  "core2",  "penryn", "dunnington",
+      "nehalem", "atom",   "athlon",     "opteron",   "opteron_sse3", "barcelona", "bobcat", "nano"};
+  std::string name(blas_core);  // in capitals where OpenBLAS is built for one processor
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::find(without, name) != without.end();
 }
 
 bool blas_keeps_up_with(InstructionSet instructions) {

@@ -15,7 +15,7 @@ std::string_view blas_core_name();
 bool is_core_without_avx(std::string_view blas_core);
 
 /// Whether BLAS multiplies large inner dimensions as fast as our kernel by these instructions. Where it has no AVX it
-/// takes two to five times as long.
+/// takes two to five times as long (4096 and 256 pairs).
 bool blas_keeps_up_with(InstructionSet instructions);
 
 /// "sequential", "pthreads" or "OpenMP".
