@@ -11,6 +11,7 @@
 #include "algorithms/outer_product/algorithm.hpp"
 #include "algorithms/sparse/algorithm.hpp"
 #include "failures.hpp"
+#include "levels_cases.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -281,9 +282,7 @@ TEST_CASE("a call's predicted time is that of its algorithm after the ranks have
 }
 
 TEST_CASE("auto lets factors ride only where that is predicted to take the least time") {
-  Machine machine{.latency_seconds = 50e-6, .overhead_seconds = 1e-6, .gap_per_byte_seconds = 40e-9};
-  machine.inner_levels = {
-      {.latency_seconds = 1e-6, .gap_per_byte_seconds = 0.2e-9, .out_bytes_per_second = 25e6, .piece_bytes = 0}};
+  const Machine machine = machine_of_hosts();
   Problem given = problem(1000, 1000, 8, 1);
   const Plan apart = make_plan(given, machine);
   CHECK(apart.algorithm_text() == "allgather");

@@ -10,6 +10,7 @@
 
 #include "algorithms/outer_product/tries.hpp"
 #include "failures.hpp"
+#include "levels_cases.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -37,9 +38,7 @@ TEST_CASE("near candidates take the first calls by turns, one stays, and every s
 }
 
 TEST_CASE("what would ride in the agreement is not tried, since nothing rides while tries last") {
-  Machine machine{.latency_seconds = 50e-6, .overhead_seconds = 1e-6, .gap_per_byte_seconds = 5e-9};
-  machine.inner_levels = {
-      {.latency_seconds = 1e-6, .gap_per_byte_seconds = 0.2e-9, .out_bytes_per_second = 200e6, .piece_bytes = 0}};
+  const Machine machine = machine_of_hosts();
   CHECK(failures_on_nodes({0, 0, 0, 0, 4, 4, 4, 4}, [&](Transport& transport, Failures& failures) {
           constexpr std::size_t n = 1000;
           const std::vector<float> ones(n, 1);

@@ -11,6 +11,8 @@ namespace dsop {
 namespace {
 
 struct Family {
+  double agreement_seconds;
+
   static std::string why_unsupported(const DenseAlgorithm& algorithm, const DenseProblem& problem) {
     if (problem.wire == Wire::bf16 && algorithm.run_bf16 == nullptr)
       return "sends values in full only, and wire is bf16";
@@ -21,7 +23,12 @@ struct Family {
   }
   Candidate evaluate(const DenseAlgorithm& algorithm, double parameter, const DenseProblem& problem,
                      const Machine& machine) const {
-    return {algorithm_text(algorithm, parameter), parameter, algorithm.cost(problem, machine, parameter), {}};
+    return {algorithm_text(algorithm, parameter),
+            parameter,
+            algorithm.cost(problem, machine, parameter),
+            {},
+            1,
+            agreement_seconds};
   }
 };
 
@@ -43,14 +50,12 @@ const Registry<DenseAlgorithm>& algorithms_of(Collective collective) {
 
 DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const DenseProblem& problem,
                           const Machine& machine, const std::string& name) {
-  const Choice<DenseAlgorithm> choice = choose(Family(), algorithms, problem, machine, name, Evaluated::named);
+  const Family family{agreement_seconds(machine, problem.nodes, problem.ranks)};
+  const Choice<DenseAlgorithm> choice = choose(family, algorithms, problem, machine, name, Evaluated::named);
   const DenseAlgorithm& algorithm = *choice.algorithm;
-  return {&algorithm,
-          choice.parameter,
-          choice.candidates.front().cost,
-          algorithm.workspace_bytes(problem, choice.parameter),
-          problem.wire,
-          agreement_seconds(machine, problem.nodes, problem.ranks)};
+  const Candidate& chosen = choice.candidates.front();
+  return {&algorithm,   choice.parameter,        chosen.cost, algorithm.workspace_bytes(problem, choice.parameter),
+          problem.wire, chosen.agreement_seconds};
 }
 
 template <class T>
