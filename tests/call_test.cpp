@@ -245,6 +245,21 @@ TEST_CASE("factors that ride cost no message, and count as payload") {
         }) == "");
 }
 
+TEST_CASE("factors of many layers that follow each other in every step ride") {
+  CHECK(failures_on_threads(2, [](Transport& inner, Failures& failures) {
+          CountingTransport transport(inner);
+          const auto step = [&] {
+            const std::size_t before = transport.payload().messages;
+            for (std::size_t n = 11; n <= 60; ++n) check_sum(transport, n, {1, 1}, {}, failures);
+            return transport.payload().messages - before;
+          };
+          failures.check(step() > 0, "rides where no call like it was before");
+          step();
+          const std::size_t sent = step();
+          failures.check(sent == 0, "factors of " + std::to_string(sent) + " calls do not ride");
+        }) == "");
+}
+
 TEST_CASE("a digest tells numbers, their order and how many there are") {
   const auto digest_of = [](std::initializer_list<std::uint64_t> numbers) {
     SequenceDigest digest;

@@ -42,6 +42,8 @@ TEST_CASE("a probe finds what messages take, inside and between nodes") {
           const double together = 3.0 * (1 << 18) / 3 / (slow.latency + (1 << 18) / 3 * slow.a_byte);
           failures.check(std::abs(level.out_bytes_per_second / together - 1) < 0.01, "what a node sends out is wrong");
           failures.check(measured.measured_on == MeasuredOn{6, 2, 1, "threads"}, "measured_on is wrong");
+          failures.check(measured.write_bytes_per_second > 0, "what products write is not measured");
+          failures.check(measured.large_write_bytes_per_second > 0, "what products of large G write is not measured");
           check_machine(measured);
           failures.check(!transport.has_sent_again(), "a message comes from the cache");
         }) == "");

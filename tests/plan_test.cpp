@@ -77,7 +77,7 @@ TEST_CASE("a pipelined algorithm's travel and arithmetic overlap where messages 
 }
 
 TEST_CASE("what works while it waits is taken where it is predicted to be well ahead, not before") {
-  Problem gradient = problem(2000, 1000, 8, 32);
+  Problem gradient = problem(2000, 1000, 8, 48);
   gradient.type = DataType::f64;
   Machine machine{.overhead_seconds = 1e-9,
                   .gap_seconds = 1e-9,
@@ -175,6 +175,23 @@ TEST_CASE("measured steps are followed from size to size") {
   CHECK(machine.message_seconds((std::size_t{1} << 20) + (std::size_t{1} << 19)) == Approx(6e-3));
   CHECK(machine.message_seconds(std::size_t{1} << 23) == Approx(32e-3));
   CHECK(machine.exchange_seconds(1 << 20) < machine.message_seconds(1 << 20));  // not measured: the line
+}
+
+TEST_CASE("a product takes what writing G does, or its arithmetic if that is more") {
+  Machine machine{.flops_per_second = 32e9, .blas_flops_per_second = 16e9, .memory_bytes_per_second = 8e9};
+  const auto seconds = [&](double n, double K, DataType type) { return machine.product_seconds(n, 1000, K, type); };
+  CHECK(seconds(1000, 0, DataType::f32) == Approx(0.5e-3));
+  CHECK(seconds(1000, 6, DataType::f32) == Approx(0.625e-3));  // 3/8 ms of arithmetic
+  CHECK(seconds(1000, 128, DataType::f64) == Approx(16e-3).epsilon(0.01));
+  CHECK(seconds(1000, 256, DataType::f32) == Approx(32e-3).epsilon(0.01));  // by BLAS
+  machine.write_bytes_per_second = 2e9;
+  CHECK(seconds(1000, 0, DataType::f32) == Approx(2e-3));
+  CHECK(seconds(16000, 0, DataType::f32) == Approx(32e-3));
+  machine.large_write_bytes_per_second = 4e9;
+  CHECK(seconds(1000, 0, DataType::f32) == Approx(2e-3));
+  CHECK(seconds(16000, 0, DataType::f32) == Approx(16e-3));
+  CHECK(seconds(4000, 0, DataType::f64) == Approx(16e-3));
+  CHECK(seconds(4500, 0, DataType::f64) == Approx(9e-3));
 }
 
 TEST_CASE("a measured winner is taken for its problem and nearly such ones") {

@@ -27,7 +27,8 @@ class Machine(Owned):
         A file that `write`, or `dsop-bench calibrate`, has written; default: a cluster with 10 Gbit/s.
     **numbers : float
         To replace: latency_seconds, overhead_seconds, gap_seconds, gap_per_byte_seconds, flops_per_second,
-        blas_flops_per_second, memory_bytes_per_second, hidden_share, indexed_addition_factor, piece_bytes.
+        blas_flops_per_second, memory_bytes_per_second, write_bytes_per_second, large_write_bytes_per_second,
+        hidden_share, indexed_addition_factor, piece_bytes.
 
     Raises
     ------

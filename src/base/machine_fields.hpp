@@ -60,7 +60,7 @@ template <class Owner>
 inline constexpr std::array<NumberField<Owner>, 0> number_fields{};
 
 template <>
-inline constexpr std::array<NumberField<Machine>, 10> number_fields<Machine>{
+inline constexpr std::array<NumberField<Machine>, 12> number_fields<Machine>{
     {{"latency_seconds", &Machine::latency_seconds},
      {"overhead_seconds", &Machine::overhead_seconds},
      {"gap_seconds", &Machine::gap_seconds},
@@ -69,6 +69,8 @@ inline constexpr std::array<NumberField<Machine>, 10> number_fields<Machine>{
      {"flops_per_second", &Machine::flops_per_second},
      {"blas_flops_per_second", &Machine::blas_flops_per_second, Allowed::positive_or_zero},
      {"memory_bytes_per_second", &Machine::memory_bytes_per_second},
+     {"write_bytes_per_second", &Machine::write_bytes_per_second, Allowed::positive_or_zero},
+     {"large_write_bytes_per_second", &Machine::large_write_bytes_per_second, Allowed::positive_or_zero},
      {"hidden_share", &Machine::hidden_share, Allowed::share},
      {"indexed_addition_factor", &Machine::indexed_addition_factor}}};
 

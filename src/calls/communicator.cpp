@@ -15,6 +15,14 @@ std::size_t SlotLengths::fallen(std::size_t before_bytes, std::size_t now_bytes)
   return less < before_bytes ? std::max(less, now_bytes) : now_bytes;
 }
 
+// The one that it has, or one that is free, or else one that another kind of call loses.
+SlotLengths::Followed& SlotLengths::place(std::uint64_t digest) {
+  std::array<Followed, places>& set = followed_[digest % sets];
+  for (const std::uint64_t wanted : {digest, std::uint64_t{0}})
+    if (const auto found = std::ranges::find(set, wanted, &Followed::digest); found != set.end()) return *found;
+  return set[digest / sets % places];
+}
+
 void SlotLengths::learn(std::uint64_t digest, std::size_t ridden_bytes, int ranks) {
   const std::size_t of_this_call = fit(ridden_bytes, ranks) ? with_record(ridden_bytes) : sizeof(Record);
   Followed& before = place(last_);

@@ -52,14 +52,16 @@ class SlotLengths {
     std::uint64_t digest = 0;
     std::size_t bytes = sizeof(Record);
   };
-  static constexpr std::size_t remembered = 64;
+  static constexpr std::size_t sets = 32;  // a digest's kind may stand in any place of its set
+  static constexpr std::size_t places = 8;
 
   static std::size_t fallen(std::size_t before_bytes, std::size_t now_bytes);
-  Followed& place(std::uint64_t digest) { return followed_[digest % remembered]; }
+  Followed& place(std::uint64_t digest);
 
   std::size_t bytes_ = sizeof(Record);
-  std::uint64_t last_ = 0;                       // the last call's digest
-  std::array<Followed, remembered> followed_{};  // by digest: the slots of the call that came after it
+  std::uint64_t last_ = 0;  // the last call's digest
+  // By digest: the slots of the call that came after it.
+  std::array<std::array<Followed, places>, sets> followed_{};
 };
 
 /// All ranks are known to have memory in which products of so many pairs pack their factors. That memory belongs to a

@@ -6,6 +6,7 @@
 
 #include "base/error_of.hpp"
 #include "base/largest_inner_dimension.hpp"
+#include "base/streaming_bytes.hpp"
 #include "calls/agreed_errors.hpp"
 #include "calls/hidden_share.hpp"
 #include "calls/node_groups.hpp"
@@ -41,24 +42,25 @@ static_assert(std::ranges::all_of(std::array{probe_of_nodes, probe_of_one_node, 
 /// Taken before anything is measured, on all ranks or none.
 struct Memory {
   void take(const Effort& effort) {
-    sum.resize(effort.vector_elements * sizeof(float));
-    terms.resize(effort.vector_elements * sizeof(float));
+    vectors.resize(2 * effort.vector_elements * sizeof(float));
     factor.resize(blas_pairs * effort.product_side * sizeof(float));
     result.resize(effort.product_side * effort.product_side * sizeof(float));
     kernels::reserve_product<float>(own_kernel_pairs);
-    for (const Workspace<float>* const read : {&sum, &terms, &factor}) std::ranges::fill(read->elements(), 1.0F);
+    for (const Workspace<float>* const read : {&vectors, &factor}) std::ranges::fill(read->elements(), 1.0F);
   }
+  std::span<float> sum() const { return vectors.elements().first(vectors.elements().size() / 2); }
+  std::span<float> terms() const { return vectors.elements().last(vectors.elements().size() / 2); }
   /// Where the next message is sent from, and where it goes. Rows of G come from memory; what has just been sent would
   /// come from a cache.
-  std::span<std::byte> next_out(std::size_t bytes) { return next(terms, out_bytes, bytes); }
-  std::span<std::byte> next_in(std::size_t bytes) { return next(sum, in_bytes, bytes); }
+  std::span<std::byte> next_out(std::size_t bytes) { return next(terms(), out_bytes, bytes); }
+  std::span<std::byte> next_in(std::size_t bytes) { return next(sum(), in_bytes, bytes); }
 
-  Workspace<float> sum, terms, factor, result;
+  Workspace<float> vectors, factor, result;
 
  private:
-  static std::span<std::byte> next(const Workspace<float>& vector, std::size_t& passed_bytes, std::size_t bytes) {
+  static std::span<std::byte> next(std::span<float> vector, std::size_t& passed_bytes, std::size_t bytes) {
     constexpr std::size_t line_bytes = 64;
-    const auto all = std::as_writable_bytes(vector.elements());
+    const auto all = std::as_writable_bytes(vector);
     if (passed_bytes + bytes > all.size()) passed_bytes = 0;
     const auto message = all.subspan(passed_bytes, bytes);
     passed_bytes += (bytes + line_bytes - 1) / line_bytes * line_bytes;
@@ -93,8 +95,10 @@ class Measuring {
  private:
   double gap_seconds(Transport& partners, bool take_part);
   double overhead_seconds(Transport& partners, bool take_part);
-  double flops_per_second(std::size_t pairs, double writing_seconds);
-  void product(std::size_t side, std::size_t pairs);
+  /// Of G as large as `to`.
+  double write_bytes_per_second(std::span<float> to);
+  double flops_per_second(std::size_t pairs);
+  void product(std::size_t pairs, MatrixView<float> c);
 
   auto ring_step_of(Transport& partners) {
     return [this, &partners, ring = patterns::Ring(partners)](std::size_t bytes) {
@@ -193,7 +197,9 @@ double Measuring::hidden_share(Transport& partners, bool take_part, const Machin
   const auto columns = static_cast<double>(side);
   return dsop::hidden_share(
       sampling_, effort_, partners, take_part, [this](Transport& transport) { return ring_step_of(transport); },
-      [this, side] { product(side, own_kernel_pairs); },
+      [&] {
+        product(own_kernel_pairs, {memory_.result.elements().data(), side, side});
+      },
       machine.product_seconds(columns, columns, own_kernel_pairs, DataType::f32), machine,
       sampling_.spent_seconds() + effort_.seconds / 2);
 }
@@ -202,33 +208,40 @@ StepSeconds Measuring::native_allreduce_seconds() {
   const auto step_of = [&](std::size_t bytes) {
     return [this, bytes](int) { transport_.native_allreduce(memory_.next_in(bytes), DataType::f32); };
   };
-  std::ranges::fill(memory_.sum.elements(), 0.0F);  // so that sums of sums stay finite
+  std::ranges::fill(memory_.sum(), 0.0F);  // so that sums of sums stay finite
   const double smallest = sampling_.step_seconds(true, 1, step_of(sizeof(float)));
   const double until = sampling_.spent_seconds() + effort_.seconds / 4;
   return sampling_.steps_seconds(true, smallest, until, effort_.native_allreduces, step_of);
 }
 
 void Measuring::measure_arithmetic(Machine& machine) {
-  const std::span<float> sum = memory_.sum.elements();
-  const double addition = sampling_.kernel_seconds(8, [&] { kernels::add<float>(sum, sum, memory_.terms.elements()); });
+  const std::span<float> sum = memory_.sum();
+  const double addition = sampling_.kernel_seconds(8, [&] { kernels::add<float>(sum, sum, memory_.terms()); });
   machine.memory_bytes_per_second = 3 * static_cast<double>(sum.size_bytes()) / addition;
   sampling_.least_seconds_a_byte = 1 / machine.memory_bytes_per_second;
-  const double writing = static_cast<double>(memory_.result.bytes()) / machine.memory_bytes_per_second;
-  machine.flops_per_second = flops_per_second(own_kernel_pairs, writing);
-  machine.blas_flops_per_second = flops_per_second(blas_pairs, writing);
+  machine.write_bytes_per_second = write_bytes_per_second(sum.first(sum.size() / 4));
+  const std::span<float> large = memory_.vectors.elements();
+  if (large.size_bytes() >= streaming_bytes) machine.large_write_bytes_per_second = write_bytes_per_second(large);
+  machine.flops_per_second = flops_per_second(own_kernel_pairs);
+  machine.blas_flops_per_second = flops_per_second(blas_pairs);
 }
 
-void Measuring::product(std::size_t side, std::size_t pairs) {
-  const MatrixView<const float> a(memory_.factor.elements().data(), pairs, side);
-  const MatrixView<float> c(memory_.result.elements().data(), side, side);
-  kernels::product<float>(a, a, c, 1, 0);
+void Measuring::product(std::size_t pairs, MatrixView<float> c) {
+  const float* const factor = memory_.factor.elements().data();
+  kernels::product<float>({factor, pairs, c.rows}, {factor, pairs, c.columns}, c, 1, 0);
 }
 
-double Measuring::flops_per_second(std::size_t pairs, double writing_seconds) {
+double Measuring::write_bytes_per_second(std::span<float> to) {
+  constexpr std::size_t columns = 2000;  // not a power of two, whose rows would meet in few lines of a cache
+  const MatrixView<float> c(to.data(), to.size() / columns, columns);
+  return static_cast<double>(c.rows * columns * sizeof(float)) / sampling_.kernel_seconds(64, [&] { product(1, c); });
+}
+
+double Measuring::flops_per_second(std::size_t pairs) {
   const std::size_t side = effort_.product_side;
+  const MatrixView<float> c(memory_.result.elements().data(), side, side);
   const auto most_runs = static_cast<int>(2048 / pairs);
-  const double seconds = sampling_.kernel_seconds(most_runs, [&] { product(side, pairs); });
-  return 2 * static_cast<double>(side * side * pairs) / std::max(seconds - writing_seconds, seconds / 2);
+  return 2 * static_cast<double>(side * side * pairs) / sampling_.kernel_seconds(most_runs, [&] { product(pairs, c); });
 }
 
 }  // namespace

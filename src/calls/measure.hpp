@@ -23,7 +23,8 @@ struct Effort {
   StepCounts steps;           ///< timed in a sample
   StepCounts native_allreduces;
   bool out_of_step;             ///< ranks come to a sample at different times, and agree before it, as in calls
-  std::size_t vector_elements;  ///< of the two vectors that are added, and that messages come from and go to
+  std::size_t vector_elements;  ///< of the two vectors that are added, that messages come from and go to, and that
+                                ///< products write: a quarter of one, and both if that is a large G
   std::size_t product_side;     ///< rows and columns of the products
 };
 
@@ -35,7 +36,7 @@ constexpr Effort probe_of_nodes{.seconds = 0.27,
                                 .steps = {12, 6, 4, 2, 0, 0},
                                 .native_allreduces = {4, 2, 1, 0, 0, 0},
                                 .out_of_step = false,
-                                .vector_elements = std::size_t{4} << 20,
+                                .vector_elements = 4'200'000,  // both are as much as a large G
                                 .product_side = 384};
 
 /// At most 10 ms.

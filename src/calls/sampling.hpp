@@ -203,11 +203,14 @@ template <class Body>
 double Sampling::kernel_seconds(int most_runs, const Body& body) {
   constexpr int least_samples = 3;  // one may be disturbed; but of long runs the first says enough
   constexpr double long_runs = 4;
-  body();
-  const double first_start = now();
-  body();
-  const double first = of_fastest(now() - first_start);
+  const auto once = [&] {
+    const double start = now();
+    body();
+    return of_fastest(now() - start);
+  };
+  double first = once();
   const bool is_long = first > long_runs * effort_.arithmetic_seconds;
+  if (!is_long) first = once();  // without what comes with the first alone, as memory's pages
   const auto samples = static_cast<std::size_t>(is_long ? effort_.samples : std::max(effort_.samples, least_samples));
   const auto runs = static_cast<int>(std::clamp<double>(effort_.arithmetic_seconds / first, 1, most_runs));
   std::vector<double> seconds;

@@ -6,6 +6,7 @@
 #include <dsop/types.hpp>
 
 #include "base/largest_inner_dimension.hpp"
+#include "base/streaming_bytes.hpp"
 #include "kernels/blas_info.hpp"
 #include "kernels/blocked_product.hpp"
 #include "kernels/gemm.hpp"
@@ -16,11 +17,6 @@
 
 namespace dsop::kernels {
 namespace {
-
-// From here on the caches of a core hold so little of C that streaming it past them is faster, and still is when C is
-// read right afterwards (at K = 1; K = 8 gains from 16 MB on). At 4 MB streaming takes five times as long. All that
-// with AVX-512; with AVX2, on an EPYC, streaming C of 67 MB took 1 to 1.4 times as long (most at K = 8 to 32).
-constexpr std::size_t streaming_bytes = 32 * 1024 * 1024;
 
 // About 10 us on one thread, counted as n m (K + 8): waking a team takes a few.
 constexpr std::size_t parallel_work = 1 << 20;
