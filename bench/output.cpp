@@ -123,6 +123,7 @@ std::string with_two_decimals(double number) {
 void add_samples(nlohmann::ordered_json& row, const Samples& samples, std::size_t repetition) {
   const Interval interval = samples.interval(repetition);
   row["repetition"] = static_cast<std::size_t>(samples.first_repetition) + repetition;
+  row["runs_a_turn"] = samples.runs_a_turn;
   row["seconds"] = samples.seconds[repetition];
   row["median_interval"] = {
       {"low", interval.low}, {"high", interval.high}, {"look_confidence", samples.look_confidence}};

@@ -1,6 +1,7 @@
 #include "timing.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <sstream>
@@ -36,8 +37,15 @@ std::vector<double> Samples::observations() const {
   return medians;
 }
 
+int runs_a_turn(double fastest_seconds) {
+  constexpr double least_seconds = 1e-3;
+  constexpr double most_runs = 100;
+  return static_cast<int>(std::ceil(std::clamp(least_seconds / fastest_seconds, 1.0, most_runs)));
+}
+
 std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Contender>& contenders,
-                                   const Protocol& protocol, const std::function<void(const std::string&)>& progress) {
+                                   const Protocol& protocol, const std::function<void(const std::string&)>& progress,
+                                   int runs_a_turn) {
   CommonStart start(transport);
   const StoppingRule rule(static_cast<std::size_t>(protocol.iterations), protocol.precision);
   const auto first = static_cast<std::uint64_t>(protocol.first_repetition);
@@ -49,6 +57,7 @@ std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Conte
   std::vector<Samples> samples(contenders.size());
   for (Samples& s : samples) {
     s.first_repetition = protocol.first_repetition;
+    s.runs_a_turn = runs_a_turn;
     s.look_confidence = rule.confidence();
   }
   for (int repetition = 0; repetition < protocol.repetitions; ++repetition) {
@@ -72,8 +81,11 @@ std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Conte
         start.wait();
         const auto& message_seconds = contenders[i].message_seconds;
         const double before = message_seconds ? message_seconds() : 0;
-        const double seconds = seconds_of(contenders[i].run);
-        const double in_messages = message_seconds ? message_seconds() - before : 0;
+        const double seconds = seconds_of([&] {
+                                 for (int run = 0; run < runs_a_turn; ++run) contenders[i].run();
+                               }) /
+                               runs_a_turn;
+        const double in_messages = message_seconds ? (message_seconds() - before) / runs_a_turn : 0;
         const std::vector<double> ranks = of_all_ranks(transport, seconds);
         const std::vector<double> ranks_in_messages = of_all_ranks(transport, in_messages);
         if (iteration == 0) continue;

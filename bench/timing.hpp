@@ -13,8 +13,9 @@
 namespace dsop::bench {
 
 /// Repetitions of iterations, as in the DSOP paper: a repetition's first iteration is dropped, its observation is the
-/// median of the others. Within an iteration every contender runs once, in an order drawn anew, so that a drift of the
-/// machine hits all alike. A repetition ends early when every contender's median is known to +- `precision`.
+/// median of the others. Within an iteration every contender has its turn, in an order drawn anew, so that a drift of
+/// the machine hits all alike. A turn is one run, or as many, one after the other, as `runs_a_turn` says.
+/// A repetition ends early when every contender's median is known to +- `precision`.
 struct Protocol {
   int repetitions = 1;
   int first_repetition = 0;  ///< its number, where others have made those before it; their orders differ too
@@ -30,6 +31,7 @@ class Samples {
   /// Of these, spent in messages; empty where that can't be seen.
   std::vector<std::vector<std::vector<double>>> message_seconds;
   int first_repetition = 0;  ///< the number of seconds[0]
+  int runs_a_turn = 1;       ///< of which each number of seconds is the mean
   double look_confidence =
       0.95;  ///< of an interval, so that a repetition's stopping rule leaves 0.95 over all its looks
 
@@ -55,8 +57,13 @@ struct Contender {
   std::function<double()> message_seconds = {};  ///< spent in messages so far; empty: that can't be seen
 };
 
-/// Times all contenders. All ranks call it and all get all ranks' samples. `progress` is told what runs.
+/// How many runs the fastest contender, which takes so long, needs for a turn of a millisecond.
+int runs_a_turn(double fastest_seconds);
+
+/// Times all contenders; of a turn of several runs, their mean. All ranks call it and all get all ranks' samples.
+/// `progress` is told what runs.
 std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Contender>& contenders,
-                                   const Protocol& protocol, const std::function<void(const std::string&)>& progress);
+                                   const Protocol& protocol, const std::function<void(const std::string&)>& progress,
+                                   int runs_a_turn = 1);
 
 }  // namespace dsop::bench

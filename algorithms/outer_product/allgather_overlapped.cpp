@@ -58,13 +58,14 @@ void run(OuterProductCall<T>& call) {
   }
 }
 
-// Of S x S blocks. Each packs its factors anew.
+// Blocks of G are too small to be written past the caches, so all of G is read too; each packs its factors anew.
 double blocks_seconds(const Problem& problem, const Machine& machine, double S) {
   const auto n = static_cast<double>(problem.rows);
   const auto m = static_cast<double>(problem.columns);
   const auto K = static_cast<double>(problem.total_pairs());
-  const double packed_again = 2 * (S - 1) * K * (n + m) * static_cast<double>(bytes_of(problem.type));
-  return S * S * machine.product_seconds(n / S, m / S, K, problem.type) + machine.memory_seconds(packed_again);
+  const double more_elements = n * m + 2 * (S - 1) * K * (n + m);
+  return machine.product_seconds(n, m, K, problem.type) +
+         machine.memory_seconds(more_elements * static_cast<double>(bytes_of(problem.type)));
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {

@@ -206,18 +206,18 @@ double Sampling::kernel_seconds(int most_runs, const Body& body) {
   const auto once = [&] {
     const double start = now();
     body();
-    return of_fastest(now() - start);
+    return extremes(now() - start);
   };
-  double first = once();
-  const bool is_long = first > long_runs * effort_.arithmetic_seconds;
+  Extremes first = once();
+  const bool is_long = first.most > long_runs * effort_.arithmetic_seconds;
   if (!is_long) first = once();  // without what comes with the first alone, as memory's pages
   const auto samples = static_cast<std::size_t>(is_long ? effort_.samples : std::max(effort_.samples, least_samples));
-  const auto runs = static_cast<int>(std::clamp<double>(effort_.arithmetic_seconds / first, 1, most_runs));
+  const auto runs = static_cast<int>(std::clamp<double>(effort_.arithmetic_seconds / first.least, 1, most_runs));
   std::vector<double> seconds;
   while (seconds.size() < samples) {
     const double empty = makespan(0, body);
     const double full = makespan(runs, body);
-    seconds.push_back(std::max((full - empty) / runs, first / 2));  // the rest is noise of the agreements
+    seconds.push_back(std::max((full - empty) / runs, first.least / 2));  // the rest is noise of the agreements
   }
   return median(std::move(seconds));
 }
