@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 
 #include "base/error_of.hpp"
@@ -97,7 +98,7 @@ class Measuring {
   double overhead_seconds(Transport& partners, bool take_part);
   /// Of G as large as `to`.
   double write_bytes_per_second(std::span<float> to);
-  double flops_per_second(std::size_t pairs);
+  double flops_per_second(std::size_t pairs, double writing_seconds);
   void product(std::size_t pairs, MatrixView<float> c);
 
   auto ring_step_of(Transport& partners) {
@@ -221,9 +222,12 @@ void Measuring::measure_arithmetic(Machine& machine) {
   sampling_.least_seconds_a_byte = 1 / machine.memory_bytes_per_second;
   machine.write_bytes_per_second = write_bytes_per_second(sum.first(sum.size() / 4));
   const std::span<float> large = memory_.vectors.elements();
-  if (large.size_bytes() >= streaming_bytes) machine.large_write_bytes_per_second = write_bytes_per_second(large);
-  machine.flops_per_second = flops_per_second(own_kernel_pairs);
-  machine.blas_flops_per_second = flops_per_second(blas_pairs);
+  machine.large_write_bytes_per_second =
+      large.size_bytes() >= streaming_bytes ? write_bytes_per_second(large)
+                                            : std::min(machine.write_bytes_per_second, machine.memory_bytes_per_second);
+  const double writing = static_cast<double>(memory_.result.bytes()) / machine.write_bytes_per_second;
+  machine.flops_per_second = flops_per_second(own_kernel_pairs, writing);
+  machine.blas_flops_per_second = flops_per_second(blas_pairs, writing);
 }
 
 void Measuring::product(std::size_t pairs, MatrixView<float> c) {
@@ -234,14 +238,18 @@ void Measuring::product(std::size_t pairs, MatrixView<float> c) {
 double Measuring::write_bytes_per_second(std::span<float> to) {
   constexpr std::size_t columns = 2000;  // not a power of two, whose rows would meet in few lines of a cache
   const MatrixView<float> c(to.data(), to.size() / columns, columns);
-  return static_cast<double>(c.rows * columns * sizeof(float)) / sampling_.kernel_seconds(64, [&] { product(1, c); });
+  return static_cast<double>(c.rows * columns * sizeof(float)) / sampling_.kernel_seconds(8, [&] { product(1, c); });
 }
 
-double Measuring::flops_per_second(std::size_t pairs) {
+// As in Machine::product_seconds().
+double Measuring::flops_per_second(std::size_t pairs, double writing_seconds) {
   const std::size_t side = effort_.product_side;
   const MatrixView<float> c(memory_.result.elements().data(), side, side);
   const auto most_runs = static_cast<int>(2048 / pairs);
-  return 2 * static_cast<double>(side * side * pairs) / sampling_.kernel_seconds(most_runs, [&] { product(pairs, c); });
+  const double seconds = sampling_.kernel_seconds(most_runs, [&] { product(pairs, c); });
+  const double least = seconds / 2;
+  const double squared = std::max(seconds * seconds - writing_seconds * writing_seconds, least * least);
+  return 2 * static_cast<double>(side * side * pairs) / std::sqrt(squared);
 }
 
 }  // namespace

@@ -208,9 +208,9 @@ double Sampling::kernel_seconds(int most_runs, const Body& body) {
     body();
     return extremes(now() - start);
   };
-  Extremes first = once();
+  body();
+  const Extremes first = once();
   const bool is_long = first.most > long_runs * effort_.arithmetic_seconds;
-  if (!is_long) first = once();  // without what comes with the first alone, as memory's pages
   const auto samples = static_cast<std::size_t>(is_long ? effort_.samples : std::max(effort_.samples, least_samples));
   const auto runs = static_cast<int>(std::clamp<double>(effort_.arithmetic_seconds / first.least, 1, most_runs));
   std::vector<double> seconds;
