@@ -3,6 +3,9 @@
 
 namespace dsop::bench {
 
+/// Short calls are timed several in a row, so that a sample lasts so long.
+inline constexpr double shortest_sample_seconds = 1e-3;
+
 /// Seconds since some moment that only this host knows.
 double now_seconds();
 

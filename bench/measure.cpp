@@ -243,8 +243,9 @@ std::vector<Measurement> measure(Transport& transport, const Point& point, const
         run();
       };
   // Of a single short call much goes through what links let through at once after a pause, which a loop has used up.
-  const int runs = is_simulated() ? 1 : runs_a_turn(fastest_seconds);
-  std::vector<Samples> samples = time_in_turns(transport, contenders, options.protocol, options.progress, runs);
+  Protocol protocol = options.protocol;
+  if (!is_simulated()) protocol.runs_a_turn = runs_a_turn(fastest_seconds);
+  std::vector<Samples> samples = time_in_turns(transport, contenders, protocol, options.progress);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].samples = std::move(samples[i]);
   return rows;
 }

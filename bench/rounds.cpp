@@ -6,10 +6,10 @@
 #include <numeric>
 #include <random>
 
+#include "clock.hpp"
+
 namespace dsop::bench {
 namespace {
-
-constexpr double shortest_sample_seconds = 1e-3;
 
 double seconds_per_call(const Loop& loop) {
   const auto start = std::chrono::steady_clock::now();

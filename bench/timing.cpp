@@ -6,6 +6,7 @@
 #include <random>
 #include <sstream>
 
+#include "clock.hpp"
 #include "collect.hpp"
 #include "common_start.hpp"
 #include "host.hpp"
@@ -38,14 +39,12 @@ std::vector<double> Samples::observations() const {
 }
 
 int runs_a_turn(double fastest_seconds) {
-  constexpr double least_seconds = 1e-3;
-  constexpr double most_runs = 100;
-  return static_cast<int>(std::ceil(std::clamp(least_seconds / fastest_seconds, 1.0, most_runs)));
+  constexpr double most = 100;
+  return static_cast<int>(std::ceil(std::clamp(shortest_sample_seconds / fastest_seconds, 1.0, most)));
 }
 
 std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Contender>& contenders,
-                                   const Protocol& protocol, const std::function<void(const std::string&)>& progress,
-                                   int runs_a_turn) {
+                                   const Protocol& protocol, const std::function<void(const std::string&)>& progress) {
   CommonStart start(transport);
   const StoppingRule rule(static_cast<std::size_t>(protocol.iterations), protocol.precision);
   const auto first = static_cast<std::uint64_t>(protocol.first_repetition);
@@ -57,7 +56,7 @@ std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Conte
   std::vector<Samples> samples(contenders.size());
   for (Samples& s : samples) {
     s.first_repetition = protocol.first_repetition;
-    s.runs_a_turn = runs_a_turn;
+    s.runs_a_turn = protocol.runs_a_turn;
     s.look_confidence = rule.confidence();
   }
   for (int repetition = 0; repetition < protocol.repetitions; ++repetition) {
@@ -82,12 +81,11 @@ std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Conte
         const auto& message_seconds = contenders[i].message_seconds;
         const double before = message_seconds ? message_seconds() : 0;
         const double seconds = seconds_of([&] {
-                                 for (int run = 0; run < runs_a_turn; ++run) contenders[i].run();
-                               }) /
-                               runs_a_turn;
-        const double in_messages = message_seconds ? (message_seconds() - before) / runs_a_turn : 0;
-        const std::vector<double> ranks = of_all_ranks(transport, seconds);
-        const std::vector<double> ranks_in_messages = of_all_ranks(transport, in_messages);
+          for (int run = 0; run < protocol.runs_a_turn; ++run) contenders[i].run();
+        });
+        const double in_messages = message_seconds ? message_seconds() - before : 0;
+        const std::vector<double> ranks = of_all_ranks(transport, seconds / protocol.runs_a_turn);
+        const std::vector<double> ranks_in_messages = of_all_ranks(transport, in_messages / protocol.runs_a_turn);
         if (iteration == 0) continue;
         samples[i].seconds.back().push_back(ranks);
         if (message_seconds) samples[i].message_seconds.back().push_back(ranks_in_messages);

@@ -14,13 +14,13 @@ namespace dsop::bench {
 
 /// Repetitions of iterations, as in the DSOP paper: a repetition's first iteration is dropped, its observation is the
 /// median of the others. Within an iteration every contender has its turn, in an order drawn anew, so that a drift of
-/// the machine hits all alike. A turn is one run, or as many, one after the other, as `runs_a_turn` says.
-/// A repetition ends early when every contender's median is known to +- `precision`.
+/// the machine hits all alike. A repetition ends early when every contender's median is known to +- `precision`.
 struct Protocol {
   int repetitions = 1;
   int first_repetition = 0;  ///< its number, where others have made those before it; their orders differ too
   int iterations = 20;       ///< that count, at most
   double precision = 0;      ///< 0.05 is 5 %; 0: never early
+  int runs_a_turn = 1;       ///< one after the other; their mean counts
   std::uint64_t seed = 1;
 };
 
@@ -57,13 +57,12 @@ struct Contender {
   std::function<double()> message_seconds = {};  ///< spent in messages so far; empty: that can't be seen
 };
 
-/// How many runs the fastest contender, which takes so long, needs for a turn of a millisecond.
+/// How many runs a turn should have if the fastest contender's takes so long: shortest_sample_seconds, at most 100
+/// runs.
 int runs_a_turn(double fastest_seconds);
 
-/// Times all contenders; of a turn of several runs, their mean. All ranks call it and all get all ranks' samples.
-/// `progress` is told what runs.
+/// Times all contenders. All ranks call it and all get all ranks' samples. `progress` is told what runs.
 std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Contender>& contenders,
-                                   const Protocol& protocol, const std::function<void(const std::string&)>& progress,
-                                   int runs_a_turn = 1);
+                                   const Protocol& protocol, const std::function<void(const std::string&)>& progress);
 
 }  // namespace dsop::bench

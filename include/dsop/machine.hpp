@@ -63,27 +63,26 @@ struct MeasuredOn {
 /// LogGP (Alexandrov et al. 1995) with arithmetic. All ranks of a call must be given the same numbers. Rates are those
 /// of one rank while all others are busy too; those of the network, of one rank of each group of the last inner level.
 struct Machine {
-  double latency_seconds = 10e-6;        ///< L: a byte's way through the network
-  double overhead_seconds = 2e-6;        ///< o: the processor's time to send or to receive a message, and
-                                         ///< the wait for a turn on it where ranks share cores
-  double gap_seconds = 2e-6;             ///< g: least time between two messages of one rank
-  double gap_per_byte_seconds = 0.8e-9;  ///< G: 0.8 ns a byte is 10 Gbit/s
-  double piece_bytes = 60 << 10;         ///< over MPI a message travels in pieces of at most so many; 0: whole. At
-                                         ///< least 1024 otherwise
-  double flops_per_second = 40e9;        ///< of a local product in f32; f64 runs at half of it
-  double blas_flops_per_second = 0;      ///< of those of more than 192 pairs (f64: 128), mostly by BLAS; 0: as many
-  double memory_bytes_per_second = 8e9;  ///< of reading or writing large arrays
-  double write_bytes_per_second = 0;     ///< of a local product that writes less than 32 MiB; 0: as many
-  double large_write_bytes_per_second =
-      0;                                 ///< of one that writes 32 MiB or more, perhaps past the caches; 0: as of less
-  double hidden_share = 0;               ///< 0 .. 1, of arithmetic that could be done while messages
-                                         ///< travel: what then takes no time of its own, as measured
-  double indexed_addition_factor = 2.5;  ///< elements of dense vectors that are added while one with its
-                                         ///< index is, of two sparse vectors
-  StepSeconds ring_step_seconds{};       ///< every rank sends to the right, receives from the left
-  StepSeconds exchange_step_seconds{};   ///< every rank sends to a partner and receives from it
-  std::vector<Level> inner_levels = {};  ///< from a node on, each in the next; the numbers above are those
-                                         ///< of the outermost. Empty: one level for all messages
+  double latency_seconds = 10e-6;           ///< L: a byte's way through the network
+  double overhead_seconds = 2e-6;           ///< o: the processor's time to send or to receive a message, and
+                                            ///< the wait for a turn on it where ranks share cores
+  double gap_seconds = 2e-6;                ///< g: least time between two messages of one rank
+  double gap_per_byte_seconds = 0.8e-9;     ///< G: 0.8 ns a byte is 10 Gbit/s
+  double piece_bytes = 60 << 10;            ///< over MPI a message travels in pieces of at most so many; 0: whole. At
+                                            ///< least 1024 otherwise
+  double flops_per_second = 40e9;           ///< of a local product in f32; f64 runs at half of it
+  double blas_flops_per_second = 0;         ///< of those of more than 192 pairs (f64: 128), mostly by BLAS; 0: as many
+  double memory_bytes_per_second = 8e9;     ///< of reading or writing large arrays
+  double write_bytes_per_second = 0;        ///< of a local product that writes less than 32 MiB; 0: as many
+  double large_write_bytes_per_second = 0;  ///< of one that writes 32 MiB or more; 0: as of less
+  double hidden_share = 0;                  ///< 0 .. 1, of arithmetic that could be done while messages
+                                            ///< travel: what then takes no time of its own, as measured
+  double indexed_addition_factor = 2.5;     ///< elements of dense vectors that are added while one with its
+                                            ///< index is, of two sparse vectors
+  StepSeconds ring_step_seconds{};          ///< every rank sends to the right, receives from the left
+  StepSeconds exchange_step_seconds{};      ///< every rank sends to a partner and receives from it
+  std::vector<Level> inner_levels = {};     ///< from a node on, each in the next; the numbers above are those
+                                            ///< of the outermost. Empty: one level for all messages
   /// Of MPI's own allreduce of step_bytes in f32, on as many ranks as the machine was measured on; zeros: not measured.
   StepSeconds native_allreduce_seconds{};
   std::vector<Winner> winners = {};                    ///< taken before what the formulas say, where they can serve

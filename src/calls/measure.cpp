@@ -51,6 +51,7 @@ struct Memory {
   }
   std::span<float> sum() const { return vectors.elements().first(vectors.elements().size() / 2); }
   std::span<float> terms() const { return vectors.elements().last(vectors.elements().size() / 2); }
+  MatrixView<float> square(std::size_t side) const { return {result.elements().data(), side, side}; }
   /// Where the next message is sent from, and where it goes. Rows of G come from memory; what has just been sent would
   /// come from a cache.
   std::span<std::byte> next_out(std::size_t bytes) { return next(terms(), out_bytes, bytes); }
@@ -198,9 +199,7 @@ double Measuring::hidden_share(Transport& partners, bool take_part, const Machin
   const auto columns = static_cast<double>(side);
   return dsop::hidden_share(
       sampling_, effort_, partners, take_part, [this](Transport& transport) { return ring_step_of(transport); },
-      [&] {
-        product(own_kernel_pairs, {memory_.result.elements().data(), side, side});
-      },
+      [this, side] { product(own_kernel_pairs, memory_.square(side)); },
       machine.product_seconds(columns, columns, own_kernel_pairs, DataType::f32), machine,
       sampling_.spent_seconds() + effort_.seconds / 2);
 }
@@ -244,12 +243,10 @@ double Measuring::write_bytes_per_second(std::span<float> to) {
 // As in Machine::product_seconds().
 double Measuring::flops_per_second(std::size_t pairs, double writing_seconds) {
   const std::size_t side = effort_.product_side;
-  const MatrixView<float> c(memory_.result.elements().data(), side, side);
   const auto most_runs = static_cast<int>(2048 / pairs);
-  const double seconds = sampling_.kernel_seconds(most_runs, [&] { product(pairs, c); });
-  const double least = seconds / 2;
-  const double squared = std::max(seconds * seconds - writing_seconds * writing_seconds, least * least);
-  return 2 * static_cast<double>(side * side * pairs) / std::sqrt(squared);
+  const double seconds = sampling_.kernel_seconds(most_runs, [&] { product(pairs, memory_.square(side)); });
+  const double arithmetic_squared = seconds * seconds - writing_seconds * writing_seconds;
+  return 2 * static_cast<double>(side * side * pairs) / std::sqrt(std::max(arithmetic_squared, seconds * seconds / 4));
 }
 
 }  // namespace

@@ -203,13 +203,10 @@ template <class Body>
 double Sampling::kernel_seconds(int most_runs, const Body& body) {
   constexpr int least_samples = 3;  // one may be disturbed; but of long runs the first says enough
   constexpr double long_runs = 4;
-  const auto once = [&] {
-    const double start = now();
-    body();
-    return extremes(now() - start);
-  };
   body();
-  const Extremes first = once();
+  const double first_start = now();
+  body();
+  const Extremes first = extremes(now() - first_start);
   const bool is_long = first.most > long_runs * effort_.arithmetic_seconds;
   const auto samples = static_cast<std::size_t>(is_long ? effort_.samples : std::max(effort_.samples, least_samples));
   const auto runs = static_cast<int>(std::clamp<double>(effort_.arithmetic_seconds / first.least, 1, most_runs));
