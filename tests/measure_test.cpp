@@ -54,7 +54,7 @@ TEST_CASE("a kernel's time holds nothing of the agreements around it, however lo
   CHECK(failures_on_probed({0, 1}, far, {}, [](ProbedTransport& transport, Failures& failures) {
           Sampling sampling(transport, probe_of_nodes);
           const double seconds =
-              sampling.kernel_seconds(8, [&] { transport.set_clock(transport.clock() + 1.0 / (1 << 10)); });
+              sampling.kernel_seconds(3, 8, [&] { transport.set_clock(transport.clock() + 1.0 / (1 << 10)); });
           failures.check(std::abs(seconds * (1 << 10) - 1) < 0.05, std::to_string(seconds) + " s, expected 0.000977");
         }) == "");
 }

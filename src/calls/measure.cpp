@@ -98,7 +98,7 @@ class Measuring {
   double gap_seconds(Transport& partners, bool take_part);
   double overhead_seconds(Transport& partners, bool take_part);
   /// Of G as large as `to`.
-  double write_bytes_per_second(std::span<float> to);
+  double write_bytes_per_second(std::span<float> to, int samples);
   double flops_per_second(std::size_t pairs, double writing_seconds);
   void product(std::size_t pairs, MatrixView<float> c);
 
@@ -215,17 +215,21 @@ StepSeconds Measuring::native_allreduce_seconds() {
 }
 
 void Measuring::measure_arithmetic(Machine& machine) {
-  const std::span<float> sum = memory_.sum();
-  const double addition = sampling_.kernel_seconds(8, [&] { kernels::add<float>(sum, sum, memory_.terms()); });
+  const std::span<float> sum = memory_.sum().first(effort_.added_elements);
+  const std::span<float> terms = memory_.terms().first(effort_.added_elements);
+  const double addition =
+      sampling_.kernel_seconds(effort_.pass_samples, 8, [&] { kernels::add<float>(sum, sum, terms); });
   machine.memory_bytes_per_second = 3 * static_cast<double>(sum.size_bytes()) / addition;
   sampling_.least_seconds_a_byte = 1 / machine.memory_bytes_per_second;
-  machine.write_bytes_per_second = write_bytes_per_second(sum.first(sum.size() / 4));
+  machine.write_bytes_per_second =
+      write_bytes_per_second(memory_.sum().first(effort_.vector_elements / 4), effort_.product_samples);
   const std::span<float> large = memory_.vectors.elements();
   machine.large_write_bytes_per_second =
-      large.size_bytes() >= streaming_bytes ? write_bytes_per_second(large)
+      large.size_bytes() >= streaming_bytes ? write_bytes_per_second(large, effort_.pass_samples)
                                             : std::min(machine.write_bytes_per_second, machine.memory_bytes_per_second);
   const double writing = static_cast<double>(memory_.result.bytes()) / machine.write_bytes_per_second;
   machine.flops_per_second = flops_per_second(own_kernel_pairs, writing);
+  product(blas_pairs, memory_.square(effort_.product_side));  // the first finds BLAS without its threads and memory
   machine.blas_flops_per_second = flops_per_second(blas_pairs, writing);
 }
 
@@ -234,17 +238,19 @@ void Measuring::product(std::size_t pairs, MatrixView<float> c) {
   kernels::product<float>({factor, pairs, c.rows}, {factor, pairs, c.columns}, c, 1, 0);
 }
 
-double Measuring::write_bytes_per_second(std::span<float> to) {
+double Measuring::write_bytes_per_second(std::span<float> to, int samples) {
   constexpr std::size_t columns = 2000;  // not a power of two, whose rows would meet in few lines of a cache
   const MatrixView<float> c(to.data(), to.size() / columns, columns);
-  return static_cast<double>(c.rows * columns * sizeof(float)) / sampling_.kernel_seconds(8, [&] { product(1, c); });
+  const double seconds = sampling_.kernel_seconds(samples, 8, [&] { product(1, c); });
+  return static_cast<double>(c.rows * columns * sizeof(float)) / seconds;
 }
 
 // As in Machine::product_seconds().
 double Measuring::flops_per_second(std::size_t pairs, double writing_seconds) {
   const std::size_t side = effort_.product_side;
   const auto most_runs = static_cast<int>(2048 / pairs);
-  const double seconds = sampling_.kernel_seconds(most_runs, [&] { product(pairs, memory_.square(side)); });
+  const double seconds =
+      sampling_.kernel_seconds(effort_.product_samples, most_runs, [&] { product(pairs, memory_.square(side)); });
   const double arithmetic_squared = seconds * seconds - writing_seconds * writing_seconds;
   return 2 * static_cast<double>(side * side * pairs) / std::sqrt(std::max(arithmetic_squared, seconds * seconds / 4));
 }

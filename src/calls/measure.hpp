@@ -19,35 +19,44 @@ struct Effort {
                               ///< Half more for what they hide, a quarter more for MPI's own allreduce
   double arithmetic_seconds;  ///< of a sample of a kernel
   double overlap_seconds;     ///< of messages while products are made, in a sample; 0: not measured
-  int samples;                ///< of messages, and at least so many of kernels; their median counts
+  int samples;                ///< of messages; their median counts
+  int product_samples;        ///< of products whose C a cache holds; others may disturb one
+  int pass_samples;           ///< of passes over more memory than that, which take longer
   StepCounts steps;           ///< timed in a sample
   StepCounts native_allreduces;
   bool out_of_step;             ///< ranks come to a sample at different times, and agree before it, as in calls
-  std::size_t vector_elements;  ///< of the two vectors that are added, that messages come from and go to, and that
-                                ///< products write: a quarter of one, and both if that is a large G
+  std::size_t vector_elements;  ///< of the two vectors that messages come from and go to, and that products write: a
+                                ///< quarter of one, and both if that is a large G
+  std::size_t added_elements;   ///< of each of the two
   std::size_t product_side;     ///< rows and columns of the products
 };
 
 /// At most half a second where 200 Mbit/s join the hosts, 0.15 s at 1 Gbit/s.
 constexpr Effort probe_of_nodes{.seconds = 0.27,
-                                .arithmetic_seconds = 1.2e-3,
-                                .overlap_seconds = 5e-3,
+                                .arithmetic_seconds = 2.4e-3,
+                                .overlap_seconds = 2.5e-3,
                                 .samples = 1,
+                                .product_samples = 3,
+                                .pass_samples = 1,
                                 .steps = {12, 6, 4, 2, 0, 0},
                                 .native_allreduces = {4, 2, 1, 0, 0, 0},
                                 .out_of_step = false,
                                 .vector_elements = 4'200'000,  // both are as much as a large G
+                                .added_elements = std::size_t{2} << 20,
                                 .product_side = 384};
 
 /// At most 10 ms.
 constexpr Effort probe_of_one_node{.seconds = 3e-3,
-                                   .arithmetic_seconds = 0.2e-3,
+                                   .arithmetic_seconds = 0.4e-3,
                                    .overlap_seconds = 0,
                                    .samples = 1,
+                                   .product_samples = 3,
+                                   .pass_samples = 3,
                                    .steps = {16, 8, 6, 3, 1, 0},
                                    .native_allreduces = {8, 4, 2, 1, 0, 0},
                                    .out_of_step = false,
                                    .vector_elements = std::size_t{1} << 20,
+                                   .added_elements = std::size_t{1} << 20,
                                    .product_side = 256};
 
 /// Some seconds, for a file that serves for long.
@@ -55,10 +64,13 @@ constexpr Effort effort_of_calibration{.seconds = 60,
                                        .arithmetic_seconds = 0.1,
                                        .overlap_seconds = 12e-3,
                                        .samples = 5,
+                                       .product_samples = 5,
+                                       .pass_samples = 5,
                                        .steps = {24, 24, 16, 12, 12, 8},  // many: in the first, ranks wait for the last
                                        .native_allreduces = {24, 12, 7, 4, 2, 1},
                                        .out_of_step = true,
                                        .vector_elements = std::size_t{16} << 20,  // far more than a cache holds
+                                       .added_elements = std::size_t{16} << 20,
                                        .product_side = 1024};
 
 /// Measures with all ranks busy at once, since that is how a call finds the machine; the slowest rank counts. `nodes`

@@ -65,9 +65,9 @@ class Sampling {
                             const StepOf& step_of);
   /// Of a run of `body`, of many that all ranks make, from when the last rank begins until the last ends: ranks that
   /// share cores take turns, and one that is alone for its turn says little. What it takes them to say so is taken off.
-  /// At most so many runs in a sample, which ends it should the clock stand still.
+  /// At most so many runs in a sample, which ends it should the clock stand still. Nothing is run to warm up.
   template <class Body>
-  double kernel_seconds(int most_runs, const Body& body);
+  double kernel_seconds(int samples, int most_runs, const Body& body);
 
   /// No byte travels faster. Where other work disturbs a rank, longer messages may seem to take less time than short
   /// ones.
@@ -83,6 +83,7 @@ class Sampling {
   Extremes extremes(double seconds);
   template <class Body>
   double makespan(int runs, const Body& body);
+  void measure_agreements();
   void come_to_a_call(double most_seconds);
 
   Transport& transport_;
@@ -91,6 +92,7 @@ class Sampling {
   double last_;
   double stepped_back_ = 0;
   double spent_ = 0;
+  double agreements_seconds_ = 0;
   std::uint64_t drawn_ = 0;
 };
 
@@ -189,34 +191,33 @@ StepSeconds Sampling::steps_seconds(bool take_part, double smallest_seconds, dou
   return seconds;
 }
 
-// From when the last rank has come until all have made so many.
+// From when the last rank has come until all have made so many, and not less than the fastest takes for its own.
 template <class Body>
 double Sampling::makespan(int runs, const Body& body) {
   const double start = now();
   of_slowest(0);
+  const double own_start = now();
   for (int i = 0; i < runs; ++i) body();
-  of_slowest(0);
-  return of_fastest(now() - start);
+  const double own = of_fastest(now() - own_start);
+  return std::max(of_fastest(now() - start) - agreements_seconds_, own);
 }
 
 template <class Body>
-double Sampling::kernel_seconds(int most_runs, const Body& body) {
-  constexpr int least_samples = 3;  // one may be disturbed; but of long runs the first says enough
-  constexpr double long_runs = 4;
-  body();
-  const double first_start = now();
-  body();
-  const Extremes first = extremes(now() - first_start);
-  const bool is_long = first.most > long_runs * effort_.arithmetic_seconds;
-  const auto samples = static_cast<std::size_t>(is_long ? effort_.samples : std::max(effort_.samples, least_samples));
-  const auto runs = static_cast<int>(std::clamp<double>(effort_.arithmetic_seconds / first.least, 1, most_runs));
-  std::vector<double> seconds;
-  while (seconds.size() < samples) {
-    const double empty = makespan(0, body);
-    const double full = makespan(runs, body);
-    seconds.push_back(std::max((full - empty) / runs, first.least / 2));  // the rest is noise of the agreements
-  }
+double Sampling::kernel_seconds(int samples, int most_runs, const Body& body) {
+  if (agreements_seconds_ == 0) measure_agreements();
+  std::vector<double> seconds{makespan(1, body)};
+  const auto runs = static_cast<int>(std::clamp<double>(effort_.arithmetic_seconds / seconds[0], 1, most_runs));
+  if (runs > 1) seconds.clear();
+  while (seconds.size() < static_cast<std::size_t>(samples)) seconds.push_back(makespan(runs, body) / runs);
   return median(std::move(seconds));
+}
+
+// The two in a makespan that are not part of what is measured.
+inline void Sampling::measure_agreements() {
+  constexpr std::size_t samples = 3;
+  std::vector<double> seconds;
+  while (seconds.size() < samples) seconds.push_back(makespan(0, [] {}));
+  agreements_seconds_ = median(std::move(seconds));
 }
 
 }  // namespace dsop
