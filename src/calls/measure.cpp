@@ -2,21 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <span>
 
 #include "base/error_of.hpp"
-#include "base/largest_inner_dimension.hpp"
-#include "base/streaming_bytes.hpp"
 #include "calls/agreed_errors.hpp"
 #include "calls/hidden_share.hpp"
+#include "calls/measure_arithmetic.hpp"
+#include "calls/measured_memory.hpp"
 #include "calls/node_groups.hpp"
 #include "calls/sampling.hpp"
 #include "calls/try_whole_messages.hpp"
-#include "kernels/add.hpp"
-#include "kernels/outer_product.hpp"
 #include "kernels/threads.hpp"
-#include "memory/workspace.hpp"
 #include "patterns/hypercube.hpp"
 #include "patterns/ring.hpp"
 #include "transport/subset.hpp"
@@ -24,53 +20,10 @@
 namespace dsop {
 namespace {
 
-// Inner dimensions of which our kernel makes products, and BLAS where it keeps up.
-constexpr std::size_t own_kernel_pairs = 64;
-constexpr std::size_t blas_pairs = 256;
-static_assert(own_kernel_pairs <= largest_inner_dimension<float> && largest_inner_dimension<float> < blas_pairs);
-
 // Of messages that are sent whole and in pieces by turns: between nodes, and inside one, where longer ones are not cut.
 constexpr std::array between_nodes_bytes{step_bytes[2], step_bytes[3]};
 constexpr std::array in_node_bytes{static_cast<std::size_t>(2 * Level().piece_bytes),
                                    static_cast<std::size_t>(4 * Level().piece_bytes)};
-
-// A message lies in them.
-static_assert(std::ranges::all_of(std::array{probe_of_nodes, probe_of_one_node, effort_of_calibration},
-                                  [](const Effort& effort) {
-                                    return effort.vector_elements * sizeof(float) >= step_bytes.back();
-                                  }));
-
-/// Taken before anything is measured, on all ranks or none.
-struct Memory {
-  void take(const Effort& effort) {
-    vectors.resize(2 * effort.vector_elements * sizeof(float));
-    factor.resize(blas_pairs * effort.product_side * sizeof(float));
-    result.resize(effort.product_side * effort.product_side * sizeof(float));
-    kernels::reserve_product<float>(own_kernel_pairs);
-    for (const Workspace<float>* const read : {&vectors, &factor}) std::ranges::fill(read->elements(), 1.0F);
-  }
-  std::span<float> sum() const { return vectors.elements().first(vectors.elements().size() / 2); }
-  std::span<float> terms() const { return vectors.elements().last(vectors.elements().size() / 2); }
-  MatrixView<float> square(std::size_t side) const { return {result.elements().data(), side, side}; }
-  /// Where the next message is sent from, and where it goes. Rows of G come from memory; what has just been sent would
-  /// come from a cache.
-  std::span<std::byte> next_out(std::size_t bytes) { return next(terms(), out_bytes, bytes); }
-  std::span<std::byte> next_in(std::size_t bytes) { return next(sum(), in_bytes, bytes); }
-
-  Workspace<float> vectors, factor, result;
-
- private:
-  static std::span<std::byte> next(std::span<float> vector, std::size_t& passed_bytes, std::size_t bytes) {
-    constexpr std::size_t line_bytes = 64;
-    const auto all = std::as_writable_bytes(vector);
-    if (passed_bytes + bytes > all.size()) passed_bytes = 0;
-    const auto message = all.subspan(passed_bytes, bytes);
-    passed_bytes += (bytes + line_bytes - 1) / line_bytes * line_bytes;
-    return message;
-  }
-
-  std::size_t out_bytes = 0, in_bytes = 0;
-};
 
 class Measuring {
  public:
@@ -90,17 +43,16 @@ class Measuring {
   /// As hidden_share(), with messages among `partners`.
   double hidden_share(Transport& partners, bool take_part, const Machine& machine);
   StepSeconds native_allreduce_seconds();
-  void measure_arithmetic(Machine& machine);
+  void measure_arithmetic(Machine& machine) {
+    dsop::measure_arithmetic(sampling_, effort_, memory_, machine);
+    sampling_.least_seconds_a_byte = 1 / machine.memory_bytes_per_second;
+  }
   void check_clock() { sampling_.check_clock(); }
   double spent_seconds() const { return sampling_.spent_seconds(); }
 
  private:
   double gap_seconds(Transport& partners, bool take_part);
   double overhead_seconds(Transport& partners, bool take_part);
-  /// Of G as large as `to`.
-  double write_bytes_per_second(std::span<float> to, int samples);
-  double flops_per_second(std::size_t pairs, double writing_seconds);
-  void product(std::size_t pairs, MatrixView<float> c);
 
   auto ring_step_of(Transport& partners) {
     return [this, &partners, ring = patterns::Ring(partners)](std::size_t bytes) {
@@ -123,7 +75,7 @@ class Measuring {
   Transport& transport_;
   const Effort& effort_;
   Sampling sampling_;
-  Memory memory_;
+  MeasuredMemory memory_;
 };
 
 void Measuring::try_whole(Transport& partners, bool take_part, std::span<const std::size_t> lengths_bytes,
@@ -199,7 +151,7 @@ double Measuring::hidden_share(Transport& partners, bool take_part, const Machin
   const auto columns = static_cast<double>(side);
   return dsop::hidden_share(
       sampling_, effort_, partners, take_part, [this](Transport& transport) { return ring_step_of(transport); },
-      [this, side] { product(own_kernel_pairs, memory_.square(side)); },
+      [this, side] { memory_.product(own_kernel_pairs, memory_.square(side)); },
       machine.product_seconds(columns, columns, own_kernel_pairs, DataType::f32), machine,
       sampling_.spent_seconds() + effort_.seconds / 2);
 }
@@ -212,47 +164,6 @@ StepSeconds Measuring::native_allreduce_seconds() {
   const double smallest = sampling_.step_seconds(true, 1, step_of(sizeof(float)));
   const double until = sampling_.spent_seconds() + effort_.seconds / 4;
   return sampling_.steps_seconds(true, smallest, until, effort_.native_allreduces, step_of);
-}
-
-void Measuring::measure_arithmetic(Machine& machine) {
-  const std::span<float> sum = memory_.sum().first(effort_.added_elements);
-  const std::span<float> terms = memory_.terms().first(effort_.added_elements);
-  const double addition =
-      sampling_.kernel_seconds(effort_.pass_samples, 8, [&] { kernels::add<float>(sum, sum, terms); });
-  machine.memory_bytes_per_second = 3 * static_cast<double>(sum.size_bytes()) / addition;
-  sampling_.least_seconds_a_byte = 1 / machine.memory_bytes_per_second;
-  machine.write_bytes_per_second =
-      write_bytes_per_second(memory_.sum().first(effort_.vector_elements / 4), effort_.product_samples);
-  const std::span<float> large = memory_.vectors.elements();
-  machine.large_write_bytes_per_second =
-      large.size_bytes() >= streaming_bytes ? write_bytes_per_second(large, effort_.pass_samples)
-                                            : std::min(machine.write_bytes_per_second, machine.memory_bytes_per_second);
-  const double writing = static_cast<double>(memory_.result.bytes()) / machine.write_bytes_per_second;
-  machine.flops_per_second = flops_per_second(own_kernel_pairs, writing);
-  product(blas_pairs, memory_.square(effort_.product_side));  // the first finds BLAS without its threads and memory
-  machine.blas_flops_per_second = flops_per_second(blas_pairs, writing);
-}
-
-void Measuring::product(std::size_t pairs, MatrixView<float> c) {
-  const float* const factor = memory_.factor.elements().data();
-  kernels::product<float>({factor, pairs, c.rows}, {factor, pairs, c.columns}, c, 1, 0);
-}
-
-double Measuring::write_bytes_per_second(std::span<float> to, int samples) {
-  constexpr std::size_t columns = 2000;  // not a power of two, whose rows would meet in few lines of a cache
-  const MatrixView<float> c(to.data(), to.size() / columns, columns);
-  const double seconds = sampling_.kernel_seconds(samples, 8, [&] { product(1, c); });
-  return static_cast<double>(c.rows * columns * sizeof(float)) / seconds;
-}
-
-// As in Machine::product_seconds().
-double Measuring::flops_per_second(std::size_t pairs, double writing_seconds) {
-  const std::size_t side = effort_.product_side;
-  const auto most_runs = static_cast<int>(2048 / pairs);
-  const double seconds =
-      sampling_.kernel_seconds(effort_.product_samples, most_runs, [&] { product(pairs, memory_.square(side)); });
-  const double arithmetic_squared = seconds * seconds - writing_seconds * writing_seconds;
-  return 2 * static_cast<double>(side * side * pairs) / std::sqrt(std::max(arithmetic_squared, seconds * seconds / 4));
 }
 
 }  // namespace

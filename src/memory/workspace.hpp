@@ -32,7 +32,6 @@ struct LineAllocator {
 template <class T>
 class Workspace {
  public:
-  std::size_t bytes() const { return bytes_; }
   /// Throws std::bad_alloc, and then holds nothing.
   void resize(std::size_t bytes) {
     bytes_ = 0;

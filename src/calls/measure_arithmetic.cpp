@@ -1,0 +1,60 @@
+#include "calls/measure_arithmetic.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+
+#include "base/streaming_bytes.hpp"
+#include "kernels/add.hpp"
+
+namespace dsop {
+namespace {
+
+constexpr int most_passes = 8;
+
+// Of G as large as `to`.
+double write_bytes_per_second(Sampling& sampling, int samples, const MeasuredMemory& memory, std::span<float> to) {
+  constexpr std::size_t columns = 2000;  // not a power of two, whose rows would meet in few lines of a cache
+  const MatrixView<float> c(to.data(), to.size() / columns, columns);
+  const double seconds = sampling.kernel_seconds(samples, most_passes, [&] { memory.product(1, c); });
+  return static_cast<double>(c.rows * columns * sizeof(float)) / seconds;
+}
+
+// As in Machine::product_seconds().
+double flops_per_second(Sampling& sampling, int samples, const MeasuredMemory& memory, std::size_t pairs,
+                        MatrixView<float> c, double write_bytes_per_second) {
+  const auto most_runs = static_cast<int>(2048 / pairs);
+  const double seconds = sampling.kernel_seconds(samples, most_runs, [&] { memory.product(pairs, c); });
+  const auto elements = static_cast<double>(c.rows * c.columns);
+  const double writing = elements * sizeof(float) / write_bytes_per_second;
+  const double arithmetic_squared = std::max(seconds * seconds - writing * writing, seconds * seconds / 4);
+  return 2 * elements * static_cast<double>(pairs) / std::sqrt(arithmetic_squared);
+}
+
+}  // namespace
+
+void measure_arithmetic(Sampling& sampling, const Effort& effort, const MeasuredMemory& memory, Machine& machine) {
+  const std::span<float> sum = memory.sum().first(effort.added_elements);
+  const std::span<float> terms = memory.terms().first(effort.added_elements);
+  const double addition =
+      sampling.kernel_seconds(effort.pass_samples, most_passes, [&] { kernels::add<float>(sum, sum, terms); });
+  machine.memory_bytes_per_second = 3 * static_cast<double>(sum.size_bytes()) / addition;
+
+  const std::span<float> small = memory.sum().first(effort.vector_elements / 4);
+  machine.write_bytes_per_second = write_bytes_per_second(sampling, effort.product_samples, memory, small);
+  machine.large_write_bytes_per_second =
+      memory.both().size_bytes() >= streaming_bytes
+          ? write_bytes_per_second(sampling, effort.pass_samples, memory, memory.both())
+          : std::min(machine.write_bytes_per_second, machine.memory_bytes_per_second);
+
+  const MatrixView<float> c = memory.square(effort.product_side);
+  const auto flops = [&](std::size_t pairs) {
+    return flops_per_second(sampling, effort.product_samples, memory, pairs, c, machine.write_bytes_per_second);
+  };
+  machine.flops_per_second = flops(own_kernel_pairs);
+  memory.product(blas_pairs, c);  // the first finds BLAS without its threads and memory
+  machine.blas_flops_per_second = flops(blas_pairs);
+}
+
+}  // namespace dsop

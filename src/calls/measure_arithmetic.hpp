@@ -1,0 +1,16 @@
+// A rank's rates of arithmetic and memory, while all ranks are at it.
+#pragma once
+
+#include <dsop/machine.hpp>
+
+#include "calls/measure.hpp"
+#include "calls/measured_memory.hpp"
+#include "calls/sampling.hpp"
+
+namespace dsop {
+
+/// Sets memory_bytes_per_second by an addition, the two rates of writing by products of one pair, and those of
+/// arithmetic by products of own_kernel_pairs and of blas_pairs.
+void measure_arithmetic(Sampling& sampling, const Effort& effort, const MeasuredMemory& memory, Machine& machine);
+
+}  // namespace dsop
