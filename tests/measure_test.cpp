@@ -59,6 +59,46 @@ TEST_CASE("a kernel's time holds nothing of the agreements around it, however lo
         }) == "");
 }
 
+TEST_CASE("a kernel is run as often as there are samples, and the first of many short runs does not count") {
+  CHECK(failures_on_probed({0, 1}, {}, {}, [](ProbedTransport& transport, Failures& failures) {
+          const auto spend = [&](double seconds) { transport.set_clock(transport.clock() + seconds); };
+          Sampling sampling(transport, probe_of_nodes);
+          for (const int samples : {1, 2, 3}) {
+            int runs = 0;
+            sampling.kernel_seconds(samples, 8, [&] {
+              ++runs;
+              spend(2 * probe_of_nodes.arithmetic_seconds);
+            });
+            failures.check(runs == samples, std::to_string(runs) + " runs of " + std::to_string(samples) + " samples");
+          }
+          constexpr double warm_seconds = 1.0 / (1 << 13);
+          int runs = 0;
+          const double seconds =
+              sampling.kernel_seconds(1, 8, [&] { spend(runs++ == 0 ? 8 * warm_seconds : warm_seconds); });
+          failures.check(std::abs(seconds / warm_seconds - 1) < 0.1, std::to_string(seconds) + " s, expected 0.000122");
+        }) == "");
+}
+
+TEST_CASE("what ranks take to agree is measured once, and no kernel takes less than the fastest rank's own time") {
+  CHECK(failures_on_probed({0, 1}, {}, {}, [](ProbedTransport& transport, Failures& failures) {
+          constexpr double own_seconds = 1.0 / (1 << 8);
+          Sampling sampling(transport, probe_of_nodes);
+          const int first_look = transport.looks();
+          transport.at_look(
+              [&](int look) {  // the agreements alone seem to take far longer than those around the kernel
+                if (look <= first_look + 20) transport.set_clock(transport.clock() + 1.0 / (1 << 6));
+              });
+          const auto kernel_seconds = [&] {
+            return sampling.kernel_seconds(1, 1, [&] { transport.set_clock(transport.clock() + own_seconds); });
+          };
+          const double seconds = kernel_seconds();
+          failures.check(std::abs(seconds / own_seconds - 1) < 0.05, std::to_string(seconds) + " s, expected 0.003906");
+          const int looks = transport.looks() - first_look;
+          kernel_seconds();
+          failures.check(transport.looks() - first_look < 2 * looks - 10, "agreements are measured again");
+        }) == "");
+}
+
 TEST_CASE("products are made while a rank would wait") {
   Effort effort = probe_of_nodes;
   effort.overlap_seconds = 4e-3;

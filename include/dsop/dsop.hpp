@@ -106,8 +106,8 @@ void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>
 /// it is measured. That is done once, here or in the first call that needs it, whichever comes first, and kept with
 /// the communicator and its later duplicates; ranks as threads keep the transport's. A call that names its algorithm
 /// never measures, and takes the transport's machine, or the file's, for what else it chooses. Where ranks have cores
-/// measuring takes at most half a second on eight hosts that 200 Mbit/s join, 10 ms inside a node; and up to 32 MB a
-/// rank. All ranks must call it. Throws ArgumentError on all if the variable names a file that one can't read, or
+/// measuring takes at most half a second on eight hosts that 200 Mbit/s join, 0.15 s at 1 Gbit/s, 10 ms inside a node;
+/// and up to 35 MB a rank. All ranks must call it. Throws ArgumentError on all if the variable names a file that one can't read, or
 /// differs between ranks.
 Machine machine(Communicator communicator);
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <span>
 
+#include <dsop/types.hpp>
+
 #include "base/error_of.hpp"
 #include "calls/agreed_errors.hpp"
 #include "calls/hidden_share.hpp"

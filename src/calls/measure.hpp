@@ -21,13 +21,14 @@ struct Effort {
   double overlap_seconds;     ///< of messages while products are made, in a sample; 0: not measured
   int samples;                ///< of messages; their median counts
   int product_samples;        ///< of products whose C a cache holds; others may disturb one
-  int pass_samples;           ///< of passes over more memory than that, which take longer
+  int addition_samples;       ///< of a pass over more memory than that, which takes longer
+  int large_write_samples;    ///< as well
   StepCounts steps;           ///< timed in a sample
   StepCounts native_allreduces;
   bool out_of_step;             ///< ranks come to a sample at different times, and agree before it, as in calls
   std::size_t vector_elements;  ///< of the two vectors that messages come from and go to, and that products write: a
                                 ///< quarter of one, and both if that is a large G
-  std::size_t added_elements;   ///< of each of the two
+  std::size_t added_elements;   ///< of each vector, that an addition reads; the next one reads others, if there are
   std::size_t product_side;     ///< rows and columns of the products
 };
 
@@ -37,7 +38,8 @@ constexpr Effort probe_of_nodes{.seconds = 0.27,
                                 .overlap_seconds = 2.5e-3,
                                 .samples = 1,
                                 .product_samples = 3,
-                                .pass_samples = 1,
+                                .addition_samples = 2,
+                                .large_write_samples = 1,
                                 .steps = {12, 6, 4, 2, 0, 0},
                                 .native_allreduces = {4, 2, 1, 0, 0, 0},
                                 .out_of_step = false,
@@ -51,7 +53,8 @@ constexpr Effort probe_of_one_node{.seconds = 3e-3,
                                    .overlap_seconds = 0,
                                    .samples = 1,
                                    .product_samples = 3,
-                                   .pass_samples = 3,
+                                   .addition_samples = 3,
+                                   .large_write_samples = 0,  // they have no room for a large G
                                    .steps = {16, 8, 6, 3, 1, 0},
                                    .native_allreduces = {8, 4, 2, 1, 0, 0},
                                    .out_of_step = false,
@@ -65,7 +68,8 @@ constexpr Effort effort_of_calibration{.seconds = 60,
                                        .overlap_seconds = 12e-3,
                                        .samples = 5,
                                        .product_samples = 5,
-                                       .pass_samples = 5,
+                                       .addition_samples = 5,
+                                       .large_write_samples = 5,
                                        .steps = {24, 24, 16, 12, 12, 8},  // many: in the first, ranks wait for the last
                                        .native_allreduces = {24, 12, 7, 4, 2, 1},
                                        .out_of_step = true,

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <span>
 
+#include <dsop/views.hpp>
+
 #include "base/streaming_bytes.hpp"
 #include "kernels/add.hpp"
 
@@ -35,17 +37,20 @@ double flops_per_second(Sampling& sampling, int samples, const MeasuredMemory& m
 }  // namespace
 
 void measure_arithmetic(Sampling& sampling, const Effort& effort, const MeasuredMemory& memory, Machine& machine) {
-  const std::span<float> sum = memory.sum().first(effort.added_elements);
-  const std::span<float> terms = memory.terms().first(effort.added_elements);
-  const double addition =
-      sampling.kernel_seconds(effort.pass_samples, most_passes, [&] { kernels::add<float>(sum, sum, terms); });
-  machine.memory_bytes_per_second = 3 * static_cast<double>(sum.size_bytes()) / addition;
+  // What was just added would come from a cache.
+  std::size_t additions = 0;
+  const double addition = sampling.kernel_seconds(effort.addition_samples, most_passes, [&] {
+    const std::size_t first = additions++ % (effort.vector_elements / effort.added_elements) * effort.added_elements;
+    const std::span<float> sum = memory.sum().subspan(first, effort.added_elements);
+    kernels::add<float>(sum, sum, memory.terms().subspan(first, effort.added_elements));
+  });
+  machine.memory_bytes_per_second = 3 * static_cast<double>(effort.added_elements * sizeof(float)) / addition;
 
   const std::span<float> small = memory.sum().first(effort.vector_elements / 4);
   machine.write_bytes_per_second = write_bytes_per_second(sampling, effort.product_samples, memory, small);
   machine.large_write_bytes_per_second =
       memory.both().size_bytes() >= streaming_bytes
-          ? write_bytes_per_second(sampling, effort.pass_samples, memory, memory.both())
+          ? write_bytes_per_second(sampling, effort.large_write_samples, memory, memory.both())
           : std::min(machine.write_bytes_per_second, machine.memory_bytes_per_second);
 
   const MatrixView<float> c = memory.square(effort.product_side);
@@ -53,7 +58,6 @@ void measure_arithmetic(Sampling& sampling, const Effort& effort, const Measured
     return flops_per_second(sampling, effort.product_samples, memory, pairs, c, machine.write_bytes_per_second);
   };
   machine.flops_per_second = flops(own_kernel_pairs);
-  memory.product(blas_pairs, c);  // the first finds BLAS without its threads and memory
   machine.blas_flops_per_second = flops(blas_pairs);
 }
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include <dsop/machine.hpp>
-#include <dsop/types.hpp>
+#include <dsop/views.hpp>
 
 #include "base/largest_inner_dimension.hpp"
 #include "calls/measure.hpp"
@@ -24,13 +24,14 @@ static_assert(own_kernel_pairs <= largest_inner_dimension<float> && largest_inne
 /// Two vectors, one behind the other, which messages come from and go to; a factor of products, and what they write.
 class MeasuredMemory {
  public:
-  /// Before anything is measured, so that pages are there.
+  /// Before anything is measured, so that pages are there. Throws std::bad_alloc.
   void take(const Effort& effort) {
     vectors_.resize(2 * effort.vector_elements * sizeof(float));
     factor_.resize(blas_pairs * effort.product_side * sizeof(float));
     result_.resize(effort.product_side * effort.product_side * sizeof(float));
     kernels::reserve_product<float>(own_kernel_pairs);
-    for (const Workspace<float>* const read : {&vectors_, &factor_}) std::ranges::fill(read->elements(), 1.0F);
+    for (const Workspace<float>* const touched : {&vectors_, &factor_, &result_})
+      std::ranges::fill(touched->elements(), 1.0F);
   }
 
   std::span<float> both() const { return vectors_.elements(); }
@@ -61,10 +62,11 @@ class MeasuredMemory {
   std::size_t out_bytes_ = 0, in_bytes_ = 0;
 };
 
-// A message lies in a vector.
+// A message lies in a vector, and what is added.
 static_assert(std::ranges::all_of(std::array{probe_of_nodes, probe_of_one_node, effort_of_calibration},
                                   [](const Effort& effort) {
-                                    return effort.vector_elements * sizeof(float) >= step_bytes.back();
+                                    return effort.vector_elements * sizeof(float) >= step_bytes.back() &&
+                                           effort.vector_elements >= effort.added_elements;
                                   }));
 
 }  // namespace dsop

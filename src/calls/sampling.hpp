@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <dsop/machine.hpp>
@@ -20,8 +21,9 @@
 
 namespace dsop {
 
+/// The lower one of two.
 inline double median(std::vector<double> samples) {
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>((samples.size() - 1) / 2);
   std::nth_element(samples.begin(), middle, samples.end());
   return *middle;
 }
@@ -65,7 +67,8 @@ class Sampling {
                             const StepOf& step_of);
   /// Of a run of `body`, of many that all ranks make, from when the last rank begins until the last ends: ranks that
   /// share cores take turns, and one that is alone for its turn says little. What it takes them to say so is taken off.
-  /// At most so many runs in a sample, which ends it should the clock stand still. Nothing is run to warm up.
+  /// The median of so many samples, each of at most so many runs, which ends them should the clock stand still. The
+  /// first run says how many fit in arithmetic_seconds, and counts only where that is one.
   template <class Body>
   double kernel_seconds(int samples, int most_runs, const Body& body);
 
