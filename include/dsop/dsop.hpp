@@ -107,8 +107,8 @@ void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>
 /// the communicator and its later duplicates; ranks as threads keep the transport's. A call that names its algorithm
 /// never measures, and takes the transport's machine, or the file's, for what else it chooses. Where ranks have cores
 /// measuring takes at most half a second on eight hosts that 200 Mbit/s join, 0.15 s at 1 Gbit/s, 10 ms inside a node;
-/// and up to 35 MB a rank. All ranks must call it. Throws ArgumentError on all if the variable names a file that one can't read, or
-/// differs between ranks.
+/// and up to 35 MB a rank. All ranks must call it. Throws ArgumentError on all if the variable names a file that one
+/// can't read, or differs between ranks.
 Machine machine(Communicator communicator);
 
 /// Replaces what is done about calls on this communicator that wait too long, by default nothing; all ranks should.
