@@ -59,9 +59,9 @@ void run(OuterProductCall<T>& call) {
 }
 
 // Blocks of G are too small to be written past the caches, so all of G is read too; each packs its factors anew. Below
-// 32 MiB a whole product reads G as well. But narrow blocks take longer, so two segments are predicted too slow there,
-// and many are not: on two cores, one pair, 4000 x 4000 took 2.8 ms as a whole and 3.3, 3.9, 6.2 ms in 2, 4, 8
-// segments, 2000 x 2000 0.36 ms and 0.39, 0.42, 0.52.
+// 32 MiB a whole product reads G as well, so two segments are predicted too slow there. Many are not, since narrow
+// blocks take longer: on two cores, one pair, 2000 x 2000 took 0.36 ms as a whole and 0.39, 0.42, 0.52 ms in 2, 4, 8
+// segments; 4000 x 4000, which is above, 2.8 ms and 3.3, 3.9, 6.2.
 double blocks_seconds(const Problem& problem, const Machine& machine, double S) {
   const auto n = static_cast<double>(problem.rows);
   const auto m = static_cast<double>(problem.columns);

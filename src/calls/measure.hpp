@@ -22,12 +22,12 @@ struct Effort {
   int samples;                ///< of messages; their median counts
   int product_samples;        ///< of products whose C a cache holds; others may disturb one
   int addition_samples;       ///< of a pass over more memory than that, which takes longer
-  int large_write_samples;    ///< as well
+  int large_write_samples;    ///< as well; 0: not measured
   StepCounts steps;           ///< timed in a sample
   StepCounts native_allreduces;
   bool out_of_step;             ///< ranks come to a sample at different times, and agree before it, as in calls
   std::size_t vector_elements;  ///< of the two vectors that messages come from and go to, and that products write: a
-                                ///< quarter of one, and both if that is a large G
+                                ///< quarter of one, and both as a large G
   std::size_t added_elements;   ///< of each vector, that an addition reads; the next one reads others, if there are
   std::size_t product_side;     ///< rows and columns of the products
 };
@@ -54,7 +54,7 @@ constexpr Effort probe_of_one_node{.seconds = 3e-3,
                                    .samples = 1,
                                    .product_samples = 3,
                                    .addition_samples = 3,
-                                   .large_write_samples = 0,  // they have no room for a large G
+                                   .large_write_samples = 0,
                                    .steps = {16, 8, 6, 3, 1, 0},
                                    .native_allreduces = {8, 4, 2, 1, 0, 0},
                                    .out_of_step = false,

@@ -7,7 +7,6 @@
 
 #include <dsop/views.hpp>
 
-#include "base/streaming_bytes.hpp"
 #include "kernels/add.hpp"
 
 namespace dsop {
@@ -49,7 +48,7 @@ void measure_arithmetic(Sampling& sampling, const Effort& effort, const Measured
   const std::span<float> small = memory.sum().first(effort.vector_elements / 4);
   machine.write_bytes_per_second = write_bytes_per_second(sampling, effort.product_samples, memory, small);
   machine.large_write_bytes_per_second =
-      memory.both().size_bytes() >= streaming_bytes
+      effort.large_write_samples > 0
           ? write_bytes_per_second(sampling, effort.large_write_samples, memory, memory.both())
           : std::min(machine.write_bytes_per_second, machine.memory_bytes_per_second);
 

@@ -10,8 +10,8 @@
 namespace dsop {
 
 /// Sets memory_bytes_per_second by an addition, the two rates of writing by products of one pair, and those of
-/// arithmetic by products of own_kernel_pairs and of blas_pairs. Where there is no room for a large G, that is taken to
-/// be written no faster than the first two rates say.
+/// arithmetic by products of own_kernel_pairs and of blas_pairs. Where the writing of a large G is not measured, it is
+/// taken to be no faster than the first two rates.
 void measure_arithmetic(Sampling& sampling, const Effort& effort, const MeasuredMemory& memory, Machine& machine);
 
 }  // namespace dsop

@@ -10,6 +10,7 @@
 #include <dsop/views.hpp>
 
 #include "base/largest_inner_dimension.hpp"
+#include "base/streaming_bytes.hpp"
 #include "calls/measure.hpp"
 #include "kernels/outer_product.hpp"
 #include "memory/workspace.hpp"
@@ -62,11 +63,13 @@ class MeasuredMemory {
   std::size_t out_bytes_ = 0, in_bytes_ = 0;
 };
 
-// A message lies in a vector, and what is added.
+// A message lies in a vector, and what is added; a large G in both.
 static_assert(std::ranges::all_of(std::array{probe_of_nodes, probe_of_one_node, effort_of_calibration},
                                   [](const Effort& effort) {
                                     return effort.vector_elements * sizeof(float) >= step_bytes.back() &&
-                                           effort.vector_elements >= effort.added_elements;
+                                           effort.vector_elements >= effort.added_elements &&
+                                           (effort.large_write_samples == 0 ||
+                                            2 * effort.vector_elements * sizeof(float) >= streaming_bytes);
                                   }));
 
 }  // namespace dsop
