@@ -180,6 +180,25 @@ TEMPLATE_TEST_CASE("a product streamed past the caches is exact", "[kernels]", f
   }
 }
 
+TEMPLATE_TEST_CASE("parts of a large C, streamed past the caches, are exact", "[kernels]", float, double) {
+  constexpr std::size_t n = 101, m = 256 - guard_columns, parts = 7;  // rows of whole cache lines
+  const auto a = integers<TestType>(2, n, 1), b = integers<TestType>(2, m, 2);
+  for (const TestType beta : {TestType(0), TestType(1)}) {
+    auto c = integers<TestType>(n, m, 3);
+    const auto expected = naive_product<TestType>(a, b, c, TestType{1}, beta);
+    const auto first = [](std::size_t part, std::size_t all) { return all * part / parts; };
+    for (std::size_t i = 0; i < parts; ++i)
+      for (std::size_t j = 0; j < parts; ++j) {
+        const std::size_t row = first(i, n), rows = first(i + 1, n) - row;
+        const std::size_t column = first(j, m), columns = first(j + 1, m) - column;
+        dsop::kernels::product<TestType>(a.view().column_range(row, rows), b.view().column_range(column, columns),
+                                         c.view().row_range(row, rows).column_range(column, columns), 1, beta, {},
+                                         std::size_t{32} * 1024 * 1024);
+      }
+    CHECK((c.elements == expected.elements));
+  }
+}
+
 TEMPLATE_TEST_CASE("an overwritten C may hold anything, NaN too", "[kernels]", float, double) {
   for (const std::size_t inner : Sizes{0, 3, 300}) {
     const auto a = integers<TestType>(inner, 9, 1), b = integers<TestType>(inner, 9, 2);

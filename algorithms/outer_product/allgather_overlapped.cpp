@@ -40,13 +40,14 @@ template <class T>
 void run(OuterProductCall<T>& call) {
   const auto S = static_cast<int>(call.plan.parameter);
   const FactorSegments<T> segments(call, S);
+  const std::size_t gradient_bytes = call.gradient.rows * call.gradient.columns * sizeof(T);
   int gathered = 0;
   int blocks_made = 0;
   const auto make_block = [&] {
     if (blocks_made == gathered * gathered) return false;
     const auto [i, j] = block_number(blocks_made++);
     kernels::product<T>(segments.a(i), segments.b(j), segments.block_of_gradient(i, j), call.scale, call.beta,
-                        call.plan.shared_method);
+                        call.plan.shared_method, gradient_bytes);
     return true;
   };
   WorkingTransport never_idle(call.transport, make_block);
@@ -58,17 +59,16 @@ void run(OuterProductCall<T>& call) {
   }
 }
 
-// Blocks of G are too small to be written past the caches, so all of G is read too; each packs its factors anew. Below
-// 32 MiB a whole product reads G as well, so two segments are predicted too slow there. Many are not, since narrow
-// blocks take longer: on two cores, one pair, 2000 x 2000 took 0.36 ms as a whole and 0.39, 0.42, 0.52 ms in 2, 4, 8
-// segments; 4000 x 4000, which is above, 2.8 ms and 3.3, 3.9, 6.2.
+// Each block packs its factors anew. And where a row of a block ends, what the processor has fetched of the memory
+// after it is of no use: on an EPYC with AVX-512, 2000 x 2000 of one pair took 0.36 ms as a whole and 0.39, 0.42, 0.52
+// ms in 2, 4, 8 segments, which is 10 to 15 ns for each row more, or 500 bytes of reading.
 double blocks_seconds(const Problem& problem, const Machine& machine, double S) {
   const auto n = static_cast<double>(problem.rows);
   const auto m = static_cast<double>(problem.columns);
   const auto K = static_cast<double>(problem.total_pairs());
-  const double more_elements = n * m + 2 * (S - 1) * K * (n + m);
-  return machine.product_seconds(n, m, K, problem.type) +
-         machine.memory_seconds(more_elements * static_cast<double>(bytes_of(problem.type)));
+  const double packed_bytes = 2 * (S - 1) * K * (n + m) * static_cast<double>(bytes_of(problem.type));
+  const double fetched_bytes = 512 * (S - 1) * n;
+  return machine.product_seconds(n, m, K, problem.type) + machine.memory_seconds(packed_bytes + fetched_bytes);
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {

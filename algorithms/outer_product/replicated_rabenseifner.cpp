@@ -52,12 +52,13 @@ void run(OuterProductCall<T>& call) {
   const Memory<T> memory(call.memory, call.plan.problem, call.plan.parameter);
   const Factors<T> all = gather_factors(call, memory.factors);
 
+  const std::size_t replicated_bytes = (G.rows - owned) * G.columns * sizeof(T);
   std::size_t made = owned;
   const auto make_piece = [&] {
     if (made == G.rows) return false;
     const std::size_t count = std::min(piece, G.rows - made);
     kernels::product<T>(all.a.column_range(made, count), all.b, G.row_range(made, count), call.scale, 0,
-                        call.plan.shared_method);
+                        call.plan.shared_method, replicated_bytes);
     made += count;
     return true;
   };

@@ -41,7 +41,8 @@ void charge_sparse(const SparsePairs<T>& pairs, std::size_t elements, Chosen cho
 }  // namespace
 
 template <class T>
-void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta, ProductMethod) {
+void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta, ProductMethod,
+             std::size_t) {
   const simulated::Simulation& simulation = simulated::simulation();
   simulated::charge(simulation.machine.product_seconds(static_cast<double>(c.rows), static_cast<double>(c.columns),
                                                        static_cast<double>(a.rows), data_type<T>));
@@ -125,14 +126,14 @@ void add_widened(std::span<float> sum, std::span<const Bf16> in) {
 template <class T>
 void reserve_product(std::size_t) {}  // nothing is packed
 
-#define INSTANTIATE(T)                                                                                        \
-  template void reserve_product<T>(std::size_t);                                                              \
-  template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod);        \
-  template void sparse_product(const SparsePairs<T>&, std::size_t, MatrixView<T>, T, T,                       \
-                               const SparseProductMemory<T>&);                                                \
-  template std::size_t sparse_product_rows(const SparsePairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T, \
-                                           const SparseProductMemory<T>&);                                    \
-  template void add(std::span<T>, std::span<const T>, std::span<const T>);                                    \
+#define INSTANTIATE(T)                                                                                              \
+  template void reserve_product<T>(std::size_t);                                                                    \
+  template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod, std::size_t); \
+  template void sparse_product(const SparsePairs<T>&, std::size_t, MatrixView<T>, T, T,                             \
+                               const SparseProductMemory<T>&);                                                      \
+  template std::size_t sparse_product_rows(const SparsePairs<T>&, std::span<std::uint32_t>, MatrixView<T>, T,       \
+                                           const SparseProductMemory<T>&);                                          \
+  template void add(std::span<T>, std::span<const T>, std::span<const T>);                                          \
   template void copy(MatrixView<const T>, MatrixView<T>);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 #undef INSTANTIATE

@@ -21,10 +21,11 @@ namespace {
 // About 10 us on one thread, counted as n m (K + 8): waking a team takes a few.
 constexpr std::size_t parallel_work = 1 << 20;
 
-/// Whether C is large, and its rows all begin at the same place of a cache line.
+/// Whether so much is written that it is large, and the rows of C all begin at the same place of a cache line.
 template <class T>
-bool streams(MatrixView<T> c) {
-  return c.rows * c.columns * sizeof(T) >= streaming_bytes && c.stride * sizeof(T) % stream_alignment == 0;
+bool streams(MatrixView<T> c, std::size_t all_parts_bytes) {
+  return std::max(c.rows * c.columns * sizeof(T), all_parts_bytes) >= streaming_bytes &&
+         c.stride * sizeof(T) % stream_alignment == 0;
 }
 
 /// Columns of C before the first whole cache line of every row.
@@ -43,12 +44,14 @@ std::size_t packed_bytes(std::size_t inner, Panels panels) {
 
 template <class T>
 void own_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta,
-                 InstructionSet instructions) {
+                 InstructionSet instructions, std::size_t all_parts_bytes) {
   const RankK<T> kernel = rank_k<T>(std::min(instructions, best_instruction_set()));
   const std::size_t bands = (c.rows + kernel.block_rows - 1) / kernel.block_rows;
   const bool parallel = c.rows * c.columns * (a.rows + 8) >= parallel_work;
   const std::size_t threads = parallel ? std::min(bands, thread_count()) : 1;
-  const Write write = beta != T{0} ? Write::add : kernel.streams && streams(c) ? Write::stream : Write::overwrite;
+  const Write write = beta != T{0}                                    ? Write::add
+                      : kernel.streams && streams(c, all_parts_bytes) ? Write::stream
+                                                                      : Write::overwrite;
   const std::size_t head = write == Write::stream ? unaligned_columns(c) : 0;
 
   const std::size_t most_rows = (bands + threads - 1) / threads * kernel.block_rows;
@@ -72,7 +75,8 @@ void own_product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, 
 }  // namespace
 
 template <class T>
-void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta, ProductMethod method) {
+void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta, ProductMethod method,
+             std::size_t all_parts_bytes) {
   if (c.rows == 0 || c.columns == 0) return;
   if (a.rows == 0) {
     return multiply_by(beta, c);
@@ -81,7 +85,7 @@ void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T al
       fits_gemm(a, b, c))
     gemm(a, b, c, alpha, beta);
   else
-    own_product(a, b, c, alpha, beta, method.instructions);
+    own_product(a, b, c, alpha, beta, method.instructions, all_parts_bytes);
 }
 
 template <class T>
@@ -96,7 +100,7 @@ void reserve_product(std::size_t K) {
 
 #define INSTANTIATE(T)                           \
   template void reserve_product<T>(std::size_t); \
-  template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod);
+  template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod, std::size_t);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
 }  // namespace dsop::kernels

@@ -14,9 +14,12 @@ namespace dsop::kernels {
 /// Our kernel multiplies A by alpha, sums every element in the order k = 0 .. K-1 from zero, adds it to beta C, and
 /// writes C once; panels of A and B, of about 1 MB a thread or one block of all K, are copied for it. Uses OpenMP's
 /// threads of the calling thread (omp_get_max_threads()). Cost: 2 K n m flops, n m elements written once (read too
-/// where beta is not 0).
+/// where beta is not 0). With AVX-512 a large C is written past the caches. A caller that writes one part after
+/// another says how many bytes they have together, `all_parts_bytes`, since it is those that no cache holds; 0: C is
+/// all.
 template <class T>
-void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta, ProductMethod method = {});
+void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta, ProductMethod method = {},
+             std::size_t all_parts_bytes = 0);
 
 /// Takes the memory in which product() packs its factors on this thread, for inner dimensions up to K and any n and m,
 /// so that it can't fail later. At most 1 MB a thread of its team, or a block of all K where that is more; kept until
