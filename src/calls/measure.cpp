@@ -92,8 +92,9 @@ void Measuring::measure_messages(Transport& partners, bool take_part, Network& n
   const double seconds = std::max(until - start, 0.0);
   const auto ring_step = ring_step_of(partners);
   const double guess = sampling_.step_seconds(take_part, 1, ring_step(1));
-  const double small = sampling_.step_seconds(
-      take_part, sampling_.steps_in_time(effort_.steps[0], guess, start + seconds / 8), ring_step(1));
+  const int samples = effort_.short_samples;
+  const int timed = sampling_.steps_in_time(effort_.steps[0], guess, start + seconds / 8, samples);
+  const double small = sampling_.step_seconds(take_part, timed, ring_step(1), samples);
   network.overhead_seconds = std::min(overhead_seconds(partners, take_part), small / 2.1);
   network.latency_seconds = small - 2 * network.overhead_seconds;
   network.gap_seconds = gap_seconds(partners, take_part);

@@ -20,6 +20,7 @@ struct Effort {
   double arithmetic_seconds;  ///< of a sample of a kernel
   double overlap_seconds;     ///< of messages while products are made, in a sample; 0: not measured
   int samples;                ///< of messages; their median counts
+  int short_samples;          ///< of messages of up to 16 KiB; the lower of two, since one may be disturbed
   int product_samples;        ///< of products whose C a cache holds; others may disturb one
   int addition_samples;       ///< of a pass over more memory than that, which takes longer
   int large_write_samples;    ///< as well; 0: not measured
@@ -37,11 +38,12 @@ constexpr Effort probe_of_nodes{.seconds = 0.27,
                                 .arithmetic_seconds = 2.4e-3,
                                 .overlap_seconds = 2.5e-3,
                                 .samples = 1,
+                                .short_samples = 2,
                                 .product_samples = 3,
                                 .addition_samples = 2,
                                 .large_write_samples = 1,
-                                .steps = {12, 6, 4, 2, 0, 0},
-                                .native_allreduces = {4, 2, 1, 0, 0, 0},
+                                .steps = {6, 3, 4, 2, 0, 0},
+                                .native_allreduces = {2, 1, 1, 0, 0, 0},
                                 .out_of_step = false,
                                 .vector_elements = 4'200'000,  // both are as much as a large G
                                 .added_elements = std::size_t{2} << 20,
@@ -52,11 +54,12 @@ constexpr Effort probe_of_one_node{.seconds = 3e-3,
                                    .arithmetic_seconds = 0.4e-3,
                                    .overlap_seconds = 0,
                                    .samples = 1,
+                                   .short_samples = 2,
                                    .product_samples = 3,
                                    .addition_samples = 3,
                                    .large_write_samples = 0,
-                                   .steps = {16, 8, 6, 3, 1, 0},
-                                   .native_allreduces = {8, 4, 2, 1, 0, 0},
+                                   .steps = {8, 4, 6, 3, 1, 0},
+                                   .native_allreduces = {4, 2, 2, 1, 0, 0},
                                    .out_of_step = false,
                                    .vector_elements = std::size_t{1} << 20,
                                    .added_elements = std::size_t{1} << 20,
@@ -67,6 +70,7 @@ constexpr Effort effort_of_calibration{.seconds = 60,
                                        .arithmetic_seconds = 0.1,
                                        .overlap_seconds = 12e-3,
                                        .samples = 5,
+                                       .short_samples = 5,
                                        .product_samples = 5,
                                        .addition_samples = 5,
                                        .large_write_samples = 5,

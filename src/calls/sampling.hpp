@@ -48,9 +48,14 @@ class Sampling {
   /// Throws AgreedError on all ranks if a clock has stepped back. Not where it is seen: the others wait for messages.
   void check_clock() const;
 
-  /// Of a step, of many that follow each other at once, after one that is dropped. Who takes no part looks on.
+  /// Of a step, of many that follow each other at once, after one that is dropped: the median of so many samples. Who
+  /// takes no part looks on.
   template <class Step>
-  double step_seconds(bool take_part, int timed, const Step& step);
+  double step_seconds(bool take_part, int timed, const Step& step, int samples);
+  template <class Step>
+  double step_seconds(bool take_part, int timed, const Step& step) {
+    return step_seconds(take_part, timed, step, effort_.samples);
+  }
   /// Of a run of `body`, the median of so many, after one that is dropped.
   template <class Body>
   double run_seconds(int samples, const Body& body);
@@ -58,8 +63,8 @@ class Sampling {
   bool fit(int steps, double predicted_seconds, double until) const {
     return spent_ + effort_.samples * steps * predicted_seconds <= until;
   }
-  /// How many of so many steps, beside the one that is dropped, end in time. One is begun in any case.
-  int steps_in_time(int steps, double predicted_seconds, double until) const;
+  /// How many of so many steps of each sample, beside the one that is dropped, end in time. One is begun in any case.
+  int steps_in_time(int steps, double predicted_seconds, double until, int samples) const;
   /// Of steps with messages of step_bytes, the first two in any case and longer ones as far as they end in time; what
   /// was not sent is on the line through the last two.
   template <class StepOf>
@@ -120,11 +125,11 @@ inline void Sampling::check_clock() const {
 }
 
 template <class Step>
-double Sampling::step_seconds(bool take_part, int timed, const Step& step) {
-  std::vector<double> samples;
-  while (samples.size() < static_cast<std::size_t>(effort_.samples)) {
+double Sampling::step_seconds(bool take_part, int timed, const Step& step, int samples) {
+  std::vector<double> sampled;
+  while (sampled.size() < static_cast<std::size_t>(samples)) {
     double seconds = 0;
-    if (effort_.out_of_step && !samples.empty()) come_to_a_call(samples.back());
+    if (effort_.out_of_step && !sampled.empty()) come_to_a_call(sampled.back());
     if (take_part) step(0);
     // Of few steps with changing partners a rank would wait for what others have left to do of theirs that is dropped.
     if (!effort_.out_of_step) of_slowest(0);
@@ -133,9 +138,9 @@ double Sampling::step_seconds(bool take_part, int timed, const Step& step) {
       for (int s = 1; s <= timed; ++s) step(s);
       seconds = now() - start;
     }
-    samples.push_back(of_slowest(seconds) / timed);
+    sampled.push_back(of_slowest(seconds) / timed);
   }
-  return median(std::move(samples));
+  return median(std::move(sampled));
 }
 
 template <class Body>
@@ -161,8 +166,8 @@ inline void Sampling::come_to_a_call(double most_seconds) {
   patterns::on_any_rank(transport_, false);
 }
 
-inline int Sampling::steps_in_time(int steps, double predicted_seconds, double until) const {
-  while (steps > 1 && !fit(steps + 1, predicted_seconds, until)) steps /= 2;
+inline int Sampling::steps_in_time(int steps, double predicted_seconds, double until, int samples) const {
+  while (steps > 1 && spent_ + samples * (steps + 1) * predicted_seconds > until) steps /= 2;
   return steps;
 }
 
@@ -181,8 +186,9 @@ StepSeconds Sampling::steps_seconds(bool take_part, double smallest_seconds, dou
     const double predicted = smallest_seconds + growth * std::max(last_seconds - smallest_seconds, 0.0);
     goes_on = goes_on && steps[i] > 0 && (i < always || fit(2, predicted, until));
     if (goes_on) {
-      const double measured =
-          step_seconds(take_part, steps_in_time(steps[i], predicted, until), step_of(step_bytes[i]));
+      const int samples = i < always ? effort_.short_samples : effort_.samples;
+      const int timed = steps_in_time(steps[i], predicted, until, samples);
+      const double measured = step_seconds(take_part, timed, step_of(step_bytes[i]), samples);
       seconds_a_byte = std::max((measured - last_seconds) / (bytes - last_bytes), least_seconds_a_byte);
     }
     seconds[i] = last_seconds + seconds_a_byte * (bytes - last_bytes);
