@@ -90,3 +90,10 @@ TEST_CASE("the cheapest allgather has the fewest messages where blocks are equal
   CHECK(cheapest(17) == "bruck");
   CHECK(cheapest(16) == "recursive-doubling");
 }
+
+TEST_CASE("ranks out of step go round the ring, unless another allgather is predicted to take a tenth less") {
+  const auto blocks = [](std::size_t bytes) { return with_blocks(std::vector<std::size_t>(16, bytes)); };
+  CHECK(cheapest_allgather(blocks(1 << 20), Machine{}).name == "recursive-doubling");
+  CHECK(cheapest_allgather_out_of_step(blocks(1 << 20), Machine{}).name == "ring");
+  CHECK(cheapest_allgather_out_of_step(blocks(8), Machine{}).name == "recursive-doubling");
+}

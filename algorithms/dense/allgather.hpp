@@ -40,4 +40,9 @@ const Registry<AllgatherAlgorithm>& allgather_algorithms();
 /// The fastest by its cost formula; never a native one.
 const AllgatherAlgorithm& cheapest_allgather(const AllgatherProblem& problem, const Machine& machine);
 
+/// The same where ranks come to it one after the other, as from products: the ring, unless another is predicted to take
+/// a tenth less. Where partners change, a rank that is ahead shares its partner's link with what that one waits for,
+/// which no measured step knows of.
+const AllgatherAlgorithm& cheapest_allgather_out_of_step(const AllgatherProblem& problem, const Machine& machine);
+
 }  // namespace dsop

@@ -16,7 +16,7 @@ Cost owners_cost(const OuterProductAlgorithm& self, const Problem& problem, cons
   const std::size_t rows = patterns::Blocks(problem.rows, parts.ranks()).largest();
   const AllgatherProblem factors = factor_blocks(problem);
   const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
-  const AllgatherAlgorithm& gather_parts = cheapest_allgather(parts, machine);
+  const AllgatherAlgorithm& gather_parts = gradient_exchange_of(self, parts, machine);
 
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r)

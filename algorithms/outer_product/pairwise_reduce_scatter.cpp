@@ -56,13 +56,13 @@ AllgatherProblem gradient_blocks(const Problem& problem, double) {
   return row_blocks(problem, problem.rows, problem.ranks());
 }
 
-Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double) {
+Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
   const auto n = static_cast<double>(problem.rows);
   const auto m = static_cast<double>(problem.columns);
   const auto k = static_cast<double>(problem.largest_pairs());
   const auto others = static_cast<std::size_t>(problem.ranks() - 1);
   const AllgatherProblem parts = gradient_blocks(problem, 0);
-  const AllgatherAlgorithm& gather = cheapest_allgather(parts, machine);
+  const AllgatherAlgorithm& gather = gradient_exchange_of(self, parts, machine);
 
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r)

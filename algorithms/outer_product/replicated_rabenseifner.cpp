@@ -84,7 +84,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   const AllgatherProblem factors = factor_blocks(problem);
   const AllgatherProblem parts = gradient_blocks(problem, f);
   const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
-  const AllgatherAlgorithm& gather_parts = cheapest_allgather(parts, machine);
+  const AllgatherAlgorithm& gather_parts = gradient_exchange_of(self, parts, machine);
   const double exchange_seconds = owned > 0 ? gather_parts.seconds(parts, machine) : 0;
   const double copying_seconds =
       std::min(exchange_seconds, machine.memory_seconds(2 * static_cast<double>(parts.total_bytes())));

@@ -75,7 +75,8 @@ inline const AllgatherAlgorithm& exchange_of(const OuterProductAlgorithm& algori
 /// How it gathers parts of G.
 inline const AllgatherAlgorithm& gradient_exchange_of(const OuterProductAlgorithm& algorithm,
                                                       const AllgatherProblem& parts, const Machine& machine) {
-  return algorithm.gradient_exchange != nullptr ? *algorithm.gradient_exchange : cheapest_allgather(parts, machine);
+  return algorithm.gradient_exchange != nullptr ? *algorithm.gradient_exchange
+                                                : cheapest_allgather_out_of_step(parts, machine);
 }
 
 /// The allgathers of S segments: segment s gathers blocks_of(size_of(s)). Equal ones that follow each other are taken

@@ -34,4 +34,13 @@ const AllgatherAlgorithm& cheapest_allgather(const AllgatherProblem& problem, co
   return *cheapest;
 }
 
+// Parts of G of 0.8 MB on five hosts at 1 Gbit/s took 37 ms by Bruck's and 25 round the ring, where factors, which all
+// ranks begin to send at once, took the same.
+const AllgatherAlgorithm& cheapest_allgather_out_of_step(const AllgatherProblem& problem, const Machine& machine) {
+  constexpr double surely = 0.9;
+  const AllgatherAlgorithm& ring = *allgather_algorithms().find("ring");
+  const AllgatherAlgorithm& cheapest = cheapest_allgather(problem, machine);
+  return cheapest.seconds(problem, machine) < surely * ring.seconds(problem, machine) ? cheapest : ring;
+}
+
 }  // namespace dsop
