@@ -49,6 +49,19 @@ TEST_CASE("a probe finds what messages take, inside and between nodes") {
         }) == "");
 }
 
+TEST_CASE("of two samples of short messages one that is disturbed does not count") {
+  for (const Effort& effort : {probe_of_nodes, probe_of_one_node})
+    CHECK(failures_on_probed({0, 1}, {}, {}, [&](ProbedTransport& transport, Failures& failures) {
+            const auto spend = [&](double seconds) { transport.set_clock(transport.clock() + seconds); };
+            constexpr double step_seconds = 1.0 / (1 << 12);
+            int made = 0;
+            const auto step_of = [&](std::size_t) { return [&](int) { spend(made++ == 2 ? 1 : step_seconds); }; };
+            Sampling sampling(transport, effort);
+            const double seconds = sampling.steps_seconds(true, step_seconds, 1e3, effort.steps, step_of)[0];
+            failures.check(std::abs(seconds / step_seconds - 1) < 0.05, std::to_string(seconds) + " s, not 0.000244");
+          }) == "");
+}
+
 TEST_CASE("a kernel's time holds nothing of the agreements around it, however long they take") {
   const Link far{1.0 / (1 << 7), 0};
   CHECK(failures_on_probed({0, 1}, far, {}, [](ProbedTransport& transport, Failures& failures) {
