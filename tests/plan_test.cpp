@@ -79,7 +79,8 @@ TEST_CASE("a pipelined algorithm's travel and arithmetic overlap where messages 
 TEST_CASE("what works while it waits is taken where it is predicted to be well ahead, not before") {
   Problem gradient = problem(2000, 1000, 8, 48);
   gradient.type = DataType::f64;
-  Machine machine{.overhead_seconds = 1e-9,
+  Machine machine{.latency_seconds = 1e-9,
+                  .overhead_seconds = 1e-9,
                   .gap_seconds = 1e-9,
                   .gap_per_byte_seconds = 0.85e-9,
                   .memory_bytes_per_second = 12e9,

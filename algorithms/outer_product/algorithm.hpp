@@ -47,7 +47,7 @@ struct OuterProductAlgorithm {
   std::string other_name = {};                            ///< found by it too
   const DenseAlgorithm* dense = nullptr;                  ///< of the allreduce-* family: how G is summed
   const AllgatherAlgorithm* exchange = nullptr;           ///< how factors are gathered; null: the cheapest way
-  const AllgatherAlgorithm* gradient_exchange = nullptr;  ///< how parts of G are, out of step; null: the cheapest way
+  const AllgatherAlgorithm* gradient_exchange = nullptr;  ///< how parts of G are; null: the cheapest out of step
   bool sends_factors = true;                              ///< otherwise parts of G alone travel
   bool sends_gradient = true;  ///< parts of G travel; a G with gaps, or added to, is made in other memory
   bool takes_sparse = false;   ///< otherwise sees a problem without sparsity, and is given `own` in full

@@ -5,7 +5,8 @@
 //   3. Allgather of the blocks of rows.
 //
 // An element is computed by one rank and sent to the others. The paper calls MPI_Allgather twice, which was neighbor
-// exchange in all its runs; here both gather in the cheapest way.
+// exchange in all its runs; here factors are gathered in the cheapest way, rows of G round the ring unless another is
+// surely faster.
 // Cost: that of two allgathers, (P-1) k (n+m) + (P-1)/P n m words; 2 k n m flops.
 #include <functional>
 

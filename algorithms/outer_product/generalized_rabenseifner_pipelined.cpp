@@ -106,7 +106,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   const auto K = static_cast<double>(problem.total_pairs());
   const std::vector<EqualAllgathers> exchanges = segments(problem, S);
   const AllgatherProblem parts = gradient_blocks(problem, S);
-  const AllgatherAlgorithm& gather_factors = exchange_of(self, exchanges.front().one, machine);
+  const AllgatherAlgorithm& gather_factors = segment_exchange_of(self, exchanges.front().one, machine);
   const AllgatherAlgorithm& gather_parts = gradient_exchange_of(self, parts, machine);
 
   Cost cost;

@@ -63,7 +63,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   const AllgatherProblem factors = factor_blocks(problem);
   const std::vector<EqualAllgathers> exchanges = segments(problem, S);
   const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
-  const AllgatherAlgorithm& gather_rows = exchange_of(self, exchanges.front().one, machine);
+  const AllgatherAlgorithm& gather_rows = segment_exchange_of(self, exchanges.front().one, machine);
 
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r)

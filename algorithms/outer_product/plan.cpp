@@ -135,7 +135,8 @@ void choose_exchanges(Plan& plan) {
   }
   if (plan.algorithm->segments == nullptr) return;
   const std::vector<EqualAllgathers> segments = plan.algorithm->segments(plan.problem, plan.parameter);
-  const AllgatherAlgorithm& exchange = outer_product::exchange_of(*plan.algorithm, segments.front().one, plan.machine);
+  const AllgatherAlgorithm& exchange =
+      outer_product::segment_exchange_of(*plan.algorithm, segments.front().one, plan.machine);
   for (const auto& [one, count] : segments) plan.segments.insert(plan.segments.end(), count, {&exchange, one});
 }
 

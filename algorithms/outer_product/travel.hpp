@@ -79,6 +79,12 @@ inline const AllgatherAlgorithm& gradient_exchange_of(const OuterProductAlgorith
                                                 : cheapest_allgather_out_of_step(parts, machine);
 }
 
+/// How it gathers segments, of either: ranks make products in between.
+inline const AllgatherAlgorithm& segment_exchange_of(const OuterProductAlgorithm& algorithm,
+                                                     const AllgatherProblem& segment, const Machine& machine) {
+  return algorithm.exchange != nullptr ? *algorithm.exchange : cheapest_allgather_out_of_step(segment, machine);
+}
+
 /// The allgathers of S segments: segment s gathers blocks_of(size_of(s)). Equal ones that follow each other are taken
 /// together.
 template <class SizeOf, class BlocksOf>

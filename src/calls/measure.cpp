@@ -164,7 +164,7 @@ StepSeconds Measuring::native_allreduce_seconds() {
     return [this, bytes](int) { transport_.native_allreduce(memory_.next_in(bytes), DataType::f32); };
   };
   std::ranges::fill(memory_.sum(), 0.0F);  // so that sums of sums stay finite
-  const double smallest = sampling_.step_seconds(true, 1, step_of(sizeof(float)));
+  const double smallest = sampling_.step_seconds(true, 1, step_of(sizeof(float)), effort_.short_samples);
   const double until = sampling_.spent_seconds() + effort_.seconds / 4;
   return sampling_.steps_seconds(true, smallest, until, effort_.native_allreduces, step_of);
 }

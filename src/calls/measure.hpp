@@ -19,8 +19,8 @@ struct Effort {
                               ///< Half more for what they hide, a quarter more for MPI's own allreduce
   double arithmetic_seconds;  ///< of a sample of a kernel
   double overlap_seconds;     ///< of messages while products are made, in a sample; 0: not measured
-  int samples;                ///< of messages; their median counts
-  int short_samples;          ///< of messages of up to 16 KiB; the lower of two, since one may be disturbed
+  int samples;                ///< of messages longer than 16 KiB; their median counts
+  int short_samples;          ///< of shorter ones; of two the lower counts, since one may be disturbed
   int product_samples;        ///< of products whose C a cache holds; others may disturb one
   int addition_samples;       ///< of a pass over more memory than that, which takes longer
   int large_write_samples;    ///< as well; 0: not measured
