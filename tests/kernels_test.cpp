@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/streaming_bytes.hpp"
 #include "kernels/blas_info.hpp"
 #include "kernels/outer_product.hpp"
 
@@ -193,7 +194,7 @@ TEMPLATE_TEST_CASE("parts of a large C, streamed past the caches, are exact", "[
         const std::size_t column = first(j, m), columns = first(j + 1, m) - column;
         dsop::kernels::product<TestType>(a.view().column_range(row, rows), b.view().column_range(column, columns),
                                          c.view().row_range(row, rows).column_range(column, columns), 1, beta, {},
-                                         std::size_t{32} * 1024 * 1024);
+                                         dsop::streaming_bytes);
       }
     CHECK((c.elements == expected.elements));
   }
