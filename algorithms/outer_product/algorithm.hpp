@@ -53,6 +53,7 @@ struct OuterProductAlgorithm {
   bool takes_sparse = false;   ///< otherwise sees a problem without sparsity, and is given `own` in full
   bool can_ride = false;       ///< gathers factors in any way, so those of few bytes ride in the agreement
   bool sends_bf16 = false;     ///< and can travel as bf16, if the problem's wire says so
+  double needed_lead = 1;      ///< `auto` counts its seconds at least so many times
   double doubted_share = dsop::doubted_share;  ///< of what its formula hides, `auto` does not count on
   std::string (*unsupported)(const OuterProductAlgorithm&, const Problem&) =
       [](const OuterProductAlgorithm&, const Problem&) { return std::string(); };

@@ -119,6 +119,7 @@ OuterProductAlgorithm rabenseifner_gather() {
       .source = "Enderlin et al. 2021 (DSOP), the authors' predecessor of the paper's contribution",
       .gradient_exchange = allgather_algorithms().find("recursive-doubling"),
       .sends_bf16 = true,
+      .needed_lead = needed_lead_out_of_step,
       .cost = [](const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine,
                  double) { return cost(self, problem, machine, problem.ranks()); },
       .gradient_blocks = [](const Problem& problem, double) { return gradient_blocks(problem, problem.ranks()); },

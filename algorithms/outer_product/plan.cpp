@@ -62,8 +62,9 @@ struct Family {
       candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);
     candidate.rides = algorithm.can_ride && outer_product::riding_bytes(problem) > 0;
     candidate.agreement_seconds = candidate.rides ? agreement_with_factors_seconds : agreement_seconds;
+    candidate.needed_lead = algorithm.needed_lead;
     if (candidate.cost.hidden_seconds > 0)
-      candidate.needed_lead = 1 + algorithm.doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
+      candidate.needed_lead += algorithm.doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
     return candidate;
   }
 };

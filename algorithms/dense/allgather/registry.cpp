@@ -37,10 +37,10 @@ const AllgatherAlgorithm& cheapest_allgather(const AllgatherProblem& problem, co
 // 1000 x 1000 of 128 pairs by generalized-rabenseifner-scattered on five hosts at 1 Gbit/s took 74 ms with Bruck's and
 // 61 round the ring. Factors, which all ranks begin to send at once, took the same either way.
 const AllgatherAlgorithm& cheapest_allgather_out_of_step(const AllgatherProblem& problem, const Machine& machine) {
-  constexpr double surely = 0.9;
   const AllgatherAlgorithm& ring = *allgather_algorithms().find("ring");
   const AllgatherAlgorithm& cheapest = cheapest_allgather(problem, machine);
-  return cheapest.seconds(problem, machine) < surely * ring.seconds(problem, machine) ? cheapest : ring;
+  return needed_lead_out_of_step * cheapest.seconds(problem, machine) < ring.seconds(problem, machine) ? cheapest
+                                                                                                       : ring;
 }
 
 }  // namespace dsop
