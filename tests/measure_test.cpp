@@ -11,6 +11,7 @@
 #include <dsop/dsop.hpp>
 
 #include "calls/hidden_share.hpp"
+#include "calls/measure_arithmetic.hpp"
 #include "calls/sampling.hpp"
 #include "probed_transport.hpp"
 #include "stall_cases.hpp"
@@ -110,6 +111,26 @@ TEST_CASE("what ranks take to agree is measured once, and no kernel takes less t
           kernel_seconds();
           failures.check(transport.looks() - first_look < 2 * looks - 10, "agreements are measured again");
         }) == "");
+}
+
+TEST_CASE("of three measurements of arithmetic one that is disturbed does not count, whichever it is") {
+  const Machine quiet{.flops_per_second = 60e9,
+                      .blas_flops_per_second = 50e9,
+                      .memory_bytes_per_second = 12e9,
+                      .write_bytes_per_second = 9e9,
+                      .large_write_bytes_per_second = 7e9};
+  Machine disturbed = quiet;
+  for (double Machine::*const rate :
+       {&Machine::flops_per_second, &Machine::blas_flops_per_second, &Machine::memory_bytes_per_second,
+        &Machine::write_bytes_per_second, &Machine::large_write_bytes_per_second})
+    disturbed.*rate /= 2;
+  for (std::size_t which = 0; which < 3; ++which) {
+    std::vector<Machine> measured(3, quiet);
+    measured[which] = disturbed;
+    Machine machine = measured.back();
+    take_median_arithmetic(measured, machine);
+    CHECK(machine == quiet);
+  }
 }
 
 TEST_CASE("products are made while a rank would wait") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <vector>
 
 #include <dsop/types.hpp>
 
@@ -48,7 +49,12 @@ class Measuring {
   void measure_arithmetic(Machine& machine) {
     dsop::measure_arithmetic(sampling_, effort_, memory_, machine);
     sampling_.least_seconds_a_byte = 1 / machine.memory_bytes_per_second;
+    arithmetic_.push_back(machine);
   }
+  void measure_arithmetic_again(Machine& machine) {
+    if (effort_.arithmetic_again) measure_arithmetic(machine);
+  }
+  void take_median_arithmetic(Machine& machine) const { dsop::take_median_arithmetic(arithmetic_, machine); }
   void check_clock() { sampling_.check_clock(); }
   double spent_seconds() const { return sampling_.spent_seconds(); }
 
@@ -78,6 +84,7 @@ class Measuring {
   const Effort& effort_;
   Sampling sampling_;
   MeasuredMemory memory_;
+  std::vector<Machine> arithmetic_;  // as measured each time
 };
 
 void Measuring::try_whole(Transport& partners, bool take_part, std::span<const std::size_t> lengths_bytes,
@@ -200,14 +207,19 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
       const int together = groups.least_on_node;
       level.out_bytes_per_second = measuring.out_bytes_per_second(across, groups.place_on_node < together, together);
     }
-    machine.hidden_share = measuring.hidden_share(across, take_part, machine);
   } else if (shares_nodes) {
     measuring.try_whole(on_node, true, in_node_bytes, machine, machine.piece_bytes, start + effort.seconds / 3);
     measuring.measure_messages(on_node, true, machine, end);
-    machine.hidden_share = measuring.hidden_share(on_node, true, machine);
   }
+  measuring.measure_arithmetic_again(machine);
+  if (groups.nodes > 1)
+    machine.hidden_share = measuring.hidden_share(across, groups.place_on_node == 0, machine);
+  else if (shares_nodes)
+    machine.hidden_share = measuring.hidden_share(on_node, true, machine);
   if (transport.has_native_collectives() && transport.size() > 1)
     machine.native_allreduce_seconds = measuring.native_allreduce_seconds();
+  measuring.measure_arithmetic_again(machine);
+  measuring.take_median_arithmetic(machine);
   measuring.check_clock();
   machine.measured_on = {transport.size(), groups.nodes, static_cast<int>(kernels::thread_count()), transport.name()};
   return machine;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include <dsop/views.hpp>
 
@@ -58,6 +60,16 @@ void measure_arithmetic(Sampling& sampling, const Effort& effort, const Measured
   };
   machine.flops_per_second = flops(own_kernel_pairs);
   machine.blas_flops_per_second = flops(blas_pairs);
+}
+
+void take_median_arithmetic(std::span<const Machine> measured, Machine& machine) {
+  for (double Machine::*const rate :
+       {&Machine::memory_bytes_per_second, &Machine::write_bytes_per_second, &Machine::large_write_bytes_per_second,
+        &Machine::flops_per_second, &Machine::blas_flops_per_second}) {
+    std::vector<double> rates;
+    for (const Machine& one : measured) rates.push_back(one.*rate);
+    machine.*rate = median(std::move(rates));
+  }
 }
 
 }  // namespace dsop

@@ -1,6 +1,8 @@
 // A rank's rates of arithmetic and memory, while all ranks are at it.
 #pragma once
 
+#include <span>
+
 #include <dsop/machine.hpp>
 
 #include "calls/measure.hpp"
@@ -13,5 +15,8 @@ namespace dsop {
 /// arithmetic by products of own_kernel_pairs and of blas_pairs. Where the writing of a large G is not measured, it is
 /// taken to be no faster than the first two rates.
 void measure_arithmetic(Sampling& sampling, const Effort& effort, const MeasuredMemory& memory, Machine& machine);
+
+/// Sets them to each one's median over all times that they were measured.
+void take_median_arithmetic(std::span<const Machine> measured, Machine& machine);
 
 }  // namespace dsop
