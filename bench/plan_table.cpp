@@ -62,9 +62,10 @@ void print_plan_head(std::ostream& out, const PlanOptions& options) {
 void print_plan_table(std::ostream& out, const std::vector<Forecast>& forecasts) {
   out << "# listed: what is within " << near_factor
       << " times the least, and the fastest that sends G alone; sent and msgs: the busiest rank's\n"
-         "# x dense: how many times faster than the fastest that sends G alone, outside the MPI library; auto counts "
-         "on a\n"
-         "#   part of what could hide behind messages alone\n"
+         "# x dense: how many times faster than the fastest that sends G alone, outside the MPI library, by the times "
+         "that\n"
+         "#   auto compares: with a part of what could hide behind messages alone, and a ninth more for "
+         "rabenseifner-gather\n"
          "#    rows     cols  pairs  ranks  a node       rate  algorithm                                        "
          "predicted(us)  "
          "agreement(us)  network(us)  arithmetic(us)      sent(B)   msgs  x dense\n";

@@ -11,6 +11,7 @@
 #include <dsop/dsop.hpp>
 
 #include "calls/hidden_share.hpp"
+#include "calls/measure.hpp"
 #include "calls/measure_arithmetic.hpp"
 #include "calls/sampling.hpp"
 #include "probed_transport.hpp"
@@ -131,6 +132,24 @@ TEST_CASE("of three measurements of arithmetic one that is disturbed does not co
     take_median_arithmetic(measured, machine);
     CHECK(machine == quiet);
   }
+}
+
+TEST_CASE("what disturbs arithmetic at first does not count where it is measured three times") {
+  for (const int times : {1, 3})
+    CHECK(failures_on_probed({0, 1}, {}, {}, [times](ProbedTransport& transport, Failures& failures) {
+            Effort effort = probe_of_one_node;
+            effort.arithmetic_times = times;
+            const auto rate = [&] { return measure_machine(transport, {0, 1}, effort).memory_bytes_per_second; };
+            const double quiet = rate();
+            const int looks_before = transport.looks();
+            transport.at_look([&transport, looks_before](int look) {
+              if (look > looks_before + 30 && look < looks_before + 60) transport.set_clock(transport.clock() + 1);
+            });
+            const double disturbed = rate();
+            transport.at_look({});
+            failures.check((disturbed < quiet / 100) == (times == 1),
+                           std::to_string(disturbed) + " B/s, and " + std::to_string(quiet) + " if not disturbed");
+          }) == "");
 }
 
 TEST_CASE("products are made while a rank would wait") {

@@ -107,6 +107,7 @@ TEST_CASE("rows gathered by recursive doubling are not taken for a few latencies
   };
   const auto doubling = place_of("rabenseifner-gather");
   const auto ring = place_of("generalized-rabenseifner-scattered(8)");
+  REQUIRE(doubling != plan.candidates.end());
   REQUIRE(ring != plan.candidates.end());
   CHECK(doubling->seconds() < ring->seconds());
   CHECK(ring < doubling);

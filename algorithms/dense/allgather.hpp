@@ -40,12 +40,8 @@ const Registry<AllgatherAlgorithm>& allgather_algorithms();
 /// The fastest by its cost formula; never a native one.
 const AllgatherAlgorithm& cheapest_allgather(const AllgatherProblem& problem, const Machine& machine);
 
-/// Where ranks come to an allgather one after the other, as from products, another than the ring is taken if it is
-/// predicted to be so many times as fast. Where partners change, a rank that is ahead shares its partner's link with
-/// what that one waits for, which no measured step knows of.
-constexpr double needed_lead_out_of_step = 1 / 0.9;
-
-/// The fastest by its cost formula and this lead; never a native one.
+/// Where ranks come to it one after the other, as from products: the fastest by its cost formula and
+/// needed_lead_out_of_step; never a native one.
 const AllgatherAlgorithm& cheapest_allgather_out_of_step(const AllgatherProblem& problem, const Machine& machine);
 
 }  // namespace dsop

@@ -13,4 +13,9 @@ inline constexpr double lead_of_pieces = 1.5;
 /// partners change.
 inline constexpr double doubted_share = 0.3;
 
+/// Of another allgather than the ring, where ranks come to it one after the other, as from products. Where partners
+/// change, a rank that is ahead shares its partner's link with what that one waits for, which no measured step knows
+/// of.
+inline constexpr double needed_lead_out_of_step = 1 / 0.9;
+
 }  // namespace dsop

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include <dsop/types.hpp>
@@ -51,10 +52,11 @@ class Measuring {
     sampling_.least_seconds_a_byte = 1 / machine.memory_bytes_per_second;
     arithmetic_.push_back(machine);
   }
-  void measure_arithmetic_again(Machine& machine) {
-    if (effort_.arithmetic_again) measure_arithmetic(machine);
+  /// As often as it is to be measured, and takes the median.
+  void end_arithmetic(Machine& machine) {
+    while (arithmetic_.size() < static_cast<std::size_t>(effort_.arithmetic_times)) measure_arithmetic(machine);
+    take_median_arithmetic(arithmetic_, machine);
   }
-  void take_median_arithmetic(Machine& machine) const { dsop::take_median_arithmetic(arithmetic_, machine); }
   void check_clock() { sampling_.check_clock(); }
   double spent_seconds() const { return sampling_.spent_seconds(); }
 
@@ -107,6 +109,8 @@ void Measuring::measure_messages(Transport& partners, bool take_part, Network& n
   network.gap_seconds = gap_seconds(partners, take_part);
   network.ring_step_seconds =
       sampling_.steps_seconds(take_part, small, start + seconds * 2 / 3, effort_.steps, ring_step);
+  if constexpr (std::is_same_v<Network, Machine>)  // in the middle of all
+    if (effort_.arithmetic_times > 1) measure_arithmetic(network);
   network.exchange_step_seconds =
       sampling_.steps_seconds(take_part, small, until, effort_.steps, exchange_step_of(partners));
   network.gap_per_byte_seconds = (network.ring_step_seconds.back() - small) / static_cast<double>(step_bytes.back());
@@ -207,19 +211,15 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
       const int together = groups.least_on_node;
       level.out_bytes_per_second = measuring.out_bytes_per_second(across, groups.place_on_node < together, together);
     }
+    machine.hidden_share = measuring.hidden_share(across, take_part, machine);
   } else if (shares_nodes) {
     measuring.try_whole(on_node, true, in_node_bytes, machine, machine.piece_bytes, start + effort.seconds / 3);
     measuring.measure_messages(on_node, true, machine, end);
-  }
-  measuring.measure_arithmetic_again(machine);
-  if (groups.nodes > 1)
-    machine.hidden_share = measuring.hidden_share(across, groups.place_on_node == 0, machine);
-  else if (shares_nodes)
     machine.hidden_share = measuring.hidden_share(on_node, true, machine);
+  }
   if (transport.has_native_collectives() && transport.size() > 1)
     machine.native_allreduce_seconds = measuring.native_allreduce_seconds();
-  measuring.measure_arithmetic_again(machine);
-  measuring.take_median_arithmetic(machine);
+  measuring.end_arithmetic(machine);
   measuring.check_clock();
   machine.measured_on = {transport.size(), groups.nodes, static_cast<int>(kernels::thread_count()), transport.name()};
   return machine;

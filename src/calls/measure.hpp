@@ -26,8 +26,8 @@ struct Effort {
   int large_write_samples;    ///< as well; 0: not measured
   StepCounts steps;           ///< timed in a sample
   StepCounts native_allreduces;
-  bool arithmetic_again;        ///< twice more, between and after messages; the median counts. What else runs on a core
-                                ///< that is shared comes and goes in seconds, and halves its speed
+  int arithmetic_times;         ///< before, amid and after messages; the median counts. What else runs on a shared core
+                                ///< comes and goes in seconds, and halves its speed
   bool out_of_step;             ///< ranks come to a sample at different times, and agree before it, as in calls
   std::size_t vector_elements;  ///< of the two vectors that messages come from and go to, and that products write: a
                                 ///< quarter of one, and both as a large G
@@ -46,7 +46,7 @@ constexpr Effort probe_of_nodes{.seconds = 0.27,
                                 .large_write_samples = 1,
                                 .steps = {6, 3, 4, 2, 0, 0},
                                 .native_allreduces = {2, 1, 1, 0, 0, 0},
-                                .arithmetic_again = false,
+                                .arithmetic_times = 1,
                                 .out_of_step = false,
                                 .vector_elements = 4'200'000,  // both are as much as a large G
                                 .added_elements = std::size_t{2} << 20,
@@ -63,7 +63,7 @@ constexpr Effort probe_of_one_node{.seconds = 3e-3,
                                    .large_write_samples = 0,
                                    .steps = {8, 4, 6, 3, 1, 0},
                                    .native_allreduces = {4, 2, 2, 1, 0, 0},
-                                   .arithmetic_again = false,
+                                   .arithmetic_times = 1,
                                    .out_of_step = false,
                                    .vector_elements = std::size_t{1} << 20,
                                    .added_elements = std::size_t{1} << 20,
@@ -80,7 +80,7 @@ constexpr Effort effort_of_calibration{.seconds = 60,
                                        .large_write_samples = 5,
                                        .steps = {24, 24, 16, 12, 12, 8},  // many: in the first, ranks wait for the last
                                        .native_allreduces = {24, 12, 7, 4, 2, 1},
-                                       .arithmetic_again = true,
+                                       .arithmetic_times = 3,
                                        .out_of_step = true,
                                        .vector_elements = std::size_t{16} << 20,  // far more than a cache holds
                                        .added_elements = std::size_t{16} << 20,

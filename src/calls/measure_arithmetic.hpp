@@ -16,7 +16,7 @@ namespace dsop {
 /// taken to be no faster than the first two rates.
 void measure_arithmetic(Sampling& sampling, const Effort& effort, const MeasuredMemory& memory, Machine& machine);
 
-/// Sets them to each one's median over all times that they were measured.
+/// Sets each of these rates to its median over all times that it was measured, one at least.
 void take_median_arithmetic(std::span<const Machine> measured, Machine& machine);
 
 }  // namespace dsop

@@ -1,5 +1,7 @@
 #include "algorithms/dense/allgather.hpp"
 
+#include "base/needed_lead.hpp"
+
 namespace dsop {
 
 namespace dense {
