@@ -1,6 +1,7 @@
 // What a probe finds of a machine that a test makes: its messages take what they take by the test's clock.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <span>
@@ -62,6 +63,33 @@ TEST_CASE("of two samples of short messages one that is disturbed does not count
             const double seconds = sampling.steps_seconds(true, step_seconds, 1e3, effort.steps, step_of)[0];
             failures.check(std::abs(seconds / step_seconds - 1) < 0.05, std::to_string(seconds) + " s, not 0.000244");
           }) == "");
+}
+
+TEST_CASE("where ranks are out of step no more steps follow an agreement than a call makes, and none is dropped") {
+  CHECK(failures_on_probed({0, 1}, {}, {}, [](ProbedTransport& transport, Failures& failures) {
+          constexpr int of_a_call = 3;
+          constexpr int timed = 12;
+          constexpr int samples = 5;
+          constexpr double first_seconds = 1.0 / (1 << 10);
+          constexpr double others_seconds = 1.0 / (1 << 12);
+          for (const bool out_of_step : {true, false}) {
+            Effort effort = effort_of_calibration;
+            effort.out_of_step = out_of_step;
+            Sampling sampling(transport, effort);
+            std::vector<int> steps(timed + 1);
+            const auto step = [&](int s) {
+              ++steps[static_cast<std::size_t>(s)];
+              transport.set_clock(transport.clock() + (s <= 1 ? first_seconds : others_seconds));
+            };
+            const double seconds = sampling.step_seconds(true, timed, step, samples, of_a_call);
+            std::vector<int> expected(timed + 1, out_of_step ? 0 : samples);
+            if (out_of_step) std::fill_n(expected.begin() + 1, of_a_call, samples * timed / of_a_call);
+            failures.check(steps == expected, "other steps than a call's are made");
+            const double of_the_first = 1.0 / (out_of_step ? of_a_call : timed);
+            const double mean = of_the_first * first_seconds + (1 - of_the_first) * others_seconds;
+            failures.check(std::abs(seconds / mean - 1) < 0.05, std::to_string(seconds) + " s a step");
+          }
+        }) == "");
 }
 
 TEST_CASE("a kernel's time holds nothing of the agreements around it, however long they take") {

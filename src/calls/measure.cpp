@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include <dsop/types.hpp>
@@ -39,9 +38,12 @@ class Measuring {
   /// As try_whole_messages(), among `partners`.
   void try_whole(Transport& partners, bool take_part, std::span<const std::size_t> lengths_bytes,
                  const Machine& machine, double& piece_bytes, double until);
-  /// Messages among `partners`, while other ranks do the same among theirs, or wait where they take no part.
+  /// Messages among `partners`, while other ranks do the same among theirs, or wait where they take no part: round a
+  /// ring, in two thirds of the time that is left, and with partners that change.
   template <class Network>
-  void measure_messages(Transport& partners, bool take_part, Network& network, double until);
+  void measure_ring(Transport& partners, bool take_part, Network& network, double until);
+  template <class Network>
+  void measure_exchanges(Transport& partners, bool take_part, Network& network, double until);
   /// What all ranks of a node send out together, `ranks` of them.
   double out_bytes_per_second(Transport& partners, bool take_part, int ranks);
   /// As hidden_share(), with messages among `partners`.
@@ -96,7 +98,7 @@ void Measuring::try_whole(Transport& partners, bool take_part, std::span<const s
 }
 
 template <class Network>
-void Measuring::measure_messages(Transport& partners, bool take_part, Network& network, double until) {
+void Measuring::measure_ring(Transport& partners, bool take_part, Network& network, double until) {
   const double start = sampling_.spent_seconds();
   const double seconds = std::max(until - start, 0.0);
   const auto ring_step = ring_step_of(partners);
@@ -109,11 +111,17 @@ void Measuring::measure_messages(Transport& partners, bool take_part, Network& n
   network.gap_seconds = gap_seconds(partners, take_part);
   network.ring_step_seconds =
       sampling_.steps_seconds(take_part, small, start + seconds * 2 / 3, effort_.steps, ring_step);
-  if constexpr (std::is_same_v<Network, Machine>)  // in the middle of all
-    if (effort_.arithmetic_times > 1) measure_arithmetic(network);
-  network.exchange_step_seconds =
-      sampling_.steps_seconds(take_part, small, until, effort_.steps, exchange_step_of(partners));
   network.gap_per_byte_seconds = (network.ring_step_seconds.back() - small) / static_cast<double>(step_bytes.back());
+}
+
+// Not more than a call makes: with many that follow each other the ranks get into a jam. Those that are ahead send in
+// the links that others wait for, and a step of 1 MiB takes up to twice as long.
+template <class Network>
+void Measuring::measure_exchanges(Transport& partners, bool take_part, Network& network, double until) {
+  const int most_in_a_call = 2 * patterns::Hypercube(partners.rank(), partners.size()).dimensions();
+  const double small = network.latency_seconds + 2 * network.overhead_seconds;
+  network.exchange_step_seconds =
+      sampling_.steps_seconds(take_part, small, until, effort_.steps, exchange_step_of(partners), most_in_a_call);
 }
 
 // Between nodes no byte of a short message travels faster than one of a long message: what a shaper lets through at
@@ -194,28 +202,30 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
   };
   auto on_node = among(groups.on_node);
   auto across = among(groups.across);
+  const bool has_nodes = groups.nodes > 1;
   const bool shares_nodes = groups.most_on_node > 1;
   const double start = measuring.spent_seconds();
   const double end = start + effort.seconds;
-  if (groups.nodes > 1) {
-    const bool take_part = groups.place_on_node == 0;
-    measuring.try_whole(across, take_part, between_nodes_bytes, machine, machine.piece_bytes,
-                        start + effort.seconds / 3);
-    measuring.measure_messages(across, take_part, machine, shares_nodes ? start + effort.seconds * 0.9 : end);
-    hold_to_rate(machine);
-    if (shares_nodes) {
+  if (has_nodes || shares_nodes) {
+    auto& outermost = has_nodes ? across : on_node;
+    const bool take_part = !has_nodes || groups.place_on_node == 0;
+    measuring.try_whole(outermost, take_part, has_nodes ? between_nodes_bytes : in_node_bytes, machine,
+                        machine.piece_bytes, start + effort.seconds / 3);
+    const double until = has_nodes && shares_nodes ? start + effort.seconds * 0.9 : end;
+    measuring.measure_ring(outermost, take_part, machine, until);
+    if (effort.arithmetic_times > 1) measuring.measure_arithmetic(machine);
+    measuring.measure_exchanges(outermost, take_part, machine, until);
+    if (has_nodes) hold_to_rate(machine);
+    if (has_nodes && shares_nodes) {
       Level& level = machine.inner_levels.emplace_back();
       const bool has_neighbor = groups.on_node.size() > 1;
       measuring.try_whole(on_node, has_neighbor, in_node_bytes, machine, level.piece_bytes, end);
-      measuring.measure_messages(on_node, has_neighbor, level, end);
+      measuring.measure_ring(on_node, has_neighbor, level, end);
+      measuring.measure_exchanges(on_node, has_neighbor, level, end);
       const int together = groups.least_on_node;
       level.out_bytes_per_second = measuring.out_bytes_per_second(across, groups.place_on_node < together, together);
     }
-    machine.hidden_share = measuring.hidden_share(across, take_part, machine);
-  } else if (shares_nodes) {
-    measuring.try_whole(on_node, true, in_node_bytes, machine, machine.piece_bytes, start + effort.seconds / 3);
-    measuring.measure_messages(on_node, true, machine, end);
-    machine.hidden_share = measuring.hidden_share(on_node, true, machine);
+    machine.hidden_share = measuring.hidden_share(outermost, take_part, machine);
   }
   if (transport.has_native_collectives() && transport.size() > 1)
     machine.native_allreduce_seconds = measuring.native_allreduce_seconds();

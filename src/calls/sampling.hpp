@@ -49,9 +49,10 @@ class Sampling {
   void check_clock() const;
 
   /// Of a step, of many that follow each other at once, after one that is dropped: the median of so many samples. Who
-  /// takes no part looks on.
+  /// takes no part looks on. If `of_a_call` is not 0 and ranks are out of step, no more steps than that follow an
+  /// agreement, none is dropped, and there are more samples instead.
   template <class Step>
-  double step_seconds(bool take_part, int timed, const Step& step, int samples);
+  double step_seconds(bool take_part, int timed, const Step& step, int samples, int of_a_call = 0);
   template <class Step>
   double step_seconds(bool take_part, int timed, const Step& step) {
     return step_seconds(take_part, timed, step, effort_.samples);
@@ -66,10 +67,10 @@ class Sampling {
   /// How many of so many steps of each sample, beside the one that is dropped, end in time. One is begun in any case.
   int steps_in_time(int steps, double predicted_seconds, double until, int samples) const;
   /// Of steps with messages of step_bytes, the first two in any case and longer ones as far as they end in time; what
-  /// was not sent is on the line through the last two.
+  /// was not sent is on the line through the last two. `of_a_call` as above.
   template <class StepOf>
   StepSeconds steps_seconds(bool take_part, double smallest_seconds, double until, const StepCounts& steps,
-                            const StepOf& step_of);
+                            const StepOf& step_of, int of_a_call = 0);
   /// Of a run of `body`, of many that all ranks make, from when the last rank begins until the last ends: ranks that
   /// share cores take turns, and one that is alone for its turn says little. What it takes them to say so is taken off.
   /// The median of so many samples, each of at most so many runs, which ends them should the clock stand still. The
@@ -125,12 +126,17 @@ inline void Sampling::check_clock() const {
 }
 
 template <class Step>
-double Sampling::step_seconds(bool take_part, int timed, const Step& step, int samples) {
+double Sampling::step_seconds(bool take_part, int timed, const Step& step, int samples, int of_a_call) {
+  const bool is_as_in_a_call = effort_.out_of_step && of_a_call > 0;
+  if (is_as_in_a_call && timed > of_a_call) {
+    samples = samples * timed / of_a_call;
+    timed = of_a_call;
+  }
   std::vector<double> sampled;
   while (sampled.size() < static_cast<std::size_t>(samples)) {
     double seconds = 0;
     if (effort_.out_of_step && !sampled.empty()) come_to_a_call(sampled.back());
-    if (take_part) step(0);
+    if (take_part && !is_as_in_a_call) step(0);
     // Of few steps with changing partners a rank would wait for what others have left to do of theirs that is dropped.
     if (!effort_.out_of_step) of_slowest(0);
     if (take_part) {
@@ -173,7 +179,7 @@ inline int Sampling::steps_in_time(int steps, double predicted_seconds, double u
 
 template <class StepOf>
 StepSeconds Sampling::steps_seconds(bool take_part, double smallest_seconds, double until, const StepCounts& steps,
-                                    const StepOf& step_of) {
+                                    const StepOf& step_of, int of_a_call) {
   constexpr std::size_t always = 2;
   StepSeconds seconds{};
   double last_bytes = 0;
@@ -188,7 +194,7 @@ StepSeconds Sampling::steps_seconds(bool take_part, double smallest_seconds, dou
     if (goes_on) {
       const int samples = i < always ? effort_.short_samples : effort_.samples;
       const int timed = steps_in_time(steps[i], predicted, until, samples);
-      const double measured = step_seconds(take_part, timed, step_of(step_bytes[i]), samples);
+      const double measured = step_seconds(take_part, timed, step_of(step_bytes[i]), samples, of_a_call);
       seconds_a_byte = std::max((measured - last_seconds) / (bytes - last_bytes), least_seconds_a_byte);
     }
     seconds[i] = last_seconds + seconds_a_byte * (bytes - last_bytes);
