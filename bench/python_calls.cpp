@@ -6,12 +6,12 @@
 
 namespace {
 
-/// A layer of n x n with one pair on this rank, and the two ways to sum its gradient. In the caller's memory, which
+/// A layer of n x n with `pairs` on this rank, and the two ways to sum its gradient. In the caller's memory, which
 /// must outlive it, so that all ways read and write the same: where a gradient lies changes the time by a tenth.
 class Layer {
  public:
-  Layer(std::size_t n, const float* a, const float* b, float* gradient)
-      : n_(n), a_(a), b_(b), gradient_(gradient), object_(MPI_COMM_WORLD, {n, n, 1}) {}
+  Layer(std::size_t n, std::size_t pairs, const float* a, const float* b, float* gradient)
+      : n_(n), pairs_(pairs), a_(a), b_(b), gradient_(gradient), object_(MPI_COMM_WORLD, {n, n, pairs}) {}
 
   void by_function() {
     dsop::dsop<float>(MPI_COMM_WORLD, factors(), dsop::MatrixView<float>(gradient_, n_, n_), dsop::Options{});
@@ -19,9 +19,10 @@ class Layer {
   void by_object() { object_.run(factors(), {gradient_, n_, n_}); }
 
  private:
-  dsop::Factors<float> factors() const { return {{a_, 1, n_}, {b_, 1, n_}}; }
+  dsop::Factors<float> factors() const { return {{a_, pairs_, n_}, {b_, pairs_, n_}}; }
 
   std::size_t n_;
+  std::size_t pairs_;
   const float* a_;
   const float* b_;
   float* gradient_;
@@ -39,8 +40,8 @@ double seconds_of(int runs, const Body& body) {
 
 extern "C" {
 
-Layer* python_calls_layer(std::size_t n, const float* a, const float* b, float* gradient) {
-  return new Layer(n, a, b, gradient);
+Layer* python_calls_layer(std::size_t n, std::size_t pairs, const float* a, const float* b, float* gradient) {
+  return new Layer(n, pairs, a, b, gradient);
 }
 
 double python_calls_by_function(Layer* layer, int runs) {

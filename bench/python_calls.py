@@ -3,7 +3,7 @@
 
     meson devenv -C build mpirun -n 2 --bind-to core /usr/bin/python3 ../bench/python_calls.py bench/libpython-calls.so
 
-One pair a rank, f32, n x n. The ways take turns in batches of a millisecond or more, in an order drawn anew each round, so
+f32, n x n. The ways take turns in batches of a millisecond or more, in an order drawn anew each round, so
 that what else the machine does hits all alike; a batch's time is that of the slowest rank. Rank 0 prints a row for each way:
 median and its 95 % interval, and the same of what it takes longer than C++, batch by batch.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import itertools
 import json
 import random
 import time
@@ -29,11 +30,16 @@ FEWEST_ROUNDS = 20
 Way = Callable[[int], float]  # makes so many calls, and returns their seconds
 
 
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library", type=Path, help="libpython-calls.so: the loops in C++")
-    parser.add_argument("--sizes", type=lambda text: [int(n) for n in text.split(",")], default=[100, 2000],
+    parser.add_argument("--sizes", type=numbers, default=[100, 2000],
                         help="n of n x n, several with commas between them (default: 100,2000)")
+    parser.add_argument("--pairs", type=numbers, default=[1, 32], help="of each rank, as well (default: 1,32)")
     parser.add_argument("--seconds", type=float, default=5, help="how long each size is measured (default: 5)")
     parser.add_argument("--json", action="store_true", help="one JSON object a row instead of a table")
     return parser.parse_args()
@@ -41,7 +47,7 @@ def arguments() -> argparse.Namespace:
 
 def loops_in_cxx(path: Path) -> ctypes.CDLL:
     loops = ctypes.CDLL(str(path.resolve()))
-    loops.python_calls_layer.argtypes = [ctypes.c_size_t, *[np.ctypeslib.ndpointer(np.float32, 2, flags="C")] * 3]
+    loops.python_calls_layer.argtypes = [ctypes.c_size_t, ctypes.c_size_t, *[np.ctypeslib.ndpointer(np.float32, 2, flags="C")] * 3]
     loops.python_calls_layer.restype = ctypes.c_void_p
     for name in ("python_calls_by_function", "python_calls_by_object"):
         getattr(loops, name).argtypes = [ctypes.c_void_p, ctypes.c_int]
@@ -60,11 +66,11 @@ def repeated(call: Callable[[], object]) -> Way:
     return way
 
 
-def ways(n: int, loops: ctypes.CDLL) -> dict[str, tuple[Way, str]]:
+def ways(n: int, pairs: int, loops: ctypes.CDLL) -> dict[str, tuple[Way, str]]:
     """By name, each with that of the way in C++ that it is compared with."""
-    a, b, gradient = np.ones((1, n), np.float32), np.ones((1, n), np.float32), np.zeros((n, n), np.float32)
-    layer = dsop.OuterProduct(n, n, 1)
-    in_cxx = loops.python_calls_layer(n, a, b, gradient)  # of the same memory
+    a, b, gradient = np.ones((pairs, n), np.float32), np.ones((pairs, n), np.float32), np.zeros((n, n), np.float32)
+    layer = dsop.OuterProduct(n, n, pairs)
+    in_cxx = loops.python_calls_layer(n, pairs, a, b, gradient)  # of the same memory
     return {
         "C++ dsop()": (lambda runs: float(loops.python_calls_by_function(in_cxx, runs)), ""),
         "dsop.outer_product": (repeated(lambda: dsop.outer_product(a, b, gradient)), "C++ dsop()"),
@@ -103,16 +109,16 @@ def main() -> None:
     loops = loops_in_cxx(given.library)
     speaks = everybody.rank == 0
     if speaks and not given.json:
-        print(f"# {'n x n':12} {'call':22} {'ranks':>5} {'us':>10} {'95 % interval':>22} {'us beside C++':>14} {'95 % interval':>20} "
-              f"{'% beside C++':>13}")
-    for n in given.sizes:
-        all_ways = ways(n, loops)
+        print(f"# {'n x n':12} {'pairs':>5} {'call':22} {'ranks':>5} {'us':>10} {'95 % interval':>22} {'us beside C++':>14} "
+              f"{'95 % interval':>20} {'% beside C++':>13}")
+    for n, pairs in itertools.product(given.sizes, given.pairs):
+        all_ways = ways(n, pairs, loops)
         seconds = measured(all_ways, loops, given.seconds)
         for name, (_, base) in all_ways.items():
             whole = order_estimate(seconds[name])
-            row = {"n": n, "call": name, "ranks": everybody.size, "seconds": whole.median,
+            row = {"n": n, "pairs": pairs, "call": name, "ranks": everybody.size, "seconds": whole.median,
                    "seconds_interval": [whole.low, whole.high], "batches": len(seconds[name])}
-            line = (f"  {f'{n} x {n}':12} {name:22} {everybody.size:5} {whole.median * 1e6:10.2f} "
+            line = (f"  {f'{n} x {n}':12} {pairs:5} {name:22} {everybody.size:5} {whole.median * 1e6:10.2f} "
                     f"{whole.low * 1e6:10.2f} to {whole.high * 1e6:8.2f}")
             if base:
                 more = order_estimate(seconds[name] - seconds[base])

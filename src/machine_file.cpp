@@ -39,8 +39,13 @@ nlohmann::ordered_json to_json(const Level& level) {
   return json;
 }
 
+constexpr const char* spread_member = "arithmetic_spread";
+
 nlohmann::ordered_json to_json(const MeasuredOn& on) {
-  return {{"ranks", on.ranks}, {"nodes", on.nodes}, {"threads", on.threads}, {"transport", on.transport}};
+  nlohmann::ordered_json json{
+      {"ranks", on.ranks}, {"nodes", on.nodes}, {"threads", on.threads}, {"transport", on.transport}};
+  if (on.arithmetic_spread > 0) json[spread_member] = on.arithmetic_spread;
+  return json;
 }
 
 nlohmann::ordered_json to_json(const Winner& winner) {
@@ -128,11 +133,17 @@ Level level_of(const std::string& level, const nlohmann::json& json) {
 MeasuredOn measured_on_of(const std::string& name, const nlohmann::json& json) {
   constexpr std::array members{"ranks", "nodes", "threads", "transport"};
   const auto is_there = [&](const char* member) { return json.contains(member); };
-  if (!json.is_object() || json.size() != members.size() || !std::all_of(members.begin(), members.end(), is_there) ||
-      !json.at("transport").is_string())
-    refuse(name, json, "an object of ranks, nodes, threads, transport (a text) and nothing else");
+  const bool has_spread = json.is_object() && json.contains(spread_member);
+  if (!json.is_object() || json.size() != members.size() + (has_spread ? 1 : 0) ||
+      !std::all_of(members.begin(), members.end(), is_there) || !json.at("transport").is_string())
+    refuse(name, json,
+           "an object of ranks, nodes, threads, transport (a text), perhaps arithmetic_spread, and nothing else");
+  const nlohmann::json spread = has_spread ? json.at(spread_member) : nlohmann::json(1);
+  if (!spread.is_number() || !(spread.get<double>() >= 1))
+    refuse(name + '.' + spread_member, spread, "a number from 1 on");
   return {whole_number(name + ".ranks", json.at("ranks"), 0), whole_number(name + ".nodes", json.at("nodes"), 0),
-          whole_number(name + ".threads", json.at("threads"), 0), json.at("transport").get<std::string>()};
+          whole_number(name + ".threads", json.at("threads"), 0), json.at("transport").get<std::string>(),
+          has_spread ? spread.get<double>() : 0};
 }
 
 void read_field(Machine& machine, const std::string& key, const nlohmann::json& value) {

@@ -46,6 +46,25 @@ TEST_CASE("a machine survives being written and read") {
   std::remove(path.c_str());
 }
 
+TEST_CASE("what a machine was measured on survives being written and read, and is refused where it makes no sense") {
+  for (const double spread : {0.0, 1.0, 1.625}) {
+    const Machine machine{.measured_on = {8, 4, 2, "mpi", spread}};
+    const std::string path = "machine_measured.json";
+    write_machine(machine, path);
+    CHECK(read_machine(path).measured_on == machine.measured_on);
+    std::remove(path.c_str());
+  }
+  const auto refusal_of = [](const std::string& more) {
+    return refusal(R"({"measured_on": {"ranks": 8, "nodes": 8, "threads": 1, "transport": "mpi")" + more + "}}");
+  };
+  const std::string file = "machine file machine_under_test.json: ";
+  CHECK(refusal_of("").empty());
+  for (const std::string spread : {"0.5", "-1", "\"2\"", "null"})
+    CHECK(refusal_of(", \"arithmetic_spread\": " + spread) ==
+          file + "measured_on.arithmetic_spread is " + spread + ", expected a number from 1 on");
+  CHECK(refusal_of(", \"spread\": 1").find("perhaps arithmetic_spread, and nothing else") != std::string::npos);
+}
+
 TEST_CASE("a machine's inner levels survive being written and read") {
   Machine machine;
   machine.inner_levels = {{.latency_seconds = 7e-7, .out_bytes_per_second = 25e6, .piece_bytes = 8000},

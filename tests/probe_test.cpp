@@ -259,6 +259,12 @@ TEST_CASE("a plan warns of a machine that was measured elsewhere") {
   CHECK(why_not_valid(machine, 8, two_nodes, 1) ==
         "the machine was measured elsewhere, nodes: 2 instead of 8, threads a rank: 1 instead of 4");
   CHECK(why_not_valid({}, 8, two_nodes, 1).empty());
+  machine.measured_on.arithmetic_spread = 1.29;
+  CHECK(why_not_valid(machine, 8, {}, 4).empty());
+  machine.measured_on.arithmetic_spread = 1.625;
+  CHECK(why_not_valid(machine, 8, {}, 4) ==
+        "the machine's rates of arithmetic or memory were measured several times and lie up to 1.6x apart: other work "
+        "ran on its cores, calibrate again");
   const Machine racks{.inner_levels = {{}, {.nodes = 4}}};
   CHECK(why_not_valid(racks, 8, {}).empty());
   CHECK(why_not_valid(racks, 8, std::vector<int>(8)).empty());

@@ -18,18 +18,19 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 class PythonCallsTest(unittest.TestCase):
     def test_rows(self) -> None:
-        done = run(LIBRARY, "--sizes", "3,8", "--seconds", "0.01", "--json")
+        done = run(LIBRARY, "--sizes", "3,8", "--pairs", "1,4", "--seconds", "0.01", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         calls = ["C++ dsop()", "dsop.outer_product", "C++ OuterProduct::run", "dsop.OuterProduct.run"]
-        self.assertEqual([(row["n"], row["call"]) for row in rows], [(n, call) for n in (3, 8) for call in calls])
+        self.assertEqual([(row["n"], row["pairs"], row["call"]) for row in rows],
+                         [(n, pairs, call) for n in (3, 8) for pairs in (1, 4) for call in calls])
         for row in rows:
             low, high = row["seconds_interval"]
             self.assertTrue(0 < low <= row["seconds"] <= high and row["ranks"] == 2 and row["batches"] >= 20)
             self.assertEqual("base" in row, row["call"].startswith("dsop."))
 
     def test_table(self) -> None:
-        lines = run(LIBRARY, "--sizes", "3", "--seconds", "0.01").stdout.splitlines()
+        lines = run(LIBRARY, "--sizes", "3", "--pairs", "2", "--seconds", "0.01").stdout.splitlines()
         self.assertEqual(len(lines), 5)
         self.assertIn("us beside C++", lines[0])
 

@@ -54,8 +54,10 @@ struct Level {
 struct MeasuredOn {
   int ranks = 0;
   int nodes = 0;
-  int threads = 0;             ///< OpenMP's, of a rank
-  std::string transport = {};  ///< its name: mpi
+  int threads = 0;               ///< OpenMP's, of a rank
+  std::string transport = {};    ///< its name: mpi
+  double arithmetic_spread = 0;  ///< of a rate of arithmetic or memory that was measured several times, the fastest by
+                                 ///< the slowest, at most; from 1.3 on plans warn
 
   bool operator==(const MeasuredOn&) const = default;
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 #include <dsop/problem.hpp>
@@ -146,6 +148,12 @@ std::string why_not_valid(const Machine& machine, int ranks, const std::vector<i
   compare(ranks, on.ranks, "ranks: ");
   compare(nodes, on.nodes, "nodes: ");
   compare(threads, on.threads, "threads a rank: ");
+  if (constexpr double disturbed = 1.3; on.arithmetic_spread >= disturbed) {
+    std::ostringstream spread;
+    spread << std::setprecision(2) << on.arithmetic_spread;
+    add("the machine's rates of arithmetic or memory were measured several times and lie up to " + spread.str() +
+        "x apart: other work ran on its cores, calibrate again");
+  }
   for (std::size_t i = 1; i < machine.inner_levels.size(); ++i)
     if (const int joined = machine.inner_levels[i].nodes; nodes > 1 && joined >= nodes)
       add("inner_levels[" + std::to_string(i) + "] joins " + std::to_string(joined) + " nodes, and there are " +

@@ -39,11 +39,12 @@ class Measuring {
   void try_whole(Transport& partners, bool take_part, std::span<const std::size_t> lengths_bytes,
                  const Machine& machine, double& piece_bytes, double until);
   /// Messages among `partners`, while other ranks do the same among theirs, or wait where they take no part: round a
-  /// ring, in two thirds of the time that is left, and with partners that change.
+  /// ring, in two thirds of the time that is left, and with partners that change. `most_partners` is the size of the
+  /// largest group of partners.
   template <class Network>
   void measure_ring(Transport& partners, bool take_part, Network& network, double until);
   template <class Network>
-  void measure_exchanges(Transport& partners, bool take_part, Network& network, double until);
+  void measure_exchanges(Transport& partners, bool take_part, int most_partners, Network& network, double until);
   /// What all ranks of a node send out together, `ranks` of them.
   double out_bytes_per_second(Transport& partners, bool take_part, int ranks);
   /// As hidden_share(), with messages among `partners`.
@@ -57,7 +58,7 @@ class Measuring {
   /// As often as it is to be measured, and takes the median.
   void end_arithmetic(Machine& machine) {
     while (arithmetic_.size() < static_cast<std::size_t>(effort_.arithmetic_times)) measure_arithmetic(machine);
-    take_median_arithmetic(arithmetic_, machine);
+    if (arithmetic_.size() > 1) take_median_arithmetic(arithmetic_, machine);
   }
   void check_clock() { sampling_.check_clock(); }
   double spent_seconds() const { return sampling_.spent_seconds(); }
@@ -114,11 +115,12 @@ void Measuring::measure_ring(Transport& partners, bool take_part, Network& netwo
   network.gap_per_byte_seconds = (network.ring_step_seconds.back() - small) / static_cast<double>(step_bytes.back());
 }
 
-// Not more than a call makes: with many that follow each other the ranks get into a jam. Those that are ahead send in
-// the links that others wait for, and a step of 1 MiB takes up to twice as long.
+// Not more than a call of the largest group makes: with many that follow each other the ranks get into a jam. Those
+// that are ahead send in the links that others wait for, and a step of 1 MiB takes up to twice as long.
 template <class Network>
-void Measuring::measure_exchanges(Transport& partners, bool take_part, Network& network, double until) {
-  const int most_in_a_call = 2 * patterns::Hypercube(partners.rank(), partners.size()).dimensions();
+void Measuring::measure_exchanges(Transport& partners, bool take_part, int most_partners, Network& network,
+                                  double until) {
+  const int most_in_a_call = 2 * patterns::Hypercube(0, most_partners).dimensions();
   const double small = network.latency_seconds + 2 * network.overhead_seconds;
   network.exchange_step_seconds =
       sampling_.steps_seconds(take_part, small, until, effort_.steps, exchange_step_of(partners), most_in_a_call);
@@ -214,14 +216,14 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
     const double until = has_nodes && shares_nodes ? start + effort.seconds * 0.9 : end;
     measuring.measure_ring(outermost, take_part, machine, until);
     if (effort.arithmetic_times > 1) measuring.measure_arithmetic(machine);
-    measuring.measure_exchanges(outermost, take_part, machine, until);
+    measuring.measure_exchanges(outermost, take_part, has_nodes ? groups.nodes : groups.most_on_node, machine, until);
     if (has_nodes) hold_to_rate(machine);
     if (has_nodes && shares_nodes) {
       Level& level = machine.inner_levels.emplace_back();
       const bool has_neighbor = groups.on_node.size() > 1;
       measuring.try_whole(on_node, has_neighbor, in_node_bytes, machine, level.piece_bytes, end);
       measuring.measure_ring(on_node, has_neighbor, level, end);
-      measuring.measure_exchanges(on_node, has_neighbor, level, end);
+      measuring.measure_exchanges(on_node, has_neighbor, groups.most_on_node, level, end);
       const int together = groups.least_on_node;
       level.out_bytes_per_second = measuring.out_bytes_per_second(across, groups.place_on_node < together, together);
     }
@@ -229,9 +231,9 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
   }
   if (transport.has_native_collectives() && transport.size() > 1)
     machine.native_allreduce_seconds = measuring.native_allreduce_seconds();
+  machine.measured_on = {transport.size(), groups.nodes, static_cast<int>(kernels::thread_count()), transport.name()};
   measuring.end_arithmetic(machine);
   measuring.check_clock();
-  machine.measured_on = {transport.size(), groups.nodes, static_cast<int>(kernels::thread_count()), transport.name()};
   return machine;
 }
 

@@ -68,6 +68,8 @@ void take_median_arithmetic(std::span<const Machine> measured, Machine& machine)
         &Machine::flops_per_second, &Machine::blas_flops_per_second}) {
     std::vector<double> rates;
     for (const Machine& one : measured) rates.push_back(one.*rate);
+    const auto [slowest, fastest] = std::ranges::minmax(rates);
+    machine.measured_on.arithmetic_spread = std::max(machine.measured_on.arithmetic_spread, fastest / slowest);
     machine.*rate = median(std::move(rates));
   }
 }

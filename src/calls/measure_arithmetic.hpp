@@ -16,7 +16,8 @@ namespace dsop {
 /// taken to be no faster than the first two rates.
 void measure_arithmetic(Sampling& sampling, const Effort& effort, const MeasuredMemory& memory, Machine& machine);
 
-/// Sets each of these rates to its median over all times that it was measured, one at least.
+/// Sets each of these rates to its median over all times that it was measured, two at least, and
+/// measured_on.arithmetic_spread.
 void take_median_arithmetic(std::span<const Machine> measured, Machine& machine);
 
 }  // namespace dsop
