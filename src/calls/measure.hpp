@@ -88,11 +88,11 @@ constexpr Effort effort_of_calibration{.seconds = 60,
 
 /// Measures with all ranks busy at once, since that is how a call finds the machine; the slowest rank counts. `nodes`
 /// as in Problem: where ranks share nodes, messages inside them are a level of their own. Steps of a sample follow each
-/// other at once and the first is dropped, since a shaper lets a burst through too fast. A rank has O(log P) partners.
-/// Where long messages would take too long, the line through the two longest that were sent goes on. hidden_share is
-/// measured where overlap_seconds is not 0, over the outermost level; else it keeps its default, as
-/// indexed_addition_factor does. All ranks; throws AgreedError on all of them if one has no memory or its clock steps
-/// back.
+/// other at once and the first is dropped, since a shaper lets a burst through too fast; but out of step, those with
+/// changing partners are as a call makes them. A rank has O(log P) partners. Where long messages would take too long,
+/// the line through the two longest that were sent goes on. hidden_share is measured where overlap_seconds is not 0,
+/// over the outermost level; else it keeps its default, as indexed_addition_factor does. All ranks; throws AgreedError
+/// on all of them if one has no memory or its clock steps back.
 Machine measure_machine(Transport& transport, const std::vector<int>& nodes, const Effort& effort);
 
 }  // namespace dsop
