@@ -3,9 +3,9 @@
 
     meson devenv -C build mpirun -n 2 --bind-to core /usr/bin/python3 ../bench/python_calls.py bench/libpython-calls.so
 
-f32, n x n. The ways take turns in batches of a millisecond or more, in an order drawn anew each round, so
-that what else the machine does hits all alike; a batch's time is that of the slowest rank. Rank 0 prints a row for each way:
-median and its 95 % interval, and the same of what it takes longer than C++, batch by batch.
+f32, n x n. The ways take turns in batches of a millisecond or more, in an order drawn anew each round, so that what else the
+machine does hits all alike; a batch's time is that of the slowest rank. Rank 0 prints a row for each way: median and its 95 %
+interval, and the same of what it takes longer than C++, batch by batch.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("library", type=Path, help="libpython-calls.so: the loops in C++")
     parser.add_argument("--sizes", type=numbers, default=[100, 2000],
                         help="n of n x n, several with commas between them (default: 100,2000)")
-    parser.add_argument("--pairs", type=numbers, default=[1, 32], help="of each rank, as well (default: 1,32)")
-    parser.add_argument("--seconds", type=float, default=5, help="how long each size is measured (default: 5)")
+    parser.add_argument("--pairs", type=numbers, default=[1, 32],
+                        help="pairs of each rank, several with commas between them (default: 1,32)")
+    parser.add_argument("--seconds", type=float, default=5,
+                        help="how long each size with each number of pairs is measured (default: 5)")
     parser.add_argument("--json", action="store_true", help="one JSON object a row instead of a table")
     return parser.parse_args()
 

@@ -59,6 +59,7 @@ TEST_CASE("nodes with unequal numbers of ranks are measured out of step too") {
             const Machine measured = measure_machine(transport, nodes, effort);
             failures.check(measured.inner_levels.size() == 1, "there is no level inside nodes");
             check_link(measured.ring_step_seconds, slow, 4, "ring between nodes", failures);
+            check_link(measured.exchange_step_seconds, slow, 4, "exchange between nodes", failures);
           }) == "");
 }
 
@@ -88,7 +89,12 @@ TEST_CASE("what disturbs arithmetic at first does not count where it is measured
     CHECK(failures_on_probed({0, 1}, {}, {}, [times](ProbedTransport& transport, Failures& failures) {
             Effort effort = probe_of_one_node;
             effort.arithmetic_times = times;
-            const auto rate = [&] { return measure_machine(transport, {0, 1}, effort).memory_bytes_per_second; };
+            double spread = 0;
+            const auto rate = [&] {
+              const Machine measured = measure_machine(transport, {0, 1}, effort);
+              spread = measured.measured_on.arithmetic_spread;
+              return measured.memory_bytes_per_second;
+            };
             const double quiet = rate();
             const int looks_before = transport.looks();
             transport.at_look([&transport, looks_before](int look) {
@@ -98,6 +104,7 @@ TEST_CASE("what disturbs arithmetic at first does not count where it is measured
             transport.at_look({});
             failures.check((disturbed < quiet / 100) == (times == 1),
                            std::to_string(disturbed) + " B/s, and " + std::to_string(quiet) + " if not disturbed");
+            failures.check(times == 1 ? spread == 0 : spread > 100, std::to_string(spread) + " between measurements");
           }) == "");
 }
 

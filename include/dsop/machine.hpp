@@ -56,8 +56,8 @@ struct MeasuredOn {
   int nodes = 0;
   int threads = 0;               ///< OpenMP's, of a rank
   std::string transport = {};    ///< its name: mpi
-  double arithmetic_spread = 0;  ///< of a rate of arithmetic or memory that was measured several times, the fastest by
-                                 ///< the slowest, at most; from 1.3 on plans warn
+  double arithmetic_spread = 0;  ///< the largest ratio of the fastest to the slowest measurement of one rate of
+                                 ///< arithmetic or memory; from 1.3 on plans warn; 0: not known
 
   bool operator==(const MeasuredOn&) const = default;
 };
@@ -122,7 +122,8 @@ Machine default_threads_machine();
 void check_machine(const Machine& machine);
 
 /// Why what the machine says may not hold for so many ranks, on nodes as in Problem, with so many of OpenMP's threads
-/// each: it was measured elsewhere, or has levels that do not fit. Else "". `threads` may be 0: not known.
+/// each: it was measured elsewhere, or on cores that had other work, or has levels that do not fit. Else "". `threads`
+/// may be 0: not known.
 std::string why_not_valid(const Machine& machine, int ranks, const std::vector<int>& nodes_of_ranks, int threads = 0);
 
 /// Reads what write_machine wrote: a JSON object with the fields' names; missing fields keep their defaults, and a file

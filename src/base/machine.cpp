@@ -150,9 +150,9 @@ std::string why_not_valid(const Machine& machine, int ranks, const std::vector<i
   compare(threads, on.threads, "threads a rank: ");
   if (constexpr double disturbed = 1.3; on.arithmetic_spread >= disturbed) {
     std::ostringstream spread;
-    spread << std::setprecision(2) << on.arithmetic_spread;
-    add("the machine's rates of arithmetic or memory were measured several times and lie up to " + spread.str() +
-        "x apart: other work ran on its cores, calibrate again");
+    spread << std::fixed << std::setprecision(1) << on.arithmetic_spread;
+    add("of the machine's rates of arithmetic or memory one was measured several times, up to " + spread.str() +
+        "x apart: probably other work ran on its cores, calibrate again");
   }
   for (std::size_t i = 1; i < machine.inner_levels.size(); ++i)
     if (const int joined = machine.inner_levels[i].nodes; nodes > 1 && joined >= nodes)

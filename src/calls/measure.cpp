@@ -38,11 +38,11 @@ class Measuring {
   /// As try_whole_messages(), among `partners`.
   void try_whole(Transport& partners, bool take_part, std::span<const std::size_t> lengths_bytes,
                  const Machine& machine, double& piece_bytes, double until);
-  /// Messages among `partners`, while other ranks do the same among theirs, or wait where they take no part: round a
-  /// ring, in two thirds of the time that is left, and with partners that change. `most_partners` is the size of the
-  /// largest group of partners.
+  /// Messages round a ring of `partners`, while other ranks do the same among theirs, or wait where they take no part;
+  /// in two thirds of the time that is left.
   template <class Network>
   void measure_ring(Transport& partners, bool take_part, Network& network, double until);
+  /// After measure_ring(): messages among partners that change. `most_partners` is the size of the largest group.
   template <class Network>
   void measure_exchanges(Transport& partners, bool take_part, int most_partners, Network& network, double until);
   /// What all ranks of a node send out together, `ranks` of them.
@@ -115,8 +115,8 @@ void Measuring::measure_ring(Transport& partners, bool take_part, Network& netwo
   network.gap_per_byte_seconds = (network.ring_step_seconds.back() - small) / static_cast<double>(step_bytes.back());
 }
 
-// Not more than a call of the largest group makes: with many that follow each other the ranks get into a jam. Those
-// that are ahead send in the links that others wait for, and a step of 1 MiB takes up to twice as long.
+// After an agreement no more steps than a call of the largest group makes. Of many that follow each other ranks get
+// into a jam, as in Sampling::come_to_a_call().
 template <class Network>
 void Measuring::measure_exchanges(Transport& partners, bool take_part, int most_partners, Network& network,
                                   double until) {

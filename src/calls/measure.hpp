@@ -24,7 +24,7 @@ struct Effort {
   int product_samples;        ///< of products whose C a cache holds; others may disturb one
   int addition_samples;       ///< of a pass over more memory than that, which takes longer
   int large_write_samples;    ///< as well; 0: not measured
-  StepCounts steps;           ///< timed in a sample
+  StepCounts steps;           ///< timed in a sample; with changing partners, out of step, in more samples
   StepCounts native_allreduces;
   int arithmetic_times;         ///< before, amid and after messages; the median counts. What else runs on a shared core
                                 ///< comes and goes in seconds, and halves its speed
