@@ -10,7 +10,6 @@
 #include <dsop/dsop.hpp>
 
 #include "calibrate.hpp"
-#include "collect.hpp"
 #include "collectives_command.hpp"
 #include "compare/openmpi.hpp"
 #include "info.hpp"
@@ -78,14 +77,13 @@ void run_tune(Transport& transport, const CommandLine& line, const bench::OuterP
 
 void run_calibrate(Transport& transport, const CommandLine& line) {
   const dsop::Machine machine = bench::calibrate(transport);
-  const std::string warning = dsop::why_not_valid(machine, transport.size(),
-                                                  dsop::shared_nodes(bench::of_all_ranks(transport, transport.node())));
   dsop::launch::on_all_ranks(transport, [&] {
     if (transport.rank() != 0) return;
     dsop::write_machine(machine, line.calibrate_out);
     std::cout << std::ifstream(line.calibrate_out).rdbuf();
     std::cerr << "written to " << line.calibrate_out << '\n';
-    if (!warning.empty()) std::cerr << "warning: " << warning << '\n';
+    if (const std::string warning = dsop::why_not_valid(machine, 0, {}); !warning.empty())
+      std::cerr << "warning: " << warning << '\n';
   });
 }
 

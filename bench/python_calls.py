@@ -49,7 +49,7 @@ def arguments() -> argparse.Namespace:
 
 def loops_in_cxx(path: Path) -> ctypes.CDLL:
     loops = ctypes.CDLL(str(path.resolve()))
-    loops.python_calls_layer.argtypes = [ctypes.c_size_t, ctypes.c_size_t, *[np.ctypeslib.ndpointer(np.float32, 2, flags="C")] * 3]
+    loops.python_calls_layer.argtypes = [*[ctypes.c_size_t] * 2, *[np.ctypeslib.ndpointer(np.float32, 2, flags="C")] * 3]
     loops.python_calls_layer.restype = ctypes.c_void_p
     for name in ("python_calls_by_function", "python_calls_by_object"):
         getattr(loops, name).argtypes = [ctypes.c_void_p, ctypes.c_int]

@@ -133,17 +133,21 @@ Level level_of(const std::string& level, const nlohmann::json& json) {
 MeasuredOn measured_on_of(const std::string& name, const nlohmann::json& json) {
   constexpr std::array members{"ranks", "nodes", "threads", "transport"};
   const auto is_there = [&](const char* member) { return json.contains(member); };
-  const bool has_spread = json.is_object() && json.contains(spread_member);
+  const bool has_spread = json.contains(spread_member);
   if (!json.is_object() || json.size() != members.size() + (has_spread ? 1 : 0) ||
       !std::all_of(members.begin(), members.end(), is_there) || !json.at("transport").is_string())
     refuse(name, json,
            "an object of ranks, nodes, threads, transport (a text), perhaps arithmetic_spread, and nothing else");
-  const nlohmann::json spread = has_spread ? json.at(spread_member) : nlohmann::json(1);
-  if (!spread.is_number() || !(spread.get<double>() >= 1))
-    refuse(name + '.' + spread_member, spread, "a number from 1 on");
+  double arithmetic_spread = 0;
+  if (has_spread) {
+    const nlohmann::json& spread = json.at(spread_member);
+    if (!spread.is_number() || !(spread.get<double>() >= 1))
+      refuse(name + '.' + spread_member, spread, "a number from 1 on");
+    arithmetic_spread = spread.get<double>();
+  }
   return {whole_number(name + ".ranks", json.at("ranks"), 0), whole_number(name + ".nodes", json.at("nodes"), 0),
           whole_number(name + ".threads", json.at("threads"), 0), json.at("transport").get<std::string>(),
-          has_spread ? spread.get<double>() : 0};
+          arithmetic_spread};
 }
 
 void read_field(Machine& machine, const std::string& key, const nlohmann::json& value) {

@@ -268,6 +268,7 @@ TEST_CASE("a plan warns of a machine that was measured elsewhere") {
       why_not_valid(machine, 8, {}, 4) ==
       "of the machine's rates of arithmetic or memory one was measured several times, up to 1.6x apart: probably other "
       "work ran on its cores, calibrate again");
+  CHECK(why_not_valid(machine, 0, {}) == why_not_valid(machine, 8, {}, 4));
   const Machine racks{.inner_levels = {{}, {.nodes = 4}}};
   CHECK(why_not_valid(racks, 8, {}).empty());
   CHECK(why_not_valid(racks, 8, std::vector<int>(8)).empty());

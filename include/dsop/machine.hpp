@@ -122,8 +122,8 @@ Machine default_threads_machine();
 void check_machine(const Machine& machine);
 
 /// Why what the machine says may not hold for so many ranks, on nodes as in Problem, with so many of OpenMP's threads
-/// each: it was measured elsewhere, or on cores that had other work, or has levels that do not fit. Else "". `threads`
-/// may be 0: not known.
+/// each: it was measured elsewhere, or on cores that had other work, or has levels that do not fit. Else "". `ranks`
+/// and `threads` may be 0: not known.
 std::string why_not_valid(const Machine& machine, int ranks, const std::vector<int>& nodes_of_ranks, int threads = 0);
 
 /// Reads what write_machine wrote: a JSON object with the fields' names; missing fields keep their defaults, and a file

@@ -208,7 +208,7 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
   const bool shares_nodes = groups.most_on_node > 1;
   const double start = measuring.spent_seconds();
   const double end = start + effort.seconds;
-  if (has_nodes || shares_nodes) {
+  if (transport.size() > 1) {
     auto& outermost = has_nodes ? across : on_node;
     const bool take_part = !has_nodes || groups.place_on_node == 0;
     measuring.try_whole(outermost, take_part, has_nodes ? between_nodes_bytes : in_node_bytes, machine,
