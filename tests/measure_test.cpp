@@ -40,7 +40,9 @@ TEST_CASE("a probe finds what messages take, inside and between nodes") {
           check_link(measured.exchange_step_seconds, slow, 4, "exchange between nodes", failures);
           failures.check(measured.inner_levels.size() == 1, "there is no level inside nodes");
           const Level& level = measured.inner_levels[0];
-          check_link(level.ring_step_seconds, memory, 3, "ring inside nodes", failures);
+          check_link(level.ring_step_seconds, memory, 5, "ring inside nodes", failures);
+          check_link(level.exchange_step_seconds, memory, 5, "exchange inside nodes", failures);
+          failures.check(transport.longest_inside_bytes() == step_bytes[4], "what a megabyte takes is guessed");
           const double together = 3.0 * (1 << 18) / 3 / (slow.latency + (1 << 18) / 3 * slow.a_byte);
           failures.check(std::abs(level.out_bytes_per_second / together - 1) < 0.01, "what a node sends out is wrong");
           failures.check(measured.measured_on == MeasuredOn{6, 2, 1, "threads"}, "measured_on is wrong");

@@ -67,6 +67,8 @@ class ProbedTransport final : public TransportOver {
   }
   int looks() const { return looks_; }
   const std::set<int>& partners() const { return partners_; }
+  /// Of what was sent to other ranks of the node.
+  std::size_t longest_inside_bytes() const { return longest_inside_bytes_; }
   /// Whether a long message came from where another had come from, which a cache may hold.
   bool has_sent_again() const { return has_sent_again_; }
 
@@ -98,6 +100,7 @@ class ProbedTransport final : public TransportOver {
     if (bytes > (is_inside ? Level().piece_bytes : Machine().piece_bytes))
       now_ += piece_bytes > 0 ? std::ceil(bytes / piece_bytes) * cut.a_piece : cut.handshake;
     if (tag == Tag::probe) partners_.insert(to);
+    if (is_inside) longest_inside_bytes_ = std::max(longest_inside_bytes_, data.size());
     if (data.size() >= step_bytes[2]) has_sent_again_ |= !sent_from_.insert(data.data()).second;
     return TransportOver::start_send(data, to, tag);
   }
@@ -122,6 +125,7 @@ class ProbedTransport final : public TransportOver {
   double shaped_until_ = 0;
   mutable int looks_ = 0;
   std::set<int> partners_;
+  std::size_t longest_inside_bytes_ = 0;
   std::set<const std::byte*> sent_from_;
   bool has_sent_again_ = false;
 };

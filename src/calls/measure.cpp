@@ -28,6 +28,14 @@ constexpr std::array between_nodes_bytes{step_bytes[2], step_bytes[3]};
 constexpr std::array in_node_bytes{static_cast<std::size_t>(2 * Level().piece_bytes),
                                    static_cast<std::size_t>(4 * Level().piece_bytes)};
 
+// Ranks that send messages to each other, while those of other groups do the same.
+struct Group {
+  Transport& transport;
+  bool takes_part;   // else this rank waits
+  int largest_size;  // of all groups
+  const StepCounts& steps;
+};
+
 class Measuring {
  public:
   Measuring(Transport& transport, const Effort& effort)
@@ -35,20 +43,19 @@ class Measuring {
     agree_on_errors(transport, error_of([&] { memory_.take(effort); }));
   }
 
-  /// As try_whole_messages(), among `partners`.
-  void try_whole(Transport& partners, bool take_part, std::span<const std::size_t> lengths_bytes,
-                 const Machine& machine, double& piece_bytes, double until);
-  /// Messages round a ring of `partners`, while other ranks do the same among theirs, or wait where they take no part;
-  /// in two thirds of the time that is left.
+  /// As try_whole_messages().
+  void try_whole(const Group& group, std::span<const std::size_t> lengths_bytes, const Machine& machine,
+                 double& piece_bytes, double until);
+  /// Messages round a ring, in two thirds of the time that is left.
   template <class Network>
-  void measure_ring(Transport& partners, bool take_part, Network& network, double until);
-  /// After measure_ring(): messages among partners that change. `most_partners` is the size of the largest group.
+  void measure_ring(const Group& group, Network& network, double until);
+  /// After measure_ring(): messages among partners that change.
   template <class Network>
-  void measure_exchanges(Transport& partners, bool take_part, int most_partners, Network& network, double until);
-  /// What all ranks of a node send out together, `ranks` of them.
+  void measure_exchanges(const Group& group, Network& network, double until);
+  /// What `ranks` ranks of a node send out together.
   double out_bytes_per_second(Transport& partners, bool take_part, int ranks);
-  /// As hidden_share(), with messages among `partners`.
-  double hidden_share(Transport& partners, bool take_part, const Machine& machine);
+  /// As hidden_share().
+  double hidden_share(const Group& group, const Machine& machine);
   StepSeconds native_allreduce_seconds();
   void measure_arithmetic(Machine& machine) {
     dsop::measure_arithmetic(sampling_, effort_, memory_, machine);
@@ -64,8 +71,8 @@ class Measuring {
   double spent_seconds() const { return sampling_.spent_seconds(); }
 
  private:
-  double gap_seconds(Transport& partners, bool take_part);
-  double overhead_seconds(Transport& partners, bool take_part);
+  double gap_seconds(const Group& group);
+  double overhead_seconds(const Group& group);
 
   auto ring_step_of(Transport& partners) {
     return [this, &partners, ring = patterns::Ring(partners)](std::size_t bytes) {
@@ -92,38 +99,37 @@ class Measuring {
   std::vector<Machine> arithmetic_;  // as measured each time
 };
 
-void Measuring::try_whole(Transport& partners, bool take_part, std::span<const std::size_t> lengths_bytes,
-                          const Machine& machine, double& piece_bytes, double until) {
-  try_whole_messages(sampling_, take_part, lengths_bytes, ring_step_of(partners), until, piece_bytes,
+void Measuring::try_whole(const Group& group, std::span<const std::size_t> lengths_bytes, const Machine& machine,
+                          double& piece_bytes, double until) {
+  try_whole_messages(sampling_, group.takes_part, lengths_bytes, ring_step_of(group.transport), until, piece_bytes,
                      [&] { return transport_.use_pieces_of(machine); });
 }
 
 template <class Network>
-void Measuring::measure_ring(Transport& partners, bool take_part, Network& network, double until) {
+void Measuring::measure_ring(const Group& group, Network& network, double until) {
   const double start = sampling_.spent_seconds();
   const double seconds = std::max(until - start, 0.0);
-  const auto ring_step = ring_step_of(partners);
-  const double guess = sampling_.step_seconds(take_part, 1, ring_step(1));
+  const auto ring_step = ring_step_of(group.transport);
+  const double guess = sampling_.step_seconds(group.takes_part, 1, ring_step(1));
   const int samples = effort_.short_samples;
-  const int timed = sampling_.steps_in_time(effort_.steps[0], guess, start + seconds / 8, samples);
-  const double small = sampling_.step_seconds(take_part, timed, ring_step(1), samples);
-  network.overhead_seconds = std::min(overhead_seconds(partners, take_part), small / 2.1);
+  const int timed = sampling_.steps_in_time(group.steps[0], guess, start + seconds / 8, samples);
+  const double small = sampling_.step_seconds(group.takes_part, timed, ring_step(1), samples);
+  network.overhead_seconds = std::min(overhead_seconds(group), small / 2.1);
   network.latency_seconds = small - 2 * network.overhead_seconds;
-  network.gap_seconds = gap_seconds(partners, take_part);
+  network.gap_seconds = gap_seconds(group);
   network.ring_step_seconds =
-      sampling_.steps_seconds(take_part, small, start + seconds * 2 / 3, effort_.steps, ring_step);
+      sampling_.steps_seconds(group.takes_part, small, start + seconds * 2 / 3, group.steps, ring_step);
   network.gap_per_byte_seconds = (network.ring_step_seconds.back() - small) / static_cast<double>(step_bytes.back());
 }
 
 // After an agreement no more steps than a call of the largest group makes. Of many that follow each other ranks get
 // into a jam, as in Sampling::come_to_a_call().
 template <class Network>
-void Measuring::measure_exchanges(Transport& partners, bool take_part, int most_partners, Network& network,
-                                  double until) {
-  const int most_in_a_call = 2 * patterns::Hypercube(0, most_partners).dimensions();
+void Measuring::measure_exchanges(const Group& group, Network& network, double until) {
+  const int most_in_a_call = 2 * patterns::Hypercube(0, group.largest_size).dimensions();
   const double small = network.latency_seconds + 2 * network.overhead_seconds;
-  network.exchange_step_seconds =
-      sampling_.steps_seconds(take_part, small, until, effort_.steps, exchange_step_of(partners), most_in_a_call);
+  network.exchange_step_seconds = sampling_.steps_seconds(group.takes_part, small, until, group.steps,
+                                                          exchange_step_of(group.transport), most_in_a_call);
 }
 
 // Between nodes no byte of a short message travels faster than one of a long message: what a shaper lets through at
@@ -142,10 +148,11 @@ double Measuring::out_bytes_per_second(Transport& partners, bool take_part, int 
 }
 
 // LogGP's g: the time from one small message to the next when many are sent without waiting.
-double Measuring::gap_seconds(Transport& partners, bool take_part) {
+double Measuring::gap_seconds(const Group& group) {
   constexpr int messages = 40;
+  Transport& partners = group.transport;
   const patterns::Ring ring(partners);
-  return sampling_.step_seconds(take_part, 1, [&](int) {
+  return sampling_.step_seconds(group.takes_part, 1, [&](int) {
     std::vector<Request> requests;
     for (int i = 0; i < messages; ++i) requests.push_back(partners.irecv(memory_.next_in(1), ring.left()));
     for (int i = 0; i < messages; ++i) requests.push_back(partners.isend(memory_.next_out(1), ring.right()));
@@ -154,11 +161,12 @@ double Measuring::gap_seconds(Transport& partners, bool take_part) {
 }
 
 // LogGP's o: the time until a send's call returns. The receives stand ready.
-double Measuring::overhead_seconds(Transport& partners, bool take_part) {
+double Measuring::overhead_seconds(const Group& group) {
   const int messages = 4 * effort_.samples;
+  Transport& partners = group.transport;
   const patterns::Ring ring(partners);
   std::vector<double> seconds{0};
-  for (int i = 0; take_part && i < messages; ++i) {
+  for (int i = 0; group.takes_part && i < messages; ++i) {
     Request receive = partners.irecv(memory_.next_in(1), ring.left());
     const double start = sampling_.now();
     Request send = partners.isend(memory_.next_out(1), ring.right());
@@ -169,12 +177,13 @@ double Measuring::overhead_seconds(Transport& partners, bool take_part) {
   return sampling_.of_slowest(median(seconds));
 }
 
-double Measuring::hidden_share(Transport& partners, bool take_part, const Machine& machine) {
+double Measuring::hidden_share(const Group& group, const Machine& machine) {
   constexpr std::size_t largest_side = 384;  // algorithms make blocks of about this size while they would wait
   const std::size_t side = std::min(effort_.product_side, largest_side);
   const auto columns = static_cast<double>(side);
   return dsop::hidden_share(
-      sampling_, effort_, partners, take_part, [this](Transport& transport) { return ring_step_of(transport); },
+      sampling_, effort_, group.transport, group.takes_part,
+      [this](Transport& transport) { return ring_step_of(transport); },
       [this, side] { memory_.product(own_kernel_pairs, memory_.square(side)); },
       machine.product_seconds(columns, columns, own_kernel_pairs, DataType::f32), machine,
       sampling_.spent_seconds() + effort_.seconds / 2);
@@ -209,25 +218,25 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
   const double start = measuring.spent_seconds();
   const double end = start + effort.seconds;
   if (transport.size() > 1) {
-    auto& outermost = has_nodes ? across : on_node;
-    const bool take_part = !has_nodes || groups.place_on_node == 0;
-    measuring.try_whole(outermost, take_part, has_nodes ? between_nodes_bytes : in_node_bytes, machine,
-                        machine.piece_bytes, start + effort.seconds / 3);
+    const Group outer = has_nodes ? Group{across, groups.place_on_node == 0, groups.nodes, effort.steps}
+                                  : Group{on_node, true, groups.most_on_node, effort.steps};
+    measuring.try_whole(outer, has_nodes ? between_nodes_bytes : in_node_bytes, machine, machine.piece_bytes,
+                        start + effort.seconds / 3);
     const double until = has_nodes && shares_nodes ? start + effort.seconds * 0.9 : end;
-    measuring.measure_ring(outermost, take_part, machine, until);
+    measuring.measure_ring(outer, machine, until);
     if (effort.arithmetic_times > 1) measuring.measure_arithmetic(machine);
-    measuring.measure_exchanges(outermost, take_part, has_nodes ? groups.nodes : groups.most_on_node, machine, until);
+    measuring.measure_exchanges(outer, machine, until);
     if (has_nodes) hold_to_rate(machine);
     if (has_nodes && shares_nodes) {
+      const Group inner{on_node, groups.on_node.size() > 1, groups.most_on_node, effort.inner_steps};
       Level& level = machine.inner_levels.emplace_back();
-      const bool has_neighbor = groups.on_node.size() > 1;
-      measuring.try_whole(on_node, has_neighbor, in_node_bytes, machine, level.piece_bytes, end);
-      measuring.measure_ring(on_node, has_neighbor, level, end);
-      measuring.measure_exchanges(on_node, has_neighbor, groups.most_on_node, level, end);
+      measuring.try_whole(inner, in_node_bytes, machine, level.piece_bytes, end);
+      measuring.measure_ring(inner, level, end);
+      measuring.measure_exchanges(inner, level, end);
       const int together = groups.least_on_node;
       level.out_bytes_per_second = measuring.out_bytes_per_second(across, groups.place_on_node < together, together);
     }
-    machine.hidden_share = measuring.hidden_share(outermost, take_part, machine);
+    machine.hidden_share = measuring.hidden_share(outer, machine);
   }
   if (transport.has_native_collectives() && transport.size() > 1)
     machine.native_allreduce_seconds = measuring.native_allreduce_seconds();

@@ -25,6 +25,7 @@ struct Effort {
   int addition_samples;       ///< of a pass over more memory than that, which takes longer
   int large_write_samples;    ///< as well; 0: not measured
   StepCounts steps;           ///< timed in a sample; with changing partners, out of step, in more samples
+  StepCounts inner_steps{};   ///< the same of levels inside the outermost, where long messages take less time
   StepCounts native_allreduces;
   int arithmetic_times;         ///< before, amid and after messages; the median counts. What else runs on a shared core
                                 ///< comes and goes in seconds, and halves its speed
@@ -45,6 +46,7 @@ constexpr Effort probe_of_nodes{.seconds = 0.27,
                                 .addition_samples = 2,
                                 .large_write_samples = 1,
                                 .steps = {6, 3, 4, 2, 0, 0},
+                                .inner_steps = {6, 3, 4, 4, 4, 0},
                                 .native_allreduces = {2, 1, 1, 0, 0, 0},
                                 .arithmetic_times = 1,
                                 .out_of_step = false,
@@ -79,6 +81,7 @@ constexpr Effort effort_of_calibration{.seconds = 60,
                                        .addition_samples = 5,
                                        .large_write_samples = 5,
                                        .steps = {24, 24, 16, 12, 12, 8},  // many: in the first, ranks wait for the last
+                                       .inner_steps = {24, 24, 16, 12, 12, 8},
                                        .native_allreduces = {24, 12, 7, 4, 2, 1},
                                        .arithmetic_times = 3,
                                        .out_of_step = true,
