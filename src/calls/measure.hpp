@@ -17,11 +17,11 @@ using StepCounts = std::array<int, step_bytes.size()>;
 struct Effort {
   double seconds;             ///< for messages of all levels: no longer ones are begun that are predicted to end later.
                               ///< Half more for what they hide, a quarter more for MPI's own allreduce
-  double arithmetic_seconds;  ///< of a sample of a kernel
+  double arithmetic_seconds;  ///< of a sample of a kernel. Ranks that share a core lose part of a millisecond of each
   double overlap_seconds;     ///< of messages while products are made, in a sample; 0: not measured
   int samples;                ///< of messages longer than 16 KiB; their median counts
   int short_samples;          ///< of shorter ones; of two the lower counts, since one may be disturbed
-  int product_samples;        ///< of products whose C a cache holds; others may disturb one
+  int product_samples;        ///< of products whose C a cache holds; others may disturb one. Of two the lower counts
   int addition_samples;       ///< of a pass over more memory than that, which takes longer
   int large_write_samples;    ///< as well; 0: not measured
   StepCounts steps;           ///< timed in a sample; with changing partners, out of step, in more samples
@@ -38,11 +38,11 @@ struct Effort {
 
 /// At most half a second where 200 Mbit/s join the hosts, 0.15 s at 1 Gbit/s.
 constexpr Effort probe_of_nodes{.seconds = 0.27,
-                                .arithmetic_seconds = 2.4e-3,
+                                .arithmetic_seconds = 5e-3,
                                 .overlap_seconds = 2.5e-3,
                                 .samples = 1,
                                 .short_samples = 2,
-                                .product_samples = 3,
+                                .product_samples = 2,
                                 .addition_samples = 2,
                                 .large_write_samples = 1,
                                 .steps = {6, 3, 4, 2, 0, 0},
