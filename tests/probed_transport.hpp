@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -67,9 +70,12 @@ class ProbedTransport final : public TransportOver {
   }
   int looks() const { return looks_; }
   const std::set<int>& partners() const { return partners_; }
-  /// Of what was sent to other ranks of the node.
-  std::size_t longest_inside_bytes() const { return longest_inside_bytes_; }
-  /// Whether a long message came from where another had come from, which a cache may hold.
+  /// How many messages of that length went to other ranks of the node.
+  int sent_inside(std::size_t bytes) const {
+    const auto found = sent_inside_.find(bytes);
+    return found == sent_inside_.end() ? 0 : found->second;
+  }
+  /// Whether a long message came from where one of the last 8 MiB had come from, which a cache may hold.
   bool has_sent_again() const { return has_sent_again_; }
 
   bool use_pieces_of(const Machine& machine) override {
@@ -100,9 +106,19 @@ class ProbedTransport final : public TransportOver {
     if (bytes > (is_inside ? Level().piece_bytes : Machine().piece_bytes))
       now_ += piece_bytes > 0 ? std::ceil(bytes / piece_bytes) * cut.a_piece : cut.handshake;
     if (tag == Tag::probe) partners_.insert(to);
-    if (is_inside) longest_inside_bytes_ = std::max(longest_inside_bytes_, data.size());
-    if (data.size() >= step_bytes[2]) has_sent_again_ |= !sent_from_.insert(data.data()).second;
+    if (is_inside) ++sent_inside_[data.size()];
+    if (data.size() >= step_bytes[2]) look_for_sent(data);
     return TransportOver::start_send(data, to, tag);
+  }
+
+  void look_for_sent(std::span<const std::byte> data) {
+    constexpr std::size_t cache_bytes = 8 << 20;
+    std::size_t bytes = 0;
+    for (auto sent = long_messages_.rbegin(); sent != long_messages_.rend() && bytes < cache_bytes; ++sent) {
+      has_sent_again_ |= data.data() < sent->data() + sent->size() && sent->data() < data.data() + data.size();
+      bytes += sent->size();
+    }
+    long_messages_.push_back(data);
   }
 
   // What has not been used up: the link's rate has come to `shaped_until_`.
@@ -125,8 +141,8 @@ class ProbedTransport final : public TransportOver {
   double shaped_until_ = 0;
   mutable int looks_ = 0;
   std::set<int> partners_;
-  std::size_t longest_inside_bytes_ = 0;
-  std::set<const std::byte*> sent_from_;
+  std::map<std::size_t, int> sent_inside_;
+  std::vector<std::span<const std::byte>> long_messages_;
   bool has_sent_again_ = false;
 };
 

@@ -17,15 +17,17 @@ using StepCounts = std::array<int, step_bytes.size()>;
 struct Effort {
   double seconds;             ///< for messages of all levels: no longer ones are begun that are predicted to end later.
                               ///< Half more for what they hide, a quarter more for MPI's own allreduce
-  double arithmetic_seconds;  ///< of a sample of a kernel. Ranks that share a core lose part of a millisecond of each
+  double arithmetic_seconds;  ///< of a sample of a kernel: far more than the part of a millisecond that ranks which
+                              ///< share a core lose in taking turns
   double overlap_seconds;     ///< of messages while products are made, in a sample; 0: not measured
   int samples;                ///< of messages longer than 16 KiB; their median counts
   int short_samples;          ///< of shorter ones; of two the lower counts, since one may be disturbed
-  int product_samples;        ///< of products whose C a cache holds; others may disturb one. Of two the lower counts
+  int product_samples;        ///< of products whose C a cache holds; others may disturb one. Of two the shorter counts
   int addition_samples;       ///< of a pass over more memory than that, which takes longer
   int large_write_samples;    ///< as well; 0: not measured
   StepCounts steps;           ///< timed in a sample; with changing partners, out of step, in more samples
-  StepCounts inner_steps{};   ///< the same of levels inside the outermost, where long messages take less time
+  StepCounts inner_steps{};   ///< the same inside nodes that several ranks share, of several nodes: there long messages
+                              ///< take less time
   StepCounts native_allreduces;
   int arithmetic_times;         ///< before, amid and after messages; the median counts. What else runs on a shared core
                                 ///< comes and goes in seconds, and halves its speed
@@ -36,7 +38,7 @@ struct Effort {
   std::size_t product_side;     ///< rows and columns of the products
 };
 
-/// At most half a second where 200 Mbit/s join the hosts, 0.15 s at 1 Gbit/s.
+/// At most half a second where 200 Mbit/s join the hosts, 0.15 s at 1 Gbit/s, where ranks have cores of their own.
 constexpr Effort probe_of_nodes{.seconds = 0.27,
                                 .arithmetic_seconds = 5e-3,
                                 .overlap_seconds = 2.5e-3,
@@ -54,7 +56,7 @@ constexpr Effort probe_of_nodes{.seconds = 0.27,
                                 .added_elements = std::size_t{2} << 20,
                                 .product_side = 384};
 
-/// At most 10 ms.
+/// At most 10 ms, where they have.
 constexpr Effort probe_of_one_node{.seconds = 3e-3,
                                    .arithmetic_seconds = 0.4e-3,
                                    .overlap_seconds = 0,

@@ -39,7 +39,7 @@ class MeasuredMemory {
   std::span<float> sum() const { return both().first(both().size() / 2); }
   std::span<float> terms() const { return both().last(both().size() / 2); }
   /// Where the next message is sent from, and where it goes. Rows of G come from memory; what has just been sent would
-  /// come from a cache.
+  /// come from a cache. What is sent again was sent a whole vector before.
   std::span<std::byte> next_out(std::size_t bytes) { return next(terms(), out_bytes_, bytes); }
   std::span<std::byte> next_in(std::size_t bytes) { return next(sum(), in_bytes_, bytes); }
 
