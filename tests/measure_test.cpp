@@ -43,7 +43,7 @@ TEST_CASE("a probe finds what messages take, inside and between nodes") {
           check_link(level.ring_step_seconds, memory, 5, "ring inside nodes", failures);
           check_link(level.exchange_step_seconds, memory, 5, "exchange inside nodes", failures);
           const bool is_beyond_hypercube = transport.rank() >= 4;  // of the three ranks of its node
-          failures.check(transport.sent_inside(step_bytes[4]) == (is_beyond_hypercube ? 5 : 10),
+          failures.check(transport.sent_inside(step_bytes[4]) == (is_beyond_hypercube ? 5U : 10U),
                          std::to_string(transport.sent_inside(step_bytes[4])) + " megabytes inside nodes");
           const double together = 3.0 * (1 << 18) / 3 / (slow.latency + (1 << 18) / 3 * slow.a_byte);
           failures.check(std::abs(level.out_bytes_per_second / together - 1) < 0.01, "what a node sends out is wrong");

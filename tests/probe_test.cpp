@@ -34,12 +34,12 @@ TEST_CASE("a probe ends in time") {
     Link inside;
     double most_seconds;
   };
-  constexpr Link node{1e-6, 0.25e-9};
+  constexpr Link inside_node{1e-6, 0.25e-9};
   for (const Network& network :
        {Network{nodes_of_one(8), {100e-6, 40e-9}, {}, 0.5}, Network{nodes_of_one(8), {60e-6, 8e-9}, {}, 0.15},
-        Network{{0, 0, 1, 1, 2, 2, 3, 3}, {100e-6, 40e-9}, node, 0.5},
-        Network{{0, 1, 0, 1, 0, 1, 0, 1}, {60e-6, 8e-9}, node, 0.15}, Network{{0, 0, 0, 0}, {}, node, 0.01},
-        Network{{0, 0}, {}, {0.5e-6, 0.25e-9}, 0.01}})
+        Network{{0, 0, 1, 1, 2, 2, 3, 3}, {100e-6, 40e-9}, inside_node, 0.5},
+        Network{{0, 1, 0, 1, 0, 1, 0, 1}, {60e-6, 8e-9}, inside_node, 0.15},
+        Network{{0, 0, 0, 0}, {}, inside_node, 0.01}, Network{{0, 0}, {}, {0.5e-6, 0.25e-9}, 0.01}})
     CHECK(failures_on_probed(network.nodes, network.between, network.inside,
                              [&](ProbedTransport& transport, Failures& failures) {
                                transport.cut({.handshake = 1e-4}, {.handshake = 1e-6});

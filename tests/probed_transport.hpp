@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -71,10 +70,7 @@ class ProbedTransport final : public TransportOver {
   int looks() const { return looks_; }
   const std::set<int>& partners() const { return partners_; }
   /// How many messages of that length went to other ranks of the node.
-  int sent_inside(std::size_t bytes) const {
-    const auto found = sent_inside_.find(bytes);
-    return found == sent_inside_.end() ? 0 : found->second;
-  }
+  std::size_t sent_inside(std::size_t bytes) const { return sent_inside_.count(bytes); }
   /// Whether a long message came from where one of the last 8 MiB had come from, which a cache may hold.
   bool has_sent_again() const { return has_sent_again_; }
 
@@ -106,7 +102,7 @@ class ProbedTransport final : public TransportOver {
     if (bytes > (is_inside ? Level().piece_bytes : Machine().piece_bytes))
       now_ += piece_bytes > 0 ? std::ceil(bytes / piece_bytes) * cut.a_piece : cut.handshake;
     if (tag == Tag::probe) partners_.insert(to);
-    if (is_inside) ++sent_inside_[data.size()];
+    if (is_inside) sent_inside_.insert(data.size());
     if (data.size() >= step_bytes[2]) look_for_sent(data);
     return TransportOver::start_send(data, to, tag);
   }
@@ -141,7 +137,7 @@ class ProbedTransport final : public TransportOver {
   double shaped_until_ = 0;
   mutable int looks_ = 0;
   std::set<int> partners_;
-  std::map<std::size_t, int> sent_inside_;
+  std::multiset<std::size_t> sent_inside_;  // by length
   std::vector<std::span<const std::byte>> long_messages_;
   bool has_sent_again_ = false;
 };

@@ -56,7 +56,7 @@ constexpr Effort probe_of_nodes{.seconds = 0.27,
                                 .added_elements = std::size_t{2} << 20,
                                 .product_side = 384};
 
-/// At most 10 ms, where they have.
+/// At most 10 ms, where ranks have cores of their own.
 constexpr Effort probe_of_one_node{.seconds = 3e-3,
                                    .arithmetic_seconds = 0.4e-3,
                                    .overlap_seconds = 0,
@@ -73,6 +73,9 @@ constexpr Effort probe_of_one_node{.seconds = 3e-3,
                                    .added_elements = std::size_t{1} << 20,
                                    .product_side = 256};
 
+/// Many: in the first, ranks wait for the last.
+constexpr StepCounts calibration_steps{24, 24, 16, 12, 12, 8};
+
 /// Some seconds, for a file that serves for long.
 constexpr Effort effort_of_calibration{.seconds = 60,
                                        .arithmetic_seconds = 0.1,
@@ -82,8 +85,8 @@ constexpr Effort effort_of_calibration{.seconds = 60,
                                        .product_samples = 5,
                                        .addition_samples = 5,
                                        .large_write_samples = 5,
-                                       .steps = {24, 24, 16, 12, 12, 8},  // many: in the first, ranks wait for the last
-                                       .inner_steps = {24, 24, 16, 12, 12, 8},
+                                       .steps = calibration_steps,
+                                       .inner_steps = calibration_steps,
                                        .native_allreduces = {24, 12, 7, 4, 2, 1},
                                        .arithmetic_times = 3,
                                        .out_of_step = true,
