@@ -26,7 +26,7 @@ struct Effort {
   int addition_samples;       ///< of a pass over more memory than that, which takes longer
   int large_write_samples;    ///< as well; 0: not measured
   StepCounts steps;           ///< timed in a sample; with changing partners, out of step, in more samples
-  StepCounts inner_steps{};   ///< the same inside nodes that several ranks share, of several nodes: there long messages
+  StepCounts inner_steps;     ///< the same inside nodes that several ranks share, of several nodes: there long messages
                               ///< take less time
   StepCounts native_allreduces;
   int arithmetic_times;         ///< before, amid and after messages; the median counts. What else runs on a shared core
@@ -66,6 +66,7 @@ constexpr Effort probe_of_one_node{.seconds = 3e-3,
                                    .addition_samples = 3,
                                    .large_write_samples = 0,
                                    .steps = {8, 4, 6, 3, 1, 0},
+                                   .inner_steps = {},  // there are no several nodes
                                    .native_allreduces = {4, 2, 2, 1, 0, 0},
                                    .arithmetic_times = 1,
                                    .out_of_step = false,
