@@ -1,4 +1,4 @@
-"""Cases of torch_overlap_program.py: gradients of embeddings, whose rows travel."""
+"""Cases of torch_program.py: gradients of embeddings, whose rows travel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps that fail on one rank: all hear of it, and the next step works, whatever the program does in between."""
+"""Cases of torch_program.py: steps that fail on one rank. All hear of it, and the next step works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of torch_program.py: what a program does to the graph, to gradients and to the model beside calling backward()."""
+"""Cases of torch_program.py: what a program does to graph, gradients and model beside calling backward()."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs that torch_test.py runs on each rank share: models, whole-number data, and comparisons with torch.
+"""What the cases of torch_program.py share: models, whole-number data, and comparisons with torch.
 
 Each rank can compute every rank's data, so the expected gradient is that of a plain copy of the model, summed over
 ranks' batches. Sums of whole numbers are exact, and compared by torch.equal.
@@ -127,7 +127,11 @@ def on_rows(rows: Callable[[int], int]) -> Loss:
 
 
 def run() -> None:
-    """Run the cases that the arguments name; default: all."""
+    """Run the cases that the arguments name, default all, and end this program, with a process group of all ranks."""
+    folder = tempfile.mkdtemp() if COMM.rank == 0 else ""
+    file = f"{broadcast_bytes(folder.encode(), COMM).decode()}/store"
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    distributed.init_process_group("gloo", f"file://{file}", rank=COMM.rank, world_size=COMM.size)
     for test in CASES:
         if test.__name__ in (sys.argv[1:] or {case_.__name__ for case_ in CASES}):
             try:
@@ -136,15 +140,6 @@ def run() -> None:
                 print(f"{test.__name__} on rank {COMM.rank} of {COMM.size}:", file=sys.stderr)
                 raise
     print("all passed\n", end="", flush=True)  # in one piece: other ranks write too
-
-
-def run_over_gloo() -> None:
-    """Run them, and end this program, with a process group of torch's of all ranks."""
-    folder = tempfile.mkdtemp() if COMM.rank == 0 else ""
-    file = f"{broadcast_bytes(folder.encode(), COMM).decode()}/store"
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    distributed.init_process_group("gloo", f"file://{file}", rank=COMM.rank, world_size=COMM.size)
-    run()
     distributed.barrier()  # type: ignore[no-untyped-call]
     if COMM.rank == 0:
         shutil.rmtree(folder)

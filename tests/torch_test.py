@@ -15,19 +15,22 @@ import sys
 import tempfile
 import unittest
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 MPIRUN = sys.argv[1]
 TESTS = Path(__file__).parent
 
-PROGRAMS = ("torch_program.py", "torch_overlap_program.py", "torch_failures_program.py", "torch_loader_program.py",
-            "torch_recurrent_program.py", "torch_hook_program.py")
+PROGRAM, LOADER = TESTS / "torch_program.py", TESTS / "torch_loader_program.py"
 TIMEOUT_SECONDS = 300  # of one that hangs; they take some seconds
 
 
 def run_bounded(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+
+
+def torchrun(ranks: int) -> list[str | Path]:
+    return [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(ranks), "--rdzv_backend", "c10d",
+            "--rdzv_endpoint", "127.0.0.1:0", "--redirects", "1", "--tee", "1"]
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "no torch")
@@ -41,21 +44,16 @@ class TorchTest(unittest.TestCase):
         return done.stdout
 
     def test_programs(self) -> None:
-        commands: list[tuple[int, list[str | Path]]] = []  # how many ranks should say that all has passed
-        for ranks, programs in ((5, PROGRAMS[:1]), (3, PROGRAMS), (2, PROGRAMS), (1, PROGRAMS[:1])):
-            commands += [(ranks, [MPIRUN, "-n", str(ranks), sys.executable, TESTS / name]) for name in programs]
-        for ranks in (5, 2):
-            commands.append((ranks, [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(ranks),
-                                     "--rdzv_backend", "c10d", "--rdzv_endpoint", "127.0.0.1:0", "--redirects", "1",
-                                     "--tee", "1", TESTS / PROGRAMS[0]]))
-        commands += [(1, [sys.executable, TESTS / name]) for name in PROGRAMS]
-        with ThreadPoolExecutor(2) as pool:  # a program's ranks often wait for one of them
-            runs = [(ranks, command, pool.submit(run_bounded, command)) for ranks, command in commands]
-            for ranks, command, run in runs:
-                with self.subTest(command=command):
-                    done = run.result()
-                    said = re.sub(r"^\[default\d\]:", "", done.stdout, flags=re.MULTILINE)  # which torchrun puts before
-                    self.assertEqual((done.returncode, said), (0, "all passed\n" * ranks), done.stderr)
+        runs: list[tuple[int, list[str | Path]]] = []  # how many ranks should say that all has passed
+        for ranks, programs in ((5, (PROGRAM,)), (3, (PROGRAM, LOADER)), (2, (PROGRAM, LOADER)), (1, (PROGRAM,))):
+            runs += [(ranks, [MPIRUN, "-n", str(ranks), sys.executable, program]) for program in programs]
+        runs += [(ranks, [*torchrun(ranks), PROGRAM]) for ranks in (5, 2)]
+        runs += [(1, [sys.executable, program]) for program in (PROGRAM, LOADER)]
+        for ranks, command in runs:
+            with self.subTest(command=command):
+                done = run_bounded(command)
+                said = re.sub(r"^\[default\d\]:", "", done.stdout, flags=re.MULTILINE)  # which torchrun puts before
+                self.assertEqual((done.returncode, said), (0, "all passed\n" * ranks), done.stderr)
 
     def test_process_groups_after_dsop_under_torchrun(self) -> None:
         """Rank 0's store serves both, at the one port that torchrun names."""
@@ -71,8 +69,7 @@ print(f"{ones[0].item():g}")
         with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
             file.write(program)
             file.flush()
-            done = run_bounded([sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--rdzv_backend",
-                                "c10d", "--rdzv_endpoint", "127.0.0.1:0", "--redirects", "1", "--tee", "1", file.name])
+            done = run_bounded([*torchrun(2), file.name])
         self.assertEqual((done.returncode, done.stdout.count(":2\n")), (0, 2), done.stdout + done.stderr)
 
     def test_minimal_program(self) -> None:

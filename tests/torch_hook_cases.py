@@ -1,4 +1,4 @@
-"""What torch_test.py runs on each rank: dsop.torch.TopKHook in DistributedDataParallel over Gloo."""
+"""Cases of torch_program.py: dsop.torch.TopKHook in DistributedDataParallel over Gloo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import dsop
 import dsop.torch
-from torch_support import COMM, case, mlp, plain_sum, raises_everywhere, run_over_gloo, same_everywhere, whole
+from torch_support import COMM, case, mlp, plain_sum, raises_everywhere, same_everywhere, whole
 
 
 def ddp(model: Any) -> Any:
@@ -123,6 +123,3 @@ def bad_input() -> None:
                           lambda: hooked("topk:0.2" if last else "topk:0.1"))
     half = ddp(mlp(torch.float16))
     raises_everywhere("weight is torch.float16", lambda: dsop.torch.TopKHook("topk:0.1").register(half))
-
-
-run_over_gloo()

@@ -1,4 +1,4 @@
-"""What torch_test.py runs on each rank: dsop.torch.LSTM and GRU beside nn.LSTM and nn.GRU, alone and attached.
+"""Cases of torch_program.py: dsop.torch.LSTM and GRU beside nn.LSTM and nn.GRU, alone and attached.
 
 Where the numbers of a net are whole, gates are 1/2 and candidates 0 if what they add up is 0: all is exact then, and
 compared by torch.equal. So columns of weights are 0 where inputs and first states are not, and the other way round.
@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 
 import dsop
 import dsop.torch
-from torch_support import COMM, case, check, check_near, plain_sum, raises_everywhere, run, same_everywhere, whole
+from torch_support import COMM, case, check, check_near, plain_sum, raises_everywhere, same_everywhere, whole
 
 INPUTS, HIDDEN = 5, 4
 KINDS: list[tuple[Any, Any]] = [(dsop.torch.LSTM, nn.LSTM), (dsop.torch.GRU, nn.GRU)]
@@ -257,6 +257,3 @@ def bad_input() -> None:
         x = torch.ones(2, 3, INPUTS, requires_grad=True)
         raises_everywhere("create_graph=True",
                           lambda: torch.autograd.grad(net(x)[0].sum(), x, create_graph=True), RuntimeError)
-
-
-run()

@@ -1,22 +1,19 @@
-"""What torch_test.py runs on each rank: steps that fail on one rank, and input that attach() can't take."""
+"""Cases of torch_program.py: steps that fail on one rank, and input that attach() can't take."""
 
 from __future__ import annotations
 
 import copy
 import io
-import os
 import pickle
-import tempfile
 import warnings
-from typing import Any
 
 import torch
-from torch import distributed, nn
+from torch import nn
 
 import dsop
 import dsop.torch
-from torch_failing_steps_cases import BAD, works  # which enters its cases too
-from torch_support import COMM, case, mlp, on_rows, plain_sum, raises_everywhere, run, whole
+from torch_failing_steps_cases import BAD, works
+from torch_support import COMM, case, mlp, on_rows, plain_sum, raises_everywhere, whole
 
 
 @case
@@ -48,17 +45,8 @@ def graph_of_a_gradient() -> None:
         assert parameter.grad is not None and torch.equal(parameter.grad, theirs) and not parameter.grad.requires_grad
 
 
-def one_rank_s_group() -> Any:
-    """Each rank alone."""
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    file = tempfile.mktemp()
-    distributed.init_process_group("gloo", f"file://{file}", rank=0, world_size=1)
-    return file
-
-
 @case
 def distributed_data_parallel() -> None:
-    file = one_rank_s_group()
     ddp = nn.parallel.DistributedDataParallel
     raises_everywhere("has a DistributedDataParallel in it", lambda: dsop.torch.attach(ddp(mlp())))
     model = mlp()
@@ -67,9 +55,6 @@ def distributed_data_parallel() -> None:
         raises_everywhere("within a DistributedDataParallel", lambda: wrapped(whole(COMM.rank, 2, 5)))
     attachment.detach()
     ddp(copy.deepcopy(model))(whole(COMM.rank, 2, 5)).sum().backward()
-    distributed.destroy_process_group()
-    if os.path.exists(file):
-        os.remove(file)
 
 
 @case
@@ -134,6 +119,3 @@ def bad_input() -> None:
     by_samples = mlp()
     dsop.torch.attach(by_samples, average="samples")
     raises_everywhere("samples(n) was not called", by_samples(whole(COMM.rank, 2, 5)).sum().backward)
-
-
-run()

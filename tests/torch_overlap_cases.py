@@ -1,4 +1,4 @@
-"""What torch_test.py runs on each rank: what travels while backward goes on."""
+"""Cases of torch_program.py: what travels while backward goes on."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 import dsop
 import dsop.torch
-import torch_embedding_cases  # noqa: F401, which enters its cases
-from torch_support import (COMM, RANKS, case, check, mlp, on_rows, plain_sum, run, same_everywhere, step, whole,
+from torch_support import (COMM, RANKS, case, check, mlp, on_rows, plain_sum, same_everywhere, step, whole,
                            whole_weights)
 
 
@@ -273,6 +272,3 @@ def log_and_arrivals() -> None:
         assert any(line.startswith("1.weight 2x200: dense is cheaper here") for line in lines), lines
     late = attachment.arrivals()
     assert len(late.last) == len(late.mean) == COMM.size and min(late.last) == 0 and min(late.mean) >= 0, late
-
-
-run()

@@ -1,0 +1,168 @@
+"""Cases of torch_program.py: what a layer does in a step that plain torch does too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+import dsop.torch
+from torch_support import COMM, case, check, mlp, on_rows, plain_sum, raises_everywhere, step, whole, whole_weights
+
+
+@case
+def linear_layers() -> None:
+    check(mlp(), on_rows(lambda rank: 4))
+    check(mlp(), on_rows(lambda rank: rank))  # rank 0 has an empty batch
+    for dtype in (torch.float32, torch.float64):
+        check(mlp(dtype), lambda model, rank: model(whole(rank, 3, 5, dtype=dtype)).pow(2).sum())
+        check(mlp(dtype), lambda model, rank: model(whole(rank, 2, 3, 5, dtype=dtype)).sum())  # an expanded gradient
+    check(whole_weights(nn.Linear(5, 3, bias=False)), lambda model, rank: model(whole(rank, 5)).sum())
+
+
+@case
+def used_twice_tied_unused() -> None:
+    check(mlp(), lambda model, rank: (model(whole(rank, 4, 5)) * model(whole(rank, 4, 5, seed=1))).sum())
+    tied: Any = nn.Sequential(nn.Linear(5, 5), nn.ReLU(), nn.Linear(5, 5))
+    tied[2].weight = tied[0].weight
+    check(whole_weights(tied), on_rows(lambda rank: 3))
+
+    class Branches(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.left, self.right, self.never = nn.Linear(5, 3), nn.Linear(5, 3), nn.Linear(5, 3)
+
+        def forward(self, x: Tensor, left: bool) -> Tensor:
+            return self.left(x) if left else self.right(x)  # type: ignore[no-any-return]
+    for first in (0, 1):
+        check(whole_weights(Branches()),
+              lambda model, rank: model(whole(rank, 2, 5), left=rank > first).sum())
+    model = whole_weights(Branches())
+    check(model, lambda model, rank: model(whole(rank, 2, 5), left=True).sum())
+    assert model.never.weight.grad is None
+
+
+@case
+def thawed_and_used_for_inference() -> None:
+    model = mlp()
+    model[0].weight.requires_grad_(False)
+    attachment = dsop.torch.attach(model, average="sum")
+    model[0].weight.requires_grad_(True)
+    with torch.inference_mode():
+        model(whole(COMM.rank, 3, 5))
+    expected = plain_sum(mlp(), lambda model, rank: model(whole(rank, 3, 5)).sum())
+    for _ in range(3):
+        step(model, attachment, lambda model, rank: model(whole(rank, 3, 5)).sum(), expected)
+    assert "used outside its module" not in attachment.describe(), attachment.describe()
+
+
+@case
+def rank_without_data() -> None:
+    check(mlp(), lambda model, rank: model(whole(rank, 2, 5)).sum() if rank == COMM.size - 1 else torch.zeros(()))
+
+
+@case
+def used_outside_its_layer() -> None:
+    def loss(model: Any, rank: int) -> Any:
+        made = model(whole(rank, 2, 5)).sum()
+        return made + (model[0].weight.sum() if rank == 0 else 0)
+    attachment = check(mlp(), loss)
+    assert "0.weight 7x5: dense, used outside its module" in attachment.describe(), attachment.describe()
+
+
+@case
+def checkpointing() -> None:
+    class Segments(nn.Module):
+        def __init__(self, reentrant: bool) -> None:
+            super().__init__()
+            self.parts, self.reentrant = nn.ModuleList([nn.Linear(5, 5) for _ in range(3)]), reentrant
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = x.requires_grad_()
+            for part in [*self.parts, self.parts[0]]:
+                x = checkpoint(part, x, use_reentrant=self.reentrant)
+            return x
+    sent = []
+    for reentrant in (False, True):
+        counting = COMM.counting()
+        model = whole_weights(Segments(reentrant))
+        check(model, lambda model, rank: model(whole(rank, 3, 5)).sum(), counting)
+        before = counting.traffic()["agreement_messages"]
+        model(whole(COMM.rank, 3, 5)).sum().backward()
+        sent.append(counting.traffic()["agreement_messages"] - before)
+        check(mlp(), lambda model, rank: checkpoint(model, whole(rank, 3, 5).requires_grad_(),
+                                                    use_reentrant=reentrant).sum())
+    # What two segments share is complete at the end alone: two exchanges, not one for each of four segments.
+    assert sent[1] <= 2 * sent[0], sent
+
+
+@case
+def gradients_of_gradients() -> None:
+    def loss(model: Any, rank: int) -> Any:
+        x = whole(rank, 3, 5).requires_grad_()
+        slope, = torch.autograd.grad(model(x).pow(2).sum(), x, create_graph=True)
+        return slope.sum()
+    check(mlp(), loss)
+
+
+@case
+def nothing_is_sent_without_need() -> None:
+    model, counting = mlp(), COMM.counting()
+    dsop.torch.attach(model, counting, "sum")
+    before = counting.traffic()
+    x = whole(COMM.rank, 3, 5).requires_grad_()
+    torch.autograd.grad(model(x).sum(), x)
+    with torch.no_grad():
+        model(x)
+    (x * 2).sum().backward()  # type: ignore[no-untyped-call]
+    assert counting.traffic() == before and all(p.grad is None for p in model.parameters())
+    raised = False
+    try:
+        torch.autograd.grad(model(x).sum(), model[0].weight)
+    except RuntimeError:
+        raised = True
+    assert raised and counting.traffic() == before
+    model(x).sum().backward()
+    assert COMM.size == 1 or counting.traffic() != before
+
+
+@case
+def factors_send_less() -> None:
+    """A wide layer of two samples a rank: fewer bytes leave each rank than the gradient has."""
+    counting = COMM.counting()
+    model: Any = nn.Linear(300, 200, bias=False)
+    dsop.torch.attach(model, counting)
+    before = counting.traffic()["payload_bytes"]
+    model(whole(COMM.rank, 2, 300)).sum().backward()
+    sent = counting.traffic()["payload_bytes"] - before
+    assert sent < 4 * 300 * 200 // 4, sent
+
+
+@case
+def another_parameter() -> None:
+    model = mlp()
+    attachment = dsop.torch.attach(model, average="sum")
+    first, last = model[0].weight, COMM.rank == COMM.size - 1
+    if last:
+        model[0].weight = nn.Parameter(first.detach().clone())
+    raises_everywhere("the model has other parameters than when it was attached",
+                      lambda: model(whole(COMM.rank, 2, 5)).sum().backward())
+    if last:
+        model[0].weight = first
+    step(model, attachment, on_rows(lambda rank: 2), plain_sum(mlp(), on_rows(lambda rank: 2)))
+
+
+@case
+def frozen_and_thawed() -> None:
+    model = mlp()
+    model[0].requires_grad_(False)
+    check(model, on_rows(lambda rank: 2))
+    model.zero_grad(set_to_none=True)
+    model[0].requires_grad_(True)
+    plain = mlp()
+    expected = plain_sum(plain, on_rows(lambda rank: 2))
+    on_rows(lambda rank: 2)(model, COMM.rank).backward()
+    for parameter, theirs in zip(model.parameters(), expected):
+        assert parameter.grad is not None and torch.equal(parameter.grad, theirs)

@@ -1,0 +1,192 @@
+"""Cases of torch_program.py: averages, optimizers, copies, and the memory of models and gradients."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import io
+import weakref
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import dsop.torch
+from torch_support import (COMM, RANKS, case, check_near, mlp, on_rows, plain_sum, raises_everywhere, same_everywhere,
+                           whole)
+
+
+@case
+def storage_and_accumulation() -> None:
+    model = mlp()
+    once = plain_sum(model, on_rows(lambda rank: 2))
+    attachment = dsop.torch.attach(model, average="sum")
+    loss = on_rows(lambda rank: 2)(model, COMM.rank)
+    loss.backward(retain_graph=True)
+    kept = [parameter.grad for parameter in model.parameters()]
+    loss.backward()
+    for parameter, grad, expected in zip(model.parameters(), kept, once):
+        assert parameter.grad is grad and torch.equal(grad, 2 * expected)
+    model.zero_grad(set_to_none=False)
+    data = whole(COMM.rank, 2, 5)
+    with attachment.no_sync():
+        for _ in range(3):
+            model(data).pow(2).sum().backward()
+            assert all((parameter.grad == 0).all() for parameter in model.parameters())
+    model(data).pow(2).sum().backward()
+    for parameter, grad, expected in zip(model.parameters(), kept, once):
+        assert parameter.grad is grad and torch.equal(grad, 4 * expected)
+
+
+class Keeps(torch.optim.SGD):
+    """An optimizer whose state is the gradient itself."""
+
+    def step(self, closure: Any = None) -> Any:
+        for parameter in self.param_groups[0]["params"]:
+            self.state[parameter]["last"] = parameter.grad.detach()
+        return super().step(closure)
+
+
+@case
+def memory_is_taken_again() -> None:
+    """That of a .grad that the program has dropped, and of no other."""
+    model = mlp()
+    weight = model[0].weight
+    dsop.torch.attach(model, average="sum")
+    optimizer = Keeps(model.parameters(), lr=0)
+
+    def backward(seed: int) -> Any:
+        optimizer.zero_grad(set_to_none=True)
+        model(whole(COMM.rank, 3, 5, seed=seed)).sum().backward()
+        return weight.grad
+    where = backward(0).data_ptr()
+    assert all(backward(seed).data_ptr() == where for seed in range(3))
+    holders: list[Any] = [lambda grad: grad, lambda grad: grad[1:], lambda grad: grad.detach().numpy(),
+                          lambda grad: optimizer.step() or optimizer.state[weight]["last"]]
+    for seed, hold in enumerate(holders):
+        held = hold(backward(seed))
+        before = copy.deepcopy(held)
+        where = weight.grad.data_ptr()
+        for later in range(1, 4):
+            assert backward(seed + later).data_ptr() != where
+            assert (held == before).all()
+        optimizer.state.clear()
+
+
+@case
+def averages() -> None:
+    counts = [rank + 1 for rank in RANKS]
+    for average in ("ranks", "samples"):
+        model = mlp(torch.float64)
+        weights = [1 / COMM.size if average == "ranks" else count / sum(counts) for count in counts]
+        expected = plain_sum(model, lambda m, rank: weights[rank] * m(whole(rank, counts[rank], 5,
+                                                                            dtype=torch.float64)).pow(2).mean())
+        attachment = dsop.torch.attach(model, average=average)
+        if average == "samples":
+            attachment.samples(counts[COMM.rank])
+        model(whole(COMM.rank, counts[COMM.rank], 5, dtype=torch.float64)).pow(2).mean().backward()
+        for parameter, theirs in zip(model.parameters(), expected):
+            assert parameter.grad is not None
+            assert (parameter.grad - theirs).abs().max() <= 1e-14 * theirs.abs().max(), average
+        same_everywhere([parameter.grad for parameter in model.parameters()])
+
+
+@case
+def optimizers() -> None:
+    """Twenty steps, clipping and a scheduler among them, as plain torch on all ranks' data."""
+    for kind in (torch.optim.SGD, torch.optim.Adam):
+        torch.manual_seed(1)
+        model: Any = nn.Sequential(nn.Linear(5, 20), nn.Tanh(), nn.Linear(20, 3)).double()
+        plain = copy.deepcopy(model)
+        dsop.torch.attach(model)
+        steps = [(m, o, torch.optim.lr_scheduler.StepLR(o, 7))
+                 for m in (model, plain) for o in [kind(m.parameters(), lr=0.05)]]
+        for step in range(20):
+            data = [whole(rank, 4, 5, seed=step, dtype=torch.float64) for rank in RANKS]
+            for m, optimizer, scheduler in steps:
+                optimizer.zero_grad()
+                x = data[COMM.rank] if m is model else torch.cat(data)
+                functional.mse_loss(m(x), x[:, :3]).backward()  # type: ignore[no-untyped-call]
+                nn.utils.clip_grad_norm_(m.parameters(), 0.5)  # type: ignore[attr-defined]
+                optimizer.step()
+                scheduler.step()
+        for ours, theirs in zip(model.parameters(), plain.parameters()):
+            assert torch.allclose(ours, theirs, rtol=0, atol=1e-9), (kind, (ours - theirs).abs().max())
+        same_everywhere(list(model.parameters()))
+
+
+@case
+def autocast() -> None:
+    torch.manual_seed(3)
+    model: Any = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3))
+    def loss(m: Any, rank: int) -> Any:
+        with torch.cpu.amp.autocast(dtype=torch.bfloat16):  # type: ignore[attr-defined]
+            return m(whole(rank, 4, 5)).float().pow(2).sum()
+    check_near(model, loss)
+
+
+@case
+def rank_0_s_values() -> None:
+    model: Any = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4))
+    with torch.no_grad():
+        for tensor in [*model.parameters(), *model.buffers()]:
+            tensor.fill_(COMM.rank + 1)
+    dsop.torch.attach(model)
+    assert all((tensor == 1).all() for tensor in [*model.parameters(), *model.buffers()])
+    model(whole(COMM.rank, 4, 5)).sum().backward()
+    same_everywhere(list(model.buffers()))
+    assert model[1].num_batches_tracked == 2
+
+
+@case
+def copies_and_states() -> None:
+    model = mlp()
+    keys = list(model.state_dict())
+    attachment = dsop.torch.attach(model)
+    assert list(model.state_dict()) == keys
+    copied = copy.deepcopy(model)
+    stream = io.BytesIO()
+    torch.save(model, stream)
+    stream.seek(0)
+    for other in (copied, torch.load(stream)):
+        assert type(other[0]) is nn.Linear
+        expected = plain_sum(mlp(), on_rows(lambda rank: 2)) if COMM.size == 1 else None
+        other(whole(0, 2, 5)).pow(2).sum().backward()  # alone: sends nothing
+        assert expected is None or torch.equal(other[0].weight.grad, expected[0])  # type: ignore[arg-type]
+    raises_everywhere("is attached already", lambda: dsop.torch.attach(model))
+    attachment.detach()
+    assert type(model[0]) is nn.Linear
+    model(whole(COMM.rank, 2 + COMM.rank, 5)).sum().backward()  # sends nothing
+    dsop.torch.attach(model).detach()
+
+
+@case
+def models_that_are_dropped_are_freed() -> None:
+    class Other(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.norm, self.gain = nn.Linear(5, 3), nn.LayerNorm(3), nn.Parameter(torch.ones(3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.norm(self.layer(x)) * self.gain  # type: ignore[no-any-return]
+    for make in (mlp, Other):
+        model = make()
+        attached = weakref.ref(dsop.torch.attach(model))
+        for _ in range(2):
+            model(whole(COMM.rank, 3, 5)).sum().backward()
+        left = weakref.ref(model)
+        del model
+        gc.collect()
+        assert left() is None and attached() is None
+
+
+@case
+def attached_through_a_container_that_nobody_keeps() -> None:
+    norm = nn.LayerNorm(5)
+    expected = plain_sum(norm, lambda model, rank: model(whole(rank, 3, 5)).sum())
+    dsop.torch.attach(nn.Sequential(norm), average="sum")
+    gc.collect()
+    norm(whole(COMM.rank, 3, 5)).sum().backward()
+    assert norm.weight.grad is not None and torch.allclose(norm.weight.grad, expected[0])
+    same_everywhere([norm.weight.grad])
