@@ -73,7 +73,8 @@ assert _library._raised.callback
             ("a.strides", {"a": np.broadcast_to(np.ones(4), (2, 4))}),
             ("a.strides", {"a": np.broadcast_to(np.ones(1), (2, 1))}),
             ("out.strides", {"out": np.lib.stride_tricks.as_strided(np.zeros(3), (4, 3), (0, 8))}),
-            ("a is not aligned to its elements", {"a": np.frombuffer(bytes(8 * 8 + 1), np.float64, 8, 1).reshape(2, 4)}),
+            *[("a is not aligned to its elements", {"a": np.frombuffer(memory, np.float64, 8, 1).reshape(2, 4)})
+              for memory in (bytes(8 * 8 + 1), bytearray(8 * 8 + 1))],  # the second may be written to
             ("a.format is csc", {"a": compressed_columns}),
             ("out is read-only", {"out": read_only}),
             ("overlaps", {"out": np.zeros((4, 3)), "b": None}),
