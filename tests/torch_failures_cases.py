@@ -39,8 +39,9 @@ def graph_of_a_gradient() -> None:
     model = mlp()
     expected = plain_sum(model, on_rows(lambda rank: 2))
     dsop.torch.attach(model, average="sum")
-    warnings.simplefilter("ignore")  # torch warns of a cycle
-    on_rows(lambda rank: 2)(model, COMM.rank).backward(create_graph=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns of a cycle
+        on_rows(lambda rank: 2)(model, COMM.rank).backward(create_graph=True)
     for parameter, theirs in zip(model.parameters(), expected):
         assert parameter.grad is not None and torch.equal(parameter.grad, theirs) and not parameter.grad.requires_grad
 
@@ -97,8 +98,9 @@ def bad_input() -> None:
     raises_everywhere("model is int", lambda: dsop.torch.attach(3))  # type: ignore[arg-type]
     raises_everywhere("policies has head", lambda: dsop.torch.attach(mlp(), policies={"head": "dense"}))
     raises_everywhere("nonsense", lambda: dsop.torch.attach(mlp(), policies={"0.*": "nonsense"}))
-    warnings.simplefilter("ignore")  # lazy modules are new, says torch
-    raises_everywhere("no shape yet", lambda: dsop.torch.attach(nn.LazyLinear(3)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # lazy modules are new, says torch
+        raises_everywhere("no shape yet", lambda: dsop.torch.attach(nn.LazyLinear(3)))
     raises_everywhere("no parameters", lambda: dsop.torch.attach(nn.ReLU()))
     model = mlp()
     attachment = dsop.torch.attach(model)

@@ -78,7 +78,7 @@ def sends_less() -> None:
 
 
 @case
-def resumed_run() -> None:
+def resumed_run_of_hooks() -> None:
     whole_run, _ = hooked("ok-topk:0.2")
     gradients = train(whole_run, range(8))
     first, hook = hooked("ok-topk:0.2")
@@ -107,7 +107,7 @@ def accumulation_and_frozen() -> None:
 
 
 @case
-def bad_input() -> None:
+def bad_input_of_hooks() -> None:
     last = COMM.rank == COMM.size - 1
     raises_everywhere("model is Sequential, expected a DistributedDataParallel",
                       lambda: dsop.torch.TopKHook("topk:0.1").register(mlp()))

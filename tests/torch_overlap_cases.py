@@ -166,7 +166,7 @@ def gradients_that_lie_in_one_place() -> None:
 
 
 @case
-def nothing_is_sent_without_need() -> None:
+def nothing_travels_early_without_need() -> None:
     """Also when gradients would travel early."""
     model, counting = mlp(), COMM.counting()
     dsop.torch.attach(model, counting, "sum")

@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 
 import dsop
 import dsop.torch
-from torch_support import COMM, case, check, check_near, plain_sum, raises_everywhere, same_everywhere, whole
+from torch_support import COMM, case, check, check_near, plain_sum, raises_everywhere, whole
 
 INPUTS, HIDDEN = 5, 4
 KINDS: list[tuple[Any, Any]] = [(dsop.torch.LSTM, nn.LSTM), (dsop.torch.GRU, nn.GRU)]
@@ -180,7 +180,7 @@ def used_twice_tied_unused_frozen() -> None:
 
 
 @case
-def checkpointing() -> None:
+def checkpointed_nets() -> None:
     class Segment(Net):
         reentrant = False
 
@@ -195,7 +195,7 @@ def checkpointing() -> None:
 
 
 @case
-def autocast() -> None:
+def nets_under_autocast() -> None:
     """In 32 bits, since torch's, too, computes states in 32."""
     def loss(model: Any, rank: int) -> Any:
         with torch.cpu.amp.autocast(dtype=torch.bfloat16):  # type: ignore[attr-defined]
@@ -209,7 +209,7 @@ def autocast() -> None:
 
 
 @case
-def factors_send_less() -> None:
+def factors_of_nets_send_less() -> None:
     for ours, _ in KINDS:
         counting = COMM.counting()
         model: Any = ours(200, 100, bias=False)
@@ -221,7 +221,7 @@ def factors_send_less() -> None:
 
 
 @case
-def copies_and_states() -> None:
+def copies_and_states_of_nets() -> None:
     for ours, theirs in KINDS:
         model = Net(ours)
         attachment = dsop.torch.attach(model, average="sum")
@@ -243,7 +243,7 @@ def copies_and_states() -> None:
 
 
 @case
-def bad_input() -> None:
+def bad_input_of_nets() -> None:
     raises_everywhere("proj_size is 2, expected 0", lambda: dsop.torch.LSTM(5, 4, proj_size=2))
     for ours, _ in KINDS:
         net = ours(INPUTS, HIDDEN)

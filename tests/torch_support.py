@@ -25,12 +25,13 @@ from dsop.torch._ranks import broadcast_bytes
 
 COMM = dsop.communicator()
 RANKS = range(COMM.size)
-CASES: list[Callable[[], None]] = []
+CASES: dict[str, Callable[[], None]] = {}
 Loss = Callable[[Any, int], Any]  # of a model and a rank's data
 
 
 def case(function: Callable[[], None]) -> Callable[[], None]:
-    CASES.append(function)
+    assert function.__name__ not in CASES, f"two cases are named {function.__name__}"
+    CASES[function.__name__] = function
     return function
 
 
@@ -132,13 +133,14 @@ def run() -> None:
     file = f"{broadcast_bytes(folder.encode(), COMM).decode()}/store"
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     distributed.init_process_group("gloo", f"file://{file}", rank=COMM.rank, world_size=COMM.size)
-    for test in CASES:
-        if test.__name__ in (sys.argv[1:] or {case_.__name__ for case_ in CASES}):
-            try:
-                test()
-            except BaseException:
-                print(f"{test.__name__} on rank {COMM.rank} of {COMM.size}:", file=sys.stderr)
-                raise
+    for name in sys.argv[1:] or CASES:
+        if COMM.rank == 0:
+            print(name, file=sys.stderr, flush=True)  # the last one is where a program hangs
+        try:
+            CASES[name]()
+        except BaseException:
+            print(f"{name} on rank {COMM.rank} of {COMM.size}:", file=sys.stderr)
+            raise
     print("all passed\n", end="", flush=True)  # in one piece: other ranks write too
     distributed.barrier()  # type: ignore[no-untyped-call]
     if COMM.rank == 0:

@@ -107,7 +107,7 @@ def _stride(array: Array, name: str) -> int:
 
 
 def _place(array: Array) -> tuple[int, bool]:
-    """Where it begins; and that it is contiguous and may be written to, which is found in a third of the other's time."""
+    """Where it begins, and whether it is known to be contiguous and writable: that is found in a third of the time."""
     try:
         return addressof(c_char.from_buffer(array)), True  # type: ignore[arg-type]
     except (TypeError, ValueError):  # read-only, empty, or with gaps
