@@ -8,8 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import prune
 
-import dsop
-import dsop.torch
 from torch_support import case, check, on_rows, whole, whole_weights
 
 

@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 
 import dsop
 import dsop.torch
-from torch_support import COMM, case, check, check_near, plain_sum, raises_everywhere, whole
+from torch_support import COMM, case, check, check_near, has_gradients, plain_sum, raises_everywhere, whole
 
 INPUTS, HIDDEN = 5, 4
 KINDS: list[tuple[Any, Any]] = [(dsop.torch.LSTM, nn.LSTM), (dsop.torch.GRU, nn.GRU)]
@@ -238,8 +238,7 @@ def copies_and_states_of_nets() -> None:
         model.zero_grad(set_to_none=True)
         dsop.torch.attach(model, average="sum")
         loss_of(model, COMM.rank).backward()
-        for parameter, sum_of_all in zip(model.parameters(), expected):
-            assert parameter.grad is not None and torch.equal(parameter.grad, sum_of_all)
+        has_gradients(model, expected)
 
 
 @case

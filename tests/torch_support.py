@@ -76,6 +76,11 @@ def same_everywhere(tensors: list[Any]) -> None:
     assert differ[0] == 0, "ranks' bits differ"
 
 
+def has_gradients(model: Any, expected: list[Any]) -> None:
+    for parameter, theirs in zip(model.parameters(), expected):
+        assert parameter.grad is not None and torch.equal(parameter.grad, theirs)
+
+
 def step(model: Any, attachment: dsop.torch.Attachment, loss: Loss, expected: list[Any]) -> None:
     """One step, under average="sum", leaves in every .grad and on every rank the bits that are expected."""
     model.zero_grad(set_to_none=True)
