@@ -104,7 +104,7 @@ TEST_CASE("what disturbs arithmetic at first does not count where it is measured
             const double quiet = rate();
             const int looks_before = transport.looks();
             transport.at_look([&transport, looks_before](int look) {
-              if (look > looks_before + 30 && look < looks_before + 60) transport.set_clock(transport.clock() + 1);
+              if (look > looks_before + 12 && look < looks_before + 24) transport.set_clock(transport.clock() + 1);
             });
             const double disturbed = rate();
             transport.at_look({});

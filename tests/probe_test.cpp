@@ -32,17 +32,20 @@ TEST_CASE("a probe ends in time") {
     std::vector<int> nodes;
     Link between;
     Link inside;
+    double kernel_seconds;
     double most_seconds;
   };
   constexpr Link inside_node{1e-6, 0.25e-9};
   for (const Network& network :
-       {Network{nodes_of_one(8), {100e-6, 40e-9}, {}, 0.5}, Network{nodes_of_one(8), {60e-6, 8e-9}, {}, 0.15},
-        Network{{0, 0, 1, 1, 2, 2, 3, 3}, {100e-6, 40e-9}, inside_node, 0.5},
-        Network{{0, 1, 0, 1, 0, 1, 0, 1}, {60e-6, 8e-9}, inside_node, 0.15},
-        Network{{0, 0, 0, 0}, {}, inside_node, 0.01}, Network{{0, 0}, {}, {0.5e-6, 0.25e-9}, 0.01}})
+       {Network{nodes_of_one(8), {100e-6, 40e-9}, {}, 2e-3, 0.5},
+        Network{nodes_of_one(8), {60e-6, 8e-9}, {}, 2e-3, 0.15},
+        Network{{0, 0, 1, 1, 2, 2, 3, 3}, {100e-6, 40e-9}, inside_node, 2e-3, 0.5},
+        Network{{0, 1, 0, 1, 0, 1, 0, 1}, {60e-6, 8e-9}, inside_node, 2e-3, 0.15},
+        Network{{0, 0, 0, 0}, {}, inside_node, 2e-4, 0.01}, Network{{0, 0}, {}, {0.5e-6, 0.25e-9}, 2e-4, 0.01}})
     CHECK(failures_on_probed(network.nodes, network.between, network.inside,
                              [&](ProbedTransport& transport, Failures& failures) {
                                transport.cut({.handshake = 1e-4}, {.handshake = 1e-6});
+                               transport.kernels_take(network.kernel_seconds);
                                const double before = transport.clock();
                                sum(transport, "auto", failures);
                                const double seconds = transport.clock() - before;
@@ -152,7 +155,7 @@ TEST_CASE("a started call measures too, and a synchronizer where it is registere
 TEST_CASE("a clock that steps back is an error on all ranks, and the next call measures again") {
   CHECK(failures_on_probed({0, 1, 2}, slow, {}, [](ProbedTransport& transport, Failures& failures) {
           transport.at_look([&](int look) {
-            if (transport.rank() == 1 && look == 150) transport.set_clock(transport.clock() - 8);
+            if (transport.rank() == 1 && look == 80) transport.set_clock(transport.clock() - 8);
           });
           const std::string error = argument_error_of([&] { sum(transport, "auto", failures); });
           const std::string begin = "rank 1: the clock stepped back by ";
@@ -181,7 +184,7 @@ TEST_CASE("a rank that does not come to a probe is named, and one that dies in i
           sum(transport, "ring", failures);
           set_stall_watch(transport, reports.watch(0.4));
           transport.at_look([&](int look) {
-            if (look == 150 && transport.rank() == 2) sleep_seconds(1);  // kernels have been measured
+            if (look == 80 && transport.rank() == 2) sleep_seconds(1);  // kernels have been measured
           });
           sum(transport, "auto", failures);
           set_stall_watch(transport, {.limit_seconds = 0});
@@ -193,7 +196,7 @@ TEST_CASE("a rank that does not come to a probe is named, and one that dies in i
   CHECK_THROWS_WITH(failures_on_probed({0, 1, 2}, slow, {},
                                        [](ProbedTransport& transport, Failures& failures) {
                                          transport.at_look([&](int look) {
-                                           if (look == 150 && transport.rank() == 2) throw Error("this rank dies");
+                                           if (look == 80 && transport.rank() == 2) throw Error("this rank dies");
                                          });
                                          sum(transport, "auto", failures);
                                        }),

@@ -43,7 +43,8 @@ struct Cut {
   double handshake = 0;  ///< of one that travels whole
 };
 
-/// The clock goes by a tick when it is looked at, and by what a message takes when it is sent.
+/// The clock goes by a tick when it is looked at, and by what a message takes when it is sent. Between two looks
+/// without one a kernel has run.
 class ProbedTransport final : public TransportOver {
  public:
   static constexpr double tick = 1.0 / (1 << 18);
@@ -55,12 +56,18 @@ class ProbedTransport final : public TransportOver {
   double now_seconds() const override {
     ++looks_;
     if (at_look_) at_look_(looks_);
+    if (!has_gone_on_) now_ += kernel_seconds_;
+    has_gone_on_ = false;
     return now_ += tick;
   }
   /// On this rank, called with the number of the look at the clock; may set it.
   void at_look(std::function<void(int)> what) { at_look_ = std::move(what); }
-  void set_clock(double seconds) const { now_ = seconds; }
+  void set_clock(double seconds) const {
+    now_ = seconds;
+    has_gone_on_ = true;
+  }
   double clock() const { return now_; }
+  void kernels_take(double seconds) { kernel_seconds_ = seconds; }
   /// Messages are cut from now on, between nodes and inside them.
   void cut(Cut between, Cut inside) {
     cuts_ = true;
@@ -101,6 +108,7 @@ class ProbedTransport final : public TransportOver {
     const double piece_bytes = !is_cut ? 0 : is_inside ? inside_piece_bytes_ : between_piece_bytes_;
     if (bytes > (is_inside ? Level().piece_bytes : Machine().piece_bytes))
       now_ += piece_bytes > 0 ? std::ceil(bytes / piece_bytes) * cut.a_piece : cut.handshake;
+    has_gone_on_ = true;
     if (tag == Tag::probe) partners_.insert(to);
     if (is_inside) sent_inside_.insert(data.size());
     if (data.size() >= step_bytes[2]) look_for_sent(data);
@@ -134,6 +142,8 @@ class ProbedTransport final : public TransportOver {
   double inside_piece_bytes_ = 0;
   std::function<void(int)> at_look_;
   mutable double now_ = 1 << 10;
+  mutable bool has_gone_on_ = true;         // since it was last looked at
+  double kernel_seconds_ = 1.0 / (1 << 7);  // more than probe_of_nodes asks for, so that one run is a sample
   double shaped_until_ = 0;
   mutable int looks_ = 0;
   std::set<int> partners_;

@@ -92,7 +92,7 @@ TEST_CASE("what ranks take to agree is measured once, and no kernel takes less t
           const int first_look = transport.looks();
           transport.at_look(
               [&](int look) {  // the agreements alone seem to take far longer than those around the kernel
-                if (look <= first_look + 20) transport.set_clock(transport.clock() + 1.0 / (1 << 6));
+                if (look <= first_look + 12) transport.set_clock(transport.clock() + 1.0 / (1 << 6));
               });
           const auto kernel_seconds = [&] {
             return sampling.kernel_seconds(1, 1, [&] { transport.set_clock(transport.clock() + own_seconds); });

@@ -81,11 +81,10 @@ class Measuring {
       };
     };
   }
-  /// Partners at changing distances, as in recursive doubling; a rank beyond the hypercube looks on.
+  /// Partners at changing distances, as in recursive doubling, for ranks of the hypercube.
   auto exchange_step_of(Transport& partners) {
     return [this, &partners, cube = patterns::Hypercube(partners.rank(), partners.size())](std::size_t bytes) {
       return [this, &partners, cube, bytes](int s) {
-        if (cube.is_extra()) return;
         const int partner = cube.rank ^ (1 << (s % cube.dimensions()));
         partners.sendrecv(memory_.next_out(bytes), partner, memory_.next_in(bytes), partner);
       };
@@ -127,8 +126,9 @@ void Measuring::measure_ring(const Group& group, Network& network, double until)
 template <class Network>
 void Measuring::measure_exchanges(const Group& group, Network& network, double until) {
   const int most_in_a_call = 2 * patterns::Hypercube(0, group.largest_size).dimensions();
+  const bool is_extra = patterns::Hypercube(group.transport.rank(), group.transport.size()).is_extra();
   const double small = network.latency_seconds + 2 * network.overhead_seconds;
-  network.exchange_step_seconds = sampling_.steps_seconds(group.takes_part, small, until, group.steps,
+  network.exchange_step_seconds = sampling_.steps_seconds(group.takes_part && !is_extra, small, until, group.steps,
                                                           exchange_step_of(group.transport), most_in_a_call);
 }
 

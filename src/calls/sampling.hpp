@@ -43,7 +43,7 @@ class Sampling {
   double of_slowest(double seconds) { return extremes(seconds).most; }
   /// The fastest rank's, as well.
   double of_fastest(double seconds) { return extremes(seconds).least; }
-  /// On the rank that has spent most, when all were last asked.
+  /// On the rank that has spent most, when its clock was last looked at before all were asked.
   double spent_seconds() const { return spent_; }
   /// Throws AgreedError on all ranks if a clock has stepped back. Not where it is seen: the others wait for messages.
   void check_clock() const;
@@ -111,7 +111,7 @@ inline Sampling::Extremes Sampling::extremes(double seconds) {
     double since_start;
   };
   Extremes all{seconds, seconds};
-  for (const Seconds& rank : patterns::of_all_ranks(transport_, Seconds{seconds, now() - start_})) {
+  for (const Seconds& rank : patterns::of_all_ranks(transport_, Seconds{seconds, last_ - start_})) {
     all.least = std::min(all.least, rank.taken);
     all.most = std::max(all.most, rank.taken);
     spent_ = std::max(spent_, rank.since_start);
