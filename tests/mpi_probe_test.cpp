@@ -91,7 +91,7 @@ TEST_CASE("a rank that is late in a probe is named") {
     Reports reports;
     set_stall_watch(transport, reports.watch(0.6));
     transport.at_look([&](int look) {
-      if (look == 150 && transport.rank() == last) sleep_seconds(4);  // kernels have been measured
+      if (look == ProbedTransport::look_at_messages && transport.rank() == last) sleep_seconds(4);
     });
     static_cast<void>(machine(transport));
     set_stall_watch(transport, {.limit_seconds = 0});

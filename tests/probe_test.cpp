@@ -155,7 +155,8 @@ TEST_CASE("a started call measures too, and a synchronizer where it is registere
 TEST_CASE("a clock that steps back is an error on all ranks, and the next call measures again") {
   CHECK(failures_on_probed({0, 1, 2}, slow, {}, [](ProbedTransport& transport, Failures& failures) {
           transport.at_look([&](int look) {
-            if (transport.rank() == 1 && look == 80) transport.set_clock(transport.clock() - 8);
+            if (transport.rank() == 1 && look == ProbedTransport::look_at_messages)
+              transport.set_clock(transport.clock() - 8);
           });
           const std::string error = argument_error_of([&] { sum(transport, "auto", failures); });
           const std::string begin = "rank 1: the clock stepped back by ";
@@ -184,7 +185,7 @@ TEST_CASE("a rank that does not come to a probe is named, and one that dies in i
           sum(transport, "ring", failures);
           set_stall_watch(transport, reports.watch(0.4));
           transport.at_look([&](int look) {
-            if (look == 80 && transport.rank() == 2) sleep_seconds(1);  // kernels have been measured
+            if (look == ProbedTransport::look_at_messages && transport.rank() == 2) sleep_seconds(1);
           });
           sum(transport, "auto", failures);
           set_stall_watch(transport, {.limit_seconds = 0});
@@ -196,7 +197,8 @@ TEST_CASE("a rank that does not come to a probe is named, and one that dies in i
   CHECK_THROWS_WITH(failures_on_probed({0, 1, 2}, slow, {},
                                        [](ProbedTransport& transport, Failures& failures) {
                                          transport.at_look([&](int look) {
-                                           if (look == 80 && transport.rank() == 2) throw Error("this rank dies");
+                                           if (look == ProbedTransport::look_at_messages && transport.rank() == 2)
+                                             throw Error("this rank dies");
                                          });
                                          sum(transport, "auto", failures);
                                        }),

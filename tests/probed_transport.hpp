@@ -48,6 +48,8 @@ struct Cut {
 class ProbedTransport final : public TransportOver {
  public:
   static constexpr double tick = 1.0 / (1 << 18);
+  /// A look at the clock of a probe that comes after those at kernels.
+  static constexpr int look_at_messages = 80;
 
   ProbedTransport(Transport& inner, Link between, Link inside = {}, std::vector<int> nodes = {})
       : TransportOver(inner), between_(between), inside_(inside), nodes_(std::move(nodes)) {}
