@@ -3,7 +3,7 @@
 
 See the programs that it runs.
 
-Usage: torch_test.py MPIRUN [TorchTest.NAME...]
+Usage: torch_test.py MPIRUN [TestCases|TestPrograms[.NAME]...]
 """
 
 from __future__ import annotations
@@ -36,16 +36,12 @@ def torchrun(ranks: int) -> list[str | Path]:
             "--rdzv_endpoint", "127.0.0.1:0", "--redirects", "1", "--tee", "1"]
 
 
+def run_ranks(ranks: int, *program: str | Path) -> subprocess.CompletedProcess[str]:
+    return run_bounded([MPIRUN, "-n", str(ranks), sys.executable, *program])
+
+
 @unittest.skipUnless(importlib.util.find_spec("torch"), "no torch")
-class TorchTest(unittest.TestCase):
-    def run_ranks(self, ranks: int, *program: str | Path) -> subprocess.CompletedProcess[str]:
-        return run_bounded([MPIRUN, "-n", str(ranks), sys.executable, *program])
-
-    def run_well(self, ranks: int, *program: str | Path) -> str:
-        done = self.run_ranks(ranks, *program)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
+class TestCases(unittest.TestCase):
     def test_programs(self) -> None:
         runs: list[tuple[int, list[str | Path]]] = []  # how many ranks should say that all has passed
         for ranks, programs in ((5, (PROGRAM,)), (3, (PROGRAM, LOADER)), (2, (PROGRAM, LOADER)), (1, (PROGRAM,))):
@@ -56,6 +52,14 @@ class TorchTest(unittest.TestCase):
             done = run_bounded(command)
             said = re.sub(r"^\[default\d\]:", "", done.stdout, flags=re.MULTILINE)  # which torchrun puts before
             self.assertEqual((done.returncode, said), (0, "all passed\n" * ranks), f"{command}: {done.stderr}")
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"), "no torch")
+class TestPrograms(unittest.TestCase):
+    def run_well(self, ranks: int, *program: str | Path) -> str:
+        done = run_ranks(ranks, *program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
 
     def test_process_groups_after_dsop_under_torchrun(self) -> None:
         """Rank 0's store serves both, at the one port that torchrun names."""
@@ -104,7 +108,7 @@ print(f"{ones[0].item():g}")
             self.assertIn("100.0 % of tags are right", self.run_well(1, *arguments, "--ddp"))
 
     def test_uncaught_exception_ends_all(self) -> None:
-        done = self.run_ranks(3, "-c", """
+        done = run_ranks(3, "-c", """
 import torch, dsop, dsop.torch
 model = torch.nn.Linear(3, 2)
 dsop.torch.attach(model)
@@ -168,7 +172,7 @@ for step in range(1 if rank == 1 else 3):
 sys.stdout.write(f"rank {rank} is done at {time.time()}\\n")
 """
         call = "models[0](torch.ones(4, 3)).sum().backward()"
-        done = self.run_ranks(3, "-c", program.replace("CALL", call))
+        done = run_ranks(3, "-c", program.replace("CALL", call))
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("rank 1: its program has ended", done.stderr)
         said = self.run_well(3, "-c", program.replace("CALL", f"""
