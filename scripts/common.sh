@@ -11,6 +11,18 @@ fail() {
 # callers_path PATH: absolute; one that was given is relative to where the script was called, not to the checkout.
 callers_path() { (cd "$called_from" && realpath -m -- "$1"); }
 
+# results_folder PATH: the same, where run_steps can write; said before anything is installed.
+results_folder() {
+  local path
+  path=$(callers_path "$1")
+  check_results_path "$path"
+  echo "$path"
+}
+
+check_results_path() {
+  [[ $1 != *[[:space:]\|]* ]] || fail "results would lie beside '$1', expected a path without spaces and |"
+}
+
 # install_missing PACKAGE...: Debian packages that are not there yet; asks the network for nothing if all are.
 install_missing() {
   local missing=() package as_root=() known
@@ -125,7 +137,7 @@ show_bar() {
 # run_steps LOG: the array steps, of "SECONDS|WORDS|COMMAND", with a bar that moves by the seconds that two quiet cores take.
 run_steps() {
   local step seconds what command all=0 done_seconds=0 start=$SECONDS
-  [[ $1 != *[[:space:]\|]* ]] || fail "results would lie beside '$1', expected a path without spaces and |"
+  check_results_path "$1"
   for step in "${steps[@]}"; do all=$((all + ${step%%|*})); done
   for step in "${steps[@]}"; do
     IFS='|' read -r seconds what command <<<"$step"
