@@ -4,14 +4,14 @@
 #include <vector>
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);  // OpenMP's threads leave MPI to this one
   {
     constexpr std::size_t n = 300, m = 200, k = 2;  // inputs, outputs, samples a rank
     int rank = 0, size = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const float batch = static_cast<float>(k) * static_cast<float>(size);
-
     std::vector<float> a(k * n, 1.0F);                      // what went into the layer, a sample a row
     std::vector<float> b(k * m, static_cast<float>(rank));  // the error that came back, a sample a row
     std::vector<float> gradient(n * m);                     // sum over ranks of a^T b
