@@ -21,6 +21,10 @@ std::size_t expanded_pairs(const Call& call, const Plan& plan) {
   return plan.problem.sparsity.empty() ? pairs : 0;
 }
 
+bool is_started(const Call& call) {
+  return call.any([](const Record& record) { return record.on_progress_thread != 0; });
+}
+
 bool is_near(std::size_t pairs, std::size_t chosen_for) {
   return pairs <= 2 * chosen_for && chosen_for <= 2 * pairs;
 }
@@ -31,7 +35,7 @@ bool is_near(std::size_t pairs, std::size_t chosen_for) {
 template <class T>
 const std::string& OuterProductCalls<T>::named_algorithm(Call& call, const Options& options) {
   if (options.algorithm != "auto") return options.algorithm;
-  if (prepared_algorithm_.empty())
+  if (prepared_.algorithm.empty())
     call.check([&] {
       const char* const name = std::getenv("DSOP_ALGORITHM");
       environment_ = name == nullptr || *name == 0 ? "auto" : name;
@@ -65,6 +69,7 @@ Problem OuterProductCalls<T>::problem_of(const Call& call, const Terms& terms) {
   problem.allow_native = terms.options.allow_native;
   problem.sharded = terms.sharded;
   problem.rows_only = terms.rows_only;
+  problem.started = is_started(call);
   problem.nodes = call.ranks().nodes;
   for (const Record& record : call.records()) {
     problem.pairs.push_back(record.pairs);
@@ -77,12 +82,13 @@ Problem OuterProductCalls<T>::problem_of(const Call& call, const Terms& terms) {
   return problem;
 }
 
-// A layer keeps the algorithm that it was prepared with. dsop() keeps the one in use while all ranks' pairs are at most
-// twice, and at least half, of those that it was chosen for.
+// A layer keeps the algorithms that it was prepared with. dsop() keeps the one in use while all ranks' pairs are at
+// most twice, and at least half, of those that it was chosen for.
 template <class T>
-std::string OuterProductCalls<T>::algorithm_for(const Terms& terms, std::size_t pairs, const InUse* in_use) const {
+std::string OuterProductCalls<T>::algorithm_for(const Terms& terms, bool started, std::size_t pairs,
+                                                const InUse* in_use) const {
   if (terms.sharded || terms.rows_only) return terms.algorithm;
-  if (!prepared_algorithm_.empty()) return prepared_algorithm_;
+  if (!prepared(started).algorithm.empty()) return prepared(started).algorithm;
   if (in_use != nullptr && is_near(pairs, in_use->pairs)) return in_use->algorithm;
   return terms.algorithm;
 }
@@ -93,7 +99,8 @@ void OuterProductCalls<T>::agree_and_plan(Call& call, const Terms& terms, const 
   say(call, terms);
   if (factors != nullptr) {
     call.own().pairs = sparse::rows_of(factors->a) & Record::dense;
-    const std::string& algorithm = prepared_algorithm_.empty() ? terms.algorithm : prepared_algorithm_;
+    const std::string& kept = prepared(call.own().on_progress_thread != 0).algorithm;
+    const std::string& algorithm = kept.empty() ? terms.algorithm : kept;
     if (!terms.sharded && !terms.rows_only && !tries_.goes_on() && (algorithm == "auto" || algorithm == "allgather"))
       outer_product::ride(call, *factors, terms.options.factor_wire);
   }
@@ -127,7 +134,8 @@ void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms, bool pre
     InUse* const in_use = in_use_.find(shape, call.key_digest());
     is_first = in_use == nullptr;
     const auto make_and_keep = [&] {
-      made = &plans_.insert(call.key(), digest, make(call, terms, algorithm_for(terms, pairs, in_use)));
+      made =
+          &plans_.insert(call.key(), digest, make(call, terms, algorithm_for(terms, is_started(call), pairs, in_use)));
       const Plan& plan = made->plan;
       const InUse now{terms.algorithm != "auto" ? terms.algorithm
                       : plan.auto_is_measured   ? plan.algorithm_text()
@@ -139,7 +147,7 @@ void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms, bool pre
         *in_use = now;
       if (!prepares) return;
       made_ = made;
-      keep_choice(terms);
+      keep_choice(call, terms);
     };
     try {
       make_and_keep();
@@ -160,13 +168,23 @@ void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms, bool pre
 }
 
 template <class T>
-void OuterProductCalls<T>::keep_choice(const Terms& terms) {
-  const Plan& plan = made_->plan;
-  const bool keeps_parameter = plan.auto_is_measured;  // the formula's may be another one for fewer pairs
-  prepared_algorithm_ = terms.algorithm != "auto" ? terms.algorithm
-                        : keeps_parameter         ? plan.algorithm_text()
-                                                  : plan.algorithm_name();
-  prepared_reason_ = plan.reason;
+void OuterProductCalls<T>::keep_choice(const Call& call, const Terms& terms) {
+  const auto choice_of = [&](const Plan& plan) {
+    const bool keeps_parameter = plan.auto_is_measured;  // the formula's may be another one for fewer pairs
+    return Prepared{terms.algorithm != "auto" ? terms.algorithm
+                    : keeps_parameter         ? plan.algorithm_text()
+                                              : plan.algorithm_name(),
+                    plan.reason};
+  };
+  prepared_ = choice_of(made_->plan);
+  started_.reset();
+  if (terms.algorithm == "auto" && call.ranks().all_allow_progress_thread) {
+    Problem started = made_->problem;
+    started.started = true;
+    Prepared choice = choice_of(
+        outer_product::make_plan(started, call.machine(), terms.algorithm, call.shared_method(), Evaluated::all));
+    if (choice.algorithm != prepared_.algorithm) started_ = std::make_unique<Prepared>(std::move(choice));
+  }
   if (terms.algorithm == "auto" && terms.options.tries > 0) begin_tries(terms.options.tries);
 }
 
@@ -216,8 +234,8 @@ void OuterProductCalls<T>::keep(const std::string& algorithm) {
 // Kept plans are found by what ranks say, not by the algorithm whose turn it is: those of the last go.
 template <class T>
 void OuterProductCalls<T>::run_by(const std::string& algorithm, const char* reason) {
-  prepared_algorithm_ = algorithm;
-  prepared_reason_ = reason;
+  prepared_ = {algorithm, reason};
+  started_.reset();
   shown_.reset();
   plans_.clear_but(made_);  // what plan() shows until the next call, and after one that fails
 }
@@ -230,7 +248,8 @@ auto OuterProductCalls<T>::make(const Call& call, const Terms& terms, const std:
   Plan& plan = made.plan;
   const std::string chosen = plan.algorithm_text();
   std::erase_if(plan.candidates, [&](const Candidate& candidate) { return candidate.algorithm != chosen; });
-  if (!prepared_algorithm_.empty() && !terms.sharded) plan.reason = prepared_reason_;
+  const Prepared& kept = prepared(made.problem.started);
+  if (!kept.algorithm.empty() && !terms.sharded) plan.reason = kept.reason;
   if (terms.rows_only) plan.reason = "the only one that computes rows alone";
   plan.threads = static_cast<int>(call.records()[0].threads);
   plan.runs_at_wait = !call.ranks().all_allow_progress_thread;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -78,6 +79,11 @@ class OuterProductCalls {
     std::string algorithm;
     std::size_t pairs;
   };
+  /// What a layer keeps to. The parameter is chosen again for each number of pairs, unless it was named.
+  struct Prepared {
+    std::string algorithm;
+    std::string reason;
+  };
   struct Made {
     Problem problem = {};            ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
     Plan plan = {};                  ///< with the cost of its own algorithm alone
@@ -90,19 +96,20 @@ class OuterProductCalls {
   static void say(Call& call, const Terms& terms);
   static Problem problem_of(const Call& call, const Terms& terms);
   void agree_and_plan(Call& call, const Terms& terms, const SparseFactors<T>* factors);
-  std::string algorithm_for(const Terms& terms, std::size_t pairs, const InUse* in_use) const;
+  const Prepared& prepared(bool started) const { return started && started_ ? *started_ : prepared_; }
+  std::string algorithm_for(const Terms& terms, bool started, std::size_t pairs, const InUse* in_use) const;
   Made make(const Call& call, const Terms& terms, const std::string& algorithm) const;
   void find_or_make(Call& call, const Terms& terms, bool prepares);
-  void keep_choice(const Terms& terms);
+  void keep_choice(const Call& call, const Terms& terms);
   void begin_tries(int each);
   void next_try(std::span<const Record> records);
   void run_by(const std::string& algorithm, const char* reason);
   void compute(Call& call, const SparseFactors<T>& factors, MatrixView<T> gradient, const Options& options);
 
-  std::uint64_t object_ = 0;        // not 0 once prepared
-  std::string environment_;         // what DSOP_ALGORITHM names
-  std::string prepared_algorithm_;  // its parameter is chosen again for each number of pairs, unless it was named
-  std::string prepared_reason_;
+  std::uint64_t object_ = 0;  // not 0 once prepared
+  std::string environment_;   // what DSOP_ALGORITHM names
+  Prepared prepared_;
+  std::unique_ptr<Prepared> started_;  // of started calls, where that is another
   outer_product::Tries tries_;
   std::string tried_;                    // what has stayed of them; while they last how many are left
   double last_run_seconds_ = 0;          // without the agreement; for tries_

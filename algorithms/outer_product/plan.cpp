@@ -141,6 +141,12 @@ void choose_exchanges(Plan& plan) {
   for (const auto& [one, count] : segments) plan.segments.insert(plan.segments.end(), count, {&exchange, one});
 }
 
+// Where the program computes meanwhile, cores are never idle while messages travel.
+Machine as_seen_by(const Problem& problem, Machine machine) {
+  if (problem.started) machine.hidden_share = 0;
+  return machine;
+}
+
 // Rows alone lie in memory of their own, which all agree on too.
 Family family_of(const Problem& problem, const Machine& machine) {
   const auto seconds = [&](std::size_t ridden_bytes) {
@@ -185,7 +191,7 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   const Problems problems(plan.problem);
   const Winner* const winner = measured_winner(machine, problem);
   Choice<OuterProductAlgorithm> choice =
-      choose(family_of(problem, machine), algorithms_for(problem), problems, machine,
+      choose(family_of(problem, machine), algorithms_for(problem), problems, as_seen_by(problem, machine),
              algorithm == "auto" && winner != nullptr ? winner->algorithm : algorithm, evaluated);
   plan.algorithm = choice.algorithm;
   plan.parameter = choice.parameter;

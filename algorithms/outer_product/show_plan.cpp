@@ -71,6 +71,7 @@ std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
   }
   if (problem.wire != Wire::full) out << ", gradient travels as " << name(problem.wire);
   if (problem.factor_wire != Wire::full) out << ", factors travel as " << name(problem.factor_wire);
+  if (problem.started) out << ", started while the program computes";
   out << "; machine: " << plan.machine.source;
   if (!plan.leaders.empty()) {
     if (plan.machine.inner_levels.empty())

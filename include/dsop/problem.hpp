@@ -44,6 +44,7 @@ struct Problem {
   Wire wire = Wire::full;           ///< of the parts of G that travel
   Wire factor_wire = Wire::full;    ///< of the factors that travel
   bool sharded = false;             ///< each rank keeps only its own rows of G
+  bool started = false;             ///< the program computes meanwhile: of the call's arithmetic nothing is hidden
   std::vector<int> nodes = {};      ///< the lowest rank of each rank's node; empty: no two ranks share one
   bool given_sparse = false;        ///< some rank's factors are: they do not ride in the agreement
   std::vector<Sparsity> sparsity = {};  ///< of what each rank sends; empty where all send dense factors
