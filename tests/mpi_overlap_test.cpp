@@ -138,6 +138,14 @@ TEST_CASE("a watch that throws ends the call over MPI", "[waits]") {
   MPI_Comm_free(&mine);
 }
 
+// A program's static that takes its time to end, after those of the library.
+struct SlowEnd {
+  bool is_slow = false;
+  ~SlowEnd() {
+    if (is_slow) sleep_seconds(0.5);
+  }
+} slow_end;
+
 // Each ends the program on rank 0, with status 7, while the others wait for a message from it; mpirun must end them.
 void exit_on_rank_0_alone(void (*exit_on)(Job<float>& job)) {
   Job<float> job(world(), 5, 6, 1, "auto");
@@ -158,6 +166,20 @@ TEST_CASE("exit from within a call that was started", "[.exits]") {
     set_stall_watch(world(), {.limit_seconds = 0.1, .on_stall = [](const Stall&) { std::exit(7); }});
     job.start(1).wait();
   });
+}
+
+TEST_CASE("exit while calls run that were started", "[.exits]") {
+  constexpr std::size_t calls = 20000;
+  std::vector<float> data(calls);
+  std::vector<Pending> pending;
+  for (std::size_t length = 1; length < calls; ++length)
+    pending.push_back(start_allreduce<float>(world(), std::span(data).first(length % 500)));
+  if (world().rank() == 0) {
+    slow_end.is_slow = true;
+    std::exit(7);
+  }
+  int number = 0;
+  MPI_Recv(&number, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 int main(int argc, char** argv) {

@@ -1,4 +1,5 @@
 #include "algorithms/dense/algorithm.hpp"
+#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -14,7 +15,7 @@ DenseAlgorithm minimum_spanning_tree();
 }  // namespace dense
 
 const Registry<DenseAlgorithm>& dense_algorithms() {
-  static const Registry<DenseAlgorithm> registry({
+  static const auto& registry = never_destroyed(Registry<DenseAlgorithm>({
       dense::mpi(),
       dense::ring(),
       dense::ring_pipelined(),
@@ -23,7 +24,7 @@ const Registry<DenseAlgorithm>& dense_algorithms() {
       dense::rabenseifner(),
       dense::linear_pipeline(),
       dense::minimum_spanning_tree(),
-  });
+  }));
   return registry;
 }
 

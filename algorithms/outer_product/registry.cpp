@@ -1,4 +1,5 @@
 #include "algorithms/outer_product/algorithm.hpp"
+#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -21,7 +22,7 @@ OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense);
 }  // namespace outer_product
 
 const Registry<OuterProductAlgorithm>& outer_product_algorithms() {
-  static const Registry<OuterProductAlgorithm> registry([] {
+  static const auto& registry = never_destroyed(Registry<OuterProductAlgorithm>([] {
     std::vector<OuterProductAlgorithm> algorithms{
         outer_product::allgather(),
         outer_product::allgather_overlapped(),
@@ -41,7 +42,7 @@ const Registry<OuterProductAlgorithm>& outer_product_algorithms() {
       algorithms.push_back(outer_product::allgather_over(exchange));
     for (const DenseAlgorithm& dense : dense_algorithms()) algorithms.push_back(outer_product::allreduce_over(dense));
     return algorithms;
-  }());
+  }()));
   return registry;
 }
 

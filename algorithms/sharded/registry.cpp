@@ -1,4 +1,5 @@
 #include "algorithms/sharded/algorithm.hpp"
+#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -8,10 +9,10 @@ OuterProductAlgorithm scattered();
 }  // namespace sharded
 
 const Registry<OuterProductAlgorithm>& sharded_algorithms() {
-  static const Registry<OuterProductAlgorithm> registry({
+  static const auto& registry = never_destroyed(Registry<OuterProductAlgorithm>({
       sharded::scattered(),
       sharded::allgather(),
-  });
+  }));
   return registry;
 }
 

@@ -1,4 +1,5 @@
 #include "algorithms/sparse/algorithm.hpp"
+#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -13,7 +14,7 @@ SparseAlgorithm dense_over(const DenseAlgorithm& dense);
 }  // namespace sparse
 
 const Registry<SparseAlgorithm>& sparse_algorithms() {
-  static const Registry<SparseAlgorithm> registry([] {
+  static const auto& registry = never_destroyed(Registry<SparseAlgorithm>([] {
     std::vector<SparseAlgorithm> algorithms{
         sparse::allgather(),
         sparse::ssar_recursive_doubling(),
@@ -24,7 +25,7 @@ const Registry<SparseAlgorithm>& sparse_algorithms() {
     };
     for (const DenseAlgorithm& dense : dense_algorithms()) algorithms.push_back(sparse::dense_over(dense));
     return algorithms;
-  }());
+  }()));
   return registry;
 }
 

@@ -1,4 +1,5 @@
 #include "sparse/wire.hpp"
+#include "base/never_destroyed.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -66,12 +67,15 @@ std::uint8_t type_on_wire(Wire wire) {
 }
 
 // "its type (0: f32, 1: f64, 2: bf16)"
-const std::string types_on_wire = [] {
-  std::string text = "its type (";
-  for (std::size_t type = 0; type < data_types.size(); ++type)
-    text.append(std::to_string(type)).append(": ").append(name(data_types[type])).append(", ");
-  return text + std::to_string(data_types.size()) + ": bf16)";
-}();
+const std::string& types_on_wire() {
+  static const auto& all = never_destroyed([] {
+    std::string text = "its type (";
+    for (std::size_t type = 0; type < data_types.size(); ++type)
+      text.append(std::to_string(type)).append(": ").append(name(data_types[type])).append(", ");
+    return text + std::to_string(data_types.size()) + ": bf16)";
+  }());
+  return all;
+}
 
 template <class T>
 std::span<const T> read_received(const std::byte* from, std::size_t count, Wire wire, std::span<T>& widened) {
@@ -142,7 +146,7 @@ SparseVectorView<T> unpack(std::span<const std::byte> from, Region region, Wire 
   check("its mark", header.mark, dsop_mark);
   check("what follows the type", header.zero, 0U);
   if (header.dense > 1) refuse("its form", +header.dense, "0 (sparse) or 1 (dense)");
-  check(types_on_wire.c_str(), header.type, unsigned{type_on_wire<T>(wire)});
+  check(types_on_wire().c_str(), header.type, unsigned{type_on_wire<T>(wire)});
   check("its first element", header.first, region.first);
   check("its region's size", header.size, region.size);
   if (header.dense != 0) check("the count of values in dense form", header.count, region.size);

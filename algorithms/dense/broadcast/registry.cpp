@@ -1,4 +1,5 @@
 #include "algorithms/dense/algorithm.hpp"
+#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -10,12 +11,12 @@ DenseAlgorithm broadcast_bidirectional_exchange();
 }  // namespace dense
 
 const Registry<DenseAlgorithm>& broadcast_algorithms() {
-  static const Registry<DenseAlgorithm> registry({
+  static const auto& registry = never_destroyed(Registry<DenseAlgorithm>({
       dense::broadcast_mpi(),
       dense::broadcast_linear_pipeline(),
       dense::broadcast_minimum_spanning_tree(),
       dense::broadcast_bidirectional_exchange(),
-  });
+  }));
   return registry;
 }
 

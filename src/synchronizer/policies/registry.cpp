@@ -1,6 +1,7 @@
 // The list of policies: explicit and in order, the only place where they stand together.
 #include <algorithm>
 
+#include "base/never_destroyed.hpp"
 #include "synchronizer/policies/dense.hpp"
 #include "synchronizer/policies/none.hpp"
 #include "synchronizer/policies/outer_product.hpp"
@@ -10,12 +11,15 @@
 namespace dsop::synchronizer {
 
 const std::vector<PolicyKind>& policy_kinds() {
-  static const std::vector<PolicyKind> kinds{
-      outer_product_policy(), rounded_outer_product_policy(),
-      dense_policy(),         dense_overlapped_policy(),
-      sparse_policy(),        none_policy(),
+  static const auto& kinds = never_destroyed(std::vector<PolicyKind>{
+      outer_product_policy(),
+      rounded_outer_product_policy(),
+      dense_policy(),
+      dense_overlapped_policy(),
+      sparse_policy(),
+      none_policy(),
       selecting_policy(),
-  };
+  });
   return kinds;
 }
 
