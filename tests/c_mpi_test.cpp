@@ -1,5 +1,6 @@
 // dsop.h under mpirun: who starts MPI, and calls after its end, which are errors and free nothing that MPI holds.
 #include <dsop/dsop.h>
+#include <mpi.h>
 
 #include <array>
 #include <cstdio>
@@ -36,6 +37,15 @@ int main() {
   }
 
   std::array<double, 4> values{1, 2, 3, 4};
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  dsop_communicator freed = 0;
+  check(dsop_communicator_from_mpi(MPI_Comm_c2f(copy), &freed) == DSOP_SUCCESS, "a duplicate");
+  check(dsop_allreduce(freed, DSOP_F64, values.data(), 4, nullptr) == DSOP_SUCCESS, "a sum over it");
+  MPI_Comm_free(&copy);
+  check(dsop_allreduce(freed, DSOP_F64, values.data(), 4, nullptr) == DSOP_ERROR_ARGUMENT &&
+            std::string(dsop_last_error()) == "the MPI communicator was freed, expected a call before",
+        "a freed communicator is refused");
   dsop_outer_product layer = 0;
   dsop_sparse_allreduce sparse = 0;
   dsop_topk_allreduce topk = 0;
@@ -71,6 +81,10 @@ int main() {
   check_refused(dsop_synchronizer_begin(model, 1, 1), "dsop_synchronizer_begin");
   check_refused(dsop_synchronizer_finish(model), "dsop_synchronizer_finish");
   const char* text = nullptr;
+  const void* bytes = nullptr;
+  std::size_t count = 0;
+  check_refused(dsop_synchronizer_describe(model, &text), "dsop_synchronizer_describe");
+  check_refused(dsop_synchronizer_save(model, &bytes, &count), "dsop_synchronizer_save");
   check(dsop_info(&text) == DSOP_SUCCESS && dsop_sum_get(sum, nullptr, nullptr) == DSOP_SUCCESS, "what needs no MPI");
   check(dsop_wait(complete) == DSOP_SUCCESS, "a call that was started before the end is complete");
 

@@ -41,7 +41,8 @@ int give_wrong_options(dsop_communicator communicator, void* data) {
 int leave_handles(dsop_communicator communicator, void* data) {
   auto* const kept = static_cast<dsop_communicator*>(data);
   kept[0] = communicator;
-  return dsop_outer_product_create(communicator, DSOP_F32, 2, 2, 1, nullptr, &kept[1]);
+  const int status = dsop_outer_product_create(communicator, DSOP_F32, 2, 2, 1, nullptr, &kept[1]);
+  return status != DSOP_SUCCESS ? status : dsop_synchronizer_create(communicator, DSOP_F32, nullptr, &kept[2]);
 }
 
 int fail_on_rank_1(dsop_communicator communicator, void*) {
@@ -274,10 +275,16 @@ TEST_CASE("what is wrong on one rank is said by all") {
 }
 
 TEST_CASE("ranks that have ended") {
-  std::array<std::uint64_t, 2> kept{};
+  std::array<std::uint64_t, 3> kept{};
   REQUIRE(dsop_run_on_threads(1, leave_handles, kept.data(), 1) == DSOP_SUCCESS);
   CHECK(contains(error_of(dsop_communicator_rank(kept[0], nullptr, nullptr)), "is dead"));
   CHECK(contains(error_of(dsop_outer_product_run(kept[1], nullptr, nullptr, nullptr)), "ranks have ended"));
+  const char* text = nullptr;
+  const void* bytes = nullptr;
+  std::size_t count = 0;
+  CHECK(contains(error_of(dsop_synchronizer_describe(kept[2], &text)), "ranks have ended"));
+  CHECK(contains(error_of(dsop_synchronizer_save(kept[2], &bytes, &count)), "ranks have ended"));
+  CHECK(dsop_synchronizer_free(kept[2]) == DSOP_SUCCESS);
   CHECK(dsop_outer_product_free(kept[1]) == DSOP_SUCCESS);
   CHECK(contains(error_of(dsop_run_on_threads(3, fail_on_rank_1, nullptr, 1), DSOP_ERROR_OTHER), "status"));
 }

@@ -147,7 +147,7 @@ DSOP_API int dsop_communicator_rank(dsop_communicator communicator, int* rank, i
 /* In place of a call that this rank can't make: fails with DSOP_ERROR_ARGUMENT on all ranks, `error` in its text. */
 DSOP_API int dsop_communicator_fail(dsop_communicator communicator, const char* error);
 /* Forgets the handle. A communicator of MPI's stays MPI's; one over Gloo ends with the last object that was made with it.
- * Communicates nothing. */
+ * Over MPI communicates nothing; over Gloo its end completes what was started, and waits for messages on their way. */
 DSOP_API int dsop_communicator_free(dsop_communicator communicator);
 /* Runs body on so many threads, each a rank whose communicator is dead when body returns, and returns when all have
  * ended. What a body returns is a status: if one is not 0, ranks that wait for it fail, and this call does so too. */

@@ -40,8 +40,10 @@ Ranks::~Ranks() {
 
 Transport& Ranks::get() const {
   if (counted_) counted_->get();
-  if (transport_ == nullptr) throw ArgumentError("the communicator's ranks have ended, expected a call before");
   if (is_mpi_ && !mpi_runs()) throw ArgumentError("MPI is finalized, expected a call before");
+  if (!own_ && life_.expired())
+    throw ArgumentError(is_mpi_ ? "the MPI communicator was freed, expected a call before"
+                                : "the communicator's ranks have ended, expected a call before");
   return *transport_;
 }
 
@@ -135,11 +137,9 @@ int dsop_run_on_threads(int ranks, int (*body)(dsop_communicator, void*), void* 
   return returning_status([&] {
     if (body == nullptr) throw dsop::ArgumentError("body is null, expected a function");
     const auto run_rank = [&](dsop::Transport& transport) {
-      const auto own = std::make_shared<Ranks>(transport, false);
-      const Handle communicator = put(own);
+      const Handle communicator = put_transport(transport, false);
       const int status = body(communicator, data);
       dsop_communicator_free(communicator);
-      own->end();
       if (status != 0)
         throw dsop::Error("rank " + std::to_string(transport.rank()) + "'s body returned status " +
                           std::to_string(status));

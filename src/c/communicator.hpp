@@ -11,13 +11,14 @@
 
 #include "base/error_of.hpp"
 #include "c/handles.hpp"
+#include "transport/call_state.hpp"
 
 namespace dsop::c {
 
 /// What a communicator's handle and the objects that were made with it hold.
 class Ranks {
  public:
-  Ranks(Transport& transport, bool is_mpi) : transport_(&transport), is_mpi_(is_mpi) {}
+  Ranks(Transport& transport, bool is_mpi) : transport_(&transport), life_(transport.calls().life), is_mpi_(is_mpi) {}
   /// That nobody else owns.
   explicit Ranks(std::unique_ptr<Transport> own) : transport_(own.get()), own_(std::move(own)) {}
   /// That counts what passes through `counted`.
@@ -27,11 +28,10 @@ class Ranks {
 
   /// Throws ArgumentError if it has ended, or MPI.
   Transport& get() const;
-  /// From now on there is none.
-  void end() { transport_ = nullptr; }
 
  private:
   Transport* transport_;
+  std::weak_ptr<const void> life_ = {};  // of a transport that others own
   bool is_mpi_ = false;
   std::shared_ptr<Ranks> counted_ = {};
   std::unique_ptr<Transport> own_ = {};

@@ -131,6 +131,7 @@ int dsop_synchronizer_finish(dsop_synchronizer synchronizer) {
 int dsop_synchronizer_describe(dsop_synchronizer synchronizer, const char** text) {
   return returning_status([&] {
     const auto model = find<Model>(synchronizer);
+    model->ranks->get();
     model->description = std::visit([](const auto& of) { return of.describe(); }, model->synchronizer);
     result(text, "text") = model->description.c_str();
   });
@@ -178,6 +179,7 @@ int dsop_synchronizer_last_selection(dsop_synchronizer synchronizer, const char*
 int dsop_synchronizer_save(dsop_synchronizer synchronizer, const void** bytes, size_t* count) {
   return returning_status([&] {
     const auto model = find<Model>(synchronizer);
+    model->ranks->get();
     std::ostringstream out;
     std::visit([&](const auto& of) { of.save(out); }, model->synchronizer);
     model->saved = std::move(out).str();

@@ -30,6 +30,8 @@ struct CallState {
   /// Null until it is measured. A duplicate of the communicator has it too, which another thread may be making.
   std::atomic<std::shared_ptr<const Machine>> measured_machine;
   std::shared_ptr<CallQueue> queue = std::make_shared<CallQueue>();
+  /// Ends with the transport, so that who keeps a pointer to that can ask.
+  std::shared_ptr<const void> life = std::make_shared<char>();
 };
 
 }  // namespace dsop
