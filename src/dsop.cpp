@@ -34,12 +34,7 @@ struct OuterProduct<T>::State {
   Shape shape;
   Options options;
   OuterProductCalls<T> calls = {};
-  std::shared_ptr<StartedCall> last_started = {};
-
-  ~State() { wait_for_started(); }
-  void wait_for_started() const {
-    if (last_started) last_started->queue->wait(*last_started);
-  }
+  LastStarted last_started = {};
 };
 
 template <class T>
@@ -90,15 +85,14 @@ Pending OuterProduct<T>::start(const Factors<T>& factors, MatrixView<T> gradient
 template <class T>
 Pending OuterProduct<T>::start(const SparseFactors<T>& factors, MatrixView<T> gradient) {
   State& state = *state_;
-  state.last_started = start_call(state.transport, [&state, factors, gradient] {
+  return state.last_started.start(state.transport, [&state, factors, gradient] {
     state.calls.run(state.transport, factors, gradient, state.options, &state.shape);
   });
-  return Pending(state.last_started);
 }
 
 template <class T>
 const Plan& OuterProduct<T>::plan() const {
-  state_->wait_for_started();
+  state_->last_started.wait();
   return state_->calls.plan();
 }
 

@@ -1,12 +1,16 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <optional>
 #include <sstream>
 
 #include "overlap_cases.hpp"
 
 #include "kernels/threads.hpp"
+#include "transport/interrupt.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -79,6 +83,91 @@ TEST_CASE("a started call has its caller's number of threads, and leaves it alon
           job.start(1).wait();
           failures.check(job.exact(), "G is wrong");
           failures.check(kernels::thread_count() == before, "the number of threads has changed");
+        }) == "");
+}
+
+TEST_CASE("signals are the program's: the thread that runs started calls gets none") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          bool is_blocked = false;  // where a stall is reported from: the thread
+          const auto look = [&](const Stall&) {
+            sigset_t blocked;
+            pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+            is_blocked = sigismember(&blocked, SIGUSR1) == 1 && sigismember(&blocked, SIGINT) == 1;
+          };
+          set_stall_watch(transport, {.limit_seconds = 0.1, .on_stall = look});
+          Job<float> job(transport, 3, 4, 1, "auto");
+          if (transport.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+          job.start(1).wait();
+          failures.check(transport.rank() == 1 || is_blocked, "it may get signals");
+        }) == "");
+}
+
+TEST_CASE("who drops a handle, or a layer, waits for its call, though waits are interrupted") {
+  for (const bool drops_layer : {false, true})
+    CHECK(failures_on_threads(2, [&](Transport& transport, Failures& failures) {
+            const std::vector<float> ones(5, 1);
+            std::vector<float> G(6);
+            std::optional<OuterProduct<float>> layer(std::in_place, transport, Shape{2, 3, 1});
+            if (transport.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+            std::optional<Pending> pending(layer->start({{ones.data(), 1, 2}, {ones.data(), 1, 3}}, {G.data(), 2, 3}));
+            if (transport.rank() == 0) set_interrupt_check([] { return 1; });
+            if (drops_layer) {
+              try {
+                pending->wait();
+                failures.check(transport.rank() == 1, "the wait is not interrupted");
+              } catch (const Interrupted&) {
+              }
+              layer.reset();
+            } else {
+              pending.reset();
+            }
+            set_interrupt_check(nullptr);
+            failures.check(G == std::vector<float>(6, 2), "the call has not ended");
+          }) == "");
+}
+
+TEST_CASE("a layer's started calls have an algorithm that takes no time of the program's to hide products") {
+  Machine machine;
+  machine.hidden_share = 1;
+  machine.gap_per_byte_seconds = 1e-7;
+  const Problem problem{.rows = 300, .columns = 200, .pairs = {30, 30, 30}};
+  const auto chosen = [&](bool started) {
+    Problem asked = problem;
+    asked.started = started;
+    return make_plan(asked, machine);
+  };
+  const std::string of_run = chosen(false).algorithm_name();
+  const std::string of_start = chosen(true).algorithm_name();
+  REQUIRE(of_run != of_start);
+  CHECK(chosen(false).cost().hidden_seconds > 0);
+  CHECK(chosen(true).cost().hidden_seconds == 0);
+  CHECK((std::ostringstream() << chosen(true)).str().find(", started while the program computes;") !=
+        std::string::npos);
+  CHECK(failures_on_threads(3, [&](Transport& transport, Failures& failures) {
+          std::vector<float> a(30 * 300, 1), b(30 * 200, 1), G(300 * 200);
+          OuterProduct<float> layer(transport, {300, 200, 30}, {.machine = machine});
+          const auto check = [&](const std::string& expected) {
+            failures.check(layer.plan().algorithm_name() == expected, layer.plan().algorithm_name());
+            failures.check(std::ranges::all_of(G, [](float g) { return g == 90; }), "G is wrong");
+            G.assign(G.size(), 7);
+          };
+          const auto factors = [&](std::size_t k) { return Factors<float>{{a.data(), k, 300}, {b.data(), k, 200}}; };
+          const MatrixView<float> gradient(G.data(), 300, 200);
+          failures.check(layer.plan().algorithm_name() == of_run, "it is prepared for another");
+          layer.run(factors(30), gradient);
+          check(of_run);
+          layer.start(factors(30), gradient).wait();
+          check(of_start);
+          if (transport.rank() == 1)  // who starts a call that others make themselves
+            layer.start(factors(30), gradient).wait();
+          else
+            layer.run(factors(30), gradient);
+          check(of_start);
+          layer.run(factors(30), gradient);
+          check(of_run);
+          OuterProduct<float> named(transport, {300, 200, 30}, {.algorithm = of_run, .machine = machine});
+          named.start(factors(30), gradient).wait();
+          failures.check(named.plan().algorithm_name() == of_run, "another algorithm than the named one");
         }) == "");
 }
 

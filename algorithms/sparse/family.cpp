@@ -192,11 +192,7 @@ struct SparseAllreduce<T>::Impl {
   Transport& transport;
   SparseAllreduceOptions options;
   SparseCalls<T> calls;
-  std::shared_ptr<StartedCall> last_started = {};
-
-  ~Impl() {
-    if (last_started) last_started->queue->wait(*last_started);
-  }
+  LastStarted last_started = {};
 };
 
 // Making the object counts as a call, so that its number is its own.
@@ -224,9 +220,8 @@ SparseSum<T> SparseAllreduce<T>::run(const SparseVectorView<T>& own) {
 template <class T>
 Pending SparseAllreduce<T>::start(const SparseVectorView<T>& own, SparseSum<T>& sum) {
   Impl& impl = *impl_;
-  impl.last_started =
-      start_call(impl.transport, [&impl, own, &sum] { sum = impl.calls.run(impl.transport, own, impl.options, 1); });
-  return Pending(impl.last_started);
+  return impl.last_started.start(impl.transport,
+                                 [&impl, own, &sum] { sum = impl.calls.run(impl.transport, own, impl.options, 1); });
 }
 
 #define INSTANTIATE(T)                                                                                             \

@@ -186,12 +186,7 @@ template <class T>
 struct TopKAllreduce<T>::Impl {
   Transport& transport;
   TopKCalls<T> calls;
-  std::shared_ptr<StartedCall> last_started = {};
-
-  ~Impl() { wait_for_started(); }
-  void wait_for_started() const {
-    if (last_started) last_started->queue->wait(*last_started);
-  }
+  LastStarted last_started = {};
 };
 
 template <class T>
@@ -214,14 +209,13 @@ TopKSum<T> TopKAllreduce<T>::run(std::span<T> values, std::size_t k) {
 template <class T>
 Pending TopKAllreduce<T>::start(std::span<T> values, std::size_t k, TopKSum<T>& sum) {
   Impl& impl = *impl_;
-  impl.last_started =
-      start_call(impl.transport, [&impl, values, k, &sum] { sum = impl.calls.run(impl.transport, values, k); });
-  return Pending(impl.last_started);
+  return impl.last_started.start(impl.transport,
+                                 [&impl, values, k, &sum] { sum = impl.calls.run(impl.transport, values, k); });
 }
 
 template <class T>
 const TopKState& TopKAllreduce<T>::state() const {
-  impl_->wait_for_started();
+  impl_->last_started.wait();
   return impl_->calls.state();
 }
 

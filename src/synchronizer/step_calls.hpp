@@ -17,7 +17,10 @@ class StepCalls {
  public:
   StepCalls(Transport& transport, bool at_once) : transport_(transport), at_once_(at_once) {}
   StepCalls(const StepCalls&) = delete;
-  ~StepCalls() { wait_quietly(); }
+  ~StepCalls() {
+    const Uninterrupted uninterrupted;
+    wait_quietly();
+  }
 
   /// `call()` runs in its turn, or is held back until start_all() if neither this nor everything is to start at once.
   template <class Call>

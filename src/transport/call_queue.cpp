@@ -1,6 +1,6 @@
 #include "transport/call_queue.hpp"
 
-#include <system_error>
+#include <exception>
 #include <utility>
 
 #include <dsop/errors.hpp>
@@ -8,6 +8,7 @@
 #include "kernels/threads.hpp"
 #include "transport/interrupt.hpp"
 #include "transport/short_turns.hpp"
+#include "transport/signals.hpp"
 
 namespace dsop {
 
@@ -16,8 +17,9 @@ std::shared_ptr<StartedCall> CallQueue::start(std::function<void()> body, bool o
   const std::lock_guard lock(mutex_);
   calls_.push_back(call);
   try {
+    const NoSignals for_the_thread;
     if (on_thread && !thread_.joinable()) thread_ = std::thread([this] { run_all_on_thread(); });
-  } catch (const std::system_error&) {  // no more threads: this call runs when it is waited for
+  } catch (const std::exception&) {  // no more threads, or no memory: this call runs when it is waited for
   }
   changed_.notify_all();
   return call;
@@ -124,6 +126,7 @@ Pending& Pending::operator=(Pending&& other) noexcept {
 }
 
 Pending::~Pending() {
+  const Uninterrupted uninterrupted;
   try {
     wait();
   } catch (...) {  // nobody asked how it ended
