@@ -90,13 +90,6 @@ class ProbedTransport final : public TransportOver {
     return cuts_;
   }
 
-  int node() const override { return inner().node(); }
-  CallState& calls() override { return inner().calls(); }
-  void come_to(std::uint64_t position) override { inner().come_to(position); }
-  std::vector<int> ranks_behind(std::uint64_t position, double seconds) override {
-    return inner().ranks_behind(position, seconds);
-  }
-
  private:
   Request start_send(std::span<const std::byte> data, int to, Tag tag) override {
     const auto node_of = [&](int rank) { return nodes_.empty() ? rank : nodes_[static_cast<std::size_t>(rank)]; };

@@ -12,6 +12,7 @@
 #include "patterns/blocks.hpp"
 #include "patterns/bruck_allgather.hpp"
 #include "patterns/hypercube.hpp"
+#include "patterns/of_all_ranks.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -123,6 +124,37 @@ TEST_CASE("a request that is given up is withdrawn") {
             ++message;
             transport.send(std::span(&message, 1), 0);
           }
+        }) == "");
+}
+
+TEST_CASE("who asks for a message that can no longer come is told to wait, which throws") {
+  bool told = false;
+  const auto body = [&](Transport& transport) {
+    if (transport.rank() == 1) throw Error("has had enough");
+    int message = 0;
+    Request receive = transport.irecv(std::span(&message, 1), 1);
+    for (int tenths = 0; !told && tenths < 100; ++tenths) {
+      told = transport.test(receive);
+      if (!told) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    transport.wait(receive);
+  };
+  CHECK_THROWS_AS(run_on_threads(2, body), Error);
+  CHECK(told);
+}
+
+TEST_CASE("a decorator hands on all that calls ask of a transport") {
+  struct Decorated final : TransportOver {
+    using TransportOver::TransportOver;
+  };
+  CHECK(failures_on_nodes({0, 0, 1}, [](Transport& transport, Failures& failures) {
+          Decorated decorated(transport);
+          failures.check(&decorated.calls() == &transport.calls(), "it has a state of its own");
+          failures.check(decorated.node() == transport.node(), "it is on another node");
+          decorated.come_to(7);
+          patterns::on_any_rank(decorated, false);
+          failures.check(decorated.ranks_behind(7, 1).empty() && decorated.ranks_behind(8, 1).size() == 3,
+                         "it does not know how far ranks have come");
         }) == "");
 }
 

@@ -31,24 +31,6 @@ class CountingTransport final : public TransportOver {
  public:
   explicit CountingTransport(Transport& inner);
 
-  int node() const override { return inner().node(); }
-  bool has_native_collectives() const override { return inner().has_native_collectives(); }
-  void native_allreduce(std::span<std::byte> data, DataType type) override { inner().native_allreduce(data, type); }
-  void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override {
-    inner().native_allgather(data, bounds_bytes);
-  }
-  void native_broadcast(std::span<std::byte> data, int root) override { inner().native_broadcast(data, root); }
-  void native_reduce(std::span<std::byte> data, DataType type, int root) override {
-    inner().native_reduce(data, type, root);
-  }
-
-  bool allows_progress_thread() const override { return inner().allows_progress_thread(); }
-  CallState& calls() override { return inner().calls(); }
-  void come_to(std::uint64_t position) override { inner().come_to(position); }
-  std::vector<int> ranks_behind(std::uint64_t position, double seconds) override {
-    return inner().ranks_behind(position, seconds);
-  }
-
   Traffic payload() const;
   Traffic agreement() const;
   /// By which a machine was measured.

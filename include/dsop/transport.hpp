@@ -113,8 +113,7 @@ class Transport {
   /// the same network library.
   virtual bool allows_progress_thread() const { return true; }
 
-  /// What dsop's calls remember between two calls on this communicator; made on first use. A decorator has that of the
-  /// transport that it wraps.
+  /// What dsop's calls remember between two calls on this communicator; made on first use.
   virtual CallState& calls();
 
   /// Tells how far this rank has come: a number that never falls, higher by one at each start and end of a call.
@@ -141,19 +140,38 @@ class Transport {
   std::unique_ptr<CallState> calls_;
 };
 
-/// What decorators are made of: hands every message on to another transport, which must outlive it.
+/// What decorators are made of: hands everything on to another transport, which must outlive it. All decorators of one
+/// transport share its calls().
 class TransportOver : public Transport {
  public:
   explicit TransportOver(Transport& inner) : inner_(inner) {}
 
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
+  int node() const override { return inner_.node(); }
   std::string name() const override { return inner_.name(); }
   Machine default_machine() const override { return inner_.default_machine(); }
   bool is_probed() const override { return inner_.is_probed(); }
   bool use_pieces_of(const Machine& machine) override { return inner_.use_pieces_of(machine); }
   double now_seconds() const override { return inner_.now_seconds(); }
   void wait(Request& request) override { inner_.wait(request); }
+
+  bool has_native_collectives() const override { return inner_.has_native_collectives(); }
+  void native_allreduce(std::span<std::byte> data, DataType type) override { inner_.native_allreduce(data, type); }
+  void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override {
+    inner_.native_allgather(data, bounds_bytes);
+  }
+  void native_broadcast(std::span<std::byte> data, int root) override { inner_.native_broadcast(data, root); }
+  void native_reduce(std::span<std::byte> data, DataType type, int root) override {
+    inner_.native_reduce(data, type, root);
+  }
+
+  bool allows_progress_thread() const override { return inner_.allows_progress_thread(); }
+  CallState& calls() override { return inner_.calls(); }
+  void come_to(std::uint64_t position) override { inner_.come_to(position); }
+  std::vector<int> ranks_behind(std::uint64_t position, double seconds) override {
+    return inner_.ranks_behind(position, seconds);
+  }
 
  protected:
   Transport& inner() { return inner_; }

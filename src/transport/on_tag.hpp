@@ -10,10 +10,6 @@ class OnTag final : public TransportOver {
  public:
   OnTag(Transport& inner, Tag tag) : TransportOver(inner), tag_(tag) {}
 
-  bool has_native_collectives() const override { return inner().has_native_collectives(); }
-  void native_allreduce(std::span<std::byte> data, DataType type) override { inner().native_allreduce(data, type); }
-  CallState& calls() override { return inner().calls(); }
-
  private:
   Request start_send(std::span<const std::byte> data, int to, Tag) override {
     return TransportOver::start_send(data, to, tag_);

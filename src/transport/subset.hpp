@@ -18,6 +18,8 @@ class Subset final : public TransportOver {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  int node() const override { return rank_; }
+  bool has_native_collectives() const override { return false; }
 
  private:
   Request start_send(std::span<const std::byte> data, int to, Tag tag) override {

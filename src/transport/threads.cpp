@@ -47,7 +47,7 @@ class ThreadsTransport : public Transport {
     hub_.post_receive(slots_[slot]);
     return make_request(slot);
   }
-  bool is_done(std::size_t slot) override { return hub_.is_done(slots_[slot]); }
+  bool is_done(std::size_t slot) override { return hub_.is_finished(slots_[slot]); }
   void finish(std::size_t slot) override {
     const GiveBack on_return{slots_, slot};
     WatchedWait wait(*this);

@@ -48,11 +48,7 @@ class Hub {
 
   /// Whether the message is done; false at the deadline. Throws TransportError if it never will be.
   bool finish(Message& message, int rank, WatchedWait::Clock::time_point deadline) {
-    const int peer = message.peer();
-    const auto has_ended = [&] {
-      return message.state != Message::State::copying &&
-             (message.state != Message::State::posted || !failure_.empty() || place(peer).ended);
-    };
+    const auto has_ended = [&] { return is_over(message); };
     std::unique_lock lock(mutex_);
     message.awaited = true;
     if (deadline == WatchedWait::Clock::time_point::max())
@@ -63,13 +59,14 @@ class Hub {
     if (message.state == Message::State::done) return true;
     forget(message);
     if (!failure_.empty()) throw TransportError(failure_);
-    throw TransportError("rank " + std::to_string(rank) + " waits for rank " + std::to_string(peer) +
+    throw TransportError("rank " + std::to_string(rank) + " waits for rank " + std::to_string(message.peer()) +
                          ", which has ended");
   }
 
-  bool is_done(const Message& message) {
+  /// Whether finish() would return, or throw, at once.
+  bool is_finished(const Message& message) {
     const std::lock_guard lock(mutex_);
-    return message.state == Message::State::done;
+    return is_over(message);
   }
 
   void withdraw(Message& message, int rank) {
@@ -124,6 +121,12 @@ class Hub {
                          std::to_string(sends ? message.bytes : message.other_bytes) + " bytes to rank " +
                          std::to_string(message.to) + ", which expected " +
                          std::to_string(sends ? message.other_bytes : message.bytes));
+  }
+
+  // Done, or never to be.
+  bool is_over(const Message& message) {
+    if (message.state == Message::State::posted) return !failure_.empty() || place(message.peer()).ended;
+    return message.state != Message::State::copying;
   }
 
   Place& place(int rank) { return places_[static_cast<std::size_t>(rank)]; }
