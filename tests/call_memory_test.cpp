@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <dsop/collectives.hpp>
+#include <dsop/counting.hpp>
 #include <dsop/dsop.hpp>
 #include <dsop/sparse_allreduce.hpp>
 #include <dsop/stall_watch.hpp>
@@ -21,6 +22,7 @@
 
 #include "counted_memory.hpp"
 #include "failures.hpp"
+#include "kernels/threads.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -82,9 +84,6 @@ class WithEnoughMemory final : public TransportOver {
  public:
   explicit WithEnoughMemory(Transport& inner) : TransportOver(inner) {}
 
-  int node() const override { return inner().node(); }
-  CallState& calls() override { return inner().calls(); }
-  void come_to(std::uint64_t position) override { inner().come_to(position); }
   void wait(Request& request) override {
     const EnoughMemory enough;
     inner().wait(request);
@@ -360,4 +359,23 @@ TEST_CASE("if one rank's memory runs out in a first call, all ranks throw, and t
         return is_right(sum.sum, 1999 * transport.size());
       };
     });
+}
+
+TEST_CASE("ranks whose numbers of threads have changed places agree anew that all have memory") {
+  CHECK(failures_on_threads(2, [](Transport& inner, Failures& failures) {
+          CountingTransport transport(inner);
+          Matrices matrices(100);
+          OuterProduct<float> layer(transport, {100, 100, 8}, {.algorithm = "allgather"});
+          const auto agreements_of_a_run = [&](int threads) {
+            kernels::set_thread_count(threads);
+            const std::size_t before = transport.agreement().messages;
+            layer.run(matrices.factors(8), matrices.gradient());
+            return transport.agreement().messages - before;
+          };
+          const bool is_first = transport.rank() == 0;
+          agreements_of_a_run(is_first ? 2 : 1);
+          const std::size_t known = agreements_of_a_run(is_first ? 2 : 1);
+          failures.check(agreements_of_a_run(is_first ? 1 : 2) > known, "nothing is agreed on");
+          failures.check(agreements_of_a_run(is_first ? 1 : 2) == known, "it is agreed on again");
+        }) == "");
 }

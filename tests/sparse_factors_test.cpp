@@ -174,6 +174,11 @@ TEST_CASE("a malformed sparse matrix on one rank throws on all") {
                       [](auto&, Offsets& offsets, Indices&) { offsets[2] = 4; }) == "");
   CHECK(failures_when("rank 1: a.row_offsets.size() is 2, expected a.rows + 1 = 3",
                       [](auto& a, Offsets&, Indices&) { a.row_offsets = a.row_offsets.first(2); }) == "");
+  CHECK(failures_when("rank 1: a.row_offsets.size() is 0, expected a.rows + 1 = 0", [](auto& a, Offsets&, Indices&) {
+          a.rows = SIZE_MAX;
+          a.columns = 0;
+          a.row_offsets = {};
+        }) == "");
   CHECK(failures_when("rank 1: a.column_indices.size() is 2, expected a.values.size() = 3",
                       [](auto& a, Offsets&, Indices&) { a.column_indices = a.column_indices.first(2); }) == "");
   const std::string beyond = " is at an address 1 bytes beyond an element's, expected a multiple of ";

@@ -153,3 +153,12 @@ TEST_CASE("a dense allreduce that adds while it waits is taken only where it is 
   CHECK(plan.algorithm->needed_lead == 1);
   CHECK(plan.reason == "least predicted time but for " + pipelined->algorithm + ", which is not far enough ahead");
 }
+
+TEST_CASE("a plan is adapted to one number for each of its ranks alone") {
+  SparsePlan plan = make_sparse_plan({.elements = 1000, .nonzeros = {50, 50}}, Machine{}, "ssar-split-allgather");
+  adapt_plan(plan, {60, 40});
+  CHECK(plan.problem.nonzeros == std::vector<std::size_t>{60, 40});
+  for (const std::vector<std::size_t>& nonzeros : {std::vector<std::size_t>{}, {1, 2, 3}})
+    CHECK_THROWS_WITH(adapt_plan(plan, nonzeros),
+                      "nonzeros.size() is " + std::to_string(nonzeros.size()) + ", expected one for each of 2 ranks");
+}

@@ -38,12 +38,8 @@ void run(OuterProductCall<T>& call) {
   share_parts(call.transport, call.plan.gradient, std::span<T>(G.data, G.rows * G.columns), memory.wire);
 }
 
-AllgatherProblem gradient_blocks(const Problem& problem, double) {
-  return row_blocks(problem, problem.rows, problem.ranks());
-}
-
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
-  return owners_cost(self, problem, machine, gradient_blocks(problem, 0), std::identity());
+  return owners_cost(self, problem, machine, all_row_blocks(problem, 0), std::identity());
 }
 
 }  // namespace
@@ -55,7 +51,7 @@ OuterProductAlgorithm generalized_rabenseifner() {
           .takes_sparse = true,
           .sends_bf16 = true,
           .cost = cost,
-          .gradient_blocks = gradient_blocks,
+          .gradient_blocks = all_row_blocks,
           .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }

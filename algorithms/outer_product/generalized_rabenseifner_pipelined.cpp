@@ -96,16 +96,12 @@ std::vector<EqualAllgathers> segments(const Problem& problem, double count) {
       [&](std::size_t elements) { return parts_of_pairs(problem, elements); });
 }
 
-AllgatherProblem gradient_blocks(const Problem& problem, double) {
-  return row_blocks(problem, problem.rows, problem.ranks());
-}
-
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
   const auto rows = static_cast<double>(Blocks(problem.rows, problem.ranks()).largest());
   const auto m = static_cast<double>(problem.columns);
   const auto K = static_cast<double>(problem.total_pairs());
   const std::vector<EqualAllgathers> exchanges = segments(problem, S);
-  const AllgatherProblem parts = gradient_blocks(problem, S);
+  const AllgatherProblem parts = all_row_blocks(problem, S);
   const AllgatherAlgorithm& gather_factors = segment_exchange_of(self, exchanges.front().one, machine);
   const AllgatherAlgorithm& gather_parts = gradient_exchange_of(self, parts, machine);
 
@@ -141,7 +137,7 @@ OuterProductAlgorithm generalized_rabenseifner_pipelined() {
                         .values = values,
                         .expected = expected_segments<most_segments_of_b>},
           .cost = cost,
-          .gradient_blocks = gradient_blocks,
+          .gradient_blocks = all_row_blocks,
           .segments = segments,
           .workspace_bytes = counted<GatheredFactors>,
           .run = [](auto& call) { run(call); }};

@@ -52,16 +52,12 @@ void run(OuterProductCall<T>& call) {
   allgather(call.transport, call.plan.gradient, std::span(G.data, G.rows * G.columns));
 }
 
-AllgatherProblem gradient_blocks(const Problem& problem, double) {
-  return row_blocks(problem, problem.rows, problem.ranks());
-}
-
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
   const auto n = static_cast<double>(problem.rows);
   const auto m = static_cast<double>(problem.columns);
   const auto k = static_cast<double>(problem.largest_pairs());
   const auto others = static_cast<std::size_t>(problem.ranks() - 1);
-  const AllgatherProblem parts = gradient_blocks(problem, 0);
+  const AllgatherProblem parts = all_row_blocks(problem, 0);
   const AllgatherAlgorithm& gather = gradient_exchange_of(self, parts, machine);
 
   Cost cost;
@@ -85,7 +81,7 @@ OuterProductAlgorithm pairwise_reduce_scatter() {
           .source = "after Thakur, Rabenseifner and Gropp 2005, section 4.4",
           .sends_factors = false,
           .cost = cost,
-          .gradient_blocks = gradient_blocks,
+          .gradient_blocks = all_row_blocks,
           .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }

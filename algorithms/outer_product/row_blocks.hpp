@@ -19,4 +19,9 @@ inline AllgatherProblem row_blocks(const Problem& problem, std::size_t rows, int
   return parts;
 }
 
+/// All rows, of which each rank owns a block, whatever the algorithm's parameter is.
+inline AllgatherProblem all_row_blocks(const Problem& problem, double) {
+  return row_blocks(problem, problem.rows, problem.ranks());
+}
+
 }  // namespace dsop::outer_product

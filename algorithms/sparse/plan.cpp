@@ -160,6 +160,8 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
 }
 
 void adapt_plan(SparsePlan& plan, const std::vector<std::size_t>& nonzeros) {
+  if (static_cast<int>(nonzeros.size()) != plan.problem.ranks())
+    refuse("nonzeros.size()", nonzeros.size(), "one for each of " + std::to_string(plan.problem.ranks()) + " ranks");
   plan.problem.nonzeros = nonzeros;
   plan.workspace_bytes = plan.algorithm->workspace_bytes(*plan.algorithm, plan.problem, plan.parameter);
   plan.result_bytes = most_result_bytes(plan.problem, plan.algorithm->makes_dense);

@@ -49,7 +49,7 @@ struct Options {
   std::optional<double> beta = std::nullopt;      ///< default: 0, or 1 with `accumulate`, which allows no other
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: that of machine(communicator)
   /// `auto` may take MPI's own allreduce where that was measured to be the fastest. It promises neither equal bits on
-  /// all ranks nor a stall watch.
+  /// all ranks nor a stall watch. Without this only where the machine was tuned and names it among its winners.
   bool allow_native = false;
   /// Looks for zeros in dense factors, and sends and multiplies those without them where that is less to send. Off by
   /// default: it takes a pass over the factors, and a plan for each new number of non-zeros. Each rank's own affair.
@@ -165,7 +165,7 @@ class OuterProduct {
   /// As run(), but leaves this rank, r, only its rows of G, plan().row_bounds[r] .. plan().row_bounds[r + 1] of the
   /// whole, in `own_rows`: for optimisers whose state is sharded. Sends factors and no gradient, in whichever way is
   /// cheapest; Options::algorithm, wire and find_zeros play no part. Row bounds depend on shape and ranks only, and
-  /// rows may be none. Errors as of run(). Turning from run() to run_sharded(), or back, takes a new plan.
+  /// rows may be none. Errors as of run(). The first run_sharded() takes a plan of its own.
   void run_sharded(const Factors<T>& factors, MatrixView<T> own_rows);
 
   /// The plan of the last run (before any: of the shape), valid until the next. Waits for this layer's started calls.

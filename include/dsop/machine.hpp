@@ -87,7 +87,8 @@ struct Machine {
                                             ///< of the outermost. Empty: one level for all messages
   /// Of MPI's own allreduce of step_bytes in f32, on as many ranks as the machine was measured on; zeros: not measured.
   StepSeconds native_allreduce_seconds{};
-  std::vector<Winner> winners = {};                    ///< taken before what the formulas say, where they can serve
+  std::vector<Winner> winners = {};                    ///< taken before what the formulas say, where they can serve,
+                                                       ///< MPI's own among them: who tunes takes what is fastest
   MeasuredOn measured_on = {};                         ///< where else it is planned for, plans warn
   std::string source = "default (10 Gbit/s cluster)";  ///< where the numbers come from; takes no part in ==
 
@@ -116,9 +117,9 @@ struct Machine {
 /// The machine for ranks that are threads of one process, when nothing was measured.
 Machine default_threads_machine();
 
-/// Throws ArgumentError naming the first number that makes no sense: of hidden_share, that is not from 0 to 1; of all
-/// others, that is not above 0 and finite, or no length of pieces; of inner levels, whose groups are no whole number of
-/// the one's before.
+/// Throws ArgumentError naming the first number that makes no sense: of hidden_share, that is not from 0 to 1; of
+/// piece_bytes, that is no length of pieces; of all others, that is not above 0 and finite, 0 being allowed where it
+/// says that something was not measured; of inner levels, whose groups are no whole number of the one's before.
 void check_machine(const Machine& machine);
 
 /// Why what the machine says may not hold for so many ranks, on nodes as in Problem, with so many of OpenMP's threads

@@ -74,7 +74,7 @@ SparsePlan make_sparse_plan(const SparseProblem& problem, const Machine& machine
                             const std::string& algorithm = "auto");
 
 /// The same plan for other numbers of nonzeros, about as many: the choice stays, the memory that it takes is found
-/// anew.
+/// anew. Throws ArgumentError if there is not one for each rank.
 void adapt_plan(SparsePlan& plan, const std::vector<std::size_t>& nonzeros);
 
 /// How a sparse allreduce is made. Must be the same on all ranks.

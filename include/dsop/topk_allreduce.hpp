@@ -36,7 +36,7 @@ struct TopKState {
 /// How a top-k allreduce is made. Must be the same on all ranks.
 struct TopKOptions {
   std::string algorithm = "ok-topk";  ///< a name of the family "topk", perhaps with its numbers
-  /// To plan for; default: a file that DSOP_MACHINE names, or 10 Gbit/s.
+  /// To plan for; default: a file that DSOP_MACHINE names, else the transport's: 10 Gbit/s, or memory for threads.
   std::optional<Machine> machine = std::nullopt;
   /// bf16: values travel in 16 bits, beside indices of 32 (ok-topk's search for thresholds in full), and are added in
   /// f32. Only for f32. What is rounded off a value stays in the residual of the rank that sends it, so nothing is

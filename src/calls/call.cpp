@@ -148,12 +148,13 @@ std::uint64_t Call::add_numbers_to_key() {
 }
 
 PackedPairs Call::packed(std::size_t pairs) const {
-  PackedPairs packed{.type = type_, .pairs = pairs};
+  SequenceDigest threads;
+  SequenceDigest on_progress_thread;
   for (const Record& record : records()) {
-    packed.threads += record.threads;
-    packed.on_progress_thread += record.on_progress_thread;
+    threads.take(record.threads);
+    on_progress_thread.take(record.on_progress_thread);
   }
-  return packed;
+  return {threads.value(), on_progress_thread.value(), type_, pairs};
 }
 
 void Call::grow(std::size_t bytes, std::size_t packed_pairs) {

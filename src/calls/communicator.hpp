@@ -67,8 +67,8 @@ class SlotLengths {
 /// All ranks are known to have memory in which products of so many pairs pack their factors. That memory belongs to a
 /// thread, the program's or the progress thread, and its size depends on the number of OpenMP threads.
 struct PackedPairs {
-  std::uint64_t threads = 0;             ///< of all ranks, added up
-  std::uint64_t on_progress_thread = 0;  ///< so many ranks were
+  std::uint64_t threads = 0;             ///< digest of each rank's
+  std::uint64_t on_progress_thread = 0;  ///< digest of which ranks were
   DataType type{};
   std::size_t pairs = 0;
 

@@ -23,7 +23,7 @@ void check_view(const std::string& argument, const SparseMatrixView<T>& view) {
   const auto& indices = view.column_indices;
   checked_bytes(argument, {view.rows, view.columns, sizeof(T)});
   if (offsets.empty() && view.rows == 0) return;
-  if (offsets.size() != view.rows + 1)
+  if (offsets.empty() || offsets.size() - 1 != view.rows)
     refuse(argument + ".row_offsets.size()", offsets.size(), argument + ".rows + 1 = " + std::to_string(view.rows + 1));
   if (indices.size() != view.values.size())
     refuse(argument + ".column_indices.size()", indices.size(),

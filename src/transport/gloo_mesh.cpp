@@ -91,7 +91,7 @@ std::shared_ptr<GlooMesh> GlooMesh::make(int rank, int size, const std::string& 
 
 namespace {
 
-std::string hexadecimal(const std::vector<char>& bytes) {
+std::string bytes_in_hexadecimal(const std::vector<char>& bytes) {
   constexpr const char* digits = "0123456789abcdef";
   std::string text;
   for (const char byte : bytes) {
@@ -111,7 +111,7 @@ std::vector<char> bytes_of(const std::string& text) {
 }  // namespace
 
 std::string GlooMesh::address_for(int peer) {
-  return hexadecimal(getPair(peer)->address().bytes());
+  return bytes_in_hexadecimal(getPair(peer)->address().bytes());
 }
 
 void GlooMesh::connect(int peer, const std::string& its_address) {

@@ -42,8 +42,7 @@ int lowest_rank_on_node(MPI_Comm communicator, int rank) {
 }  // namespace
 
 MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes)
-    : largest_piece_bytes_(largest_piece_bytes) {
-  check_mpi(MPI_Comm_dup(communicator, &communicator_), "MPI_Comm_dup");
+    : communicator_(communicator), largest_piece_bytes_(largest_piece_bytes) {
   MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(communicator_, &rank_);
   MPI_Comm_size(communicator_, &size_);
@@ -56,7 +55,12 @@ MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_byte
 
 MpiTransport::~MpiTransport() {
   end_calls();
-  roll_call_.reset();
+}
+
+MpiTransport::Duplicate::Duplicate(MPI_Comm of) {
+  check_mpi(MPI_Comm_dup(of, &communicator_), "MPI_Comm_dup");
+}
+MpiTransport::Duplicate::~Duplicate() {
   MPI_Comm_free(&communicator_);
 }
 

@@ -56,6 +56,17 @@ class MpiTransport final : public Transport {
   void finish(std::size_t slot) override;
   void withdraw(std::size_t slot) noexcept override;
 
+  class Duplicate {
+   public:
+    explicit Duplicate(MPI_Comm of);
+    Duplicate(const Duplicate&) = delete;
+    ~Duplicate();
+    operator MPI_Comm() const { return communicator_; }
+
+   private:
+    MPI_Comm communicator_ = MPI_COMM_NULL;
+  };
+
   struct Message {
     std::vector<MPI_Request> pieces;
     std::vector<MPI_Status> statuses;
@@ -76,7 +87,7 @@ class MpiTransport final : public Transport {
   std::string describe(const Message& message) const;
   void check_length(const Message& receive) const;
 
-  MPI_Comm communicator_ = MPI_COMM_NULL;
+  Duplicate communicator_;
   std::size_t largest_piece_bytes_;
   std::size_t between_nodes_piece_bytes_ = 0;
   std::size_t in_node_piece_bytes_ = 0;
