@@ -215,6 +215,15 @@ class OnThreads(Refusing):
         self.assertEqual(result.returncode, 0, result)
         self.assertIn(f"machine: {out}", result.stdout)
 
+    def test_tune_calibrates_where_no_machine_is_given(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            tuned = f"{folder}/tuned.json"
+            result = run("tune", "--ranks", "3", "--rows", "30", "--iterations", "2", "--out", tuned)
+            self.assertEqual(result.returncode, 0, result)
+            machine = json.loads(Path(tuned).read_text())
+        self.assertGreater(machine["indexed_addition_factor"], 0)
+        self.assertEqual([(winner["rows"], winner["ranks"]) for winner in machine["winners"]], [(30, 3)])
+
     def test_tune_keeps_what_it_has_when_it_fails(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             machine, tuned = f"{folder}/machine.json", f"{folder}/tuned.json"
