@@ -58,21 +58,29 @@ dsop::Machine planned_machine(Transport& transport, const CommandLine& line) {
   return given ? *given : dsop::machine(transport);
 }
 
+/// The same; where one is given that describes other ranks than these, stderr says so.
+dsop::Machine benchmark_machine(Transport& transport, const CommandLine& line) {
+  const dsop::Machine machine = planned_machine(transport, line);
+  if (!line.machine.empty()) bench::warn_if_not_valid(transport, machine);
+  return machine;
+}
+
 void run_outer_product(Transport& transport, const CommandLine& line, bench::OuterProductOptions options) {
-  options.machine = planned_machine(transport, line);
+  options.machine = benchmark_machine(transport, line);
   line.outer_product.overlap() ? bench::benchmark_overlap(transport, options)
                                : bench::benchmark_outer_product(transport, options);
 }
 
 void run_sparse_allreduce(Transport& transport, const CommandLine& line, bench::SparseBenchOptions options) {
-  options.machine = planned_machine(transport, line);
+  options.machine = benchmark_machine(transport, line);
   options.selection.empty() ? bench::benchmark_sparse_allreduce(transport, options)
                             : bench::benchmark_topk_allreduce(transport, options);
 }
 
 void run_tune(Transport& transport, const CommandLine& line, const bench::OuterProductOptions& options) {
-  bench::tune(transport,
-              {options.points, options.type, options.protocol, given_machine(transport, line), line.tune_out});
+  const std::optional<dsop::Machine> given = given_machine(transport, line);
+  if (given) bench::warn_if_not_valid(transport, *given);
+  bench::tune(transport, {options.points, options.type, options.protocol, given, line.tune_out});
 }
 
 void run_calibrate(Transport& transport, const CommandLine& line) {
@@ -168,7 +176,7 @@ int main(int argc, char** argv) {
     }
     if (line.collectives.parsed()) {
       const bench::CollectiveBenchOptions options = line.collectives.options();
-      status = ranks([&](Transport& t) { bench::benchmark_collective(t, options, planned_machine(t, line)); });
+      status = ranks([&](Transport& t) { bench::benchmark_collective(t, options, benchmark_machine(t, line)); });
     }
   } catch (const CLI::ParseError& error) {
     return dsop::launch::end_of(app, error);

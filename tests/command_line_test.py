@@ -215,6 +215,22 @@ class OnThreads(Refusing):
         self.assertEqual(result.returncode, 0, result)
         self.assertIn(f"machine: {out}", result.stdout)
 
+    def test_machine_that_was_measured_elsewhere(self) -> None:
+        warning = "warning: the machine was measured elsewhere, ranks: 2 instead of 8\n"
+        with tempfile.TemporaryDirectory() as folder:
+            machine = f"{folder}/machine.json"
+            for ranks, expected in ((8, warning), (2, "")):
+                on = {"ranks": ranks, "nodes": 0, "threads": 0, "transport": "threads"}
+                Path(machine).write_text(json.dumps({"version": 2, "measured_on": on}))
+                for arguments in (["outer-product", "--rows", "20,30"], ["outer-product", "--rows", "20", "--overlap"],
+                                  ["allreduce", "--size", "20"], ["sparse-allreduce", "--size", "20"],
+                                  ["tune", "--rows", "20", "--out", f"{folder}/tuned.json"]):
+                    algorithm = [] if arguments[0] == "tune" else ["--algorithm", "auto"]
+                    result = run(*arguments, *algorithm, "--ranks", "2", "--iterations", "1", "--machine", machine)
+                    self.assertEqual(result.returncode, 0, result)
+                    self.assertEqual("".join(line for line in result.stderr.splitlines(keepends=True) if "warning" in line),
+                                     expected, arguments)
+
     def test_tune_calibrates_where_no_machine_is_given(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             tuned = f"{folder}/tuned.json"
