@@ -114,7 +114,7 @@ void TrainOptions::add_to(CLI::App* command) {
   CLI::Option* const with_tries =
       option("--tries", synchronized.tries,
              "How often each algorithm near the best takes one of the first steps, for --sync dsop; the fastest stays")
-          ->check(CLI::NonNegativeNumber);
+          ->check(CLI::Range(0, 1000000));
   CLI::Option* const no_overlap =
       command->add_flag("!--no-overlap", synchronized.overlap,
                         "Gradients travel after backpropagation, not during it, but those that are dense-overlapped");
