@@ -48,6 +48,10 @@ class BadOptionsTest(unittest.TestCase):
         self.refused('--size is "-1", expected whole numbers', BENCH, "allreduce", "--size", "-1")
         self.refused("--root is -1, expected a rank from 0 to 2", BENCH, "reduce", "--size", "9", "--root", "-1", "--ranks", "3")
 
+    def test_kernels_of_nothing(self) -> None:
+        for option in ("--rows", "--cols", "--inner"):
+            self.refused(f"error: {option} is 0, expected at least 1\n", BENCH, "kernel", option, "0")
+
     def test_names_that_are_unknown(self) -> None:
         self.refused('is "dense-", expected auto, dense, dense:NAME, ps, ', TRAIN, "linear", "x", "--sync", "dense-")
         self.refused("--select: algorithm is exactly, expected one of exact, ", BENCH, "sparse-allreduce", "--select", "exactly")
