@@ -17,6 +17,7 @@
 #include "launch/command_line.hpp"
 #include "launch/launch.hpp"
 #include "lists.hpp"
+#include "machine_out.hpp"
 #include "named_machine.hpp"
 #include "outer_product_command.hpp"
 #include "overlap.hpp"
@@ -84,10 +85,13 @@ void run_tune(Transport& transport, const CommandLine& line, const bench::OuterP
 }
 
 void run_calibrate(Transport& transport, const CommandLine& line) {
+  dsop::launch::on_all_ranks(transport, [&] {
+    if (transport.rank() == 0) bench::check_machine_out(line.calibrate_out);
+  });
   const dsop::Machine machine = bench::calibrate(transport);
   dsop::launch::on_all_ranks(transport, [&] {
     if (transport.rank() != 0) return;
-    dsop::write_machine(machine, line.calibrate_out);
+    bench::write_machine_out(machine, line.calibrate_out);
     std::cout << std::ifstream(line.calibrate_out).rdbuf();
     std::cerr << "written to " << line.calibrate_out << '\n';
     if (const std::string warning = dsop::why_not_valid(machine, 0, {}); !warning.empty())

@@ -5,6 +5,7 @@ import json
 import math
 import operator
 import os
+import resource
 import signal
 import subprocess
 import tempfile
@@ -15,6 +16,12 @@ from pathlib import Path
 from statistics import mean, median
 
 from command_line import ALGORITHMS_PAGE, LongRun, Refusing, command, main, run
+
+
+def time_of_children() -> float:
+    """Seconds of processors that programs which have ended have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class OnThreads(Refusing):
@@ -60,14 +67,22 @@ class OnThreads(Refusing):
     def test_files(self) -> None:
         self.assert_refused(run("outer-product", "--out", "/no/such/folder/x"), "--out /no/such/folder/x")
         self.assert_refused(run("outer-product", "--machine", "/no/such/file"), "/no/such/file", "can't be opened")
-        self.assert_refused(run("calibrate", "--ranks", "1", "--out", "/no/such/folder/x"), "/no/such/folder/x")
         self.assert_refused(run("tune", "--machine", "/no/such/file"), "/no/such/file", "can't be opened")
-        with tempfile.NamedTemporaryFile("w") as machine:
-            machine.write("{}")
-            machine.flush()
-            result = run("tune", "--ranks", "1", "--machine", machine.name, "--out", "/no/such/folder/x")
-        self.assert_refused(result, "/no/such/folder/x.unfinished: can't be written")
-        self.assertEqual(result.stdout, "", "measured before it knew that it could write")
+
+    def test_machine_files_that_can_not_be_written(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for path, reason in ("/no/such/folder/x", "No such file or directory"), (folder, "Is a directory"):
+                for command in ("calibrate", "tune"):
+                    before = time_of_children()
+                    result = run(command, "--ranks", "2", "--out", path)
+                    self.assert_refused(result, f"error: rank 0: --out {path}: can't be written: {reason}\n")
+                    self.assertEqual(result.stdout, "")
+                    self.assertLess(time_of_children() - before, 0.5, "measured before it knew that it could not write")
+            machine = f"{folder}/machine.json"
+            Path(machine).write_text("{}")
+            result = run("tune", "--ranks", "1", "--rows", "9", "--machine", machine, "--out", "/dev/full")
+            self.assert_refused(result, "rank 0: --out /dev/full: machine file /dev/full: can't be written")
+            self.assertEqual(os.listdir(folder), ["machine.json"])
 
     def test_overlap(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
