@@ -30,6 +30,12 @@ class BadOptionsTest(unittest.TestCase):
             self.assertIn(expected, done.stderr)
             self.assertEqual(len(done.stderr.replace("Run with --help for more information.\n", "").splitlines()), 1, done.stderr)
 
+    def test_programs_say_which_version_they_are(self) -> None:
+        versions = {subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
+                    for program in (BENCH, TRAIN, DATA)}
+        self.assertEqual(len(versions), 1, versions)
+        self.assertRegex(versions.pop(), r"^\d+\.\d+\.\d+\n$")
+
     def test_numbers_that_are_none(self) -> None:
         for option, bounds in {"--momentum": "0 to 1", "--weight-decay": "0 to 1e+09", "--clip": "0 to 1e+09", "--decay": "0 to 1",
                                "--learning-rate": "1e-09 to 1e+09"}.items():
