@@ -12,10 +12,12 @@
 #include "calibrate.hpp"
 #include "collectives_command.hpp"
 #include "compare/openmpi.hpp"
+#include "host.hpp"
 #include "info.hpp"
 #include "kernel_command.hpp"
 #include "launch/command_line.hpp"
 #include "launch/launch.hpp"
+#include "learn/programs/settings.hpp"
 #include "lists.hpp"
 #include "machine_out.hpp"
 #include "named_machine.hpp"
@@ -157,8 +159,15 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
-    const auto ranks = [&](const std::function<void(Transport&)>& body) {
-      return dsop::launch::run(line.ranks, default_ranks, body);
+    const dsop::learn::Settings settings = dsop::learn::settings_of(*app.get_subcommands().front());
+    const auto ranks = [&](const std::function<void(Transport&)>& body,
+                           dsop::launch::ThreadLevel level = dsop::launch::ThreadLevel::funneled) {
+      const auto checked_body = [&](Transport& transport) {
+        // Simulated ranks are started by one command line, and what they say to each other takes simulated time.
+        if (!bench::is_simulated()) dsop::learn::expect_same_settings(transport, settings);
+        body(transport);
+      };
+      return dsop::launch::run(line.ranks, default_ranks, checked_body, level);
     };
     if (list->parsed() && dsop::launch::speaks()) bench::print_list(line.markdown);
     if (info->parsed()) status = ranks([&](Transport& t) { bench::print_info(t, planned_machine(t, line)); });
@@ -170,8 +179,8 @@ int main(int argc, char** argv) {
     if (outer_product->parsed()) {
       const bench::OuterProductOptions options = line.outer_product.options();
       bench::compare::let_openmpi_be_forced();
-      status = dsop::launch::run(
-          line.ranks, default_ranks, [&](Transport& t) { run_outer_product(t, line, options); },
+      status = ranks(
+          [&](Transport& t) { run_outer_product(t, line, options); },
           line.outer_product.overlap() ? dsop::launch::ThreadLevel::multiple : dsop::launch::ThreadLevel::funneled);
     }
     if (sparse_allreduce->parsed()) {
