@@ -17,7 +17,7 @@
 namespace dsop::bench {
 namespace {
 
-void check_known(const std::string& name) {
+void check_known(const std::string& name, Calls calls) {
   if (name == "auto" || name == auto_probed || name == near || name == nearest || name == sharded ||
       rivals().find(name) != nullptr)
     return;
@@ -25,11 +25,14 @@ void check_known(const std::string& name) {
     parse_algorithm(name, "algorithm", outer_product_algorithms());
     return;
   }
-  throw ArgumentError("algorithm is " + name + ", expected all, near, nearest, auto, external, or one of " +
-                      outer_product_algorithms().names() + ", " + rivals().names());
+  const bool whole = calls == Calls::whole;
+  throw ArgumentError("algorithm is " + name + ", expected all, near, nearest, auto, " +
+                      (whole ? "auto-probed, sharded, external, " : "") + "or one of " +
+                      outer_product_algorithms().names() + (whole ? ", " + rivals().names() : ""));
 }
 
-std::vector<std::string> expand(const std::vector<std::string>& names, const Transport& transport, const Problem& any) {
+std::vector<std::string> expand(const std::vector<std::string>& names, const Transport& transport, const Problem& any,
+                                Calls calls) {
   std::vector<std::string> expanded;
   const auto add_unless = [&](const std::string& reason, const std::string& name) {
     if (reason.empty())
@@ -44,7 +47,7 @@ std::vector<std::string> expand(const std::vector<std::string>& names, const Tra
     } else if (name == "external") {
       for (const Rival& rival : rivals()) add_unless(rival.unsupported(transport), rival.name);
     } else {
-      check_known(name);
+      check_known(name, calls);
       if (const Rival* const rival = rivals().find(name)) check_usable(*rival, transport);
       expanded.push_back(name);
     }
@@ -71,11 +74,12 @@ std::string without_parameter(const std::string& text) {
   return text.substr(0, text.find('('));
 }
 
-std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names, Wire wire) {
+std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names, Wire wire,
+                                           Calls calls) {
   std::vector<std::string> expanded;
   // Nothing of the shape matters but which algorithms it lets serve.
   const Problem any = problem_here(transport, {1, 1, 1}, DataType::f32, wire, Encoding::dense);
-  launch::on_all_ranks(transport, [&] { expanded = expand(names, transport, any); });
+  launch::on_all_ranks(transport, [&] { expanded = expand(names, transport, any, calls); });
   return expanded;
 }
 

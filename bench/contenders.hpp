@@ -25,11 +25,15 @@ constexpr std::size_t nearest_count = 6;
 /// An algorithm's name, without the parameter that its text may end with.
 std::string without_parameter(const std::string& text);
 
+/// How calls are made: rivals, and what the words "auto-probed" and "sharded" stand for, can't be started.
+enum class Calls : unsigned char { whole, started };
+
 /// "all" and "external" become the names of those that can run here; for the others, rank 0 says why not. "near" and
 /// "nearest" stay.
-/// Throws ArgumentError for a name that is unknown or can't run here. All ranks must call it.
+/// Throws ArgumentError for a name that is unknown, listing those that `calls` allow, or that can't run here. All ranks
+/// must call it.
 std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names,
-                                           Wire wire = Wire::full);
+                                           Wire wire = Wire::full, Calls calls = Calls::whole);
 
 /// The plan for factors of this shape, over this transport. All ranks must call it, and get the same.
 Plan predict(Transport& transport, const Point& point, DataType type, Wire wire, const std::optional<Machine>& machine,

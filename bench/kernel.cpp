@@ -129,15 +129,15 @@ void write_header(std::ostream& table, const KernelOptions& options) {
 }
 
 void check(const KernelOptions& options) {
-  const auto positive = [](std::string_view argument, std::size_t value) {
-    if (value == 0) throw std::invalid_argument(std::string(argument) + ": 0, expected at least 1");
+  const auto positive = [](std::string_view option, std::size_t value) {
+    if (value == 0) throw std::invalid_argument(std::string(option) + " is 0, expected at least 1");
   };
-  positive("rows", options.rows);
-  positive("columns", options.columns);
-  positive("iterations", options.iterations);
-  for (const std::size_t inner : options.inner) positive("inner", inner);
+  positive("--rows", options.rows);
+  positive("--cols", options.columns);
+  positive("--iterations", options.iterations);
+  for (const std::size_t inner : options.inner) positive("--inner", inner);
   if (types_named(options.dtype).empty())
-    throw std::invalid_argument("dtype: '" + options.dtype + "', expected " + one_of(names_of_types()));
+    throw std::invalid_argument("--dtype is " + options.dtype + ", expected " + one_of(names_of_types()));
 }
 
 }  // namespace

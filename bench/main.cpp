@@ -12,11 +12,14 @@
 #include "calibrate.hpp"
 #include "collectives_command.hpp"
 #include "compare/openmpi.hpp"
+#include "host.hpp"
 #include "info.hpp"
 #include "kernel_command.hpp"
 #include "launch/command_line.hpp"
 #include "launch/launch.hpp"
+#include "learn/programs/settings.hpp"
 #include "lists.hpp"
+#include "machine_out.hpp"
 #include "named_machine.hpp"
 #include "outer_product_command.hpp"
 #include "overlap.hpp"
@@ -58,28 +61,39 @@ dsop::Machine planned_machine(Transport& transport, const CommandLine& line) {
   return given ? *given : dsop::machine(transport);
 }
 
+/// The same; where one is given that describes other ranks than these, stderr says so.
+dsop::Machine benchmark_machine(Transport& transport, const CommandLine& line) {
+  const dsop::Machine machine = planned_machine(transport, line);
+  if (!line.machine.empty()) bench::warn_if_not_valid(transport, machine);
+  return machine;
+}
+
 void run_outer_product(Transport& transport, const CommandLine& line, bench::OuterProductOptions options) {
-  options.machine = planned_machine(transport, line);
+  options.machine = benchmark_machine(transport, line);
   line.outer_product.overlap() ? bench::benchmark_overlap(transport, options)
                                : bench::benchmark_outer_product(transport, options);
 }
 
 void run_sparse_allreduce(Transport& transport, const CommandLine& line, bench::SparseBenchOptions options) {
-  options.machine = planned_machine(transport, line);
+  options.machine = benchmark_machine(transport, line);
   options.selection.empty() ? bench::benchmark_sparse_allreduce(transport, options)
                             : bench::benchmark_topk_allreduce(transport, options);
 }
 
 void run_tune(Transport& transport, const CommandLine& line, const bench::OuterProductOptions& options) {
-  bench::tune(transport,
-              {options.points, options.type, options.protocol, given_machine(transport, line), line.tune_out});
+  const std::optional<dsop::Machine> given = given_machine(transport, line);
+  if (given) bench::warn_if_not_valid(transport, *given);
+  bench::tune(transport, {options.points, options.type, options.protocol, given, line.tune_out});
 }
 
 void run_calibrate(Transport& transport, const CommandLine& line) {
+  dsop::launch::on_all_ranks(transport, [&] {
+    if (transport.rank() == 0) bench::check_machine_out(line.calibrate_out);
+  });
   const dsop::Machine machine = bench::calibrate(transport);
   dsop::launch::on_all_ranks(transport, [&] {
     if (transport.rank() != 0) return;
-    dsop::write_machine(machine, line.calibrate_out);
+    bench::write_machine_out(machine, line.calibrate_out);
     std::cout << std::ifstream(line.calibrate_out).rdbuf();
     std::cerr << "written to " << line.calibrate_out << '\n';
     if (const std::string warning = dsop::why_not_valid(machine, 0, {}); !warning.empty())
@@ -145,8 +159,15 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
-    const auto ranks = [&](const std::function<void(Transport&)>& body) {
-      return dsop::launch::run(line.ranks, default_ranks, body);
+    const dsop::learn::Settings settings = dsop::learn::settings_of(*app.get_subcommands().front());
+    const auto ranks = [&](const std::function<void(Transport&)>& body,
+                           dsop::launch::ThreadLevel level = dsop::launch::ThreadLevel::funneled) {
+      const auto checked_body = [&](Transport& transport) {
+        // Simulated ranks are started by one command line, and what they say to each other takes simulated time.
+        if (!bench::is_simulated()) dsop::learn::expect_same_settings(transport, settings);
+        body(transport);
+      };
+      return dsop::launch::run(line.ranks, default_ranks, checked_body, level);
     };
     if (list->parsed() && dsop::launch::speaks()) bench::print_list(line.markdown);
     if (info->parsed()) status = ranks([&](Transport& t) { bench::print_info(t, planned_machine(t, line)); });
@@ -158,8 +179,8 @@ int main(int argc, char** argv) {
     if (outer_product->parsed()) {
       const bench::OuterProductOptions options = line.outer_product.options();
       bench::compare::let_openmpi_be_forced();
-      status = dsop::launch::run(
-          line.ranks, default_ranks, [&](Transport& t) { run_outer_product(t, line, options); },
+      status = ranks(
+          [&](Transport& t) { run_outer_product(t, line, options); },
           line.outer_product.overlap() ? dsop::launch::ThreadLevel::multiple : dsop::launch::ThreadLevel::funneled);
     }
     if (sparse_allreduce->parsed()) {
@@ -168,7 +189,7 @@ int main(int argc, char** argv) {
     }
     if (line.collectives.parsed()) {
       const bench::CollectiveBenchOptions options = line.collectives.options();
-      status = ranks([&](Transport& t) { bench::benchmark_collective(t, options, planned_machine(t, line)); });
+      status = ranks([&](Transport& t) { bench::benchmark_collective(t, options, benchmark_machine(t, line)); });
     }
   } catch (const CLI::ParseError& error) {
     return dsop::launch::end_of(app, error);

@@ -207,7 +207,8 @@ void benchmark_overlap(Transport& transport, const OuterProductOptions& options)
     if (is_simulated()) throw Error("--overlap: a simulated rank has no second thread");
     if (speaks) file.open(options.out);
   });
-  const std::vector<std::string> algorithms = expand_algorithms(transport, options.algorithms);
+  const std::vector<std::string> algorithms =
+      expand_algorithms(transport, options.algorithms, Wire::full, Calls::started);
   launch::on_all_ranks(transport, [&] {
     for (const std::string& algorithm : algorithms)
       if (algorithm == sharded || algorithm == auto_probed || rivals().find(algorithm) != nullptr)

@@ -9,6 +9,7 @@
 #include "contenders.hpp"
 #include "host.hpp"
 #include "launch/launch.hpp"
+#include "machine_out.hpp"
 #include "progress.hpp"
 #include "statistics.hpp"
 #include "version.hpp"
@@ -72,12 +73,15 @@ void print_row(const Measurement& winner, const Measurement& predicted) {
 
 void tune(Transport& transport, const TuneOptions& options) {
   const bool speaks = transport.rank() == 0;
+  launch::on_all_ranks(transport, [&] {
+    if (speaks) check_machine_out(options.out);
+  });
   ProgressLine progress(speaks);
   if (!options.machine) progress.show("calibrating");
   Machine machine = options.machine ? *options.machine : calibrate(transport);
   machine.source += ", tuned";
   const auto write = [&] {
-    if (speaks) write_machine(machine, options.out);
+    if (speaks) write_machine_out(machine, options.out);
   };
   launch::on_all_ranks(transport, write);
   progress.clear();

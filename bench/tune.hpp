@@ -24,8 +24,8 @@ struct TuneOptions {
 /// Measures at each shape, in turns, the algorithms predicted to take at most `tune_factor` times as long as the
 /// fastest, and those that run inside the MPI library, whose prediction is a guess. Makes the one of the least median
 /// the shape's winner, in place of one that the machine had. Prints a table on stdout, as rank 0, and writes the
-/// machine: before the first shape, so that a path that can't be written is told at once, and after each, so that an
-/// interruption loses no winner. All ranks must call it.
+/// machine: before the first shape, so that a path that can't be written is told before shapes are measured, and after
+/// each, so that an interruption loses no winner. A folder that is not there is told at once. All ranks must call it.
 void tune(Transport& transport, const TuneOptions& options);
 
 }  // namespace dsop::bench

@@ -30,6 +30,12 @@ class BadOptionsTest(unittest.TestCase):
             self.assertIn(expected, done.stderr)
             self.assertEqual(len(done.stderr.replace("Run with --help for more information.\n", "").splitlines()), 1, done.stderr)
 
+    def test_programs_say_which_version_they_are(self) -> None:
+        versions = {subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
+                    for program in (BENCH, TRAIN, DATA)}
+        self.assertEqual(len(versions), 1, versions)
+        self.assertRegex(versions.pop(), r"^\d+\.\d+\.\d+\n$")
+
     def test_numbers_that_are_none(self) -> None:
         for option, bounds in {"--momentum": "0 to 1", "--weight-decay": "0 to 1e+09", "--clip": "0 to 1e+09", "--decay": "0 to 1",
                                "--learning-rate": "1e-09 to 1e+09"}.items():
@@ -44,8 +50,13 @@ class BadOptionsTest(unittest.TestCase):
         for command in (("mlp", ".", "--seed"), ("mlp", ".", "--bucket-bytes"), ("mlp", ".", "--sync", "dense", "--sparsify-from"),
                         ("linear", "x", "--seed")):
             self.refused(f"{command[-1]}: Value -1 not in range 0 to ", TRAIN, *command, "-1")
+        self.refused("--tries: Value -1 not in range 0 to 1000000\n", TRAIN, "mlp", ".", "--tries", "-1")
         self.refused('--size is "-1", expected whole numbers', BENCH, "allreduce", "--size", "-1")
         self.refused("--root is -1, expected a rank from 0 to 2", BENCH, "reduce", "--size", "9", "--root", "-1", "--ranks", "3")
+
+    def test_kernels_of_nothing(self) -> None:
+        for option in ("--rows", "--cols", "--inner"):
+            self.refused(f"error: {option} is 0, expected at least 1\n", BENCH, "kernel", option, "0")
 
     def test_names_that_are_unknown(self) -> None:
         self.refused('is "dense-", expected auto, dense, dense:NAME, ps, ', TRAIN, "linear", "x", "--sync", "dense-")

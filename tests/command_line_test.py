@@ -5,6 +5,7 @@ import json
 import math
 import operator
 import os
+import resource
 import signal
 import subprocess
 import tempfile
@@ -15,6 +16,12 @@ from pathlib import Path
 from statistics import mean, median
 
 from command_line import ALGORITHMS_PAGE, LongRun, Refusing, command, main, run
+
+
+def time_of_children() -> float:
+    """Seconds of processors that programs which have ended have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class OnThreads(Refusing):
@@ -35,7 +42,12 @@ class OnThreads(Refusing):
         self.assert_refused(run("outer-product", "--algorithm", "rign"), "algorithm is rign", "allreduce-ring")
 
         self.assert_refused(run("outer-product", "--algorithm", "gloo-rign"), "algorithm is gloo-rign", "gloo-ring",
-                            "openmpi-allreduce-segmented_ring", "allgather-per-pair", "external")
+                            "openmpi-allreduce-segmented_ring", "allgather-per-pair", "external",
+                            "expected all, near, nearest, auto, auto-probed, sharded, external, or one of allgather, ")
+
+        started = run("outer-product", "--overlap", "--algorithm", "rign")
+        self.assert_refused(started, "algorithm is rign, expected all, near, nearest, auto, or one of allgather, ")
+        self.assertNotIn("allgather-per-pair", started.stderr)
 
     def test_algorithm_that_cannot_run_here(self) -> None:
         self.assert_refused(run("outer-product", "--algorithm", "openmpi-allreduce-ring"),
@@ -55,14 +67,22 @@ class OnThreads(Refusing):
     def test_files(self) -> None:
         self.assert_refused(run("outer-product", "--out", "/no/such/folder/x"), "--out /no/such/folder/x")
         self.assert_refused(run("outer-product", "--machine", "/no/such/file"), "/no/such/file", "can't be opened")
-        self.assert_refused(run("calibrate", "--ranks", "1", "--out", "/no/such/folder/x"), "/no/such/folder/x")
         self.assert_refused(run("tune", "--machine", "/no/such/file"), "/no/such/file", "can't be opened")
-        with tempfile.NamedTemporaryFile("w") as machine:
-            machine.write("{}")
-            machine.flush()
-            result = run("tune", "--ranks", "1", "--machine", machine.name, "--out", "/no/such/folder/x")
-        self.assert_refused(result, "/no/such/folder/x.unfinished: can't be written")
-        self.assertEqual(result.stdout, "", "measured before it knew that it could write")
+
+    def test_machine_files_that_can_not_be_written(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for path, reason in ("/no/such/folder/x", "No such file or directory"), (folder, "Is a directory"):
+                for command in ("calibrate", "tune"):
+                    before = time_of_children()
+                    result = run(command, "--ranks", "2", "--out", path)
+                    self.assert_refused(result, f"error: rank 0: --out {path}: can't be written: {reason}\n")
+                    self.assertEqual(result.stdout, "")
+                    self.assertLess(time_of_children() - before, 0.5, "measured before it knew that it could not write")
+            machine = f"{folder}/machine.json"
+            Path(machine).write_text("{}")
+            result = run("tune", "--ranks", "1", "--rows", "9", "--machine", machine, "--out", "/dev/full")
+            self.assert_refused(result, "rank 0: --out /dev/full: machine file /dev/full: can't be written")
+            self.assertEqual(os.listdir(folder), ["machine.json"])
 
     def test_overlap(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -214,6 +234,31 @@ class OnThreads(Refusing):
             result = run("info", "--ranks", "2", "--machine", out)
         self.assertEqual(result.returncode, 0, result)
         self.assertIn(f"machine: {out}", result.stdout)
+
+    def test_machine_that_was_measured_elsewhere(self) -> None:
+        warning = "warning: the machine was measured elsewhere, ranks: 2 instead of 8\n"
+        with tempfile.TemporaryDirectory() as folder:
+            machine = f"{folder}/machine.json"
+            for ranks, expected in ((8, warning), (2, "")):
+                on = {"ranks": ranks, "nodes": 0, "threads": 0, "transport": "threads"}
+                Path(machine).write_text(json.dumps({"version": 2, "measured_on": on}))
+                for arguments in (["outer-product", "--rows", "20,30"], ["outer-product", "--rows", "20", "--overlap"],
+                                  ["allreduce", "--size", "20"], ["sparse-allreduce", "--size", "20"],
+                                  ["tune", "--rows", "20", "--out", f"{folder}/tuned.json"]):
+                    algorithm = [] if arguments[0] == "tune" else ["--algorithm", "auto"]
+                    result = run(*arguments, *algorithm, "--ranks", "2", "--iterations", "1", "--machine", machine)
+                    self.assertEqual(result.returncode, 0, result)
+                    self.assertEqual("".join(line for line in result.stderr.splitlines(keepends=True) if "warning" in line),
+                                     expected, arguments)
+
+    def test_tune_calibrates_where_no_machine_is_given(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            tuned = f"{folder}/tuned.json"
+            result = run("tune", "--ranks", "3", "--rows", "30", "--iterations", "2", "--out", tuned)
+            self.assertEqual(result.returncode, 0, result)
+            machine = json.loads(Path(tuned).read_text())
+        self.assertGreater(machine["indexed_addition_factor"], 0)
+        self.assertEqual([(winner["rows"], winner["ranks"]) for winner in machine["winners"]], [(30, 3)])
 
     def test_tune_keeps_what_it_has_when_it_fails(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -171,6 +171,21 @@ class BadInput(Refusing):
             for word in words:
                 self.assertIn(word, result.stderr)
 
+    def test_models_that_do_not_fit_in_memory(self) -> None:
+        wide = 2**20
+        for optimizer, of_each_weight in (["adam"], 4), (["sgd", "--momentum", "0.5"], 3), (["sgd", "--momentum", "0"], 2):
+            weights = 51 * wide + (wide + 1) * wide + (wide + 1) * 10
+            of_step = 4 * (51 + wide + wide + 1 + wide + wide + 1 + 10)
+            for processes in (0, 2) if MPIRUN else (0,):
+                result = run(*changed(MLP, "--hidden", f"{wide},{wide}"), "--optimizer", *optimizer, "--batch", "4",
+                             *([] if processes else ["--ranks", "2"]), processes=processes)
+                self.assert_refused(result, "rank 0: out of memory: the ranks on ",
+                                    f" need {2 * 4 * (of_each_weight * weights + of_step)} bytes and ", " are available")
+                self.assertEqual(result.stdout, "")
+        for name in ("characters", "atis"):
+            result = run(*changed(MODELS[name], "--hidden", "65536", "--layers", "100"), *at(2))
+            self.assert_refused(result, "rank 0: out of memory: the ranks on ", " bytes and ")
+
     @unittest.skipUnless(Path("/dev/full").exists(), "needs a device that is always full")
     def test_rows_that_can_not_be_written(self) -> None:
         for processes in (0, 2) if MPIRUN else (0,):

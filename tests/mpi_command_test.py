@@ -4,13 +4,22 @@
 import json
 import os
 import signal
+import subprocess
 import tempfile
 import time
 import unittest
 import unittest.mock
 from pathlib import Path
 
-from command_line import MPIRUN, LongRun, Refusing, main, run
+from command_line import BENCH, MPIRUN, LongRun, Refusing, main, run
+
+
+def run_each(*commands: list[str]) -> subprocess.CompletedProcess:
+    """dsop-bench under mpirun, each rank with arguments of its own."""
+    line = [MPIRUN]
+    for arguments in commands:
+        line += [":"] * (len(line) > 1) + ["-n", "1", BENCH, *arguments]
+    return subprocess.run(line, capture_output=True, text=True, timeout=60)
 
 
 @unittest.skipUnless(MPIRUN, "built without MPI")
@@ -60,6 +69,23 @@ class UnderMpirun(Refusing):
 
     def test_other_number_of_ranks(self) -> None:
         self.assert_refused(run("outer-product", "--ranks", "4", ranks=2), "--ranks is 4, expected the 2")
+
+    def test_ranks_with_other_commands_or_options_than_rank_0(self) -> None:
+        outer_product = ["outer-product", "--rows", "50", "--iterations", "2", "--algorithm", "auto"]
+        for first, second, words in (
+                (outer_product, ["allreduce"], "the command is allreduce, expected as on rank 0, where the command is outer-product"),
+                (outer_product, ["outer-product", "--rows", "60", *outer_product[3:]], "--rows is 60, expected as on rank 0, where --rows is 50"),
+                (["allreduce"], ["allreduce", "--verify"], "--verify is given, expected as on rank 0, where --verify is not given"),
+                ([*outer_product, "--machine", "euler3"], [*outer_product, "--machine", "ethernet"],
+                 "--machine is ethernet, expected as on rank 0, where --machine is euler3"),
+                (["info"], ["calibrate"], "the command is calibrate, expected as on rank 0, where the command is info")):
+            result = run_each(first, second, second)
+            self.assert_refused(result, f"error: ranks 1-2: {words}\n")
+            self.assertEqual(result.stderr.count("error: "), 1, result.stderr)
+            self.assertEqual(result.stdout, "")
+        with tempfile.TemporaryDirectory() as folder:
+            result = run_each([*outer_product, "--out", f"{folder}/rows.jsonl"], [*outer_product, "--dtype", "f32"])
+        self.assertEqual(result.returncode, 0, result)
 
     def test_errors_are_told_once(self) -> None:
         result = run("outer-product", "--algorithm", "rign", ranks=3)

@@ -19,6 +19,8 @@
 #include "learn/layers/packing.hpp"
 #include "learn/layers/parameter.hpp"
 #include "learn/layers/softmax_cross_entropy.hpp"
+#include "learn/models/mlp.hpp"
+#include "learn/models/sequence_model.hpp"
 #include "learn/optimizers/optimizer.hpp"
 #include "learn/stopwatch.hpp"
 #include "learn/strategies/schedules.hpp"
@@ -52,6 +54,21 @@ class DifferingSums final : public TransportOver {
 };
 
 }  // namespace
+
+TEST_CASE("a model has as many weights as were counted before it was made", "[learn]") {
+  const auto weights_of = [](auto&& model) {
+    std::size_t weights = 0;
+    for (const Parameter<float>* const parameter : model.parameters()) weights += parameter->value.elements().size();
+    return weights;
+  };
+  const std::vector<std::size_t> widths{5, 4, 7, 3};
+  CHECK(weights_of(Mlp<float>(widths, Activation::relu, 2, 1)) == Mlp<float>::size_of(widths, 2).weights);
+  SequenceShape shape{.symbols = 11, .embedding = 3, .hidden = 4, .layers = 2, .symbol_classes = 6, .max_symbols = 8};
+  for (const std::size_t classes : {0, 5}) {
+    shape.sequence_classes = classes;
+    CHECK(weights_of(SequenceModel<float>(shape, 1)) == SequenceModel<float>::size_of(shape).weights);
+  }
+}
 
 TEST_CASE("chunks are those that conlleval sees", "[learn]") {
   const std::vector<std::string> tags{"I-a", "I-a", "I-b", "O", "B-a", "B-a", "I-a", "I-b", "O", "I-b"};

@@ -13,6 +13,7 @@
 #include <dsop/sparse.hpp>
 
 #include "learn/layers/matrix.hpp"
+#include "learn/layers/model_size.hpp"
 #include "learn/layers/parameter.hpp"
 
 namespace dsop::learn {
@@ -22,6 +23,10 @@ class Embedding {
  public:
   Embedding(const std::string& name, std::size_t symbols, std::size_t width, std::size_t max_pairs)
       : weights(name, symbols, width, max_pairs) {}
+
+  static ModelSize size_of(std::size_t symbols, std::size_t width, std::size_t pairs) {
+    return {symbols * width, pairs * width};
+  }
 
   Parameter<T> weights;  ///< symbols x width
 

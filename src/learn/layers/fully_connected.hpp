@@ -12,6 +12,7 @@
 
 #include "kernels/gemm.hpp"
 #include "learn/layers/matrix.hpp"
+#include "learn/layers/model_size.hpp"
 #include "learn/layers/parameter.hpp"
 
 namespace dsop::learn {
@@ -22,6 +23,10 @@ class FullyConnected {
  public:
   FullyConnected(const std::string& name, std::size_t inputs, std::size_t outputs, std::size_t max_pairs)
       : weights(name, inputs + 1, outputs, max_pairs), inputs_(inputs) {}
+
+  static ModelSize size_of(std::size_t inputs, std::size_t outputs, std::size_t pairs) {
+    return {(inputs + 1) * outputs, pairs * (inputs + 1 + outputs)};
+  }
 
   Parameter<T> weights;  ///< (inputs + 1) x outputs
 

@@ -14,6 +14,7 @@
 #include <dsop/views.hpp>
 
 #include "learn/layers/matrix.hpp"
+#include "learn/layers/model_size.hpp"
 #include "learn/layers/packing.hpp"
 #include "learn/layers/parameter.hpp"
 
@@ -32,6 +33,11 @@ class Lstm {
  public:
   Lstm(const std::string& name, std::size_t inputs, std::size_t hidden, std::size_t max_pairs)
       : weights(name, inputs + hidden + 1, 4 * hidden, max_pairs), inputs_(inputs), hidden_(hidden) {}
+
+  static ModelSize size_of(std::size_t inputs, std::size_t hidden, std::size_t pairs) {
+    const std::size_t rows = inputs + hidden + 1, gates = 4 * hidden;
+    return {rows * gates, pairs * (rows + 2 * gates + 3 * hidden)};
+  }
 
   Parameter<T> weights;  ///< (inputs + hidden + 1) x 4 hidden, in the columns i, f, g, o
 

@@ -15,6 +15,14 @@ Mlp<T>::Mlp(std::span<const std::size_t> widths, Activation f, std::size_t sampl
 }
 
 template <class T>
+ModelSize Mlp<T>::size_of(std::span<const std::size_t> widths, std::size_t samples) {
+  ModelSize size;
+  for (std::size_t l = 0; l + 1 < widths.size(); ++l)
+    size += FullyConnected<T>::size_of(widths[l], widths[l + 1], samples);
+  return size;
+}
+
+template <class T>
 std::vector<Parameter<T>*> Mlp<T>::parameters() {
   std::vector<Parameter<T>*> parameters;
   for (FullyConnected<T>& layer : layers_) parameters.push_back(&layer.weights);

@@ -22,6 +22,8 @@ class Mlp {
   /// widths: inputs, hidden layers, classes. `samples` is the most that a step will have.
   Mlp(std::span<const std::size_t> widths, Activation f, std::size_t samples, std::uint64_t seed);
 
+  static ModelSize size_of(std::span<const std::size_t> widths, std::size_t samples);
+
   std::vector<Parameter<T>*> parameters();
 
   /// Makes room for so many samples, whose values are then written to the result, a row each.

@@ -36,6 +36,17 @@ SequenceModel<T>::SequenceModel(const SequenceShape& shape, std::uint64_t seed)
 }
 
 template <class T>
+ModelSize SequenceModel<T>::size_of(const SequenceShape& shape) {
+  ModelSize size = Embedding<T>::size_of(shape.symbols, shape.embedding, shape.max_symbols);
+  for (std::size_t l = 0; l < shape.layers; ++l)
+    size += Lstm<T>::size_of(l == 0 ? shape.embedding : shape.hidden, shape.hidden, shape.max_symbols);
+  size += FullyConnected<T>::size_of(shape.hidden, shape.symbol_classes, shape.max_symbols);
+  if (shape.sequence_classes > 0)
+    size += FullyConnected<T>::size_of(shape.hidden, shape.sequence_classes, shape.max_sequences);
+  return size;
+}
+
+template <class T>
 std::vector<Parameter<T>*> SequenceModel<T>::parameters() {
   std::vector<Parameter<T>*> parameters{&embedding_.weights};
   for (Lstm<T>& layer : layers_) parameters.push_back(&layer.weights);

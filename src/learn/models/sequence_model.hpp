@@ -49,6 +49,8 @@ class SequenceModel {
  public:
   SequenceModel(const SequenceShape& shape, std::uint64_t seed);
 
+  static ModelSize size_of(const SequenceShape& shape);
+
   std::vector<Parameter<T>*> parameters();
   /// A state of zeros for each layer, for sequences that go on from one forward() to the next.
   std::vector<LstmState<T>> initial_states(std::size_t sequences) const;

@@ -14,6 +14,11 @@ namespace dsop::learn {
 // About 10 us on one thread: waking a team takes a few.
 constexpr std::size_t parallel_weights = 1 << 16;
 
+std::size_t memories_of(const OptimizerOptions& options) {
+  if (options.name == "adam") return 2;
+  return options.momentum == 0 ? 0 : 1;
+}
+
 template <class T>
 Optimizer<T>::Optimizer(std::vector<Parameter<T>*> parameters, std::size_t memories, double weight_decay)
     : parameters_(std::move(parameters)), memories_(memories), weight_decay_(weight_decay) {
@@ -43,7 +48,7 @@ template <class T>
 class Sgd final : public Optimizer<T> {
  public:
   Sgd(std::vector<Parameter<T>*> parameters, const OptimizerOptions& options)
-      : Optimizer<T>(std::move(parameters), options.momentum == 0 ? 0 : 1, options.weight_decay),
+      : Optimizer<T>(std::move(parameters), memories_of(options), options.weight_decay),
         momentum_(options.momentum),
         decay_(options.weight_decay),
         needs_gradient_(options.sums_in_gradients || options.clip_norm > 0) {}
@@ -96,7 +101,7 @@ template <class T>
 class Adam final : public Optimizer<T> {
  public:
   Adam(std::vector<Parameter<T>*> parameters, const OptimizerOptions& options)
-      : Optimizer<T>(std::move(parameters), 2, options.weight_decay) {}
+      : Optimizer<T>(std::move(parameters), memories_of(options), options.weight_decay) {}
 
   void update(std::size_t parameter) override {
     const double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;

@@ -23,6 +23,9 @@ struct OptimizerOptions {
   bool sums_in_gradients = false;
 };
 
+/// How many numbers of each weight are remembered from step to step.
+std::size_t memories_of(const OptimizerOptions& options);
+
 /// All numbers that an optimiser remembers stand in state(), a matrix of each parameter's shape for each, and in
 /// steps(); both are to be saved, and set, with checkpoints.
 template <class T>

@@ -3,10 +3,12 @@
 
 #include "launch/command_line.hpp"
 #include "learn/programs/hash_trigrams.hpp"
+#include "learn/version.hpp"
 
 int main(int argc, char** argv) {
   int status = 0;
   CLI::App app("Makes data for dsop-train of other data.", "dsop-data");
+  app.set_version_flag("--version", dsop::learn::version);
   app.require_subcommand(0, 1);  // none at all is refused below: then a misspelt one is named
   dsop::learn::add_hash_trigrams(app, status);
   try {

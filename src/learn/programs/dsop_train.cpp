@@ -5,6 +5,7 @@
 #include "learn/programs/linear.hpp"
 #include "learn/programs/lstm.hpp"
 #include "learn/programs/mlp.hpp"
+#include "learn/version.hpp"
 
 int main(int argc, char** argv) {
   int status = 0;
@@ -12,6 +13,7 @@ int main(int argc, char** argv) {
       "Trains models over several ranks: under mpirun MPI's, otherwise threads of this process.\n"
       "Tables go to stdout, words to stderr.",
       "dsop-train");
+  app.set_version_flag("--version", dsop::learn::version);
   app.require_subcommand(0, 1);  // none at all is refused below: then a misspelt one is named
   dsop::learn::add_linear(app, status);
   dsop::learn::add_lstm(app, status);

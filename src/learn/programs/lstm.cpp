@@ -25,8 +25,8 @@ int run(Line& line) {
   line.model.seed = line.train.seed;
   line.train.data = {{"DATA", line.data}, {"--test", line.test}};
   return run_training(line.train, [&](const Share& share) {
-    if (line.task == "characters") return make_characters_task(read_characters(line.data), share, line.model);
-    return make_sentences_task(read_iob(line.data), read_iob(line.test), share, line.model);
+    if (line.task == "characters") return plan_characters_task(read_characters(line.data), share, line.model);
+    return plan_sentences_task(read_iob(line.data), read_iob(line.test), share, line.model);
   });
 }
 

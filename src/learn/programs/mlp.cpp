@@ -32,7 +32,7 @@ int run(Line& line) {
     std::optional<Digits> test;
     if (!line.test.empty()) test = read_digits(line.test, DigitsSet::t10k);
     if (test && test->pixels == train.pixels) throw Error("--test has the pictures of DATA, expected others");
-    return make_digits_task(std::move(train), std::move(test), share, line.model);
+    return plan_digits_task(std::move(train), std::move(test), share, line.model);
   });
 }
 

@@ -23,10 +23,11 @@ bool holds(const std::array<std::string_view, n>& names, const std::string& name
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::string hash_of_file(const std::string& path) {
+/// What a machine's file says; what is no file may be the name of a machine.
+std::string value_of_machine(const std::string& given) {
   std::ostringstream bytes;
-  if (!(bytes << std::ifstream(path, std::ios::binary).rdbuf())) return "but can't be read";
-  return "hash " + hexadecimal(checksum(bytes.str()));
+  if (!(bytes << std::ifstream(given, std::ios::binary).rdbuf())) return given;
+  return "given, hash " + hexadecimal(checksum(bytes.str()));
 }
 
 std::string value_of(const CLI::Option& option) {
@@ -34,7 +35,7 @@ std::string value_of(const CLI::Option& option) {
   const bool is_flag = option.get_items_expected_max() == 0;
   if (is_flag || holds(files, option.get_name())) return option.count() > 0 ? "given" : "not given";
   if (option.count() == 0) return option.get_default_str().empty() ? "not given" : option.get_default_str();
-  if (option.get_name() == "--machine") return "given, " + hash_of_file(option.results().front());
+  if (option.get_name() == "--machine") return value_of_machine(option.results().front());
   std::string values;
   for (const std::string& value : option.results()) values.append(values.empty() ? "" : ",").append(value);
   return option.get_items_expected_max() > 1 ? '[' + values + ']' : values;  // a default list has brackets

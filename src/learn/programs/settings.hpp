@@ -1,5 +1,5 @@
-// A command line as text: what ranks that are launched each with its own must have in common, and what a checkpoint
-// keeps of it.
+// A command line as text: what ranks that are launched each with its own must have in common, in dsop-bench too, and
+// what a checkpoint keeps of it.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,9 +1,11 @@
 #include "learn/programs/train_options.hpp"
 
 #include <limits>
+#include <utility>
 
 #include "launch/command_line.hpp"
 #include "launch/launch.hpp"
+#include "learn/programs/memory_check.hpp"
 #include "learn/programs/number_range.hpp"
 #include "learn/strategies/schedules.hpp"
 #include "synchronizer/policies/policy.hpp"
@@ -37,15 +39,23 @@ std::string identity_of_strategy(const TrainOptions& options) {
   return options.synchronized.residual_holds_step ? "synchronizer with --residual-holds-step" : "synchronizer";
 }
 
-void run_rank(const TrainOptions& options, const MakeTask& make_task, Transport& transport) {
+/// Weights, gradients, what is remembered of them, and a step's samples: --sync may take more.
+std::size_t least_bytes(const ModelSize& size, const OptimizerOptions& optimizer) {
+  return (size.weights * (2 + memories_of(optimizer)) + size.of_step) * sizeof(float);
+}
+
+void run_rank(const TrainOptions& options, const PlanTask& plan_task, Transport& transport) {
   const Share share{static_cast<std::size_t>(transport.rank()), static_cast<std::size_t>(transport.size()),
                     options.batch};
   expect_same_settings(transport, options.settings);
-  std::unique_ptr<Task> task;
+  PlannedTask planned;
   launch::on_all_ranks(transport, [&] {
     if (transport.rank() == 0) check_out(options);
-    task = make_task(share);
+    planned = plan_task(share);
   });
+  check_memory(transport, least_bytes(planned.size, options.training.optimizer));
+  std::unique_ptr<Task> task;
+  launch::on_all_ranks(transport, [&] { task = std::exchange(planned.make, {})(); });  // which holds the data
   expect_same_lines(transport, "the task is " + task->identity().description + "\nwhat is held out is " +
                                    task->identity().held_out + '\n');
   const std::unique_ptr<Strategy<float>> strategy = make_strategy(options, transport, *task);
@@ -104,7 +114,7 @@ void TrainOptions::add_to(CLI::App* command) {
   CLI::Option* const with_tries =
       option("--tries", synchronized.tries,
              "How often each algorithm near the best takes one of the first steps, for --sync dsop; the fastest stays")
-          ->check(CLI::NonNegativeNumber);
+          ->check(CLI::Range(0, 1000000));
   CLI::Option* const no_overlap =
       command->add_flag("!--no-overlap", synchronized.overlap,
                         "Gradients travel after backpropagation, not during it, but those that are dense-overlapped");
@@ -138,13 +148,13 @@ void TrainOptions::add_to(CLI::App* command) {
                       "Go on from this checkpoint; says on stderr which options are other ones than its");
 }
 
-int run_training(const TrainOptions& options, const MakeTask& make_task) {
+int run_training(const TrainOptions& options, const PlanTask& plan_task) {
   const OptimizerOptions& optimizer = options.training.optimizer;
   if (options.synchronized.residual_holds_step && (optimizer.name != "sgd" || optimizer.weight_decay > 0))
     throw ArgumentError("--residual-holds-step needs --optimizer sgd without --weight-decay");
   if (optimizer.name != "sgd" && options.momentum->count() > 0) throw ArgumentError("--momentum needs --optimizer sgd");
   return launch::run(
-      options.ranks, default_ranks, [&](Transport& transport) { run_rank(options, make_task, transport); },
+      options.ranks, default_ranks, [&](Transport& transport) { run_rank(options, plan_task, transport); },
       launch::ThreadLevel::multiple);
 }
 

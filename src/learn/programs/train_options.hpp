@@ -28,7 +28,7 @@ struct TrainOptions {
   std::string schedule = {};  ///< instead of a synchronizer
   std::string collective = "auto";
   std::string machine = {};
-  std::vector<NamedFile> data = {};  ///< what make_task reads
+  std::vector<NamedFile> data = {};  ///< what the task reads
   Settings settings = {};            ///< the command line's, once it is read
   CLI::Option* momentum = nullptr;   ///< as it was given, or not
 
@@ -36,10 +36,10 @@ struct TrainOptions {
   void add_to(CLI::App* command);
 };
 
-/// Makes one rank's task; may throw.
-using MakeTask = std::function<std::unique_ptr<Task>(const Share& share)>;
+/// Reads one rank's data; may throw.
+using PlanTask = std::function<PlannedTask(const Share& share)>;
 
 /// Starts the ranks and trains. Returns the program's exit status.
-int run_training(const TrainOptions& options, const MakeTask& make_task);
+int run_training(const TrainOptions& options, const PlanTask& plan_task);
 
 }  // namespace dsop::learn

@@ -25,6 +25,21 @@ TaskIdentity identity_of(const CharacterText& text, const LstmOptions& options) 
           data};
 }
 
+SequenceShape shape_of(const CharacterText& text, const Share& share, const LstmOptions& options) {
+  return {.symbols = text.alphabet.size(),
+          .embedding = options.embedding,
+          .hidden = options.hidden,
+          .layers = options.layers,
+          .symbol_classes = text.alphabet.size(),
+          .max_symbols = share.per_rank * options.window,
+          .max_sequences = share.per_rank};
+}
+
+/// So many that the last one, and the character after it, are there wherever the first one starts.
+std::size_t windows_in(std::size_t characters, std::size_t window) {
+  return (characters - 1) / window - 1;
+}
+
 class CharactersTask final : public Task {
  public:
   CharactersTask(CharacterText text, const Share& share, const LstmOptions& options)
@@ -33,17 +48,8 @@ class CharactersTask final : public Task {
         training_(text_.characters.size() - text_.characters.size() / 10),
         share_(share),
         options_(options),
-        model_({.symbols = text_.alphabet.size(),
-                .embedding = options.embedding,
-                .hidden = options.hidden,
-                .layers = options.layers,
-                .symbol_classes = text_.alphabet.size(),
-                .max_symbols = share.per_rank * options.window,
-                .max_sequences = share.per_rank},
-               options.seed),
-        order_(windows(), options.seed) {
-    check_samples(windows(), share);
-  }
+        model_(shape_of(text_, share, options), options.seed),
+        order_(windows(), options.seed) {}
 
   std::vector<Parameter<float>*> parameters() override { return model_.parameters(); }
   std::size_t steps_per_epoch() const override { return windows() / share_.batch(); }
@@ -86,8 +92,7 @@ class CharactersTask final : public Task {
   std::string not_finite() override { return model_.not_finite(); }
 
  private:
-  /// So many that the last one, and the character after it, are there wherever the first one starts.
-  std::size_t windows() const { return (training_ - 1) / options_.window - 1; }
+  std::size_t windows() const { return windows_in(training_, options_.window); }
 
   SequenceBatch batch_of(std::span<const std::size_t> starts, std::size_t window) const {
     const std::vector<std::size_t> lengths(starts.size(), window);
@@ -111,12 +116,16 @@ class CharactersTask final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> make_characters_task(CharacterText text, const Share& share, const LstmOptions& options) {
+PlannedTask plan_characters_task(CharacterText text, const Share& share, const LstmOptions& options) {
   const std::size_t count = text.characters.size(), training = count - count / 10;
   if (training < 3 * options.window || count - training < 2)
     throw ArgumentError("the text has " + std::to_string(count) + " characters, too few for windows of " +
                         std::to_string(options.window));
-  return std::make_unique<CharactersTask>(std::move(text), share, options);
+  check_samples(windows_in(training, options.window), share);
+  const ModelSize size = SequenceModel<float>::size_of(shape_of(text, share, options));
+  return {size, [text = std::move(text), share, options]() mutable {
+            return std::make_unique<CharactersTask>(std::move(text), share, options);
+          }};
 }
 
 }  // namespace dsop::learn

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "learn/data/characters.hpp"
 #include "learn/tasks/task.hpp"
@@ -21,6 +20,6 @@ struct LstmOptions {
 /// A sample is a window of the text's first nine tenths, in which each character is to be predicted from those before
 /// it. The last tenth is held out: the loss is that of some equal parts of it, each read from its start to its end.
 /// Throws ArgumentError if the text is too short.
-std::unique_ptr<Task> make_characters_task(CharacterText text, const Share& share, const LstmOptions& options);
+PlannedTask plan_characters_task(CharacterText text, const Share& share, const LstmOptions& options);
 
 }  // namespace dsop::learn

@@ -110,8 +110,7 @@ class DigitsTask final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> make_digits_task(Digits digits, std::optional<Digits> test, const Share& share,
-                                       const MlpOptions& options) {
+PlannedTask plan_digits_task(Digits digits, std::optional<Digits> test, const Share& share, const MlpOptions& options) {
   Digits held_out = test ? std::move(*test) : take_last_fifth(digits);
   if (held_out.rows != digits.rows || held_out.columns != digits.columns)
     throw ArgumentError("the test set's pictures are " + std::to_string(held_out.rows) + " x " +
@@ -119,7 +118,10 @@ std::unique_ptr<Task> make_digits_task(Digits digits, std::optional<Digits> test
                         std::to_string(digits.columns) + " as in the training set");
   if (held_out.count() == 0) throw ArgumentError("there are too few samples to hold any out, expected at least 5");
   check_samples(digits.count(), share);
-  return std::make_unique<DigitsTask>(std::move(digits), std::move(held_out), share, options);
+  const ModelSize size = Mlp<float>::size_of(widths_of(digits, options.hidden), share.per_rank);
+  return {size, [digits = std::move(digits), held_out = std::move(held_out), share, options]() mutable {
+            return std::make_unique<DigitsTask>(std::move(digits), std::move(held_out), share, options);
+          }};
 }
 
 }  // namespace dsop::learn

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -21,7 +20,6 @@ struct MlpOptions {
 
 /// Without `test` the last fifth of `digits` is held out. Throws ArgumentError if there are fewer samples than a step
 /// takes, or if the two sets' pictures differ in size.
-std::unique_ptr<Task> make_digits_task(Digits digits, std::optional<Digits> test, const Share& share,
-                                       const MlpOptions& options);
+PlannedTask plan_digits_task(Digits digits, std::optional<Digits> test, const Share& share, const MlpOptions& options);
 
 }  // namespace dsop::learn

@@ -79,10 +79,24 @@ std::size_t longest(const std::vector<Sentence>& sentences) {
   return length;
 }
 
-std::size_t mean_length(const std::vector<Sentence>& sentences) {
+template <class AnySentence>
+std::size_t mean_length(const std::vector<AnySentence>& sentences) {
   std::size_t words = 0;
-  for (const Sentence& sentence : sentences) words += sentence.words.size();
+  for (const AnySentence& sentence : sentences) words += sentence.words.size();
   return words / sentences.size();
+}
+
+/// For a step of `share` whose sentences have so many words.
+SequenceShape shape_of(const Vocabulary& vocabulary, std::size_t words, const Share& share,
+                       const LstmOptions& options) {
+  return {.symbols = vocabulary.words.count(),
+          .embedding = options.embedding,
+          .hidden = options.hidden,
+          .layers = options.layers,
+          .symbol_classes = vocabulary.tags.count(),
+          .sequence_classes = vocabulary.intents.count(),
+          .max_symbols = share.per_rank * words,
+          .max_sequences = share.per_rank};
 }
 
 class SentencesTask final : public Task {
@@ -96,15 +110,7 @@ class SentencesTask final : public Task {
         test_tags_(test),
         share_(share),
         options_(options),
-        model_({.symbols = vocabulary_.words.count(),
-                .embedding = options.embedding,
-                .hidden = options.hidden,
-                .layers = options.layers,
-                .symbol_classes = vocabulary_.tags.count(),
-                .sequence_classes = vocabulary_.intents.count(),
-                .max_symbols = share.per_rank * longest(training_),
-                .max_sequences = share.per_rank},
-               options.seed),
+        model_(shape_of(vocabulary_, longest(training_), share, options), options.seed),
         order_(training_.size(), options.seed) {
     for (Parameter<float>* const p : model_.parameters())  // those of sentences have one pair for each
       if (p->max_pairs > share.per_rank) p->expected_pairs = share.per_rank * mean_length(training_);
@@ -203,12 +209,16 @@ class SentencesTask final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> make_sentences_task(const std::vector<TaggedSentence>& training,
-                                          const std::vector<TaggedSentence>& test, const Share& share,
-                                          const LstmOptions& options) {
+PlannedTask plan_sentences_task(std::vector<TaggedSentence> training, std::vector<TaggedSentence> test,
+                                const Share& share, const LstmOptions& options) {
   check_samples(training.size(), share);
   if (test.empty()) throw ArgumentError("there are no sentences to test with");
-  return std::make_unique<SentencesTask>(Vocabulary(training), training, test, share, options);
+  Vocabulary vocabulary(training);
+  const ModelSize size = SequenceModel<float>::size_of(shape_of(vocabulary, mean_length(training), share, options));
+  return {size, [vocabulary = std::move(vocabulary), training = std::move(training), test = std::move(test), share,
+                 options]() mutable {
+            return std::make_unique<SentencesTask>(std::move(vocabulary), training, test, share, options);
+          }};
 }
 
 }  // namespace dsop::learn

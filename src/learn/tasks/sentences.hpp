@@ -1,7 +1,6 @@
 // An LSTM that finds the slots and the intent of queries, as those of ATIS.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "learn/data/iob.hpp"
@@ -13,8 +12,7 @@ namespace dsop::learn {
 /// A sample is a sentence. The loss is the mean of the words' plus the mean of the sentences'. Words that occur once in
 /// `training` are taken for unknown, as those that occur only in `test`; an intent that occurs only there is counted as
 /// missed. Throws ArgumentError if there are fewer sentences than a step takes, or none to test with.
-std::unique_ptr<Task> make_sentences_task(const std::vector<TaggedSentence>& training,
-                                          const std::vector<TaggedSentence>& test, const Share& share,
-                                          const LstmOptions& options);
+PlannedTask plan_sentences_task(std::vector<TaggedSentence> training, std::vector<TaggedSentence> test,
+                                const Share& share, const LstmOptions& options);
 
 }  // namespace dsop::learn

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,6 +12,7 @@
 
 #include <dsop/transport.hpp>
 
+#include "learn/layers/model_size.hpp"
 #include "learn/strategies/strategy.hpp"
 
 namespace dsop::learn {
@@ -39,6 +42,14 @@ struct TaskIdentity {
   /// "mlp 784-10 relu, 8000 samples, data 9ae16a3b2f90404f".
   std::string description;
   std::string held_out;  ///< what ranks must agree on beside that: data_identity() of what evaluate() is of
+};
+
+class Task;
+
+/// A task whose data are read and checked, and whose model has no memory yet.
+struct PlannedTask {
+  ModelSize size = {};                               ///< of its model, at least
+  std::function<std::unique_ptr<Task>()> make = {};  ///< to be called once
 };
 
 class Task {
