@@ -17,7 +17,7 @@
 #include "kernel_command.hpp"
 #include "launch/command_line.hpp"
 #include "launch/launch.hpp"
-#include "learn/programs/settings.hpp"
+#include "launch/settings.hpp"
 #include "lists.hpp"
 #include "machine_out.hpp"
 #include "named_machine.hpp"
@@ -159,12 +159,12 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
-    const dsop::learn::Settings settings = dsop::learn::settings_of(*app.get_subcommands().front());
+    const dsop::launch::Settings settings = dsop::launch::settings_of(*app.get_subcommands().front());
     const auto ranks = [&](const std::function<void(Transport&)>& body,
                            dsop::launch::ThreadLevel level = dsop::launch::ThreadLevel::funneled) {
       const auto checked_body = [&](Transport& transport) {
         // Simulated ranks are started by one command line, and what they say to each other takes simulated time.
-        if (!bench::is_simulated()) dsop::learn::expect_same_settings(transport, settings);
+        if (!bench::is_simulated()) dsop::launch::expect_same_settings(transport, settings);
         body(transport);
       };
       return dsop::launch::run(line.ranks, default_ranks, checked_body, level);

@@ -20,8 +20,6 @@ class TimeInTransport final : public TransportOver {
  public:
   using TransportOver::TransportOver;
 
-  int node() const override { return inner().node(); }
-  bool has_native_collectives() const override { return inner().has_native_collectives(); }
   void native_allreduce(std::span<std::byte> data, DataType type) override {
     timed([&] { inner().native_allreduce(data, type); });
   }
@@ -36,13 +34,6 @@ class TimeInTransport final : public TransportOver {
   }
   void wait(Request& request) override {
     timed([&] { TransportOver::wait(request); });
-  }
-
-  bool allows_progress_thread() const override { return inner().allows_progress_thread(); }
-  CallState& calls() override { return inner().calls(); }
-  void come_to(std::uint64_t position) override { inner().come_to(position); }
-  std::vector<int> ranks_behind(std::uint64_t position, double seconds) override {
-    return inner().ranks_behind(position, seconds);
   }
 
   /// So far.

@@ -7,10 +7,10 @@
 #include "algorithms/sparse/algorithm.hpp"
 #include "launch/command_line.hpp"
 #include "launch/launch.hpp"
+#include "launch/settings.hpp"
 #include "learn/data/same_file.hpp"
 #include "learn/linear/training.hpp"
 #include "learn/programs/number_range.hpp"
-#include "learn/programs/settings.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -34,14 +34,14 @@ std::string check_sync(const std::string& sync) {
          sparse_algorithms().names();
 }
 
-int run(Line& line, const Settings& options) {
-  line.settings.options = options_for_checkpoint(options);
+int run(Line& line, const launch::Settings& options) {
+  line.settings.options = launch::options_for_checkpoint(options);
   const auto& losses = linear_losses();
   line.settings.loss =
       &*std::find_if(losses.begin(), losses.end(), [&](const LinearLoss& loss) { return loss.name == line.loss; });
   if (line.rate_schedule == "1/t") line.settings.rate_schedule = RateSchedule::inverse;
   return launch::run(line.ranks, 4, [&](Transport& transport) {
-    expect_same_settings(transport, options);
+    launch::expect_same_settings(transport, options);
     LinearSettings settings = line.settings;
     launch::on_all_ranks(transport, [&] {
       if (transport.rank() == 0)
@@ -114,7 +114,7 @@ void add_linear(CLI::App& app, int& status) {
   command->callback([line, command, &status] {
     if (line->rate_schedule == "1/t" && command->count("--decay") > 0)
       throw CLI::ExcludesError("--rate-schedule 1/t", "--decay");
-    status = run(*line, settings_of(*command));
+    status = run(*line, launch::settings_of(*command));
   });
 }
 

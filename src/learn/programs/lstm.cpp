@@ -60,7 +60,7 @@ void add_lstm(CLI::App& app, int& status) {
     if (line->task == "atis" && line->test.empty()) throw CLI::RequiredError("--test, with --task atis,");
     if (line->task == "characters" && !line->test.empty()) throw CLI::ExcludesError("--task characters", "--test");
     if (line->task == "atis" && command->count("--window") > 0) throw CLI::ExcludesError("--task atis", "--window");
-    line->train.settings = settings_of(*command);
+    line->train.settings = launch::settings_of(*command);
     status = run(*line);
   });
 }

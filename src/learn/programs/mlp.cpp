@@ -56,7 +56,7 @@ void add_mlp(CLI::App& app, int& status) {
   line->train.training.decay = 0.9;
   line->train.add_to(command);
   command->callback([line, command, &status] {
-    line->train.settings = settings_of(*command);
+    line->train.settings = launch::settings_of(*command);
     status = run(*line);
   });
 }

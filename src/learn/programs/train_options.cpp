@@ -5,7 +5,7 @@
 
 #include "launch/command_line.hpp"
 #include "launch/launch.hpp"
-#include "learn/programs/memory_check.hpp"
+#include "launch/memory.hpp"
 #include "learn/programs/number_range.hpp"
 #include "learn/strategies/schedules.hpp"
 #include "synchronizer/policies/policy.hpp"
@@ -47,22 +47,22 @@ std::size_t least_bytes(const ModelSize& size, const OptimizerOptions& optimizer
 void run_rank(const TrainOptions& options, const PlanTask& plan_task, Transport& transport) {
   const Share share{static_cast<std::size_t>(transport.rank()), static_cast<std::size_t>(transport.size()),
                     options.batch};
-  expect_same_settings(transport, options.settings);
+  launch::expect_same_settings(transport, options.settings);
   PlannedTask planned;
   launch::on_all_ranks(transport, [&] {
     if (transport.rank() == 0) check_out(options);
     planned = plan_task(share);
   });
-  check_memory(transport, least_bytes(planned.size, options.training.optimizer));
+  launch::check_memory(transport, least_bytes(planned.size, options.training.optimizer));
   std::unique_ptr<Task> task;
   launch::on_all_ranks(transport, [&] { task = std::exchange(planned.make, {})(); });  // which holds the data
-  expect_same_lines(transport, "the task is " + task->identity().description + "\nwhat is held out is " +
-                                   task->identity().held_out + '\n');
+  launch::expect_same_lines(transport, "the task is " + task->identity().description + "\nwhat is held out is " +
+                                           task->identity().held_out + '\n');
   const std::unique_ptr<Strategy<float>> strategy = make_strategy(options, transport, *task);
   const std::string identity = "seed " + std::to_string(options.seed) + "\nbatch " + std::to_string(options.batch) +
                                " on each of " + std::to_string(transport.size()) + " ranks\nstrategy " +
                                identity_of_strategy(options) + '\n';
-  train(transport, *task, *strategy, options.training, {identity, options_for_checkpoint(options.settings)});
+  train(transport, *task, *strategy, options.training, {identity, launch::options_for_checkpoint(options.settings)});
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "launch/launch.hpp"
+#include "launch/settings.hpp"
 #include "learn/data/same_file.hpp"
-#include "learn/programs/settings.hpp"
 #include "learn/strategies/synchronized.hpp"
 #include "learn/tasks/task.hpp"
 #include "learn/training/loop.hpp"
@@ -29,7 +29,7 @@ struct TrainOptions {
   std::string collective = "auto";
   std::string machine = {};
   std::vector<NamedFile> data = {};  ///< what the task reads
-  Settings settings = {};            ///< the command line's, once it is read
+  launch::Settings settings = {};    ///< the command line's, once it is read
   CLI::Option* momentum = nullptr;   ///< as it was given, or not
 
   /// What stands in the options so far are the defaults.

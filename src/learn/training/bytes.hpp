@@ -43,16 +43,4 @@ inline std::string_view take_array(std::string_view& bytes, std::size_t element_
   return array;
 }
 
-/// FNV-1a over words of 8 bytes, the last one filled with zeros.
-inline std::uint64_t checksum(std::string_view bytes) {
-  std::uint64_t sum = fnv_start;
-  for (std::size_t i = 0; i < bytes.size(); i += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + i, std::min<std::size_t>(8, bytes.size() - i));
-    sum = fnv(sum, word);
-    sum ^= sum >> 32;  // or a word's highest bits would touch no other bit
-  }
-  return sum;
-}
-
 }  // namespace dsop::learn

@@ -1,4 +1,4 @@
-#include "learn/programs/settings.hpp"
+#include "launch/settings.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,12 +10,12 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/fnv.hpp"
 #include "base/hexadecimal.hpp"
 #include "launch/launch.hpp"
-#include "learn/training/bytes.hpp"
 #include "patterns/of_all_ranks.hpp"
 
-namespace dsop::learn {
+namespace dsop::launch {
 namespace {
 
 template <std::size_t n>
@@ -82,7 +82,7 @@ void expect_same_lines(Transport& transport, const std::string& own) {
   own.copy(sent.data(), sent.size() - 1);
   const std::vector<Text> texts = patterns::of_all_ranks(transport, sent);
   const std::size_t rank = static_cast<std::size_t>(transport.rank());
-  launch::on_all_ranks(transport, [&] {
+  on_all_ranks(transport, [&] {
     if (hashes[rank] != hashes[0]) throw ArgumentError(difference(texts[rank].data(), texts[0].data()));
   });
 }
@@ -94,4 +94,4 @@ std::string options_for_checkpoint(const Settings& settings) {
   return lines_of(settings, " ", others);
 }
 
-}  // namespace dsop::learn
+}  // namespace dsop::launch

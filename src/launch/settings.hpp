@@ -1,5 +1,5 @@
-// A command line as text: what ranks that are launched each with its own must have in common, in dsop-bench too, and
-// what a checkpoint keeps of it.
+// A command line as text: what ranks that are launched each with its own must have in common, and what a checkpoint
+// keeps of it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,7 +10,7 @@
 
 #include <dsop/transport.hpp>
 
-namespace dsop::learn {
+namespace dsop::launch {
 
 /// Names and values.
 using Settings = std::vector<std::pair<std::string, std::string>>;
@@ -31,4 +31,4 @@ void expect_same_lines(Transport& transport, const std::string& own);
 /// what it measures beside.
 std::string options_for_checkpoint(const Settings& settings);
 
-}  // namespace dsop::learn
+}  // namespace dsop::launch
