@@ -158,7 +158,7 @@ class OuterProduct {
   /// too. Any other call on the communicator first waits for what was started. The thread makes its products with as
   /// many OpenMP threads as the caller of start() has, gives its core away while it waits for messages, and sleeps when
   /// there is nothing to do. `auto` takes an algorithm for a program that computes meanwhile, perhaps another than
-  /// run()'s: of the call's arithmetic nothing is hidden then. Over MPI it needs MPI_THREAD_MULTIPLE; where that was not
+  /// run()'s: of the call's arithmetic nothing is hidden then. Over MPI it needs MPI_THREAD_MULTIPLE; where that is not
   /// granted (Plan::runs_at_wait), and on one rank, which sends nothing, calls run when they are waited for.
   [[nodiscard]] Pending start(const Factors<T>& factors, MatrixView<T> gradient);
   [[nodiscard]] Pending start(const SparseFactors<T>& factors, MatrixView<T> gradient);
