@@ -45,6 +45,27 @@ class PythonErrorsTest(ThreadsTest):
             self.assertEqual(gradient[0, 0], comm.size)
         self.on_ranks(body, [1, 2, 3])
 
+    def test_any_exception_can_be_said_to_all(self) -> None:
+        cases: list[tuple[str, str | Exception]] = [("no data", ValueError("no data")), ("'x'", KeyError("x")),
+                                                    ("AssertionError", AssertionError()), (r"a\udc80b", "a\udc80b"),
+                                                    (r"a\udc80b", OSError("a\udc80b"))]
+        for words, error in cases:
+            def step(comm: dsop.Communicator, error: str | Exception = error) -> None:
+                model = dsop.Synchronizer(np.float64, comm)
+                model.begin()
+                if comm.rank == 1:
+                    model.fail(error, "w\udc80")
+                model.finish()
+
+            def call(comm: dsop.Communicator, error: str | Exception = error) -> None:
+                if comm.rank == 1:
+                    comm.fail(error)
+                dsop.allreduce(np.ones(3), comm)
+            for body in (step, call):
+                place = "parameter w\\udc80: " if body is step else ""
+                with self.subTest(words=words, place=place):
+                    self.raises_on_all(f"rank 1: {place}{words}", body)
+
     def test_signals_are_heard_where_another_thread_came_first(self) -> None:
         program = """
 import threading, dsop

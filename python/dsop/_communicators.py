@@ -11,7 +11,8 @@ from ctypes import CFUNCTYPE, byref, c_int, c_size_t, c_uint64, c_void_p
 from types import TracebackType
 from typing import Any, TypeVar
 
-from dsop._library import ArgumentError, Error, Owned, TransportError, check, library, new_handle, watch_signals
+from dsop._library import (ArgumentError, Error, Owned, TransportError, check, error_text, library, new_handle,
+                           watch_signals)
 
 Result = TypeVar("Result")
 _callbacks: list[Any] = []  # the library calls them for as long as the ranks live, which other objects may be of too
@@ -60,7 +61,7 @@ class Communicator(Owned):
         self._handle = handle if owned else 0
         self.queue = queue or handle  # equal for all whose calls must be in one order
 
-    def fail(self, error: str) -> None:
+    def fail(self, error: str | BaseException) -> None:
         """Raise `ArgumentError` on all ranks, in place of the call that they make.
 
         Examples
@@ -71,7 +72,7 @@ class Communicator(Owned):
         ...     print(error)
         rank 0: no data
         """
-        check(library.dsop_communicator_fail(self.handle, error.encode()))
+        check(library.dsop_communicator_fail(self.handle, error_text(error)))
 
     def counting(self) -> Communicator:
         """Another that counts what passes through this one; see `traffic()`.
@@ -224,6 +225,6 @@ class SaidToAll:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if isinstance(error, Exception):
             try:
-                self._comm.fail(str(error))
+                self._comm.fail(error)
             except ArgumentError as agreed:
                 raise agreed from None

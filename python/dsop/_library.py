@@ -155,6 +155,11 @@ def encoded(text: Any, name: str) -> bytes:
     return text.encode()
 
 
+def error_text(error: Any) -> bytes:
+    """Of an exception or a text. Where one is handled already nothing may refuse it, whatever is in it."""
+    return (error if isinstance(error, str) else str(error) or type(error).__name__).encode(errors="backslashreplace")
+
+
 def option_text(**options: Any) -> bytes:
     """NAME=VALUE pairs of those that are not None; a machine by its handle."""
     pairs = []

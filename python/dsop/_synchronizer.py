@@ -9,7 +9,8 @@ import numpy as np
 
 from dsop._arrays import DTYPES, Array, FactorLike, SparseVector, copied, factor, matrix, type_of, vector
 from dsop._communicators import SaidToAll
-from dsop._library import ArgumentError, Owned, check, encoded, let_go, library, new_handle, option_text, text_of
+from dsop._library import (ArgumentError, Owned, check, encoded, error_text, let_go, library, new_handle, option_text,
+                           text_of)
 from dsop._mpi import communicator
 
 
@@ -213,8 +214,8 @@ class Synchronizer(Owned):
         self._held += [given, target]
         check(library.dsop_synchronizer_give_vector(self._handle, parameter, given.structure, out, *numbers))
 
-    def fail(self, error: str, name: str | None = None) -> None:
-        """Give up this step, after an exception say: `finish` raises `error` on all ranks. Never waits.
+    def fail(self, error: str | BaseException, name: str | None = None) -> None:
+        """Give up this step, for an exception or what a text says: `finish` raises it on all ranks. Never waits.
 
         Examples
         --------
@@ -228,7 +229,7 @@ class Synchronizer(Owned):
         ...     print("not a number" in str(error))
         True
         """
-        check(library.dsop_synchronizer_fail(self._handle, name.encode() if name else None, error.encode()))
+        check(library.dsop_synchronizer_fail(self._handle, error_text(name) if name else None, error_text(error)))
 
     def finish(self) -> None:
         """Return when all gradients are complete.
