@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The Python package and its process: which libraries are loaded, and forked children."""
+"""The Python package and its process: which libraries are loaded, forked children, threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 import dsop
-from dsop._table import FUNCTIONS
+from dsop._library import library
+from dsop._table import DSOP_ERROR_MEMORY, FUNCTIONS
 
 
 class PythonLibraryTest(unittest.TestCase):
@@ -110,6 +111,30 @@ print(told[0].message)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         model.finish()
         self.assertEqual(layer.run(np.ones((1, 2)), np.ones((1, 2)))[0, 0], 1)
+
+    def test_signals_are_heard_where_another_thread_came_first(self) -> None:
+        program = """
+import threading, dsop
+from dsop import _library
+first = threading.Thread(target=dsop.communicator)
+first.start()
+first.join()
+dsop.communicator()
+assert _library._raised.callback
+"""
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+    def test_threads_that_can_not_start(self) -> None:
+        wrong: list[tuple[str, Any, Any]] = [
+            ("ranks is 0", 0, 1), ("ranks is float", 2.0, 1), ("omp_threads is 0", 1, 0),
+            ("omp_threads is float", 2, 1.5), ("omp_threads is 4294967297", 2, 2**32 + 1)]
+        for words, ranks, omp_threads in wrong:
+            with self.subTest(words=words), self.assertRaisesRegex(dsop.ArgumentError, words):
+                dsop.run_on_threads(ranks, lambda comm: None, omp_threads)
+        every_failing: list[dict[str, Any]] = [{"return_value": DSOP_ERROR_MEMORY}, {"side_effect": MemoryError}]
+        for failing in every_failing:
+            with unittest.mock.patch.object(library, "dsop_run_on_threads", **failing), self.assertRaises(MemoryError):
+                dsop.run_on_threads(2, lambda comm: None)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from ctypes import CFUNCTYPE, byref, c_int, c_size_t, c_uint64, c_void_p
 from types import TracebackType
 from typing import Any, TypeVar
 
-from dsop._library import (ArgumentError, Error, Owned, TransportError, check, error_text, library, new_handle,
-                           watch_signals)
+from dsop._library import (ArgumentError, Owned, TransportError, check, error_text, library, new_handle,
+                           watch_signals, whole_number)
 
 Result = TypeVar("Result")
 _callbacks: list[Any] = []  # the library calls them for as long as the ranks live, which other objects may be of too
@@ -162,7 +162,7 @@ def run_on_threads(ranks: int, body: Callable[[Communicator], Result], omp_threa
     Raises
     ------
     ArgumentError
-        ranks or omp_threads is below 1.
+        ranks or omp_threads is no whole number, or below 1.
     Exception
         The first that a body raised. Ranks that waited for it have raised `TransportError`.
 
@@ -175,7 +175,8 @@ def run_on_threads(ranks: int, body: Callable[[Communicator], Result], omp_threa
     >>> dsop.run_on_threads(2, double)
     [3.0, 3.0]
     """
-    results: list[Any] = [None] * max(ranks, 0)
+    numbers = whole_number(ranks, "ranks"), whole_number(omp_threads, "omp_threads")
+    results: list[Any] = [None] * max(numbers[0], 0)
     failures: list[BaseException] = []
     ended = threading.Event()
 
@@ -189,14 +190,14 @@ def run_on_threads(ranks: int, body: Callable[[Communicator], Result], omp_threa
             failures.append(failure)
             return 1
 
-    status: list[Any] = []
+    failures_of_call: list[BaseException] = []
 
     def run_all() -> None:
         kind = CFUNCTYPE(c_int, c_uint64, c_void_p)
         try:
-            check(library.dsop_run_on_threads(ranks, kind(run_rank), None, omp_threads))
-        except Error as error:
-            status.append(error)
+            check(library.dsop_run_on_threads(numbers[0], kind(run_rank), None, numbers[1]))
+        except BaseException as failure:
+            failures_of_call.append(failure)
 
     runner = threading.Thread(target=run_all)  # so that this thread hears signals
     runner.start()
@@ -208,8 +209,8 @@ def run_on_threads(ranks: int, body: Callable[[Communicator], Result], omp_threa
         raise
     for failure in sorted(failures, key=lambda failure: isinstance(failure, TransportError)):
         raise failure
-    for error in status:
-        raise error
+    for failure in failures_of_call:
+        raise failure
     return results
 
 
