@@ -243,6 +243,23 @@ class PythonErrorsTest(ThreadsTest):
             is_told.wait(10)
         dsop.run_on_threads(2, body)
 
+    def test_exception_of_on_stall_ends_the_wait(self) -> None:
+        def refuse(text: str) -> None:
+            raise KeyError(text)
+
+        for throws in (False, True):
+            has_raised = threading.Event()
+
+            def body(comm: dsop.Communicator, throws: bool = throws, has_raised: threading.Event = has_raised) -> None:
+                comm.set_stall_watch(0.1, refuse, throws)
+                if comm.rank == 0:
+                    with self.assertRaisesRegex(KeyError, "missing: "):
+                        dsop.allreduce(np.ones(100), comm)
+                    has_raised.set()
+                has_raised.wait(10)
+            with self.subTest(throws=throws):
+                dsop.run_on_threads(2, body)
+
     def test_a_stall_watch_outlives_the_object_that_set_it(self) -> None:
         is_told = threading.Event()
 

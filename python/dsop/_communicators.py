@@ -6,13 +6,14 @@ import ctypes
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from ctypes import CFUNCTYPE, byref, c_int, c_size_t, c_uint64, c_void_p
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
 from dsop._library import (ArgumentError, Owned, TransportError, check, error_text, library, new_handle,
-                           watch_signals, whole_number)
+                           raise_later, watch_signals, whole_number)
 
 Result = TypeVar("Result")
 _callbacks: list[Any] = []  # the library calls them for as long as the ranks live, which other objects may be of too
@@ -31,6 +32,18 @@ def _end_job_at_exception() -> None:
         library.dsop_abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
     hook.ends_job = True  # type: ignore[attr-defined]
     sys.excepthook = hook
+
+
+def _tell(on_stall: Callable[[str], None]) -> Generator[int, bytes | None, None]:
+    while True:  # a generator, so that signals are heard within `try`: see _watch()
+        try:
+            text = yield 0
+            if text is not None:
+                on_stall(text.decode())
+        except GeneratorExit:
+            return
+        except BaseException as error:
+            raise_later(error)
 
 
 class Communicator(Owned):
@@ -108,7 +121,8 @@ class Communicator(Owned):
         limit_seconds : float
             Each wait for a message has so long.
         on_stall : callable, optional
-            Called with one sentence that names who is missing, by the thread that waits.
+            Called with one sentence that names who is missing, by the thread that waits. What it raises ends the wait;
+            that of a call which was started goes on, and it is printed.
         throws : bool
             Whether the wait then ends with `TransportError`.
 
@@ -117,14 +131,14 @@ class Communicator(Owned):
         >>> dsop.communicator().set_stall_watch(60, on_stall=print)
         >>> dsop.communicator().set_stall_watch(0)
         """
-        def tell(text: bytes, _: object) -> None:
-            if on_stall is not None:
-                on_stall(text.decode())
         kind = CFUNCTYPE(None, ctypes.c_char_p, c_void_p)
-        callback = kind(tell) if on_stall is not None else ctypes.cast(0, kind)
-        check(library.dsop_set_stall_watch(self.handle, limit_seconds, callback, None, int(throws)))
+        callback = ctypes.cast(0, kind)
         if on_stall is not None:
+            tell = _tell(on_stall)
+            next(tell)
+            callback = kind(partial(max, key=tell.send))  # which gives each of C's two arguments to send()
             _callbacks.append(callback)
+        check(library.dsop_set_stall_watch(self.handle, limit_seconds, callback, None, int(throws)))
 
 
 def of_programs(handle: int, queue: object = None) -> Communicator:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import _thread
 import ctypes
 import os
+import signal
+import sys
 import threading
+import time
+import traceback
 from collections.abc import Callable, Generator
 from ctypes import CFUNCTYPE, byref, c_char_p, c_int, c_uint64
 from operator import index
@@ -62,6 +66,7 @@ def _with_types(opened: ctypes.CDLL) -> ctypes.CDLL:
 
 library = _with_types(_open_library())
 
+_AGAIN_SECONDS = 0.05  # what a signal is heard in has ended by then
 _raised = threading.local()
 _under_way: list[Any] = []  # what calls use that go on, since a signal has ended the wait for them
 
@@ -73,7 +78,7 @@ def _watch(has_ended: Callable[[], bool]) -> Generator[int, None, None]:
     while True:
         try:
             yield answer
-            answer = int(has_ended())
+            answer = int(has_ended() or getattr(_raised, "error", None) is not None)
         except GeneratorExit:
             return
         except BaseException as error:  # KeyboardInterrupt, or whatever the program's handler raises
@@ -117,11 +122,28 @@ def let_go(held: Any, status: int) -> None:
         _under_way.append(held)
 
 
-def interrupt_again() -> None:
-    """Ctrl-C that was heard where nothing can be raised is heard once more."""
-    error, _raised.error = getattr(_raised, "error", None), None
+def _interrupt_main_soon() -> None:
+    time.sleep(_AGAIN_SECONDS)
+    if callable(signal.getsignal(signal.SIGINT)):
+        os.kill(os.getpid(), signal.SIGINT)  # ends a sleep too, as _thread.interrupt_main() does not
+
+
+def raise_later(error: BaseException) -> None:
+    """For where Python drops what is raised: Ctrl-C is heard once more, anything else ends a wait of this thread."""
     if isinstance(error, KeyboardInterrupt):
-        _thread.interrupt_main()
+        if not sys.is_finalizing():  # then there is nothing to interrupt, and threads no longer run
+            _thread.start_new_thread(_interrupt_main_soon, ())
+    elif getattr(_raised, "callback", None) is None:  # no wait of this thread asks
+        traceback.print_exception(type(error), error, error.__traceback__)
+    else:
+        _raised.error = error
+
+
+def interrupt_again() -> None:
+    """What has ended a wait where Python would drop it."""
+    error, _raised.error = getattr(_raised, "error", None), None
+    if error is not None:
+        raise_later(error)
 
 
 def new_handle(function: Any, *arguments: Any) -> int:
@@ -186,5 +208,8 @@ class Owned:
 
     def __del__(self) -> None:
         if self._handle and library is not None:
-            getattr(library, self._free)(self._handle)
-            self._handle = 0
+            try:
+                getattr(library, self._free)(self._handle)  # may wait, and Python hears signals when it returns
+                self._handle = 0
+            except BaseException as error:
+                raise_later(error)
