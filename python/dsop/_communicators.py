@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from dsop._library import (ArgumentError, Owned, TransportError, check, error_text, library, new_handle,
-                           raise_later, watch_signals, whole_number)
+                           raise_later, real_number, watch_signals, whole_number)
 
 Result = TypeVar("Result")
 _callbacks: list[Any] = []  # the library calls them for as long as the ranks live, which other objects may be of too
@@ -131,6 +131,9 @@ class Communicator(Owned):
         >>> dsop.communicator().set_stall_watch(60, on_stall=print)
         >>> dsop.communicator().set_stall_watch(0)
         """
+        limit = real_number(limit_seconds, "limit_seconds")
+        if on_stall is not None and not callable(on_stall):
+            raise ArgumentError(f"on_stall is {type(on_stall).__name__}, expected something to call, or None")
         kind = CFUNCTYPE(None, ctypes.c_char_p, c_void_p)
         callback = ctypes.cast(0, kind)
         if on_stall is not None:
@@ -138,7 +141,7 @@ class Communicator(Owned):
             next(tell)
             callback = kind(partial(max, key=tell.send))  # which gives each of C's two arguments to send()
             _callbacks.append(callback)
-        check(library.dsop_set_stall_watch(self.handle, limit_seconds, callback, None, int(throws)))
+        check(library.dsop_set_stall_watch(self.handle, limit, callback, None, int(bool(throws))))
 
 
 def of_programs(handle: int, queue: object = None) -> Communicator:

@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Generator
-from ctypes import CFUNCTYPE, byref, c_char_p, c_int, c_uint64
+from ctypes import CFUNCTYPE, byref, c_char_p, c_double, c_int, c_uint64
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -160,14 +160,50 @@ def text_of(function: Any, *arguments: Any) -> str:
     return (text.value or b"").decode()
 
 
-def whole_number(value: Any, name: str) -> int:
-    """For an int of C's, which ctypes would cut to size."""
+def _index(value: Any, name: str) -> int:
     try:
-        number = index(value)
+        return index(value)
     except TypeError:
         raise ArgumentError(f"{name} is {type(value).__name__}, expected a whole number") from None
+
+
+def whole_number(value: Any, name: str) -> int:
+    """For an int of C's, which ctypes would cut to size."""
+    number = _index(value, name)
     if c_int(number).value != number:
         raise ArgumentError(f"{name} is {number}, expected a number of 32 bits")
+    return number
+
+
+def whole_size(value: Any, name: str) -> int:
+    """For a size_t or uint64_t of C's."""
+    number = _index(value, name)
+    if not 0 <= number < 2**64:
+        raise ArgumentError(f"{name} is {number}, expected a number from 0 to 2**64 - 1")
+    return number
+
+
+def whole_sizes(values: Any, name: str, count: int | None = None) -> list[int]:
+    """For several, or so many."""
+    try:
+        numbers = list(values)
+    except TypeError:
+        raise ArgumentError(f"{name} is {type(values).__name__}, expected {count or 'several'} whole numbers") from None
+    if count is not None and len(numbers) != count:
+        raise ArgumentError(f"{name} is {tuple(numbers)}, expected {count} whole numbers")
+    return [whole_size(number, f"{name}[{i}]") for i, number in enumerate(numbers)]
+
+
+def real_number(value: Any, name: str, least: float | None = None) -> float:
+    """For a double of C's."""
+    try:
+        number = value if type(value) is float else c_double(value).value
+    except (TypeError, ValueError, RuntimeError):  # the last from a tensor of several
+        raise ArgumentError(f"{name} is {type(value).__name__}, expected a number") from None
+    except OverflowError:
+        raise ArgumentError(f"{name} is {value}, expected a number that a double holds") from None
+    if least is not None and not number >= least:
+        raise ArgumentError(f"{name} is {number}, expected a number of at least {least}")
     return number
 
 
