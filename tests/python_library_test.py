@@ -137,6 +137,29 @@ assert _library._raised.callback
             with unittest.mock.patch.object(library, "dsop_run_on_threads", **failing), self.assertRaises(MemoryError):
                 dsop.run_on_threads(2, lambda comm: None)
 
+    def test_interrupted_threads_have_ended(self) -> None:
+        program = """
+import os, signal, threading, time
+import numpy as np
+import dsop
+
+ended = []
+
+def body(comm):
+    if comm.rank == 1:
+        time.sleep(1)
+        return ended.append(1)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    dsop.allreduce(np.ones(3), comm)
+
+try:
+    dsop.run_on_threads(2, body)
+except KeyboardInterrupt:
+    print(ended)
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.stdout, "[1]\n", done.stderr)
+
     def test_wrong_numbers(self) -> None:
         given: Any = dsop  # what mypy would refuse
         vector = np.ones(4, np.float32)

@@ -208,6 +208,7 @@ def run_on_threads(ranks: int, body: Callable[[Communicator], Result], omp_threa
             return 1
 
     failures_of_call: list[BaseException] = []
+    all_ended = threading.Event()  # join() that a signal has interrupted takes the thread for ended, in CPython 3.11
 
     def run_all() -> None:
         kind = CFUNCTYPE(c_int, c_uint64, c_void_p)
@@ -215,14 +216,16 @@ def run_on_threads(ranks: int, body: Callable[[Communicator], Result], omp_threa
             check(library.dsop_run_on_threads(numbers[0], kind(run_rank), None, numbers[1]))
         except BaseException as failure:
             failures_of_call.append(failure)
+        finally:
+            all_ended.set()
 
     runner = threading.Thread(target=run_all)  # so that this thread hears signals
     runner.start()
     try:
-        runner.join()
+        all_ended.wait()
     except BaseException:
         ended.set()
-        runner.join()
+        all_ended.wait()
         raise
     for failure in sorted(failures, key=lambda failure: isinstance(failure, TransportError)):
         raise failure
