@@ -137,11 +137,12 @@ assert _library._raised.callback
             with unittest.mock.patch.object(library, "dsop_run_on_threads", **failing), self.assertRaises(MemoryError):
                 dsop.run_on_threads(2, lambda comm: None)
 
-    def test_interrupted_threads_have_ended(self) -> None:
+    def test_interrupted_threads_have_ended_and_objects_are_freed(self) -> None:
         program = """
 import os, signal, threading, time
 import numpy as np
 import dsop
+from dsop._library import check, library
 
 ended = []
 
@@ -152,13 +153,22 @@ def body(comm):
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     dsop.allreduce(np.ones(3), comm)
 
+def is_freed():
+    layer = dsop.OuterProduct(2, 2, 1)
+    handle = layer._handle
+    del layer
+    try:
+        check(library.dsop_outer_product_plan(handle, None, None))
+    except dsop.ArgumentError as error:
+        return "is dead" in str(error)
+
 try:
     dsop.run_on_threads(2, body)
 except KeyboardInterrupt:
-    print(ended)
+    print(ended, is_freed())
 """
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-        self.assertEqual(done.stdout, "[1]\n", done.stderr)
+        self.assertEqual(done.stdout, "[1] True\n", done.stderr)
 
     def test_wrong_numbers(self) -> None:
         given: Any = dsop  # what mypy would refuse

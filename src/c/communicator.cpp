@@ -39,6 +39,7 @@ Ranks::~Ranks() {
 }
 
 Transport& Ranks::get() const {
+  if (is_mpi_ || (own_ && !counted_)) set_waits_end_with_thread(false);  // for ranks that are programs
   if (counted_) counted_->get();
   if (transport_ == nullptr) throw ArgumentError("the communicator's ranks have ended, expected a call before");
   if (is_mpi_ && !mpi_runs()) throw ArgumentError("MPI is finalized, expected a call before");
@@ -137,6 +138,7 @@ int dsop_run_on_threads(int ranks, int (*body)(dsop_communicator, void*), void* 
     const auto run_rank = [&](dsop::Transport& transport) {
       const auto own = std::make_shared<Ranks>(transport, false);
       const Handle communicator = put(own);
+      set_waits_end_with_thread(true);
       const int status = body(communicator, data);
       dsop_communicator_free(communicator);
       own->end();
