@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 import re
-import subprocess
 import sys
 import threading
 import types
@@ -45,17 +44,26 @@ class PythonErrorsTest(ThreadsTest):
             self.assertEqual(gradient[0, 0], comm.size)
         self.on_ranks(body, [1, 2, 3])
 
-    def test_signals_are_heard_where_another_thread_came_first(self) -> None:
-        program = """
-import threading, dsop
-from dsop import _library
-first = threading.Thread(target=dsop.communicator)
-first.start()
-first.join()
-dsop.communicator()
-assert _library._raised.callback
-"""
-        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    def test_any_exception_can_be_said_to_all(self) -> None:
+        cases: list[tuple[str, str | Exception]] = [("no data", ValueError("no data")), ("'x'", KeyError("x")),
+                                                    ("AssertionError", AssertionError()), (r"a\udc80b", "a\udc80b"),
+                                                    (r"a\udc80b", OSError("a\udc80b"))]
+        for words, error in cases:
+            def step(comm: dsop.Communicator, error: str | Exception = error) -> None:
+                model = dsop.Synchronizer(np.float64, comm)
+                model.begin()
+                if comm.rank == 1:
+                    model.fail(error, "w\udc80")
+                model.finish()
+
+            def call(comm: dsop.Communicator, error: str | Exception = error) -> None:
+                if comm.rank == 1:
+                    comm.fail(error)
+                dsop.allreduce(np.ones(3), comm)
+            for body in (step, call):
+                place = "parameter w\\udc80: " if body is step else ""
+                with self.subTest(words=words, place=place):
+                    self.raises_on_all(f"rank 1: {place}{words}", body)
 
     def test_wrong_arguments_of_one_rank_are_errors_on_all(self) -> None:
         good = {"a": np.ones((2, 4)), "b": np.ones((2, 3)), "out": np.zeros((4, 3))}
@@ -140,8 +148,6 @@ assert _library._raised.callback
                              ("inner_levels[1].nodes", float("nan"))):
             with self.assertRaisesRegex(dsop.ArgumentError, f"{re.escape(name)} is .*, expected a whole number from 0"):
                 machine[name] = number
-        with self.assertRaisesRegex(dsop.ArgumentError, "ranks is 0"):
-            dsop.run_on_threads(0, lambda comm: None)
 
     def test_wrong_objects_of_one_rank(self) -> None:
         anything: Any = dsop  # what mypy would refuse
@@ -236,6 +242,23 @@ assert _library._raised.callback
                 is_told.set()
             is_told.wait(10)
         dsop.run_on_threads(2, body)
+
+    def test_exception_of_on_stall_ends_the_wait(self) -> None:
+        def refuse(text: str) -> None:
+            raise KeyError(text)
+
+        for throws in (False, True):
+            has_raised = threading.Event()
+
+            def body(comm: dsop.Communicator, throws: bool = throws, has_raised: threading.Event = has_raised) -> None:
+                comm.set_stall_watch(0.1, refuse, throws)
+                if comm.rank == 0:
+                    with self.assertRaisesRegex(KeyError, "missing: "):
+                        dsop.allreduce(np.ones(100), comm)
+                    has_raised.set()
+                has_raised.wait(10)
+            with self.subTest(throws=throws):
+                dsop.run_on_threads(2, body)
 
     def test_a_stall_watch_outlives_the_object_that_set_it(self) -> None:
         is_told = threading.Event()

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""The Python package and its process: which libraries are loaded, and forked children."""
+"""The Python package and its process: which libraries are loaded, forked children, threads, and wrong numbers."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,8 @@ from typing import Any
 import numpy as np
 
 import dsop
-from dsop._table import FUNCTIONS
+from dsop._library import library
+from dsop._table import DSOP_ERROR_MEMORY, FUNCTIONS
 
 
 class PythonLibraryTest(unittest.TestCase):
@@ -110,6 +112,112 @@ print(told[0].message)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         model.finish()
         self.assertEqual(layer.run(np.ones((1, 2)), np.ones((1, 2)))[0, 0], 1)
+
+    def test_signals_are_heard_where_another_thread_came_first(self) -> None:
+        program = """
+import threading, dsop
+from dsop import _library
+first = threading.Thread(target=dsop.communicator)
+first.start()
+first.join()
+dsop.communicator()
+assert _library._raised.callback
+"""
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+    def test_threads_that_can_not_start(self) -> None:
+        wrong: list[tuple[str, Any, Any]] = [
+            ("ranks is 0", 0, 1), ("ranks is float", 2.0, 1), ("omp_threads is 0", 1, 0),
+            ("omp_threads is float", 2, 1.5), ("omp_threads is 4294967297", 2, 2**32 + 1)]
+        for words, ranks, omp_threads in wrong:
+            with self.subTest(words=words), self.assertRaisesRegex(dsop.ArgumentError, words):
+                dsop.run_on_threads(ranks, lambda comm: None, omp_threads)
+        every_failing: list[dict[str, Any]] = [{"return_value": DSOP_ERROR_MEMORY}, {"side_effect": MemoryError}]
+        for failing in every_failing:
+            with unittest.mock.patch.object(library, "dsop_run_on_threads", **failing), self.assertRaises(MemoryError):
+                dsop.run_on_threads(2, lambda comm: None)
+
+    def test_interrupted_threads_have_ended_and_objects_are_freed(self) -> None:
+        program = """
+import os, signal, threading, time
+import numpy as np
+import dsop
+from dsop._library import check, library
+
+ended = []
+
+def body(comm):
+    if comm.rank == 1:
+        time.sleep(1)
+        return ended.append(1)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    dsop.allreduce(np.ones(3), comm)
+
+def is_freed():
+    layer = dsop.OuterProduct(2, 2, 1)
+    handle = layer._handle
+    del layer
+    try:
+        check(library.dsop_outer_product_plan(handle, None, None))
+    except dsop.ArgumentError as error:
+        return "is dead" in str(error)
+
+try:
+    dsop.run_on_threads(2, body)
+except KeyboardInterrupt:
+    print(ended, is_freed())
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.stdout, "[1] True\n", done.stderr)
+
+    def test_wrong_numbers(self) -> None:
+        given: Any = dsop  # what mypy would refuse
+        vector = np.ones(4, np.float32)
+        offsets, one = np.array([0, 1, 1]), (np.array([0]), np.ones(1))
+
+        def model() -> Any:
+            return dsop.Synchronizer()
+
+        cases: list[tuple[str, Callable[[], Any]]] = [
+            ("ranks is 4294967297, ", lambda: dsop.plan_topk(100, 1, 2**32 + 1)),
+            ("k is -1, ", lambda: dsop.plan_topk(100, -1, 4)),
+            ("elements is float, ", lambda: given.plan_sparse(9.0, [1])),
+            ("nonzeros[1] is -1, ", lambda: dsop.plan_sparse(9, [1, -1])),
+            ("pairs is int, ", lambda: given.plan_outer_products((3, 3), 5)),
+            ("shape is (3, 3, 3), ", lambda: given.plan_outer_products((3, 3, 3), [5])),
+            ("own.dimension is 18446744073709551620, ",
+             lambda: dsop.sparse_allreduce(dsop.SparseVector(2**64 + 4, *one))),
+            ("regions[0].first is -1, ", lambda: dsop.sparse_allreduce_regions([dsop.SparseVector(4, *one, first=-1)])),
+            ("a.shape[0] is float, ",
+             lambda: dsop.outer_product(given.SparseMatrix((2.0, 3), offsets, *one), np.ones((2, 2)))),
+            ("elements is -1, ", lambda: dsop.TopKAllreduce(-1)),
+            ("k is -1, ", lambda: dsop.TopKAllreduce(4).run(vector, -1)),
+            ("k is 18446744073709551617, ", lambda: dsop.Selector().select(vector, 2**64 + 1)),
+            ("room is -1, ", lambda: dsop.Selector().select(vector, 1, -1)),
+            ("values.dtype is float64, ", lambda: dsop.Selector().select(np.ones(4), 1)),
+            ("seed is -1, ", lambda: dsop.Selector(seed=-1)),
+            ("threshold is str, ", lambda: given.Selector(threshold="x")),
+            ("algorithm is int, ", lambda: given.Selector(5)),
+            ("rows is -1, ", lambda: dsop.OuterProduct(-1, 3, 4)),
+            ("columns is float, ", lambda: given.OuterProduct(3, 3.0, 4)),
+            ("shape is -3, ", lambda: model().add("w", -3)),
+            ("shape is (3,), ", lambda: model().add("w", (3,))),
+            ("max_pairs is -1, ", lambda: model().add("w", 3, max_pairs=-1)),
+            ("name is NoneType, ", lambda: model().residual(None)),
+            ("size_bytes is -1, ", lambda: dsop.Machine().seconds(-1)),
+            ("n is nan, ", lambda: dsop.Machine().seconds(1, float("nan"))),
+            ("latency_seconds is str, ", lambda: given.Machine(latency_seconds="x")),
+            ("name is int, ", lambda: given.Machine()[5]),
+            ("on_stall is int, ", lambda: given.communicator().set_stall_watch(1, 5)),
+            ("limit_seconds is str, ", lambda: given.communicator().set_stall_watch("x")),
+            ("limit_seconds is str, ", lambda: given.connect("/no/such", 0, 1, limit_seconds="x")),
+            ("family is nonsense, ", lambda: dsop.algorithms("nonsense")),
+        ]
+        for words, call in cases:
+            with self.subTest(words=words), self.assertRaisesRegex(dsop.ArgumentError, re.escape(words) + "expected"):
+                call()
+        for shape in (np.prod((3, 4)), np.array((3, 4))):
+            model().add("w", shape)
 
 
 if __name__ == "__main__":

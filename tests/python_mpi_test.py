@@ -192,6 +192,32 @@ os.rename({str(number)!r} + ".new", {str(number)!r}) if comm.rank == 0 else None
                 self.assertNotEqual(job.returncode, 0)
                 self.assertIn("KeyboardInterrupt", words)
 
+    def test_interrupts_where_python_drops_what_is_raised(self) -> None:
+        cases = [("destructor that asks", 0.3, "dsop.start_allreduce(values)"),
+                 ("destructor that does not", 0.3, "pending = dsop.start_allreduce(values); del counting"),
+                 ("on_stall", 0.5, "comm.set_stall_watch(0.1, lambda text: time.sleep(10)); dsop.allreduce(values)"),
+                 ("before on_stall", 0.15, "comm.set_stall_watch(0.19, len); dsop.allreduce(values)")]  # asks at 0.1, 0.2
+        for name, seconds, statement in cases:
+            program = WAITS_FOR_RANK_1 + f"""
+import signal
+values = np.ones(3)
+counting = comm.counting()  # whose end waits for calls that were started
+if comm.rank == 1:
+    time.sleep(2)
+    dsop.allreduce(values)
+    time.sleep(30)
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, {seconds})
+{statement}
+time.sleep(30)
+"""
+            with self.subTest(name):
+                before = time.monotonic()
+                done = run(program, 2)
+                self.assertLess(time.monotonic() - before, 20, done.stderr)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("KeyboardInterrupt", done.stderr)
+
     def test_handler_that_raises_nothing_ends_nothing(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             done = run(WAITS_FOR_RANK_1 + f"""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 import numpy.typing as npt
 
-from dsop._library import ArgumentError
+from dsop._library import ArgumentError, whole_size, whole_sizes
 from dsop._table import DSOP_F32, DSOP_F64, Factor, Matrix, Vector
 
 Array = npt.NDArray[Any]
@@ -172,7 +172,7 @@ def factor(given: Any, name: str, type_: int | None = None) -> Held:
     values = _check_array(given.data, f"{name}.data", 1, type_, False)
     offsets = _index_array(given.indptr, np.uintp, f"{name}.indptr")
     indices = _index_array(given.indices, np.uint32, f"{name}.indices")
-    rows, columns = given.shape
+    rows, columns = whole_sizes(given.shape, f"{name}.shape", 2)
     if offsets.size != rows + 1 or offsets[-1] > values.size or indices.size != values.size:
         raise ArgumentError(f"{name} has {offsets.size} offsets, {indices.size} indices and {values.size} values, "
                             f"expected {rows + 1} offsets and as many indices as values")
@@ -189,7 +189,7 @@ def vector(given: Array | SparseVector, name: str, type_: int | None = None) -> 
         indices = _index_array(given.indices, np.uint32, f"{name}.indices")
         if indices.size != values.size:
             raise ArgumentError(f"{name} has {indices.size} indices and {values.size} values, expected as many of each")
-        dimension, first = given.dimension, given.first
+        dimension, first = whole_size(given.dimension, f"{name}.dimension"), whole_size(given.first, f"{name}.first")
     else:
         values = _check_array(given, name, 1, type_, False)
         indices, dimension, first = np.empty(0, np.uint32), values.size, 0

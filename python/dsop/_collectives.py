@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from dsop._arrays import TYPES, Array, address, vector_values
 from dsop._communicators import Communicator, SaidToAll
-from dsop._library import (Error, check, interrupt_again, let_go, library, new_handle, option_text,
+from dsop._library import (Error, check, interrupt_again, let_go, library, new_handle, option_text, raise_later,
                            whole_number)
 from dsop._mpi import communicator
 
@@ -75,9 +75,12 @@ class Pending(Generic[Result]):
 
     def __del__(self) -> None:
         if self._handle:
-            let_go(self._held, library.dsop_wait(self._handle))
-            self._handle = 0
-            interrupt_again()
+            try:
+                let_go(self._held, library.dsop_wait(self._handle))
+                self._handle = 0
+                interrupt_again()
+            except BaseException as error:
+                raise_later(error)
 
 
 def _no_result() -> Any:

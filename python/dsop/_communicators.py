@@ -6,12 +6,14 @@ import ctypes
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from ctypes import CFUNCTYPE, byref, c_int, c_size_t, c_uint64, c_void_p
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
-from dsop._library import ArgumentError, Error, Owned, TransportError, check, library, new_handle, watch_signals
+from dsop._library import (ArgumentError, Owned, TransportError, check, error_text, library, new_handle,
+                           raise_later, real_number, watch_signals, whole_number)
 
 Result = TypeVar("Result")
 _callbacks: list[Any] = []  # the library calls them for as long as the ranks live, which other objects may be of too
@@ -30,6 +32,18 @@ def _end_job_at_exception() -> None:
         library.dsop_abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
     hook.ends_job = True  # type: ignore[attr-defined]
     sys.excepthook = hook
+
+
+def _tell(on_stall: Callable[[str], None]) -> Generator[int, bytes | None, None]:
+    while True:  # a generator, so that signals are heard within `try`: see _watch()
+        try:
+            text = yield 0
+            if text is not None:
+                on_stall(text.decode())
+        except GeneratorExit:
+            return
+        except BaseException as error:
+            raise_later(error)
 
 
 class Communicator(Owned):
@@ -60,7 +74,7 @@ class Communicator(Owned):
         self._handle = handle if owned else 0
         self.queue = queue or handle  # equal for all whose calls must be in one order
 
-    def fail(self, error: str) -> None:
+    def fail(self, error: str | BaseException) -> None:
         """Raise `ArgumentError` on all ranks, in place of the call that they make.
 
         Examples
@@ -71,7 +85,7 @@ class Communicator(Owned):
         ...     print(error)
         rank 0: no data
         """
-        check(library.dsop_communicator_fail(self.handle, error.encode()))
+        check(library.dsop_communicator_fail(self.handle, error_text(error)))
 
     def counting(self) -> Communicator:
         """Another that counts what passes through this one; see `traffic()`.
@@ -107,7 +121,8 @@ class Communicator(Owned):
         limit_seconds : float
             Each wait for a message has so long.
         on_stall : callable, optional
-            Called with one sentence that names who is missing, by the thread that waits.
+            Called with one sentence that names who is missing, by the thread that waits. What it raises ends the wait;
+            that of a call which was started goes on, and it is printed.
         throws : bool
             Whether the wait then ends with `TransportError`.
 
@@ -116,14 +131,17 @@ class Communicator(Owned):
         >>> dsop.communicator().set_stall_watch(60, on_stall=print)
         >>> dsop.communicator().set_stall_watch(0)
         """
-        def tell(text: bytes, _: object) -> None:
-            if on_stall is not None:
-                on_stall(text.decode())
+        limit = real_number(limit_seconds, "limit_seconds")
+        if on_stall is not None and not callable(on_stall):
+            raise ArgumentError(f"on_stall is {type(on_stall).__name__}, expected something to call, or None")
         kind = CFUNCTYPE(None, ctypes.c_char_p, c_void_p)
-        callback = kind(tell) if on_stall is not None else ctypes.cast(0, kind)
-        check(library.dsop_set_stall_watch(self.handle, limit_seconds, callback, None, int(throws)))
+        callback = ctypes.cast(0, kind)
         if on_stall is not None:
+            tell = _tell(on_stall)
+            next(tell)
+            callback = kind(partial(max, key=tell.send))  # which gives each of C's two arguments to send()
             _callbacks.append(callback)
+        check(library.dsop_set_stall_watch(self.handle, limit, callback, None, int(bool(throws))))
 
 
 def of_programs(handle: int, queue: object = None) -> Communicator:
@@ -161,7 +179,7 @@ def run_on_threads(ranks: int, body: Callable[[Communicator], Result], omp_threa
     Raises
     ------
     ArgumentError
-        ranks or omp_threads is below 1.
+        ranks or omp_threads is no whole number, or below 1.
     Exception
         The first that a body raised. Ranks that waited for it have raised `TransportError`.
 
@@ -174,7 +192,8 @@ def run_on_threads(ranks: int, body: Callable[[Communicator], Result], omp_threa
     >>> dsop.run_on_threads(2, double)
     [3.0, 3.0]
     """
-    results: list[Any] = [None] * max(ranks, 0)
+    numbers = whole_number(ranks, "ranks"), whole_number(omp_threads, "omp_threads")
+    results: list[Any] = [None] * max(numbers[0], 0)
     failures: list[BaseException] = []
     ended = threading.Event()
 
@@ -188,27 +207,30 @@ def run_on_threads(ranks: int, body: Callable[[Communicator], Result], omp_threa
             failures.append(failure)
             return 1
 
-    status: list[Any] = []
+    failures_of_call: list[BaseException] = []
+    all_ended = threading.Event()  # join() that a signal has interrupted takes the thread for ended, in CPython 3.11
 
     def run_all() -> None:
         kind = CFUNCTYPE(c_int, c_uint64, c_void_p)
         try:
-            check(library.dsop_run_on_threads(ranks, kind(run_rank), None, omp_threads))
-        except Error as error:
-            status.append(error)
+            check(library.dsop_run_on_threads(numbers[0], kind(run_rank), None, numbers[1]))
+        except BaseException as failure:
+            failures_of_call.append(failure)
+        finally:
+            all_ended.set()
 
     runner = threading.Thread(target=run_all)  # so that this thread hears signals
     runner.start()
     try:
-        runner.join()
+        all_ended.wait()
     except BaseException:
         ended.set()
-        runner.join()
+        all_ended.wait()
         raise
     for failure in sorted(failures, key=lambda failure: isinstance(failure, TransportError)):
         raise failure
-    for error in status:
-        raise error
+    for failure in failures_of_call:
+        raise failure
     return results
 
 
@@ -224,6 +246,6 @@ class SaidToAll:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if isinstance(error, Exception):
             try:
-                self._comm.fail(str(error))
+                self._comm.fail(error)
             except ArgumentError as agreed:
                 raise agreed from None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ctypes import byref, c_size_t
 from typing import Any
 
-from dsop._library import check, library, text_of
+from dsop._library import ArgumentError, check, library, text_of
 
 
 def _openmp_runtimes() -> list[str]:
@@ -80,6 +80,11 @@ def algorithms(family: str | None = None) -> Sequence[dict[str, str]]:
     list of dict
         family, name, summary and source of each.
 
+    Raises
+    ------
+    ArgumentError
+        There is no such family.
+
     Examples
     --------
     >>> [a["name"] for a in dsop.algorithms("reduce")][0]
@@ -93,4 +98,7 @@ def algorithms(family: str | None = None) -> Sequence[dict[str, str]]:
         check(library.dsop_algorithm_describe(index, *map(byref, texts)))
         lines.append({key: (text.value or b"").decode()
                       for key, text in zip(("family", "name", "summary", "source"), texts)})
+    families = list(dict.fromkeys(line["family"] for line in lines))
+    if family is not None and family not in families:
+        raise ArgumentError(f"family is {family}, expected one of {', '.join(families)}")
     return [line for line in lines if family in (None, line["family"])]

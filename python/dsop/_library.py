@@ -5,9 +5,13 @@ from __future__ import annotations
 import _thread
 import ctypes
 import os
+import signal
+import sys
 import threading
+import time
+import traceback
 from collections.abc import Callable, Generator
-from ctypes import CFUNCTYPE, byref, c_char_p, c_int, c_uint64
+from ctypes import CFUNCTYPE, byref, c_char_p, c_double, c_int, c_uint64
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -62,6 +66,7 @@ def _with_types(opened: ctypes.CDLL) -> ctypes.CDLL:
 
 library = _with_types(_open_library())
 
+_AGAIN_SECONDS = 0.05  # what a signal is heard in has ended by then
 _raised = threading.local()
 _under_way: list[Any] = []  # what calls use that go on, since a signal has ended the wait for them
 
@@ -73,7 +78,7 @@ def _watch(has_ended: Callable[[], bool]) -> Generator[int, None, None]:
     while True:
         try:
             yield answer
-            answer = int(has_ended())
+            answer = int(has_ended() or getattr(_raised, "error", None) is not None)
         except GeneratorExit:
             return
         except BaseException as error:  # KeyboardInterrupt, or whatever the program's handler raises
@@ -117,11 +122,28 @@ def let_go(held: Any, status: int) -> None:
         _under_way.append(held)
 
 
-def interrupt_again() -> None:
-    """Ctrl-C that was heard where nothing can be raised is heard once more."""
-    error, _raised.error = getattr(_raised, "error", None), None
+def _interrupt_main_soon() -> None:
+    time.sleep(_AGAIN_SECONDS)
+    if callable(signal.getsignal(signal.SIGINT)):
+        os.kill(os.getpid(), signal.SIGINT)  # ends a sleep too, as _thread.interrupt_main() does not
+
+
+def raise_later(error: BaseException) -> None:
+    """For where Python drops what is raised: Ctrl-C is heard once more, anything else ends a wait of this thread."""
     if isinstance(error, KeyboardInterrupt):
-        _thread.interrupt_main()
+        if not sys.is_finalizing():  # then there is nothing to interrupt, and threads no longer run
+            _thread.start_new_thread(_interrupt_main_soon, ())
+    elif getattr(_raised, "callback", None) is None:  # no wait of this thread asks
+        traceback.print_exception(type(error), error, error.__traceback__)
+    else:
+        _raised.error = error
+
+
+def interrupt_again() -> None:
+    """What has ended a wait where Python would drop it."""
+    error, _raised.error = getattr(_raised, "error", None), None
+    if error is not None:
+        raise_later(error)
 
 
 def new_handle(function: Any, *arguments: Any) -> int:
@@ -138,14 +160,50 @@ def text_of(function: Any, *arguments: Any) -> str:
     return (text.value or b"").decode()
 
 
-def whole_number(value: Any, name: str) -> int:
-    """For an int of C's, which ctypes would cut to size."""
+def _index(value: Any, name: str) -> int:
     try:
-        number = index(value)
+        return index(value)
     except TypeError:
         raise ArgumentError(f"{name} is {type(value).__name__}, expected a whole number") from None
+
+
+def whole_number(value: Any, name: str) -> int:
+    """For an int of C's, which ctypes would cut to size."""
+    number = _index(value, name)
     if c_int(number).value != number:
         raise ArgumentError(f"{name} is {number}, expected a number of 32 bits")
+    return number
+
+
+def whole_size(value: Any, name: str) -> int:
+    """For a size_t or uint64_t of C's."""
+    number = _index(value, name)
+    if not 0 <= number < 2**64:
+        raise ArgumentError(f"{name} is {number}, expected a number from 0 to 2**64 - 1")
+    return number
+
+
+def whole_sizes(values: Any, name: str, count: int | None = None) -> list[int]:
+    """For several, or so many."""
+    try:
+        numbers = list(values)
+    except TypeError:
+        raise ArgumentError(f"{name} is {type(values).__name__}, expected {count or 'several'} whole numbers") from None
+    if count is not None and len(numbers) != count:
+        raise ArgumentError(f"{name} is {tuple(numbers)}, expected {count} whole numbers")
+    return [whole_size(number, f"{name}[{i}]") for i, number in enumerate(numbers)]
+
+
+def real_number(value: Any, name: str, least: float | None = None) -> float:
+    """For a double of C's."""
+    try:
+        number = value if type(value) is float else c_double(value).value
+    except (TypeError, ValueError, RuntimeError):  # the last from a tensor of several
+        raise ArgumentError(f"{name} is {type(value).__name__}, expected a number") from None
+    except OverflowError:
+        raise ArgumentError(f"{name} is {value}, expected a number that a double holds") from None
+    if least is not None and not number >= least:
+        raise ArgumentError(f"{name} is {number}, expected a number of at least {least}")
     return number
 
 
@@ -153,6 +211,11 @@ def encoded(text: Any, name: str) -> bytes:
     if not isinstance(text, str):
         raise ArgumentError(f"{name} is {type(text).__name__}, expected str")
     return text.encode()
+
+
+def error_text(error: Any) -> bytes:
+    """Of an exception or a text. Where one is handled already nothing may refuse it, whatever is in it."""
+    return (error if isinstance(error, str) else str(error) or type(error).__name__).encode(errors="backslashreplace")
 
 
 def option_text(**options: Any) -> bytes:
@@ -181,5 +244,8 @@ class Owned:
 
     def __del__(self) -> None:
         if self._handle and library is not None:
-            getattr(library, self._free)(self._handle)
-            self._handle = 0
+            try:
+                getattr(library, self._free)(self._handle)  # may wait, and Python hears signals when it returns
+                self._handle = 0
+            except BaseException as error:
+                raise_later(error)

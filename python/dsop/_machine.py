@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from dsop._arrays import type_of
-from dsop._library import Owned, check, library, new_handle, option_text
+from dsop._library import (Owned, check, encoded, library, new_handle, option_text, real_number, whole_number,
+                           whole_size, whole_sizes)
 from dsop._mpi import communicator
 
 
@@ -81,11 +82,11 @@ class Machine(Owned):
 
     def __getitem__(self, name: str) -> float:
         value = c_double()
-        check(library.dsop_machine_get(self._handle, name.encode(), byref(value)))
+        check(library.dsop_machine_get(self._handle, encoded(name, "name"), byref(value)))
         return value.value
 
     def __setitem__(self, name: str, value: float) -> None:
-        check(library.dsop_machine_set(self._handle, name.encode(), value))
+        check(library.dsop_machine_set(self._handle, encoded(name, "name"), real_number(value, name)))
 
     def write(self, path: str | PathLike[str]) -> None:
         """Replace the file as a whole.
@@ -110,7 +111,9 @@ class Machine(Owned):
         """
         names = ("message", "exchange", "product", "addition")
         times = [c_double() for _ in names]
-        check(library.dsop_machine_seconds(self._handle, type_of(dtype), size_bytes, n, m, K, *map(byref, times)))
+        numbers = [real_number(value, name, 0) for name, value in (("n", n), ("m", m), ("K", K))]
+        check(library.dsop_machine_seconds(self._handle, type_of(dtype), whole_size(size_bytes, "size_bytes"), *numbers,
+                                           *map(byref, times)))
         return {name: time.value for name, time in zip(names, times)}
 
     def option_text(self) -> str:
@@ -124,8 +127,9 @@ class Machine(Owned):
         return f"handle:{self._handle}"
 
 
-def _sizes(numbers: Sequence[int]) -> Any:
-    return (c_size_t * len(numbers))(*numbers)
+def _sizes(values: Sequence[int], name: str) -> tuple[Any, int]:
+    numbers = whole_sizes(values, name)
+    return (c_size_t * len(numbers))(*numbers), len(numbers)
 
 
 def plan_outer_products(shape: tuple[int, int], pairs: Sequence[int], dtype: Any = np.float32,
@@ -155,8 +159,8 @@ def plan_outer_products(shape: tuple[int, int], pairs: Sequence[int], dtype: Any
     >>> text, seconds = dsop.plan_outer_products((1000, 1000), [16] * 8)
     """
     text, seconds = c_char_p(), c_double()
-    check(library.dsop_plan_outer_products(type_of(dtype), *shape, _sizes(pairs), len(pairs), option_text(**options),
-                                           byref(text), byref(seconds)))
+    check(library.dsop_plan_outer_products(type_of(dtype), *whole_sizes(shape, "shape", 2), *_sizes(pairs, "pairs"),
+                                           option_text(**options), byref(text), byref(seconds)))
     return (text.value or b"").decode(), seconds.value
 
 
@@ -168,8 +172,8 @@ def plan_sparse(elements: int, nonzeros: Sequence[int], dtype: Any = np.float32,
     >>> text, seconds = dsop.plan_sparse(100000, [1000] * 8)
     """
     text, seconds = c_char_p(), c_double()
-    check(library.dsop_plan_sparse(type_of(dtype), elements, _sizes(nonzeros), len(nonzeros), option_text(**options),
-                                   byref(text), byref(seconds)))
+    check(library.dsop_plan_sparse(type_of(dtype), whole_size(elements, "elements"), *_sizes(nonzeros, "nonzeros"),
+                                   option_text(**options), byref(text), byref(seconds)))
     return (text.value or b"").decode(), seconds.value
 
 
@@ -182,6 +186,7 @@ def plan_topk(elements: int, k: int, ranks: int, dtype: Any = np.float32, **opti
     True
     """
     messages, size_bytes, seconds = c_size_t(), c_size_t(), c_double()
-    check(library.dsop_plan_topk(type_of(dtype), elements, k, ranks, option_text(**options), byref(messages),
-                                 byref(size_bytes), byref(seconds)))
+    numbers = whole_size(elements, "elements"), whole_size(k, "k"), whole_number(ranks, "ranks")
+    check(library.dsop_plan_topk(type_of(dtype), *numbers, option_text(**options), byref(messages), byref(size_bytes),
+                                 byref(seconds)))
     return {"messages": messages.value, "bytes": size_bytes.value, "seconds": seconds.value}

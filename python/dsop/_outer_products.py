@@ -10,7 +10,7 @@ import numpy as np
 from dsop._arrays import DTYPES, Array, FactorLike, Held, copied, factor, matrix, type_of
 from dsop._collectives import Pending
 from dsop._communicators import SaidToAll
-from dsop._library import Owned, check, library, new_handle, option_text
+from dsop._library import Owned, check, library, new_handle, option_text, whole_size
 from dsop._mpi import communicator
 
 
@@ -126,8 +126,8 @@ class OuterProduct(Owned):
         with SaidToAll(self.comm):
             self._type = type_of(dtype)
             text = option_text(**options)
-            numbers = c_size_t(rows), c_size_t(columns), c_size_t(max_pairs)
-        self.shape, self.dtype = (rows, columns), DTYPES[self._type]
+            numbers = whole_size(rows, "rows"), whole_size(columns, "columns"), whole_size(max_pairs, "max_pairs")
+        self.shape, self.dtype = numbers[:2], DTYPES[self._type]
         self._handle = new_handle(library.dsop_outer_product_create, self.comm.handle, self._type, *numbers, text)
 
     def _factors(self, a: FactorLike, b: FactorLike) -> tuple[Held, Held]:

@@ -11,7 +11,8 @@ from datetime import timedelta
 from typing import Any
 
 from dsop._communicators import Communicator, of_programs, watch_main_thread
-from dsop._library import ArgumentError, Error, TransportError, library, new_handle, option_text, whole_number
+from dsop._library import (ArgumentError, Error, TransportError, library, new_handle, option_text, real_number,
+                           whole_number)
 
 _SHORTEST_WAIT_SECONDS = 0.001  # to torch's stores 0 means for ever
 _LOOK_SECONDS = 0.005
@@ -127,7 +128,8 @@ def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int 
     >>> alone.rank, alone.size
     (0, 1)
     """
-    options = option_text(run=run, restart=restart, limit_seconds=float(limit_seconds), interface=interface)
+    options = option_text(run=run, restart=restart, limit_seconds=real_number(limit_seconds, "limit_seconds"),
+                          interface=interface)
     numbers = whole_number(rank, "rank"), whole_number(size, "size")
     watch_main_thread()
     if isinstance(store, (str, os.PathLike)):

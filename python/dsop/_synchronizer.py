@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from ctypes import byref, c_char_p, c_double, c_int, c_size_t, c_void_p, string_at
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from dsop._arrays import DTYPES, Array, FactorLike, SparseVector, copied, factor, matrix, type_of, vector
 from dsop._communicators import SaidToAll
-from dsop._library import ArgumentError, Owned, check, encoded, let_go, library, new_handle, option_text, text_of
+from dsop._library import (ArgumentError, Owned, check, encoded, error_text, let_go, library, new_handle, option_text,
+                           real_number, text_of, whole_size, whole_sizes)
 from dsop._mpi import communicator
 
 
 def policy_selects(policy: str) -> bool:
     """Whether a part of the gradient stays behind in a residual under such a policy."""
     selects = c_int()
-    check(library.dsop_policy_selects(policy.encode(), byref(selects)))
+    check(library.dsop_policy_selects(encoded(policy, "policy"), byref(selects)))
     return bool(selects.value)
+
+
+def _rows_and_columns(shape: Any) -> list[int]:
+    try:
+        elements = index(shape)  # what np.prod() gives serves too
+    except TypeError:
+        return whole_sizes(shape, "shape", 2)
+    return [1, whole_size(elements, "shape")]
 
 
 class Synchronizer(Owned):
@@ -98,8 +108,7 @@ class Synchronizer(Owned):
         >>> model.add("wide", (300, 200), "topk:0.01")
         """
         with SaidToAll(self.comm):
-            rows, columns = (1, shape) if isinstance(shape, int) else shape
-            numbers = c_size_t(rows), c_size_t(columns), c_size_t(max_pairs)
+            numbers = *_rows_and_columns(shape), whole_size(max_pairs, "max_pairs")
             texts = encoded(name, "name"), encoded(policy, "policy"), option_text(**options)
         check(library.dsop_synchronizer_add(self._handle, texts[0], *numbers, *texts[1:]))
 
@@ -126,10 +135,10 @@ class Synchronizer(Owned):
         >>> model.finish()
         """
         try:
-            numbers = c_double(scale), c_double(learning_rate)
-        except TypeError as error:
+            numbers = real_number(scale, "scale"), real_number(learning_rate, "learning_rate")
+        except ArgumentError as error:
             check(library.dsop_synchronizer_begin(self._handle, 1.0, 1.0))
-            return self.fail(f"scale or learning_rate: {error}")
+            return self.fail(error)
         check(library.dsop_synchronizer_begin(self._handle, *numbers))
 
     def give_factors(self, name: str, a: FactorLike, b: FactorLike, target: Array, *, alpha: float = 1.0,
@@ -155,7 +164,7 @@ class Synchronizer(Owned):
         try:
             left, right = factor(a, "a", self._type), factor(b, "b", self._type)
             out = matrix(target, "target", self._type)
-            numbers = c_double(alpha), c_double(beta)
+            numbers = real_number(alpha, "alpha"), real_number(beta, "beta")
             parameter = encoded(name, "name")
         except (TypeError, ValueError) as error:
             return self.fail(str(error), name if isinstance(name, str) else None)
@@ -206,15 +215,15 @@ class Synchronizer(Owned):
         try:
             given = vector(own, "own", self._type)
             out = self._matrix_of(target, "target")
-            numbers = c_double(alpha), c_double(beta)
+            numbers = real_number(alpha, "alpha"), real_number(beta, "beta")
             parameter = encoded(name, "name")
         except (TypeError, ValueError) as error:
             return self.fail(str(error), name if isinstance(name, str) else None)
         self._held += [given, target]
         check(library.dsop_synchronizer_give_vector(self._handle, parameter, given.structure, out, *numbers))
 
-    def fail(self, error: str, name: str | None = None) -> None:
-        """Give up this step, after an exception say: `finish` raises `error` on all ranks. Never waits.
+    def fail(self, error: str | BaseException, name: str | None = None) -> None:
+        """Give up this step, for an exception or what a text says: `finish` raises it on all ranks. Never waits.
 
         Examples
         --------
@@ -228,7 +237,7 @@ class Synchronizer(Owned):
         ...     print("not a number" in str(error))
         True
         """
-        check(library.dsop_synchronizer_fail(self._handle, name.encode() if name else None, error.encode()))
+        check(library.dsop_synchronizer_fail(self._handle, error_text(name) if name else None, error_text(error)))
 
     def finish(self) -> None:
         """Return when all gradients are complete.
@@ -279,7 +288,7 @@ class Synchronizer(Owned):
         array([0.  , 0.5 , 0.  , 0.25])
         """
         values, count = c_void_p(), c_size_t()
-        check(library.dsop_synchronizer_residual(self._handle, name.encode(), byref(values), byref(count)))
+        check(library.dsop_synchronizer_residual(self._handle, encoded(name, "name"), byref(values), byref(count)))
         return copied(values.value, count.value, self.dtype)
 
     def last_step(self, name: str) -> dict[str, Any]:
@@ -306,10 +315,11 @@ class Synchronizer(Owned):
         algorithm = c_char_p()
         numbers = {key: c_size_t() for key in ("target", "chosen", "in_sum", "nans", "infinities")}
         evaluated = {key: c_int() for key in ("evaluated_local", "evaluated_global")}
-        check(library.dsop_synchronizer_last_step(self._handle, name.encode(), byref(algorithm),
+        parameter = encoded(name, "name")
+        check(library.dsop_synchronizer_last_step(self._handle, parameter, byref(algorithm),
                                                   *map(byref, numbers.values()), *map(byref, evaluated.values())))
         predicted, seconds = c_size_t(), c_double()
-        check(library.dsop_synchronizer_last_selection(self._handle, name.encode(), byref(predicted), byref(seconds)))
+        check(library.dsop_synchronizer_last_selection(self._handle, parameter, byref(predicted), byref(seconds)))
         return {"algorithm": (algorithm.value or b"").decode(),
                 **{key: number.value for key, number in numbers.items()},
                 **{key: bool(is_so.value) for key, is_so in evaluated.items()},

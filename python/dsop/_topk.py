@@ -11,7 +11,8 @@ import numpy as np
 from dsop._arrays import DTYPES, TYPES, Array, address, copied, type_of, vector_values
 from dsop._collectives import Pending
 from dsop._communicators import SaidToAll
-from dsop._library import Owned, check, encoded, library, new_handle, option_text, text_of
+from dsop._library import (ArgumentError, Owned, check, encoded, library, new_handle, option_text, real_number, text_of,
+                           whole_size)
 from dsop._mpi import communicator
 from dsop._sparse import SparseSum, Sum, start_sum
 
@@ -57,6 +58,13 @@ def _topk_sum(made: Sum, dtype: Any) -> TopKSum:
                    evaluated_local, evaluated_global)
 
 
+def _values_of(values: Any, type_: int, written: bool = True) -> Array:
+    array = vector_values(values, "values", written)
+    if TYPES[array.dtype] != type_:
+        raise ArgumentError(f"values.dtype is {array.dtype}, expected {DTYPES[type_]}")
+    return array
+
+
 class TopKAllreduce(Owned):
     """Sum about k elements of each rank's vector, over and over; one object a parameter.
 
@@ -92,16 +100,14 @@ class TopKAllreduce(Owned):
         self.comm = communicator(comm)
         with SaidToAll(self.comm):  # others hear it in their first run
             self._type = type_of(dtype)
-            arguments = (c_size_t(elements), option_text(algorithm=algorithm, machine=machine, wire=wire),
+            arguments = (whole_size(elements, "elements"), option_text(algorithm=algorithm, machine=machine, wire=wire),
                          None if state is None else encoded(state, "state"))
         self._handle = new_handle(library.dsop_topk_allreduce_create, self.comm.handle, self._type, *arguments)
 
-    def _given(self, values: Array, k: int) -> tuple[int, int, c_size_t]:
+    def _given(self, values: Array, k: int) -> tuple[int, int, int]:
         with SaidToAll(self.comm):
-            array = vector_values(values, "values")
-            if TYPES[array.dtype] != self._type:
-                raise ValueError(f"values.dtype is {array.dtype}, expected {DTYPES[self._type]}")
-            return address(array), array.size, c_size_t(k)
+            array = _values_of(values, self._type)
+            return address(array), array.size, whole_size(k, "k")
         raise AssertionError
 
     def run(self, values: Array, k: int) -> TopKSum:
@@ -156,7 +162,8 @@ class Selector(Owned):
     def __init__(self, algorithm: str = "exact", dtype: Any = np.float32, step: int = 0, seed: int = 1,
                  threshold: float = 0.0) -> None:
         self._type = type_of(dtype)
-        self._handle = new_handle(library.dsop_selector_create, self._type, algorithm.encode(), step, seed, threshold)
+        numbers = whole_size(step, "step"), whole_size(seed, "seed"), real_number(threshold, "threshold")
+        self._handle = new_handle(library.dsop_selector_create, self._type, encoded(algorithm, "algorithm"), *numbers)
 
     def select(self, values: Array, k: int, room: int | None = None) -> tuple[Array, Array]:
         """Return indices, which rise, and values of what is chosen: at most `room`, by default 2 k + 100.
@@ -166,11 +173,9 @@ class Selector(Owned):
         >>> dsop.Selector("exact", np.float64).select(np.array([1.0, -3.0, 2.0]), k=1)
         (array([1], dtype=uint32), array([-3.]))
         """
-        array = vector_values(values, "values", written=False)
-        room = min(array.size, 2 * k + 100) if room is None else room
+        array, k = _values_of(values, self._type, written=False), whole_size(k, "k")
+        room = min(array.size, 2 * k + 100 if room is None else whole_size(room, "room"))
         indices, chosen = np.empty(room, np.uint32), np.empty(room, DTYPES[self._type])
-        if TYPES[array.dtype] != self._type:
-            raise ValueError(f"values.dtype is {array.dtype}, expected {DTYPES[self._type]}")
         count = c_size_t()
         check(library.dsop_selector_select(self._handle, address(array), array.size, k, address(indices),
                                            address(chosen), room, byref(count), None, None, None))

@@ -39,6 +39,7 @@ Ranks::~Ranks() {
 }
 
 Transport& Ranks::get() const {
+  if (is_mpi_ || (own_ && !counted_)) set_waits_end_with_thread(false);  // for ranks that are programs
   if (counted_) counted_->get();
   if (is_mpi_ && !mpi_runs()) throw ArgumentError("MPI is finalized, expected a call before");
   if (!own_ && life_.expired())
@@ -138,6 +139,7 @@ int dsop_run_on_threads(int ranks, int (*body)(dsop_communicator, void*), void* 
     if (body == nullptr) throw dsop::ArgumentError("body is null, expected a function");
     const auto run_rank = [&](dsop::Transport& transport) {
       const Handle communicator = put_transport(transport, false);
+      set_waits_end_with_thread(true);
       const int status = body(communicator, data);
       dsop_communicator_free(communicator);
       if (status != 0)

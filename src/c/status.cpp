@@ -17,6 +17,8 @@ namespace {
 thread_local std::string last_error;
 
 std::atomic<bool> interrupted = false;
+thread_local bool interrupted_here = false;
+thread_local bool waits_end_with_thread = false;
 std::atomic<bool> forked = false;
 [[maybe_unused]] const int watches_forks = pthread_atfork(nullptr, nullptr, [] { forked = true; });
 
@@ -35,7 +37,8 @@ int status_of_exception() noexcept {
   try {
     throw;
   } catch (const Interrupted& error) {
-    interrupted = true;
+    interrupted_here = true;
+    if (!waits_end_with_thread) interrupted = true;
     return failed(DSOP_ERROR_INTERRUPTED, error.what());
   } catch (const ArgumentError& error) {
     return failed(DSOP_ERROR_ARGUMENT, error.what());
@@ -55,7 +58,11 @@ bool is_forked_process() noexcept {
 }
 
 bool was_interrupted() noexcept {
-  return interrupted;
+  return interrupted || interrupted_here;
+}
+
+void set_waits_end_with_thread(bool end) noexcept {
+  waits_end_with_thread = end;
 }
 
 void refuse_forked_process() {

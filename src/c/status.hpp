@@ -18,6 +18,9 @@ void refuse_forked_process();
 bool is_forked_process() noexcept;
 /// Whether a wait was interrupted. What it waited for goes on, and may never end.
 bool was_interrupted() noexcept;
+/// Whether what this thread waits for ends when the thread does, as where ranks are threads. Then an interrupted wait
+/// counts for this thread alone.
+void set_waits_end_with_thread(bool end) noexcept;
 /// Keeps a text for the caller until this thread's next call of it.
 const char* keep_text(std::string text);
 
