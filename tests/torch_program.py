@@ -16,6 +16,7 @@ import torch_hook_cases  # noqa: F401
 import torch_layers_cases  # noqa: F401
 import torch_overlap_cases  # noqa: F401
 import torch_recurrent_cases  # noqa: F401
+import torch_several_models_cases  # noqa: F401
 import torch_training_cases  # noqa: F401
 from torch_support import run
 

@@ -39,7 +39,7 @@ class Sums:
         self._place = {p.name: place for place, p in enumerate(parameters)}
         self._ready: list[int] = []  # places of those that are complete, in this order
         self._unsteady: set[str] = set()  # no rank had one when it was to travel early, or more came: it won't again
-        self._has_failed = False
+        self.has_failed = False  # fail() was called, of which not all ranks may have heard
         self._waited_seconds = 0.0
         self._steps_known = 0  # to all ranks, of which rank r came so late:
         self._late_seconds, self._all_late_seconds = np.zeros(comm.size), np.zeros(comm.size)
@@ -59,17 +59,17 @@ class Sums:
 
     def fail(self, error: str) -> None:
         """Give up this step, on all ranks: their run() raises `error`. Never waits; settle() does."""
+        self.has_failed = True
         self._early.fail(error)
-        self._has_failed = True
 
     def settle(self) -> None:
         """Return when all ranks have heard of what fail() has told."""
-        if self._has_failed:
+        if self.has_failed:
             with contextlib.suppress(dsop.ArgumentError), _failures.listening(self.comm):
                 self._finish_early()
 
     def _finish_early(self) -> list[Sum]:
-        self._has_failed = False
+        self.has_failed = False
         try:
             return self._early.finish()
         except BaseException:
