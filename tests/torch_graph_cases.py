@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 import dsop
 import dsop.torch
-from torch_support import (COMM, case, check, has_gradients, mlp, on_rows, plain_sum, raises_everywhere, step, whole,
-                           whole_weights)
+from torch_support import (COMM, case, check, has_gradients, mlp, on_rows, plain_sum, raises_everywhere, same_everywhere,
+                           step, whole, whole_weights)
 
 
 def copied_steps(model: Any, losses: list[Any], **options: Any) -> dsop.torch.Attachment:
@@ -151,3 +151,32 @@ def detached_before_backward() -> None:
     raises_everywhere("detach() between no_sync() and the backward() that sums", attachment.detach)
     model(whole(COMM.rank, 3, 5)).sum().backward()
     attachment.detach()
+
+
+@case
+def types_there_and_back() -> None:
+    """As an exponential moving average in half precision does: the engine then has other nodes for parameters."""
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows, self.layer, self.net = nn.Embedding(6, 5), nn.Linear(5, 5), dsop.torch.LSTM(5, 2)
+
+        def forward(self, indices: Tensor) -> Any:
+            return self.net(self.layer(self.rows(indices)).unsqueeze(1))[0].sum()
+
+    def loss(m: Any, rank: int) -> Any:
+        return m(torch.tensor([rank % 6, 2, 2]))
+    model = whole_weights(Net())
+    expected = plain_sum(copy.deepcopy(model), loss)
+    attachment = dsop.torch.attach(model, average="sum")
+    for there in ("half", "double", "double", ""):
+        for _ in range(2):
+            model.zero_grad(set_to_none=True)
+            made = loss(model, COMM.rank)
+            if there:
+                getattr(model, there)().float()
+            made.backward()
+            for parameter, theirs in zip(model.parameters(), expected):
+                assert parameter.grad is not None and torch.allclose(parameter.grad, theirs, atol=1e-4), there
+            same_everywhere([parameter.grad for parameter in model.parameters()])
+    assert "used outside" not in attachment.describe(), attachment.describe()

@@ -70,11 +70,11 @@ class Attachment:
             return None
         given = p
 
-        def keep(a: Tensor, b: Tensor) -> None:
+        def keep(a: Tensor, b: Tensor, node: Any) -> None:
             if self not in attached:
                 return given.add_now(a, b)
             self._start()
-            given.keep(a, b)
+            given.keep(a, b, node)
         return keep
 
     # A step, from the forward pass on.

@@ -35,6 +35,11 @@ def at_end_of_pass(call: Callable[[], None]) -> None:
     _engine.queue_callback(call)
 
 
+def node_of_input(node: Any, number: int) -> Any:
+    """Of the tensors that were the inputs of a function, the node of one; `node` is the function's, or its ctx."""
+    return node.next_functions[number][0]
+
+
 class Watch:
     """Calls `before` when a gradient is about to be added to a parameter's .grad, `after`, if any, when it is complete.
 
@@ -43,16 +48,19 @@ class Watch:
 
     def __init__(self, parameter: nn.Parameter, before: Callable[[], None],
                  after: Optional[Callable[[], None]]) -> None:
-        if after is not None:
-            # The engine's node for this leaf. It lives as long as somebody holds it.
-            with torch.enable_grad():  # also where a backward pass begins
-                self._node: Any = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
         # A copy has no hooks, and needs no warning.
         hook: Any = torch.utils.hooks.unserializable_hook(lambda _: before())  # type: ignore[no-untyped-call]
         self._handles: list[Any] = [parameter.register_hook(hook)]  # type: ignore[no-untyped-call]
+        self._after, self._node = after, None
         if after is not None:
-            call = after
-            self._handles.append(self._node.register_hook(lambda *_: call()))
+            with torch.enable_grad():  # also where a backward pass begins
+                self.follow(node_of_input(parameter.expand_as(parameter).grad_fn, 0))
+
+    def follow(self, node: Any) -> None:
+        """The engine's node for this leaf. It lives as long as somebody holds it; double() and the like make another."""
+        if self._after is not None and node is not self._node:
+            call, self._node = self._after, node
+            self._handles.append(node.register_hook(lambda *_: call()))
 
     def remove(self) -> None:
         for handle in self._handles:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from dsop.torch._autograd import node_of_input
 from dsop.torch._givers import GIVERS, Attached, Giver, Keep
 
 
@@ -28,7 +29,7 @@ class _Lookup(torch.autograd.Function):
         if ctx.padding_idx is not None:
             kept = numbers != ctx.padding_idx
             numbers, rows = numbers[kept], rows[kept]
-        ctx.keep(numbers, rows)
+        ctx.keep(numbers, rows, node_of_input(ctx, 0))
         return None, None, None, None
 
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Optional
 
 from torch import Tensor, nn
 
-Keep = Callable[[Tensor, Tensor], None]
-"""keep(a, b): the gradient grows by a^T b.
+Keep = Callable[[Tensor, Tensor, Any], None]
+"""keep(a, b, node): the gradient, which the engine's `node` completes, grows by a^T b.
 
 a is pairs x rows, or a vector of as many row numbers (int64), which stand for rows of a unit matrix; b is pairs x
 columns. Nobody changes them afterwards.

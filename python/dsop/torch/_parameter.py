@@ -6,7 +6,7 @@ import enum
 import math
 import weakref
 from collections.abc import Callable
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 import torch
@@ -105,8 +105,10 @@ class Parameter:
         if self._watch is not None:
             self._watch.remove()
 
-    def keep(self, a: Tensor, b: Tensor) -> None:
+    def keep(self, a: Tensor, b: Tensor, node: Any) -> None:
         """A module hands over factors, in the backward pass that runs, or in an autograd.grad() within it."""
+        if self._watch is not None:
+            self._watch.follow(node)
         kept = (a, b)
         self._kept.append(kept)
 
