@@ -13,16 +13,16 @@ from torch import Tensor, nn
 
 import dsop
 from dsop._communicators import SaidToAll
-from dsop.torch import _failures, _givers, _report
+from dsop.torch import _failures, _report
 from dsop.torch._autograd import at_end_of_backward, is_within_ddp
-from dsop.torch._model_hooks import Hook, tensors_in
+from dsop.torch._givers import Keep
+from dsop.torch._model_hooks import Ties, tensors_in
 from dsop.torch._parameter import Parameter
 from dsop.torch._queue import queue_of
 from dsop.torch._ranks import broadcast_tensors
 from dsop.torch._sums import Arrivals, Sums
 
 attached: weakref.WeakSet[Attachment] = weakref.WeakSet()
-_HOLDS = "_dsop_attachment"  # a module's attribute
 
 
 class Attachment:
@@ -44,16 +44,7 @@ class Attachment:
         self._samples: Optional[float] = None  # of the next backward pass
         self._pending_samples = 0.0
         self._log = _report.Log()
-        self._hooks = [model.register_forward_pre_hook(Hook(lambda _, inputs: self._before_forward(inputs))),
-                       model.register_forward_hook(Hook(self._after_forward))]
-        self._layers = [(m, type(m)) for m in model.modules()
-                        if any(id(weight) in self._of_id for weight in _givers.weights_of(m))]
-        for layer, _ in self._layers:
-            _givers.take_over(layer, self._keeper)
-        # Others of its modules hold it too: the model itself may be a container that nobody keeps.
-        self._others = [m for m in model.modules() if m._parameters and not hasattr(m, "_dsop_keeper")]
-        for other in self._others:
-            object.__setattr__(other, _HOLDS, Hook(self._keeper))
+        self._ties = Ties(model, self._of_id, self._before_forward, self._after_forward, self._keeper)
         self._watch_parameters()
         _failures.watch_end(comm)
         atexit.register(_settle_at_exit, weakref.ref(self))
@@ -64,7 +55,7 @@ class Attachment:
         for p in self._parameters:
             p.watch(self._start, self._offer)
 
-    def _keeper(self, weight: Tensor) -> Optional[_givers.Keep]:
+    def _keeper(self, weight: Tensor) -> Optional[Keep]:
         p = self._of_id.get(id(weight))
         if p is None or not p.gives_factors or p.has_other_hooks:
             return None
@@ -79,8 +70,14 @@ class Attachment:
 
     # A step, from the forward pass on.
 
+    def _look(self, from_call: bool = False) -> None:
+        """Tell of forward passes that have raised, also of other models over the same ranks."""
+        for one in list(attached):
+            if one._queue is self._queue:
+                one._forward.look(from_call and one is self)
+
     def _before_forward(self, inputs: tuple[Any, ...]) -> Optional[tuple[Any, ...]]:
-        self._forward.look()
+        self._look(from_call=True)
         self._queue.settle()
         if is_within_ddp():
             raise dsop.ArgumentError("the model is attached and within a DistributedDataParallel, expected one of both")
@@ -108,6 +105,7 @@ class Attachment:
 
     def _start(self) -> None:
         if not self._started and self in attached:  # not of a forward pass before detach()
+            self._look()
             self._queue.settle()
             self._queue.begin()
             self._started = True
@@ -192,7 +190,7 @@ class Attachment:
         """This rank's step has ended in an exception, which comes out by itself. Tells the others. Never waits."""
         error = self._failure or error
         if self._syncs and not _failures.is_over(self._comm):
-            return self._queue.fail(self, error)
+            return self._queue.fail(self, self._sums, error)
         self._drop()
         self._queue.land(self)
         if not self._syncs:
@@ -229,6 +227,7 @@ class Attachment:
         if self._average != "samples" or count < 0:
             raise dsop.ArgumentError(f"samples({count}) with average={self._average}, expected a count of at least 0 "
                                      "with average=samples")
+        self._look()  # before it is dropped with a step that has failed
         self._samples = float(count)
 
     def idle(self) -> None:
@@ -236,7 +235,8 @@ class Attachment:
 
         .grad is what it is on the others. Within no_sync() it sends nothing, as backward().
         """
-        self._forward.end()
+        self._look()
+        self._forward.end()  # in the handler of what it has raised, too
         self._queue.settle()
         self._queue.begin()
         if self._syncs:
@@ -279,17 +279,12 @@ class Attachment:
 
     def detach(self) -> None:
         """Make the model an ordinary one again, on this rank. Sends nothing, unless its last step has failed."""
+        self._look()
         self._queue.settle()
         self._check_between_steps("detach()")
-        for hook in self._hooks:
-            hook.remove()
-        for layer, kind in self._layers:
-            _givers.give_back(layer, kind)
-        for other in self._others:
-            other.__dict__.pop(_HOLDS, None)
+        self._ties.cut()
         for p in self._parameters:
             p.unwatch()
-        self._layers, self._others, self._hooks = [], [], []
         attached.discard(self)
         self._queue.leave(self)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -77,8 +78,9 @@ def is_compiled(model: nn.Module) -> bool:
     return any(type(module).__name__ == "OptimizedModule" for module in model.modules())
 
 
-def _running() -> Iterator[FrameType]:
-    frame: Optional[FrameType] = sys._getframe(1)
+def _frames(thread: int) -> Iterator[FrameType]:
+    """What runs there, and what has called it."""
+    frame = sys._current_frames().get(thread)
     while frame is not None:
         yield frame
         frame = frame.f_back
@@ -87,10 +89,23 @@ def _running() -> Iterator[FrameType]:
 def is_within_ddp() -> bool:
     """Whether a DistributedDataParallel's forward() runs on this thread."""
     code = nn.parallel.DistributedDataParallel.forward.__code__
-    return any(frame.f_code is code for frame in _running())
+    return any(frame.f_code is code for frame in _frames(threading.get_ident()))
 
 
-def runs_forward(model: nn.Module) -> bool:
-    """Whether `model` is being called on this thread."""
-    code = nn.Module._call_impl.__code__
-    return any(frame.f_code is code and frame.f_locals["self"] is model for frame in _running())
+def _is_call_of(model: nn.Module, frame: FrameType) -> bool:
+    return frame.f_code is nn.Module._call_impl.__code__ and frame.f_locals["self"] is model
+
+
+def calls_of(model: nn.Module, thread: int) -> int:
+    """How often `model` is being called there: once, or within itself."""
+    return sum(_is_call_of(model, frame) for frame in _frames(thread))
+
+
+def is_handled(model: nn.Module) -> bool:
+    """Whether this is done in a handler of an exception that a call of `model` has raised."""
+    trace = sys.exc_info()[2]
+    while trace is not None:
+        if _is_call_of(model, trace.tb_frame):
+            return True
+        trace = trace.tb_next
+    return False

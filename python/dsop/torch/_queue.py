@@ -57,18 +57,19 @@ class Queue:
         """Of the gradients that travel, the name of the last that is complete."""
         return self._members[self.ahead].sums.last_ready if self.ahead in self._members else ""
 
-    def fail(self, model: object, error: str) -> None:
+    def fail(self, model: object, sums: Sums, error: str) -> None:
         """End this rank's step, and tell the others; once, though several models say so. Never waits."""
         is_told = bool(self._failed) and model not in self._failed
         is_told = is_told or any(member.sums.has_failed for member in list(self._members.values()))
-        teller = self.ahead or model  # of which calls may be under way
+        if self.ahead in self._members:  # whose calls are under way
+            sums = self._members[self.ahead].sums
         if not is_told:
             self._failed.clear()
         self._failed.add(model)
         self.drop()
         if not is_told:
             with contextlib.suppress(dsop.Error):  # the communicator may have ended
-                self._members[teller].sums.fail(error)
+                sums.fail(error)
 
     def settle(self) -> None:
         """Return when all ranks have heard of what fail() has told."""
