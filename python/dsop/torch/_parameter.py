@@ -122,16 +122,14 @@ class Parameter:
         self.add_to_grad(self.as_dense())
         self.forget()
 
-    def _take_made(self, made: Tensor, copies: bool) -> None:
-        if made.layout == torch.strided:
-            made = self.room.take().copy_(made) if copies else made
-        elif self.has_sparse_grad:
-            made = made.coalesce()
-            return self.factors.append((made.indices()[0], made.values()))
-        elif self.gives_factors:
+    def _take_made(self, made: Tensor, weight: float, copies: bool) -> None:
+        if self.has_sparse_grad and made.layout != torch.strided:
+            made = made.coalesce()  # with its rows apart: torch's product of none of them and a number has no columns
+            return self.factors.append((made.indices()[0], made.values() * weight if weight != 1 else made.values()))
+        if self.gives_factors and made.layout != torch.strided:
             made = made.to_dense()
-        else:
-            self._check_dense(made)
+        self._check_dense(made)
+        made = made * weight if weight != 1 else self.room.take().copy_(made) if copies else made
         self.dense = made if self.dense is None else self.dense + made
 
     def _check_dense(self, made: Optional[Tensor]) -> None:
@@ -154,8 +152,7 @@ class Parameter:
                 a, b = a.to(kind) if a.dim() == 2 else a, b.to(kind)
             self.factors.append((a.contiguous(), (b * weight if weight != 1 else b).contiguous()))
         if made is not None:
-            made = made.detach()
-            self._take_made(made * weight if weight != 1 else made, copies and weight == 1)
+            self._take_made(made.detach(), weight, copies)
         self._has_made = self._has_made or made is not None or bool(fresh)
 
     def end_backward(self, weight: float) -> bool:
