@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 import dsop
 import dsop.torch
-from torch_support import (COMM, case, check, has_gradients, mlp, on_rows, plain_sum, raises_everywhere, same_everywhere,
-                           step, whole, whole_weights)
+from torch_support import (COMM, case, check, has_gradients, mlp, on_rows, plain_sum, raises_everywhere,
+                           same_everywhere, step, whole, whole_weights)
 
 
 def copied_steps(model: Any, losses: list[Any], **options: Any) -> dsop.torch.Attachment:
@@ -180,3 +180,36 @@ def types_there_and_back() -> None:
                 assert parameter.grad is not None and torch.allclose(parameter.grad, theirs, atol=1e-4), there
             same_everywhere([parameter.grad for parameter in model.parameters()])
     assert "used outside" not in attachment.describe(), attachment.describe()
+
+
+@case
+def buffers_that_change() -> None:
+    """Alike on all ranks: they become rank 0's. Else the step fails on all ranks, also where one alone has changed."""
+    model = mlp()
+    loss = on_rows(lambda rank: 2)
+    expected = plain_sum(mlp(), loss)
+    attachment = dsop.torch.attach(model, average="sum")
+
+    def fails(words: str) -> None:
+        raises_everywhere(words, lambda: loss(model, COMM.rank).backward())
+        assert all(p.grad is None for p in model.parameters())
+    for shape in ((2, 3), (3, 2), (1, 6), (7,)):
+        model.register_buffer("cache", torch.full(shape, COMM.rank + 1.))
+        for _ in range(2):
+            step(model, attachment, loss, expected)
+            assert (model.cache == 1).all() and model.cache.shape == shape
+    if COMM.size == 1:
+        return
+    last = COMM.rank == COMM.size - 1
+    for buffer, words in ((torch.zeros(2), "buffer cache [2]"), (None, "has nothing more"),
+                          (torch.zeros(7).double(), "buffer cache [7] torch.float64"),
+                          (torch.zeros(1).expand(7), "buffer cache is expanded")):
+        model.cache = buffer if last else torch.zeros(7)
+        for _ in range(2):
+            fails(words)
+    model.cache = torch.zeros(7)
+    model.register_buffer("other", torch.zeros(2) if last else None)
+    fails("buffer other")
+    model.register_buffer("other", None)
+    for _ in range(2):
+        step(model, attachment, loss, expected)

@@ -19,7 +19,7 @@ from dsop.torch._givers import Keep
 from dsop.torch._model_hooks import Ties, tensors_in
 from dsop.torch._parameter import Parameter
 from dsop.torch._queue import queue_of
-from dsop.torch._ranks import broadcast_tensors
+from dsop.torch._ranks import Buffers
 from dsop.torch._sums import Arrivals, Sums
 
 attached: weakref.WeakSet[Attachment] = weakref.WeakSet()
@@ -38,6 +38,7 @@ class Attachment:
         self._staying = [p for p in parameters if p.stays]
         self._known = {(id(p.parameter), p.parameter.dtype) for p in parameters}
         self._sums, self._queue = Sums(parameters, comm, average, find_nans), queue_of(comm)
+        self._buffers = Buffers(model)
         self._syncs, self._started = True, False
         self._forward = _failures.ForwardWatch(model, lambda: self._interrupt("forward() raised an exception"))
         self._failure = ""  # of this step, within no_sync()
@@ -162,9 +163,10 @@ class Attachment:
                 p.stay(self._comm)
             with _failures.listening(self._comm):
                 if failure or len(self._staying) < len(self._parameters):
-                    self._sums.run(samples)
+                    if self._sums.run(samples, self._comm.size > 1 and self._buffers.has_changed()):
+                        self._buffers.agree(self._comm)
                 if self._comm.size > 1:
-                    broadcast_tensors(list(self._model.buffers()), self._comm)
+                    self._buffers.broadcast(self._comm)
         except BaseException:
             self._queue.drop()  # others, too, that this backward pass has reached: it ends here
             raise

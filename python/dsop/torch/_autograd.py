@@ -58,7 +58,7 @@ class Watch:
                 self.follow(node_of_input(parameter.expand_as(parameter).grad_fn, 0))
 
     def follow(self, node: Any) -> None:
-        """The engine's node for this leaf. It lives as long as somebody holds it; double() and the like make another."""
+        """The engine's node for this leaf, which lives as long as it is held; double() and the like make another."""
         if self._after is not None and node is not self._node:
             call, self._node = self._after, node
             self._handles.append(node.register_hook(lambda *_: call()))

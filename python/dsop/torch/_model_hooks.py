@@ -42,7 +42,7 @@ class Ties:
 
     def __init__(self, model: nn.Module, ids: Container[int], before: Callable[[tuple[Any, ...]], Any],
                  after: Callable[..., None], keeper: _givers.Keeper) -> None:
-        """Call before(inputs) and after() of forward passes; `keeper` is asked for weights of which `ids` has the ids."""
+        """Forward passes call before(inputs) and after(); layers whose weights are among `ids` ask the `keeper`."""
         self._hooks = [model.register_forward_pre_hook(Hook(lambda _, inputs: before(inputs))),
                        model.register_forward_hook(Hook(after))]
         self._layers = [(m, type(m)) for m in model.modules()

@@ -76,13 +76,13 @@ class Sums:
             self._ready = []
             raise
 
-    def run(self, samples: float) -> None:
-        """Complete .grad of all parameters of which some rank has a gradient."""
+    def run(self, samples: float, has_changed: bool) -> bool:
+        """Complete .grad of all parameters of which some rank has a gradient. Whether has_changed holds on any."""
         start = time.perf_counter()
         sums = self._finish_early()
         ready, self._ready = self._ready, []
         with SaidToAll(self.comm):
-            agreed = _record.agree(self._parameters, samples, self._waited_seconds, self.comm)
+            agreed = _record.agree(self._parameters, samples, has_changed, self._waited_seconds, self.comm)
         self._waited_seconds = time.perf_counter() - start
         self._note_arrivals(agreed.waited_seconds)
         of_samples = 1 / agreed.samples if agreed.samples > 0 else 0.0  # no rank had any
@@ -97,6 +97,7 @@ class Sums:
         for p in self._parameters:
             p.end_step()
         self._plan(agreed, early, ready)
+        return agreed.has_changed
 
     def arrivals(self) -> Arrivals:
         return Arrivals(self._late_seconds.tolist(), (self._all_late_seconds / max(self._steps_known, 1)).tolist())
