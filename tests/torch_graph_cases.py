@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import Any
 
@@ -74,6 +75,20 @@ def samples_of_nobody() -> None:
             assert p.grad is not None and p.grad.isfinite().all() and p.grad.any() == (count > 0), p.grad
     attachment.idle()
     assert all(p.grad is not None and not p.grad.any() for p in model.parameters())
+
+
+@case
+def samples_of_a_batch_that_is_none() -> None:
+    """They don't count in the next step, after idle()."""
+    model = mlp()
+    attachment = dsop.torch.attach(model, average="samples")
+    for count in (float("nan"), float("inf"), -1):
+        raises_everywhere(f"samples({count}) with average=samples, expected", lambda: attachment.samples(count))
+    for accumulates in (False, True):
+        attachment.samples(100)
+        with attachment.no_sync() if accumulates else contextlib.nullcontext():
+            attachment.idle()
+        raises_everywhere("samples(n) was not called", on_rows(lambda rank: 2)(model, COMM.rank).backward)
 
 
 @case

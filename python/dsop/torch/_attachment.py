@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import math
 import weakref
 from collections.abc import Iterator
 from typing import Any, Optional
@@ -226,7 +227,7 @@ class Attachment:
 
     def samples(self, count: int) -> None:
         """Say how many samples the loss of this rank's next backward() is the mean of, for average="samples"."""
-        if self._average != "samples" or count < 0:
+        if self._average != "samples" or not 0 <= count < math.inf:
             raise dsop.ArgumentError(f"samples({count}) with average={self._average}, expected a count of at least 0 "
                                      "with average=samples")
         self._look()  # before it is dropped with a step that has failed
@@ -241,6 +242,7 @@ class Attachment:
         self._forward.end()  # in the handler of what it has raised, too
         self._queue.settle()
         self._queue.begin()
+        self._samples = None  # of a batch that turned out to be none
         if self._syncs:
             self._sum()
 
