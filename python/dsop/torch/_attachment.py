@@ -138,7 +138,7 @@ class Attachment:
             if any(made) and self._average == "samples" and self._samples is None:
                 raise dsop.ArgumentError("samples(n) was not called before backward(), expected with average=samples")
         except BaseException as error:
-            self.fail(str(error))
+            self.fail(error)
             raise
         if not any(made):
             return self._queue.land(self)
@@ -199,15 +199,17 @@ class Attachment:
         if not self._syncs:
             self._failure = error  # they hear of it when they sum
 
-    def fail(self, error: str) -> None:
+    def fail(self, error: object) -> None:
         """In place of a backward(), on a rank that can't make it: the other ranks' raise `error`. Waits for them.
 
-        The step is dropped on all ranks: .grad of attached parameters become None. The next step may follow. What
-        forward() raises is said without it, and what backward() raises once it has reached the model's output. Of
-        several models over the same ranks, one may say it, or each of them, before the next forward pass.
+        `error` is a text, or an exception. The step is dropped on all ranks: .grad of attached parameters become None.
+        The next step may follow. What forward() raises is said without it, and what backward() raises once it has
+        reached the model's output. Of several models over the same ranks, one may say it, or each of them, before the
+        next forward pass.
         """
+        text = str(error) or type(error).__name__
         self._forward.end()  # what it has raised is said here
-        self._interrupt(error)
+        self._interrupt(text)
         self._queue.settle()
 
     # What the program calls.

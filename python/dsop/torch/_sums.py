@@ -59,8 +59,8 @@ class Sums:
 
     def fail(self, error: str) -> None:
         """Give up this step, on all ranks: their run() raises `error`. Never waits; settle() does."""
-        self.has_failed = True
-        self._early.fail(error)
+        self.has_failed = True  # first: it is what settle() goes by
+        self._early.fail(error.encode(errors="replace").decode())  # names of files may be no text
 
     def settle(self) -> None:
         """Return when all ranks have heard of what fail() has told."""
