@@ -8,12 +8,13 @@ import pickle
 import warnings
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import dsop
 import dsop.torch
-from torch_failing_steps_cases import BAD, works
-from torch_support import COMM, case, has_gradients, mlp, on_rows, plain_sum, raises_everywhere, whole
+from torch_failing_steps_cases import BAD, raised_by, works
+from torch_support import (COMM, case, has_gradients, mlp, on_rows, plain_sum, raises_everywhere, whole,
+                           whole_weights)
 
 
 @case
@@ -87,6 +88,41 @@ def copies() -> None:
     raises_everywhere("is attached already", lambda: dsop.torch.attach(model))
     raises_everywhere("is attached already", lambda: dsop.torch.attach(nn.Sequential(model)))
     attachment.detach()
+
+
+class Clamped(nn.Module):
+    """Two layers whose sum has one gradient for both, which a hook changes in place between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.clamps = nn.Linear(5, 3), nn.Linear(5, 3), False
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, second = self.first(x), self.second(x)
+        if self.clamps:
+            first.register_hook(lambda grad: grad.clamp_(-1, 1))
+        return first + second  # type: ignore[no-any-return]
+
+
+@case
+def factor_that_is_changed_in_place() -> None:
+    """An error, also where it has travelled already; right numbers, where gradients travel."""
+    model = whole_weights(Clamped())
+    expected = plain_sum(model, on_rows(lambda rank: 2))
+    attachment = dsop.torch.attach(model, average="sum")
+    for _ in range(3):
+        model.clamps = COMM.rank == BAD
+        said = raised_by(lambda: on_rows(lambda rank: 2)(model, COMM.rank).backward())
+        assert "second.weight travels as factors, of which one was changed in place" in said, said
+        assert all(p.grad is None for p in model.parameters())
+        for _ in range(2):
+            model.clamps = False
+            works(model, expected)
+    attachment.detach()
+    plain = whole_weights(Clamped())
+    model.clamps = plain.clamps = True
+    dsop.torch.attach(model, average="sum", policies={"second.weight": "dense"})
+    works(model, plain_sum(plain, on_rows(lambda rank: 2)))
 
 
 @case

@@ -25,7 +25,7 @@ class _Lookup(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Any:  # type: ignore[override]
         indices, = ctx.saved_tensors
-        numbers, rows = indices.reshape(-1).long(), grad_output.detach().reshape(-1, grad_output.shape[-1])
+        numbers, rows = indices.reshape(-1).long(), grad_output.reshape(-1, grad_output.shape[-1])
         if ctx.padding_idx is not None:
             kept = numbers != ctx.padding_idx
             numbers, rows = numbers[kept], rows[kept]

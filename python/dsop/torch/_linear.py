@@ -35,7 +35,7 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, grad_output: Tensor) -> Any:  # type: ignore[override]
         x, weight = ctx.saved_tensors
         if ctx.needs_input_grad[1]:
-            ctx.keep(grad_output.detach(), x.detach(), node_of_input(ctx, 1))
+            ctx.keep(grad_output, x, node_of_input(ctx, 1))
         of_x = (grad_output @ weight).to(ctx.type_of_x) if ctx.needs_input_grad[0] else None
         of_bias = grad_output.sum(0) if ctx.needs_input_grad[2] else None
         return of_x, None, of_bias, None

@@ -51,6 +51,7 @@ class Parameter:
     def _clear_pass(self) -> None:
         self._kept: list[tuple[Tensor, Tensor]] = []  # of a weight that the engine has not come to yet
         self._fresh: list[tuple[Tensor, Tensor]] = []  # part of its gradient, and not taken yet
+        self._lent: list[tuple[weakref.ref[Tensor], int]] = []  # parts of factors while they are used; their versions
         self._is_aside = self._has_made = False
         self._aside: Optional[Tensor] = None
 
@@ -109,7 +110,8 @@ class Parameter:
         """A module hands over factors, in the backward pass that runs, or in an autograd.grad() within it."""
         if self._watch is not None:
             self._watch.follow(node)
-        kept = (a, b)
+        kept = a.detach(), b.detach()  # objects of their own, of one version with a and b
+        self._lent += [(weakref.ref(part), part._version) for part in kept]
         self._kept.append(kept)
 
         def drop() -> None:  # what autograd.grad() makes is no part of a gradient
@@ -118,7 +120,7 @@ class Parameter:
 
     def add_now(self, a: Tensor, b: Tensor) -> None:
         """A module that is attached no more hands over factors, of a forward pass from before."""
-        self.factors = [(a, b)]
+        self.factors = [(a.detach(), b.detach())]
         self.add_to_grad(self.as_dense())
         self.forget()
 
@@ -157,6 +159,11 @@ class Parameter:
 
     def end_backward(self, weight: float) -> bool:
         """Take the rest, and put .grad back. Whether this backward pass has made anything."""
+        for found, version in self._lent:
+            part = found()
+            if part is not None and part._version != version:
+                raise dsop.ArgumentError(f"{self.name} travels as factors, of which one was changed in place later in "
+                                         f"backward(), expected it unchanged, or policies={{{self.name!r}: 'dense'}}")
         self.take(weight, copies=not self.stays)
         if self.in_place and self._has_made:
             self._check_dense(self.parameter.grad)
