@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 import dsop
-from dsop._communicators import SaidToAll
 from dsop.torch import _failures, _report
 from dsop.torch._autograd import at_end_of_backward, is_within_ddp
 from dsop.torch._givers import Keep
@@ -216,7 +215,10 @@ class Attachment:
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Backward passes within send nothing and leave .grad; the next one outside sums theirs too. On all ranks."""
+        """Backward passes within send nothing and leave .grad; the next one outside sums theirs too. On all ranks.
+
+        What they have collected is not in .grad: zero_grad() leaves it, discard() drops it.
+        """
         before, self._syncs = self._syncs, False
         try:
             yield
@@ -226,6 +228,12 @@ class Attachment:
             raise
         finally:
             self._syncs = before
+
+    def discard(self) -> None:
+        """Drop what backward passes within no_sync() have collected on this rank. Sends nothing."""
+        self._pending_samples = 0.0
+        for p in self._parameters:
+            p.forget()
 
     def samples(self, count: int) -> None:
         """Say how many samples the loss of this rank's next backward() is the mean of, for average="samples"."""
@@ -276,11 +284,6 @@ class Attachment:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take back what state_dict() gave on the same rank of as many. On all ranks."""
         self._queue.settle()
-        with SaidToAll(self._comm):
-            missing = {"order", "unsteady", "most_pairs", "synchronizers"} - set(state)
-            if (missing or set(state["most_pairs"]) != {p.name for p in self._parameters}
-                    or set(state["synchronizers"]) != self._sums.entries.types):
-                raise dsop.ArgumentError(f"state on rank {self._comm.rank} is of another model, expected one of this")
         self._sums.load_state_dict(state)
 
     def detach(self) -> None:

@@ -169,7 +169,12 @@ class Sums:
                 "unsteady": sorted(self._unsteady), **self.entries.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """On all ranks, of the same parameters."""
+        """On all ranks. Raises ArgumentError on all where a rank's is of other parameters."""
+        with SaidToAll(self.comm):
+            missing = {"order", "unsteady", "most_pairs", "synchronizers"} - set(state)
+            if (missing or set(state["most_pairs"]) != set(self._place)
+                    or set(state["synchronizers"]) != self.entries.types):
+                raise dsop.ArgumentError(f"state on rank {self.comm.rank} is of another model, expected one of this")
         self._ready = []
         entries = Entries(self._parameters, self.comm, self._find_nans)  # with as many as the state has, and no more
         entries.load_state_dict(state, self._parameters)
