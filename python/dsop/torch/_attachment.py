@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import dsop
 from dsop.torch import _failures, _report
-from dsop.torch._autograd import at_end_of_backward, is_within_ddp
+from dsop.torch._autograd import at_end_of_backward, is_traced, is_within_ddp
 from dsop.torch._givers import Keep
 from dsop.torch._model_hooks import Ties, tensors_in
 from dsop.torch._parameter import Parameter
@@ -78,6 +78,8 @@ class Attachment:
                 one._forward.look(from_call and one is self)
 
     def _before_forward(self, inputs: tuple[Any, ...]) -> Optional[tuple[Any, ...]]:
+        if is_traced():  # no step
+            return None
         self._look(from_call=True)
         self._queue.settle()
         if is_within_ddp():

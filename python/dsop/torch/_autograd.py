@@ -73,6 +73,11 @@ class Watch:
         return set(hooks) <= {self._handles[0].id}
 
 
+def is_traced() -> bool:
+    """Whether torch.jit.trace() records what is done now."""
+    return bool(torch.jit.is_tracing())  # type: ignore[attr-defined]
+
+
 def is_compiled(model: nn.Module) -> bool:
     """Whether torch.compile() made it."""
     return any(type(module).__name__ == "OptimizedModule" for module in model.modules())

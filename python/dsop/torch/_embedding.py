@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dsop.torch._autograd import node_of_input
-from dsop.torch._givers import GIVERS, Attached, Giver, Keep
+from dsop.torch._givers import GIVERS, Attached, Giver, Keep, gives_none
 
 
 class _Lookup(torch.autograd.Function):
@@ -39,7 +39,8 @@ class Embedding(Attached, nn.Embedding):
     _dsop_type = nn.Embedding
 
     def forward(self, input: Tensor) -> Tensor:
-        keep = self._dsop_keeper(self.weight)
+        takes = not gives_none() and isinstance(input, Tensor) and input.layout == torch.strided
+        keep = self._dsop_keeper(self.weight) if takes else None
         if keep is None:
             return functional.embedding(input, self.weight, self.padding_idx)
         return _Lookup.apply(self.weight, input, self.padding_idx, keep)  # type: ignore[no-any-return]

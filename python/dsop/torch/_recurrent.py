@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from dsop._library import ArgumentError
 from dsop.torch._cells import GruLayer, Layer, LstmLayer, own_precision
-from dsop.torch._givers import GIVERS, Giver
+from dsop.torch._givers import GIVERS, Giver, gives_none
 
 
 class _Batch:
@@ -130,7 +130,7 @@ class LSTM(nn.LSTM):
             raise ArgumentError(f"proj_size is {self.proj_size}, expected 0")
 
     def forward(self, input: Any, hx: Optional[tuple[Tensor, Tensor]] = None) -> Any:
-        if not torch.is_grad_enabled():
+        if gives_none():
             return super().forward(input, hx)
         output, (h_n, c_n) = _forward(self, LstmLayer, input, hx, ("h_0", "c_0"))
         return output, (h_n, c_n)
@@ -150,7 +150,7 @@ class GRU(nn.GRU):
     """
 
     def forward(self, input: Any, hx: Optional[Tensor] = None) -> Any:
-        if not torch.is_grad_enabled():
+        if gives_none():
             return super().forward(input, hx)
         output, (h_n,) = _forward(self, GruLayer, input, None if hx is None else (hx,), ("h_0",))
         return output, h_n
