@@ -6,6 +6,7 @@ import copy
 import io
 import pickle
 import warnings
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -133,6 +134,10 @@ def bad_input() -> None:
     raises_everywhere("average is mean", lambda: dsop.torch.attach(mlp(), average="mean"))
     raises_everywhere("model is int", lambda: dsop.torch.attach(3))  # type: ignore[arg-type]
     raises_everywhere("policies has head", lambda: dsop.torch.attach(mlp(), policies={"head": "dense"}))
+    wrong: list[tuple[Any, str]] = [({"*": 5}, "policies has '*': 5, expected two texts"),
+                                    (["*"], "policies is list, expected a mapping")]
+    for policies, words in wrong:
+        raises_everywhere(words, lambda: dsop.torch.attach(mlp(), policies=policies if last else None))
     raises_everywhere("nonsense", lambda: dsop.torch.attach(mlp(), policies={"0.*": "nonsense"}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # lazy modules are new, says torch

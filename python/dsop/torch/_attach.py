@@ -68,6 +68,11 @@ def _parameters_of(model: nn.Module, average: str, policies: Mapping[str, str]) 
     _check_model(model)
     if average not in AVERAGES:
         raise dsop.ArgumentError(f"average is {average}, expected one of {', '.join(AVERAGES)}")
+    if not isinstance(policies, Mapping):
+        raise dsop.ArgumentError(f"policies is {type(policies).__name__}, expected a mapping of patterns to policies")
+    for pattern, policy in policies.items():
+        if not isinstance(pattern, str) or not isinstance(policy, str):
+            raise dsop.ArgumentError(f"policies has {pattern!r}: {policy!r}, expected two texts")
     rows = {id(m.weight) for m in model.modules() if isinstance(m, (nn.Embedding, nn.EmbeddingBag)) and m.sparse}
     weights = rows | {id(weight) for module in model.modules() for weight in weights_of(module)}
     found = []
