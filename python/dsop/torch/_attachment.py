@@ -193,12 +193,11 @@ class Attachment:
     def _interrupt(self, error: str) -> None:
         """This rank's step has ended in an exception, which comes out by itself. Tells the others. Never waits."""
         error = self._failure or error
-        if self._syncs and not _failures.is_over(self._comm):
+        if self._syncs:
             return self._queue.fail(self, self._sums, error)
         self._drop()
         self._queue.land(self)
-        if not self._syncs:
-            self._failure = error  # they hear of it when they sum
+        self._failure = error  # they hear of it when they sum
 
     def fail(self, error: object) -> None:
         """In place of a backward(), on a rank that can't make it: the other ranks' raise `error`. Waits for them.

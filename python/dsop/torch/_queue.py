@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Optional
 
 import dsop
+from dsop.torch import _failures
 from dsop.torch._sums import Sums
 
 
@@ -67,7 +68,7 @@ class Queue:
             self._failed.clear()
         self._failed.add(model)
         self.drop()
-        if not is_told:
+        if not is_told and not _failures.is_over(sums.comm):
             with contextlib.suppress(dsop.Error):  # the communicator may have ended
                 sums.fail(error)
 
