@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch.nn import functional
 
 import dsop
 import dsop.torch
-from torch_support import COMM, case, check, same_everywhere, whole, whole_weights
+from torch_support import COMM, RANKS, case, check, plain_sum, same_everywhere, whole, whole_weights
 
 
 class Words(nn.Module):
@@ -103,3 +104,32 @@ def functional_sparse_gradient() -> None:
         assert "gradient of 0 is sparse" in str(error), error
     else:
         raise AssertionError("nothing was raised")
+
+
+@case
+def sparse_gradients_by_samples() -> None:
+    """Also of a rank that has none."""
+    class Bag(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows = nn.EmbeddingBag(60, 4, mode="sum", sparse=True)
+
+        def forward(self, indices: Tensor) -> Any:
+            return self.rows(indices)
+
+    def loss(model: Any, rank: int, count: int) -> Any:
+        return model(indices_of(rank, count, 2)).pow(2).sum() / max(count, 1)
+    for make in (lambda: nn.Embedding(60, 4, sparse=True), Bag):
+        for counts in ([2] * COMM.size, [3] + [0] * (COMM.size - 1), [0] * COMM.size, list(RANKS)):
+            model = whole_weights(make())
+            expected = plain_sum(copy.deepcopy(model), lambda m, rank: loss(m, rank, counts[rank]) * counts[rank]
+                                 / max(sum(counts), 1))
+            attachment = dsop.torch.attach(model, average="samples")
+            for _ in range(2):
+                model.zero_grad(set_to_none=True)
+                attachment.samples(counts[COMM.rank])
+                loss(model, COMM.rank, counts[COMM.rank]).backward()
+                for parameter, theirs in zip(model.parameters(), expected):
+                    assert parameter.grad is not None
+                    assert torch.allclose(parameter.grad.to_dense(), theirs.to_dense()), counts
+                same_everywhere([parameter.grad.to_dense() for parameter in model.parameters()])

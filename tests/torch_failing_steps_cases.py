@@ -115,13 +115,15 @@ def fail_by_hand() -> None:
     model = mlp()
     expected = plain_sum(model, on_rows(lambda rank: 2))
     attachment = dsop.torch.attach(model, average="sum")
-    for _ in range(3):
+    errors: list[tuple[object, str]] = [("no such file", "no such file"), (OSError("no such file"), "no such file"),
+                                        (StopIteration(), "StopIteration"), ("file \udcff", "file ?")]
+    for error, words in errors:
         works(model, expected)
         if COMM.rank == BAD:
-            attachment.fail("no such file")
+            attachment.fail(error)
         else:
             said = raised_by(lambda: model(whole(COMM.rank, 2, 5)).sum().backward())
-            assert f"rank {BAD}: no such file" in said, said
+            assert f"rank {BAD}: {words}" in said, said
         assert all(p.grad is None for p in model.parameters())
 
 

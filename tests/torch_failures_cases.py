@@ -6,14 +6,16 @@ import copy
 import io
 import pickle
 import warnings
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import dsop
 import dsop.torch
-from torch_failing_steps_cases import BAD, works
-from torch_support import COMM, case, has_gradients, mlp, on_rows, plain_sum, raises_everywhere, whole
+from torch_failing_steps_cases import BAD, raised_by, works
+from torch_support import (COMM, case, has_gradients, mlp, on_rows, plain_sum, raises_everywhere, whole,
+                           whole_weights)
 
 
 @case
@@ -89,6 +91,41 @@ def copies() -> None:
     attachment.detach()
 
 
+class Clamped(nn.Module):
+    """Two layers whose sum has one gradient for both, which a hook changes in place between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.clamps = nn.Linear(5, 3), nn.Linear(5, 3), False
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, second = self.first(x), self.second(x)
+        if self.clamps:
+            first.register_hook(lambda grad: grad.clamp_(-1, 1))
+        return first + second  # type: ignore[no-any-return]
+
+
+@case
+def factor_that_is_changed_in_place() -> None:
+    """An error, also where it has travelled already; right numbers, where gradients travel."""
+    model = whole_weights(Clamped())
+    expected = plain_sum(model, on_rows(lambda rank: 2))
+    attachment = dsop.torch.attach(model, average="sum")
+    for _ in range(3):
+        model.clamps = COMM.rank == BAD
+        said = raised_by(lambda: on_rows(lambda rank: 2)(model, COMM.rank).backward())
+        assert "second.weight travels as factors, of which one was changed in place" in said, said
+        assert all(p.grad is None for p in model.parameters())
+        for _ in range(2):
+            model.clamps = False
+            works(model, expected)
+    attachment.detach()
+    plain = whole_weights(Clamped())
+    model.clamps = plain.clamps = True
+    dsop.torch.attach(model, average="sum", policies={"second.weight": "dense"})
+    works(model, plain_sum(plain, on_rows(lambda rank: 2)))
+
+
 @case
 def bad_input() -> None:
     last = COMM.rank == BAD
@@ -97,6 +134,10 @@ def bad_input() -> None:
     raises_everywhere("average is mean", lambda: dsop.torch.attach(mlp(), average="mean"))
     raises_everywhere("model is int", lambda: dsop.torch.attach(3))  # type: ignore[arg-type]
     raises_everywhere("policies has head", lambda: dsop.torch.attach(mlp(), policies={"head": "dense"}))
+    wrong: list[tuple[Any, str]] = [({"*": 5}, "policies has '*': 5, expected two texts"),
+                                    (["*"], "policies is list, expected a mapping")]
+    for policies, words in wrong:
+        raises_everywhere(words, lambda: dsop.torch.attach(mlp(), policies=policies if last else None))
     raises_everywhere("nonsense", lambda: dsop.torch.attach(mlp(), policies={"0.*": "nonsense"}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # lazy modules are new, says torch

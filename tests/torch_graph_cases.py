@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import Any
 
@@ -10,8 +11,8 @@ from torch import Tensor, nn
 
 import dsop
 import dsop.torch
-from torch_support import (COMM, case, check, has_gradients, mlp, on_rows, plain_sum, raises_everywhere, step, whole,
-                           whole_weights)
+from torch_support import (COMM, case, check, has_gradients, mlp, on_rows, plain_sum, raises_everywhere,
+                           same_everywhere, step, whole, whole_weights)
 
 
 def copied_steps(model: Any, losses: list[Any], **options: Any) -> dsop.torch.Attachment:
@@ -74,6 +75,20 @@ def samples_of_nobody() -> None:
             assert p.grad is not None and p.grad.isfinite().all() and p.grad.any() == (count > 0), p.grad
     attachment.idle()
     assert all(p.grad is not None and not p.grad.any() for p in model.parameters())
+
+
+@case
+def samples_of_a_batch_that_is_none() -> None:
+    """They don't count in the next step, after idle()."""
+    model = mlp()
+    attachment = dsop.torch.attach(model, average="samples")
+    for count in (float("nan"), float("inf"), -1):
+        raises_everywhere(f"samples({count}) with average=samples, expected", lambda: attachment.samples(count))
+    for accumulates in (False, True):
+        attachment.samples(100)
+        with attachment.no_sync() if accumulates else contextlib.nullcontext():
+            attachment.idle()
+        raises_everywhere("samples(n) was not called", on_rows(lambda rank: 2)(model, COMM.rank).backward)
 
 
 @case
@@ -151,3 +166,65 @@ def detached_before_backward() -> None:
     raises_everywhere("detach() between no_sync() and the backward() that sums", attachment.detach)
     model(whole(COMM.rank, 3, 5)).sum().backward()
     attachment.detach()
+
+
+@case
+def types_there_and_back() -> None:
+    """As an exponential moving average in half precision does: the engine then has other nodes for parameters."""
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows, self.layer, self.net = nn.Embedding(6, 5), nn.Linear(5, 5), dsop.torch.LSTM(5, 2)
+
+        def forward(self, indices: Tensor) -> Any:
+            return self.net(self.layer(self.rows(indices)).unsqueeze(1))[0].sum()
+
+    def loss(m: Any, rank: int) -> Any:
+        return m(torch.tensor([rank % 6, 2, 2]))
+    model = whole_weights(Net())
+    expected = plain_sum(copy.deepcopy(model), loss)
+    attachment = dsop.torch.attach(model, average="sum")
+    for there in ("half", "double", "double", ""):
+        for _ in range(2):
+            model.zero_grad(set_to_none=True)
+            made = loss(model, COMM.rank)
+            if there:
+                getattr(model, there)().float()
+            made.backward()
+            for parameter, theirs in zip(model.parameters(), expected):
+                assert parameter.grad is not None and torch.allclose(parameter.grad, theirs, atol=1e-4), there
+            same_everywhere([parameter.grad for parameter in model.parameters()])
+    assert "used outside" not in attachment.describe(), attachment.describe()
+
+
+@case
+def buffers_that_change() -> None:
+    """Alike on all ranks: they become rank 0's. Else the step fails on all ranks, also where one alone has changed."""
+    model = mlp()
+    loss = on_rows(lambda rank: 2)
+    expected = plain_sum(mlp(), loss)
+    attachment = dsop.torch.attach(model, average="sum")
+
+    def fails(words: str) -> None:
+        raises_everywhere(words, lambda: loss(model, COMM.rank).backward())
+        assert all(p.grad is None for p in model.parameters())
+    for shape in ((2, 3), (3, 2), (1, 6), (7,)):
+        model.register_buffer("cache", torch.full(shape, COMM.rank + 1.))
+        for _ in range(2):
+            step(model, attachment, loss, expected)
+            assert (model.cache == 1).all() and model.cache.shape == shape
+    if COMM.size == 1:
+        return
+    last = COMM.rank == COMM.size - 1
+    for buffer, words in ((torch.zeros(2), "buffer cache [2]"), (None, "has nothing more"),
+                          (torch.zeros(7).double(), "buffer cache [7] torch.float64"),
+                          (torch.zeros(1).expand(7), "buffer cache is expanded")):
+        model.cache = buffer if last else torch.zeros(7)
+        for _ in range(2):
+            fails(words)
+    model.cache = torch.zeros(7)
+    model.register_buffer("other", torch.zeros(2) if last else None)
+    fails("buffer other")
+    model.register_buffer("other", None)
+    for _ in range(2):
+        step(model, attachment, loss, expected)

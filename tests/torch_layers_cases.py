@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import io
+import warnings
 from typing import Any
 
 import torch
@@ -166,3 +169,49 @@ def frozen_and_thawed() -> None:
     expected = plain_sum(plain, on_rows(lambda rank: 2))
     on_rows(lambda rank: 2)(model, COMM.rank).backward()
     has_gradients(model, expected)
+
+
+@case
+def inputs_that_are_torch_s_own() -> None:
+    """Sparse ones, and errors, are as those of plain torch."""
+    check(mlp(), lambda model, rank: model(whole(rank, 3, 5).to_sparse()).pow(2).sum())
+    model, plain = mlp(), mlp()
+    attachment = dsop.torch.attach(model)
+    for wrong in (torch.zeros(2, 10), torch.zeros(2, 3), torch.zeros(()), torch.zeros(2, 5).double(), [1, 2]):
+        said = []
+        for m in (model, plain):
+            try:
+                with attachment.no_sync():  # which remembers, and tells in the step that sums
+                    m(wrong)
+            except (RuntimeError, TypeError) as error:
+                said.append(f"{type(error)} {error}")
+        assert len(said) == 2 and said[0] == said[1], said
+
+
+@case
+def recorded() -> None:
+    """torch.jit.trace() finds torch's own functions, and what it makes can be saved; steps go on."""
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows, self.layer, self.net = nn.Embedding(6, 5), nn.Linear(5, 4), dsop.torch.GRU(4, 3)
+
+        def forward(self, indices: Tensor) -> Any:
+            return self.net(self.layer(self.rows(indices)))[0]
+
+    def loss(m: Any, rank: int) -> Any:
+        return m(torch.tensor([[rank % 6], [2]])).sum()
+    model = whole_weights(Net())
+    expected = plain_sum(copy.deepcopy(model), loss)
+    dsop.torch.attach(model, average="sum")
+    indices = torch.tensor([[1], [4], [2]])
+    for records in (torch.no_grad, torch.enable_grad):
+        with warnings.catch_warnings(record=True) as warned, records():
+            traced = torch.jit.trace(model, indices)
+        assert not [warning for warning in warned if "dsop" in warning.filename]
+        torch.jit.save(traced, io.BytesIO())
+        assert torch.allclose(traced(indices), model(indices), atol=1e-5)
+        model.zero_grad(set_to_none=True)
+        loss(model, COMM.rank).backward()
+        for parameter, theirs in zip(model.parameters(), expected):
+            assert parameter.grad is not None and torch.allclose(parameter.grad, theirs, atol=1e-5)

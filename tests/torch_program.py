@@ -13,9 +13,11 @@ import torch_failing_steps_cases  # noqa: F401
 import torch_failures_cases  # noqa: F401
 import torch_graph_cases  # noqa: F401
 import torch_hook_cases  # noqa: F401
+import torch_kept_exceptions_cases  # noqa: F401
 import torch_layers_cases  # noqa: F401
 import torch_overlap_cases  # noqa: F401
 import torch_recurrent_cases  # noqa: F401
+import torch_several_models_cases  # noqa: F401
 import torch_training_cases  # noqa: F401
 from torch_support import run
 

@@ -251,8 +251,14 @@ def bad_input_of_nets() -> None:
         raises_everywhere("expected 2 or 3 dimensions", lambda: net(torch.ones(5)))
         raises_everywhere("expected at least one step", lambda: net(torch.ones(0, 3, 5)))
         state = torch.zeros(1, 2, HIDDEN)
-        raises_everywhere("h_0 is (1, 2, 4) for layers, sequences and hidden size, expected (1, 3, 4)",
-                          lambda: net(torch.ones(2, 3, 5), (state, state) if ours is dsop.torch.LSTM else state))
+        packed = pack_padded_sequence(torch.ones(2, 3, 5), torch.tensor([1, 2, 1]), enforce_sorted=False)
+        for x, wrong, words in (
+                (torch.ones(2, 3, 5), state, "(1, 2, 4) for layers, sequences and hidden size, expected (1, 3, 4)"),
+                (packed, state, "(1, 2, 4) for layers, sequences and hidden size, expected (1, 3, 4)"),
+                (torch.ones(2, 5), state, "(1, 2, 4) for layers and hidden size, expected (1, 4)"),
+                (torch.ones(2, 3, 5), state[0], "(2, 4) for layers, sequences and hidden size, expected (1, 3, 4)")):
+            states = (wrong, wrong) if ours is dsop.torch.LSTM else wrong
+            raises_everywhere(f"h_0 is {words}", lambda: net(x, states))
         x = torch.ones(2, 3, INPUTS, requires_grad=True)
         raises_everywhere("create_graph=True",
                           lambda: torch.autograd.grad(net(x)[0].sum(), x, create_graph=True), RuntimeError)

@@ -39,6 +39,32 @@ def storage_and_accumulation() -> None:
         assert parameter.grad is grad and torch.equal(grad, 4 * expected)
 
 
+@case
+def collected_and_discarded() -> None:
+    """zero_grad() leaves what no_sync() has collected, discard() drops it, with its samples."""
+    for average in ("sum", "samples"):
+        model = mlp()
+        attachment = dsop.torch.attach(model, average=average)
+
+        def backward(times: float, samples: int = 1) -> None:
+            if average == "samples":
+                attachment.samples(samples)
+            (on_rows(lambda rank: 2)(model, COMM.rank) * times).backward()
+        backward(1)
+        once = [copy.deepcopy(parameter.grad) for parameter in model.parameters()]
+        for drops in (False, True):
+            model.zero_grad(set_to_none=True)
+            with attachment.no_sync():
+                backward(float("nan") if drops else 3, samples=3)
+            model.zero_grad()
+            if drops:
+                attachment.discard()
+            backward(1)
+            for parameter, expected in zip(model.parameters(), once):
+                factor = 1 if drops else 4 if average == "sum" else 2.5
+                assert parameter.grad is not None and torch.allclose(parameter.grad, factor * expected), average
+
+
 class Keeps(torch.optim.SGD):
     """An optimizer whose state is the gradient itself."""
 

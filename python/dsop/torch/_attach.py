@@ -17,7 +17,7 @@ from dsop.torch._autograd import is_compiled
 from dsop.torch._failures import check_not_over
 from dsop.torch._givers import GIVERS, weights_of
 from dsop.torch._parameter import Parameter
-from dsop.torch._ranks import broadcast_tensors, check_buffer, check_dtype, check_same_lines
+from dsop.torch._ranks import broadcast_tensors, buffer_line, check_buffer, check_dtype, check_same_lines
 
 AVERAGES = ("ranks", "samples", "sum")
 
@@ -68,6 +68,11 @@ def _parameters_of(model: nn.Module, average: str, policies: Mapping[str, str]) 
     _check_model(model)
     if average not in AVERAGES:
         raise dsop.ArgumentError(f"average is {average}, expected one of {', '.join(AVERAGES)}")
+    if not isinstance(policies, Mapping):
+        raise dsop.ArgumentError(f"policies is {type(policies).__name__}, expected a mapping of patterns to policies")
+    for pattern, policy in policies.items():
+        if not isinstance(pattern, str) or not isinstance(policy, str):
+            raise dsop.ArgumentError(f"policies has {pattern!r}: {policy!r}, expected two texts")
     rows = {id(m.weight) for m in model.modules() if isinstance(m, (nn.Embedding, nn.EmbeddingBag)) and m.sparse}
     weights = rows | {id(weight) for module in model.modules() for weight in weights_of(module)}
     found = []
@@ -143,7 +148,7 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
         lines = [f"average {average}", f"find_nans {find_nans}"]
         lines += [f"parameter {p.name} {list(p.parameter.shape)} {p.parameter.dtype} under policy {p.policy}"
                   + " or dsop-bf16" * p.may_be_in_16_bits + " and sparse" * p.has_sparse_grad for p in parameters]
-        lines += [f"buffer {name} {list(buffer.shape)} {buffer.dtype}" for name, buffer in model.named_buffers()]
+        lines += [buffer_line(name, buffer) for name, buffer in model.named_buffers()]
     check_same_lines(lines, ranks)
     for p in parameters:
         broadcast_tensors([p.parameter], ranks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import math
 import weakref
 from collections.abc import Iterator
 from typing import Any, Optional
@@ -12,17 +13,16 @@ import torch
 from torch import Tensor, nn
 
 import dsop
-from dsop._communicators import SaidToAll
-from dsop.torch import _failures, _givers, _report
-from dsop.torch._autograd import at_end_of_backward, is_within_ddp
-from dsop.torch._model_hooks import Hook, tensors_in
+from dsop.torch import _failures, _report
+from dsop.torch._autograd import at_end_of_backward, is_traced, is_within_ddp
+from dsop.torch._givers import Keep
+from dsop.torch._model_hooks import Ties, tensors_in
 from dsop.torch._parameter import Parameter
-from dsop.torch._ranks import broadcast_tensors
+from dsop.torch._queue import queue_of
+from dsop.torch._ranks import Buffers
 from dsop.torch._sums import Arrivals, Sums
 
 attached: weakref.WeakSet[Attachment] = weakref.WeakSet()
-_HOLDS = "_dsop_attachment"  # a module's attribute
-_in_flight: dict[object, Attachment] = {}  # whose gradients travel during a backward pass, by whose queue
 
 
 class Attachment:
@@ -37,50 +37,51 @@ class Attachment:
                 p.stays = p.policy in ("dense", "dsop") and not p.has_sparse_grad
         self._staying = [p for p in parameters if p.stays]
         self._known = {(id(p.parameter), p.parameter.dtype) for p in parameters}
-        self._sums = Sums(parameters, comm, average, find_nans)
+        self._sums, self._queue = Sums(parameters, comm, average, find_nans), queue_of(comm)
+        self._buffers = Buffers(model)
         self._syncs, self._started = True, False
         self._forward = _failures.ForwardWatch(model, lambda: self._interrupt("forward() raised an exception"))
         self._failure = ""  # of this step, within no_sync()
         self._samples: Optional[float] = None  # of the next backward pass
         self._pending_samples = 0.0
         self._log = _report.Log()
-        self._hooks = [model.register_forward_pre_hook(Hook(lambda _, inputs: self._before_forward(inputs))),
-                       model.register_forward_hook(Hook(self._after_forward))]
-        self._layers = [(m, type(m)) for m in model.modules()
-                        if any(id(weight) in self._of_id for weight in _givers.weights_of(m))]
-        for layer, _ in self._layers:
-            _givers.take_over(layer, self._keeper)
-        # Others of its modules hold it too: the model itself may be a container that nobody keeps.
-        self._others = [m for m in model.modules() if m._parameters and not hasattr(m, "_dsop_keeper")]
-        for other in self._others:
-            object.__setattr__(other, _HOLDS, Hook(self._keeper))
+        self._ties = Ties(model, self._of_id, self._before_forward, self._after_forward, self._keeper)
         self._watch_parameters()
         _failures.watch_end(comm)
         atexit.register(_settle_at_exit, weakref.ref(self))
         attached.add(self)
+        self._queue.join(self, self._sums, self._drop)
 
     def _watch_parameters(self) -> None:
         for p in self._parameters:
             p.watch(self._start, self._offer)
 
-    def _keeper(self, weight: Tensor) -> Optional[_givers.Keep]:
+    def _keeper(self, weight: Tensor) -> Optional[Keep]:
         p = self._of_id.get(id(weight))
         if p is None or not p.gives_factors or p.has_other_hooks:
             return None
         given = p
 
-        def keep(a: Tensor, b: Tensor) -> None:
+        def keep(a: Tensor, b: Tensor, node: Any) -> None:
             if self not in attached:
                 return given.add_now(a, b)
             self._start()
-            given.keep(a, b)
+            given.keep(a, b, node)
         return keep
 
     # A step, from the forward pass on.
 
+    def _look(self, from_call: bool = False) -> None:
+        """Tell of forward passes that have raised, also of other models over the same ranks."""
+        for one in list(attached):
+            if one._queue is self._queue:
+                one._forward.look(from_call and one is self)
+
     def _before_forward(self, inputs: tuple[Any, ...]) -> Optional[tuple[Any, ...]]:
-        self._forward.look()
-        self._sums.settle()
+        if is_traced():  # no step
+            return None
+        self._look(from_call=True)
+        self._queue.settle()
         if is_within_ddp():
             raise dsop.ArgumentError("the model is attached and within a DistributedDataParallel, expected one of both")
         known = {(id(q), q.dtype) for q in self._model.parameters() if q.numel()}
@@ -92,7 +93,10 @@ class Attachment:
         if not torch.is_inference_mode_enabled():
             self._watch_parameters()  # requires_grad may have changed
         # Where backward() computes it once more, that one tells; without gradients it is no part of a step.
-        return None if self._started or not torch.is_grad_enabled() else self._forward.begin(inputs)
+        if self._started or not torch.is_grad_enabled():
+            return None
+        self._queue.begin()
+        return self._forward.begin(inputs)
 
     def _after_forward(self, _module: nn.Module, _inputs: Any, output: Any) -> None:
         self._forward.end()
@@ -104,17 +108,19 @@ class Attachment:
 
     def _start(self) -> None:
         if not self._started and self in attached:  # not of a forward pass before detach()
-            self._sums.settle()
+            self._look()
+            self._queue.settle()
+            self._queue.begin()
             self._started = True
             for p in self._staying:  # with create_graph .grad would get a graph
                 p.in_place = self._syncs and not p.gives_factors and not torch.is_grad_enabled()
             self._watch_parameters()  # thawed, and used without the model's own forward()
             at_end_of_backward(self._end_backward, self._backward_raised)
             if self._syncs and not self._failure and not _failures.is_over(self._comm):
-                _in_flight.setdefault(self._comm.queue, self)
+                self._queue.lead(self)
 
     def _offer(self, p: Parameter) -> None:
-        if p.stays or not self._syncs or self._failure or _in_flight.get(self._comm.queue) is not self:
+        if p.stays or not self._syncs or self._failure or self._queue.ahead is not self:
             return
         if self._average != "samples" or self._samples is not None:
             p.take(self._weight, copies=True)
@@ -133,10 +139,10 @@ class Attachment:
             if any(made) and self._average == "samples" and self._samples is None:
                 raise dsop.ArgumentError("samples(n) was not called before backward(), expected with average=samples")
         except BaseException as error:
-            self.fail(str(error))
+            self.fail(error)
             raise
         if not any(made):
-            return self._land()
+            return self._queue.land(self)
         self._pending_samples += weight
         self._samples = None
         if self._syncs:
@@ -145,16 +151,12 @@ class Attachment:
             for p in self._parameters:
                 p.keep_over_steps()
 
-    def _land(self) -> None:
-        if _in_flight.get(self._comm.queue) is self:
-            del _in_flight[self._comm.queue]
-
     def _sum(self) -> None:
-        ahead = _in_flight.get(self._comm.queue)
+        ahead = self._queue.ahead
         samples, self._pending_samples = self._pending_samples, 0.0
         failure, self._failure = self._failure, ""
         try:
-            if ahead is not None and ahead is not self:  # in the same backward pass: its calls were first
+            if isinstance(ahead, Attachment) and ahead is not self:  # in the same backward pass: its calls were first
                 ahead._end_backward()
             _failures.check_not_over(self._comm)
             if failure:
@@ -163,69 +165,83 @@ class Attachment:
                 p.stay(self._comm)
             with _failures.listening(self._comm):
                 if failure or len(self._staying) < len(self._parameters):
-                    self._sums.run(samples)
+                    if self._sums.run(samples, self._comm.size > 1 and self._buffers.has_changed()):
+                        self._buffers.agree(self._comm)
                 if self._comm.size > 1:
-                    broadcast_tensors(list(self._model.buffers()), self._comm)
+                    self._buffers.broadcast(self._comm)
         except BaseException:
-            self._drop()
+            self._queue.drop()  # others, too, that this backward pass has reached: it ends here
             raise
         finally:
-            self._land()
+            self._queue.land(self)
         self._log.write(self._parameters, self._sums)
 
     # A step that fails.
 
     def _drop(self) -> None:
-        self._started, self._samples, self._pending_samples = False, None, 0.0
+        self._forward.end()
+        self._started, self._samples, self._pending_samples, self._failure = False, None, 0.0, ""
         for p in self._parameters:
             p.drop()
 
     def _backward_raised(self) -> None:
-        after = f" after it had the gradient of {self._sums.last_ready}" if self._sums.last_ready else ""
-        self._interrupt("backward() raised an exception" + after)
+        if self._started:  # or else it has been dropped with another model's step
+            last = self._queue.last_ready
+            after = f" after it had the gradient of {last}" if last else ""
+            self._interrupt("backward() raised an exception" + after)
 
     def _interrupt(self, error: str) -> None:
         """This rank's step has ended in an exception, which comes out by itself. Tells the others. Never waits."""
+        error = self._failure or error
+        if self._syncs:
+            return self._queue.fail(self, self._sums, error)
         self._drop()
-        if not self._syncs:
-            self._failure = self._failure or error  # they hear of it when they sum
-        elif not _failures.is_over(self._comm):
-            error, self._failure = self._failure or error, ""
-            with contextlib.suppress(dsop.Error):  # the communicator may have ended
-                self._sums.fail(error)
-        self._land()
+        self._queue.land(self)
+        self._failure = error  # they hear of it when they sum
 
-    def fail(self, error: str) -> None:
+    def fail(self, error: object) -> None:
         """In place of a backward(), on a rank that can't make it: the other ranks' raise `error`. Waits for them.
 
-        The step is dropped on all ranks: .grad of attached parameters become None. The next step may follow. What
-        forward() raises is said without it, and what backward() raises once it has reached the model's output.
+        `error` is a text, or an exception. The step is dropped on all ranks: .grad of attached parameters become None.
+        The next step may follow. What forward() raises is said without it, and what backward() raises once it has
+        reached the model's output. Of several models over the same ranks, one may say it, or each of them, before the
+        next forward pass.
         """
+        text = str(error) or type(error).__name__
         self._forward.end()  # what it has raised is said here
-        self._interrupt(error)
-        self._sums.settle()
+        self._interrupt(text)
+        self._queue.settle()
 
     # What the program calls.
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Backward passes within send nothing and leave .grad; the next one outside sums theirs too. On all ranks."""
+        """Backward passes within send nothing and leave .grad; the next one outside sums theirs too. On all ranks.
+
+        What they have collected is not in .grad: zero_grad() leaves it, discard() drops it.
+        """
         before, self._syncs = self._syncs, False
         try:
             yield
         except BaseException:
-            self._syncs, failure = before, self._failure
-            self._failure = ""
-            self._interrupt(failure or "an exception ended no_sync()")
+            self._syncs = before
+            self._interrupt("an exception ended no_sync()")
             raise
         finally:
             self._syncs = before
 
+    def discard(self) -> None:
+        """Drop what backward passes within no_sync() have collected on this rank. Sends nothing."""
+        self._pending_samples = 0.0
+        for p in self._parameters:
+            p.forget()
+
     def samples(self, count: int) -> None:
         """Say how many samples the loss of this rank's next backward() is the mean of, for average="samples"."""
-        if self._average != "samples" or count < 0:
+        if self._average != "samples" or not 0 <= count < math.inf:
             raise dsop.ArgumentError(f"samples({count}) with average={self._average}, expected a count of at least 0 "
                                      "with average=samples")
+        self._look()  # before it is dropped with a step that has failed
         self._samples = float(count)
 
     def idle(self) -> None:
@@ -233,8 +249,11 @@ class Attachment:
 
         .grad is what it is on the others. Within no_sync() it sends nothing, as backward().
         """
-        self._forward.end()
-        self._sums.settle()
+        self._look()
+        self._forward.end()  # in the handler of what it has raised, too
+        self._queue.settle()
+        self._queue.begin()
+        self._samples = None  # of a batch that turned out to be none
         if self._syncs:
             self._sum()
 
@@ -243,7 +262,7 @@ class Attachment:
 
         Sends nothing, unless this rank's last step has failed.
         """
-        self._sums.settle()
+        self._queue.settle()
         return "\n".join([*_report.lines(self._parameters, self._sums), self._sums.entries.describe()])
 
     def arrivals(self) -> Arrivals:
@@ -255,7 +274,7 @@ class Attachment:
 
         Save it per rank, the model on rank 0. Sends nothing, unless this rank's last step has failed.
         """
-        self._sums.settle()
+        self._queue.settle()
         self._check_between_steps("state_dict()")
         return self._sums.state_dict()
 
@@ -265,28 +284,19 @@ class Attachment:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take back what state_dict() gave on the same rank of as many. On all ranks."""
-        self._sums.settle()
-        with SaidToAll(self._comm):
-            missing = {"order", "unsteady", "most_pairs", "synchronizers"} - set(state)
-            if (missing or set(state["most_pairs"]) != {p.name for p in self._parameters}
-                    or set(state["synchronizers"]) != self._sums.entries.types):
-                raise dsop.ArgumentError(f"state on rank {self._comm.rank} is of another model, expected one of this")
+        self._queue.settle()
         self._sums.load_state_dict(state)
 
     def detach(self) -> None:
         """Make the model an ordinary one again, on this rank. Sends nothing, unless its last step has failed."""
-        self._sums.settle()
+        self._look()
+        self._queue.settle()
         self._check_between_steps("detach()")
-        for hook in self._hooks:
-            hook.remove()
-        for layer, kind in self._layers:
-            _givers.give_back(layer, kind)
-        for other in self._others:
-            other.__dict__.pop(_HOLDS, None)
+        self._ties.cut()
         for p in self._parameters:
             p.unwatch()
-        self._layers, self._others, self._hooks = [], [], []
         attached.discard(self)
+        self._queue.leave(self)
 
     def holds(self, parameter: Tensor) -> bool:
         return id(parameter) in self._of_id
@@ -296,4 +306,4 @@ def _settle_at_exit(reference: weakref.ref[Attachment]) -> None:
     attachment = reference()
     if attachment is not None and attachment in attached:
         attachment._forward.look()
-        attachment._sums.settle()
+        attachment._queue.settle()

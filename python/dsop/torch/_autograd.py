@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -35,6 +36,11 @@ def at_end_of_pass(call: Callable[[], None]) -> None:
     _engine.queue_callback(call)
 
 
+def node_of_input(node: Any, number: int) -> Any:
+    """Of the tensors that were the inputs of a function, the node of one; `node` is the function's, or its ctx."""
+    return node.next_functions[number][0]
+
+
 class Watch:
     """Calls `before` when a gradient is about to be added to a parameter's .grad, `after`, if any, when it is complete.
 
@@ -43,16 +49,19 @@ class Watch:
 
     def __init__(self, parameter: nn.Parameter, before: Callable[[], None],
                  after: Optional[Callable[[], None]]) -> None:
-        if after is not None:
-            # The engine's node for this leaf. It lives as long as somebody holds it.
-            with torch.enable_grad():  # also where a backward pass begins
-                self._node: Any = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
         # A copy has no hooks, and needs no warning.
         hook: Any = torch.utils.hooks.unserializable_hook(lambda _: before())  # type: ignore[no-untyped-call]
         self._handles: list[Any] = [parameter.register_hook(hook)]  # type: ignore[no-untyped-call]
+        self._after, self._node = after, None
         if after is not None:
-            call = after
-            self._handles.append(self._node.register_hook(lambda *_: call()))
+            with torch.enable_grad():  # also where a backward pass begins
+                self.follow(node_of_input(parameter.expand_as(parameter).grad_fn, 0))
+
+    def follow(self, node: Any) -> None:
+        """The engine's node for this leaf, which lives as long as it is held; double() and the like make another."""
+        if self._after is not None and node is not self._node:
+            call, self._node = self._after, node
+            self._handles.append(node.register_hook(lambda *_: call()))
 
     def remove(self) -> None:
         for handle in self._handles:
@@ -64,13 +73,19 @@ class Watch:
         return set(hooks) <= {self._handles[0].id}
 
 
+def is_traced() -> bool:
+    """Whether torch.jit.trace() records what is done now."""
+    return bool(torch.jit.is_tracing())  # type: ignore[attr-defined]
+
+
 def is_compiled(model: nn.Module) -> bool:
     """Whether torch.compile() made it."""
     return any(type(module).__name__ == "OptimizedModule" for module in model.modules())
 
 
-def _running() -> Iterator[FrameType]:
-    frame: Optional[FrameType] = sys._getframe(1)
+def _frames(thread: int) -> Iterator[FrameType]:
+    """What runs there, and what has called it."""
+    frame = sys._current_frames().get(thread)
     while frame is not None:
         yield frame
         frame = frame.f_back
@@ -79,10 +94,23 @@ def _running() -> Iterator[FrameType]:
 def is_within_ddp() -> bool:
     """Whether a DistributedDataParallel's forward() runs on this thread."""
     code = nn.parallel.DistributedDataParallel.forward.__code__
-    return any(frame.f_code is code for frame in _running())
+    return any(frame.f_code is code for frame in _frames(threading.get_ident()))
 
 
-def runs_forward(model: nn.Module) -> bool:
-    """Whether `model` is being called on this thread."""
-    code = nn.Module._call_impl.__code__
-    return any(frame.f_code is code and frame.f_locals["self"] is model for frame in _running())
+def _is_call_of(model: nn.Module, frame: FrameType) -> bool:
+    return frame.f_code is nn.Module._call_impl.__code__ and frame.f_locals["self"] is model
+
+
+def calls_of(model: nn.Module, thread: int) -> int:
+    """How often `model` is being called there: once, or within itself."""
+    return sum(_is_call_of(model, frame) for frame in _frames(thread))
+
+
+def is_handled(model: nn.Module) -> bool:
+    """Whether this is done in a handler of an exception that a call of `model` has raised."""
+    trace = sys.exc_info()[2]
+    while trace is not None:
+        if _is_call_of(model, trace.tb_frame):
+            return True
+        trace = trace.tb_next
+    return False

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from dsop.torch._autograd import of_sigmoid, of_tanh
+from dsop.torch._autograd import node_of_input, of_sigmoid, of_tanh
 from dsop.torch._givers import Keep
 
 
@@ -45,9 +45,10 @@ class Layer(torch.autograd.Function):
         """Of x, of both weights (or else their factors go where they go) and of both biases."""
         needed = ctx.needs_input_grad[3:8]
         made = [errors_ih @ w_ih if needed[0] else None]
-        for errors, rows, keep, is_needed in zip((errors_ih, errors_hh), (x, before), ctx.keeps, needed[1:3]):
+        for number, (errors, rows, keep, is_needed) in enumerate(zip((errors_ih, errors_hh), (x, before), ctx.keeps,
+                                                                     needed[1:3])):
             if is_needed and keep is not None:
-                keep(errors, rows)
+                keep(errors, rows, node_of_input(ctx, 1 + number))
             made.append(errors.t() @ rows if is_needed and keep is None else None)
         return made + [errors.sum(0) if is_needed else None
                        for errors, is_needed in zip((errors_ih, errors_hh), needed[3:])]

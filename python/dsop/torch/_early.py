@@ -72,9 +72,9 @@ class Early:
     def fail(self, error: str) -> None:
         """Give up this step, on all ranks. Never waits."""
         if not self._has_failed:
+            self._has_failed = True
             self._begin()
             self._synchronizer.fail(error)
-            self._has_failed = True
 
     def finish(self) -> list[tuple[Parameter, Tensor]]:
         """Return the sums when they are complete.

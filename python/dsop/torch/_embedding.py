@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dsop.torch._givers import GIVERS, Attached, Giver, Keep
+from dsop.torch._autograd import node_of_input
+from dsop.torch._givers import GIVERS, Attached, Giver, Keep, gives_none
 
 
 class _Lookup(torch.autograd.Function):
@@ -24,11 +25,11 @@ class _Lookup(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Any:  # type: ignore[override]
         indices, = ctx.saved_tensors
-        numbers, rows = indices.reshape(-1).long(), grad_output.detach().reshape(-1, grad_output.shape[-1])
+        numbers, rows = indices.reshape(-1).long(), grad_output.reshape(-1, grad_output.shape[-1])
         if ctx.padding_idx is not None:
             kept = numbers != ctx.padding_idx
             numbers, rows = numbers[kept], rows[kept]
-        ctx.keep(numbers, rows)
+        ctx.keep(numbers, rows, node_of_input(ctx, 0))
         return None, None, None, None
 
 
@@ -38,7 +39,8 @@ class Embedding(Attached, nn.Embedding):
     _dsop_type = nn.Embedding
 
     def forward(self, input: Tensor) -> Tensor:
-        keep = self._dsop_keeper(self.weight)
+        takes = not gives_none() and isinstance(input, Tensor) and input.layout == torch.strided
+        keep = self._dsop_keeper(self.weight) if takes else None
         if keep is None:
             return functional.embedding(input, self.weight, self.padding_idx)
         return _Lookup.apply(self.weight, input, self.padding_idx, keep)  # type: ignore[no-any-return]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from torch import nn
 
 import dsop
-from dsop.torch._autograd import runs_forward
+from dsop.torch._autograd import calls_of, is_handled
 
 _ENDED = "its program has ended"
 
@@ -67,26 +68,32 @@ class _Inputs(tuple[Any, ...]):
 
 
 class ForwardWatch:
-    """Calls raised() when a forward pass of `model` has ended in an exception, and that has been dealt with."""
+    """Calls raised() when a forward pass of `model` has ended in an exception, and that has been dealt with.
+
+    That is when the exception is freed, or, where the program keeps it, when somebody looks after its handler.
+    """
 
     def __init__(self, model: nn.Module, raised: Callable[[], None]) -> None:
         self._model, self._raised = weakref.ref(model), raised
-        self._is_open = False  # a pass has begun, and not come to its end
+        self._is_open = False  # a pass has begun, and not come to its end:
+        self._thread = 0
 
     def begin(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return what the pass shall have as inputs."""
-        self.look()
         watched = _Inputs(inputs)
         watched.ended = self.look
-        self._is_open = True
+        self._is_open, self._thread = True, threading.get_ident()
         return watched
 
     def end(self) -> None:
         self._is_open = False
 
-    def look(self) -> None:
-        """What is open, and runs no more, has raised."""
+    def look(self, from_call: bool = False) -> None:
+        """What is open, and runs no more, has raised. A call of the model that has just begun may ask."""
         model = self._model()
-        if self._is_open and model is not None and not runs_forward(model):
+        if not self._is_open or model is None or is_handled(model):
+            return
+        begun = int(from_call and self._thread == threading.get_ident())
+        if calls_of(model, self._thread) <= begun:
             self._is_open = False
             self._raised()

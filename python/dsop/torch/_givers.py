@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
+import torch
 from torch import Tensor, nn
 
-Keep = Callable[[Tensor, Tensor], None]
-"""keep(a, b): the gradient grows by a^T b.
+from dsop.torch._autograd import is_traced
+
+Keep = Callable[[Tensor, Tensor, Any], None]
+"""keep(a, b, node): the gradient, which the engine's `node` completes, grows by a^T b.
 
 a is pairs x rows, or a vector of as many row numbers (int64), which stand for rows of a unit matrix; b is pairs x
 columns. Nobody changes them afterwards.
@@ -16,6 +19,11 @@ columns. Nobody changes them afterwards.
 
 Keeper = Callable[[Tensor], Optional[Keep]]
 """keeper(weight) is where the weight's factors go, None where autograd shall make its gradient."""
+
+
+def gives_none() -> bool:
+    """Whether nobody wants gradients, or the program is recorded: what is saved can't call Python's functions."""
+    return not torch.is_grad_enabled() or is_traced()
 
 
 class Giver(NamedTuple):

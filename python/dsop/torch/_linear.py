@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dsop.torch._givers import GIVERS, Attached, Giver, Keep
+from dsop.torch._autograd import node_of_input
+from dsop.torch._givers import GIVERS, Attached, Giver, Keep, gives_none
 
 
 def _cast(tensor: Optional[Tensor], kind: torch.dtype) -> Any:
@@ -34,7 +35,7 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, grad_output: Tensor) -> Any:  # type: ignore[override]
         x, weight = ctx.saved_tensors
         if ctx.needs_input_grad[1]:
-            ctx.keep(grad_output.detach(), x.detach())
+            ctx.keep(grad_output, x, node_of_input(ctx, 1))
         of_x = (grad_output @ weight).to(ctx.type_of_x) if ctx.needs_input_grad[0] else None
         of_bias = grad_output.sum(0) if ctx.needs_input_grad[2] else None
         return of_x, None, of_bias, None
@@ -45,8 +46,12 @@ class Linear(Attached, nn.Linear):
 
     _dsop_type = nn.Linear
 
+    def _takes(self, input: Any) -> bool:
+        return (isinstance(input, Tensor) and input.layout == torch.strided
+                and input.shape[-1:] == (self.in_features,))
+
     def forward(self, input: Tensor) -> Tensor:
-        keep = self._dsop_keeper(self.weight)
+        keep = None if gives_none() or not self._takes(input) else self._dsop_keeper(self.weight)
         if keep is None:
             return functional.linear(input, self.weight, self.bias)
         # Reshaped out here: what a Function returns as a view can't be changed in place.

@@ -1,11 +1,15 @@
-"""What an attached model calls before and after its forward pass."""
+"""What an attached model calls before and after its forward pass, and what else leads to its attachment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
+
+from dsop.torch import _givers
+
+_HOLDS = "_dsop_attachment"  # a module's attribute
 
 
 class Hook:
@@ -31,3 +35,30 @@ def tensors_in(output: Any) -> Iterator[Tensor]:
     elif isinstance(output, (list, tuple)):
         for value in output:
             yield from tensors_in(value)
+
+
+class Ties:
+    """What leads from a model to its attachment, which lives as long."""
+
+    def __init__(self, model: nn.Module, ids: Container[int], before: Callable[[tuple[Any, ...]], Any],
+                 after: Callable[..., None], keeper: _givers.Keeper) -> None:
+        """Forward passes call before(inputs) and after(); layers whose weights are among `ids` ask the `keeper`."""
+        self._hooks = [model.register_forward_pre_hook(Hook(lambda _, inputs: before(inputs))),
+                       model.register_forward_hook(Hook(after))]
+        self._layers = [(m, type(m)) for m in model.modules()
+                        if any(id(weight) in ids for weight in _givers.weights_of(m))]
+        for layer, _ in self._layers:
+            _givers.take_over(layer, keeper)
+        # Others of its modules hold it too: the model itself may be a container that nobody keeps.
+        self._others = [m for m in model.modules() if m._parameters and not hasattr(m, "_dsop_keeper")]
+        for other in self._others:
+            object.__setattr__(other, _HOLDS, Hook(keeper))
+
+    def cut(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        for layer, kind in self._layers:
+            _givers.give_back(layer, kind)
+        for other in self._others:
+            other.__dict__.pop(_HOLDS, None)
+        self._layers, self._others, self._hooks = [], [], []

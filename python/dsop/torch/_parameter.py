@@ -6,7 +6,7 @@ import enum
 import math
 import weakref
 from collections.abc import Callable
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 import torch
@@ -51,6 +51,7 @@ class Parameter:
     def _clear_pass(self) -> None:
         self._kept: list[tuple[Tensor, Tensor]] = []  # of a weight that the engine has not come to yet
         self._fresh: list[tuple[Tensor, Tensor]] = []  # part of its gradient, and not taken yet
+        self._lent: list[tuple[weakref.ref[Tensor], int]] = []  # parts of factors while they are used; their versions
         self._is_aside = self._has_made = False
         self._aside: Optional[Tensor] = None
 
@@ -105,9 +106,12 @@ class Parameter:
         if self._watch is not None:
             self._watch.remove()
 
-    def keep(self, a: Tensor, b: Tensor) -> None:
+    def keep(self, a: Tensor, b: Tensor, node: Any) -> None:
         """A module hands over factors, in the backward pass that runs, or in an autograd.grad() within it."""
-        kept = (a, b)
+        if self._watch is not None:
+            self._watch.follow(node)
+        kept = a.detach(), b.detach()  # objects of their own, of one version with a and b
+        self._lent += [(weakref.ref(part), part._version) for part in kept]
         self._kept.append(kept)
 
         def drop() -> None:  # what autograd.grad() makes is no part of a gradient
@@ -116,20 +120,18 @@ class Parameter:
 
     def add_now(self, a: Tensor, b: Tensor) -> None:
         """A module that is attached no more hands over factors, of a forward pass from before."""
-        self.factors = [(a, b)]
+        self.factors = [(a.detach(), b.detach())]
         self.add_to_grad(self.as_dense())
         self.forget()
 
-    def _take_made(self, made: Tensor, copies: bool) -> None:
-        if made.layout == torch.strided:
-            made = self.room.take().copy_(made) if copies else made
-        elif self.has_sparse_grad:
-            made = made.coalesce()
-            return self.factors.append((made.indices()[0], made.values()))
-        elif self.gives_factors:
+    def _take_made(self, made: Tensor, weight: float, copies: bool) -> None:
+        if self.has_sparse_grad and made.layout != torch.strided:
+            made = made.coalesce()  # with its rows apart: torch's product of none of them and a number has no columns
+            return self.factors.append((made.indices()[0], made.values() * weight if weight != 1 else made.values()))
+        if self.gives_factors and made.layout != torch.strided:
             made = made.to_dense()
-        else:
-            self._check_dense(made)
+        self._check_dense(made)
+        made = made * weight if weight != 1 else self.room.take().copy_(made) if copies else made
         self.dense = made if self.dense is None else self.dense + made
 
     def _check_dense(self, made: Optional[Tensor]) -> None:
@@ -152,12 +154,16 @@ class Parameter:
                 a, b = a.to(kind) if a.dim() == 2 else a, b.to(kind)
             self.factors.append((a.contiguous(), (b * weight if weight != 1 else b).contiguous()))
         if made is not None:
-            made = made.detach()
-            self._take_made(made * weight if weight != 1 else made, copies and weight == 1)
+            self._take_made(made.detach(), weight, copies)
         self._has_made = self._has_made or made is not None or bool(fresh)
 
     def end_backward(self, weight: float) -> bool:
         """Take the rest, and put .grad back. Whether this backward pass has made anything."""
+        for found, version in self._lent:
+            part = found()
+            if part is not None and part._version != version:
+                raise dsop.ArgumentError(f"{self.name} travels as factors, of which one was changed in place later in "
+                                         f"backward(), expected it unchanged, or policies={{{self.name!r}: 'dense'}}")
         self.take(weight, copies=not self.stays)
         if self.in_place and self._has_made:
             self._check_dense(self.parameter.grad)

@@ -1,12 +1,13 @@
-"""What ranks agree on before the first step: one model, with rank 0's values."""
+"""What ranks agree on before the first step, and when buffers have changed: one model, with rank 0's values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import dsop
 from dsop._arrays import DTYPES
@@ -29,6 +30,38 @@ def check_buffer(name: str, buffer: Tensor) -> None:
         kind = "expanded" if is_strided else f"{buffer.dtype}, {buffer.layout} on {buffer.device}"
         raise dsop.ArgumentError(f"buffer {name} is {kind}, expected elements of its own on cpu, or an attribute that is "
                                  "no buffer")
+
+
+def buffer_line(name: str, buffer: Tensor) -> str:
+    return f"buffer {name} {list(buffer.shape)} {buffer.dtype}"
+
+
+class Buffers:
+    """A model's, which are rank 0's after each step."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model, self._known = model, self._look(model)
+
+    @staticmethod
+    def _look(model: nn.Module) -> list[Any]:
+        return [(name, b.shape, b.dtype, b.device, b.layout, b.layout == torch.strided and b.stride())
+                for name, b in model.named_buffers()]
+
+    def has_changed(self) -> bool:
+        """Other names, types or shapes than when ranks agreed on them."""
+        return self._look(self._model) != self._known
+
+    def agree(self, comm: dsop.Communicator) -> None:
+        """Raise ArgumentError on all ranks unless all have buffers of the same names, types and shapes."""
+        buffers = list(self._model.named_buffers())
+        with SaidToAll(comm):
+            for name, buffer in buffers:
+                check_buffer(name, buffer)
+        check_same_lines([buffer_line(name, buffer) for name, buffer in buffers], comm)
+        self._known = self._look(self._model)
+
+    def broadcast(self, comm: dsop.Communicator) -> None:
+        broadcast_tensors(list(self._model.buffers()), comm)
 
 
 def broadcast_bytes(data: bytes, comm: dsop.Communicator) -> bytes:

@@ -16,6 +16,7 @@ class Agreed(NamedTuple):
     """Of all ranks; a parameter's numbers stand at its place."""
 
     samples: float
+    has_changed: bool  # a rank has other buffers than in the last step
     waited_seconds: Array  # by each rank, in its last step, for the others and what travelled
     has: Array  # ranks that have a gradient of it
     dense: Array  # that have one which factors alone can't say
@@ -28,18 +29,19 @@ def _of_parameters(parameters: Sequence[Parameter], number: Callable[[Parameter]
     return [float(number(p)) for p in parameters]
 
 
-def agree(parameters: Sequence[Parameter], samples: float, waited_seconds: float, comm: dsop.Communicator) -> Agreed:
+def agree(parameters: Sequence[Parameter], samples: float, has_changed: bool, waited_seconds: float,
+          comm: dsop.Communicator) -> Agreed:
     count, ranks = len(parameters), comm.size
-    record = np.zeros(1 + ranks + 5 * count)
-    record[0] = samples
-    record[1 + comm.rank] = waited_seconds
-    record[1 + ranks:] = (_of_parameters(parameters, lambda p: p.has_gradient or p.is_given)
+    record = np.zeros(2 + ranks + 5 * count)
+    record[:2] = samples, has_changed
+    record[2 + comm.rank] = waited_seconds
+    record[2 + ranks:] = (_of_parameters(parameters, lambda p: p.has_gradient or p.is_given)
                           + _of_parameters(parameters, lambda p: p.is_dense or p.was_dense)
                           + _of_parameters(parameters, lambda p: p.is_wide or p.was_wide)
                           + _of_parameters(parameters, lambda p: p.has_gradient)
                           + _of_parameters(parameters, lambda p: p.has_gradient and p.is_given))
     dsop.allreduce(record, comm)
-    return Agreed(record[0], record[1:1 + ranks], *record[1 + ranks:].reshape(5, count))
+    return Agreed(record[0], bool(record[1]), record[2:2 + ranks], *record[2 + ranks:].reshape(5, count))
 
 
 def most_pairs(parameters: Sequence[Parameter], comm: dsop.Communicator) -> list[int]:

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from dsop._library import ArgumentError
 from dsop.torch._cells import GruLayer, Layer, LstmLayer, own_precision
-from dsop.torch._givers import GIVERS, Giver
+from dsop.torch._givers import GIVERS, Giver, gives_none
 
 
 class _Batch:
@@ -20,11 +20,11 @@ class _Batch:
 
     def __init__(self, given: Any, batch_first: bool) -> None:
         self._packed = given if isinstance(given, PackedSequence) else None
-        self._batch_first, self._is_single = batch_first, self._packed is None and given.dim() == 2
+        self._batch_first, self.is_single = batch_first, self._packed is None and given.dim() == 2
         if self._packed is not None:
             self.rows, self.sizes = given.data, given.batch_sizes.tolist()
             return
-        steps_first = given.unsqueeze(1) if self._is_single else given.transpose(0, 1) if batch_first else given
+        steps_first = given.unsqueeze(1) if self.is_single else given.transpose(0, 1) if batch_first else given
         self.rows = steps_first.reshape(-1, given.shape[-1])
         self.sizes = [steps_first.shape[1]] * steps_first.shape[0]
 
@@ -32,32 +32,34 @@ class _Batch:
         if self._packed is not None:
             return self._packed._replace(data=rows)
         steps_first = rows.view(len(self.sizes), self.sizes[0], rows.shape[1])
-        return (steps_first.squeeze(1) if self._is_single else steps_first.transpose(0, 1) if self._batch_first
+        return (steps_first.squeeze(1) if self.is_single else steps_first.transpose(0, 1) if self._batch_first
                 else steps_first)
 
     def states_before(self, state: Tensor) -> Tensor:
         """As a caller gives them, in the order of the rows."""
         if self._packed is not None and self._packed.sorted_indices is not None:
             return state.index_select(1, self._packed.sorted_indices)
-        return state.unsqueeze(1) if self._is_single else state
+        return state.unsqueeze(1) if self.is_single else state
 
     def states_after(self, state: Tensor) -> Tensor:
         if self._packed is not None and self._packed.unsorted_indices is not None:
             return state.index_select(1, self._packed.unsorted_indices)
-        return state.squeeze(1) if self._is_single else state
+        return state.squeeze(1) if self.is_single else state
 
 
 def _initial_states(module: Any, batch: _Batch, given: Optional[Sequence[Tensor]],
                     names: Sequence[str]) -> list[Tensor]:
-    expected = (module.num_layers * (1 + module.bidirectional), batch.sizes[0], module.hidden_size)
+    layers = module.num_layers * (1 + module.bidirectional)
     if given is None:
-        return [batch.rows.new_zeros(expected)] * len(names)
-    states = [batch.states_before(state) for state in given]
-    for name, state in zip(names, states):
-        if state.shape != expected:
-            raise ArgumentError(f"{name} is {tuple(state.shape)} for layers, sequences and hidden size, "
-                                f"expected {expected}")
-    return states
+        return [batch.rows.new_zeros(layers, batch.sizes[0], module.hidden_size)] * len(names)
+    if batch.is_single:
+        words, expected = "layers and hidden size", [layers, module.hidden_size]
+    else:
+        words, expected = "layers, sequences and hidden size", [layers, batch.sizes[0], module.hidden_size]
+    for name, state in zip(names, given):
+        if list(state.shape) != expected:
+            raise ArgumentError(f"{name} is {tuple(state.shape)} for {words}, expected {tuple(expected)}")
+    return [batch.states_before(state) for state in given]
 
 
 def _run_layers(module: Any, layer_function: type[Layer], batch: _Batch,
@@ -130,7 +132,7 @@ class LSTM(nn.LSTM):
             raise ArgumentError(f"proj_size is {self.proj_size}, expected 0")
 
     def forward(self, input: Any, hx: Optional[tuple[Tensor, Tensor]] = None) -> Any:
-        if not torch.is_grad_enabled():
+        if gives_none():
             return super().forward(input, hx)
         output, (h_n, c_n) = _forward(self, LstmLayer, input, hx, ("h_0", "c_0"))
         return output, (h_n, c_n)
@@ -150,7 +152,7 @@ class GRU(nn.GRU):
     """
 
     def forward(self, input: Any, hx: Optional[Tensor] = None) -> Any:
-        if not torch.is_grad_enabled():
+        if gives_none():
             return super().forward(input, hx)
         output, (h_n,) = _forward(self, GruLayer, input, None if hx is None else (hx,), ("h_0",))
         return output, h_n

@@ -39,7 +39,7 @@ class Sums:
         self._place = {p.name: place for place, p in enumerate(parameters)}
         self._ready: list[int] = []  # places of those that are complete, in this order
         self._unsteady: set[str] = set()  # no rank had one when it was to travel early, or more came: it won't again
-        self._has_failed = False
+        self.has_failed = False  # fail() was called, of which not all ranks may have heard
         self._waited_seconds = 0.0
         self._steps_known = 0  # to all ranks, of which rank r came so late:
         self._late_seconds, self._all_late_seconds = np.zeros(comm.size), np.zeros(comm.size)
@@ -59,30 +59,30 @@ class Sums:
 
     def fail(self, error: str) -> None:
         """Give up this step, on all ranks: their run() raises `error`. Never waits; settle() does."""
-        self._early.fail(error)
-        self._has_failed = True
+        self.has_failed = True  # first: it is what settle() goes by
+        self._early.fail(error.encode(errors="replace").decode())  # names of files may be no text
 
     def settle(self) -> None:
         """Return when all ranks have heard of what fail() has told."""
-        if self._has_failed:
+        if self.has_failed:
             with contextlib.suppress(dsop.ArgumentError), _failures.listening(self.comm):
                 self._finish_early()
 
     def _finish_early(self) -> list[Sum]:
-        self._has_failed = False
+        self.has_failed = False
         try:
             return self._early.finish()
         except BaseException:
             self._ready = []
             raise
 
-    def run(self, samples: float) -> None:
-        """Complete .grad of all parameters of which some rank has a gradient."""
+    def run(self, samples: float, has_changed: bool) -> bool:
+        """Complete .grad of all parameters of which some rank has a gradient. Whether has_changed holds on any."""
         start = time.perf_counter()
         sums = self._finish_early()
         ready, self._ready = self._ready, []
         with SaidToAll(self.comm):
-            agreed = _record.agree(self._parameters, samples, self._waited_seconds, self.comm)
+            agreed = _record.agree(self._parameters, samples, has_changed, self._waited_seconds, self.comm)
         self._waited_seconds = time.perf_counter() - start
         self._note_arrivals(agreed.waited_seconds)
         of_samples = 1 / agreed.samples if agreed.samples > 0 else 0.0  # no rank had any
@@ -97,6 +97,7 @@ class Sums:
         for p in self._parameters:
             p.end_step()
         self._plan(agreed, early, ready)
+        return agreed.has_changed
 
     def arrivals(self) -> Arrivals:
         return Arrivals(self._late_seconds.tolist(), (self._all_late_seconds / max(self._steps_known, 1)).tolist())
@@ -168,7 +169,12 @@ class Sums:
                 "unsteady": sorted(self._unsteady), **self.entries.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """On all ranks, of the same parameters."""
+        """On all ranks. Raises ArgumentError on all where a rank's is of other parameters."""
+        with SaidToAll(self.comm):
+            missing = {"order", "unsteady", "most_pairs", "synchronizers"} - set(state)
+            if (missing or set(state["most_pairs"]) != set(self._place)
+                    or set(state["synchronizers"]) != self.entries.types):
+                raise dsop.ArgumentError(f"state on rank {self.comm.rank} is of another model, expected one of this")
         self._ready = []
         entries = Entries(self._parameters, self.comm, self._find_nans)  # with as many as the state has, and no more
         entries.load_state_dict(state, self._parameters)
