@@ -129,8 +129,10 @@ TEST_CASE("who drops a handle, or a layer, waits for its call, though waits are 
 TEST_CASE("a layer's started calls have an algorithm that takes no time of the program's to hide products") {
   Machine machine;
   machine.hidden_share = 1;
-  machine.gap_per_byte_seconds = 1e-7;
-  const Problem problem{.rows = 300, .columns = 200, .pairs = {30, 30, 30}};
+  machine.gap_per_byte_seconds = 1e-8;
+  constexpr std::size_t n = 600;
+  constexpr std::size_t k = 60;
+  const Problem problem{.rows = n, .columns = n, .pairs = {k, k, k}};
   const auto chosen = [&](bool started) {
     Problem asked = problem;
     asked.started = started;
@@ -144,29 +146,29 @@ TEST_CASE("a layer's started calls have an algorithm that takes no time of the p
   CHECK((std::ostringstream() << chosen(true)).str().find(", started while the program computes;") !=
         std::string::npos);
   CHECK(failures_on_threads(3, [&](Transport& transport, Failures& failures) {
-          std::vector<float> a(30 * 300, 1), b(30 * 200, 1), G(300 * 200);
-          OuterProduct<float> layer(transport, {300, 200, 30}, {.machine = machine});
+          std::vector<float> ones(k * n, 1), G(n * n);
+          OuterProduct<float> layer(transport, {n, n, k}, {.machine = machine});
           const auto check = [&](const std::string& expected) {
             failures.check(layer.plan().algorithm_name() == expected, layer.plan().algorithm_name());
-            failures.check(std::ranges::all_of(G, [](float g) { return g == 90; }), "G is wrong");
+            failures.check(G == std::vector<float>(n * n, 3 * k), "G is wrong");
             G.assign(G.size(), 7);
           };
-          const auto factors = [&](std::size_t k) { return Factors<float>{{a.data(), k, 300}, {b.data(), k, 200}}; };
-          const MatrixView<float> gradient(G.data(), 300, 200);
+          const Factors<float> factors{{ones.data(), k, n}, {ones.data(), k, n}};
+          const MatrixView<float> gradient(G.data(), n, n);
           failures.check(layer.plan().algorithm_name() == of_run, "it is prepared for another");
-          layer.run(factors(30), gradient);
+          layer.run(factors, gradient);
           check(of_run);
-          layer.start(factors(30), gradient).wait();
+          layer.start(factors, gradient).wait();
           check(of_start);
           if (transport.rank() == 1)  // who starts a call that others make themselves
-            layer.start(factors(30), gradient).wait();
+            layer.start(factors, gradient).wait();
           else
-            layer.run(factors(30), gradient);
+            layer.run(factors, gradient);
           check(of_start);
-          layer.run(factors(30), gradient);
+          layer.run(factors, gradient);
           check(of_run);
-          OuterProduct<float> named(transport, {300, 200, 30}, {.algorithm = of_run, .machine = machine});
-          named.start(factors(30), gradient).wait();
+          OuterProduct<float> named(transport, {n, n, k}, {.algorithm = of_run, .machine = machine});
+          named.start(factors, gradient).wait();
           failures.check(named.plan().algorithm_name() == of_run, "another algorithm than the named one");
         }) == "");
 }
