@@ -1,5 +1,4 @@
 #include "algorithms/dense/algorithm.hpp"
-#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -15,7 +14,7 @@ DenseAlgorithm minimum_spanning_tree();
 }  // namespace dense
 
 const Registry<DenseAlgorithm>& dense_algorithms() {
-  static const auto& registry = never_destroyed(Registry<DenseAlgorithm>({
+  static const Registry<DenseAlgorithm> registry({
       dense::mpi(),
       dense::ring(),
       dense::ring_pipelined(),
@@ -24,7 +23,7 @@ const Registry<DenseAlgorithm>& dense_algorithms() {
       dense::rabenseifner(),
       dense::linear_pipeline(),
       dense::minimum_spanning_tree(),
-  }));
+  });
   return registry;
 }
 

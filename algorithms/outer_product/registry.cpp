@@ -1,5 +1,4 @@
 #include "algorithms/outer_product/algorithm.hpp"
-#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -22,7 +21,7 @@ OuterProductAlgorithm allreduce_over(const DenseAlgorithm& dense);
 }  // namespace outer_product
 
 const Registry<OuterProductAlgorithm>& outer_product_algorithms() {
-  static const auto& registry = never_destroyed(Registry<OuterProductAlgorithm>([] {
+  static const Registry<OuterProductAlgorithm> registry([] {
     std::vector<OuterProductAlgorithm> algorithms{
         outer_product::allgather(),
         outer_product::allgather_overlapped(),
@@ -42,7 +41,7 @@ const Registry<OuterProductAlgorithm>& outer_product_algorithms() {
       algorithms.push_back(outer_product::allgather_over(exchange));
     for (const DenseAlgorithm& dense : dense_algorithms()) algorithms.push_back(outer_product::allreduce_over(dense));
     return algorithms;
-  }()));
+  }());
   return registry;
 }
 

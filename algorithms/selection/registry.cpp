@@ -1,5 +1,4 @@
 #include "algorithms/selection/algorithm.hpp"
-#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -17,7 +16,7 @@ SelectionAlgorithm per_bucket(const SelectionAlgorithm& selection);
 }  // namespace selection
 
 const Registry<SelectionAlgorithm>& selection_algorithms() {
-  static const auto& registry = never_destroyed(Registry<SelectionAlgorithm>([] {
+  static const Registry<SelectionAlgorithm> registry([] {
     const std::vector<SelectionAlgorithm> of_vectors{
         selection::exact(),
         selection::threshold_reuse(),
@@ -33,7 +32,7 @@ const Registry<SelectionAlgorithm>& selection_algorithms() {
     for (const SelectionAlgorithm& algorithm : of_vectors)  // those with a number keep a threshold
       if (algorithm.parameter.name.empty()) algorithms.push_back(selection::per_bucket(algorithm));
     return algorithms;
-  }()));
+  }());
   return registry;
 }
 

@@ -1,5 +1,4 @@
 #include "algorithms/sharded/algorithm.hpp"
-#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -9,10 +8,10 @@ OuterProductAlgorithm scattered();
 }  // namespace sharded
 
 const Registry<OuterProductAlgorithm>& sharded_algorithms() {
-  static const auto& registry = never_destroyed(Registry<OuterProductAlgorithm>({
+  static const Registry<OuterProductAlgorithm> registry({
       sharded::scattered(),
       sharded::allgather(),
-  }));
+  });
   return registry;
 }
 

@@ -1,5 +1,4 @@
 #include "algorithms/sparse/algorithm.hpp"
-#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -14,7 +13,7 @@ SparseAlgorithm dense_over(const DenseAlgorithm& dense);
 }  // namespace sparse
 
 const Registry<SparseAlgorithm>& sparse_algorithms() {
-  static const auto& registry = never_destroyed(Registry<SparseAlgorithm>([] {
+  static const Registry<SparseAlgorithm> registry([] {
     std::vector<SparseAlgorithm> algorithms{
         sparse::allgather(),
         sparse::ssar_recursive_doubling(),
@@ -25,7 +24,7 @@ const Registry<SparseAlgorithm>& sparse_algorithms() {
     };
     for (const DenseAlgorithm& dense : dense_algorithms()) algorithms.push_back(sparse::dense_over(dense));
     return algorithms;
-  }()));
+  }());
   return registry;
 }
 

@@ -1,5 +1,4 @@
 #include "algorithms/topk/algorithm.hpp"
-#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -22,7 +21,7 @@ TopKAlgorithm per_bucket(TopKAlgorithm algorithm);
 }  // namespace topk
 
 const Registry<TopKAlgorithm>& topk_algorithms() {
-  static const auto& registry = never_destroyed(Registry<TopKAlgorithm>([] {
+  static const Registry<TopKAlgorithm> registry([] {
     const std::vector<TopKAlgorithm> of_vectors{
         topk::ok_topk(),
         topk::ok_topk_equal_regions(),
@@ -43,7 +42,7 @@ const Registry<TopKAlgorithm>& topk_algorithms() {
     for (const TopKAlgorithm& algorithm : of_vectors)
       if (!algorithm.exact_sum.empty()) algorithms.push_back(topk::per_bucket(algorithm));
     return algorithms;
-  }()));
+  }());
   return registry;
 }
 

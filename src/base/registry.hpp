@@ -3,16 +3,19 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/each_type.hpp"
+#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
+/// One of a kind, kept to the end of the process.
 template <class Algorithm>
 class Registry {
  public:
-  explicit Registry(std::vector<Algorithm> algorithms) : algorithms_(std::move(algorithms)) {}
+  explicit Registry(std::vector<Algorithm> algorithms) : algorithms_(never_destroyed(std::move(algorithms))) {}
 
   auto begin() const { return algorithms_.begin(); }
   auto end() const { return algorithms_.end(); }
@@ -38,7 +41,7 @@ class Registry {
   }
 
  private:
-  std::vector<Algorithm> algorithms_;
+  const std::vector<Algorithm>& algorithms_;
 };
 
 /// An algorithm's body for each element type, made from one that takes any Call<T>&: [](auto& call) { run(call); }

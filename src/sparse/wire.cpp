@@ -1,5 +1,4 @@
 #include "sparse/wire.hpp"
-#include "base/never_destroyed.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -8,6 +7,8 @@
 
 #include <dsop/errors.hpp>
 #include <dsop/types.hpp>
+
+#include "base/never_destroyed.hpp"
 
 namespace dsop::sparse {
 namespace {

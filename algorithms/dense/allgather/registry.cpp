@@ -1,7 +1,6 @@
 #include "algorithms/dense/allgather.hpp"
 
 #include "base/needed_lead.hpp"
-#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -14,13 +13,13 @@ AllgatherAlgorithm allgather_mpi();
 }  // namespace dense
 
 const Registry<AllgatherAlgorithm>& allgather_algorithms() {
-  static const auto& registry = never_destroyed(Registry<AllgatherAlgorithm>({
+  static const Registry<AllgatherAlgorithm> registry({
       dense::allgather_ring(),
       dense::allgather_neighbor(),
       dense::allgather_bruck(),
       dense::allgather_recursive_doubling(),
       dense::allgather_mpi(),
-  }));
+  });
   return registry;
 }
 

@@ -1,5 +1,4 @@
 #include "algorithms/dense/algorithm.hpp"
-#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -11,12 +10,12 @@ DenseAlgorithm broadcast_bidirectional_exchange();
 }  // namespace dense
 
 const Registry<DenseAlgorithm>& broadcast_algorithms() {
-  static const auto& registry = never_destroyed(Registry<DenseAlgorithm>({
+  static const Registry<DenseAlgorithm> registry({
       dense::broadcast_mpi(),
       dense::broadcast_linear_pipeline(),
       dense::broadcast_minimum_spanning_tree(),
       dense::broadcast_bidirectional_exchange(),
-  }));
+  });
   return registry;
 }
 

@@ -1,5 +1,4 @@
 #include "algorithms/dense/algorithm.hpp"
-#include "base/never_destroyed.hpp"
 
 namespace dsop {
 
@@ -11,12 +10,12 @@ DenseAlgorithm reduce_bidirectional_exchange();
 }  // namespace dense
 
 const Registry<DenseAlgorithm>& reduce_algorithms() {
-  static const auto& registry = never_destroyed(Registry<DenseAlgorithm>({
+  static const Registry<DenseAlgorithm> registry({
       dense::reduce_mpi(),
       dense::reduce_linear_pipeline(),
       dense::reduce_minimum_spanning_tree(),
       dense::reduce_bidirectional_exchange(),
-  }));
+  });
   return registry;
 }
 
