@@ -25,6 +25,13 @@ bool is_started(const Call& call) {
   return call.any([](const Record& record) { return record.on_progress_thread != 0; });
 }
 
+// What later calls keep to, of a plan for the algorithm that the caller named, or `auto`. A parameter that was measured
+// stays: the formula's may be another one for fewer pairs.
+std::string to_keep(const Plan& plan, const std::string& asked) {
+  if (asked != "auto") return asked;
+  return plan.auto_is_measured ? plan.algorithm_text() : plan.algorithm_name();
+}
+
 bool is_near(std::size_t pairs, std::size_t chosen_for) {
   return pairs <= 2 * chosen_for && chosen_for <= 2 * pairs;
 }
@@ -136,11 +143,7 @@ void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms, bool pre
     const auto make_and_keep = [&] {
       made =
           &plans_.insert(call.key(), digest, make(call, terms, algorithm_for(terms, is_started(call), pairs, in_use)));
-      const Plan& plan = made->plan;
-      const InUse now{terms.algorithm != "auto" ? terms.algorithm
-                      : plan.auto_is_measured   ? plan.algorithm_text()
-                                                : plan.algorithm_name(),
-                      pairs};
+      const InUse now{to_keep(made->plan, terms.algorithm), pairs};
       if (is_first)
         in_use_.insert(shape, call.key_digest(), now);
       else if (!is_near(pairs, in_use->pairs))
@@ -169,21 +172,16 @@ void OuterProductCalls<T>::find_or_make(Call& call, const Terms& terms, bool pre
 
 template <class T>
 void OuterProductCalls<T>::keep_choice(const Call& call, const Terms& terms) {
-  const auto choice_of = [&](const Plan& plan) {
-    const bool keeps_parameter = plan.auto_is_measured;  // the formula's may be another one for fewer pairs
-    return Prepared{terms.algorithm != "auto" ? terms.algorithm
-                    : keeps_parameter         ? plan.algorithm_text()
-                                              : plan.algorithm_name(),
-                    plan.reason};
-  };
-  prepared_ = choice_of(made_->plan);
+  prepared_ = {to_keep(made_->plan, terms.algorithm), made_->plan.reason};
   started_.reset();
-  if (terms.algorithm == "auto" && call.ranks().all_allow_progress_thread) {
+  const bool may_differ = call.machine().hidden_share > 0 && call.ranks().all_allow_progress_thread;
+  if (terms.algorithm == "auto" && may_differ) {
     Problem started = made_->problem;
     started.started = true;
-    Prepared choice = choice_of(
-        outer_product::make_plan(started, call.machine(), terms.algorithm, call.shared_method(), Evaluated::all));
-    if (choice.algorithm != prepared_.algorithm) started_ = std::make_unique<Prepared>(std::move(choice));
+    const Plan plan =
+        outer_product::make_plan(started, call.machine(), terms.algorithm, call.shared_method(), Evaluated::all);
+    const std::string algorithm = to_keep(plan, terms.algorithm);
+    if (algorithm != prepared_.algorithm) started_ = std::make_unique<Prepared>(Prepared{algorithm, plan.reason});
   }
   if (terms.algorithm == "auto" && terms.options.tries > 0) begin_tries(terms.options.tries);
 }
