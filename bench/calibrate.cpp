@@ -54,7 +54,7 @@ void count_as_overhead(double share_of_latency, Machine& machine) {
 
 Machine calibrate(Transport& transport) {
   check_memory(transport, std::size_t{256} << 20);  // two large vectors, and room for OpenBLAS's own
-  const std::vector<int> nodes = shared_nodes(of_all_ranks(transport, transport.node()));
+  const std::vector<int> nodes = nodes_of_ranks(transport);
   Machine machine = measure_machine(transport, nodes, effort_of_calibration);
   machine.source = "calibrated with " + ranks_and_cores(transport);
   measure_indexed_addition(transport, machine);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include <dsop/dsop.hpp>
 #include <dsop/transport.hpp>
@@ -33,6 +34,11 @@ template <class Body>
 double slowest_seconds(Transport& transport, Body body) {
   barrier(transport);
   return largest_of_all_ranks(transport, seconds_of(body));
+}
+
+/// As Problem::nodes. All ranks must call it.
+inline std::vector<int> nodes_of_ranks(Transport& transport) {
+  return shared_nodes(of_all_ranks(transport, transport.node()));
 }
 
 /// What calls plan for: `given`, or what they take where nothing is given; in a simulation, where measuring would take

@@ -96,7 +96,7 @@ std::vector<Row> measure_sizes(Transport& transport, std::size_t size, const std
                              .type = data_type<T>,
                              .native_collectives = transport.has_native_collectives(),
                              .root = options.root,
-                             .nodes = shared_nodes(of_all_ranks(transport, transport.node()))};
+                             .nodes = nodes_of_ranks(transport)};
   check_memory(transport, (options.verify ? 4 : 2) * size * sizeof(T));
   Workspace<T> memory;
   launch::on_all_ranks(transport, [&] { memory.resize(size * sizeof(T)); });

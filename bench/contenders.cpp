@@ -64,7 +64,7 @@ Problem problem_here(Transport& transport, const Point& point, DataType type, Wi
   problem.wire = wire;
   const Sparsity sparsity = outer_product::expected_sparsity(shape_of(point, encoding), type, Wire::full);
   if (sparsity != Sparsity{}) problem.sparsity.assign(problem.pairs.size(), sparsity);
-  problem.nodes = shared_nodes(of_all_ranks(transport, transport.node()));
+  problem.nodes = nodes_of_ranks(transport);
   return problem;
 }
 

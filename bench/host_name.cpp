@@ -1,6 +1,5 @@
-#include <unistd.h>
+#include "base/host_name.hpp"
 
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "host.hpp"
@@ -8,9 +7,7 @@
 namespace dsop::bench {
 
 std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
+  return dsop::host_name();
 }
 
 bool is_simulated() {

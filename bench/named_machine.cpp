@@ -19,7 +19,7 @@ Machine named_machine(const std::string& name_or_file) {
 }
 
 void warn_if_not_valid(Transport& transport, const Machine& machine) {
-  const std::vector<int> nodes = shared_nodes(of_all_ranks(transport, transport.node()));
+  const std::vector<int> nodes = nodes_of_ranks(transport);
   const std::string warning =
       why_not_valid(machine, transport.size(), nodes, static_cast<int>(kernels::thread_count()));
   if (transport.rank() == 0 && !warning.empty()) std::cerr << "warning: " << warning << '\n';

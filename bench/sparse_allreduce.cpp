@@ -62,7 +62,7 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
   problem.nonzeros = of_all_ranks(transport, own->view().indices.size());
   problem.native_collectives = transport.has_native_collectives();
   problem.wire = options.wire;
-  problem.nodes = shared_nodes(of_all_ranks(transport, transport.node()));
+  problem.nodes = nodes_of_ranks(transport);
 
   const Machine planned_for = machine_of_calls(transport, options.machine);
   CountingTransport counted(transport);

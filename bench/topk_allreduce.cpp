@@ -59,7 +59,7 @@ std::vector<Row> measure_sums(Transport& transport, std::size_t size, double den
                               const std::function<void(const std::string&)>& progress) {
   const auto k = std::max(std::size_t{1}, static_cast<std::size_t>(std::llround(density * static_cast<double>(size))));
   check_memory(transport, (6 + algorithms.size()) * size * sizeof(T));
-  const std::vector<int> nodes = shared_nodes(of_all_ranks(transport, transport.node()));
+  const std::vector<int> nodes = nodes_of_ranks(transport);
   std::vector<T> gradient;
   CriticalPathTransport path(transport);
   CountingTransport counted(path);

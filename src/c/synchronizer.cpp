@@ -21,11 +21,17 @@ struct Model {
   std::string saved = {};
 };
 
+// Throws ArgumentError if its ranks have ended.
+std::shared_ptr<Model> live_model(Handle handle) {
+  auto model = find<Model>(handle);
+  model->ranks->get();
+  return model;
+}
+
 // Calls body(T, synchronizer) with the synchronizer of its type.
 template <class Body>
 decltype(auto) with_synchronizer(Handle handle, const Body& body) {
-  const auto model = find<Model>(handle);
-  model->ranks->get();
+  const auto model = live_model(handle);
   return std::visit([&]<class T>(Synchronizer<T>& synchronizer) -> decltype(auto) { return body(T{}, synchronizer); },
                     model->synchronizer);
 }
@@ -130,8 +136,7 @@ int dsop_synchronizer_finish(dsop_synchronizer synchronizer) {
 
 int dsop_synchronizer_describe(dsop_synchronizer synchronizer, const char** text) {
   return returning_status([&] {
-    const auto model = find<Model>(synchronizer);
-    model->ranks->get();
+    const auto model = live_model(synchronizer);
     model->description = std::visit([](const auto& of) { return of.describe(); }, model->synchronizer);
     result(text, "text") = model->description.c_str();
   });
@@ -178,8 +183,7 @@ int dsop_synchronizer_last_selection(dsop_synchronizer synchronizer, const char*
 
 int dsop_synchronizer_save(dsop_synchronizer synchronizer, const void** bytes, size_t* count) {
   return returning_status([&] {
-    const auto model = find<Model>(synchronizer);
-    model->ranks->get();
+    const auto model = live_model(synchronizer);
     std::ostringstream out;
     std::visit([&](const auto& of) { of.save(out); }, model->synchronizer);
     model->saved = std::move(out).str();

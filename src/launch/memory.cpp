@@ -1,8 +1,5 @@
 #include "launch/memory.hpp"
 
-#include <unistd.h>
-
-#include <array>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -10,17 +7,12 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/host_name.hpp"
 #include "launch/launch.hpp"
 #include "patterns/of_all_ranks.hpp"
 
 namespace dsop::launch {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 void check_available(const std::string& who_needs, std::size_t needed_bytes) {
   const std::size_t available = available_memory_bytes();

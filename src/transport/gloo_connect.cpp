@@ -12,6 +12,7 @@
 #include <dsop/gloo.hpp>
 
 #include "base/hexadecimal.hpp"
+#include "base/host_name.hpp"
 #include "patterns/of_all_ranks.hpp"
 #include "transport/gloo_transport.hpp"
 #include "transport/host_address.hpp"

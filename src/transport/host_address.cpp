@@ -5,10 +5,11 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include <array>
 #include <memory>
+
+#include "base/host_name.hpp"
 
 namespace dsop {
 namespace {
@@ -51,12 +52,6 @@ std::string address_of_first_interface() {
 }
 
 }  // namespace
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 std::string reachable_address() {
   const std::string name = host_name();
