@@ -86,6 +86,14 @@ def read_forecasts(path: Path) -> list[Forecast]:
     return list(forecasts.values())
 
 
+def check_alike(forecasts: list[Forecast], path: Path) -> None:
+    """A place in a map says nothing of these."""
+    for key in ("machine", "ranks_per_node", "dtype"):
+        found = sorted({str(getattr(one, key)) for one in forecasts})
+        if len(found) > 1:
+            raise Refused(f"{path}: rows with {key} {', '.join(found)}, expected one of them alone")
+
+
 def make_maps(forecasts: list[Forecast]) -> list[Map]:
     over_rates = len({one.rate for one in forecasts}) > 1
 
@@ -179,6 +187,7 @@ def main(arguments: list[str]) -> int:
         forecasts = read_forecasts(options.rows)
         if not forecasts:
             raise Refused(f"{options.rows}: no row, expected at least those of one point")
+        check_alike(forecasts, options.rows)
         options.out.mkdir(parents=True, exist_ok=True)
         pictures = draw(make_maps(forecasts), make_looks([one.algorithm for one in forecasts]), options.out)
     except (Refused, OSError, UnicodeDecodeError) as error:

@@ -100,16 +100,19 @@ def row_of(json_row: dict[str, Any]) -> Row:
     return Row(json_row["algorithm"], json_row["used"], (json_row["used"],) if inside_mpi else costs, seconds, predicted)
 
 
-def read_cells(path: Path) -> dict[Cell, list[Row]]:
+def read_cells(path: Path) -> tuple[dict[Cell, list[Row]], list[str]]:
+    """The rows of each cell, and the commits that they are of."""
     cells: dict[Cell, list[Row]] = {}
+    commits: set[str] = set()
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
             row = json.loads(line)
             if not row["external"] and row["algorithm"] != "sharded":
                 cells.setdefault(cell_of(row), []).append(row_of(row))
+                commits.add(row["host"]["commit"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Refused(f"{path}:{number}: not a row of dsop-bench outer-product: {error!r}") from None
-    return cells
+    return cells, sorted(commits)
 
 
 def chosen_by(chooser: str, cell: Cell, rows: list[Row]) -> list[Row]:
@@ -187,7 +190,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--picture", metavar="FILE.png", type=Path, help="predicted beside measured times")
     options = parser.parse_args(arguments)
     try:
-        cells = read_cells(options.rows)
+        cells, commits = read_cells(options.rows)
         if not cells:
             raise Refused(f"{options.rows}: no row, expected at least those of one cell")
         regrets = [regret_of(cell, cells[cell]) for cell in sorted(cells)]
@@ -196,7 +199,7 @@ def main(arguments: list[str]) -> int:
     except (Refused, OSError, UnicodeDecodeError) as error:
         print(f"regret.py: {error}", file=sys.stderr)
         return 2
-    print("\n".join(table(regrets) + [""] + summary(regrets)))
+    print("\n".join([*table(regrets), "", *summary(regrets), f"- Commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."]))
     return 0
 
 

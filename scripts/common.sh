@@ -73,6 +73,13 @@ configure() {
   rm -f "$folder.log"
 }
 
+# take_results FOLDER: makes it, and keeps every other run out of it for as long as the script lasts.
+take_results() {
+  mkdir -p "$1"
+  exec 8<"$1"
+  flock --nonblock 8 || fail "another run writes to $1"
+}
+
 # Without it ccache, where it is installed, leaves alone what has a precompiled header.
 export CCACHE_SLOPPINESS=pch_defines,time_macros
 
@@ -88,7 +95,14 @@ simulated_bench=bench/simulated/dsop-bench.so
 has_simulation() { grep -q "^build $simulated_bench:" build/build.ninja; }
 
 # look_for_simgrid: again, where it may have been installed after build/ was configured.
-look_for_simgrid() { has_simulation || meson setup --reconfigure -Dsimgrid=auto build >/dev/null; }
+look_for_simgrid() {
+  ! has_simulation || return 0
+  meson setup --reconfigure -Dsimgrid=auto build >build.log 2>&1 || {
+    cat build.log >&2
+    fail "meson setup --reconfigure build failed"
+  }
+  rm -f build.log
+}
 
 # build_simulation: dsop-bench on ranks that SimGrid simulates, in build/. As `build`.
 build_simulation() (
@@ -107,13 +121,15 @@ ranks_share_this_machine() {
 }
 
 # on_emulated_hosts NAME RATE RANKS MACHINE COMMAND ARGUMENT...: dsop-bench COMMAND (outer-product or sparse-allreduce) on RANKS
-# hosts of a cluster NAME-$$ of eight or, where that is more, RANKS, planned for the machine file MACHINE, which is calibrated if it
-# is not there. An array `where` may hold the options of `cluster run` that place several ranks on a host.
+# ranks of a cluster NAME-$$ of eight hosts, or more if they need more, planned for the machine file MACHINE, which is calibrated if
+# it is not there. A rank a host, unless an array `where` says otherwise: --ranks-per-host Q, and then perhaps a placement.
 on_emulated_hosts() {
   local cluster=(scripts/cluster --name "$1-$$") rate=$2 ranks=$3 machine=$4 command=$5 bench=$PWD/build/bench/dsop-bench
+  local per_host=${where[1]:-1}
+  local hosts=$(((ranks + per_host - 1) / per_host))
   local run=("${cluster[@]}" run -n "$ranks" "${where[@]}")
   shift 5
-  "${cluster[@]}" up --hosts $((ranks > 8 ? ranks : 8)) --rate "$rate" &&
+  "${cluster[@]}" up --hosts $((hosts > 8 ? hosts : 8)) --rate "$rate" &&
     { [ -e "$machine" ] || "${run[@]}" -- "$bench" calibrate --out "$machine"; } &&
     "${run[@]}" -- "$bench" "$command" --machine "$machine" "$@" &&
     "${cluster[@]}" status && "${cluster[@]}" down

@@ -136,6 +136,15 @@ class Plan(Refusing):
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(words, done.stderr)
 
+    def test_a_picture_is_of_one_machine(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            lines = Path(folder) / "rows.jsonl"
+            both = [row for dtype in ("f32", "f64") for row in planned("--rows", "500", "--ranks", "4", "--dtype", dtype)[1]]
+            lines.write_text("".join(json.dumps(row) + "\n" for row in both))
+            done = subprocess.run([sys.executable, PLAN_MAP, lines, "--out", folder], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("rows.jsonl: rows with dtype f32, f64, expected one of them alone", done.stderr)
+
     def test_bad_options(self) -> None:
         self.assert_refused(run("plan", "--ranks", "0"), "--ranks is 0, expected 1 to 4096")
         self.assert_refused(run("plan", "--ranks", "4097"), "--ranks is 4097, expected 1 to 4096")

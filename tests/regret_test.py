@@ -61,7 +61,8 @@ class RegretTest(unittest.TestCase):
         self.assertEqual(lines[6:], [
             f"- By the algorithm that auto used: within 10% of the best in 1 of 3 cells (33.3%); worst 1.30 {worst}",
             f"- By the row of auto: within 10% of the best in 1 of 3 cells (33.3%); worst 1.20 {worst}",
-            "- Predicted for auto, one rank a host: within 1.3x of what was measured for 0 of 6 (0.0%)."])
+            "- Predicted for auto, one rank a host: within 1.3x of what was measured for 0 of 6 (0.0%).",
+            "- Commit abc1234."])
 
     def test_what_auto_takes_without_a_machine(self) -> None:
         probed = {"allgather-overlapped(4)": 0.013, "allgather-ring": 0.016, "allreduce-mpi": 1}
@@ -75,7 +76,7 @@ class RegretTest(unittest.TestCase):
         lines = done.stdout.splitlines()
         self.assertTrue(lines[2].endswith("| allgather-overlapped(4) | 1.24 | 1.14 | allgather-ring | 1.00 | 1.05 |"), lines[2])
         self.assertIn("- By the algorithm that auto without a machine used: within 10% of the best in 1 of 1 cells (100.0%)", lines[6])
-        self.assertEqual(lines[-1], "- Predicted for auto without a machine, one rank a host: within 1.5x of what was measured "
+        self.assertEqual(lines[-2], "- Predicted for auto without a machine, one rank a host: within 1.5x of what was measured "
                                     "for 1 of 2 (50.0%).")
 
     def test_places_of_ranks_are_cells_of_their_own(self) -> None:
@@ -87,6 +88,10 @@ class RegretTest(unittest.TestCase):
         self.assertEqual([line.split(" | ")[1] for line in done.stdout.splitlines()[2:5]],
                          ["4", "4 (2 a host, order)", "4 (2 a host, turns)"])
         self.assertIn("worst 1.30 (1gbit, 4 ranks, ", done.stdout)
+
+    def test_commits_are_told(self) -> None:
+        rows = cell() + [one | {"host": one["host"] | {"commit": "0123456"}} for one in cell(pairs=16)]
+        self.assertEqual(regret(as_lines(rows)).stdout.splitlines()[-1], "- Commits 0123456, abc1234.")
 
     def test_a_tenth_is_near(self) -> None:
         rows = [one for one in cell() if one["used"] != "allgather-overlapped(4)"]
@@ -110,13 +115,13 @@ class RegretTest(unittest.TestCase):
         seconds = {"allgather-ring": (0.012, 0.010), "allgather": (0.010, 0.013), "allgather-bruck": (0.019, 0.010),
                    "allreduce-ring": (0.021, 1)}
         rows = [row(name, times[0], used=name, external=False, flops=times[0], predicted_seconds=times[1],
-                    host={"simulated": simulated}) for name, times in seconds.items()]
+                    host={"simulated": simulated, "commit": "abc1234"}) for name, times in seconds.items()]
         done = regret(as_lines(rows))
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
         self.assertEqual(lines[2], "| euler3 | 4 (16 a host, in-order) | 100 x 100 | 2 | f32 | allgather | 10.000 "
                                    "| allgather-ring | 1.20 | 1.20 |")
-        self.assertEqual(lines[-1], "- Predicted for auto, several ranks a host: within 1.3x of what was simulated for 2 of 3 (66.7%).")
+        self.assertEqual(lines[-2], "- Predicted for auto, several ranks a host: within 1.3x of what was simulated for 2 of 3 (66.7%).")
 
     def test_what_is_missing_is_named(self) -> None:
         lines = as_lines(cell())

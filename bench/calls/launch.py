@@ -51,8 +51,8 @@ def emulated_hosts(name: str, rate: str) -> Iterator[Place]:
     cluster = (str(ROOT / "scripts/cluster"), "--name", f"{name}-{os.getpid()}")  # of two runs none ends the other's
     for ending in (signal.SIGHUP, signal.SIGTERM):  # which otherwise end Python without `finally`
         signal.signal(ending, lambda number, _: sys.exit(128 + number))
-    run_quietly(*cluster, "up", "--hosts", str(HOSTS), "--rate", rate)
     try:
+        run_quietly(*cluster, "up", "--hosts", str(HOSTS), "--rate", rate)
         yield Place(f"{HOSTS} hosts, {rate}", (*cluster, "run", "-n", str(HOSTS), "--"))
     finally:
         run_quietly(*cluster, "down")

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -193,8 +194,22 @@ def simgrid_version() -> str:
     return answer.stdout.split()[-1]
 
 
-def main() -> int:
-    options, bench = parse_command_line(sys.argv[1:])
+@dataclass(frozen=True)
+class Request:
+    """What a command line asks for."""
+
+    options: argparse.Namespace
+    command: str
+    bench: list[str]  # the options after it
+    platform: Path
+    hosts: list[str]  # of each rank
+    flags: list[str]
+    machine: dict[str, object]
+
+
+def checked(arguments: list[str]) -> Request:
+    """Answers --help, and finds what is wrong about the arguments, without what has to be built."""
+    options, bench = parse_command_line(arguments)
     command = bench.pop(0) if bench and not bench[0].startswith("-") else "outer-product"
     if command not in COMMANDS:
         raise BadOption(f"the command is {command}, expected {', '.join(COMMANDS)}: the others have no messages")
@@ -207,7 +222,12 @@ def main() -> int:
     flags = FLAGS + selector_flags(options.selector) + LATENCY_FACTORS[options.latency_factors]
     if options.resolution is not None:
         flags.append(f"--cfg=surf/precision:{options.resolution}")
-    machine = machine_of(platform, options)
+    return Request(options, command, bench, platform, hosts, flags, machine_of(platform, options))
+
+
+def main() -> int:
+    request = checked(sys.argv[1:])
+    options, bench, platform, machine = request.options, request.bench, request.platform, request.machine
     facts = {
         "platform": options.platform,
         "link_rate": cluster_attribute(platform, "bw"),
@@ -224,7 +244,7 @@ def main() -> int:
     }
     with tempfile.TemporaryDirectory() as folder:
         host_file = Path(folder, "hosts")
-        host_file.write_text("".join(f"{host}\n" for host in hosts))
+        host_file.write_text("".join(f"{host}\n" for host in request.hosts))
         machine_file = Path(folder, "machine.json")
         machine_file.write_text(json.dumps(machine))
         if not given(bench, "--machine"):
@@ -233,7 +253,7 @@ def main() -> int:
             bench += ["--iterations", "1"]  # simulated time has no noise
         hosts_with_cores = with_cores(platform, options.ranks_per_host, Path(folder))
         run = ["smpirun", "-quiet", "-np", str(options.ranks), "-platform", str(hosts_with_cores), "-hostfile",
-                   str(host_file), *flags, str(PROGRAM), command, *bench]
+                   str(host_file), *request.flags, str(PROGRAM), request.command, *bench]
         # One thread a rank: ranks are turns of one process, and their arithmetic is charged.
         return subprocess.run(run, env=os.environ | {"DSOP_SIMULATION": json.dumps(facts), "OMP_NUM_THREADS": "1"}).returncode
 

@@ -34,7 +34,10 @@ def latency(rows: list[Row]) -> Part:
             P = row.vectors.ranks
             lines.append([name, text, P, stated(P) if P & (P - 1) == 0 else None, row.path_messages, row.messages,
                           row.agreement_messages])
-    others = {(row.algorithm, row.vectors.ranks, row.path_messages) for row in rows if row.algorithm in LATENCIES}
-    cells = {cell[:2] for cell in others}
-    return Part("latency", [f"Rounds are the same for every overlap in {2 * len(cells) - len(others)} of {len(cells)} cells."],
+    rounds: dict[tuple[str, int], set[int | None]] = {}
+    for row in rows:
+        if row.algorithm in LATENCIES:
+            rounds.setdefault((row.algorithm, row.vectors.ranks), set()).add(row.path_messages)
+    same = sum(len(of_cell) == 1 for of_cell in rounds.values())
+    return Part("latency", [f"Rounds are the same for every overlap in {same} of {len(rounds)} cells."],
                 [], Table("latency", COLUMNS, lines), {2, 8, 12, 32})

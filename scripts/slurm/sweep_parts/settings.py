@@ -74,7 +74,7 @@ class Settings:
     def check_algorithms(self, known: list[str]) -> None:
         """SweepError for a name that dsop-bench does not know."""
         for name in self.algorithm:
-            if name not in [*known, "all", "auto"]:
+            if name not in ("all", "auto") and name.partition("(")[0] not in known:
                 raise SweepError(f"--algorithm has '{name}', expected all, auto, or some of {', '.join(known)}")
 
     def with_all(self, names: list[str]) -> Settings:

@@ -52,9 +52,10 @@ def columns(text: str) -> list[int] | None:
 
 
 def names(text: str) -> list[str]:
-    if not re.fullmatch(r"[a-z0-9-]+(,[a-z0-9-]+)*", text):
+    name = r"[a-z0-9-]+(\([0-9,]+\))?"  # perhaps with its parameters
+    if not re.fullmatch(f"{name}(,{name})*", text):
         raise BadValue("all, auto, or names of algorithms with commas between")
-    return list(dict.fromkeys(text.split(",")))
+    return list(dict.fromkeys(found.group() for found in re.finditer(name, text)))
 
 
 def number_type(text: str) -> str:
