@@ -172,10 +172,10 @@ class BadInput(Refusing):
                 self.assertIn(word, result.stderr)
 
     def test_models_that_do_not_fit_in_memory(self) -> None:
-        wide = 2**20
+        wide = 2**20  # of 60 pictures that are held out each rank evaluates 30, more than it has in a step
         for optimizer, of_each_weight in (["adam"], 4), (["sgd", "--momentum", "0.5"], 3), (["sgd", "--momentum", "0"], 2):
             weights = 51 * wide + (wide + 1) * wide + (wide + 1) * 10
-            of_step = 4 * (51 + wide + wide + 1 + wide + wide + 1 + 10)
+            of_step = 30 * (51 + wide + wide + 1 + wide + wide + 1 + 10)
             for processes in (0, 2) if MPIRUN else (0,):
                 result = run(*changed(MLP, "--hidden", f"{wide},{wide}"), "--optimizer", *optimizer, "--batch", "4",
                              *([] if processes else ["--ranks", "2"]), processes=processes)
@@ -194,11 +194,20 @@ class BadInput(Refusing):
             self.assert_refused(result, "--out /dev/full: can't be written: No space left on device")
             self.assertNotIn("MPI_ABORT", result.stderr)
 
+    @unittest.skipUnless(Path("/dev/full").exists(), "needs a device that is always full")
+    def test_a_table_that_can_not_be_written(self) -> None:
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([TRAIN, *MLP, "--steps", "2"], cwd=FOLDER, stdout=full, stderr=subprocess.PIPE, text=True,
+                                    timeout=60, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("error: standard output can't be written", result.stderr)
+
     @unittest.skipUnless(MPIRUN, "built without MPI")
     def test_ranks_agree_on_what_is_wrong(self) -> None:
         for options, words in {
             ("--sync", "layer9=dsop"): "ranks 0-1: --sync layer9=dsop: no parameter is named layer9",
             ("--sync", "topk:0.1", "--xi-every", "2"): "ranks 0-1: --xi-every 2: no parameter is under ok-topk",
+            ("--sync", "topk:7", "--dense-steps", "1000"): "ranks 0-1: parameter layer1: policy is topk:7, expected topk:DENSITY",
             ("--sync", "none", "--save", "unsaved"): "ranks 0-1: --save and --resume need weights that are equal",
         }.items():
             result = run(*MLP, *options, processes=2)

@@ -122,7 +122,7 @@ class Linear(OnTexts):
             checkpoint = self.folder / f"checkpoint-{sync}"
             save = [] if sync == "async-ps" else ["--save", str(checkpoint)]
             result = train(self.folder, "--sync", sync, "--epochs", "1", "--out", "/dev/full", *save)
-            self.assertEqual((result.returncode, result.stderr), (1, "error: rank 0: /dev/full: can't be written\n"))
+            self.assertEqual((result.returncode, result.stderr), (1, "error: rank 0: --out /dev/full: can't be written: No space left on device\n"))
             self.assertEqual(checkpoint.exists(), bool(save))
 
     def test_hosts_with_other_files(self) -> None:
@@ -158,7 +158,7 @@ class Linear(OnTexts):
                 ("--test", str(self.folder)): [f"{self.folder}: "],
                 ("--machine", str(bad)): [f"machine file {bad}: not JSON"],
                 ("--machine", str(self.folder)): [f"machine file {self.folder}: "],
-                ("--out", "/absent/rows"): ["/absent/rows: can't be opened for writing"],
+                ("--out", "/absent/rows"): ["--out /absent/rows: can't be opened for writing: No such file or directory"],
                 **{("--loss", "least-squares", "--learning-rate", "1e9", "--batch", "1", "--sync", sync):
                        ["not finite any more at epoch 1"] for sync in ("auto", "ps", "async-ps")},
                 ("--batch", "0"): ["--batch", "0"],

@@ -1,5 +1,7 @@
 #include "launch/launch.hpp"
 
+#include <unistd.h>
+
 #include <charconv>
 #include <cstdlib>
 #include <exception>
@@ -50,7 +52,7 @@ Store named_store(const std::string& name) {
 }
 
 int run_over_gloo(const RankOptions& options, const std::function<void(Transport&)>& body) {
-  const auto report = [](const std::string& who, const char* what) {
+  const auto report = [](const std::string& who, const std::string& what) {
     std::cerr << (std::ostringstream() << "error: " << who << what << '\n').str() << std::flush;
     return 1;
   };
@@ -59,13 +61,14 @@ int run_over_gloo(const RankOptions& options, const std::function<void(Transport
     return 0;
   } catch (const AgreedError& error) {
     return options.rank == 0 ? report("", error.what()) : 1;
-  } catch (const std::exception& error) {
-    return report("rank " + std::to_string(options.rank) + ": ", error.what());
+  } catch (const std::exception&) {
+    return report("rank " + std::to_string(options.rank) + ": ", text_of_caught());
   }
 }
 
 void print_stall(const Stall& stall) {  // one write, so that the ranks' lines do not mix
-  std::cerr << (std::ostringstream() << "warning: " << stall.text() << '\n').str() << std::flush;
+  const char* const over_progress = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
+  std::cerr << (std::ostringstream() << over_progress << "warning: " << stall.text() << '\n').str() << std::flush;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <dsop/errors.hpp>
 #include <dsop/mpi.hpp>
 
+#include "base/error_of.hpp"
 #include "calls/agreed_errors.hpp"
 
 namespace dsop::launch {
@@ -21,7 +22,7 @@ int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transpor
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   // One write a message, so that the ranks' lines do not mix.
-  const auto report = [&](const std::string& who, const char* what) {
+  const auto report = [&](const std::string& who, const std::string& what) {
     std::cerr << (std::ostringstream() << "error: " << who << what << '\n').str() << std::flush;
   };
   try {
@@ -32,8 +33,8 @@ int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transpor
     status = 0;
   } catch (const AgreedError& error) {
     if (rank == 0) report("", error.what());
-  } catch (const std::exception& error) {
-    report("rank " + std::to_string(rank) + ": ", error.what());
+  } catch (const std::exception&) {
+    report("rank " + std::to_string(rank) + ": ", text_of_caught());
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   MPI_Finalize();

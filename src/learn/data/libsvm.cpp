@@ -90,11 +90,12 @@ SparseSamples read_libsvm(const std::filesystem::path& path, int part, int parts
   const std::unique_ptr<launch::ReadableFile> file = open(path);
   const ByteRange range = read_byte_range(*file, path, part, parts);
   const std::string_view lines = range.lines;
+  const std::size_t file_bytes = file->size_bytes();
   SparseSamples samples;
   for (std::size_t start = 0; start < lines.size();) {
     const std::size_t end = lines.find('\n', start);
     const std::size_t first_byte = range.first_byte + start;
-    const bool is_last = range.first_byte + end + 1 == file->size_bytes();
+    const bool is_last = range.first_byte + end + 1 == file_bytes;
     if (is_last && first_byte > 0 && lines.substr(start, end - start) == (range.carriage_returns ? "\r" : "")) break;
     try {
       append_sample(lines.substr(start, end - start), range.carriage_returns, labels, samples);

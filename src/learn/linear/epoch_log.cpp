@@ -1,11 +1,13 @@
 #include "learn/linear/epoch_log.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "learn/data/input_file.hpp"
+#include <dsop/errors.hpp>
 
 namespace dsop::learn {
 
@@ -17,7 +19,7 @@ EpochLog::EpochLog(const LinearSettings& settings, const Transport& transport, s
       progress_(transport.rank() == 0) {
   if (settings.out.empty() || transport.rank() != 0) return;
   out_.open(settings.out, std::ios::app);
-  if (!out_) fail(settings.out, "can't be opened for writing");
+  if (!out_) throw Error("--out " + settings.out + ": can't be opened for writing: " + std::strerror(errno));
 }
 
 void EpochLog::print_head(const LinearData& data, std::size_t epoch) {
@@ -91,11 +93,12 @@ void EpochLog::row(const LinearData& data, std::size_t epoch, std::span<const Ep
   column("communication_seconds", 13, 3);
   column("data_seconds", 7, 3);
   table_ << std::endl;
-  if (out_.is_open() && !(out_ << row.dump() << std::endl)) is_whole_ = false;
+  if (out_.is_open() && !(out_ << row.dump() << std::endl) && error_.empty())
+    error_ = "--out " + settings_.out + ": can't be written: " + std::strerror(errno);
 }
 
 void EpochLog::check() const {
-  if (!is_whole_) fail(settings_.out, "can't be written");
+  if (!error_.empty()) throw Error(error_);
 }
 
 void EpochLog::show(const LinearData& data, std::size_t epoch, std::size_t step, const EpochPart& part) {

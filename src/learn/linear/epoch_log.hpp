@@ -54,7 +54,7 @@ class EpochLog {
   launch::ProgressLine progress_;
   std::chrono::steady_clock::time_point shown_ = {};
   bool has_head_ = false;
-  bool is_whole_ = true;
+  std::string error_;
 };
 
 }  // namespace dsop::learn

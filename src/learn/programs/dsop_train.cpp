@@ -1,5 +1,6 @@
 // dsop-train: trains models over several ranks.
 #include <CLI/CLI.hpp>
+#include <iostream>
 
 #include "launch/command_line.hpp"
 #include "learn/programs/linear.hpp"
@@ -21,10 +22,12 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
-    return status;
   } catch (const CLI::ParseError& error) {
     return dsop::launch::end_of(app, error);
   } catch (const std::exception& error) {
     return dsop::launch::refuse_to_run(error.what());
   }
+  if (std::cout.flush()) return status;
+  std::cerr << "error: standard output can't be written\n";
+  return 1;
 }

@@ -39,7 +39,7 @@ std::string identity_of_strategy(const TrainOptions& options) {
   return options.synchronized.residual_holds_step ? "synchronizer with --residual-holds-step" : "synchronizer";
 }
 
-/// Weights, gradients, what is remembered of them, and a step's samples: --sync may take more.
+/// Weights, gradients, what is remembered of them, and the samples of a step or an evaluation: --sync may take more.
 std::size_t least_bytes(const ModelSize& size, const OptimizerOptions& optimizer) {
   return (size.weights * (2 + memories_of(optimizer)) + size.of_step) * sizeof(float);
 }

@@ -41,6 +41,14 @@ std::vector<std::string> policies_of(const std::vector<Parameter<float>*>& param
     }
     policies[static_cast<std::size_t>(found - parameters.begin())] = text.substr(equals + 1);
   }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {  // now, though --dense-steps may let it begin much later
+    const Shape shape{.rows = parameters[i]->value.rows(), .columns = parameters[i]->value.columns()};
+    try {
+      const synchronizer::NamedPolicy<float> known(PolicyText(policies[i]), shape);
+    } catch (const ArgumentError& error) {
+      throw ArgumentError("parameter " + parameters[i]->name + ": " + error.what());
+    }
+  }
   if (options.xi_every > 0 && std::none_of(policies.begin(), policies.end(), has_xi))
     throw ArgumentError("--xi-every " + std::to_string(options.xi_every) + ": no parameter is under ok-topk");
   return policies;

@@ -35,6 +35,11 @@ SequenceShape shape_of(const CharacterText& text, const Share& share, const Lstm
           .max_sequences = share.per_rank};
 }
 
+/// Of what is held out: so many are evaluated side by side.
+std::size_t parts_of(std::size_t characters) {
+  return std::clamp<std::size_t>(characters / 1024, 1, 64);
+}
+
 /// So many that the last one, and the character after it, are there wherever the first one starts.
 std::size_t windows_in(std::size_t characters, std::size_t window) {
   return (characters - 1) / window - 1;
@@ -70,7 +75,7 @@ class CharactersTask final : public Task {
 
   Scores evaluate(Transport& transport, Strategy<float>& strategy) override {
     const std::size_t held_out = text_.characters.size() - training_ - 1;  // characters that are predicted
-    const std::size_t parts = std::clamp<std::size_t>(held_out / 1024, 1, 64);
+    const std::size_t parts = parts_of(held_out);
     const std::size_t length = held_out / parts;
     const patterns::Blocks blocks(parts, transport.size());
     std::vector<std::size_t> starts;
@@ -122,7 +127,9 @@ PlannedTask plan_characters_task(CharacterText text, const Share& share, const L
     throw ArgumentError("the text has " + std::to_string(count) + " characters, too few for windows of " +
                         std::to_string(options.window));
   check_samples(windows_in(training, options.window), share);
-  const ModelSize size = SequenceModel<float>::size_of(shape_of(text, share, options));
+  Share largest = share;
+  largest.per_rank = std::max(share.per_rank, share_of_largest(parts_of(count - training - 1), share));
+  const ModelSize size = SequenceModel<float>::size_of(shape_of(text, largest, options));
   return {size, [text = std::move(text), share, options]() mutable {
             return std::make_unique<CharactersTask>(std::move(text), share, options);
           }};

@@ -45,6 +45,8 @@ std::string description_of(const Digits& training, const MlpOptions& options) {
          " samples, " + data_identity_of(training);
 }
 
+constexpr std::size_t pictures_at_once = 256;
+
 class DigitsTask final : public Task {
  public:
   DigitsTask(Digits training, Digits held_out, const Share& share, const MlpOptions& options)
@@ -52,7 +54,6 @@ class DigitsTask final : public Task {
         training_(std::move(training)),
         held_out_(std::move(held_out)),
         share_(share),
-        options_(options),
         model_(widths_of(training_, options.hidden), options.activation, share.per_rank, options.seed),
         order_(training_.count(), options.seed) {}
 
@@ -69,13 +70,12 @@ class DigitsTask final : public Task {
   void backward(Strategy<float>& strategy) override { model_.backward(strategy); }
 
   Scores evaluate(Transport& transport, Strategy<float>& strategy) override {
-    constexpr std::size_t at_once = 256;
     const patterns::Blocks blocks(held_out_.count(), transport.size());
     const std::size_t last = blocks.offset(transport.rank() + 1);
     Loss loss;
     std::vector<std::size_t> places;
-    for (std::size_t first = blocks.offset(transport.rank()); first < last; first += at_once) {
-      places.resize(std::min(at_once, last - first));
+    for (std::size_t first = blocks.offset(transport.rank()); first < last; first += pictures_at_once) {
+      places.resize(std::min(pictures_at_once, last - first));
       std::iota(places.begin(), places.end(), first);
       fill(held_out_, places);
       loss += model_.forward(labels_, 1, strategy);
@@ -102,7 +102,6 @@ class DigitsTask final : public Task {
   Digits training_;
   Digits held_out_;
   Share share_;
-  MlpOptions options_;
   Mlp<float> model_;
   EpochOrder order_;
   std::vector<std::uint32_t> labels_;
@@ -118,7 +117,8 @@ PlannedTask plan_digits_task(Digits digits, std::optional<Digits> test, const Sh
                         std::to_string(digits.columns) + " as in the training set");
   if (held_out.count() == 0) throw ArgumentError("there are too few samples to hold any out, expected at least 5");
   check_samples(digits.count(), share);
-  const ModelSize size = Mlp<float>::size_of(widths_of(digits, options.hidden), share.per_rank);
+  const std::size_t evaluated = std::min(pictures_at_once, share_of_largest(held_out.count(), share));
+  const ModelSize size = Mlp<float>::size_of(widths_of(digits, options.hidden), std::max(share.per_rank, evaluated));
   return {size, [digits = std::move(digits), held_out = std::move(held_out), share, options]() mutable {
             return std::make_unique<DigitsTask>(std::move(digits), std::move(held_out), share, options);
           }};

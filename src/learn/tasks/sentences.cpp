@@ -99,6 +99,8 @@ SequenceShape shape_of(const Vocabulary& vocabulary, std::size_t words, const Sh
           .max_sequences = share.per_rank};
 }
 
+constexpr std::size_t sentences_at_once = 64;
+
 class SentencesTask final : public Task {
  public:
   SentencesTask(Vocabulary vocabulary, const std::vector<TaggedSentence>& training,
@@ -109,7 +111,6 @@ class SentencesTask final : public Task {
         test_(numbered(test)),
         test_tags_(test),
         share_(share),
-        options_(options),
         model_(shape_of(vocabulary_, longest(training_), share, options), options.seed),
         order_(training_.size(), options.seed) {
     for (Parameter<float>* const p : model_.parameters())  // those of sentences have one pair for each
@@ -134,13 +135,12 @@ class SentencesTask final : public Task {
   void backward(Strategy<float>& strategy) override { model_.backward(batch_, strategy); }
 
   Scores evaluate(Transport& transport, Strategy<float>& strategy) override {
-    constexpr std::size_t at_once = 64;
     const patterns::Blocks blocks(test_.size(), transport.size());
     const std::size_t last = blocks.offset(transport.rank() + 1);
     ChunkCounts chunks;
     std::size_t intents = 0;
-    for (std::size_t first = blocks.offset(transport.rank()); first < last; first += at_once) {
-      std::vector<std::size_t> places(std::min(at_once, last - first));
+    for (std::size_t first = blocks.offset(transport.rank()); first < last; first += sentences_at_once) {
+      std::vector<std::size_t> places(std::min(sentences_at_once, last - first));
       std::iota(places.begin(), places.end(), first);
       intents += classify(places, strategy, chunks);
     }
@@ -200,7 +200,6 @@ class SentencesTask final : public Task {
   std::vector<Sentence> test_;
   std::vector<TaggedSentence> test_tags_;  // some tags may have no number
   Share share_;
-  LstmOptions options_;
   SequenceModel<float> model_;
   EpochOrder order_;
   std::vector<std::size_t> places_;  // of the sentences of the batch that was made last
@@ -214,7 +213,9 @@ PlannedTask plan_sentences_task(std::vector<TaggedSentence> training, std::vecto
   check_samples(training.size(), share);
   if (test.empty()) throw ArgumentError("there are no sentences to test with");
   Vocabulary vocabulary(training);
-  const ModelSize size = SequenceModel<float>::size_of(shape_of(vocabulary, mean_length(training), share, options));
+  Share largest = share;
+  largest.per_rank = std::max(share.per_rank, std::min(sentences_at_once, share_of_largest(test.size(), share)));
+  const ModelSize size = SequenceModel<float>::size_of(shape_of(vocabulary, mean_length(training), largest, options));
   return {size, [vocabulary = std::move(vocabulary), training = std::move(training), test = std::move(test), share,
                  options]() mutable {
             return std::make_unique<SentencesTask>(std::move(vocabulary), training, test, share, options);

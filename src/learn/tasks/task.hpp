@@ -29,6 +29,11 @@ struct Share {
   std::size_t first(std::size_t step) const { return step * batch() + rank * per_rank; }
 };
 
+/// Of so many that all ranks share out, those of the rank that has most.
+inline std::size_t share_of_largest(std::size_t count, const Share& share) {
+  return (count + share.ranks - 1) / share.ranks;
+}
+
 /// Throws ArgumentError if the training set has fewer samples than a step of all ranks takes.
 void check_samples(std::size_t samples, const Share& share);
 

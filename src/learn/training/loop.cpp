@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <sstream>
+#include <vector>
 
 #include <dsop/errors.hpp>
 
@@ -18,6 +19,7 @@
 #include "learn/training/checkpoint.hpp"
 #include "learn/training/metrics.hpp"
 #include "learn/training/reports.hpp"
+#include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -201,10 +203,21 @@ class Training {
   std::string common_hash() {
     std::uint64_t hash = 0;
     for (const Parameter<float>* const p : optimizer_->parameters()) {
-      if (strategy_.keeps_ranks_equal()) check_same_bits<float>(transport_, p->value.view());
-      hash = mix(hash ^ hash_of_bits<float>(p->value.view()));
+      const std::uint64_t own = hash_of_bits<float>(p->value.view());
+      if (strategy_.keeps_ranks_equal()) check_equal(p->name, own);
+      hash = mix(hash ^ own);
     }
     return hexadecimal(hash);
+  }
+
+  void check_equal(const std::string& name, std::uint64_t own_hash) {
+    const std::vector<std::uint64_t> hashes = patterns::of_all_ranks(transport_, own_hash);
+    if (std::ranges::all_of(hashes, [&](std::uint64_t hash) { return hash == hashes[0]; })) return;
+    launch::on_all_ranks(transport_, [&] {
+      if (own_hash != hashes[0])
+        throw Error("step " + std::to_string(progress_.step) + ": weights of " + name + " are not those of rank 0. " +
+                    what_is_left(options_.save, options_.resume, has_saved_));
+    });
   }
 
   void say_what_runs() {
