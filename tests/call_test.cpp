@@ -100,6 +100,17 @@ TEST_CASE("calls in any order send little room in which nothing rides") {
         }) == "");
 }
 
+TEST_CASE("a layer whose algorithm is named says what auto would take") {
+  CHECK(failures_on_threads(4, [](Transport& transport, Failures& failures) {
+          const Shape shape{60, 50, 3};
+          const OuterProduct<float> by_auto(transport, shape);
+          const OuterProduct<float> named(transport, shape, {.algorithm = "allreduce-ring"});
+          const std::string taken = by_auto.plan().algorithm_text();
+          failures.check(by_auto.plan().auto_choice == taken, "auto says that it takes another");
+          failures.check(named.plan().auto_choice == taken, "it says that auto takes " + named.plan().auto_choice);
+        }) == "");
+}
+
 TEST_CASE("factors that are given sparse and travel dense ask for no room in the agreement") {
   const std::string algorithm = GENERATE("auto", "allgather");
   CHECK(failures_on_threads(4, [&](Transport& inner, Failures& failures) {

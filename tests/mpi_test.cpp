@@ -6,6 +6,7 @@
 #include <map>
 
 #include <dsop/mpi.hpp>
+#include <dsop/synchronizer.hpp>
 
 #include "collectives_cases.hpp"
 #include "compare/openmpi.hpp"
@@ -50,6 +51,15 @@ TEST_CASE("every selecting allreduce loses nothing over MPI") {
   check_topk<float>(world(), failures);
   MpiTransport in_pieces(MPI_COMM_WORLD, 60);
   check_topk<double>(in_pieces, failures);
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("what selects may be summed by the MPI library, and is described so") {
+  Failures failures;
+  Synchronizer<float> synchronizer(world());
+  synchronizer.add("w", {.rows = 40, .columns = 5, .max_pairs = 0}, "topk(dense-mpi):0.1");
+  const std::string text = synchronizer.describe();
+  failures.check(text.find("topk(dense-mpi)") != std::string::npos, text);
   CHECK(failures_of_all(failures) == "");
 }
 

@@ -116,6 +116,12 @@ TEST_CASE("a synchronizer's calls in a wrong order are errors on all ranks") {
           if (!rank.is(0)) rank.give_kernel();
           rank.synchronizer.finish();
         }) == "");
+  CHECK(failures_when("rank 1: the step was given up", [](Rank& rank) {
+          rank.synchronizer.begin();
+          rank.give_kernel();
+          if (rank.is(1)) rank.synchronizer.fail("", "");
+          rank.synchronizer.finish();
+        }) == "");
   CHECK(failures_when("ranks 0-2: finish() stands outside a step, expected after begin()",
                       [](Rank& rank) { rank.synchronizer.finish(); }) == "");
   CHECK(

@@ -45,6 +45,8 @@ TEST_CASE("ranks that register differently, or wrongly, get errors") {
   CHECK(wrong_policy("dense:rong", "the algorithm of policy dense:rong is rong, expected auto or one of mpi, ring,") ==
         "");
   CHECK(wrong_policy("dense:mpi", "algorithm mpi can't be used: it ") == "");
+  CHECK(wrong_policy("topk(dense-mpi):0.1", "algorithm dense-mpi can't be used: it ") == "");
+  CHECK(wrong_policy("topk(dsar-early-switch(0.5)):0.1", "algorithm is dsar-early-switch(0.5), expected ") == "");
   const auto huge = [](int) { return Shape{1 << 20, 1 << 13, 0}; };
   for (const std::string policy : {"sparse", "topk:0.1"})
     CHECK(registering("ranks 0-2: parameter late: the number of elements under policy " + policy +

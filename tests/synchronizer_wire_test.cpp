@@ -137,6 +137,10 @@ TEST_CASE("a synchronizer refuses bf16 where it is not supported", "[bf16]") {
                                          " can't be used: it sends " + what + only_full;
             refuses(expected, [&, policy = policy] { synchronizer.add("layer", shape, policy); });
           }
+          refuses(
+              "ranks 0-2: parameter layer: the algorithm that sums in topk(topk-dsa) is topk-dsa, expected allgather "
+              "where wire is bf16",
+              [&] { synchronizer.add("layer", shape, "topk(topk-dsa):0.1"); });
           synchronizer.add("layer", shape, "dense");
           refuses("ranks 0-2: parameter layer: algorithm butterfly can't be used: it sends values" + only_full,
                   [&] { synchronizer.set_policy("layer", "dense:butterfly"); });

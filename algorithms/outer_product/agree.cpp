@@ -262,9 +262,10 @@ const Plan& OuterProductCalls<T>::plan() const {
   if (!shown_) {
     const Plan& plan = made_->plan;
     shown_ = plan;
-    shown_->candidates = outer_product::make_plan(made_->problem, plan.machine, plan.algorithm_text(),
-                                                  plan.shared_method, Evaluated::all)
-                             .candidates;
+    Plan all = outer_product::make_plan(made_->problem, plan.machine, plan.algorithm_text(), plan.shared_method,
+                                        Evaluated::all);
+    shown_->candidates = std::move(all.candidates);
+    shown_->auto_choice = std::move(all.auto_choice);
   }
   return *shown_;
 }

@@ -76,7 +76,8 @@ struct Options {
   /// best, and whose factors do not ride in the agreement, runs, by turns, in the first calls of run() and start(). The
   /// one stays whose best run took the slowest rank least; plan() says so. 0: none is tried. The first run of each
   /// touches new memory, so 2 or more tell more. What stays differs from run to run, and with it the rounding. Not for
-  /// dsop(), nor with a named algorithm. Costs a plan for each call while they last, and no exchange.
+  /// dsop(), nor with a named algorithm. Costs a plan for each call while they last, and no
+  /// exchange, but one of a byte where what is tried needs more memory than any call before.
   int tries = 0;
 };
 
@@ -87,10 +88,10 @@ struct Options {
 /// the caller's; the range of memory from the gradient's first element to its last must not meet those of a and b.
 /// Plans of up to 64 shapes and numbers of pairs are kept with the communicator, whose calls share their working
 /// memory: a call that was seen before allocates nothing. What a call that fails leaves in the gradient is undefined.
-/// Throws ArgumentError on every rank if any rank's arguments
-/// are wrong or the ranks disagree, TransportError if a rank is lost. Cost: see the table of algorithms, plus one
-/// exchange of records of 32 bytes (log2 P messages), in which `allgather` lets factors ride where those of all ranks
-/// take at most 64 KiB.
+/// Throws ArgumentError on every rank if any rank's arguments are wrong or the ranks disagree, TransportError if a rank
+/// is lost. A rank that has no memory to plan for another number of pairs throws std::bad_alloc alone, and the others
+/// wait for it, as the stall watch tells. Cost: see the table of algorithms, plus one exchange of records of 32 bytes
+/// (log2 P messages), in which `allgather` lets factors ride where those of all ranks take at most 64 KiB.
 template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& factors, MatrixView<T> gradient,
           const Options& options = {});

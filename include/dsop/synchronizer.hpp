@@ -133,8 +133,8 @@ class Synchronizer {
   void give(const std::string& name, const SparseVectorView<T>& own, MatrixView<T> target, const Update& update = {});
   void give(const std::string& name, MatrixView<T> gradient);
 
-  /// In place of a give(), where this rank can't: finish() throws `error` on all ranks, and drops the step. `name` may
-  /// be empty, for the step as a whole. Never waits.
+  /// In place of a give(), where this rank can't: finish() throws `error` on all ranks, and drops the step, also where
+  /// it is empty. `name` may be empty, for the step as a whole. Never waits.
   void fail(const std::string& name, const std::string& error);
 
   /// Starts what is left, and returns when all targets are complete: sums over ranks, not means, unless Step::scale

@@ -120,7 +120,8 @@ struct TopKProblem {
 
 /// What a call costs with an algorithm as TopKOptions names it, beside the selection and the agreements that open it,
 /// if every rank selects k; of ok-topk a call that reuses thresholds and bounds, where ranks select alike. Throws
-/// ArgumentError when the name is unknown, wire is bf16 and type is not f32, or ranks, k or nodes make no sense.
+/// ArgumentError when the name is unknown or can't be used there, wire is bf16 and type is not f32, or ranks, k or
+/// nodes make no sense.
 Cost topk_cost(const TopKProblem& problem, const Machine& machine, const std::string& algorithm);
 
 }  // namespace dsop

@@ -7,14 +7,14 @@
 
 namespace dsop {
 
-/// Within a handler: the text of what was thrown.
+/// Within a handler: the text of what was thrown; never "", which stands for no error.
 inline std::string text_of_caught() {
   try {
     throw;
   } catch (const std::bad_alloc&) {
     return "out of memory";
   } catch (const std::exception& error) {
-    return error.what();
+    return *error.what() == 0 ? "an exception without a text" : error.what();
   }
 }
 

@@ -124,9 +124,7 @@ int dsop_synchronizer_give_vector(dsop_synchronizer synchronizer, const char* na
 
 int dsop_synchronizer_fail(dsop_synchronizer synchronizer, const char* name, const char* error) {
   return returning_status([&] {
-    with_synchronizer(synchronizer, [&](auto, auto& of) {
-      of.fail(name_of(name), error == nullptr || *error == 0 ? "the step was given up" : error);
-    });
+    with_synchronizer(synchronizer, [&](auto, auto& of) { of.fail(name_of(name), error == nullptr ? "" : error); });
   });
 }
 

@@ -74,7 +74,7 @@ void Description<T>::add_bucket(std::size_t b) {
   for (const Parameter<T>* const part : bucket.parts) problem.elements += part->elements();
   std::string algorithm = bucket.algorithm;
   if (algorithm != "auto")
-    algorithm = make_dense_plan(dense_algorithms(), problem, of_named_, algorithm).algorithm_text();
+    algorithm = make_dense_plan(dense_algorithms(), problem, of_named, algorithm).algorithm_text();
   const DensePlan plan = make_dense_plan(dense_algorithms(), problem, machine, algorithm);
   const Predicted predicted{plan.cost.bytes, plan.seconds() + product_seconds(bucket)};
   if (bucket.parts.size() == 1) return alone(*bucket.parts[0], plan.algorithm_text(), predicted);

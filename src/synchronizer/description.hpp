@@ -28,9 +28,9 @@ template <class T>
 class Description {
  public:
   /// What named algorithms leave open they take by `of_named`; what all cost is by `machine`. Both must outlive it.
-  Description(Transport& transport_, const Machine& machine_, const Machine& of_named, Wire wire_,
+  Description(Transport& transport_, const Machine& machine_, const Machine& of_named_, Wire wire_,
               std::size_t bucket_bytes)
-      : transport(transport_), machine(machine_), wire(wire_), of_named_(of_named), packing_(bucket_bytes) {}
+      : transport(transport_), machine(machine_), of_named(of_named_), wire(wire_), packing_(bucket_bytes) {}
 
   /// The parameter is summed by itself, or not at all; what that takes, where it is known.
   void alone(const Parameter<T>& parameter, const std::string& algorithm, const std::optional<Predicted>& predicted);
@@ -46,6 +46,7 @@ class Description {
 
   Transport& transport;
   const Machine& machine;
+  const Machine& of_named;
   const Wire wire;
 
  private:
@@ -60,7 +61,6 @@ class Description {
   void add_bucket(std::size_t b);
   double product_seconds(const Bucket& bucket) const;
 
-  const Machine& of_named_;
   Packing packing_;
   std::vector<Bucket> buckets_;
   std::vector<Cells> lines_{{"parameter", "shape", "policy", "algorithm", "bytes sent", "predicted"}};

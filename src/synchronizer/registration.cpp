@@ -64,17 +64,17 @@ template <class T>
 void Synchronizer<T>::State::add(const std::string& name, const Shape& shape, const std::string& text) {
   transport.calls().queue->wait_for_all();
   NamedPolicy<T> policy;
+  std::unique_ptr<Parameter> parameter;
   const std::string error = error_of([&] {
     check_between_steps("add()");
     if (name.empty()) refuse("name", "empty", "a name");
     if (by_name_.contains(name)) refuse("name", name, "one that add() has not registered before");
     check_shape<T>(shape, step_.options);
     policy = NamedPolicy<T>(PolicyText(text), shape);
+    parameter = std::make_unique<Parameter>(name, shape);
   });
   const bool some_rank_gives_factors = agree(
       "registering a parameter", name, error, [&](Call& call) { say(call, shape, text); }, policy.chooses());
-
-  auto parameter = std::make_unique<Parameter>(name, shape);
   take_policy(*parameter, std::move(policy), some_rank_gives_factors);
   by_name_[name] = parameter.get();
   parameters.push_back(std::move(parameter));

@@ -1,5 +1,5 @@
-// The MPI library's own MPI_Allgatherv. Which algorithm it picks can't be known here; the cost is the ring's, which
-// Open MPI 4.1 and MPICH take for long vectors.
+// The MPI library's own MPI_Allgatherv. Which algorithm it picks can't be known here: the cost is the ring's, whatever
+// it takes.
 #include "algorithms/dense/allgather.hpp"
 
 namespace dsop::dense {

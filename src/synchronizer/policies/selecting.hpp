@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/family.hpp"
@@ -32,6 +34,8 @@ class SelectingPolicy final : public Policy<T> {
 
   void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
     agree_on_errors(terms.transport, error_of([&] {
+                      const TopKProblem problem = problem_of(parameter, terms.transport, terms.options.wire);
+                      static_cast<void>(topk_cost(problem, terms.machine, algorithm_));  // refuses what can't run
                       calls_ = make_calls(parameter, {}, terms.options);
                       parameter.residual.reserve(parameter.elements());
                     }));
@@ -47,13 +51,8 @@ class SelectingPolicy final : public Policy<T> {
 
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
     const std::string& made_by = parameter.last_step.algorithm;
-    const TopKProblem problem{.elements = parameter.elements(),
-                              .k = k(parameter),
-                              .ranks = description.transport.size(),
-                              .type = data_type<T>,
-                              .wire = description.wire,
-                              .nodes = kept<CommunicatorState>(description.transport).ranks.nodes};
-    const Cost cost = topk_cost(problem, description.machine, algorithm_);
+    const TopKProblem problem = problem_of(parameter, description.transport, description.wire);
+    const Cost cost = topk_cost(problem, description.machine, as_summed(problem, description.of_named));
     const double agreements = two_agreements_seconds(description.machine, problem.nodes, problem.ranks);
     description.alone(parameter, made_by.empty() ? algorithm_ : made_by,
                       Predicted{cost.bytes, agreements + cost.seconds()});
@@ -81,6 +80,24 @@ class SelectingPolicy final : public Policy<T> {
       state.selection.seed = std::hash<std::string>()(parameter.name);
     return std::make_shared<TopKCalls<T>>(parameter.elements(), TopKOptions{algorithm_, {}, options.wire},
                                           std::move(state));
+  }
+
+  TopKProblem problem_of(const Parameter<T>& parameter, Transport& transport, Wire wire) const {
+    return {.elements = parameter.elements(),
+            .k = k(parameter),
+            .ranks = transport.size(),
+            .type = data_type<T>,
+            .native_collectives = transport.has_native_collectives(),
+            .wire = wire,
+            .nodes = kept<CommunicatorState>(transport).ranks.nodes};
+  }
+
+  /// With the exact sum that the calls take, if all ranks select k.
+  std::string as_summed(const TopKProblem& problem, const Machine& machine) const {
+    const NamedTopK named = parse_topk(algorithm_);
+    if (named.algorithm->exact_sum != "auto") return algorithm_;
+    const std::vector<std::size_t> chosen(static_cast<std::size_t>(problem.ranks), problem.k);
+    return named.algorithm->name + '(' + make_topk_plan(problem, machine, named, chosen).exact.algorithm_text() + ')';
   }
 
   std::size_t k(const Parameter<T>& parameter) const {
