@@ -1,6 +1,7 @@
 // Parameters that are registered wrongly, options and policies that differ from rank to rank or can't be.
 #include <catch2/catch.hpp>
 
+#include "synchronizer_conservation.hpp"
 #include "synchronizer_misuse.hpp"
 
 using namespace dsop;
@@ -69,6 +70,18 @@ TEST_CASE("ranks that make different synchronizers, or change policies different
                       [](Rank& rank) { rank.synchronizer.set_policy("bias", rank.is(0) ? "dense" : "none"); }) == "");
   CHECK(failures_when("ranks 0-2: parameter bios: name is bios, expected one of weight, bias, kernel",
                       [](Rank& rank) { rank.synchronizer.set_policy("bios", "dense"); }) == "");
+}
+
+TEST_CASE("every policy that selects is described before its first step") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          for (const std::string& policy : selecting_policies())
+            for (const Wire wire : {Wire::full, Wire::bf16}) {
+              Synchronizer<float> synchronizer(transport, {.wire = wire});
+              synchronizer.add("w", {.rows = 40, .columns = 50, .max_pairs = 0}, policy);
+              const std::string text = synchronizer.describe();
+              failures.check(text.find(policy) != std::string::npos, text);
+            }
+        }) == "");
 }
 
 TEST_CASE("a parameter whose first step was dropped is described all the same") {

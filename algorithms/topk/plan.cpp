@@ -96,12 +96,22 @@ std::string algorithm_text(const TopKPlan& plan) {
 }
 
 Cost topk_cost(const TopKProblem& problem, const Machine& machine, const std::string& algorithm) {
+  return topk_cost(problem, machine, machine, algorithm);
+}
+
+Cost topk_cost(const TopKProblem& problem, const Machine& machine, const Machine& of_named,
+               const std::string& algorithm) {
   check_machine(machine);
   if (problem.ranks < 1) refuse("problem.ranks", problem.ranks, "at least 1");
   if (problem.k > problem.elements) refuse("problem.k", problem.k, "at most the elements");
   check_problem_nodes(problem.nodes, static_cast<std::size_t>(problem.ranks));
   const std::vector<std::size_t> chosen(static_cast<std::size_t>(problem.ranks), problem.k);
-  const TopKPlan plan = make_topk_plan(problem, machine, parse_topk(algorithm), chosen);
+  NamedTopK named = parse_topk(algorithm);
+  TopKPlan plan = make_topk_plan(problem, of_named, named, chosen);
+  if (plan.exact.algorithm != nullptr) {
+    named.exact_sum = plan.exact.algorithm_text();
+    plan = make_topk_plan(problem, machine, named, chosen);
+  }
   if (problem.ranks == 1 || problem.elements == 0 || problem.k == 0) return {};
   return plan.algorithm->cost(plan, machine);
 }

@@ -106,13 +106,13 @@ struct SparseSum {
 /// The sum of all ranks' vectors, the same bits on each. `own` may be sparse or dense, and its dimension and first
 /// element are the same on all ranks, the dimension at most 2^32; a sparse one that is larger so than dense is treated
 /// as dense. All ranks of `communicator` must call it, in the same order as its other calls. Buffers are kept with the
-/// communicator, SparsePlan::workspace_bytes: all ranks' elements with `allgather`, up to two dense vectors with `ssar-
-/// recursive-doubling` (as bf16 three), less than that with the others as a rule (docs/sparse.md has a table); beside
-/// them and the result it allocates nothing once the ranks have agreed. Throws ArgumentError on every rank if any
-/// rank's arguments are wrong or the ranks disagree, TransportError if a rank is lost or a message malformed. `auto`
-/// expects the overlap of indices that the communicator's last sum by `auto` of as many elements had, before any what
-/// chance makes, and chooses anew when numbers of elements or overlap have changed by more than a twentieth. Cost: a
-/// pass over the indices, two exchanges (log2 P messages each) of records of 32 bytes and of a byte, and what the
+/// communicator, SparsePlan::workspace_bytes: all ranks' elements with `allgather`, up to two dense vectors with
+/// `ssar-recursive-doubling` (as bf16 three), less than that with the others as a rule (docs/sparse.md has a table);
+/// beside them and the result it allocates nothing once the ranks have agreed. Throws ArgumentError on every rank if
+/// any rank's arguments are wrong or the ranks disagree, TransportError if a rank is lost or a message malformed.
+/// `auto` expects the overlap of indices that the communicator's last sum by `auto` of as many elements had, before any
+/// what chance makes, and chooses anew when numbers of elements or overlap have changed by more than a twentieth. Cost:
+/// a pass over the indices, two exchanges (log2 P messages each) of records of 32 bytes and of a byte, and what the
 /// algorithm's formula says.
 template <class T>
 [[nodiscard]] SparseSum<T> sparse_allreduce(Communicator communicator,

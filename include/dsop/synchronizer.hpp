@@ -109,8 +109,9 @@ class Synchronizer {
   Synchronizer& operator=(Synchronizer&&) noexcept;
   ~Synchronizer();
 
-  /// Registers a parameter whose gradient is rows x columns (a vector has one row), and plans for it. max_pairs is a
-  /// promise for factors, 0: none will be given. Densities serve a plan of outer products.
+  /// Registers a parameter whose gradient is rows x columns (a vector has one row), and plans for it: a policy that
+  /// can't run here is refused now. max_pairs is a promise for factors, 0: none will be given. Densities serve a plan
+  /// of outer products.
   void add(const std::string& name, const Shape& shape, const std::string& policy);
 
   /// Changes a parameter's policy. What it has left behind is added to its next gradient, so that nothing is lost:
@@ -133,8 +134,8 @@ class Synchronizer {
   void give(const std::string& name, const SparseVectorView<T>& own, MatrixView<T> target, const Update& update = {});
   void give(const std::string& name, MatrixView<T> gradient);
 
-  /// In place of a give(), where this rank can't: finish() throws `error` on all ranks, and drops the step, also where
-  /// it is empty. `name` may be empty, for the step as a whole. Never waits.
+  /// In place of a give(), where this rank can't: finish() throws `error` on all ranks, or where that is empty a text
+  /// that says so much, and drops the step. `name` may be empty, for the step as a whole. Never waits.
   void fail(const std::string& name, const std::string& error);
 
   /// Starts what is left, and returns when all targets are complete: sums over ranks, not means, unless Step::scale

@@ -88,7 +88,7 @@ write_slurm_files() {
 }
 
 # Daemons must not keep the lock of `up` (descriptor 9).
-start_daemon() { "$state/remote_shell" "$@" 9>&- >>"$slurm_state/log/start.log" 2>&1; }
+start_daemon() { "$state/remote_shell" "$@" 8>&- 9>&- >>"$slurm_state/log/start.log" 2>&1; }
 
 slurm_fail() {
   tail -n 3 "$slurm_state"/log/* >&2

@@ -32,7 +32,7 @@ OPTIONS: dict[str, Option] = {
     "rows": Option(values.number_list(1), None, "rows n: 1000,2000 or first:last:step"),
     "cols": Option(values.columns, "same", "columns m: same, or a list"),
     "pairs": Option(values.number_list(0), "1", "pairs a rank: a list"),
-    "algorithm": Option(values.names, "all,auto", "all, auto, or a list of names"),
+    "algorithm": Option(values.names, "all,auto", "all, auto, or a list of names, perhaps with numbers, as allreduce-ring-pipelined(4)"),
     "dtype": Option(values.number_type, "f32", " or ".join(values.NUMBER_TYPES)),
     "repetitions": Option(values.whole_number(1, 100000), "1", "observations of every point"),
     "iterations": Option(values.whole_number(1), "20", "timed calls an observation is the median of"),

@@ -41,7 +41,7 @@ std::vector<std::string> policies_of(const std::vector<Parameter<float>*>& param
     }
     policies[static_cast<std::size_t>(found - parameters.begin())] = text.substr(equals + 1);
   }
-  for (std::size_t i = 0; i < parameters.size(); ++i) {  // now, though --dense-steps may let it begin much later
+  for (std::size_t i = 0; i < parameters.size(); ++i) {  // its text, though --dense-steps may let it begin much later
     const Shape shape{.rows = parameters[i]->value.rows(), .columns = parameters[i]->value.columns()};
     try {
       const synchronizer::NamedPolicy<float> known(PolicyText(policies[i]), shape);

@@ -5,9 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/family.hpp"
@@ -52,7 +50,7 @@ class SelectingPolicy final : public Policy<T> {
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
     const std::string& made_by = parameter.last_step.algorithm;
     const TopKProblem problem = problem_of(parameter, description.transport, description.wire);
-    const Cost cost = topk_cost(problem, description.machine, as_summed(problem, description.of_named));
+    const Cost cost = topk_cost(problem, description.machine, description.of_named, algorithm_);
     const double agreements = two_agreements_seconds(description.machine, problem.nodes, problem.ranks);
     description.alone(parameter, made_by.empty() ? algorithm_ : made_by,
                       Predicted{cost.bytes, agreements + cost.seconds()});
@@ -90,14 +88,6 @@ class SelectingPolicy final : public Policy<T> {
             .native_collectives = transport.has_native_collectives(),
             .wire = wire,
             .nodes = kept<CommunicatorState>(transport).ranks.nodes};
-  }
-
-  /// With the exact sum that the calls take, if all ranks select k.
-  std::string as_summed(const TopKProblem& problem, const Machine& machine) const {
-    const NamedTopK named = parse_topk(algorithm_);
-    if (named.algorithm->exact_sum != "auto") return algorithm_;
-    const std::vector<std::size_t> chosen(static_cast<std::size_t>(problem.ranks), problem.k);
-    return named.algorithm->name + '(' + make_topk_plan(problem, machine, named, chosen).exact.algorithm_text() + ')';
   }
 
   std::size_t k(const Parameter<T>& parameter) const {
