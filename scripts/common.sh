@@ -66,11 +66,16 @@ packaging_packages=(dpkg-dev fakeroot debhelper dh-python mpi-default-bin mpi-de
 configure() {
   local folder=$1
   shift
-  [ -f "$folder/build.ninja" ] || meson setup "$folder" "$@" >"$folder.log" 2>&1 || {
-    cat "$folder.log" >&2
-    fail "meson setup $folder failed"
+  [ -f "$folder/build.ninja" ] || meson_setup "$folder" "$@"
+}
+
+# meson_setup FOLDER [MESON OPTION...]: its words are seen if it fails alone.
+meson_setup() {
+  meson setup "$@" >"$1.log" 2>&1 || {
+    cat "$1.log" >&2
+    fail "meson setup $* failed"
   }
-  rm -f "$folder.log"
+  rm -f "$1.log"
 }
 
 # take_results FOLDER: makes it, and keeps every other run out of it for as long as the script lasts.
@@ -95,14 +100,7 @@ simulated_bench=bench/simulated/dsop-bench.so
 has_simulation() { grep -q "^build $simulated_bench:" build/build.ninja; }
 
 # look_for_simgrid: again, where it may have been installed after build/ was configured.
-look_for_simgrid() {
-  ! has_simulation || return 0
-  meson setup --reconfigure -Dsimgrid=auto build >build.log 2>&1 || {
-    cat build.log >&2
-    fail "meson setup --reconfigure build failed"
-  }
-  rm -f build.log
-}
+look_for_simgrid() { has_simulation || meson_setup build --reconfigure -Dsimgrid=auto; }
 
 # build_simulation: dsop-bench on ranks that SimGrid simulates, in build/. As `build`.
 build_simulation() (

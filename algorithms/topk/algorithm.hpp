@@ -114,10 +114,11 @@ TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, cons
 /// names an unknown algorithm beneath.
 NamedTopK parse_topk(const std::string& text);
 
-/// The public topk_cost(), where calls choose the exact sum by another machine than the one whose seconds are asked
-/// for.
-Cost topk_cost(const TopKProblem& problem, const Machine& machine, const Machine& of_named,
-               const std::string& algorithm);
+/// The same with the exact sum that calls take which plan for `machine`, if all ranks select k.
+NamedTopK with_exact_sum(const TopKProblem& problem, const Machine& machine, NamedTopK named);
+
+/// As the public one.
+Cost topk_cost(const TopKProblem& problem, const Machine& machine, const NamedTopK& named);
 
 /// "ok-topk(32)", "ok-topk-published(32,64)", "topk, summed by ssar-split-allgather".
 std::string algorithm_text(const TopKPlan& plan);

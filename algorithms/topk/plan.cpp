@@ -43,6 +43,11 @@ std::string exact_sum_for(const NamedTopK& named, Wire wire) {
   return "allgather";
 }
 
+// What ranks choose that all select k.
+std::vector<std::size_t> alike(const TopKProblem& problem) {
+  return std::vector<std::size_t>(static_cast<std::size_t>(problem.ranks), problem.k);
+}
+
 }  // namespace
 
 std::size_t TopKPlan::total_chosen() const {
@@ -95,23 +100,22 @@ std::string algorithm_text(const TopKPlan& plan) {
   return plan.algorithm->exact_sum.empty() ? name : name + ", summed by " + plan.exact.algorithm_text();
 }
 
-Cost topk_cost(const TopKProblem& problem, const Machine& machine, const std::string& algorithm) {
-  return topk_cost(problem, machine, machine, algorithm);
+NamedTopK with_exact_sum(const TopKProblem& problem, const Machine& machine, NamedTopK named) {
+  const TopKPlan plan = make_topk_plan(problem, machine, named, alike(problem));
+  if (plan.exact.algorithm != nullptr) named.exact_sum = plan.exact.algorithm_text();
+  return named;
 }
 
-Cost topk_cost(const TopKProblem& problem, const Machine& machine, const Machine& of_named,
-               const std::string& algorithm) {
+Cost topk_cost(const TopKProblem& problem, const Machine& machine, const std::string& algorithm) {
+  return topk_cost(problem, machine, parse_topk(algorithm));
+}
+
+Cost topk_cost(const TopKProblem& problem, const Machine& machine, const NamedTopK& named) {
   check_machine(machine);
   if (problem.ranks < 1) refuse("problem.ranks", problem.ranks, "at least 1");
   if (problem.k > problem.elements) refuse("problem.k", problem.k, "at most the elements");
   check_problem_nodes(problem.nodes, static_cast<std::size_t>(problem.ranks));
-  const std::vector<std::size_t> chosen(static_cast<std::size_t>(problem.ranks), problem.k);
-  NamedTopK named = parse_topk(algorithm);
-  TopKPlan plan = make_topk_plan(problem, of_named, named, chosen);
-  if (plan.exact.algorithm != nullptr) {
-    named.exact_sum = plan.exact.algorithm_text();
-    plan = make_topk_plan(problem, machine, named, chosen);
-  }
+  const TopKPlan plan = make_topk_plan(problem, machine, named, alike(problem));
   if (problem.ranks == 1 || problem.elements == 0 || problem.k == 0) return {};
   return plan.algorithm->cost(plan, machine);
 }

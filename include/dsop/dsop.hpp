@@ -76,8 +76,8 @@ struct Options {
   /// best, and whose factors do not ride in the agreement, runs, by turns, in the first calls of run() and start(). The
   /// one stays whose best run took the slowest rank least; plan() says so. 0: none is tried. The first run of each
   /// touches new memory, so 2 or more tell more. What stays differs from run to run, and with it the rounding. Not for
-  /// dsop(), nor with a named algorithm. Costs a plan for each call while they last, and no
-  /// exchange, but one of a byte where what is tried needs more memory than any call before.
+  /// dsop(), nor with a named algorithm. Costs a plan for each call while they last, and no exchange, but one of a byte
+  /// where what is tried needs more memory than any call before.
   int tries = 0;
 };
 

@@ -87,7 +87,7 @@ write_slurm_files() {
   (umask 077 && head -c 1024 /dev/urandom >"$slurm_state/munge.key")
 }
 
-# Daemons must not keep the lock of `up` (descriptor 9).
+# Daemons must not keep the lock of `up` (descriptor 9), nor that of results (8).
 start_daemon() { "$state/remote_shell" "$@" 8>&- 9>&- >>"$slurm_state/log/start.log" 2>&1; }
 
 slurm_fail() {

@@ -49,4 +49,11 @@ inline int end_of(const CLI::App& app, const CLI::ParseError& error) {
   return 0;
 }
 
+/// The exit status of a program that would end with `status`, but for a table that could not be written.
+inline int status_with_output(int status) {
+  if (std::cout.flush()) return status;
+  std::cerr << "error: standard output can't be written\n";
+  return 1;
+}
+
 }  // namespace dsop::launch

@@ -1,7 +1,5 @@
 #include "launch/launch.hpp"
 
-#include <unistd.h>
-
 #include <charconv>
 #include <cstdlib>
 #include <exception>
@@ -17,6 +15,7 @@
 #include "base/error_of.hpp"
 #include "calls/agreed_errors.hpp"
 #include "launch/mpi_world.hpp"
+#include "launch/progress_line.hpp"
 #include "transport/call_state.hpp"
 
 namespace dsop::launch {
@@ -67,8 +66,7 @@ int run_over_gloo(const RankOptions& options, const std::function<void(Transport
 }
 
 void print_stall(const Stall& stall) {  // one write, so that the ranks' lines do not mix
-  const char* const over_progress = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
-  std::cerr << (std::ostringstream() << over_progress << "warning: " << stall.text() << '\n').str() << std::flush;
+  std::cerr << (std::ostringstream() << over_progress() << "warning: " << stall.text() << '\n').str() << std::flush;
 }
 
 }  // namespace

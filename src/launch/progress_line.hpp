@@ -8,6 +8,11 @@
 
 namespace dsop::launch {
 
+/// What other words on stderr begin with where a ProgressLine may stand.
+inline const char* over_progress() {
+  return isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
+}
+
 /// Rewrites one line on stderr; silent when stderr is no terminal.
 class ProgressLine {
  public:
@@ -15,7 +20,7 @@ class ProgressLine {
   ~ProgressLine() { clear(); }
 
   void show(const std::string& text) {
-    if (speaks_) std::cerr << "\r\033[K" << text << std::flush;
+    if (speaks_) std::cerr << over_progress() << text << std::flush;
   }
   void clear() { show(""); }
 

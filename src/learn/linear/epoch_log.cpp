@@ -1,13 +1,9 @@
 #include "learn/linear/epoch_log.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
-
-#include <dsop/errors.hpp>
 
 namespace dsop::learn {
 
@@ -17,9 +13,7 @@ EpochLog::EpochLog(const LinearSettings& settings, const Transport& transport, s
       transport_(transport.name()),
       ranks_(transport.size()),
       progress_(transport.rank() == 0) {
-  if (settings.out.empty() || transport.rank() != 0) return;
-  out_.open(settings.out, std::ios::app);
-  if (!out_) throw Error("--out " + settings.out + ": can't be opened for writing: " + std::strerror(errno));
+  if (transport.rank() == 0) rows_.open(settings.out);
 }
 
 void EpochLog::print_head(const LinearData& data, std::size_t epoch) {
@@ -93,12 +87,7 @@ void EpochLog::row(const LinearData& data, std::size_t epoch, std::span<const Ep
   column("communication_seconds", 13, 3);
   column("data_seconds", 7, 3);
   table_ << std::endl;
-  if (out_.is_open() && !(out_ << row.dump() << std::endl) && error_.empty())
-    error_ = "--out " + settings_.out + ": can't be written: " + std::strerror(errno);
-}
-
-void EpochLog::check() const {
-  if (!error_.empty()) throw Error(error_);
+  rows_.write(row.dump());
 }
 
 void EpochLog::show(const LinearData& data, std::size_t epoch, std::size_t step, const EpochPart& part) {

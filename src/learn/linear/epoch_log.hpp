@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <iosfwd>
 #include <span>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "launch/progress_line.hpp"
 #include "learn/linear/data.hpp"
+#include "learn/rows_file.hpp"
 #include "learn/stopwatch.hpp"
 
 namespace dsop::learn {
@@ -39,7 +39,7 @@ class EpochLog {
   void row(const LinearData& data, std::size_t epoch, std::span<const EpochPart> parts, double weights_squared);
   /// Throws Error if a line could not be written, as the next row does: not at once, so that a full disk costs no
   /// checkpoint.
-  void check() const;
+  void check() const { rows_.check(); }
   /// How far a rank that computes is, on a terminal; `part`: of the epoch so far.
   void show(const LinearData& data, std::size_t epoch, std::size_t step, const EpochPart& part);
 
@@ -50,11 +50,10 @@ class EpochLog {
   std::ostream& table_;
   std::string transport_;
   int ranks_;
-  std::ofstream out_;
+  RowsFile rows_;
   launch::ProgressLine progress_;
   std::chrono::steady_clock::time_point shown_ = {};
   bool has_head_ = false;
-  std::string error_;
 };
 
 }  // namespace dsop::learn

@@ -1,6 +1,5 @@
 // dsop-train: trains models over several ranks.
 #include <CLI/CLI.hpp>
-#include <iostream>
 
 #include "launch/command_line.hpp"
 #include "learn/programs/linear.hpp"
@@ -27,7 +26,5 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     return dsop::launch::refuse_to_run(error.what());
   }
-  if (std::cout.flush()) return status;
-  std::cerr << "error: standard output can't be written\n";
-  return 1;
+  return dsop::launch::status_with_output(status);
 }

@@ -1,28 +1,22 @@
 #include "learn/training/metrics.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <iomanip>
 #include <iostream>
 #include <sstream>
 
-#include <dsop/errors.hpp>
-
 namespace dsop::learn {
 
-Metrics::Metrics(bool speaks, const std::string& path) : speaks_(speaks), path_(path), progress_(speaks) {
-  if (!speaks || path.empty()) return;
-  out_.open(path, std::ios::app);
-  if (!out_) throw Error("--out " + path + ": can't be opened for writing: " + std::strerror(errno));
+Metrics::Metrics(bool speaks, const std::string& path) : speaks_(speaks), progress_(speaks) {
+  if (speaks) rows_.open(path);
 }
 
 void Metrics::run(const nlohmann::ordered_json& what, const std::string& plan) {
   if (!speaks_) return;
   nlohmann::ordered_json line{{"kind", "run"}};
   line.update(what);
-  write(line);
+  rows_.write(line.dump());
   for (const auto& [name, value] : what.items())
     std::cout << "# " << name << ' ' << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
   std::istringstream lines(plan);
@@ -36,7 +30,7 @@ void Metrics::step(const StepReport& report, std::size_t last_step) {
   for (std::size_t r = 0; r < report.arithmetic_seconds.size(); ++r)
     seconds =
         std::max(seconds, report.arithmetic_seconds[r] + report.selection_seconds[r] + report.communication_seconds[r]);
-  if (out_.is_open()) write_step(report, seconds);
+  if (rows_.is_open()) write_step(report, seconds);
 
   shown_seconds_ += seconds;
   shown_communication_ += report.communication_seconds[0];
@@ -74,7 +68,7 @@ void Metrics::write_step(const StepReport& report, double seconds) {
     line["algorithms"] = report.selected.algorithms;
     if (report.selected.xi) line["xi"] = *report.selected.xi;
   }
-  write(line);
+  rows_.write(line.dump());
 }
 
 void Metrics::epoch(std::size_t epoch, std::size_t step, double mean_loss, double seconds, const Scores& scores,
@@ -90,19 +84,9 @@ void Metrics::epoch(std::size_t epoch, std::size_t step, double mean_loss, doubl
   }
   line["weights"] = weights_hash;
   text << ", " << std::setprecision(1) << seconds << " s, weights " << weights_hash << '\n';
-  write(line);
+  rows_.write(line.dump());
   progress_.clear();
   std::cout << text.str() << std::flush;
-}
-
-void Metrics::write(const nlohmann::ordered_json& line) {
-  if (!out_.is_open()) return;
-  out_ << line << '\n' << std::flush;
-  if (!out_ && error_.empty()) error_ = "--out " + path_ + ": can't be written: " + std::strerror(errno);
-}
-
-void Metrics::check() const {
-  if (!error_.empty()) throw Error(error_);
 }
 
 }  // namespace dsop::learn

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "launch/progress_line.hpp"
+#include "learn/rows_file.hpp"
 #include "learn/strategies/strategy.hpp"
 #include "learn/tasks/task.hpp"
 
@@ -39,16 +39,13 @@ class Metrics {
              const std::string& weights_hash);
   /// Throws Error if a line could not be written to the file: not at once, so that a full disk costs no checkpoint. A
   /// run that ends for another reason before is not told of it.
-  void check() const;
+  void check() const { rows_.check(); }
 
  private:
-  void write(const nlohmann::ordered_json& line);
   void write_step(const StepReport& report, double seconds);
 
   bool speaks_;
-  std::string path_;
-  std::ofstream out_;
-  std::string error_;
+  RowsFile rows_;
   launch::ProgressLine progress_;
   double shown_seconds_ = 0;  // since the bar was drawn
   double shown_communication_ = 0;

@@ -50,7 +50,8 @@ class SelectingPolicy final : public Policy<T> {
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
     const std::string& made_by = parameter.last_step.algorithm;
     const TopKProblem problem = problem_of(parameter, description.transport, description.wire);
-    const Cost cost = topk_cost(problem, description.machine, description.of_named, algorithm_);
+    const Cost cost =
+        topk_cost(problem, description.machine, with_exact_sum(problem, description.of_named, parse_topk(algorithm_)));
     const double agreements = two_agreements_seconds(description.machine, problem.nodes, problem.ranks);
     description.alone(parameter, made_by.empty() ? algorithm_ : made_by,
                       Predicted{cost.bytes, agreements + cost.seconds()});
