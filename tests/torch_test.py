@@ -44,7 +44,7 @@ def run_ranks(ranks: int, *program: str | Path) -> subprocess.CompletedProcess[s
 class TestCases(unittest.TestCase):
     def test_programs(self) -> None:
         runs: list[tuple[int, list[str | Path]]] = []  # how many ranks should say that all has passed
-        for ranks, programs in ((5, (PROGRAM,)), (3, (PROGRAM, LOADER)), (2, (PROGRAM, LOADER)), (1, (PROGRAM,))):
+        for ranks, programs in ((5, (PROGRAM,)), (3, (PROGRAM,)), (2, (PROGRAM, LOADER)), (1, (PROGRAM,))):
             runs += [(ranks, [MPIRUN, "-n", str(ranks), sys.executable, program]) for program in programs]
         runs += [(ranks, [*torchrun(ranks), PROGRAM]) for ranks in (5, 2)]
         runs += [(1, [sys.executable, program]) for program in (PROGRAM, LOADER)]

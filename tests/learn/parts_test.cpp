@@ -64,7 +64,7 @@ TEST_CASE("a model has as many weights as were counted before it was made", "[le
   const std::vector<std::size_t> widths{5, 4, 7, 3};
   CHECK(weights_of(Mlp<float>(widths, Activation::relu, 2, 1)) == Mlp<float>::size_of(widths, 2).weights);
   SequenceShape shape{.symbols = 11, .embedding = 3, .hidden = 4, .layers = 2, .symbol_classes = 6, .max_symbols = 8};
-  for (const std::size_t classes : {0, 5}) {
+  for (const std::size_t classes : {std::size_t{0}, std::size_t{5}}) {
     shape.sequence_classes = classes;
     CHECK(weights_of(SequenceModel<float>(shape, 1)) == SequenceModel<float>::size_of(shape).weights);
   }
