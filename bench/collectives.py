@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import sys
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from report_parts import style  # sets how every picture looks
 
+from report_parts.json_lines import Refused, parsed_rows
 from report_parts.rows import ELEMENT_BYTES
 
 import matplotlib.pyplot as plt
@@ -26,17 +27,15 @@ def read(path: Path) -> tuple[Times, bool]:
     """And whether they are of a simulation, which all rows must be or none."""
     times: Times = {}
     kinds: set[bool] = set()
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        try:
-            row = json.loads(line)
-            size = row["size"] * ELEMENT_BYTES[row["dtype"]]
-            seconds = median(max(iteration) for iteration in row["seconds"])
-            times[row["family"], row["ranks"], size, row["algorithm"]] = seconds
-            kinds.add("simulated" in row["host"])
-        except (ValueError, KeyError, TypeError) as problem:
-            sys.exit(f"error: {path}:{number}: {problem!r}, expected a row of dsop-bench broadcast, reduce or allreduce")
+
+    def add(row: dict[str, Any]) -> None:
+        size = row["size"] * ELEMENT_BYTES[row["dtype"]]
+        times[row["family"], row["ranks"], size, row["algorithm"]] = median(max(iteration) for iteration in row["seconds"])
+        kinds.add("simulated" in row["host"])
+
+    parsed_rows(path, "dsop-bench broadcast, reduce or allreduce", add)
     if len(kinds) > 1:
-        sys.exit(f"error: {path}: some rows are simulated and some measured, expected one kind")
+        raise Refused(f"{path}: some rows are simulated and some measured, expected one kind")
     return {key: seconds for key, seconds in times.items() if key[2] >= 1024}, kinds == {True}
 
 
@@ -94,7 +93,10 @@ def main() -> None:
     parser.add_argument("rows", type=Path)
     parser.add_argument("--picture", type=Path, required=True)
     options = parser.parse_args()
-    times, simulated = read(options.rows)
+    try:
+        times, simulated = read(options.rows)
+    except (Refused, OSError, UnicodeDecodeError) as problem:
+        sys.exit(f"error: {problem}")
     draw(times, simulated, options.picture)
     for family in FAMILIES:
         print_growth(times, family)

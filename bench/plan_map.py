@@ -10,13 +10,13 @@ Exit status: 0, or 2 if an argument or a file can't be used.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from report_parts.heat_maps import frame_cells
+from report_parts.json_lines import Refused, parsed_rows
 from report_parts.sections import rate_bits_per_second
 from report_parts.sheet import Form, Picture, make_sheet, pages_of
 from report_parts.style import Look, in_legend_order, make_looks
@@ -27,10 +27,6 @@ from matplotlib.patches import Patch, Rectangle
 
 CELL_WIDTH = 0.8
 CELL_HEIGHT = 0.42
-
-
-class Refused(Exception):
-    pass
 
 
 @dataclass(frozen=True)
@@ -69,20 +65,18 @@ class Map:
 POINT = ("rows", "columns", "pairs", "ranks", "ranks_per_node", "rate", "dtype", "machine")
 
 
+def forecast_of(row: dict[str, Any]) -> Forecast:
+    if row["family"] != "plan":
+        raise ValueError(f"family is {row['family']}")
+    point: dict[str, Any] = {key: row[key] for key in POINT} | {"rate": row["rate"] or ""}
+    return Forecast(**point, version=row["host"]["version"], algorithm=row["auto_choice"], gain=float(row["gain"]),
+                    factors_pay=row["factors_pay"])
+
+
 def read_forecasts(path: Path) -> list[Forecast]:
     """One of each point that the rows are of."""
-    forecasts: dict[tuple[Any, ...], Forecast] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            row = json.loads(line)
-            if row["family"] != "plan":
-                raise ValueError(f"family is {row['family']}")
-            point: dict[str, Any] = {key: row[key] for key in POINT} | {"rate": row["rate"] or ""}
-            forecasts[tuple(point.values())] = Forecast(
-                **point, version=row["host"]["version"], algorithm=row["auto_choice"], gain=float(row["gain"]),
-                factors_pay=row["factors_pay"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise Refused(f"{path}:{number}: not a row of dsop-bench plan: {error!r}") from None
+    forecasts = {tuple(getattr(forecast, key) for key in POINT): forecast
+                 for forecast in parsed_rows(path, "dsop-bench plan", forecast_of)}
     return list(forecasts.values())
 
 

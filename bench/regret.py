@@ -15,7 +15,6 @@ Exit status: 0, or 2 if an argument or a file can't be used.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from statistics import median
 from typing import Any
 
 from regret_predictions import Prediction, bound, draw
+from report_parts.json_lines import Refused, parsed_rows
 
 NEAR_BEST = 1.1
 CHOOSERS = {"auto": "auto", "auto-probed": "auto without a machine"}
@@ -76,10 +76,6 @@ class Regret:
     predictions: list[Prediction]
 
 
-class Refused(Exception):
-    """What can't be used, and where it stands."""
-
-
 def cell_of(row: dict[str, Any]) -> Cell:
     problem = [row[key] for key in KEYS]
     if "simulated" in row["host"]:
@@ -104,14 +100,13 @@ def read_cells(path: Path) -> tuple[dict[Cell, list[Row]], list[str]]:
     """The rows of each cell, and the commits that they are of."""
     cells: dict[Cell, list[Row]] = {}
     commits: set[str] = set()
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            row = json.loads(line)
-            if not row["external"] and row["algorithm"] != "sharded":
-                cells.setdefault(cell_of(row), []).append(row_of(row))
-                commits.add(row["host"]["commit"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise Refused(f"{path}:{number}: not a row of dsop-bench outer-product: {error!r}") from None
+
+    def add(row: dict[str, Any]) -> None:
+        if not row["external"] and row["algorithm"] != "sharded":
+            cells.setdefault(cell_of(row), []).append(row_of(row))
+            commits.add(row["host"]["commit"])
+
+    parsed_rows(path, "dsop-bench outer-product", add)
     return cells, sorted(commits)
 
 

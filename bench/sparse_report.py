@@ -12,11 +12,12 @@ import json
 import sys
 from pathlib import Path
 
+from report_parts.json_lines import Refused
 from report_parts.tables import write_table
 from sparse_report_parts.dense_sums import dense_sums
 from sparse_report_parts.latency import latency
 from sparse_report_parts.page import Part, fill_page, markdown
-from sparse_report_parts.rows import Refused, Row, machine_text, read_rows
+from sparse_report_parts.rows import Row, machine_text, read_rows
 from sparse_report_parts.selecting import ablations, read_selecting, selected_words
 from sparse_report_parts.summation import layouts, read_sums, summation
 from sparse_report_parts.sweeps import early_switching, lower_bounds, static_and_dynamic, switching

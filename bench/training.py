@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from report_parts.intervals import bootstrap_ratio_estimate
+from report_parts.json_lines import Refused
 from training_parts import pictures
-from training_parts.rows import Refused, Runs, add, read_rows, rounds_of
+from training_parts.rows import Runs, add, read_rows, rounds_of
 
 
 HELD_OUT = ("held_out_loss", "accuracy", "slot_f1", "intent_accuracy", "test_loss", "test_accuracy")

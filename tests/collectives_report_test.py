@@ -65,7 +65,7 @@ class Collectives(unittest.TestCase):
             collectives.draw(*collectives.read(self.rows), self.picture)
             self.assertEqual(collectives.plt.gcf().axes[0].get_ylabel(), label)
         self.write([{"platform": "euler3"}, None])
-        with self.assertRaises(SystemExit) as refused:
+        with self.assertRaises(collectives.Refused) as refused:
             collectives.read(self.rows)
         self.assertIn("some rows are simulated and some measured", str(refused.exception))
 

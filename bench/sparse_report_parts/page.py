@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from report_parts.json_lines import Refused
 from report_parts.sheet import Picture
 from report_parts.tables import Table, Value
 
-from .rows import Refused
 
 
 @dataclass

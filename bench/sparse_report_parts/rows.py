@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +10,10 @@ from typing import Any
 import numpy as np
 
 from report_parts.intervals import Estimate, order_estimate
+from report_parts.json_lines import parsed_rows
 from report_parts.rows import ELEMENT_BYTES
 
 WORD_BYTES = ELEMENT_BYTES  # an index has four: a word where values are f32
-
-
-class Refused(Exception):
-    """What can't be used, and where it stands."""
 
 
 @dataclass(frozen=True, order=True)
@@ -77,14 +73,7 @@ def _row(fields: dict[str, Any]) -> Row:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Refused names the line that is no such row; OSError if the file can't be read."""
-    rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            rows.append(_row(json.loads(line)))
-        except (ValueError, KeyError, TypeError) as error:
-            raise Refused(f"{path}:{number}: not a row of dsop-bench sparse-allreduce: {error!r}") from None
-    return rows
+    return parsed_rows(path, "dsop-bench sparse-allreduce", _row)
 
 
 def machine_text(host: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from report_parts.intervals import Estimate, order_estimate
+from report_parts.json_lines import parsed_rows
 from report_parts.sheet import Picture
 from report_parts.tables import Table, Value
 
 from .curves import Panel, Point, draw_curves
 from .page import Part
-from .rows import WORD_BYTES, Refused, place_text
+from .rows import WORD_BYTES, place_text
 from .sweeps import SHARE, TIME
 
 WHOLE, EQUAL_REGIONS, DIRECT, NAIVE = "ok-topk", "ok-topk-equal-regions", "ok-topk-direct", "ok-topk-naive"
@@ -40,21 +40,17 @@ class SelectingRow:
     host: dict[str, Any]
 
 
+def _row(fields: dict[str, Any]) -> SelectingRow:
+    word_bytes = WORD_BYTES[fields["dtype"]]
+    return SelectingRow(
+        *(fields[key] for key in ("algorithm", "ranks", "size", "density", "distribution")),
+        max(fields["chosen"], fields["result_elements"] if fields["algorithm"].startswith(WHOLE) else 0),
+        order_estimate(np.max(fields["seconds"], axis=1)), fields["bytes_sent"] / word_bytes,
+        fields["first_bytes_sent"] / word_bytes, fields["path_bytes"] / word_bytes, fields["host"])
+
+
 def read_selecting(path: Path) -> list[SelectingRow]:
-    """As read_rows() does, rows of dsop-bench sparse-allreduce --select."""
-    rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            fields = json.loads(line)
-            word_bytes = WORD_BYTES[fields["dtype"]]
-            rows.append(SelectingRow(
-                *(fields[key] for key in ("algorithm", "ranks", "size", "density", "distribution")),
-                max(fields["chosen"], fields["result_elements"] if fields["algorithm"].startswith(WHOLE) else 0),
-                order_estimate(np.max(fields["seconds"], axis=1)), fields["bytes_sent"] / word_bytes,
-                fields["first_bytes_sent"] / word_bytes, fields["path_bytes"] / word_bytes, fields["host"]))
-        except (ValueError, KeyError, TypeError) as error:
-            raise Refused(f"{path}:{number}: not a row of dsop-bench sparse-allreduce --select: {error!r}") from None
-    return rows
+    return parsed_rows(path, "dsop-bench sparse-allreduce --select", _row)
 
 
 def _bound(row: SelectingRow) -> tuple[str, float] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from report_parts.intervals import Estimate, order_estimate
+from report_parts.json_lines import parsed_rows
 from report_parts.sheet import Picture
 from report_parts.style import SECONDS
 from report_parts.tables import Table
 
 from .curves import Axis, Panel, Point, draw_curves
 from .page import Part
-from .rows import Refused
 
 SPARSE, PLAIN, DENSE = "sparse", "plain merge", "dense"
 PAIRS = "interleaved merge"
@@ -33,16 +32,8 @@ class SumRow:
 
 
 def read_sums(path: Path) -> list[SumRow]:
-    """As read_rows() does, rows of dsop-bench kernel --sums."""
-    rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            fields = json.loads(line)
-            rows.append(SumRow(fields["type"], fields["size"], fields["density"], fields["contender"],
-                               order_estimate(np.array(fields["seconds"]))))
-        except (ValueError, KeyError, TypeError) as error:
-            raise Refused(f"{path}:{number}: not a row of dsop-bench kernel --sums: {error!r}") from None
-    return rows
+    return parsed_rows(path, "dsop-bench kernel --sums", lambda fields: SumRow(
+        fields["type"], fields["size"], fields["density"], fields["contender"], order_estimate(np.array(fields["seconds"]))))
 
 
 def crossing(ratios: list[tuple[float, float]]) -> float | None:

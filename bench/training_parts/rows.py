@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-
-class Refused(Exception):
-    """What can't be used, and where it stands."""
+from report_parts.json_lines import parsed_rows
 
 
 @dataclass
@@ -38,10 +35,7 @@ class Runs:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except ValueError as error:
-        raise Refused(f"{path}: not JSON lines: {error}") from None
+    return parsed_rows(path, "dsop-train", dict)
 
 
 def add(runs: Runs, path: Path) -> None:

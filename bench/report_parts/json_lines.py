@@ -1,0 +1,26 @@
+"""Files of rows: one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+Parsed = TypeVar("Parsed")
+
+
+class Refused(Exception):
+    """A file that can't be used: its text names the file, the line and what was expected."""
+
+
+def parsed_rows(path: Path, what: str, parse: Callable[[Any], Parsed]) -> list[Parsed]:
+    """What `parse` makes of each row, which is `what`. Refused names the line that is no such row; OSError if the file can't be
+    read."""
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            rows.append(parse(json.loads(line)))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Refused(f"{path}:{number}: not a row of {what}: {error!r}") from None
+    return rows
