@@ -33,4 +33,6 @@ class Dsop(MesonPackage):
 
     def meson_args(self):
         chosen = [f"-D{name}={'enabled' if self.spec.satisfies('+' + name) else 'disabled'}" for name in ("mpi", "gloo")]
+        if self.spec.satisfies("+python"):  # else where the system's own Python looks
+            chosen.append(f"-Dpython.purelibdir={self.prefix.join(self.spec['python'].package.purelib)}")
         return [*chosen, "-Dsimgrid=disabled"]
