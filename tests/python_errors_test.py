@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import re
 import sys
 import threading
@@ -24,13 +26,16 @@ class PythonErrorsTest(ThreadsTest):
             model = dsop.Synchronizer(np.float64, comm)
             model.add("w", (2, 2), "dense")
             gradient = np.ones((2, 2))
-            every_wrong: list[Any] = [np.ones((2, 2), np.float32), np.ones((2, 3)), np.ones(4)[::2], "much", None]
+            no_matrix = types.SimpleNamespace(indptr=np.arange(2))
+            every_wrong: list[Any] = [np.ones((2, 2), np.float32), np.ones((2, 3)), np.ones(4)[::2], "much", None, no_matrix]
             for wrong in every_wrong:
                 model.begin()
                 if comm.rank > 0:
                     model.give_gradient("w", gradient)
                 elif wrong is None:
                     model.fail("backward raised", "w")
+                elif wrong is no_matrix:
+                    model.give_factors("w", wrong, np.ones((1, 2)), gradient)
                 elif isinstance(wrong, str):
                     model.give_vector("w", np.ones(4), gradient, beta=wrong)  # type: ignore[arg-type]
                 else:
@@ -76,6 +81,7 @@ class PythonErrorsTest(ThreadsTest):
             ("b.dtype is float32", {"b": np.ones((2, 3), np.float32)}),
             ("a.ndim is 1", {"a": np.ones(4)}),
             ("a is list", {"a": [[1.0]]}),
+            ("a is MaskedArray", {"a": np.ma.masked_less(np.ones((2, 4)), 2)}),
             ("a.strides", {"a": np.ones((2, 8))[:, ::2]}),
             ("a.strides", {"a": np.ones((2, 4))[::-1]}),
             ("a.strides", {"a": np.broadcast_to(np.ones(4), (2, 4))}),
@@ -90,6 +96,8 @@ class PythonErrorsTest(ThreadsTest):
             ("b.rows", {"b": np.ones((3, 3))}),
             ("rows", {"out": np.zeros((5, 3))}),
             ("algorithm", {"algorithm": "no such"}),
+            ("algorithm is 'auto\\x00', expected no NUL", {"algorithm": "auto\0"}),
+            (r"algorithm is '\udc80', expected a text", {"algorithm": "\udc80"}),
             ("scale", {"scale": float("nan")}),
             ("scale is many", {"scale": "many"}),
             ("alpha", {"alpha": float("inf")}),
@@ -117,6 +125,15 @@ class PythonErrorsTest(ThreadsTest):
         self.raises_on_all("the operation", lambda comm: dsop.allreduce(np.ones(3), comm) if comm.rank else
                            dsop.broadcast(np.ones(3), 0, comm))
 
+    def test_what_the_library_holds_has_no_copies(self) -> None:
+        ranks = dsop.communicator()
+        for held in (ranks, dsop.Machine(), dsop.OuterProduct(3, 2, 1)):
+            for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.assertRaisesRegex(TypeError, "can't be copied or pickled"):
+                    copied(held)
+        gc.collect()
+        dsop.allreduce(np.ones(3), ranks)
+
     def test_wrong_objects(self) -> None:
         self.raises_on_all("an option is sclae", lambda comm: dsop.OuterProduct(3, 2, 1, comm=comm, sclae=1))
         self.raises_on_all("dtype is int64", lambda comm: dsop.OuterProduct(3, 2, 1, int, comm=comm))
@@ -127,12 +144,16 @@ class PythonErrorsTest(ThreadsTest):
         self.raises_on_all("indices", lambda comm: dsop.sparse_allreduce(
             dsop.SparseVector(5, np.array([3, 1]), np.ones(2)), comm))
 
-        with self.assertRaisesRegex(dsop.ArgumentError, "expected None"):
-            dsop.communicator(17)
+        for no_communicator in (17, types.SimpleNamespace(py2f=lambda: 0)):  # as mpi4py's requests have it
+            with self.assertRaisesRegex(dsop.ArgumentError, "expected None"):
+                dsop.communicator(no_communicator)
         with self.assertRaisesRegex(dsop.ArgumentError, "latency_seconds"):
             dsop.Machine(latency_seconds=-1)
-        with self.assertRaisesRegex(dsop.Error, "no/such"):
-            dsop.Machine("/no/such/file")
+        paths: list[tuple[Any, str]] = [("/no/such/file", "no/such"), ("/no/\udc80", r"no/\\x80"), (7, "path is 7, expected a path"),
+                                        ("/dev/null\0", "path is '/dev/null.x00', expected no NUL")]
+        for path, words in paths:
+            with self.assertRaisesRegex(dsop.Error, words):
+                dsop.Machine(path)
         machine = dsop.Machine()
         for name in ("inner_levels[0].nodes", "inner_levels[0].latency_seconds", "inner_levels[", "inner_levels[0]",
                      "ring_step_seconds[6]", "ring_step_seconds", "ring_step_seconds[1]x", "flops"):

@@ -151,6 +151,38 @@ dsop.allreduce(np.ones(3))
             self.assertIn("KeyError: 'mine'", done.stderr)
             self.assertLess(time.monotonic() - before, 10)
 
+    def test_exception_before_the_first_call_ends_the_others(self) -> None:
+        """They wait for this one in a call of dsop's, or in MPI's end."""
+        if not SHARES_MPI:
+            self.skipTest("no mpi4py of dsop's MPI")
+        for imports in ("from mpi4py import MPI\nimport dsop", "import dsop\nfrom mpi4py import MPI"):
+            before = time.monotonic()
+            done = run(f"""
+{imports}
+import numpy as np
+if MPI.COMM_WORLD.rank == 1:
+    raise KeyError("mine")
+dsop.allreduce(np.ones(3))
+""")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("KeyError: 'mine'", done.stderr)
+            self.assertLess(time.monotonic() - before, 10)
+
+    def test_exception_of_a_rank_that_can_print_nothing_ends_the_others(self) -> None:
+        for breaks in ("sys.stdout.close()", "sys.stdout = sys.stderr = None",
+                       "sys.stdout = open('/dev/full', 'w'); print('log')", "import signal; signal.setitimer(0, 0.1, 0.01)"):
+            before = time.monotonic()
+            done = run(WAITS_FOR_RANK_1 + f"""
+import signal
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+if comm.rank == 1:
+    {breaks}
+    raise KeyError("mine")
+dsop.allreduce(np.ones(3))
+""")
+            self.assertNotEqual(done.returncode, 0, breaks)
+            self.assertLess(time.monotonic() - before, 10)
+
     def test_exception_after_init_alone_ends_the_others(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             before = time.monotonic()
@@ -236,4 +268,4 @@ os.write(1, f"{{values[0]}} {{os.path.exists(heard)}}\\n".encode())  # in one pi
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

@@ -51,6 +51,7 @@ TEST_CASE("a file that is no store is refused") {
   std::ofstream(file.path) << "something else\n";
   CHECK_THROWS_WITH(file_store(file.path), "store " + file.path.string() + " is a file of another kind");
   CHECK_THROWS_WITH(file_store("/"), "store / is a folder, expected a file");
+  CHECK_THROWS_WITH(file_store("/dev/zero"), "store /dev/zero is a device, a pipe or a socket, expected a file");
   CHECK_THROWS_WITH(file_store("/no/such/folder/store"),
                     "store /no/such/folder/store can't be written: No such file or directory");
 }

@@ -111,6 +111,29 @@ def told_at_once() -> None:
 
 
 @case
+def hooks_of_forward_that_raise() -> None:
+    """The program's own, those that the model had and those that came later."""
+    model, raises = mlp(), {"before": False, "after": False}
+    expected = plain_sum(mlp(), on_rows(lambda rank: 2))
+
+    def hook(when: str) -> Callable[..., None]:
+        def call(*_: Any) -> None:
+            if raises[when]:
+                raise KeyError("mine")
+        return call
+    model.register_forward_pre_hook(hook("before"))
+    dsop.torch.attach(model, average="sum")
+    model.register_forward_hook(hook("after"))
+    for when in raises:
+        raises[when] = COMM.rank == BAD
+        said = raised_by(lambda: on_rows(lambda rank: 2)(model, COMM.rank).backward())
+        assert said == "'mine'" if COMM.rank == BAD else f"rank {BAD}: forward() raised" in said, said
+        raises[when] = False
+        for _ in range(2):
+            works(model, expected)
+
+
+@case
 def fail_by_hand() -> None:
     model = mlp()
     expected = plain_sum(model, on_rows(lambda rank: 2))

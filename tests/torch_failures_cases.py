@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import pickle
 import warnings
@@ -84,6 +85,10 @@ def copies() -> None:
         other(whole(0, 2, 5)).sum().backward()
         second.detach()
     assert type(copy.deepcopy(words)[0]) is nn.Embedding
+    words.attachment = attachment  # as programs keep it in their model, which copies as well
+    for other in (copy.deepcopy(words), pickle.loads(pickle.dumps(words))):
+        assert other.attachment is None
+    gc.collect()
     stream = io.BytesIO()
     torch.save(model.state_dict(), stream)
     raises_everywhere("is attached already", lambda: dsop.torch.attach(model))
@@ -146,7 +151,11 @@ def bad_input() -> None:
     model = mlp()
     attachment = dsop.torch.attach(model)
     raises_everywhere("samples(3) with average=ranks", lambda: attachment.samples(3))
-    raises_everywhere("another model", lambda: attachment.load_state_dict({}))
+    state = attachment.state_dict()
+    wrong_states: list[Any] = [{}, None, {**state, "order": [("no such", 1)]}, {**state, "order": 3},
+                               {**state, "synchronizers": None}]
+    for wrong_state in wrong_states:
+        raises_everywhere("another model", lambda: attachment.load_state_dict(wrong_state if last else state))
     if COMM.size > 1:
         for other in (nn.Linear(5, 3), mlp(torch.float64), nn.Sequential(mlp())):
             raises_everywhere(f"model on rank {BAD} has parameter",

@@ -213,6 +213,10 @@ def buffers_that_change() -> None:
         for _ in range(2):
             step(model, attachment, loss, expected)
             assert (model.cache == 1).all() and model.cache.shape == shape
+    del model.cache  # which was the last
+    for _ in range(2):
+        step(model, attachment, loss, expected)
+    model.register_buffer("cache", torch.zeros(7))
     if COMM.size == 1:
         return
     last = COMM.rank == COMM.size - 1

@@ -46,7 +46,7 @@ class TestCases(unittest.TestCase):
         runs: list[tuple[int, list[str | Path]]] = []  # how many ranks should say that all has passed
         for ranks, programs in ((5, (PROGRAM,)), (3, (PROGRAM,)), (2, (PROGRAM, LOADER)), (1, (PROGRAM,))):
             runs += [(ranks, [MPIRUN, "-n", str(ranks), sys.executable, program]) for program in programs]
-        runs += [(ranks, [*torchrun(ranks), PROGRAM]) for ranks in (5, 2)]
+        runs += [(ranks, [*torchrun(ranks), PROGRAM]) for ranks in (5, 3, 2, 1)]
         runs += [(1, [sys.executable, program]) for program in (PROGRAM, LOADER)]
         for ranks, command in runs:  # the first that fails is the last: what hangs would do so again and again
             done = run_bounded(command)

@@ -70,8 +70,8 @@ def type_of(dtype: Any, name: str = "dtype") -> int:
 
 
 def _type_in(array: Any, name: str, dimensions: int, type_: int | None) -> int:
-    if not isinstance(array, np.ndarray):
-        raise ArgumentError(f"{name} is {type(array).__name__}, expected a NumPy array")
+    if type(array) is not np.ndarray and (not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray)):
+        raise ArgumentError(f"{name} is {type(array).__name__}, expected a NumPy array")  # nothing would see a mask
     found = TYPES.get(array.dtype)
     if found is None or (type_ is not None and found != type_):
         expected = _EXPECTED if type_ is None else str(DTYPES[type_])

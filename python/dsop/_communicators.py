@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
 import threading
@@ -12,26 +13,36 @@ from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
-from dsop._library import (ArgumentError, Owned, TransportError, check, error_text, library, new_handle,
+from dsop._library import (ArgumentError, Owned, TransportError, check, decoded, error_text, library, new_handle,
                            raise_later, real_number, watch_signals, whole_number)
 
 Result = TypeVar("Result")
 _callbacks: list[Any] = []  # the library calls them for as long as the ranks live, which other objects may be of too
 
 
-def _end_job_at_exception() -> None:
+def end_job_at_exception(others_run: Callable[[], bool]) -> None:
+    """From now on an exception that ends this program ends those of all ranks, if others run then."""
     before = sys.excepthook
-    if getattr(before, "ends_job", False):
+    if getattr(before, "others_run", None) is others_run:
         return
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        before(kind, error, traceback)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        time.sleep(0.2)  # launchers lose what was written last
-        library.dsop_abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
-    hook.ends_job = True  # type: ignore[attr-defined]
+        try:
+            before(kind, error, traceback)
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(Exception):  # it is closed, or None, or its disk is full
+                    stream.flush()
+            if others_run():
+                time.sleep(0.2)  # launchers lose what was written last
+        finally:  # a second Ctrl-C, too, leaves the others waiting
+            if others_run():
+                library.dsop_abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+    hook.others_run = others_run  # type: ignore[attr-defined]
     sys.excepthook = hook
+
+
+def _always() -> bool:
+    return True
 
 
 def _tell(on_stall: Callable[[str], None]) -> Generator[int, bytes | None, None]:
@@ -39,7 +50,7 @@ def _tell(on_stall: Callable[[str], None]) -> Generator[int, bytes | None, None]
         try:
             text = yield 0
             if text is not None:
-                on_stall(text.decode())
+                on_stall(decoded(text))
         except GeneratorExit:
             return
         except BaseException as error:
@@ -148,7 +159,7 @@ def of_programs(handle: int, queue: object = None) -> Communicator:
     """Ranks that are programs: from now on an exception that ends this one ends the others' too."""
     made = Communicator(handle, queue=queue)
     if made.size > 1:
-        _end_job_at_exception()
+        end_job_at_exception(_always)
     return made
 
 

@@ -96,9 +96,14 @@ def watch_signals(has_ended: Callable[[], bool] = lambda: False) -> None:
     library.dsop_set_interrupt(_raised.callback)
 
 
+def decoded(text: bytes) -> str:
+    """The library's words, in which there may be a path that is no text."""
+    return text.decode(errors="backslashreplace")
+
+
 def raise_error(status: int) -> None:
     """What a status other than 0 stands for."""
-    text = library.dsop_last_error().decode()
+    text = decoded(library.dsop_last_error())
     error, _raised.error = getattr(_raised, "error", None), None
     if error is not None:
         raise error
@@ -157,7 +162,7 @@ def text_of(function: Any, *arguments: Any) -> str:
     """The same of a text."""
     text = c_char_p()
     check(function(*arguments, byref(text)))
-    return (text.value or b"").decode()
+    return decoded(text.value or b"")
 
 
 def _index(value: Any, name: str) -> int:
@@ -207,10 +212,26 @@ def real_number(value: Any, name: str, least: float | None = None) -> float:
     return number
 
 
+def _for_c(text: bytes, given: Any, name: str) -> bytes:
+    if b"\0" in text:  # where C's ends
+        raise ArgumentError(f"{name} is {given!a}, expected no NUL in it")
+    return text
+
+
 def encoded(text: Any, name: str) -> bytes:
     if not isinstance(text, str):
         raise ArgumentError(f"{name} is {type(text).__name__}, expected str")
-    return text.encode()
+    try:
+        return _for_c(text.encode(), text, name)
+    except UnicodeEncodeError as error:
+        raise ArgumentError(f"{name} is {text!a}, expected a text ({error.reason})") from None
+
+
+def encoded_path(path: Any, name: str) -> bytes:
+    try:
+        return _for_c(os.fsencode(path), path, name)
+    except (TypeError, UnicodeEncodeError):
+        raise ArgumentError(f"{name} is {path!a}, expected a path") from None
 
 
 def error_text(error: Any) -> bytes:
@@ -230,10 +251,11 @@ def option_text(**options: Any) -> bytes:
             value = value.option_text()
         elif isinstance(value, float):
             value = repr(float(value))
-        if ";" in str(value):  # which ends a pair
+        text = encoded(str(value), name)
+        if b";" in text:  # which ends a pair
             raise ArgumentError(f"{name} is {str(value)!r}, expected no semicolon in it")
-        pairs.append(f"{name}={value}")
-    return ";".join(pairs).encode()
+        pairs.append(name.encode() + b"=" + text)
+    return b";".join(pairs)
 
 
 class Owned:
@@ -241,6 +263,9 @@ class Owned:
 
     _free = ""
     _handle = 0
+
+    def __reduce_ex__(self, protocol: Any) -> Any:  # a copy would end it too
+        raise TypeError(f"a {type(self).__name__} of dsop's can't be copied or pickled: keep it outside of what is")
 
     def __del__(self) -> None:
         if self._handle and library is not None:

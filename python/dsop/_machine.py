@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_double, c_size_t
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from dsop._arrays import type_of
-from dsop._library import (Owned, check, encoded, library, new_handle, option_text, real_number, whole_number,
+from dsop._library import (Owned, check, encoded, encoded_path, library, new_handle, option_text, real_number, whole_number,
                            whole_size, whole_sizes)
 from dsop._mpi import communicator
 
@@ -48,7 +48,7 @@ class Machine(Owned):
 
     def __init__(self, path: str | PathLike[str] | None = None, **numbers: float) -> None:
         self._handle = (new_handle(library.dsop_machine_default, 0) if path is None
-                        else new_handle(library.dsop_machine_read, fspath(path).encode()))
+                        else new_handle(library.dsop_machine_read, encoded_path(path, "path")))
         for name, number in numbers.items():
             self[name] = number
         check(library.dsop_machine_check(self._handle))
@@ -98,7 +98,7 @@ class Machine(Owned):
         ...     dsop.Machine(folder + "/machine")["latency_seconds"]
         3e-06
         """
-        check(library.dsop_machine_write(self._handle, fspath(path).encode()))
+        check(library.dsop_machine_write(self._handle, encoded_path(path, "path")))
 
     def seconds(self, size_bytes: int = 0, n: float = 0, m: float = 0, K: float = 0,
                 dtype: Any = np.float32) -> dict[str, float]:

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from typing import Any
 
-from dsop._communicators import Communicator, of_programs, watch_main_thread
+from dsop._communicators import Communicator, end_job_at_exception, of_programs, watch_main_thread
 from dsop._info import built_and_runs
-from dsop._library import ArgumentError, check, library, new_handle
+from dsop._library import ArgumentError, check, library, new_handle, whole_number
 from dsop._torchrun import connect_workers, under_torchrun
 
 _world: Communicator | None = None
 _QUEUE_OF_WORLD = "MPI_COMM_WORLD"
 _of_mpi4py_is_checked = False
+
+
+def _others_run_over_mpi4py() -> bool:
+    mpi4py = sys.modules.get("mpi4py.MPI")
+    return bool(mpi4py is not None and mpi4py.Is_initialized() and not mpi4py.Is_finalized()
+                and mpi4py.COMM_WORLD.Get_size() > 1)
+
+
+# Before the first call of dsop's, too: mpi4py would wait in MPI_Finalize for ranks that wait for this one.
+if {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"} & os.environ.keys():
+    end_job_at_exception(_others_run_over_mpi4py)
 
 
 def _check_mpi4py() -> None:
@@ -63,8 +75,8 @@ def communicator(comm: Any = None) -> Communicator:
     Parameters
     ----------
     comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody: all ranks that mpirun, srun or torchrun has started, or this process alone. An object with `py2f()` is
-        an MPI communicator, which dsop duplicates on first use.
+        None is everybody: all ranks that mpirun, srun or torchrun has started, or this process alone. An object with
+        `py2f()` and `Get_rank()` is an MPI communicator, which dsop duplicates on first use.
 
     Raises
     ------
@@ -84,7 +96,7 @@ def communicator(comm: Any = None) -> Communicator:
         return _world
     if isinstance(comm, Communicator):
         return comm
-    if not hasattr(comm, "py2f"):
+    if not hasattr(comm, "py2f") or not hasattr(comm, "Get_rank"):  # requests and files have a py2f() too
         raise ArgumentError(f"comm is {type(comm).__name__}, expected None, an mpi4py communicator or a Communicator")
     mpi4py = sys.modules.get("mpi4py.MPI")
     if mpi4py is not None:
@@ -92,7 +104,7 @@ def communicator(comm: Any = None) -> Communicator:
             raise ArgumentError("MPI is finalized, expected a call before")
         if not _of_mpi4py_is_checked:
             _check_mpi4py()
-    of_mpi = comm.py2f()
+    of_mpi = whole_number(comm.py2f(), "comm.py2f()")
     is_world = mpi4py is not None and of_mpi == mpi4py.COMM_WORLD.py2f()
     return of_programs(new_handle(library.dsop_communicator_from_mpi, of_mpi),
                        _QUEUE_OF_WORLD if is_world else ("MPI", of_mpi))

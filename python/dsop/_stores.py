@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import Any
 
 from dsop._communicators import Communicator, of_programs, watch_main_thread
-from dsop._library import (ArgumentError, Error, TransportError, library, new_handle, option_text, real_number,
-                           whole_number)
+from dsop._library import (ArgumentError, Error, TransportError, encoded_path, library, new_handle, option_text,
+                           real_number, whole_number)
 
 _SHORTEST_WAIT_SECONDS = 0.001  # to torch's stores 0 means for ever
 _LOOK_SECONDS = 0.005
@@ -133,7 +133,8 @@ def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int 
     numbers = whole_number(rank, "rank"), whole_number(size, "size")
     watch_main_thread()
     if isinstance(store, (str, os.PathLike)):
-        return of_programs(new_handle(library.dsop_communicator_from_file, os.fsencode(store), *numbers, options))
+        return of_programs(new_handle(library.dsop_communicator_from_file, encoded_path(store, "store"), *numbers,
+                                      options))
     missing = [name for name in ("set", "get", "wait") if not callable(getattr(store, name, None))]
     if missing:
         raise ArgumentError(f"store is {type(store).__name__}, which lacks {' and '.join(missing)}, expected a path or a "

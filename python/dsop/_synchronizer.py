@@ -166,8 +166,8 @@ class Synchronizer(Owned):
             out = matrix(target, "target", self._type)
             numbers = real_number(alpha, "alpha"), real_number(beta, "beta")
             parameter = encoded(name, "name")
-        except (TypeError, ValueError) as error:
-            return self.fail(str(error), name if isinstance(name, str) else None)
+        except Exception as error:
+            return self.fail(error, name if isinstance(name, str) else None)
         self._held += [left, right, target]
         check(library.dsop_synchronizer_give_factors(self._handle, parameter, left.structure, right.structure, out,
                                                      *numbers))
@@ -193,8 +193,8 @@ class Synchronizer(Owned):
         try:
             out = self._matrix_of(gradient, "gradient")
             parameter = encoded(name, "name")
-        except ValueError as error:
-            return self.fail(str(error), name if isinstance(name, str) else None)
+        except Exception as error:
+            return self.fail(error, name if isinstance(name, str) else None)
         self._held.append(gradient)
         check(library.dsop_synchronizer_give_gradient(self._handle, parameter, out))
 
@@ -217,8 +217,8 @@ class Synchronizer(Owned):
             out = self._matrix_of(target, "target")
             numbers = real_number(alpha, "alpha"), real_number(beta, "beta")
             parameter = encoded(name, "name")
-        except (TypeError, ValueError) as error:
-            return self.fail(str(error), name if isinstance(name, str) else None)
+        except Exception as error:
+            return self.fail(error, name if isinstance(name, str) else None)
         self._held += [given, target]
         check(library.dsop_synchronizer_give_vector(self._handle, parameter, given.structure, out, *numbers))
 

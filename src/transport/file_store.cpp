@@ -45,8 +45,11 @@ class FileStore {
  public:
   explicit FileStore(std::filesystem::path path) : path_(std::move(path)) {
     std::error_code ignored;
-    if (std::filesystem::is_directory(path_, ignored))
+    const std::filesystem::file_status found = std::filesystem::status(path_, ignored);
+    if (is_directory(found))
       throw ArgumentError("store " + path_.string() + " is a folder, expected a file");
+    if (exists(found) && !is_regular_file(found))
+      throw ArgumentError("store " + path_.string() + " is a device, a pipe or a socket, expected a file");
     std::string first = empty_record;
     std::getline(std::ifstream(path_), first);
     if (!empty_record.starts_with(first)) throw ArgumentError("store " + path_.string() + " is a file of another kind");

@@ -52,6 +52,9 @@ class Attachment:
         attached.add(self)
         self._queue.join(self, self._sums, self._drop)
 
+    def __reduce__(self) -> Any:
+        return type(None), ()  # copies of a model that holds its attachment are ordinary models, which hold None
+
     def _watch_parameters(self) -> None:
         for p in self._parameters:
             p.watch(self._start, self._offer)

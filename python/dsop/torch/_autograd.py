@@ -73,6 +73,17 @@ class Watch:
         return set(hooks) <= {self._handles[0].id}
 
 
+def run_first(model: Any, pre_hook: Any) -> None:
+    """Before the program's hooks of forward(), so that what they raise comes out of a pass that has begun."""
+    model._forward_pre_hooks.move_to_end(pre_hook.id, last=False)
+
+
+def run_last(model: Any, hook: Any) -> None:
+    """After them, for the same reason. To be called before each pass: hooks may have come."""
+    if hook.id in model._forward_hooks:
+        model._forward_hooks.move_to_end(hook.id)
+
+
 def is_traced() -> bool:
     """Whether torch.jit.trace() records what is done now."""
     return bool(torch.jit.is_tracing())  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from dsop.torch import _givers
+from dsop.torch._autograd import run_first, run_last
 
 _HOLDS = "_dsop_attachment"  # a module's attribute
 
@@ -43,8 +44,11 @@ class Ties:
     def __init__(self, model: nn.Module, ids: Container[int], before: Callable[[tuple[Any, ...]], Any],
                  after: Callable[..., None], keeper: _givers.Keeper) -> None:
         """Forward passes call before(inputs) and after(); layers whose weights are among `ids` ask the `keeper`."""
-        self._hooks = [model.register_forward_pre_hook(Hook(lambda _, inputs: before(inputs))),
-                       model.register_forward_hook(Hook(after))]
+        def first(module: nn.Module, inputs: tuple[Any, ...]) -> Any:
+            run_last(module, self._hooks[1])
+            return before(inputs)
+        self._hooks = [model.register_forward_pre_hook(Hook(first)), model.register_forward_hook(Hook(after))]
+        run_first(model, self._hooks[0])
         self._layers = [(m, type(m)) for m in model.modules()
                         if any(id(weight) in ids for weight in _givers.weights_of(m))]
         for layer, _ in self._layers:

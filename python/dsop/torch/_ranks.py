@@ -77,7 +77,8 @@ def broadcast_bytes(data: bytes, comm: dsop.Communicator) -> bytes:
 
 def check_same_lines(own: list[str], comm: dsop.Communicator) -> None:
     """Raise ArgumentError on all ranks, with the first line that differs, unless all ranks have the same lines."""
-    first = broadcast_bytes("\n".join(own).encode(), comm).decode().split("\n")
+    text = broadcast_bytes("\n".join(own).encode(), comm).decode()
+    first = text.split("\n") if text else []
     with SaidToAll(comm):
         for line in range(max(len(own), len(first))):
             ours, theirs = (lines[line] if line < len(lines) else "nothing more" for lines in (own, first))

@@ -22,7 +22,7 @@ def _how(p: Parameter, algorithm: str, policy: str, ranks: int) -> str:
     if not p.gives_factors:
         return f"dense, {p.why_dense}"
     if p.used_elsewhere:
-        return "dense, used outside its module, or too often for factors"
+        return "dense, used outside its module, with hooks of its own, or too often for factors"
     if ranks > 1 and algorithm.startswith(("allreduce", "pairwise")):
         return "dense is cheaper here"
     return ("rows" if p.unit_rows else "factors") + " in 16 bits" * policy.startswith("dsop-bf16")

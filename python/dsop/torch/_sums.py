@@ -171,14 +171,18 @@ class Sums:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """On all ranks. Raises ArgumentError on all where a rank's is of other parameters."""
         with SaidToAll(self.comm):
-            missing = {"order", "unsteady", "most_pairs", "synchronizers"} - set(state)
-            if (missing or set(state["most_pairs"]) != set(self._place)
-                    or set(state["synchronizers"]) != self.entries.types):
+            try:
+                order = [(self._parameters[self._place[name]], Way(way)) for name, way in state["order"]]
+                unsteady = set(state["unsteady"])
+                is_ours = (set(state["most_pairs"]) == set(self._place)
+                           and set(state["synchronizers"]) == self.entries.types)
+            except (LookupError, TypeError, ValueError):
+                is_ours = False
+            if not is_ours:
                 raise dsop.ArgumentError(f"state on rank {self.comm.rank} is of another model, expected one of this")
         self._ready = []
         entries = Entries(self._parameters, self.comm, self._find_nans)  # with as many as the state has, and no more
         entries.load_state_dict(state, self._parameters)
         self.entries = entries
         self._early = Early(self._parameters, entries, self._average)
-        self._unsteady = set(state["unsteady"])
-        self._early.order = [(self._parameters[self._place[name]], Way(way)) for name, way in state["order"]]
+        self._unsteady, self._early.order = unsteady, order
