@@ -111,6 +111,21 @@ class Clamped(nn.Module):
 
 
 @case
+def weight_that_is_changed_before_backward() -> None:
+    """Its gradient does not depend on it, and that of the data is not asked for."""
+    model = whole_weights(nn.Linear(5, 3))
+    expected = plain_sum(whole_weights(nn.Linear(5, 3)), lambda made, rank: made(whole(rank, 2, 5)).sum())
+    dsop.torch.attach(model, average="sum")
+    for _ in range(3):
+        model.zero_grad(set_to_none=True)
+        total = model(whole(COMM.rank, 2, 5)).sum()
+        with torch.no_grad():
+            model.weight.mul_(2)
+        total.backward()
+        has_gradients(model, expected)
+
+
+@case
 def factor_that_is_changed_in_place() -> None:
     """An error, also where it has travelled already; right numbers, where gradients travel."""
     model = whole_weights(Clamped())

@@ -13,13 +13,13 @@ import dsop.torch
 from torch_support import COMM, case, mlp, plain_sum, raises_everywhere, same_everywhere, whole
 
 
-def ddp(model: Any) -> Any:
+def ddp(model: Any, **form: bool) -> Any:
     """With a bucket for each few parameters, made anew after the first step."""
-    return DistributedDataParallel(model, bucket_cap_mb=1e-4)
+    return DistributedDataParallel(model, bucket_cap_mb=1e-4, **form)
 
 
-def hooked(policy: str, model: Any = None) -> tuple[Any, dsop.torch.TopKHook]:
-    made, hook = ddp(mlp() if model is None else model), dsop.torch.TopKHook(policy)
+def hooked(policy: str, model: Any = None, **form: bool) -> tuple[Any, dsop.torch.TopKHook]:
+    made, hook = ddp(mlp() if model is None else model, **form), dsop.torch.TopKHook(policy)
     hook.register(made)
     return made, hook
 
@@ -66,6 +66,16 @@ def like_attach() -> None:
             gradients = train(model, range(6), dtype)
             assert equal(gradients, train(attached, range(6), dtype))
             assert any((gradient == 0).any() for gradient in gradients)
+
+
+@case
+def forms_of_ddp() -> None:
+    attached = mlp()
+    dsop.torch.attach(attached, policies={"*": "topk:0.2"})
+    expected = train(attached, range(4))
+    for form in ("gradient_as_bucket_view", "find_unused_parameters", "static_graph"):
+        model, _ = hooked("topk:0.2", **{form: True})
+        assert equal(train(model, range(4)), expected), form
 
 
 @case

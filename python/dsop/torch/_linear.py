@@ -27,7 +27,8 @@ class _Product(torch.autograd.Function):
         if torch.is_autocast_cpu_enabled():
             kind = torch.get_autocast_cpu_dtype()
             x, weight, bias = (_cast(tensor, kind) for tensor in (x, weight, bias))
-        ctx.save_for_backward(x, weight)
+        # As torch does: what no gradient depends on may be changed in place before backward().
+        ctx.save_for_backward(x, weight if ctx.needs_input_grad[0] else None)
         with torch.cpu.amp.autocast(enabled=False):  # type: ignore[attr-defined]
             return functional.linear(x, weight, bias)
 
