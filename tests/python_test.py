@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import sys
 import tempfile
 import types
@@ -27,10 +28,22 @@ class PythonTest(ThreadsTest):
             if name in ("Error", "ArgumentError", "TransportError", "__version__"):
                 continue
             public = getattr(dsop, name)
-            self.assertIn(">>>", public.__doc__, f"{name} shows no example")
+            self.check_docstring(name, public)
             for member, value in vars(public).items() if isinstance(public, type) else ():
                 if not member.startswith("_") and isinstance(value, (types.FunctionType, classmethod, property)):
-                    self.assertIn(">>>", value.__doc__ or "", f"{name}.{member} shows no example")
+                    self.check_docstring(f"{name}.{member}", value)
+
+    def check_docstring(self, name: str, public: Any) -> None:
+        """It has an example, and sections for parameters and errors where there are any."""
+        text = public.__doc__ or ""
+        self.assertIn(">>>", text, f"{name} shows no example")
+        function = public.__func__ if isinstance(public, classmethod) else public
+        if isinstance(function, property) or name == "Pending":  # which calls return
+            return
+        if set(inspect.signature(function).parameters) - {"self", "cls"}:
+            self.assertRegex(text, r"(Parameters|Attributes)\n *---", name)
+        if isinstance(function, types.FunctionType) and set(inspect.signature(function).parameters) - {"self", "cls"}:
+            self.assertRegex(text, r"Raises\n *---", name)
 
     def test_outer_products_by_every_algorithm(self) -> None:
         for algorithm in ["auto", *FAMILIES["outer-product"]]:

@@ -20,7 +20,16 @@ _EXPECTED = " or ".join(map(str, DTYPES))
 class SparseMatrix(NamedTuple):
     """A matrix in compressed rows; `scipy.sparse.csr_matrix` and the like are taken too.
 
-    Row p has the elements ``indptr[p]`` .. ``indptr[p + 1] - 1`` of indices, which rise within a row, and data.
+    Attributes
+    ----------
+    shape : tuple of two int
+        Rows and columns.
+    indptr : ndarray of integers
+        rows + 1: row p has the elements ``indptr[p]`` .. ``indptr[p + 1] - 1`` of the two below.
+    indices : ndarray of integers
+        Columns, which rise within a row; copied unless they are uint32.
+    data : ndarray
+        Values, float32 or float64, contiguous; not copied.
 
     Examples
     --------
@@ -38,9 +47,18 @@ class SparseMatrix(NamedTuple):
 
 
 class SparseVector(NamedTuple):
-    """A vector of so many elements of which those that `indices`, which rise, name are `values`, the rest 0.
+    """A vector of so many elements of which those that `indices` name are `values`, the rest 0.
 
-    `first` is where a region of a longer vector begins.
+    Attributes
+    ----------
+    dimension : int
+        How many elements, zeros among them.
+    indices : ndarray of integers
+        They rise; copied unless they are uint32.
+    values : ndarray
+        As many, float32 or float64, contiguous; not copied.
+    first : int
+        Where a region of a longer vector begins.
 
     Examples
     --------

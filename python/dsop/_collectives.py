@@ -139,6 +139,26 @@ def broadcast(values: Array, root: int = 0, comm: Any = None, *, algorithm: str 
 
     Arguments and errors are as those of `allreduce`; algorithms are of the family "broadcast".
 
+    Parameters
+    ----------
+    values : ndarray
+        float32 or float64, contiguous, of any shape, the same on all ranks. Replaced in place, nothing is copied.
+    root : int
+        The rank whose values they become, the same on all ranks.
+    comm : None, mpi4py.MPI.Comm or Communicator
+        None is everybody.
+    algorithm : str, optional
+        Of the family "broadcast", perhaps with its number; default: the cheapest.
+    machine : Machine, optional
+        To plan for; default: `Machine.of`.
+
+    Raises
+    ------
+    ArgumentError
+        On all ranks, if an argument is wrong on one or the ranks differ.
+    TransportError
+        A rank is lost.
+
     Examples
     --------
     >>> dsop.broadcast(np.ones(3), root=0)
@@ -153,6 +173,26 @@ def reduce(values: Array, root: int = 0, comm: Any = None, *, algorithm: str | N
 
     Arguments and errors are as those of `allreduce`; algorithms are of the family "reduce".
 
+    Parameters
+    ----------
+    values : ndarray
+        float32 or float64, contiguous, of any shape, the same on all ranks. Summed in place, nothing is copied.
+    root : int
+        The rank that gets the sum, the same on all ranks.
+    comm : None, mpi4py.MPI.Comm or Communicator
+        None is everybody.
+    algorithm : str, optional
+        Of the family "reduce", perhaps with its number; default: the cheapest.
+    machine : Machine, optional
+        To plan for; default: `Machine.of`.
+
+    Raises
+    ------
+    ArgumentError
+        On all ranks, if an argument is wrong on one or the ranks differ.
+    TransportError
+        A rank is lost.
+
     Examples
     --------
     >>> dsop.reduce(np.ones(3), root=0)
@@ -164,6 +204,31 @@ def reduce(values: Array, root: int = 0, comm: Any = None, *, algorithm: str | N
 def start_allreduce(values: Array, comm: Any = None, *, algorithm: str | None = None,
                     machine: Any = None, allow_native: bool | None = None) -> Pending[None]:
     """As `allreduce`, but returns at once: leave `values` alone until the call is complete.
+
+    Parameters
+    ----------
+    values : ndarray
+        float32 or float64, contiguous, of any shape, the same on all ranks. Summed in place, nothing is copied.
+    comm : None, mpi4py.MPI.Comm or Communicator
+        None is everybody.
+    algorithm : str, optional
+        Of the family "dense", perhaps with its number; default: the cheapest.
+    machine : Machine, optional
+        To plan for; default: `Machine.of`.
+    allow_native : bool, optional
+        The cheapest may be MPI's own, which promises neither equal bits nor a stall watch.
+
+    Returns
+    -------
+    Pending
+        Its `wait` returns None, and raises what the call raises.
+
+    Raises
+    ------
+    ArgumentError
+        On all ranks, if an argument is wrong on one or the ranks differ.
+    TransportError
+        A rank is lost.
 
     Examples
     --------
@@ -177,6 +242,31 @@ def start_broadcast(values: Array, root: int = 0, comm: Any = None, *, algorithm
                     machine: Any = None) -> Pending[None]:
     """As `broadcast`, but returns at once.
 
+    Parameters
+    ----------
+    values : ndarray
+        float32 or float64, contiguous, of any shape, the same on all ranks. Replaced in place, nothing is copied.
+    root : int
+        The rank whose values they become, the same on all ranks.
+    comm : None, mpi4py.MPI.Comm or Communicator
+        None is everybody.
+    algorithm : str, optional
+        Of the family "broadcast", perhaps with its number; default: the cheapest.
+    machine : Machine, optional
+        To plan for; default: `Machine.of`.
+
+    Returns
+    -------
+    Pending
+        Its `wait` returns None, and raises what the call raises.
+
+    Raises
+    ------
+    ArgumentError
+        On all ranks, if an argument is wrong on one or the ranks differ.
+    TransportError
+        A rank is lost.
+
     Examples
     --------
     >>> dsop.start_broadcast(np.ones(3)).wait()
@@ -188,6 +278,31 @@ def start_broadcast(values: Array, root: int = 0, comm: Any = None, *, algorithm
 def start_reduce(values: Array, root: int = 0, comm: Any = None, *, algorithm: str | None = None,
                  machine: Any = None) -> Pending[None]:
     """As `reduce`, but returns at once.
+
+    Parameters
+    ----------
+    values : ndarray
+        float32 or float64, contiguous, of any shape, the same on all ranks. Summed in place, nothing is copied.
+    root : int
+        The rank that gets the sum, the same on all ranks.
+    comm : None, mpi4py.MPI.Comm or Communicator
+        None is everybody.
+    algorithm : str, optional
+        Of the family "reduce", perhaps with its number; default: the cheapest.
+    machine : Machine, optional
+        To plan for; default: `Machine.of`.
+
+    Returns
+    -------
+    Pending
+        Its `wait` returns None, and raises what the call raises.
+
+    Raises
+    ------
+    ArgumentError
+        On all ranks, if an argument is wrong on one or the ranks differ.
+    TransportError
+        A rank is lost.
 
     Examples
     --------

@@ -88,6 +88,16 @@ class Communicator(Owned):
     def fail(self, error: str | BaseException) -> None:
         """Raise `ArgumentError` on all ranks, in place of the call that they make.
 
+        Parameters
+        ----------
+        error : str or exception
+            What the error says.
+
+        Raises
+        ------
+        ArgumentError
+            On all ranks, with this rank and text.
+
         Examples
         --------
         >>> try:
@@ -136,6 +146,11 @@ class Communicator(Owned):
             that of a call which was started goes on, and it is printed.
         throws : bool
             Whether the wait then ends with `TransportError`.
+
+        Raises
+        ------
+        ArgumentError
+            An argument makes no sense.
 
         Examples
         --------

@@ -91,6 +91,16 @@ class Machine(Owned):
     def write(self, path: str | PathLike[str]) -> None:
         """Replace the file as a whole.
 
+        Parameters
+        ----------
+        path : path
+            Where; its folder must be there.
+
+        Raises
+        ------
+        Error
+            It can't be written.
+
         Examples
         --------
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -103,6 +113,25 @@ class Machine(Owned):
     def seconds(self, size_bytes: int = 0, n: float = 0, m: float = 0, K: float = 0,
                 dtype: Any = np.float32) -> dict[str, float]:
         """Predicted seconds: message and exchange of so many bytes, product n x m over K, addition of n x m elements.
+
+        Parameters
+        ----------
+        size_bytes : int
+            Of the message, and of each direction of the exchange.
+        n, m, K : float
+            The product is n x K times K x m, the addition of n x m elements.
+        dtype : dtype
+            float32 or float64.
+
+        Returns
+        -------
+        dict
+            Seconds, by "message", "exchange", "product" and "addition".
+
+        Raises
+        ------
+        ArgumentError
+            A number is below 0 or none.
 
         Examples
         --------
@@ -154,6 +183,11 @@ def plan_outer_products(shape: tuple[int, int], pairs: Sequence[int], dtype: Any
     seconds : float
         Predicted for the whole call, with the agreement that opens it.
 
+    Raises
+    ------
+    ArgumentError
+        An argument makes no sense, or no algorithm can be used.
+
     Examples
     --------
     >>> text, seconds = dsop.plan_outer_products((1000, 1000), [16] * 8)
@@ -167,6 +201,29 @@ def plan_outer_products(shape: tuple[int, int], pairs: Sequence[int], dtype: Any
 def plan_sparse(elements: int, nonzeros: Sequence[int], dtype: Any = np.float32, **options: Any) -> tuple[str, float]:
     """As `plan_outer_products` for a sparse allreduce; options: algorithm, machine, wire, overlap.
 
+    Parameters
+    ----------
+    elements : int
+        Of the vectors.
+    nonzeros : sequence of int
+        Of each rank.
+    dtype : dtype
+        float32 or float64.
+    **options
+        algorithm, machine, wire, overlap.
+
+    Returns
+    -------
+    text : str
+        The plan, several lines.
+    seconds : float
+        Predicted for the whole call, with the agreement that opens it.
+
+    Raises
+    ------
+    ArgumentError
+        An argument makes no sense, or no algorithm can be used.
+
     Examples
     --------
     >>> text, seconds = dsop.plan_sparse(100000, [1000] * 8)
@@ -179,6 +236,29 @@ def plan_sparse(elements: int, nonzeros: Sequence[int], dtype: Any = np.float32,
 
 def plan_topk(elements: int, k: int, ranks: int, dtype: Any = np.float32, **options: Any) -> dict[str, float]:
     """What a top-k allreduce costs beside the selection and agreements: messages, bytes, seconds of the busiest rank.
+
+    Parameters
+    ----------
+    elements : int
+        Of the vectors.
+    k : int
+        How many each rank chooses.
+    ranks : int
+        How many there are. Memory and time grow with them.
+    dtype : dtype
+        float32 or float64.
+    **options
+        algorithm, machine, wire.
+
+    Returns
+    -------
+    dict
+        "messages", "bytes" and "seconds" of the busiest rank.
+
+    Raises
+    ------
+    ArgumentError
+        An argument makes no sense.
 
     Examples
     --------

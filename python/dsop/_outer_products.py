@@ -136,6 +136,25 @@ class OuterProduct(Owned):
     def run(self, a: FactorLike, b: FactorLike, out: Array | None = None) -> Array:
         """Sum the outer products into `out`, or a new array, and return it.
 
+        Parameters
+        ----------
+        a, b : ndarray or SparseMatrix
+            pairs x rows and pairs x columns, of this object's dtype, at most max_pairs; as for `outer_product`.
+        out : ndarray, optional
+            rows x columns, where the gradient goes; default: a new array. It must not overlap a and b.
+
+        Returns
+        -------
+        ndarray
+            `out`, the same bits on all ranks.
+
+        Raises
+        ------
+        ArgumentError
+            On all ranks, if an argument is wrong on one or the ranks differ.
+        TransportError
+            A rank is lost.
+
         Examples
         --------
         >>> layer = dsop.OuterProduct(3, 2, max_pairs=4, dtype=np.float64)
@@ -152,6 +171,25 @@ class OuterProduct(Owned):
 
     def run_sharded(self, a: Array, b: Array, out: Array | None = None) -> Array:
         """As `run`, but leave this rank only its rows, ``row_bounds[rank] .. row_bounds[rank + 1]``.
+
+        Parameters
+        ----------
+        a, b : ndarray or SparseMatrix
+            pairs x rows and pairs x columns, of this object's dtype, at most max_pairs; as for `outer_product`.
+        out : ndarray, optional
+            This rank's rows of the gradient, ``row_bounds[rank + 1] - row_bounds[rank]`` of them; default: a new array.
+
+        Returns
+        -------
+        ndarray
+            `out`.
+
+        Raises
+        ------
+        ArgumentError
+            On all ranks, if an argument is wrong on one or the ranks differ.
+        TransportError
+            A rank is lost.
 
         Examples
         --------
@@ -170,6 +208,25 @@ class OuterProduct(Owned):
 
     def run_rows(self, a: FactorLike, b: FactorLike) -> tuple[Array, Array]:
         """Return the indices of the gradient's rows that are not all zero, and these rows; both are copies.
+
+        Parameters
+        ----------
+        a, b : ndarray or SparseMatrix
+            pairs x rows and pairs x columns, of this object's dtype, at most max_pairs; as for `outer_product`.
+
+        Returns
+        -------
+        indices : ndarray of uint32
+            They rise.
+        rows : ndarray
+            As many x columns. Both are copies, the same bits on all ranks.
+
+        Raises
+        ------
+        ArgumentError
+            On all ranks, if an argument is wrong on one or the ranks differ.
+        TransportError
+            A rank is lost.
 
         Examples
         --------
@@ -190,6 +247,25 @@ class OuterProduct(Owned):
 
     def start(self, a: FactorLike, b: FactorLike, out: Array) -> Pending[Array]:
         """As `run`, but return at once; leave all three alone until the call is complete. Its `wait` returns `out`.
+
+        Parameters
+        ----------
+        a, b : ndarray or SparseMatrix
+            pairs x rows and pairs x columns, of this object's dtype, at most max_pairs; as for `outer_product`.
+        out : ndarray
+            rows x columns.
+
+        Returns
+        -------
+        Pending
+            Its `wait` returns `out`, and raises what the call raises.
+
+        Raises
+        ------
+        ArgumentError
+            On all ranks, if an argument is wrong on one or the ranks differ.
+        TransportError
+            A rank is lost.
 
         Examples
         --------

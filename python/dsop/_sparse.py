@@ -128,6 +128,31 @@ def start_sparse_allreduce(own: Array | SparseVector, comm: Any = None, *, algor
 
     What `wait` of the returned call gives is the `SparseSum`. Wrong indices are raised by it, on all ranks.
 
+    Parameters
+    ----------
+    own : SparseVector or ndarray
+        This rank's, float32 or float64, of at most 2**32 elements, as many on all ranks. Values are not copied.
+    comm : None, mpi4py.MPI.Comm or Communicator
+        None is everybody.
+    algorithm : str, optional
+        Of the family "sparse"; default: the cheapest.
+    machine : Machine, optional
+        To plan for; default: `Machine.of`.
+    wire : {"full", "bf16"}, optional
+        How values travel.
+
+    Returns
+    -------
+    Pending
+        Its `wait` returns the `SparseSum`.
+
+    Raises
+    ------
+    ArgumentError
+        On all ranks, if an argument is wrong on one or the ranks differ.
+    TransportError
+        A rank is lost.
+
     Examples
     --------
     >>> dsop.start_sparse_allreduce(np.ones(3)).wait().dense()
@@ -145,6 +170,32 @@ def sparse_allreduce_regions(regions: Sequence[Array | SparseVector], comm: Any 
                              algorithm: str | None = None, machine: Any = None,
                              wire: str | None = None) -> list[SparseSum]:
     """As `sparse_allreduce` for a vector of more than 2**32 elements, region by region.
+
+    Parameters
+    ----------
+    regions : sequence of SparseVector or ndarray
+        This rank's, of one dtype, each of at most 2**32 elements; `first` is where a region begins. As many of the same
+        sizes on all ranks.
+    comm : None, mpi4py.MPI.Comm or Communicator
+        None is everybody.
+    algorithm : str, optional
+        Of the family "sparse"; default: the cheapest.
+    machine : Machine, optional
+        To plan for; default: `Machine.of`.
+    wire : {"full", "bf16"}, optional
+        How values travel.
+
+    Returns
+    -------
+    list of SparseSum
+        One a region.
+
+    Raises
+    ------
+    ArgumentError
+        On all ranks, if an argument is wrong on one or the ranks differ.
+    TransportError
+        A rank is lost.
 
     Examples
     --------
@@ -169,6 +220,20 @@ def sparse_allreduce_regions(regions: Sequence[Array | SparseVector], comm: Any 
 class SparseAllreduce(Owned):
     """`sparse_allreduce` for vectors that belong together, such as one parameter's gradients.
 
+    Parameters
+    ----------
+    dtype : dtype
+        float32 or float64.
+    comm : None, mpi4py.MPI.Comm or Communicator
+        None is everybody.
+    **options
+        algorithm, machine and wire, as for `sparse_allreduce`, and overlap.
+
+    Raises
+    ------
+    ArgumentError
+        On all ranks, in their first run, if an argument is wrong on one or the ranks differ.
+
     Examples
     --------
     >>> dsop.SparseAllreduce(np.float64).run(np.ones(3)).dense()
@@ -191,6 +256,23 @@ class SparseAllreduce(Owned):
     def run(self, own: Array | SparseVector) -> SparseSum:
         """As `sparse_allreduce`.
 
+        Parameters
+        ----------
+        own : SparseVector or ndarray
+            This rank's, of this object's dtype, of at most 2**32 elements, as many on all ranks. Values are not copied.
+
+        Returns
+        -------
+        SparseSum
+            The same bits on all ranks.
+
+        Raises
+        ------
+        ArgumentError
+            On all ranks, if an argument is wrong on one or the ranks differ.
+        TransportError
+            A rank is lost.
+
         Examples
         --------
         >>> own = dsop.SparseVector(4, np.array([1]), np.array([5.0]))
@@ -204,6 +286,23 @@ class SparseAllreduce(Owned):
 
     def start(self, own: Array | SparseVector) -> Pending[SparseSum]:
         """As `start_sparse_allreduce`.
+
+        Parameters
+        ----------
+        own : SparseVector or ndarray
+            This rank's, of this object's dtype, of at most 2**32 elements, as many on all ranks. Values are not copied.
+
+        Returns
+        -------
+        Pending
+            Its `wait` returns the `SparseSum`.
+
+        Raises
+        ------
+        ArgumentError
+            On all ranks, if an argument is wrong on one or the ranks differ.
+        TransportError
+            A rank is lost.
 
         Examples
         --------

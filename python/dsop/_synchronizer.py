@@ -100,6 +100,11 @@ class Synchronizer(Owned):
         **options
             density_a, density_b and expected_pairs, to plan by.
 
+        Raises
+        ------
+        ArgumentError
+            On all ranks, if an argument is wrong on one or the ranks differ.
+
         Examples
         --------
         >>> model = dsop.Synchronizer()
@@ -115,6 +120,20 @@ class Synchronizer(Owned):
     def set_policy(self, name: str, policy: str) -> None:
         """Change a parameter's policy; what it has left behind is added to its next gradient.
 
+        Parameters
+        ----------
+        name : str
+            The parameter's.
+        policy : str
+            As for `add`.
+
+        Raises
+        ------
+        ArgumentError
+            On all ranks, if an argument is wrong on one or the ranks differ.
+        TransportError
+            A rank is lost.
+
         Examples
         --------
         >>> model = dsop.Synchronizer()
@@ -127,6 +146,18 @@ class Synchronizer(Owned):
 
     def begin(self, scale: float = 1.0, learning_rate: float = 1.0) -> None:
         """Begin a step. The sums are multiplied by `scale`: 1 / (samples of all ranks) for a mean. Never waits.
+
+        Parameters
+        ----------
+        scale : float
+            Of all sums in this step, the same on all ranks.
+        learning_rate : float
+            Of this step, where residuals hold steps (`residual_holds_step`).
+
+        Raises
+        ------
+        ArgumentError
+            Not here but by `finish`, on all ranks: an argument is wrong, or a step is under way.
 
         Examples
         --------
@@ -150,6 +181,22 @@ class Synchronizer(Owned):
 
         Never waits. Arrays are left alone until `finish`; the synchronizer keeps them alive. What is wrong is raised
         by `finish`, on all ranks.
+
+        Parameters
+        ----------
+        name : str
+            The parameter's.
+        a, b : ndarray or SparseMatrix
+            pairs x rows and pairs x columns, at most max_pairs, of this object's dtype.
+        target : ndarray
+            rows x columns, where the result goes.
+        alpha, beta : float
+            What `finish` leaves in the target is ``beta * target + alpha * scale * sum``; 1 and 0 are the gradient.
+
+        Raises
+        ------
+        ArgumentError
+            Not here but by `finish`, on all ranks: an argument is wrong, or this stands outside of a step.
 
         Examples
         --------
@@ -180,6 +227,18 @@ class Synchronizer(Owned):
     def give_gradient(self, name: str, gradient: Array) -> None:
         """Hand over a gradient, which `finish` replaces by scale times the sum. As `give_factors`.
 
+        Parameters
+        ----------
+        name : str
+            The parameter's.
+        gradient : ndarray
+            rows x columns, or for a vector its elements, of this object's dtype; changed in place by `finish`.
+
+        Raises
+        ------
+        ArgumentError
+            Not here but by `finish`, on all ranks: an argument is wrong, or this stands outside of a step.
+
         Examples
         --------
         >>> model, gradient = dsop.Synchronizer(np.float64), np.ones((3, 2))
@@ -201,6 +260,22 @@ class Synchronizer(Owned):
     def give_vector(self, name: str, own: Array | SparseVector, target: Array, *, alpha: float = 1.0,
                     beta: float = 0.0) -> None:
         """Hand over a vector whose indices count the target's elements row by row. As `give_factors`.
+
+        Parameters
+        ----------
+        name : str
+            The parameter's.
+        own : SparseVector or ndarray
+            Of rows * columns elements, of this object's dtype.
+        target : ndarray
+            rows x columns, or for a vector its elements, where the result goes.
+        alpha, beta : float
+            What `finish` leaves in the target is ``beta * target + alpha * scale * sum``; 1 and 0 are the gradient.
+
+        Raises
+        ------
+        ArgumentError
+            Not here but by `finish`, on all ranks: an argument is wrong, or this stands outside of a step.
 
         Examples
         --------
@@ -224,6 +299,18 @@ class Synchronizer(Owned):
 
     def fail(self, error: str | BaseException, name: str | None = None) -> None:
         """Give up this step, for an exception or what a text says: `finish` raises it on all ranks. Never waits.
+
+        Parameters
+        ----------
+        error : str or exception
+            What the error says.
+        name : str, optional
+            Of the parameter that it is about.
+
+        Raises
+        ------
+        ArgumentError
+            By `finish`, on all ranks: the error, or that this stands outside of a step.
 
         Examples
         --------
@@ -277,6 +364,21 @@ class Synchronizer(Owned):
     def residual(self, name: str) -> Array:
         """A copy of what this rank has dropped of a parameter so far, by rows; empty under policies that drop nothing.
 
+        Parameters
+        ----------
+        name : str
+            The parameter's.
+
+        Returns
+        -------
+        ndarray
+            rows * columns elements, or none.
+
+        Raises
+        ------
+        ArgumentError
+            There is no such parameter.
+
         Examples
         --------
         >>> model = dsop.Synchronizer(np.float64)
@@ -294,6 +396,11 @@ class Synchronizer(Owned):
     def last_step(self, name: str) -> dict[str, Any]:
         """What the last step did to a parameter.
 
+        Parameters
+        ----------
+        name : str
+            The parameter's.
+
         Returns
         -------
         dict
@@ -301,6 +408,11 @@ class Synchronizer(Owned):
             of elements under policies that select; evaluated_local and evaluated_global, whether ok-topk found this rank's
             threshold, and that of sums, anew; predicted, how many elements gaussian-k's threshold reached before it was
             corrected (of others, chosen); selection_seconds, that this rank took in `finish` to select.
+
+        Raises
+        ------
+        ArgumentError
+            There is no such parameter.
 
         Examples
         --------
@@ -339,6 +451,16 @@ class Synchronizer(Owned):
 
     def load(self, data: bytes) -> None:
         """Take back what `save` gave on the same rank of as many, with the same parameters registered.
+
+        Parameters
+        ----------
+        data : bytes
+            This rank's.
+
+        Raises
+        ------
+        ArgumentError
+            On all ranks, if one's is of another model, damaged or cut.
 
         Examples
         --------

@@ -113,6 +113,25 @@ class TopKAllreduce(Owned):
     def run(self, values: Array, k: int) -> TopKSum:
         """Sum what is chosen of `values`: in, gradient plus residual; out, the new residual, in place.
 
+        Parameters
+        ----------
+        values : ndarray
+            As many as `elements`, contiguous, of this object's dtype. Changed in place.
+        k : int
+            About how many elements this rank chooses.
+
+        Returns
+        -------
+        TopKSum
+            The same bits on all ranks, but for what tells of this rank.
+
+        Raises
+        ------
+        ArgumentError
+            On all ranks, if an argument is wrong on one or the ranks differ.
+        TransportError
+            A rank is lost.
+
         Examples
         --------
         >>> dsop.TopKAllreduce(4, np.float64).run(np.array([5.0, 0.5, -7.0, 0.25]), k=1).dense()
@@ -125,6 +144,25 @@ class TopKAllreduce(Owned):
         """As `run`, but return at once: leave `values` alone until the call is complete.
 
         What `wait` of the returned call gives is the `TopKSum`. It comes before this object's next run or start.
+
+        Parameters
+        ----------
+        values : ndarray
+            As for `run`.
+        k : int
+            As for `run`.
+
+        Returns
+        -------
+        Pending
+            Its `wait` returns the `TopKSum`.
+
+        Raises
+        ------
+        ArgumentError
+            On all ranks, if an argument is wrong on one or the ranks differ.
+        TransportError
+            A rank is lost.
 
         Examples
         --------
@@ -151,6 +189,22 @@ class TopKAllreduce(Owned):
 class Selector(Owned):
     """Choose about k of a vector's elements, over and over. Communicates nothing.
 
+    Parameters
+    ----------
+    algorithm : str
+        Of the family "selection".
+    dtype : dtype
+        float32 or float64.
+    step, seed : int
+        Of random numbers: the same two choose the same.
+    threshold : float
+        Of the magnitudes, for algorithms that keep one; 0: none is known.
+
+    Raises
+    ------
+    ArgumentError
+        An argument makes no sense.
+
     Examples
     --------
     >>> dsop.Selector("exact", np.float64).select(np.array([1.0, -3.0, 2.0]), k=2)
@@ -167,6 +221,26 @@ class Selector(Owned):
 
     def select(self, values: Array, k: int, room: int | None = None) -> tuple[Array, Array]:
         """Return indices, which rise, and values of what is chosen: at most `room`, by default 2 k + 100.
+
+        Parameters
+        ----------
+        values : ndarray
+            Contiguous, of this object's dtype, at most 2**32 elements. Only read.
+        k : int
+            About how many to choose.
+        room : int, optional
+            The most that is returned; default: 2 k + 100.
+
+        Returns
+        -------
+        indices : ndarray of uint32
+        values : ndarray
+            As many; both are new.
+
+        Raises
+        ------
+        ArgumentError
+            An argument makes no sense.
 
         Examples
         --------
