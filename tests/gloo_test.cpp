@@ -1,7 +1,12 @@
 // Over Gloo, each rank a thread with connections of its own: the same sweep as on threads, and what only Gloo has.
 #include <catch2/catch.hpp>
 
+#include <dsop/sparse_allreduce.hpp>
+#include <dsop/synchronizer.hpp>
+#include <dsop/threads.hpp>
+
 #include <numeric>
+#include <sstream>
 
 #include "collectives_cases.hpp"
 #include "gloo_ranks.hpp"
@@ -13,6 +18,55 @@
 
 using namespace dsop;
 using namespace dsop::tests;
+
+namespace {
+
+/// The results, one after another, of calls that the sweeps do not make.
+std::vector<float> sums_of_objects(Transport& transport) {
+  constexpr std::size_t n = 7, m = 5;
+  const auto r = static_cast<std::size_t>(transport.rank());
+  std::vector<float> all, a((r + 1) * n), b((r + 1) * m), gradient(n * m);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>((3 * r + i) % 5) - 2;
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>((r + 2 * i) % 7) - 3;
+  const Factors<float> factors{{a.data(), r + 1, n}, {b.data(), r + 1, m}};
+  const MatrixView<float> target(gradient.data(), n, m);
+  const auto keep = [&](std::span<const float> values) { all.insert(all.end(), values.begin(), values.end()); };
+
+  OuterProduct<float> layer(transport, {n, m, 8});
+  layer.start(factors, target).wait();
+  keep(gradient);
+  const auto bounds = layer.plan().row_bounds;
+  std::vector<float> own((bounds[r + 1] - bounds[r]) * m);
+  layer.run_sharded(factors, {own.data(), bounds[r + 1] - bounds[r], m});
+  keep(own);
+  const std::vector<std::size_t> offsets{0, 1};
+  const std::vector<std::uint32_t> columns{static_cast<std::uint32_t>(r % n)};
+  const std::vector<float> ones{1};
+  const auto rows = layer.run_rows({SparseMatrixView<float>{1, n, offsets, columns, ones}, {b.data(), 1, m}});
+  keep({rows.elements.get(), rows.indices.size() * m});
+  const SparseVectorView<float> regions[] = {{n, columns, ones}, {m, {}, std::span(b).first(m), n}};
+  for (const SparseSum<float>& sum : sparse_allreduce_regions<float>(transport, regions)) keep(sum.sum.values);
+
+  std::stringstream saved;
+  for (const bool resumes : {false, true}) {
+    Synchronizer<float> model(transport);
+    model.add("factors", {n, m, 8}, "dsop");
+    model.add("chosen", {n, m}, "ok-topk:0.2");
+    model.add("bias", {1, m}, "dense");
+    if (resumes) model.load(saved);
+    std::vector<float> chosen(gradient), bias(b.begin(), b.begin() + m);
+    model.begin({.scale = 0.5F});
+    model.give("factors", factors, target);
+    model.give("chosen", MatrixView<float>(chosen.data(), n, m));
+    model.give("bias", MatrixView<float>(bias.data(), 1, m));
+    model.finish();
+    for (const auto& values : {gradient, chosen, bias}) keep(values);
+    if (!resumes) model.save(saved);
+  }
+  return all;
+}
+
+}  // namespace
 
 TEST_CASE("every outer-product algorithm is exact over Gloo") {
   const int P = GENERATE(1, 2, 3, 5);
@@ -83,6 +137,18 @@ TEST_CASE("calls that were started go on by themselves over Gloo") {
           Job<float> job(transport, 300, 200, 16, "auto");
           for (int i = 0; i < 5; ++i) job.start(static_cast<std::uint64_t>(i)).wait();
           failures.check(job.exact(), "the result is wrong");
+        }) == "");
+}
+
+TEST_CASE("sharded, started and sparse sums and a synchronizer that is resumed are over Gloo as on threads") {
+  const int P = GENERATE(1, 2, 3, 5);
+  std::vector<std::vector<float>> on_threads(static_cast<std::size_t>(P));
+  run_on_threads(P, [&](Transport& transport) {
+    on_threads[static_cast<std::size_t>(transport.rank())] = sums_of_objects(transport);
+  });
+  CHECK(failures_over_gloo(P, [&](Transport& transport, Failures& failures) {
+          failures.check(sums_of_objects(transport) == on_threads[static_cast<std::size_t>(transport.rank())],
+                         "the results differ");
         }) == "");
 }
 
