@@ -95,7 +95,7 @@ def main() -> None:
     options = parser.parse_args()
     try:
         times, simulated = read(options.rows)
-    except (Refused, OSError, UnicodeDecodeError) as problem:
+    except (Refused, OSError) as problem:
         sys.exit(f"error: {problem}")
     draw(times, simulated, options.picture)
     for family in FAMILIES:

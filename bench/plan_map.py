@@ -184,7 +184,7 @@ def main(arguments: list[str]) -> int:
         check_alike(forecasts, options.rows)
         options.out.mkdir(parents=True, exist_ok=True)
         pictures = draw(make_maps(forecasts), make_looks([one.algorithm for one in forecasts]), options.out)
-    except (Refused, OSError, UnicodeDecodeError) as error:
+    except (Refused, OSError) as error:
         print(f"plan_map.py: {error}", file=sys.stderr)
         return 2
     for picture in pictures:

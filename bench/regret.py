@@ -191,7 +191,7 @@ def main(arguments: list[str]) -> int:
         regrets = [regret_of(cell, cells[cell]) for cell in sorted(cells)]
         if options.picture:
             draw([prediction for one in regrets for prediction in one.predictions], options.picture)
-    except (Refused, OSError, UnicodeDecodeError) as error:
+    except (Refused, OSError) as error:
         print(f"regret.py: {error}", file=sys.stderr)
         return 2
     print("\n".join([*table(regrets), "", *summary(regrets), f"- Commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."]))

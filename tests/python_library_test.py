@@ -80,7 +80,7 @@ print(told[0].message)
 
     def test_mpi4py_of_another_mpi_is_warned_of_and_refused(self) -> None:
         other = types.SimpleNamespace(Get_library_version=lambda: "Other MPI 7.0\nbuilt somewhere", Is_finalized=bool)
-        comm = types.SimpleNamespace(py2f=lambda: 0, Get_rank=lambda: 0)
+        comm = types.SimpleNamespace(py2f=lambda: 0, Barrier=lambda: None)
         with unittest.mock.patch.dict(sys.modules, {"mpi4py.MPI": other}):
             with self.assertWarnsRegex(RuntimeWarning, "mpi4py is built for Other MPI 7.0, dsop for"):
                 dsop.info()

@@ -35,9 +35,11 @@ class Breaks(torch.autograd.Function):
 class Fragile(nn.Module):
     """An mlp that fails, if told so."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_hook: bool = False) -> None:
         super().__init__()
         self.layers, self.breaks = mlp(), ""
+        if has_hook:
+            self.register_forward_pre_hook(lambda _, inputs: (inputs[0].clone(),))
 
     def forward(self, x: Tensor) -> Tensor:
         for number, layer in enumerate(self.layers):
@@ -88,7 +90,7 @@ def works(model: Any, expected: list[Any]) -> None:
 @case
 def told_at_once() -> None:
     """The others' step fails while the rank that has failed does nothing more; then the next step works."""
-    model = Fragile()
+    model = Fragile(has_hook=True)
     expected = plain_sum(model, on_rows(lambda rank: 2))
     dsop.torch.attach(model, average="sum")
     loss = on_rows(lambda rank: 2)
@@ -122,6 +124,7 @@ def hooks_of_forward_that_raise() -> None:
                 raise KeyError("mine")
         return call
     model.register_forward_pre_hook(hook("before"))
+    model.register_forward_pre_hook(lambda _, inputs: (inputs[0].clone(),))
     dsop.torch.attach(model, average="sum")
     model.register_forward_hook(hook("after"))
     for when in raises:

@@ -168,7 +168,9 @@ def bad_input() -> None:
     raises_everywhere("samples(3) with average=ranks", lambda: attachment.samples(3))
     state = attachment.state_dict()
     wrong_states: list[Any] = [{}, None, {**state, "order": [("no such", 1)]}, {**state, "order": 3},
-                               {**state, "synchronizers": None}]
+                               {**state, "synchronizers": None}, {**state, "most_pairs": []},
+                               {**state, "most_pairs": {key: [2**40] for key in state["most_pairs"]}},
+                               {**state, "most_pairs_in_16_bits": None}]
     for wrong_state in wrong_states:
         raises_everywhere("another model", lambda: attachment.load_state_dict(wrong_state if last else state))
     if COMM.size > 1:

@@ -135,7 +135,7 @@ class Training(unittest.TestCase):
         path.write_text("{", encoding="utf-8")
         result = run(self.folder)
         self.assertEqual((result.returncode, result.stdout), (2, ""))
-        self.assertIn("digits.jsonl:1: not a row of dsop-train", result.stderr)
+        self.assertIn("digits.jsonl:1: not a row of dsop-train or dsop-bench", result.stderr)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,14 @@ class Refused(Exception):
 
 
 def parsed_rows(path: Path, what: str, parse: Callable[[Any], Parsed]) -> list[Parsed]:
-    """What `parse` makes of each row, which is `what`. Refused names the line that is no such row; OSError if the file can't be
-    read."""
+    """What `parse` makes of each row, which is `what`. Refused names the line that is no such row, or the file that is no text;
+    OSError if it can't be read."""
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise Refused(f"{path}: {error}") from None
+    for number, line in enumerate(lines, 1):
         try:
             rows.append(parse(json.loads(line)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:

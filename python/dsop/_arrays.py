@@ -161,6 +161,8 @@ def matrix(array: Any, name: str, type_: int | None = None) -> Matrix:
 
 
 def _index_array(array: Any, dtype: Any, name: str) -> Array:
+    if isinstance(array, np.ma.MaskedArray):
+        raise ArgumentError(f"{name} is MaskedArray, expected a NumPy array")
     given = np.asarray(array)
     if given.dtype.kind not in "iu":
         raise ArgumentError(f"{name}.dtype is {given.dtype}, expected whole numbers")

@@ -28,7 +28,11 @@ def end_job_at_exception(others_run: Callable[[], bool]) -> None:
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         try:
-            before(kind, error, traceback)
+            try:
+                before(kind, error, traceback)
+            except Exception:  # Python prints both only if this program goes on
+                sys.__excepthook__(*sys.exc_info())
+                sys.__excepthook__(kind, error, traceback)
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(Exception):  # it is closed, or None, or its disk is full
                     stream.flush()

@@ -50,7 +50,7 @@ def init() -> None:
 
     All ranks call it. Done by the first call with ``comm=None``. What this starts ends with the program. Without a
     launcher MPI is never touched. Where there are several ranks, an exception that ends this rank's program from then on
-    ends the others' too, at once.
+    ends the others' too, at once; under mpi4py it does so once dsop is imported.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def communicator(comm: Any = None) -> Communicator:
     ----------
     comm : None, mpi4py.MPI.Comm or Communicator
         None is everybody: all ranks that mpirun, srun or torchrun has started, or this process alone. An object with
-        `py2f()` and `Get_rank()` is an MPI communicator, which dsop duplicates on first use.
+        `py2f()` and `Barrier()` is an MPI communicator, which dsop duplicates on first use.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def communicator(comm: Any = None) -> Communicator:
         return _world
     if isinstance(comm, Communicator):
         return comm
-    if not hasattr(comm, "py2f") or not hasattr(comm, "Get_rank"):  # requests and files have a py2f() too
+    if not hasattr(comm, "py2f") or not hasattr(comm, "Barrier"):  # groups, requests and files have a py2f() too
         raise ArgumentError(f"comm is {type(comm).__name__}, expected None, an mpi4py communicator or a Communicator")
     mpi4py = sys.modules.get("mpi4py.MPI")
     if mpi4py is not None:

@@ -174,7 +174,7 @@ class OuterProduct(Owned):
 
         Parameters
         ----------
-        a, b : ndarray or SparseMatrix
+        a, b : ndarray
             pairs x rows and pairs x columns, of this object's dtype, at most max_pairs; as for `outer_product`.
         out : ndarray, optional
             This rank's rows of the gradient, ``row_bounds[rank + 1] - row_bounds[rank]`` of them; default: a new array.

@@ -227,7 +227,7 @@ class SparseAllreduce(Owned):
     comm : None, mpi4py.MPI.Comm or Communicator
         None is everybody.
     **options
-        algorithm, machine and wire, as for `sparse_allreduce`, and overlap.
+        algorithm, machine and wire, as for `sparse_allreduce`.
 
     Raises
     ------

@@ -229,7 +229,7 @@ class Selector(Owned):
         k : int
             About how many to choose.
         room : int, optional
-            The most that is returned; default: 2 k + 100.
+            The most that is returned, at least k; default: 2 k + 100.
 
         Returns
         -------

@@ -26,7 +26,10 @@ attached: weakref.WeakSet[Attachment] = weakref.WeakSet()
 
 
 class Attachment:
-    """What attach() returns: a model whose gradients are summed over ranks by each backward()."""
+    """What attach() returns: a model whose gradients are summed over ranks by each backward().
+
+    A copy of it, deep or pickled, is None, so that a model which holds it can be copied: save its state_dict().
+    """
 
     def __init__(self, model: nn.Module, comm: dsop.Communicator, average: str, parameters: list[Parameter],
                  find_nans: bool) -> None:
@@ -45,15 +48,16 @@ class Attachment:
         self._samples: Optional[float] = None  # of the next backward pass
         self._pending_samples = 0.0
         self._log = _report.Log()
-        self._ties = Ties(model, self._of_id, self._before_forward, self._after_forward, self._keeper)
+        self._ties = Ties(model, self._of_id, self._enter_forward, self._before_forward, self._after_forward,
+                          self._keeper)
         self._watch_parameters()
         _failures.watch_end(comm)
         atexit.register(_settle_at_exit, weakref.ref(self))
         attached.add(self)
         self._queue.join(self, self._sums, self._drop)
 
-    def __reduce__(self) -> Any:
-        return type(None), ()  # copies of a model that holds its attachment are ordinary models, which hold None
+    def __reduce__(self) -> Any:  # copies of a model that holds its attachment are ordinary models
+        return type(None), ()
 
     def _watch_parameters(self) -> None:
         for p in self._parameters:
@@ -80,13 +84,22 @@ class Attachment:
             if one._queue is self._queue:
                 one._forward.look(from_call and one is self)
 
-    def _before_forward(self, inputs: tuple[Any, ...]) -> Optional[tuple[Any, ...]]:
+    def _enter_forward(self, inputs: tuple[Any, ...]) -> Optional[tuple[Any, ...]]:
         if is_traced():  # no step
             return None
         self._look(from_call=True)
         self._queue.settle()
         if is_within_ddp():
             raise dsop.ArgumentError("the model is attached and within a DistributedDataParallel, expected one of both")
+        # Where backward() computes it once more, that one tells; without gradients it is no part of a step.
+        if self._started or not torch.is_grad_enabled():
+            return None
+        self._queue.begin()
+        return self._forward.begin(inputs)
+
+    def _before_forward(self, inputs: tuple[Any, ...]) -> Optional[tuple[Any, ...]]:
+        if is_traced():
+            return None
         known = {(id(q), q.dtype) for q in self._model.parameters() if q.numel()}
         if known != self._known:
             text = ("the model has other parameters than when it was attached, or of other types, expected the "
@@ -95,11 +108,7 @@ class Attachment:
             raise dsop.ArgumentError(text)
         if not torch.is_inference_mode_enabled():
             self._watch_parameters()  # requires_grad may have changed
-        # Where backward() computes it once more, that one tells; without gradients it is no part of a step.
-        if self._started or not torch.is_grad_enabled():
-            return None
-        self._queue.begin()
-        return self._forward.begin(inputs)
+        return self._forward.watched(inputs)
 
     def _after_forward(self, _module: nn.Module, _inputs: Any, output: Any) -> None:
         self._forward.end()

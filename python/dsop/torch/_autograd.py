@@ -78,10 +78,12 @@ def run_first(model: Any, pre_hook: Any) -> None:
     model._forward_pre_hooks.move_to_end(pre_hook.id, last=False)
 
 
-def run_last(model: Any, hook: Any) -> None:
-    """After them, for the same reason. To be called before each pass: hooks may have come."""
-    if hook.id in model._forward_hooks:
-        model._forward_hooks.move_to_end(hook.id)
+def run_last(model: Any, pre_hook: Any, hook: Any) -> None:
+    """After them: after those that change what forward() is given, and for the same reason. To be called by the first hook of
+    each pass, since hooks may have come."""
+    for hooks, handle in ((model._forward_pre_hooks, pre_hook), (model._forward_hooks, hook)):
+        if handle.id in hooks:
+            hooks.move_to_end(handle.id)
 
 
 def is_traced() -> bool:

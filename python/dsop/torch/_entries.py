@@ -139,6 +139,13 @@ class Entries:
         pairs = {key: {name: list(most) for name, most in self._most_pairs[way].items()} for way, key in _KEYS.items()}
         return {**pairs, "synchronizers": {_name(kind): of.save() for kind, of in self.synchronizers.items()}}
 
+    def are_in(self, state: dict[str, Any]) -> bool:
+        """Whether it is of the same parameters and types."""
+        most_pairs = [state.get(key, {}) for key in _KEYS.values()]
+        return (set(most_pairs[0]) == set(self._most_pairs[Way.FACTORS]) and set(state["synchronizers"]) == self.types
+                and all(type(most) is int and 0 <= most < 2**31
+                        for pairs in most_pairs for of_one in pairs.values() for most in of_one))
+
     def load_state_dict(self, state: dict[str, Any], parameters: Sequence[Parameter]) -> None:
         """On all ranks, of the same parameters."""
         for p, (way, key) in itertools.product(parameters, _KEYS.items()):

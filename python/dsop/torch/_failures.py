@@ -79,10 +79,16 @@ class ForwardWatch:
         self._thread = 0
 
     def begin(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return what the pass shall have as inputs."""
+        """A pass begins. Return what it shall have as inputs."""
+        self._is_open, self._thread = True, threading.get_ident()
+        return self.watched(inputs)
+
+    def watched(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The same of a pass that has begun, if one has: the program's hooks may have changed them."""
+        if not self._is_open:
+            return inputs
         watched = _Inputs(inputs)
         watched.ended = self.look
-        self._is_open, self._thread = True, threading.get_ident()
         return watched
 
     def end(self) -> None:

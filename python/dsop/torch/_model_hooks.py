@@ -41,13 +41,16 @@ def tensors_in(output: Any) -> Iterator[Tensor]:
 class Ties:
     """What leads from a model to its attachment, which lives as long."""
 
-    def __init__(self, model: nn.Module, ids: Container[int], before: Callable[[tuple[Any, ...]], Any],
-                 after: Callable[..., None], keeper: _givers.Keeper) -> None:
-        """Forward passes call before(inputs) and after(); layers whose weights are among `ids` ask the `keeper`."""
+    def __init__(self, model: nn.Module, ids: Container[int], enter: Callable[[tuple[Any, ...]], Any],
+                 before: Callable[[tuple[Any, ...]], Any], after: Callable[..., None], keeper: _givers.Keeper) -> None:
+        """Forward passes call enter(inputs) and before(inputs), before and after the program's hooks that go before them, and
+        after() at the end; layers whose weights are among `ids` ask the `keeper`."""
         def first(module: nn.Module, inputs: tuple[Any, ...]) -> Any:
-            run_last(module, self._hooks[1])
-            return before(inputs)
-        self._hooks = [model.register_forward_pre_hook(Hook(first)), model.register_forward_hook(Hook(after))]
+            run_last(module, *self._hooks[1:])
+            return enter(inputs)
+        self._hooks = [model.register_forward_pre_hook(Hook(first)),
+                       model.register_forward_pre_hook(Hook(lambda _, inputs: before(inputs))),
+                       model.register_forward_hook(Hook(after))]
         run_first(model, self._hooks[0])
         self._layers = [(m, type(m)) for m in model.modules()
                         if any(id(weight) in ids for weight in _givers.weights_of(m))]

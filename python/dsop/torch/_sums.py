@@ -173,10 +173,8 @@ class Sums:
         with SaidToAll(self.comm):
             try:
                 order = [(self._parameters[self._place[name]], Way(way)) for name, way in state["order"]]
-                unsteady = set(state["unsteady"])
-                is_ours = (set(state["most_pairs"]) == set(self._place)
-                           and set(state["synchronizers"]) == self.entries.types)
-            except (LookupError, TypeError, ValueError):
+                unsteady, is_ours = set(state["unsteady"]), self.entries.are_in(state)
+            except (AttributeError, LookupError, TypeError, ValueError):
                 is_ours = False
             if not is_ours:
                 raise dsop.ArgumentError(f"state on rank {self.comm.rank} is of another model, expected one of this")
