@@ -46,8 +46,7 @@ class FileStore {
   explicit FileStore(std::filesystem::path path) : path_(std::move(path)) {
     std::error_code ignored;
     const std::filesystem::file_status found = std::filesystem::status(path_, ignored);
-    if (is_directory(found))
-      throw ArgumentError("store " + path_.string() + " is a folder, expected a file");
+    if (is_directory(found)) throw ArgumentError("store " + path_.string() + " is a folder, expected a file");
     if (exists(found) && !is_regular_file(found))
       throw ArgumentError("store " + path_.string() + " is a device, a pipe or a socket, expected a file");
     std::string first = empty_record;
