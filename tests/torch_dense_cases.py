@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import prune
 
-from torch_support import case, check, on_rows, whole, whole_weights
+import dsop.torch
+from torch_support import case, check, on_rows, plain_sum, step, whole, whole_weights
 
 
 class Mixed(nn.Module):
@@ -36,6 +37,20 @@ def dense_gradients() -> None:
     text = attachment.describe()
     assert "rows.weight 6x4: rows" in text or "rows.weight 6x4: dense is cheaper here" in text, text
     assert "normed.weight_v 3x3: dense" in text, text
+
+
+@case
+def convolution_by_topk() -> None:
+    """All elements are chosen, so it is the sum."""
+    model, plain = (whole_weights(nn.Conv1d(4, 2, 3)) for _ in range(2))
+
+    def loss(model: Any, rank: int) -> Any:
+        return model(whole(rank, 3, 4, 5)).pow(2).sum()
+    expected = plain_sum(plain, loss)
+    attachment = dsop.torch.attach(model, average="sum", policies={"*": "topk:1"})
+    for _ in range(3):
+        step(model, attachment, loss, expected)
+    assert "weight 2x4x3: " in attachment.describe() and "policy topk:1" in attachment.describe()
 
 
 @case
