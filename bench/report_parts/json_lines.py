@@ -14,7 +14,14 @@ class Refused(Exception):
     """A file that can't be used: its text names the file, the line and what was expected."""
 
 
-def parsed_rows(path: Path, what: str, parse: Callable[[Any], Parsed]) -> list[Parsed]:
+def _object(line: str) -> dict[str, Any]:
+    row = json.loads(line)
+    if not isinstance(row, dict):
+        raise ValueError(f"{line} is no object")
+    return row
+
+
+def parsed_rows(path: Path, what: str, parse: Callable[[dict[str, Any]], Parsed]) -> list[Parsed]:
     """What `parse` makes of each row, which is `what`. Refused names the line that is no such row, or the file that is no text;
     OSError if it can't be read."""
     rows = []
@@ -24,7 +31,7 @@ def parsed_rows(path: Path, what: str, parse: Callable[[Any], Parsed]) -> list[P
         raise Refused(f"{path}: {error}") from None
     for number, line in enumerate(lines, 1):
         try:
-            rows.append(parse(json.loads(line)))
+            rows.append(parse(_object(line)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Refused(f"{path}:{number}: not a row of {what}: {error!r}") from None
     return rows

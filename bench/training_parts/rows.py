@@ -35,7 +35,7 @@ class Runs:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    return parsed_rows(path, "dsop-train or dsop-bench", lambda row: row | {})  # fails unless it is an object
+    return parsed_rows(path, "dsop-train or dsop-bench", lambda row: row)
 
 
 def add(runs: Runs, path: Path) -> None:

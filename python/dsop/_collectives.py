@@ -137,27 +137,19 @@ def broadcast(values: Array, root: int = 0, comm: Any = None, *, algorithm: str 
               machine: Any = None) -> None:
     """Make `values` those of rank `root`.
 
-    Arguments and errors are as those of `allreduce`; algorithms are of the family "broadcast".
-
     Parameters
     ----------
     values : ndarray
-        float32 or float64, contiguous, of any shape, the same on all ranks. Replaced in place, nothing is copied.
+        As for `allreduce`, but replaced.
     root : int
         The rank whose values they become, the same on all ranks.
-    comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody.
-    algorithm : str, optional
-        Of the family "broadcast", perhaps with its number; default: the cheapest.
-    machine : Machine, optional
-        To plan for; default: `Machine.of`.
+    comm, algorithm, machine
+        As for `allreduce`; algorithms are of the family "broadcast".
 
     Raises
     ------
-    ArgumentError
-        On all ranks, if an argument is wrong on one or the ranks differ.
-    TransportError
-        A rank is lost.
+    ArgumentError, TransportError
+        As `allreduce`.
 
     Examples
     --------
@@ -171,27 +163,19 @@ def reduce(values: Array, root: int = 0, comm: Any = None, *, algorithm: str | N
            machine: Any = None) -> None:
     """Make `values` of rank `root` the sum of all ranks' values; those of others hold anything afterwards.
 
-    Arguments and errors are as those of `allreduce`; algorithms are of the family "reduce".
-
     Parameters
     ----------
     values : ndarray
-        float32 or float64, contiguous, of any shape, the same on all ranks. Summed in place, nothing is copied.
+        As for `allreduce`.
     root : int
         The rank that gets the sum, the same on all ranks.
-    comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody.
-    algorithm : str, optional
-        Of the family "reduce", perhaps with its number; default: the cheapest.
-    machine : Machine, optional
-        To plan for; default: `Machine.of`.
+    comm, algorithm, machine
+        As for `allreduce`; algorithms are of the family "reduce".
 
     Raises
     ------
-    ArgumentError
-        On all ranks, if an argument is wrong on one or the ranks differ.
-    TransportError
-        A rank is lost.
+    ArgumentError, TransportError
+        As `allreduce`.
 
     Examples
     --------
@@ -207,16 +191,8 @@ def start_allreduce(values: Array, comm: Any = None, *, algorithm: str | None = 
 
     Parameters
     ----------
-    values : ndarray
-        float32 or float64, contiguous, of any shape, the same on all ranks. Summed in place, nothing is copied.
-    comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody.
-    algorithm : str, optional
-        Of the family "dense", perhaps with its number; default: the cheapest.
-    machine : Machine, optional
-        To plan for; default: `Machine.of`.
-    allow_native : bool, optional
-        The cheapest may be MPI's own, which promises neither equal bits nor a stall watch.
+    values, comm, algorithm, machine, allow_native
+        As for `allreduce`.
 
     Returns
     -------
@@ -225,10 +201,8 @@ def start_allreduce(values: Array, comm: Any = None, *, algorithm: str | None = 
 
     Raises
     ------
-    ArgumentError
-        On all ranks, if an argument is wrong on one or the ranks differ.
-    TransportError
-        A rank is lost.
+    ArgumentError, TransportError
+        As `allreduce`.
 
     Examples
     --------
@@ -244,28 +218,18 @@ def start_broadcast(values: Array, root: int = 0, comm: Any = None, *, algorithm
 
     Parameters
     ----------
-    values : ndarray
-        float32 or float64, contiguous, of any shape, the same on all ranks. Replaced in place, nothing is copied.
-    root : int
-        The rank whose values they become, the same on all ranks.
-    comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody.
-    algorithm : str, optional
-        Of the family "broadcast", perhaps with its number; default: the cheapest.
-    machine : Machine, optional
-        To plan for; default: `Machine.of`.
+    values, root, comm, algorithm, machine
+        As for `broadcast`.
 
     Returns
     -------
     Pending
-        Its `wait` returns None, and raises what the call raises.
+        As of `start_allreduce`.
 
     Raises
     ------
-    ArgumentError
-        On all ranks, if an argument is wrong on one or the ranks differ.
-    TransportError
-        A rank is lost.
+    ArgumentError, TransportError
+        As `broadcast`.
 
     Examples
     --------
@@ -281,28 +245,18 @@ def start_reduce(values: Array, root: int = 0, comm: Any = None, *, algorithm: s
 
     Parameters
     ----------
-    values : ndarray
-        float32 or float64, contiguous, of any shape, the same on all ranks. Summed in place, nothing is copied.
-    root : int
-        The rank that gets the sum, the same on all ranks.
-    comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody.
-    algorithm : str, optional
-        Of the family "reduce", perhaps with its number; default: the cheapest.
-    machine : Machine, optional
-        To plan for; default: `Machine.of`.
+    values, root, comm, algorithm, machine
+        As for `reduce`.
 
     Returns
     -------
     Pending
-        Its `wait` returns None, and raises what the call raises.
+        As of `start_allreduce`.
 
     Raises
     ------
-    ArgumentError
-        On all ranks, if an argument is wrong on one or the ranks differ.
-    TransportError
-        A rank is lost.
+    ArgumentError, TransportError
+        As `reduce`.
 
     Examples
     --------

@@ -27,6 +27,9 @@ def end_job_at_exception(others_run: Callable[[], bool]) -> None:
         return
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        if not others_run():
+            before(kind, error, traceback)
+            return
         try:
             try:
                 before(kind, error, traceback)
@@ -36,11 +39,9 @@ def end_job_at_exception(others_run: Callable[[], bool]) -> None:
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(Exception):  # it is closed, or None, or its disk is full
                     stream.flush()
-            if others_run():
-                time.sleep(0.2)  # launchers lose what was written last
+            time.sleep(0.2)  # launchers lose what was written last
         finally:  # a second Ctrl-C, too, leaves the others waiting
-            if others_run():
-                library.dsop_abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+            library.dsop_abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
     hook.others_run = others_run  # type: ignore[attr-defined]
     sys.excepthook = hook
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ctypes import byref, c_size_t
 from typing import Any
 
-from dsop._library import ArgumentError, check, library, text_of
+from dsop._library import ArgumentError, check, decoded, library, text_of
 
 
 def _openmp_runtimes() -> list[str]:
@@ -96,7 +96,7 @@ def algorithms(family: str | None = None) -> Sequence[dict[str, str]]:
     for index in range(count.value):
         texts = [ctypes.c_char_p() for _ in range(4)]
         check(library.dsop_algorithm_describe(index, *map(byref, texts)))
-        lines.append({key: (text.value or b"").decode()
+        lines.append({key: decoded(text.value)
                       for key, text in zip(("family", "name", "summary", "source"), texts)})
     families = list(dict.fromkeys(line["family"] for line in lines))
     if family is not None and family not in families:

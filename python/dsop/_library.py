@@ -96,9 +96,9 @@ def watch_signals(has_ended: Callable[[], bool] = lambda: False) -> None:
     library.dsop_set_interrupt(_raised.callback)
 
 
-def decoded(text: bytes) -> str:
-    """The library's words, in which there may be a path that is no text."""
-    return text.decode(errors="backslashreplace")
+def decoded(text: bytes | None) -> str:
+    """The library's words, in which there may be a path that is no text; none where it has given none."""
+    return (text or b"").decode(errors="backslashreplace")
 
 
 def raise_error(status: int) -> None:
@@ -162,7 +162,7 @@ def text_of(function: Any, *arguments: Any) -> str:
     """The same of a text."""
     text = c_char_p()
     check(function(*arguments, byref(text)))
-    return decoded(text.value or b"")
+    return decoded(text.value)
 
 
 def _index(value: Any, name: str) -> int:

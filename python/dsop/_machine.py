@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dsop._arrays import type_of
-from dsop._library import (Owned, check, encoded, encoded_path, library, new_handle, option_text, real_number, whole_number,
-                           whole_size, whole_sizes)
+from dsop._library import (Owned, check, decoded, encoded, encoded_path, library, new_handle, option_text, real_number,
+                           whole_number, whole_size, whole_sizes)
 from dsop._mpi import communicator
 
 
@@ -195,7 +195,7 @@ def plan_outer_products(shape: tuple[int, int], pairs: Sequence[int], dtype: Any
     text, seconds = c_char_p(), c_double()
     check(library.dsop_plan_outer_products(type_of(dtype), *whole_sizes(shape, "shape", 2), *_sizes(pairs, "pairs"),
                                            option_text(**options), byref(text), byref(seconds)))
-    return (text.value or b"").decode(), seconds.value
+    return decoded(text.value), seconds.value
 
 
 def plan_sparse(elements: int, nonzeros: Sequence[int], dtype: Any = np.float32, **options: Any) -> tuple[str, float]:
@@ -214,15 +214,13 @@ def plan_sparse(elements: int, nonzeros: Sequence[int], dtype: Any = np.float32,
 
     Returns
     -------
-    text : str
-        The plan, several lines.
-    seconds : float
-        Predicted for the whole call, with the agreement that opens it.
+    text, seconds
+        As of `plan_outer_products`.
 
     Raises
     ------
     ArgumentError
-        An argument makes no sense, or no algorithm can be used.
+        As `plan_outer_products`.
 
     Examples
     --------
@@ -231,7 +229,7 @@ def plan_sparse(elements: int, nonzeros: Sequence[int], dtype: Any = np.float32,
     text, seconds = c_char_p(), c_double()
     check(library.dsop_plan_sparse(type_of(dtype), whole_size(elements, "elements"), *_sizes(nonzeros, "nonzeros"),
                                    option_text(**options), byref(text), byref(seconds)))
-    return (text.value or b"").decode(), seconds.value
+    return decoded(text.value), seconds.value
 
 
 def plan_topk(elements: int, k: int, ranks: int, dtype: Any = np.float32, **options: Any) -> dict[str, float]:

@@ -23,7 +23,8 @@ def _others_run_over_mpi4py() -> bool:
                 and mpi4py.COMM_WORLD.Get_size() > 1)
 
 
-# Before the first call of dsop's, too: mpi4py would wait in MPI_Finalize for ranks that wait for this one.
+# Before the first call of dsop's, too: mpi4py would wait in MPI_Finalize for ranks that wait for this one. The names are those
+# of src/transport/mpi_launcher.cpp.
 if {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"} & os.environ.keys():
     end_job_at_exception(_others_run_over_mpi4py)
 

@@ -10,7 +10,7 @@ import numpy as np
 from dsop._arrays import DTYPES, Array, FactorLike, Held, copied, factor, matrix, type_of
 from dsop._collectives import Pending
 from dsop._communicators import SaidToAll
-from dsop._library import Owned, check, library, new_handle, option_text, whole_size
+from dsop._library import Owned, check, decoded, library, new_handle, option_text, whole_size
 from dsop._mpi import communicator
 
 
@@ -150,10 +150,8 @@ class OuterProduct(Owned):
 
         Raises
         ------
-        ArgumentError
-            On all ranks, if an argument is wrong on one or the ranks differ.
-        TransportError
-            A rank is lost.
+        ArgumentError, TransportError
+            As `outer_product`.
 
         Examples
         --------
@@ -175,7 +173,7 @@ class OuterProduct(Owned):
         Parameters
         ----------
         a, b : ndarray
-            pairs x rows and pairs x columns, of this object's dtype, at most max_pairs; as for `outer_product`.
+            As for `run`, dense.
         out : ndarray, optional
             This rank's rows of the gradient, ``row_bounds[rank + 1] - row_bounds[rank]`` of them; default: a new array.
 
@@ -186,10 +184,8 @@ class OuterProduct(Owned):
 
         Raises
         ------
-        ArgumentError
-            On all ranks, if an argument is wrong on one or the ranks differ.
-        TransportError
-            A rank is lost.
+        ArgumentError, TransportError
+            As `outer_product`.
 
         Examples
         --------
@@ -212,7 +208,7 @@ class OuterProduct(Owned):
         Parameters
         ----------
         a, b : ndarray or SparseMatrix
-            pairs x rows and pairs x columns, of this object's dtype, at most max_pairs; as for `outer_product`.
+            As for `run`.
 
         Returns
         -------
@@ -223,10 +219,8 @@ class OuterProduct(Owned):
 
         Raises
         ------
-        ArgumentError
-            On all ranks, if an argument is wrong on one or the ranks differ.
-        TransportError
-            A rank is lost.
+        ArgumentError, TransportError
+            As `outer_product`.
 
         Examples
         --------
@@ -250,10 +244,8 @@ class OuterProduct(Owned):
 
         Parameters
         ----------
-        a, b : ndarray or SparseMatrix
-            pairs x rows and pairs x columns, of this object's dtype, at most max_pairs; as for `outer_product`.
-        out : ndarray
-            rows x columns.
+        a, b, out
+            As for `run`; there is no default.
 
         Returns
         -------
@@ -262,10 +254,8 @@ class OuterProduct(Owned):
 
         Raises
         ------
-        ArgumentError
-            On all ranks, if an argument is wrong on one or the ranks differ.
-        TransportError
-            A rank is lost.
+        ArgumentError, TransportError
+            As `outer_product`.
 
         Examples
         --------
@@ -291,7 +281,7 @@ class OuterProduct(Owned):
         """
         text = c_char_p()
         check(library.dsop_outer_product_plan(self._handle, byref(text), None))
-        return (text.value or b"").decode()
+        return decoded(text.value)
 
     @property
     def algorithm(self) -> str:
@@ -304,7 +294,7 @@ class OuterProduct(Owned):
         """
         text = c_char_p()
         check(library.dsop_outer_product_plan(self._handle, None, byref(text)))
-        return (text.value or b"").decode()
+        return decoded(text.value)
 
     @property
     def row_bounds(self) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from dsop._arrays import DTYPES, Array, SparseVector, copied, type_of, vector
 from dsop._collectives import Pending
 from dsop._communicators import SaidToAll
-from dsop._library import ArgumentError, Owned, check, library, new_handle, option_text
+from dsop._library import ArgumentError, Owned, check, decoded, library, new_handle, option_text
 from dsop._mpi import communicator
 from dsop._table import DSOP_F32, Vector
 
@@ -64,7 +64,7 @@ class Sum(Owned):
         found, algorithm = Vector(), c_char_p()
         check(library.dsop_sum_get(self._handle, byref(found), byref(algorithm)))
         values = copied(found.values, found.count, dtype)
-        name = (algorithm.value or b"").decode()
+        name = decoded(algorithm.value)
         if found.indices is None and found.count == found.dimension:
             return values, name
         return SparseVector(found.dimension, copied(found.indices, found.count, np.uint32), values, found.first), name
@@ -130,16 +130,8 @@ def start_sparse_allreduce(own: Array | SparseVector, comm: Any = None, *, algor
 
     Parameters
     ----------
-    own : SparseVector or ndarray
-        This rank's, float32 or float64, of at most 2**32 elements, as many on all ranks. Values are not copied.
-    comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody.
-    algorithm : str, optional
-        Of the family "sparse"; default: the cheapest.
-    machine : Machine, optional
-        To plan for; default: `Machine.of`.
-    wire : {"full", "bf16"}, optional
-        How values travel.
+    own, comm, algorithm, machine, wire
+        As for `sparse_allreduce`.
 
     Returns
     -------
@@ -148,10 +140,8 @@ def start_sparse_allreduce(own: Array | SparseVector, comm: Any = None, *, algor
 
     Raises
     ------
-    ArgumentError
-        On all ranks, if an argument is wrong on one or the ranks differ.
-    TransportError
-        A rank is lost.
+    ArgumentError, TransportError
+        As `sparse_allreduce`.
 
     Examples
     --------
@@ -176,14 +166,8 @@ def sparse_allreduce_regions(regions: Sequence[Array | SparseVector], comm: Any 
     regions : sequence of SparseVector or ndarray
         This rank's, of one dtype, each of at most 2**32 elements; `first` is where a region begins. As many of the same
         sizes on all ranks.
-    comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody.
-    algorithm : str, optional
-        Of the family "sparse"; default: the cheapest.
-    machine : Machine, optional
-        To plan for; default: `Machine.of`.
-    wire : {"full", "bf16"}, optional
-        How values travel.
+    comm, algorithm, machine, wire
+        As for `sparse_allreduce`.
 
     Returns
     -------
@@ -192,10 +176,8 @@ def sparse_allreduce_regions(regions: Sequence[Array | SparseVector], comm: Any 
 
     Raises
     ------
-    ArgumentError
-        On all ranks, if an argument is wrong on one or the ranks differ.
-    TransportError
-        A rank is lost.
+    ArgumentError, TransportError
+        As `sparse_allreduce`.
 
     Examples
     --------
@@ -224,10 +206,8 @@ class SparseAllreduce(Owned):
     ----------
     dtype : dtype
         float32 or float64.
-    comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody.
-    **options
-        algorithm, machine and wire, as for `sparse_allreduce`.
+    comm, **options
+        As for `sparse_allreduce`: algorithm, machine and wire.
 
     Raises
     ------
@@ -259,7 +239,7 @@ class SparseAllreduce(Owned):
         Parameters
         ----------
         own : SparseVector or ndarray
-            This rank's, of this object's dtype, of at most 2**32 elements, as many on all ranks. Values are not copied.
+            As for `sparse_allreduce`, of this object's dtype.
 
         Returns
         -------
@@ -268,10 +248,8 @@ class SparseAllreduce(Owned):
 
         Raises
         ------
-        ArgumentError
-            On all ranks, if an argument is wrong on one or the ranks differ.
-        TransportError
-            A rank is lost.
+        ArgumentError, TransportError
+            As `sparse_allreduce`.
 
         Examples
         --------
@@ -290,19 +268,17 @@ class SparseAllreduce(Owned):
         Parameters
         ----------
         own : SparseVector or ndarray
-            This rank's, of this object's dtype, of at most 2**32 elements, as many on all ranks. Values are not copied.
+            As for `run`.
 
         Returns
         -------
         Pending
-            Its `wait` returns the `SparseSum`.
+            As of `start_sparse_allreduce`.
 
         Raises
         ------
-        ArgumentError
-            On all ranks, if an argument is wrong on one or the ranks differ.
-        TransportError
-            A rank is lost.
+        ArgumentError, TransportError
+            As `sparse_allreduce`.
 
         Examples
         --------

@@ -10,8 +10,8 @@ import numpy as np
 
 from dsop._arrays import DTYPES, Array, FactorLike, SparseVector, copied, factor, matrix, type_of, vector
 from dsop._communicators import SaidToAll
-from dsop._library import (ArgumentError, Owned, check, encoded, error_text, let_go, library, new_handle, option_text,
-                           real_number, text_of, whole_size, whole_sizes)
+from dsop._library import (ArgumentError, Owned, check, decoded, encoded, error_text, let_go, library, new_handle,
+                           option_text, real_number, text_of, whole_size, whole_sizes)
 from dsop._mpi import communicator
 
 
@@ -237,7 +237,7 @@ class Synchronizer(Owned):
         Raises
         ------
         ArgumentError
-            Not here but by `finish`, on all ranks: an argument is wrong, or this stands outside of a step.
+            As `give_factors`.
 
         Examples
         --------
@@ -270,12 +270,12 @@ class Synchronizer(Owned):
         target : ndarray
             rows x columns, or for a vector its elements, where the result goes.
         alpha, beta : float
-            What `finish` leaves in the target is ``beta * target + alpha * scale * sum``; 1 and 0 are the gradient.
+            As for `give_factors`.
 
         Raises
         ------
         ArgumentError
-            Not here but by `finish`, on all ranks: an argument is wrong, or this stands outside of a step.
+            As `give_factors`.
 
         Examples
         --------
@@ -432,7 +432,7 @@ class Synchronizer(Owned):
                                                   *map(byref, numbers.values()), *map(byref, evaluated.values())))
         predicted, seconds = c_size_t(), c_double()
         check(library.dsop_synchronizer_last_selection(self._handle, parameter, byref(predicted), byref(seconds)))
-        return {"algorithm": (algorithm.value or b"").decode(),
+        return {"algorithm": decoded(algorithm.value),
                 **{key: number.value for key, number in numbers.items()},
                 **{key: bool(is_so.value) for key, is_so in evaluated.items()},
                 "predicted": predicted.value, "selection_seconds": seconds.value}

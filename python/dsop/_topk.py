@@ -147,9 +147,7 @@ class TopKAllreduce(Owned):
 
         Parameters
         ----------
-        values : ndarray
-            As for `run`.
-        k : int
+        values, k
             As for `run`.
 
         Returns
@@ -159,10 +157,8 @@ class TopKAllreduce(Owned):
 
         Raises
         ------
-        ArgumentError
-            On all ranks, if an argument is wrong on one or the ranks differ.
-        TransportError
-            A rank is lost.
+        ArgumentError, TransportError
+            As `run`.
 
         Examples
         --------
