@@ -264,7 +264,8 @@ if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and os.environ["RANK"] == "1"
         # Whoever has started torchrun may be a launcher of MPI's.
         environment = {**os.environ, "PMI_RANK": "0", "PMI_SIZE": "1", "PYTHONMALLOC": "default"}  # torchrun itself calls the store's compare_set()
         done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "3", "--master_port", "0",
-                               "--max_restarts", "1", "--redirects", "1", "--tee", "1", "--rdzv_backend", "c10d", "--rdzv_endpoint", "127.0.0.1:0", program],
+                               "--max_restarts", "1", "--redirects", "1", "--tee", "1", "--monitor_interval", "0.1",
+                               "--rdzv_backend", "c10d", "--rdzv_endpoint", "127.0.0.1:0", program],
                               capture_output=True, text=True, timeout=5 * LIMIT_SECONDS, check=False, env=environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("the first time it fails", done.stderr)

@@ -1,5 +1,6 @@
 """What the tests of scripts/cluster need: TAP lines, the script itself, and a look at what is left of a cluster."""
 
+import contextlib
 import json
 import os
 import signal
@@ -73,12 +74,21 @@ def links() -> set[str]:
     return {line.split()[0].split("@")[0] for line in lines_of("ip", "-br", "link")}
 
 
+def written_down() -> str:
+    """The links of all clusters that are up."""
+    texts = []
+    for path in STATE_ROOT.glob("*/made"):
+        with contextlib.suppress(FileNotFoundError):  # its cluster goes down meanwhile
+            texts.append(path.read_text())
+    return " ".join(texts)
+
+
 def left_behind(links_before: set[str]) -> list[str]:
     """What of this test's clusters is still there; other people's clusters may come and go meanwhile."""
     spaces = [line for line in lines_of("ip", "netns", "list") if NAME in line]
     folders = [str(path) for path in STATE_ROOT.glob(NAME + "*")]
-    written_down = " ".join(path.read_text() for path in STATE_ROOT.glob("*/made"))
-    return spaces + folders + [link for link in links() - links_before if link not in written_down]
+    before, there, after = written_down(), links(), written_down()
+    return spaces + folders + [link for link in there - links_before if link not in before and link not in after]
 
 
 def processes_with(word: str, start: str = "") -> list[str]:
