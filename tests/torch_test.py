@@ -110,6 +110,41 @@ print(f"{ones[0].item():g}")
                 self.assertIn("100.0 % of tags are right", self.run_well(ranks, *arguments))
             self.assertIn("100.0 % of tags are right", self.run_well(1, *arguments, "--ddp"))
 
+    def test_resumed_program(self) -> None:
+        """Model and optimizer from rank 0's file, the attachment from each rank's own: the bits of a run that went on."""
+        program = """
+import hashlib, os, sys
+os.environ["DSOP_MACHINE"] = "probe"  # finds other numbers in each program
+import torch, dsop, dsop.torch
+folder, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+rank = dsop.communicator().rank
+torch.manual_seed(first)  # the resumed program's first weights are others
+model = torch.nn.Sequential(torch.nn.Linear(30, 40), torch.nn.Tanh(), torch.nn.Linear(40, 7))
+optimizer = torch.optim.Adam(model.parameters())
+attachment = dsop.torch.attach(model, policies={"2.weight": "ok-topk:0.1"})
+if first:
+    saved = torch.load(folder + "/model.pt")
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    attachment.load_state_dict(torch.load(f"{folder}/dsop-{rank}.pt"))
+for step in range(first, last):
+    batch = torch.randn(4 + rank, 30, generator=torch.Generator().manual_seed(10 * step + rank))
+    model(batch).pow(2).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+if rank == 0:
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, folder + "/model.pt")
+torch.save(attachment.state_dict(), f"{folder}/dsop-{rank}.pt")
+digest = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters())).hexdigest()
+sys.stdout.write(digest + "\\n")
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            whole, first_half, resumed = (self.run_well(2, "-c", program, folder, first, last).split()
+                                          for first, last in (("0", "6"), ("0", "3"), ("3", "6")))
+        self.assertEqual(len(whole), 2)
+        self.assertEqual({*whole, *resumed}, {whole[0]})
+        self.assertNotEqual(first_half[0], whole[0])
+
     def test_uncaught_exception_ends_all(self) -> None:
         done = run_ranks(3, "-c", """
 import torch, dsop, dsop.torch
