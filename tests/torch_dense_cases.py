@@ -35,7 +35,8 @@ def dense_gradients() -> None:
         model.normed.weight_v.copy_(2 * torch.eye(3))
     attachment = check(model, lambda model, rank: model(whole(rank, 3, 4).long() + 2).pow(2).sum())
     text = attachment.describe()
-    assert "rows.weight 6x4: rows" in text or "rows.weight 6x4: dense is cheaper here" in text, text
+    ways = ("rows", "dense is cheaper here", "dense, as PyTorch makes it")
+    assert any(f"rows.weight 6x4: {way}" in text for way in ways), text
     assert "normed.weight_v 3x3: dense" in text, text
 
 

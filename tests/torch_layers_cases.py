@@ -73,7 +73,20 @@ def used_outside_its_layer() -> None:
         made = model(whole(rank, 2, 5)).sum()
         return made + (model[0].weight.sum() if rank == 0 else 0)
     attachment = check(mlp(), loss)
-    assert "0.weight 7x5: dense, used outside its module" in attachment.describe(), attachment.describe()
+    why = "used outside its module" if COMM.size > 1 else "as PyTorch makes it"
+    assert f"0.weight 7x5: dense, {why}" in attachment.describe(), attachment.describe()
+
+
+@case
+def many_elements() -> None:
+    """Of which a rank makes the product by dsop's own kernel though it is alone."""
+    def make() -> Any:
+        return whole_weights(nn.Sequential(nn.Linear(300, 220), nn.ReLU(), nn.Linear(220, 300, bias=False)))
+    attachment = check(make(), lambda model, rank: model(whole(rank, 3, 300)).sum())
+    assert COMM.size > 1 or "2.weight 300x220: factors" in attachment.describe(), attachment.describe()
+    check(make(), lambda model, rank: model(model(whole(rank, 3, 300))).sum())
+    attachment = check(make(), lambda model, rank: model(whole(rank, 3, 300)).sum() + model[0].weight.sum())
+    assert "0.weight 220x300: dense, used outside its module" in attachment.describe(), attachment.describe()
 
 
 @case
@@ -127,7 +140,7 @@ def nothing_is_sent_without_need() -> None:
         torch.autograd.grad(model(x).sum(), model[0].weight)
     except RuntimeError:
         raised = True
-    assert raised and counting.traffic() == before
+    assert raised == (COMM.size > 1) and counting.traffic() == before  # alone, the gradient is PyTorch's own
     model(x).sum().backward()
     assert COMM.size == 1 or counting.traffic() != before
 

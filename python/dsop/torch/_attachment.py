@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import dsop
 from dsop.torch import _failures, _report
-from dsop.torch._autograd import at_end_of_backward, is_traced, is_within_ddp
+from dsop.torch._autograd import at_end_of_backward, is_traced, is_within_ddp, parameters_of
 from dsop.torch._givers import Keep
 from dsop.torch._model_hooks import Ties, tensors_in
 from dsop.torch._parameter import Parameter
@@ -65,7 +65,7 @@ class Attachment:
 
     def _keeper(self, weight: Tensor) -> Optional[Keep]:
         p = self._of_id.get(id(weight))
-        if p is None or not p.gives_factors or p.has_other_hooks:
+        if p is None or not p.wants_factors or p.has_other_hooks:
             return None
         given = p
 
@@ -100,7 +100,7 @@ class Attachment:
     def _before_forward(self, inputs: tuple[Any, ...]) -> Optional[tuple[Any, ...]]:
         if is_traced():
             return None
-        known = {(id(q), q.dtype) for q in self._model.parameters() if q.numel()}
+        known = {(id(q), q.dtype) for q in parameters_of(self._model) if q.numel()}
         if known != self._known:
             text = ("the model has other parameters than when it was attached, or of other types, expected the "
                     "same: detach it and attach it again")
@@ -125,7 +125,7 @@ class Attachment:
             self._queue.begin()
             self._started = True
             for p in self._staying:  # with create_graph .grad would get a graph
-                p.in_place = self._syncs and not p.gives_factors and not torch.is_grad_enabled()
+                p.in_place = self._syncs and p.is_left_to_torch and not torch.is_grad_enabled()
             self._watch_parameters()  # thawed, and used without the model's own forward()
             at_end_of_backward(self._end_backward, self._backward_raised)
             if self._syncs and not self._failure and not _failures.is_over(self._comm):

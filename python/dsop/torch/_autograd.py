@@ -86,6 +86,18 @@ def run_last(model: Any, pre_hook: Any, hook: Any) -> None:
             hooks.move_to_end(handle.id)
 
 
+def parameters_of(model: nn.Module) -> Iterator[nn.Parameter]:
+    """Those of model.parameters(), some of them again, in a third of the time: it makes no names."""
+    seen: set[nn.Module] = set()
+    left = [model]
+    while left:
+        module = left.pop()
+        if module not in seen:
+            seen.add(module)
+            left += (child for child in module._modules.values() if child is not None)
+            yield from (parameter for parameter in module._parameters.values() if parameter is not None)
+
+
 def is_traced() -> bool:
     """Whether torch.jit.trace() records what is done now."""
     return bool(torch.jit.is_tracing())  # type: ignore[attr-defined]

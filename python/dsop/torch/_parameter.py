@@ -67,6 +67,16 @@ class Parameter:
         self.factors: list[tuple[Tensor, Tensor]] = []
         self.dense: Optional[Tensor] = None
 
+    @property
+    def is_left_to_torch(self) -> bool:
+        """Alone, PyTorch's own product of a few elements is as fast."""
+        return self.stays and (not self.gives_factors or self.parameter.numel() < _MANY_ELEMENTS)
+
+    @property
+    def wants_factors(self) -> bool:
+        """Under autocast PyTorch's own product would be rounded to 16 bits."""
+        return self.gives_factors and (torch.is_autocast_cpu_enabled() or not self.is_left_to_torch)
+
     def watch(self, start: Callable[[], None], complete: Callable[[Parameter], None]) -> None:
         """Have start() called by each backward pass that reaches the parameter, complete(self) when it is done.
 
@@ -159,14 +169,17 @@ class Parameter:
 
     def end_backward(self, weight: float) -> bool:
         """Take the rest, and put .grad back. Whether this backward pass has made anything."""
+        if self.in_place and self._has_made:
+            self._check_dense(self.parameter.grad)
+        if self.in_place and not self._lent:
+            has_made, self._has_made = self._has_made, False
+            return has_made
         for found, version in self._lent:
             part = found()
             if part is not None and part._version != version:
                 raise dsop.ArgumentError(f"{self.name} travels as factors, of which one was changed in place later in "
                                          f"backward(), expected it unchanged, or policies={{{self.name!r}: 'dense'}}")
         self.take(weight, copies=not self.stays)
-        if self.in_place and self._has_made:
-            self._check_dense(self.parameter.grad)
         if self._is_aside:
             self.parameter.grad = self._aside
         has_made = self._has_made
@@ -263,12 +276,14 @@ class Parameter:
 
     def stay(self, comm: dsop.Communicator) -> None:
         """End the step of a rank alone."""
-        self.used_elsewhere = self.gives_factors and self.is_dense
-        if self.factors and not self.is_dense and self.parameter.numel() >= _MANY_ELEMENTS:
+        self.used_elsewhere = self.gives_factors and self.is_dense and not self.is_left_to_torch
+        if not self.has_gradient:
+            return
+        if self.factors and not self.is_dense and not self.is_left_to_torch:
             total = self.room.take()
             dsop.outer_product(*self.as_factors(), out=total.numpy(), comm=comm)
             self.add_to_grad(total)
-        elif self.has_gradient:
+        else:
             self.add_to_grad(self.as_dense())
         self._clear()
 
