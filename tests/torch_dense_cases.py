@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.utils import prune
 
 import dsop.torch
-from torch_support import case, check, on_rows, plain_sum, step, whole, whole_weights
+from torch_support import COMM, RANKS, case, check, has_gradients, on_rows, plain_sum, step, whole, whole_weights
 
 
 class Mixed(nn.Module):
@@ -96,3 +97,48 @@ def attention() -> None:
     text = check(model, lambda model, rank: model(whole(rank, 2, 4, 4)).sum()).describe()
     for name in ("in_proj_weight 12x4", "out_proj.weight 4x4"):
         assert f"attention.{name}: dense, it has no factors" in text, text
+
+
+@case
+def gradients_that_share_memory() -> None:
+    """As autograd gives them to two parameters. What no_sync() has left is added to each once."""
+    class Pair(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.u, self.v = nn.Parameter(torch.zeros(36)), nn.Parameter(torch.zeros(6, 6))
+
+        def forward(self, factors: Tensor) -> Tensor:
+            return ((self.u.view(-1) + self.v.view(-1)) * factors).sum()
+    model = Pair()
+    attachment = dsop.torch.attach(model, average="sum")
+    expected = COMM.size + sum(whole(rank, 36) for rank in RANKS)
+    for _ in range(3):
+        model.zero_grad(set_to_none=True)
+        with attachment.no_sync():
+            (model.u.sum() + model.v.sum()).backward()  # type: ignore[no-untyped-call]
+        model(whole(COMM.rank, 36)).backward()
+        has_gradients(model, [expected, expected.view(6, 6)])
+
+
+@case
+def parameters_that_the_model_does_not_name() -> None:
+    class Partly(nn.Sequential):
+        def named_parameters(self, *arguments: Any, **options: Any) -> Any:
+            return ((name, q) for name, q in super().named_parameters(*arguments, **options) if name != "1.bias")
+    model: Any = whole_weights(Partly(nn.Linear(5, 4), nn.Linear(4, 3)))
+    with torch.no_grad():
+        model[1].bias.zero_()
+    check(model, lambda model, rank: model(whole(rank, 2, 5)).sum())
+
+
+@case
+def sparse_gradients_of_a_weight_with_factors() -> None:
+    """Are added to its dense .grad."""
+    class Words(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows = nn.Embedding(9, 6)
+
+        def forward(self, indices: Tensor) -> Any:
+            return functional.embedding(indices, self.rows.weight, sparse=True)
+    check(whole_weights(Words()), lambda model, rank: model(whole(rank, 4).long() + 2).sum())

@@ -51,6 +51,7 @@ class ThreadsTransport : public Transport {
   void finish(std::size_t slot) override {
     const GiveBack on_return{slots_, slot};
     WatchedWait wait(*this);
+    hub_.let_others_run(slots_[slot]);
     try {
       while (!hub_.finish(slots_[slot], rank_, wait.deadline())) wait.look();
     } catch (...) {

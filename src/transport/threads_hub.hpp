@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +50,6 @@ class Hub {
 
   /// Whether the message is done; false at the deadline. Throws TransportError if it never will be.
   bool finish(Message& message, int rank, WatchedWait::Clock::time_point deadline) {
-    for (int turn = 0; turn < turns_before_sleep && !is_finished(message); ++turn) std::this_thread::yield();
     const auto has_ended = [&] { return is_over(message); };
     std::unique_lock lock(mutex_);
     message.awaited = true;
@@ -63,6 +63,16 @@ class Hub {
     if (!failure_.empty()) throw TransportError(failure_);
     throw TransportError("rank " + std::to_string(rank) + " waits for rank " + std::to_string(message.peer()) +
                          ", which has ended");
+  }
+
+  /// Before the first finish(): to wake a thread on another core costs several times what a message does, so the cores
+  /// go to other ranks first, among which the sender is. Tens of microseconds where nobody wants them; where others
+  /// compute, it returns when it has had the core again.
+  void let_others_run(const Message& message) {
+    constexpr int turns = 64;
+    const auto end = WatchedWait::Clock::now() + std::chrono::milliseconds(1);
+    for (int turn = 0; turn < turns && !is_finished(message) && WatchedWait::Clock::now() < end; ++turn)
+      std::this_thread::yield();
   }
 
   /// Whether finish() would return, or throw, at once.
@@ -109,10 +119,6 @@ class Hub {
   }
 
  private:
-  // To wake a thread on another core costs several times what a message does: first the cores go to other ranks, among
-  // which the sender is. Some tens of microseconds where nobody wants them.
-  static constexpr int turns_before_sleep = 64;
-
   struct Place {
     std::condition_variable changed;
     std::vector<Message*> sends;     // to this rank, in order, not yet received

@@ -39,7 +39,7 @@ class Attachment:
             for p in parameters:
                 p.stays = p.policy in ("dense", "dsop") and not p.has_sparse_grad
         self._staying = [p for p in parameters if p.stays]
-        self._known = {(id(p.parameter), p.parameter.dtype) for p in parameters}
+        self._known = self._parameters_now()
         self._sums, self._queue = Sums(parameters, comm, average, find_nans), queue_of(comm)
         self._buffers = Buffers(model)
         self._syncs, self._started = True, False
@@ -58,6 +58,9 @@ class Attachment:
 
     def __reduce__(self) -> Any:  # copies of a model that holds its attachment are ordinary models
         return type(None), ()
+
+    def _parameters_now(self) -> set[tuple[int, torch.dtype]]:
+        return {(id(q), q.dtype) for q in parameters_of(self._model) if q.numel()}
 
     def _watch_parameters(self) -> None:
         for p in self._parameters:
@@ -100,8 +103,7 @@ class Attachment:
     def _before_forward(self, inputs: tuple[Any, ...]) -> Optional[tuple[Any, ...]]:
         if is_traced():
             return None
-        known = {(id(q), q.dtype) for q in parameters_of(self._model) if q.numel()}
-        if known != self._known:
+        if self._parameters_now() != self._known:
             text = ("the model has other parameters than when it was attached, or of other types, expected the "
                     "same: detach it and attach it again")
             self.fail(text)
@@ -124,8 +126,11 @@ class Attachment:
             self._queue.settle()
             self._queue.begin()
             self._started = True
-            for p in self._staying:  # with create_graph .grad would get a graph
-                p.in_place = self._syncs and p.is_left_to_torch and not torch.is_grad_enabled()
+            # With create_graph .grad would get a graph. What no_sync() has left is added in the end, to no new .grad of
+            # autograd's: two parameters' may share their memory.
+            for p in self._staying:
+                p.in_place = (self._syncs and not p.gives_factors and not p.has_gradient
+                              and not torch.is_grad_enabled())
             self._watch_parameters()  # thawed, and used without the model's own forward()
             at_end_of_backward(self._end_backward, self._backward_raised)
             if self._syncs and not self._failure and not _failures.is_over(self._comm):

@@ -31,7 +31,8 @@ class Way(enum.IntEnum):
 class Parameter:
     """A parameter, and this rank's gradient that is still to be summed: dense part + sum of outer products.
 
-    While a backward pass runs, .grad is put aside, so that autograd makes a new one of what this pass alone adds.
+    While a backward pass runs, .grad is put aside, so that autograd makes a new one of what this pass alone adds; of what
+    stays on this rank, and has no factors, it is left where it is.
     """
 
     def __init__(self, name: str, parameter: torch.nn.Parameter, policy: str) -> None:
@@ -68,14 +69,14 @@ class Parameter:
         self.dense: Optional[Tensor] = None
 
     @property
-    def is_left_to_torch(self) -> bool:
-        """Alone, PyTorch's own product of a few elements is as fast."""
-        return self.stays and (not self.gives_factors or self.parameter.numel() < _MANY_ELEMENTS)
+    def is_small_alone(self) -> bool:
+        """This rank is alone, and PyTorch's own product of so few elements is as fast as dsop's."""
+        return self.stays and self.gives_factors and self.parameter.numel() < _MANY_ELEMENTS
 
     @property
     def wants_factors(self) -> bool:
-        """Under autocast PyTorch's own product would be rounded to 16 bits."""
-        return self.gives_factors and (torch.is_autocast_cpu_enabled() or not self.is_left_to_torch)
+        """Whether its module shall hand them over. Under autocast PyTorch would round its own product to 16 bits."""
+        return self.gives_factors and (torch.is_autocast_cpu_enabled() or not self.is_small_alone)
 
     def watch(self, start: Callable[[], None], complete: Callable[[Parameter], None]) -> None:
         """Have start() called by each backward pass that reaches the parameter, complete(self) when it is done.
@@ -169,10 +170,10 @@ class Parameter:
 
     def end_backward(self, weight: float) -> bool:
         """Take the rest, and put .grad back. Whether this backward pass has made anything."""
-        if self.in_place and self._has_made:
-            self._check_dense(self.parameter.grad)
-        if self.in_place and not self._lent:
+        if self.in_place:
             has_made, self._has_made = self._has_made, False
+            if has_made:
+                self._check_dense(self.parameter.grad)
             return has_made
         for found, version in self._lent:
             part = found()
@@ -276,10 +277,10 @@ class Parameter:
 
     def stay(self, comm: dsop.Communicator) -> None:
         """End the step of a rank alone."""
-        self.used_elsewhere = self.gives_factors and self.is_dense and not self.is_left_to_torch
-        if not self.has_gradient:
+        self.used_elsewhere = self.gives_factors and self.is_dense and not self.is_small_alone
+        if not self.has_gradient:  # nor has anything been handed over
             return
-        if self.factors and not self.is_dense and not self.is_left_to_torch:
+        if self.factors and not self.is_dense and not self.is_small_alone:
             total = self.room.take()
             dsop.outer_product(*self.as_factors(), out=total.numpy(), comm=comm)
             self.add_to_grad(total)

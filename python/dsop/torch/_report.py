@@ -21,8 +21,8 @@ def _how(p: Parameter, algorithm: str, policy: str, ranks: int) -> str:
         return "its largest elements, by its policy"
     if not p.gives_factors:
         return f"dense, {p.why_dense}"
-    if p.is_left_to_torch:
-        return "dense, as PyTorch makes it: it is small"
+    if p.is_small_alone:
+        return "dense, as PyTorch makes it, but under autocast: it is small"
     if p.used_elsewhere:
         return "dense, used outside its module, with hooks of its own, or too often for factors"
     if ranks > 1 and algorithm.startswith(("allreduce", "pairwise")):
