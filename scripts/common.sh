@@ -92,7 +92,7 @@ export CCACHE_SLOPPINESS=pch_defines,time_macros
 build() (
   flock 9
   configure "$@"
-  ninja -C "$1" -j "$(nproc)" --quiet >&2 # with two more, as is its default, it takes a twentieth longer
+  ninja -C "$1" --quiet >&2
 ) 9<scripts/simulate
 
 simulated_bench=bench/simulated/dsop-bench.so

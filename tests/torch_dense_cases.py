@@ -10,7 +10,7 @@ from torch.nn import functional
 from torch.nn.utils import prune
 
 import dsop.torch
-from torch_support import COMM, RANKS, case, check, has_gradients, on_rows, plain_sum, step, whole, whole_weights
+from torch_support import case, check, on_rows, plain_sum, step, whole, whole_weights
 
 
 class Mixed(nn.Module):
@@ -97,27 +97,6 @@ def attention() -> None:
     text = check(model, lambda model, rank: model(whole(rank, 2, 4, 4)).sum()).describe()
     for name in ("in_proj_weight 12x4", "out_proj.weight 4x4"):
         assert f"attention.{name}: dense, it has no factors" in text, text
-
-
-@case
-def gradients_that_share_memory() -> None:
-    """As autograd gives them to two parameters. What no_sync() has left is added to each once."""
-    class Pair(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.u, self.v = nn.Parameter(torch.zeros(36)), nn.Parameter(torch.zeros(6, 6))
-
-        def forward(self, factors: Tensor) -> Tensor:
-            return ((self.u.view(-1) + self.v.view(-1)) * factors).sum()
-    model = Pair()
-    attachment = dsop.torch.attach(model, average="sum")
-    expected = COMM.size + sum(whole(rank, 36) for rank in RANKS)
-    for _ in range(3):
-        model.zero_grad(set_to_none=True)
-        with attachment.no_sync():
-            (model.u.sum() + model.v.sum()).backward()  # type: ignore[no-untyped-call]
-        model(whole(COMM.rank, 36)).backward()
-        has_gradients(model, [expected, expected.view(6, 6)])
 
 
 @case

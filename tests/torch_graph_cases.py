@@ -100,19 +100,33 @@ def rows_of_nobody() -> None:
                       for rows in (first, 0, 3, 0, 9)])
 
 
+class Added(nn.Module):
+    """What autograd makes of views may be one tensor for two parameters, or for one and a factor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Parameter(torch.zeros(6)), nn.Parameter(torch.zeros(2, 3))
+        self.layer, self.place = nn.Linear(5, 3), nn.Parameter(torch.zeros(4, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        made = self.layer(x) + self.place.unsqueeze(0)
+        return made.sum(1) @ (self.a.view(-1) + self.b.view(-1)).view(2, 3).t()  # type: ignore[no-any-return]
+
+
 @case
 def gradients_in_one_place() -> None:
-    """What autograd makes of views may be one tensor for two parameters, or for one and a factor."""
-    class Added(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.a, self.b = nn.Parameter(torch.zeros(6)), nn.Parameter(torch.zeros(2, 3))
-            self.layer, self.place = nn.Linear(5, 3), nn.Parameter(torch.zeros(4, 3))
-
-        def forward(self, x: Tensor) -> Tensor:
-            made = self.layer(x) + self.place.unsqueeze(0)
-            return made.sum(1) @ (self.a.view(-1) + self.b.view(-1)).view(2, 3).t()  # type: ignore[no-any-return]
-    check(whole_weights(Added()), lambda model, rank: model(whole(rank, 1, 4, 5)).sum())
+    def loss(model: Any, rank: int, seed: int = 0) -> Any:
+        return model(whole(rank, 1, 4, 5, seed=seed)).sum()
+    check(whole_weights(Added()), loss)
+    model = whole_weights(Added())
+    expected = plain_sum(model, lambda m, rank: loss(m, rank, seed=1) + loss(m, rank))
+    attachment = dsop.torch.attach(model, average="sum")
+    for _ in range(3):
+        model.zero_grad(set_to_none=True)
+        with attachment.no_sync():
+            loss(model, COMM.rank, seed=1).backward()
+        loss(model, COMM.rank).backward()
+        has_gradients(model, expected)
 
 
 @case

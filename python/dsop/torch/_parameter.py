@@ -277,7 +277,7 @@ class Parameter:
 
     def stay(self, comm: dsop.Communicator) -> None:
         """End the step of a rank alone."""
-        self.used_elsewhere = self.gives_factors and self.is_dense and not self.is_small_alone
+        self.used_elsewhere = self.gives_factors and self.is_dense
         if not self.has_gradient:  # nor has anything been handed over
             return
         if self.factors and not self.is_dense and not self.is_small_alone:
