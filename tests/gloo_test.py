@@ -134,6 +134,20 @@ class GlooTest(unittest.TestCase):
         ended = self.run_ranks(2, DSOP_TRAIN, "linear", str(table), "--epochs", "2")
         self.assertEqual([code for code, _, _ in ended], [0, 0], ended)
 
+    def test_store_whose_wait_can_not_be_called(self) -> None:
+        """That is no time-out, after which the key would not be there."""
+        class Other(Memory):
+            def wait(self, keys: Sequence[str]) -> None:  # type: ignore[override]
+                pass
+
+        class Gone(Memory):
+            def wait(self, keys: Sequence[str], timeout: timedelta) -> None:
+                raise ConnectionRefusedError("the server refuses")
+        for store, cause in ((Other(), TypeError), (Gone(), ConnectionRefusedError)):
+            with self.assertRaisesRegex(dsop.TransportError, "could not wait for") as caught:
+                dsop.connect(store, 0, 2, limit_seconds=1)
+            self.assertIsInstance(caught.exception.__cause__, cause)
+
     def test_options_that_make_no_sense(self) -> None:
         bench = [DSOP_BENCH, "info"]
         for options, words in [(["--transport", "gloo"], "requires --ranks"),

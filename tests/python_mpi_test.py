@@ -84,6 +84,31 @@ except dsop.ArgumentError as error:
         self.assertIn(f"RuntimeWarning: this process has loaded {other}, expected the MPI that dsop is built for",
                       done.stderr)
 
+    def test_exception_ends_all_though_another_hook_was_set_since(self) -> None:
+        done = run(WAITS_FOR_RANK_1 + """
+sys.excepthook = lambda kind, error, traceback: print("told", error, file=sys.stderr)
+if comm.rank == 1:
+    raise KeyError("mine")
+dsop.allreduce(np.ones(3))
+""")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("told 'mine'", done.stderr)
+
+    def test_interactive_python_goes_on(self) -> None:
+        done = subprocess.run([MPIRUN, "-n", "2", sys.executable, "-i", "-c", WAITS_FOR_RANK_1 + "raise KeyError('mine')"],
+                              capture_output=True, text=True, timeout=60, check=False,
+                              input="dsop.init()\nprint('goes on')\n")
+        self.assertIn("goes on", done.stdout, done.stderr)
+
+    def test_launcher_of_another_mpi(self) -> None:
+        """Whose processes know nothing of each other: each would be rank 0 of 1."""
+        alone = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_COMM", "PMI"))}
+        done = subprocess.run([sys.executable, "-c", "import dsop\ntry:\n    dsop.communicator()\n"
+                               "except dsop.ArgumentError as error:\n    print(error)"], capture_output=True, text=True,
+                              timeout=60, check=False, env={**alone, "PMI_SIZE": "2"})
+        self.assertIn("a launcher has started 2 processes, of which MPI sees this one alone, expected the mpirun of dsop's "
+                      + MPI_OF_DSOP, done.stdout, done.stderr)
+
     def test_exception_of_a_forked_child_ends_the_child_alone(self) -> None:
         done = run(WAITS_FOR_RANK_1 + """
 child = os.fork() if comm.rank == 1 else None

@@ -127,7 +127,8 @@ TEST_CASE("options of ranks over Gloo that make no sense are refused") {
   const auto error_of = [&](const GlooOptions& options) {
     return argument_error_of([&] { connect_over_gloo(memory.store(), options); });
   };
-  CHECK(error_of({.rank = 0, .ranks = 0}) == "ranks is 0, expected at least 1");
+  CHECK(error_of({.rank = 0, .ranks = 0}) == "ranks is 0, expected 1 to 65536");
+  CHECK(error_of({.rank = 0, .ranks = 65537}) == "ranks is 65537, expected 1 to 65536");
   CHECK(error_of({.rank = 3, .ranks = 3}) == "rank is 3, expected 0 to 2");
   CHECK(error_of({.rank = -1, .ranks = 3}) == "rank is -1, expected 0 to 2");
   CHECK(error_of({.restart = -1}) == "restart is -1, expected 0 or more");

@@ -74,6 +74,15 @@ TEST_CASE("a scale and a learning rate that are too much together are an error w
           }) == "");
 }
 
+TEST_CASE("ranks whose learning rates differ are told so where residuals hold steps") {
+  CHECK(failures_on_threads(2, [&](Transport& transport, Failures& failures) {
+          Synchronizer<float> synchronizer(transport, {.residual_holds_step = true});
+          synchronizer.begin({.learning_rate = transport.rank() == 0 ? 1.0 : 2.0});
+          const std::string error = argument_error_of([&] { synchronizer.finish(); });
+          failures.check(error == "the ranks disagree: scale times learning_rate is 1 on rank 0, 2 on rank 1", error);
+        }) == "");
+}
+
 TEST_CASE("ranks whose steps differ get errors that name the parameters") {
   CHECK(failures_when("the ranks disagree: the parameter is none on rank 1, kernel on ranks 0, 2", [](Rank& rank) {
           rank.synchronizer.begin();

@@ -68,6 +68,9 @@ def compiled() -> None:
             super().__init__()
             self._orig_mod = module
     raises_everywhere("made by torch.compile()", lambda: dsop.torch.attach(OptimizedModule(mlp())))
+    scripted = torch.jit.script(mlp()), torch.jit.trace(mlp(), whole(0, 2, 5))  # type: ignore[no-untyped-call]
+    for made in scripted:
+        raises_everywhere("made by torch.jit.script()", lambda made=made: dsop.torch.attach(made))  # type: ignore[misc]
 
 
 @case
@@ -167,6 +170,7 @@ def bad_input() -> None:
     model = mlp()
     attachment = dsop.torch.attach(model)
     raises_everywhere("samples(3) with average=ranks", lambda: attachment.samples(3))
+    raises_everywhere("count is str, expected a number", lambda: attachment.samples("3"))  # type: ignore[arg-type]
     state = attachment.state_dict()
     wrong_states: list[Any] = [{}, None, {**state, "order": [("no such", 1)]}, {**state, "order": 3},
                                {**state, "synchronizers": None}, {**state, "most_pairs": []},

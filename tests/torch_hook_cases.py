@@ -117,6 +117,20 @@ def accumulation_and_frozen() -> None:
 
 
 @case
+def parameters_that_ddp_ignores() -> None:
+    model, attached = mlp(), mlp()
+    attached[2].requires_grad_(False)
+    DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, ["2.weight", "2.bias"])
+    dsop.torch.attach(attached, policies={"*": "topk:0.5"})
+    made, hook = hooked("topk:0.5", model)
+    for either in (made, attached):
+        either(whole(COMM.rank, 3, 5)).sum().backward()
+    for (name, ours), theirs in zip(model.named_parameters(), attached.parameters()):
+        assert name.startswith("2.") or torch.equal(ours.grad, theirs.grad), name
+    assert "2.weight" not in hook.describe() and "4.weight" in hook.describe()
+
+
+@case
 def bad_input_of_hooks() -> None:
     last = COMM.rank == COMM.size - 1
     raises_everywhere("model is Sequential, expected a DistributedDataParallel",

@@ -145,6 +145,38 @@ sys.stdout.write(digest + "\\n")
         self.assertEqual({*whole, *resumed}, {whole[0]})
         self.assertNotEqual(first_half[0], whole[0])
 
+    def test_processes_of_a_group_that_dsop_was_not_told_of(self) -> None:
+        """torch.multiprocessing.spawn() sets no variables that dsop could read."""
+        program = """
+import os, sys, torch
+from torch import distributed, multiprocessing, nn
+
+def work(rank, folder):
+    import dsop, dsop.torch
+    distributed.init_process_group("gloo", f"file://{folder}/store", rank=rank, world_size=2)
+    model = nn.Linear(3, 2)
+    try:
+        dsop.torch.attach(model)
+    except dsop.ArgumentError as error:
+        sys.stdout.write(f"{error}\\n")
+    dsop.torch.attach(model, dsop.connect(folder + "/ranks", rank, 2))
+    (model(torch.ones(1, 3)) * (rank + 1)).sum().backward()
+    sys.stdout.write(f"{model.weight.grad[0, 0]:g}\\n")
+    sys.stdout.flush()
+    distributed.barrier()
+    os._exit(0)  # torch 1.13's Gloo now and then hangs while it ends
+
+if __name__ == "__main__":
+    multiprocessing.spawn(work, (sys.argv[1],), 2)
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "program.py"
+            file.write_text(program)
+            done = run_bounded([sys.executable, file, folder])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("torch.distributed has 2 ranks and dsop 1, expected as many"), 2, done.stdout)
+        self.assertEqual(done.stdout.splitlines().count("1.5"), 2, done.stdout)
+
     def test_uncaught_exception_ends_all(self) -> None:
         done = run_ranks(3, "-c", """
 import torch, dsop, dsop.torch

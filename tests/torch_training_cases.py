@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import io
@@ -14,7 +15,7 @@ from torch.nn import functional
 
 import dsop.torch
 from torch_support import (COMM, RANKS, case, check_near, mlp, on_rows, plain_sum, raises_everywhere, same_everywhere,
-                           whole)
+                           whole, whole_weights)
 
 
 @case
@@ -63,6 +64,46 @@ def collected_and_discarded() -> None:
             for parameter, expected in zip(model.parameters(), once):
                 factor = 1 if drops else 4 if average == "sum" else 2.5
                 assert parameter.grad is not None and torch.allclose(parameter.grad, factor * expected), average
+
+
+@case
+def parameters_without_dimensions() -> None:
+    """As a learned temperature, also where passes are collected."""
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.factor = nn.Linear(5, 3), nn.Parameter(torch.tensor(1.0))
+
+        def forward(self, x: Tensor) -> Any:
+            return self.linear(x) * self.factor
+    for average in ("sum", "samples"):
+        model = whole_weights(Scaled().double())
+
+        def loss(model: Any, rank: int) -> Any:
+            return model(whole(rank, 2, 5, dtype=torch.float64)).pow(2).sum()
+        once = plain_sum(model, loss)
+        attachment = dsop.torch.attach(model, average=average)
+        for collects in (True, False):
+            with attachment.no_sync() if collects else contextlib.nullcontext():
+                if average == "samples":
+                    attachment.samples(1)
+                loss(model, COMM.rank).backward()
+        for parameter, expected in zip(model.parameters(), once):
+            assert parameter.grad is not None and torch.allclose(parameter.grad, expected * (2 if average == "sum" else 1 / COMM.size)), average
+
+
+@case
+def what_is_collected_is_no_larger_than_gradients() -> None:
+    """Of 5 x 7 elements two pairs of 12 are fewer, three are more."""
+    model = mlp()
+    attachment = dsop.torch.attach(model, average="sum")
+    for samples, is_dense in ((2, False), (1, True), (1, True)):
+        with attachment.no_sync():
+            on_rows(lambda rank, samples=samples: samples)(model, COMM.rank).backward()  # type: ignore[misc]
+        first = attachment._of_id[id(model[0].weight)]
+        if COMM.size > 1:  # alone PyTorch makes so small a gradient
+            assert (first.dense is not None) == is_dense and first.pairs <= (1 if is_dense else 2)
+    on_rows(lambda rank: 2)(model, COMM.rank).backward()
 
 
 class Keeps(torch.optim.SGD):

@@ -35,7 +35,14 @@ class Pending(Generic[Result]):
         self._result: list[Result] = []
 
     def wait(self) -> Result:
-        """Return what the call gives, None if nothing, when it is complete; raises what the call raises.
+        """Return what the call gives, None if nothing, when it is complete.
+
+        Raises
+        ------
+        ArgumentError, TransportError
+            As the call without `start`, on all ranks.
+        Error
+            It has raised that before.
 
         Examples
         --------
@@ -50,7 +57,12 @@ class Pending(Generic[Result]):
         return self._result[0]
 
     def test(self) -> bool:
-        """Whether the call is complete, without waiting; raises as `wait()`, and is that where `wait()` runs the call.
+        """Whether the call is complete, without waiting; where `wait()` runs the call it is that.
+
+        Raises
+        ------
+        ArgumentError, TransportError
+            As `wait()`, once the call has failed.
 
         Examples
         --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import sys
@@ -27,7 +28,7 @@ def end_job_at_exception(others_run: Callable[[], bool]) -> None:
         return
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        if not others_run():
+        if _goes_on_by_hand() or not others_run():
             before(kind, error, traceback)
             return
         try:
@@ -36,14 +37,33 @@ def end_job_at_exception(others_run: Callable[[], bool]) -> None:
             except Exception:  # Python prints both only if this program goes on
                 sys.__excepthook__(*sys.exc_info())
                 sys.__excepthook__(kind, error, traceback)
-            for stream in (sys.stdout, sys.stderr):
-                with contextlib.suppress(Exception):  # it is closed, or None, or its disk is full
-                    stream.flush()
-            time.sleep(0.2)  # launchers lose what was written last
         finally:  # a second Ctrl-C, too, leaves the others waiting
-            library.dsop_abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+            _end_all_ranks(kind)
     hook.others_run = others_run  # type: ignore[attr-defined]
     sys.excepthook = hook
+    atexit.register(_end_job_at_exit, others_run)
+
+
+def _end_job_at_exit(others_run: Callable[[], bool]) -> None:
+    """The same where the program, or a library, has set a hook of its own since, which does not call ours."""
+    traceback = getattr(sys, "last_traceback", None)  # pytest sets it too, from a function's frame on
+    if (traceback is not None and traceback.tb_frame.f_code.co_name in ("<module>", "_run_module_as_main")
+            and not _goes_on_by_hand() and others_run()):
+        _end_all_ranks(sys.last_type)
+
+
+def _goes_on_by_hand() -> bool:
+    return hasattr(sys, "ps1") or bool(sys.flags.interactive)
+
+
+def _end_all_ranks(kind: type[BaseException] | None) -> None:
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # it is closed, or None, or its disk is full
+                stream.flush()
+        time.sleep(0.2)  # launchers lose what was written last
+    finally:
+        library.dsop_abort(130 if kind is not None and issubclass(kind, KeyboardInterrupt) else 1)
 
 
 def _always() -> bool:

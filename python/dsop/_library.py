@@ -56,11 +56,11 @@ def _with_types(opened: ctypes.CDLL) -> ctypes.CDLL:
         try:
             function = getattr(opened, name)
         except AttributeError:
-            raise ImportError(f"{FILE} has no {name}: expected that of dsop {_table.VERSION}") from None
+            raise ImportError(f"{opened._name} has no {name}: expected {FILE} of dsop {_table.VERSION}") from None
         function.restype, function.argtypes = result, parameters
     version = opened.dsop_version().decode()
     if version.split(".")[:2] != _table.VERSION.split(".")[:2]:
-        raise ImportError(f"{FILE} is of dsop {version}, expected {_table.VERSION}, as this package")
+        raise ImportError(f"{opened._name} is of dsop {version}, expected {_table.VERSION}, as this package")
     return opened
 
 
@@ -245,11 +245,13 @@ def option_text(**options: Any) -> bytes:
     for name, value in options.items():
         if value is None:
             continue
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value[()]
         if isinstance(value, (bool, np.bool_)):
             value = int(value)
         elif hasattr(value, "option_text"):
             value = value.option_text()
-        elif isinstance(value, float):
+        elif isinstance(value, (float, np.floating)):  # the text of a float32 is short, and another number
             value = repr(float(value))
         text = encoded(str(value), name)
         if b";" in text:  # which ends a pair

@@ -26,6 +26,8 @@ class Machine(Owned):
     ----------
     path : path, optional
         A file that `write`, or `dsop-bench calibrate`, has written; default: a cluster with 10 Gbit/s.
+    on_threads : bool
+        Whether the default is that of ranks which are threads of one process.
     **numbers : float
         To replace: latency_seconds, overhead_seconds, gap_seconds, gap_per_byte_seconds, flops_per_second,
         blas_flops_per_second, memory_bytes_per_second, write_bytes_per_second, large_write_bytes_per_second,
@@ -46,8 +48,8 @@ class Machine(Owned):
 
     _free = "dsop_machine_free"
 
-    def __init__(self, path: str | PathLike[str] | None = None, **numbers: float) -> None:
-        self._handle = (new_handle(library.dsop_machine_default, 0) if path is None
+    def __init__(self, path: str | PathLike[str] | None = None, *, on_threads: bool = False, **numbers: float) -> None:
+        self._handle = (new_handle(library.dsop_machine_default, int(bool(on_threads))) if path is None
                         else new_handle(library.dsop_machine_read, encoded_path(path, "path")))
         for name, number in numbers.items():
             self[name] = number

@@ -28,7 +28,7 @@ def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: 
         dense values are not copied. Sparse ones (anything with indptr, indices, data and shape, as SciPy's CSR
         matrices) have their indices converted.
     out : ndarray, optional
-        n x m, where the gradient goes; default: a new array. It must not overlap a and b.
+        n x m, where the gradient goes; default: a new array. No a or b may lie between its first element and its last.
     comm : None, mpi4py.MPI.Comm or Communicator
         None is everybody.
     algorithm : str, optional
@@ -111,6 +111,11 @@ class OuterProduct(Owned):
         as for `outer_product`; and tries: how often each algorithm that is predicted to be near the best takes one of
         the first calls, of which the fastest then stays (0: none is tried).
 
+    Raises
+    ------
+    ArgumentError
+        On all ranks, if an argument is wrong on one or the ranks differ.
+
     Examples
     --------
     >>> layer = dsop.OuterProduct(3, 2, max_pairs=4, dtype=np.float64)
@@ -141,7 +146,8 @@ class OuterProduct(Owned):
         a, b : ndarray or SparseMatrix
             pairs x rows and pairs x columns, of this object's dtype, at most max_pairs; as for `outer_product`.
         out : ndarray, optional
-            rows x columns, where the gradient goes; default: a new array. It must not overlap a and b.
+            rows x columns, where the gradient goes; default: a new array. No a or b may lie between its first
+            element and its last.
 
         Returns
         -------

@@ -16,6 +16,7 @@ from dsop._library import (ArgumentError, Error, TransportError, encoded_path, l
 
 _SHORTEST_WAIT_SECONDS = 0.001  # to torch's stores 0 means for ever
 _LOOK_SECONDS = 0.005
+_NO_TIMEOUT = (TypeError, AttributeError, NameError, ConnectionError)
 
 
 def _times_set(store: Any, key: str, more: int) -> int | None:
@@ -40,6 +41,8 @@ def _wait(store: Any, key: str, seconds: float) -> bool:
         return True
     try:
         store.wait([key], timedelta(seconds=max(seconds, _SHORTEST_WAIT_SECONDS)))
+    except _NO_TIMEOUT:
+        raise
     except Exception:  # each store raises something else when the time is over
         return False
     return True
@@ -112,7 +115,8 @@ def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int 
     -------
     Communicator
         Its connections end with the last object that holds it. Where there are several ranks, an exception that ends this
-        rank's program from then on closes them at once, so that ranks that wait for it raise.
+        rank's program from then on ends the process at once, so that ranks that wait for it raise: functions of `atexit`
+        do not run, and what open files hold back is lost.
 
     Raises
     ------

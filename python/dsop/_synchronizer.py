@@ -56,6 +56,11 @@ class Synchronizer(Owned):
         How often each algorithm that is predicted to be near the best takes one of the first steps, for parameters
         under "dsop"; the fastest then stays, and `save` settles it: all ranks must save between the same steps.
 
+    Raises
+    ------
+    ArgumentError
+        On all ranks, if an argument is wrong on one or the ranks differ.
+
     Examples
     --------
     >>> model = dsop.Synchronizer(np.float64)
@@ -352,6 +357,11 @@ class Synchronizer(Owned):
     def describe(self) -> str:
         """A table of parameters, policies, algorithms, bytes and times.
 
+        Raises
+        ------
+        ArgumentError
+            A step is under way.
+
         Examples
         --------
         >>> model = dsop.Synchronizer()
@@ -439,6 +449,11 @@ class Synchronizer(Owned):
 
     def save(self) -> bytes:
         """This rank's residuals and states, for a checkpoint.
+
+        Raises
+        ------
+        ArgumentError
+            A step is under way.
 
         Examples
         --------

@@ -85,6 +85,11 @@ class TopKAllreduce(Owned):
     state : str, optional
         What `state` was when a checkpoint was written.
 
+    Raises
+    ------
+    ArgumentError
+        On all ranks, if an argument is wrong on one; ranks that differ raise in the first run.
+
     Examples
     --------
     >>> values = np.array([5.0, 0.5, -7.0, 0.25])
@@ -196,6 +201,12 @@ class Selector(Owned):
     threshold : float
         Of the magnitudes, for algorithms that keep one; 0: none is known.
 
+    Attributes
+    ----------
+    last : dict
+        Of the last `select`: threshold (what is chosen has at least this magnitude; 0 where there was none), nans and
+        infinities (how many the values hold).
+
     Raises
     ------
     ArgumentError
@@ -214,6 +225,7 @@ class Selector(Owned):
         self._type = type_of(dtype)
         numbers = whole_size(step, "step"), whole_size(seed, "seed"), real_number(threshold, "threshold")
         self._handle = new_handle(library.dsop_selector_create, self._type, encoded(algorithm, "algorithm"), *numbers)
+        self.last: dict[str, float] = {}
 
     def select(self, values: Array, k: int, room: int | None = None) -> tuple[Array, Array]:
         """Return indices, which rise, and values of what is chosen: at most `room`, by default 2 k + 100.
@@ -246,9 +258,11 @@ class Selector(Owned):
         array, k = _values_of(values, self._type, written=False), whole_size(k, "k")
         room = min(array.size, 2 * k + 100 if room is None else whole_size(room, "room"))
         indices, chosen = np.empty(room, np.uint32), np.empty(room, DTYPES[self._type])
-        count = c_size_t()
+        count, threshold, nans, infinities = c_size_t(), c_double(), c_size_t(), c_size_t()
         check(library.dsop_selector_select(self._handle, address(array), array.size, k, address(indices),
-                                           address(chosen), room, byref(count), None, None, None))
+                                           address(chosen), room, byref(count), byref(threshold), byref(nans),
+                                           byref(infinities)))
+        self.last = {"threshold": threshold.value, "nans": nans.value, "infinities": infinities.value}
         return indices[:count.value], chosen[:count.value]
 
     @property

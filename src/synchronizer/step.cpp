@@ -177,7 +177,7 @@ template <class T>
 void Synchronizer<T>::State::end_step() {
   if (said_.order != order) said_ = Said(order);
   agree(synchronizer::end_of_step, said_.names, "", [&](Call& call) {
-    call.same_now("scale", step_.options.scale);
+    call.same_now(options.residual_holds_step ? "scale times learning_rate" : "scale", step_.options.scale);
     for (std::size_t i = 0; i < order.size(); ++i)
       call.same_now(said_.alphas[i].c_str(), order[i]->given.update.alpha)
           .same_now(said_.betas[i].c_str(), order[i]->given.update.beta);

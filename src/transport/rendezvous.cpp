@@ -30,7 +30,9 @@ auto asked_of_store(const char* what, const std::string& key, const Call& call) 
 Rendezvous::Rendezvous(const Store& store, const GlooOptions& options)
     : store_(store), options_(options), prefix_(options.run + '/' + std::to_string(options.restart) + '/') {
   if (!store.set || !store.get || !store.wait) throw ArgumentError("the store lacks set, get or wait, expected all");
-  if (options.ranks < 1) throw ArgumentError("ranks is " + std::to_string(options.ranks) + ", expected at least 1");
+  constexpr int most_ranks = 1 << 16;  // each has a connection to each other one
+  if (options.ranks < 1 || options.ranks > most_ranks)
+    throw ArgumentError("ranks is " + std::to_string(options.ranks) + ", expected 1 to " + std::to_string(most_ranks));
   if (options.rank < 0 || options.rank >= options.ranks)
     throw ArgumentError("rank is " + std::to_string(options.rank) + ", expected 0 to " +
                         std::to_string(options.ranks - 1));

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Optional
 
 import torch
-from torch import nn
+from torch import distributed, nn
 
 import dsop
 from dsop._communicators import SaidToAll
@@ -27,9 +27,21 @@ def _check_model(model: nn.Module) -> None:
         raise dsop.ArgumentError(f"model is {type(model).__name__}, expected a torch.nn.Module")
     if is_compiled(model):
         raise dsop.ArgumentError("model is made by torch.compile(), which drops hooks, expected the module within")
+    if isinstance(model, torch.jit.ScriptModule):  # type: ignore[attr-defined]
+        raise dsop.ArgumentError("model is made by torch.jit.script() or trace(), which takes no hooks, expected the "
+                                 "module that it was made of")
     for module in model.modules():
         if isinstance(module, nn.parallel.DistributedDataParallel):
             raise dsop.ArgumentError("model has a DistributedDataParallel in it, expected the module that it wraps")
+
+
+def _check_process_group(comm: Any, ranks: dsop.Communicator) -> None:
+    """Each process of torch.multiprocessing.spawn() would be alone, and train by itself."""
+    if comm is None and distributed.is_available() and distributed.is_initialized():
+        others = distributed.get_world_size()
+        if others > ranks.size:
+            raise dsop.ArgumentError(f"torch.distributed has {others} ranks and dsop {ranks.size}, expected as many: start "
+                                     "the program by mpirun or torchrun, or give comm=dsop.connect(store, rank, size)")
 
 
 def _check_parameter(name: str, parameter: nn.Parameter) -> None:
@@ -99,7 +111,8 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
     """Sum a model's gradients over ranks in each backward(), and start from rank 0's parameters and buffers.
 
     When the outermost backward() returns, .grad is complete and has the same bits on all ranks, in the tensor that
-    .grad was. The model stays what it is. Call it on all ranks, before the first forward.
+    .grad was. The model and its parameters stay the same objects; a module that gives factors is of a subclass of its
+    type until detach(). Call it on all ranks, before the first forward.
 
     Parameters
     ----------
@@ -141,6 +154,7 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
     ranks = communicator(comm)
     check_not_over(ranks)
     with SaidToAll(ranks):
+        _check_process_group(comm, ranks)
         parameters = _parameters_of(model, average, policies or {})
         if ranks.size > 1:
             for name, buffer in model.named_buffers():

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import dsop
+from dsop._library import real_number
 from dsop.torch import _failures, _report
 from dsop.torch._autograd import at_end_of_backward, is_traced, is_within_ddp, parameters_of
 from dsop.torch._givers import Keep
@@ -155,6 +156,9 @@ class Attachment:
             made = [p.end_backward(weight) for p in self._parameters]
             if any(made) and self._average == "samples" and self._samples is None:
                 raise dsop.ArgumentError("samples(n) was not called before backward(), expected with average=samples")
+            if any(made) and not self._syncs:
+                for p in self._parameters:
+                    p.keep_over_steps()
         except BaseException as error:
             self.fail(error)
             raise
@@ -164,9 +168,6 @@ class Attachment:
         self._samples = None
         if self._syncs:
             self._sum()
-        else:
-            for p in self._parameters:
-                p.keep_over_steps()
 
     def _sum(self) -> None:
         ahead = self._queue.ahead
@@ -255,11 +256,12 @@ class Attachment:
 
     def samples(self, count: int) -> None:
         """Say how many samples the loss of this rank's next backward() is the mean of, for average="samples"."""
-        if self._average != "samples" or not 0 <= count < math.inf:
+        samples = real_number(count, "count")
+        if self._average != "samples" or not 0 <= samples < math.inf:
             raise dsop.ArgumentError(f"samples({count}) with average={self._average}, expected a count of at least 0 "
                                      "with average=samples")
         self._look()  # before it is dropped with a step that has failed
-        self._samples = float(count)
+        self._samples = samples
 
     def idle(self) -> None:
         """In place of a backward(), on a rank that has no data for this step: its share of all sums is 0.

@@ -218,9 +218,10 @@ class Parameter:
 
     def keep_over_steps(self) -> None:
         """Copy what the program may change before the next backward pass; too many factors become dense."""
-        numbers_of_a_pair = self.parameter.shape[-1] + (1 if self.unit_rows else self.parameter.shape[0])
-        if self.gives_factors and self.pairs * numbers_of_a_pair > self.parameter.numel():
-            self.dense, self.factors = self.as_dense(), []
+        if self.gives_factors:
+            rows, columns = self.parameter.shape
+            if self.pairs * (columns + (1 if self.unit_rows else rows)) > self.parameter.numel():
+                self.dense, self.factors = self.as_dense(), []
         self.factors = [(a.clone(), b.clone()) for a, b in self.factors]
 
     def _widened(self) -> list[tuple[Tensor, Tensor]]:
