@@ -67,6 +67,12 @@ class UnderMpirun(Refusing):
         for winner in winners[1:]:
             self.assertIn(f"# auto used {winner['algorithm']}: measured to be the fastest on this machine\n", result.stdout)
 
+    def test_launcher_of_another_mpi(self) -> None:
+        with unittest.mock.patch.dict(os.environ, {"PMI_SIZE": "2"}):
+            result = run("outer-product", "--rows", "40")
+        self.assertEqual((result.returncode, result.stdout), (1, ""), result)
+        self.assertRegex(result.stderr, "^error: a launcher has started 2 processes, of which MPI sees this one alone.*\n$")
+
     def test_other_number_of_ranks(self) -> None:
         self.assert_refused(run("outer-product", "--ranks", "4", ranks=2), "--ranks is 4, expected the 2")
 

@@ -33,16 +33,6 @@ bool may_be_communicator(MPI_Comm found) {
 #endif
 }
 
-// Under another MPI's launcher each process would be a job of its own, and rank 0 of 1.
-void expect_launched_ranks() {
-  int ranks = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const int launched = launched_ranks();
-  if (ranks == 1 && launched > 1)
-    throw ArgumentError("a launcher has started " + std::to_string(launched) +
-                        " processes, of which MPI sees this one alone, expected the mpirun of dsop's " + mpi_library());
-}
-
 }  // namespace
 
 bool mpi_has_ended() noexcept {
@@ -80,7 +70,7 @@ void end_all_ranks(int exit_status) {
 Transport* world() {
   check_mpi_library();
   if (mpi_runs()) {
-    expect_launched_ranks();
+    check_mpi_launcher();
     return &TransportOf<MPI_Comm>::get(MPI_COMM_WORLD);
   }
   if (mpi_has_ended()) throw ArgumentError("MPI is finalized, expected a call before");

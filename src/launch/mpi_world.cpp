@@ -9,6 +9,7 @@
 
 #include "base/error_of.hpp"
 #include "calls/agreed_errors.hpp"
+#include "transport/mpi_library.hpp"
 
 namespace dsop::launch {
 
@@ -26,6 +27,7 @@ int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transpor
     std::cerr << (std::ostringstream() << "error: " << who << what << '\n').str() << std::flush;
   };
   try {
+    if (const std::string error = error_of(check_mpi_launcher); !error.empty()) throw AgreedError(error);
     if (ranks && *ranks != size)
       throw AgreedError("--ranks is " + std::to_string(*ranks) + ", expected the " + std::to_string(size) +
                         " that the MPI launcher has started");

@@ -4,6 +4,8 @@
 
 #include <dsop/errors.hpp>
 
+#include "transport/mpi_launcher.hpp"
+
 namespace dsop {
 
 std::string mpi_library() {
@@ -24,6 +26,15 @@ void check_mpi_library() {
   if (loaded.starts_with("Open MPI") != built_for_open_mpi)
     throw ArgumentError("this process has loaded " + loaded + ", expected the MPI that dsop is built for, " +
                         (built_for_open_mpi ? "Open MPI" : "which is not Open MPI"));
+}
+
+void check_mpi_launcher() {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int launched = launched_ranks();
+  if (ranks == 1 && launched > 1)
+    throw ArgumentError("a launcher has started " + std::to_string(launched) +
+                        " processes, of which MPI sees this one alone, expected the mpirun of dsop's " + mpi_library());
 }
 
 }  // namespace dsop

@@ -11,4 +11,8 @@ std::string mpi_library();
 /// answers calls of both, and takes the other's communicators for addresses of its own.
 void check_mpi_library();
 
+/// Throws ArgumentError if this process was started by another MPI's launcher, with others: MPI, which runs, takes each
+/// for a job of its own, and for rank 0 of 1.
+void check_mpi_launcher();
+
 }  // namespace dsop
