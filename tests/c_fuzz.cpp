@@ -136,6 +136,7 @@ Function functions[] = {
     DSOP_FUNCTION(dsop_synchronizer_free, synchronizer, nothing),
     DSOP_FUNCTION(dsop_selector_create, nothing, selector),
     DSOP_FUNCTION(dsop_selector_select, selector, nothing),
+    DSOP_FUNCTION(dsop_selector_last, selector, nothing),
     DSOP_FUNCTION(dsop_selector_state, selector, nothing),
     DSOP_FUNCTION(dsop_selector_free, selector, nothing),
     DSOP_FUNCTION(dsop_machine_default, nothing, machine),

@@ -100,6 +100,7 @@ FIELDS = {
     ("synchronizer.hpp", "Update"): ("dsop_synchronizer_give_factors", "Synchronizer.give_factors"),
     ("synchronizer.hpp", "ParameterStep"): ("dsop_synchronizer_last_step dsop_synchronizer_last_selection", "Synchronizer.last_step"),
     ("topk_allreduce.hpp", "TopKSum"): ("dsop_sum_chosen", "TopKSum"),
+    ("selection.hpp", "Selection"): ("dsop_selector_select dsop_selector_last", "Selector"),
     ("selection.hpp", "SelectionState"): ("dsop_selector_state", "Selector"),
 }
 # Of a sum: got by dsop_sum_get() in C, named `values` in Python.

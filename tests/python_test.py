@@ -66,7 +66,12 @@ class PythonTest(ThreadsTest):
         selector = dsop.Selector("exact", np.float64)
         self.assertEqual(selector.last, {})
         selector.select(np.array([1.0, np.nan, -3.0, np.inf, 2.0]), k=3)
-        self.assertEqual(selector.last, {"threshold": 3, "nans": 1, "infinities": 1})
+        self.assertEqual(selector.last, {"chosen": 3, "threshold": 3, "nans": 1, "infinities": 1, "evaluated": False,
+                                         "predicted": 3})
+        reusing = dsop.Selector("threshold-reuse", np.float64)
+        for evaluated in (True, False):
+            reusing.select(np.arange(100.0), k=10)
+            self.assertEqual(reusing.last["evaluated"], evaluated)
 
     def test_outer_products_by_every_algorithm(self) -> None:
         for algorithm in ["auto", *FAMILIES["outer-product"]]:

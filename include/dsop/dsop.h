@@ -316,6 +316,9 @@ DSOP_API int dsop_selector_create(dsop_type type, const char* algorithm, uint64_
 DSOP_API int dsop_selector_select(dsop_selector selector, const void* values, size_t count, size_t k, uint32_t* indices,
                                   void* chosen_values, size_t room, size_t* chosen, double* threshold, size_t* nans,
                                   size_t* infinities);
+/* Of the last of these: whether a threshold that is reused was found anew, and how many elements gaussian's threshold
+ * reached before it was corrected (of others, the chosen). Either may be null. */
+DSOP_API int dsop_selector_last(dsop_selector selector, int* evaluated, size_t* predicted);
 DSOP_API int dsop_selector_state(dsop_selector selector, uint64_t* step, uint64_t* seed, double* threshold);
 DSOP_API int dsop_selector_free(dsop_selector selector);
 

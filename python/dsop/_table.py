@@ -123,6 +123,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "dsop_synchronizer_free": (c_int, [c_uint64]),
     "dsop_selector_create": (c_int, [c_int, c_char_p, c_uint64, c_uint64, c_double, POINTER(c_uint64)]),
     "dsop_selector_select": (c_int, [c_uint64, c_void_p, c_size_t, c_size_t, c_void_p, c_void_p, c_size_t, POINTER(c_size_t), POINTER(c_double), POINTER(c_size_t), POINTER(c_size_t)]),
+    "dsop_selector_last": (c_int, [c_uint64, POINTER(c_int), POINTER(c_size_t)]),
     "dsop_selector_state": (c_int, [c_uint64, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_double)]),
     "dsop_selector_free": (c_int, [c_uint64]),
     "dsop_machine_default": (c_int, [c_int, POINTER(c_uint64)]),

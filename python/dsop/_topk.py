@@ -204,8 +204,9 @@ class Selector(Owned):
     Attributes
     ----------
     last : dict
-        Of the last `select`: threshold (what is chosen has at least this magnitude; 0 where there was none), nans and
-        infinities (how many the values hold).
+        Of the last `select`: chosen, how many elements; threshold, what magnitudes were compared with; nans and
+        infinities, how many the values hold; evaluated, whether a threshold that is reused was found anew; predicted,
+        how many elements gaussian's threshold reached before it was corrected (of others, chosen).
 
     Raises
     ------
@@ -225,7 +226,7 @@ class Selector(Owned):
         self._type = type_of(dtype)
         numbers = whole_size(step, "step"), whole_size(seed, "seed"), real_number(threshold, "threshold")
         self._handle = new_handle(library.dsop_selector_create, self._type, encoded(algorithm, "algorithm"), *numbers)
-        self.last: dict[str, float] = {}
+        self.last: dict[str, Any] = {}
 
     def select(self, values: Array, k: int, room: int | None = None) -> tuple[Array, Array]:
         """Return indices, which rise, and values of what is chosen: at most `room`, by default 2 k + 100.
@@ -262,7 +263,10 @@ class Selector(Owned):
         check(library.dsop_selector_select(self._handle, address(array), array.size, k, address(indices),
                                            address(chosen), room, byref(count), byref(threshold), byref(nans),
                                            byref(infinities)))
-        self.last = {"threshold": threshold.value, "nans": nans.value, "infinities": infinities.value}
+        evaluated, predicted = c_int(), c_size_t()
+        check(library.dsop_selector_last(self._handle, byref(evaluated), byref(predicted)))
+        self.last = {"chosen": count.value, "threshold": threshold.value, "nans": nans.value,
+                     "infinities": infinities.value, "evaluated": bool(evaluated.value), "predicted": predicted.value}
         return indices[:count.value], chosen[:count.value]
 
     @property

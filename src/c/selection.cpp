@@ -1,5 +1,6 @@
 #include <dsop/selection.hpp>
 
+#include <utility>
 #include <variant>
 
 #include "base/each_type.hpp"
@@ -10,7 +11,10 @@
 namespace dsop::c {
 namespace {
 
-using AnySelector = AnyType<Selector>;
+struct AnySelector {
+  AnyType<Selector> of_type;
+  Selection last;
+};
 
 }  // namespace
 
@@ -26,8 +30,8 @@ int dsop_selector_create(dsop_type type, const char* algorithm, uint64_t step, u
   return returning_status([&] {
     Handle& handle = result(selector, "selector");
     handle = dsop::visit(data_type_of(type), [&]<class T>(T) {
-      return put(std::make_shared<AnySelector>(
-          dsop::Selector<T>(algorithm == nullptr ? "exact" : algorithm, {step, seed, threshold})));
+      AnySelector made{dsop::Selector<T>(algorithm == nullptr ? "exact" : algorithm, {step, seed, threshold}), {}};
+      return put(std::make_shared<AnySelector>(std::move(made)));
     });
   });
 }
@@ -40,11 +44,13 @@ int dsop_selector_select(dsop_selector selector, const void* values, size_t coun
     if (values == nullptr) throw dsop::ArgumentError("values is null, expected memory for its elements");
     if (room > 0 && (indices == nullptr || chosen_values == nullptr))
       throw dsop::ArgumentError("indices or chosen_values is null, expected memory for " + std::to_string(room));
+    const auto found = find<AnySelector>(selector);
     const dsop::Selection selection = std::visit(
         [&]<class T>(dsop::Selector<T>& of) {
           return of.select({static_cast<const T*>(values), count}, k, {indices, room}, span_of<T>(chosen_values, room));
         },
-        *find<AnySelector>(selector));
+        found->of_type);
+    found->last = selection;
     number = selection.chosen;
     put_if_wanted(threshold, selection.threshold);
     put_if_wanted(nans, selection.nans);
@@ -52,10 +58,18 @@ int dsop_selector_select(dsop_selector selector, const void* values, size_t coun
   });
 }
 
+int dsop_selector_last(dsop_selector selector, int* evaluated, size_t* predicted) {
+  return returning_status([&] {
+    const dsop::Selection last = find<AnySelector>(selector)->last;
+    put_if_wanted(evaluated, static_cast<int>(last.evaluated));
+    put_if_wanted(predicted, last.predicted);
+  });
+}
+
 int dsop_selector_state(dsop_selector selector, uint64_t* step, uint64_t* seed, double* threshold) {
   return returning_status([&] {
     const dsop::SelectionState state =
-        std::visit([](const auto& of) { return of.state(); }, *find<AnySelector>(selector));
+        std::visit([](const auto& of) { return of.state(); }, find<AnySelector>(selector)->of_type);
     put_if_wanted(step, state.step);
     put_if_wanted(seed, state.seed);
     put_if_wanted(threshold, state.threshold);
