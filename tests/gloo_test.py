@@ -143,9 +143,11 @@ class GlooTest(unittest.TestCase):
         class Gone(Memory):
             def wait(self, keys: Sequence[str], timeout: timedelta) -> None:
                 raise ConnectionRefusedError("the server refuses")
-        for store, cause in ((Other(), TypeError), (Gone(), ConnectionRefusedError)):
-            with self.assertRaisesRegex(dsop.TransportError, "could not wait for") as caught:
-                dsop.connect(store, 0, 2, limit_seconds=1)
+        for store, words, cause in ((Other(), "could not wait for", TypeError),
+                                    (Gone(), "could not wait for", ConnectionRefusedError),
+                                    (Memory(), "rank 1 of 2 has not come", LookupError)):
+            with self.assertRaisesRegex(dsop.TransportError, words) as caught:
+                dsop.connect(store, 0, 2, limit_seconds=0.5)
             self.assertIsInstance(caught.exception.__cause__, cause)
 
     def test_options_that_make_no_sense(self) -> None:

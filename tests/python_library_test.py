@@ -72,7 +72,7 @@ print(told[0].message)
         others = [f"void {name}(void) {{}}" for name in FUNCTIONS if name != "dsop_version"]
         version = 'const char* dsop_version(void) { return "9.9.0"; }'
         for functions, expected in ((others, "stub.so is of dsop 9.9.0, expected 0.1.0, as this package"),
-                                    (others[1:], f"stub.so has no {others[0][5:].split('(')[0]}: expected libdsop_c.so.1 of")):
+                                    (others[1:], f"stub.so has no {others[0][5:].split('(')[0]}: expected that of")):
             with tempfile.TemporaryDirectory() as folder:
                 subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", folder + "/stub.so"], text=True, check=True,
                                input="\n".join([version, *functions]))

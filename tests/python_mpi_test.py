@@ -85,14 +85,24 @@ except dsop.ArgumentError as error:
                       done.stderr)
 
     def test_exception_ends_all_though_another_hook_was_set_since(self) -> None:
-        done = run(WAITS_FOR_RANK_1 + """
+        for before in ("", "dsop.init()", "sys.ps1 = 'left by code.interact()'"):
+            done = run(WAITS_FOR_RANK_1 + before + """
+dsop.communicator()
 sys.excepthook = lambda kind, error, traceback: print("told", error, file=sys.stderr)
 if comm.rank == 1:
     raise KeyError("mine")
 dsop.allreduce(np.ones(3))
 """)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("told 'mine'", done.stderr)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("told 'mine'", done.stderr)
+
+    def test_exception_that_the_program_has_survived_ends_nothing(self) -> None:
+        done = run("""
+import ctypes
+ctypes.pythonapi.PyRun_SimpleString(b"import no_such_module")  # prints it, as programs that embed Python
+""" + WAITS_FOR_RANK_1)
+        self.assertIn("no_such_module", done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_interactive_python_goes_on(self) -> None:
         done = subprocess.run([MPIRUN, "-n", "2", sys.executable, "-i", "-c", WAITS_FOR_RANK_1 + "raise KeyError('mine')"],

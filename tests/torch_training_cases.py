@@ -89,7 +89,8 @@ def parameters_without_dimensions() -> None:
                     attachment.samples(1)
                 loss(model, COMM.rank).backward()
         for parameter, expected in zip(model.parameters(), once):
-            assert parameter.grad is not None and torch.allclose(parameter.grad, expected * (2 if average == "sum" else 1 / COMM.size)), average
+            factor = 2 if average == "sum" else 1 / COMM.size
+            assert parameter.grad is not None and torch.allclose(parameter.grad, factor * expected), average
 
 
 @case

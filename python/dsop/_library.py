@@ -56,7 +56,7 @@ def _with_types(opened: ctypes.CDLL) -> ctypes.CDLL:
         try:
             function = getattr(opened, name)
         except AttributeError:
-            raise ImportError(f"{opened._name} has no {name}: expected {FILE} of dsop {_table.VERSION}") from None
+            raise ImportError(f"{opened._name} has no {name}: expected that of dsop {_table.VERSION}") from None
         function.restype, function.argtypes = result, parameters
     version = opened.dsop_version().decode()
     if version.split(".")[:2] != _table.VERSION.split(".")[:2]:
@@ -243,10 +243,10 @@ def option_text(**options: Any) -> bytes:
     """NAME=VALUE pairs of those that are not None; a machine by its handle."""
     pairs = []
     for name, value in options.items():
-        if value is None:
-            continue
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value[()]
+        if value is None:
+            continue
         if isinstance(value, (bool, np.bool_)):
             value = int(value)
         elif hasattr(value, "option_text"):

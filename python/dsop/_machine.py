@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dsop._arrays import type_of
-from dsop._library import (Owned, check, decoded, encoded, encoded_path, library, new_handle, option_text, real_number,
-                           whole_number, whole_size, whole_sizes)
+from dsop._library import (ArgumentError, Owned, check, decoded, encoded, encoded_path, library, new_handle, option_text,
+                           real_number, whole_number, whole_size, whole_sizes)
 from dsop._mpi import communicator
 
 
@@ -49,6 +49,8 @@ class Machine(Owned):
     _free = "dsop_machine_free"
 
     def __init__(self, path: str | PathLike[str] | None = None, *, on_threads: bool = False, **numbers: float) -> None:
+        if on_threads and path is not None:
+            raise ArgumentError(f"on_threads with the file {path}, expected one of both")
         self._handle = (new_handle(library.dsop_machine_default, int(bool(on_threads))) if path is None
                         else new_handle(library.dsop_machine_read, encoded_path(path, "path")))
         for name, number in numbers.items():

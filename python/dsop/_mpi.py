@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from dsop._communicators import Communicator, end_job_at_exception, of_programs, watch_main_thread
+from dsop._communicators import Communicator, at_exit, end_job_at_exception, of_programs, watch_main_thread
 from dsop._info import built_and_runs
 from dsop._library import ArgumentError, check, library, new_handle, whole_number
 from dsop._torchrun import connect_workers, under_torchrun
@@ -42,7 +42,7 @@ def _check_mpi4py() -> None:
 def _start() -> Communicator:
     check(library.dsop_init())
     atexit.unregister(library.dsop_finalize)
-    atexit.register(library.dsop_finalize)
+    at_exit(library.dsop_finalize)
     return of_programs(new_handle(library.dsop_communicator_world), _QUEUE_OF_WORLD)
 
 

@@ -28,7 +28,8 @@ def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: 
         dense values are not copied. Sparse ones (anything with indptr, indices, data and shape, as SciPy's CSR
         matrices) have their indices converted.
     out : ndarray, optional
-        n x m, where the gradient goes; default: a new array. No a or b may lie between its first element and its last.
+        n x m, where the gradient goes; default: a new array. Its memory, from the first element to the
+        last, must not meet that of a or b.
     comm : None, mpi4py.MPI.Comm or Communicator
         None is everybody.
     algorithm : str, optional
@@ -146,8 +147,8 @@ class OuterProduct(Owned):
         a, b : ndarray or SparseMatrix
             pairs x rows and pairs x columns, of this object's dtype, at most max_pairs; as for `outer_product`.
         out : ndarray, optional
-            rows x columns, where the gradient goes; default: a new array. No a or b may lie between its first
-            element and its last.
+            rows x columns, where the gradient goes; default: a new array. Its memory, from the first element to
+            the last, must not meet that of a or b.
 
         Returns
         -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_uint64
 from dataclasses import dataclass
 from typing import Any
@@ -187,9 +187,11 @@ def sparse_allreduce_regions(regions: Sequence[Array | SparseVector], comm: Any 
     """
     ranks = communicator(comm)
     with SaidToAll(ranks):
-        if not isinstance(regions, Iterable):
-            raise ArgumentError(f"regions is {type(regions).__name__}, expected several vectors")
-        given = [vector(region, f"regions[{i}]") for i, region in enumerate(regions)]
+        try:
+            several = list(regions)
+        except TypeError:
+            raise ArgumentError(f"regions is {type(regions).__name__}, expected several vectors") from None
+        given = [vector(region, f"regions[{i}]") for i, region in enumerate(several)]
         types = {region.type for region in given} or {0}
         if len(types) > 1:
             raise ValueError("regions are of two dtypes, expected one")

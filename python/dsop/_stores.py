@@ -39,12 +39,7 @@ def _wait(store: Any, key: str, seconds: float) -> bool:
         time.sleep(_LOOK_SECONDS)
     if times is not None:
         return True
-    try:
-        store.wait([key], timedelta(seconds=max(seconds, _SHORTEST_WAIT_SECONDS)))
-    except _NO_TIMEOUT:
-        raise
-    except Exception:  # each store raises something else when the time is over
-        return False
+    store.wait([key], timedelta(seconds=max(seconds, _SHORTEST_WAIT_SECONDS)))
     return True
 
 
@@ -54,6 +49,7 @@ class _Functions:
     def __init__(self, store: Any) -> None:
         self._store = store
         self.failure: BaseException | None = None
+        self.last_wait: Exception | None = None
         self.set = CFUNCTYPE(c_int, c_char_p, c_char_p, c_void_p)(self._set)
         self.get = CFUNCTYPE(c_int, c_char_p, c_void_p, c_size_t, c_void_p)(self._get)
         self.wait = CFUNCTYPE(c_int, c_char_p, c_double, c_void_p)(self._wait)
@@ -61,6 +57,7 @@ class _Functions:
     def let_go(self) -> None:
         """The store may end: C calls no more."""
         del self.set, self.get, self.wait  # each of which holds this object
+        self.failure = self.last_wait = None  # whose tracebacks do, too
 
     def _kept(self, call: Callable[[], int]) -> int:
         try:
@@ -87,7 +84,15 @@ class _Functions:
         return self._kept(call)
 
     def _wait(self, key: bytes, seconds: float, _: object) -> int:
-        return self._kept(lambda: int(_wait(self._store, key.decode(), seconds)))
+        def call() -> int:
+            try:
+                return int(_wait(self._store, key.decode(), seconds))
+            except _NO_TIMEOUT:
+                raise
+            except Exception as error:  # each store raises something else when the time is over
+                self.last_wait = error
+                return 0
+        return self._kept(call)
 
 
 def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int = 0, limit_seconds: float = 30.0,
@@ -148,10 +153,8 @@ def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int 
         return of_programs(new_handle(library.dsop_communicator_from_store, functions.set, functions.get,
                                       functions.wait, None, *numbers, options))
     except TransportError as error:
-        if isinstance(functions.failure, Exception):
-            raise error from functions.failure
-        if functions.failure is not None:  # KeyboardInterrupt
+        if functions.failure is not None and not isinstance(functions.failure, Exception):  # KeyboardInterrupt
             raise functions.failure from None
-        raise
+        raise error from functions.failure or functions.last_wait
     finally:
         functions.let_go()

@@ -13,10 +13,4 @@ bool under_mpi_launcher() {
   return false;
 }
 
-int launched_ranks() {
-  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
-    if (const char* const text = std::getenv(name)) return std::atoi(text);
-  return 0;
-}
-
 }  // namespace dsop

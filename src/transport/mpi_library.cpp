@@ -2,9 +2,10 @@
 
 #include <mpi.h>
 
-#include <dsop/errors.hpp>
+#include <array>
+#include <cstdlib>
 
-#include "transport/mpi_launcher.hpp"
+#include <dsop/errors.hpp>
 
 namespace dsop {
 
@@ -27,6 +28,22 @@ void check_mpi_library() {
     throw ArgumentError("this process has loaded " + loaded + ", expected the MPI that dsop is built for, " +
                         (built_for_open_mpi ? "Open MPI" : "which is not Open MPI"));
 }
+
+namespace {
+
+// 0 where no launcher says it.
+int launched_ranks() {
+#ifdef OPEN_MPI
+  constexpr std::array own_launcher_first{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+#else
+  constexpr std::array own_launcher_first{"PMI_SIZE", "OMPI_COMM_WORLD_SIZE"};
+#endif
+  for (const char* const name : own_launcher_first)
+    if (const char* const text = std::getenv(name)) return std::atoi(text);
+  return 0;
+}
+
+}  // namespace
 
 void check_mpi_launcher() {
   int ranks = 0;

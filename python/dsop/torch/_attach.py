@@ -10,6 +10,7 @@ import torch
 from torch import distributed, nn
 
 import dsop
+from dsop import _mpi
 from dsop._communicators import SaidToAll
 from dsop._mpi import communicator
 from dsop.torch._attachment import Attachment, attached
@@ -35,9 +36,9 @@ def _check_model(model: nn.Module) -> None:
             raise dsop.ArgumentError("model has a DistributedDataParallel in it, expected the module that it wraps")
 
 
-def _check_process_group(comm: Any, ranks: dsop.Communicator) -> None:
+def _check_process_group(ranks: dsop.Communicator) -> None:
     """Each process of torch.multiprocessing.spawn() would be alone, and train by itself."""
-    if comm is None and distributed.is_available() and distributed.is_initialized():
+    if ranks is _mpi._world and distributed.is_available() and distributed.is_initialized():
         others = distributed.get_world_size()
         if others > ranks.size:
             raise dsop.ArgumentError(f"torch.distributed has {others} ranks and dsop {ranks.size}, expected as many: start "
@@ -154,7 +155,7 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
     ranks = communicator(comm)
     check_not_over(ranks)
     with SaidToAll(ranks):
-        _check_process_group(comm, ranks)
+        _check_process_group(ranks)
         parameters = _parameters_of(model, average, policies or {})
         if ranks.size > 1:
             for name, buffer in model.named_buffers():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import math
 import weakref
@@ -13,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import dsop
+from dsop._communicators import at_exit
 from dsop._library import real_number
 from dsop.torch import _failures, _report
 from dsop.torch._autograd import at_end_of_backward, is_traced, is_within_ddp, parameters_of
@@ -53,7 +53,7 @@ class Attachment:
                           self._keeper)
         self._watch_parameters()
         _failures.watch_end(comm)
-        atexit.register(_settle_at_exit, weakref.ref(self))
+        at_exit(_settle_at_exit, weakref.ref(self))
         attached.add(self)
         self._queue.join(self, self._sums, self._drop)
 

@@ -13,6 +13,7 @@ from typing import Any
 from torch import nn
 
 import dsop
+from dsop._communicators import at_exit
 from dsop.torch._autograd import calls_of, is_handled
 
 _ENDED = "its program has ended"
@@ -46,7 +47,7 @@ def watch_end(comm: dsop.Communicator) -> None:
     """When this program ends, ranks that wait for it raise an error. All ranks end so, and wait for each other."""
     if comm.size > 1 and comm.handle not in _watched:
         _watched[comm.handle] = comm
-        atexit.register(_say_end, comm)
+        at_exit(_say_end, comm)
 
 
 def _say_end(comm: dsop.Communicator) -> None:
