@@ -15,6 +15,7 @@ import dsop
 from dsop._communicators import SaidToAll
 from dsop.torch._parameter import Parameter, Way
 
+_BUCKET_BYTES = 1 << 20  # smaller gradients share allreduces of so many
 _KEYS = {Way.FACTORS: "most_pairs", Way.FACTORS_IN_16_BITS: "most_pairs_in_16_bits"}  # of a state
 
 
@@ -26,8 +27,20 @@ def _entry(p: Parameter, most: int, way: Way) -> str:
     return f"{p.name}#{most}" + "#16" * (way == Way.FACTORS_IN_16_BITS)
 
 
+def _shares_bucket(p: Parameter) -> bool:
+    """Where its gradient travels whole."""
+    return p.policy == "dsop" and p.parameter.numel() * p.parameter.element_size() < _BUCKET_BYTES
+
+
 def _policy(p: Parameter, way: Way) -> str:
-    return "dsop-bf16" if way == Way.FACTORS_IN_16_BITS else p.policy
+    if way == Way.FACTORS_IN_16_BITS:
+        return "dsop-bf16"
+    return "dense" if way == Way.DENSE and _shares_bucket(p) else p.policy
+
+
+def travels_dense(algorithm: str) -> bool:
+    """Whether it multiplies a rank's factors and sums gradients."""
+    return algorithm.startswith(("allreduce", "pairwise"))
 
 
 class Entries:
@@ -42,7 +55,8 @@ class Entries:
         elements: Counter[torch.dtype] = Counter()
         for p in parameters:
             elements[p.parameter.dtype] += p.parameter.numel()
-        self.synchronizers = {kind: dsop.Synchronizer(_name(kind), comm) for kind, _ in elements.most_common()}
+        self.synchronizers = {kind: dsop.Synchronizer(_name(kind), comm, bucket_bytes=_BUCKET_BYTES)
+                              for kind, _ in elements.most_common()}
         self._most_pairs: dict[Way, dict[str, list[int]]] = {way: {p.name: [] for p in parameters} for way in _KEYS}
         self._rows: dict[str, dsop.OuterProduct] = {}
         self._last: dict[str, tuple[str, Way]] = {}  # entries as of the last step; empty: rows alone
@@ -65,7 +79,7 @@ class Entries:
             self._rows[p.name] = dsop.OuterProduct(rows, columns, most, _name(p.parameter.dtype), self.comm, **density)
             return
         shape: Any = tuple(p.parameter.shape) if p.gives_factors else p.parameter.numel()
-        self.synchronizer(p).add(_entry(p, most, way), shape, _policy(p, way), max_pairs=most,
+        self.synchronizer(p).add(_entry(p, most, way), shape, _policy(p, way if most else Way.DENSE), max_pairs=most,
                                  **(density if most else {}))
 
     def most_pairs(self, p: Parameter, way: Way) -> int:
@@ -126,6 +140,15 @@ class Entries:
             return ""
         entry, _ = self._last[p.name]
         return str(self.synchronizer(p).last_step(entry)["algorithm"]) if entry else "allgather of rows"
+
+    def is_cheaper_in_bucket(self, p: Parameter) -> bool:
+        """Whether what the last step made of its factors is a gradient, so small that it shares an allreduce with others.
+
+        The same on all ranks.
+        """
+        entry, way = self._last.get(p.name, ("", Way.DENSE))
+        return (way != Way.DENSE and bool(entry) and self.comm.size > 1 and _shares_bucket(p)
+                and travels_dense(self.algorithm(p)))
 
     def policy(self, p: Parameter) -> str:
         """By which the last step summed it."""

@@ -44,6 +44,7 @@ class Parameter:
         self.why_dense = "it has no factors"
         self.stays = False  # this rank is alone, and what it has is the sum
         self.in_place = False  # autograd adds to .grad by itself, in the pass that runs
+        self.goes_dense = False  # factors don't pay: autograd makes its gradient, which shares an allreduce
         self.used_elsewhere = False  # some rank's last step had a dense part beside the factors
         self.room = Room(parameter)  # for .grad
         self._watch: Optional[Watch] = None
@@ -76,7 +77,7 @@ class Parameter:
     @property
     def wants_factors(self) -> bool:
         """Whether its module shall hand them over. Under autocast PyTorch would round its own product to 16 bits."""
-        return self.gives_factors and (torch.is_autocast_cpu_enabled() or not self.is_small_alone)
+        return self.gives_factors and (torch.is_autocast_cpu_enabled() or not (self.is_small_alone or self.goes_dense))
 
     def watch(self, start: Callable[[], None], complete: Callable[[Parameter], None]) -> None:
         """Have start() called by each backward pass that reaches the parameter, complete(self) when it is done.

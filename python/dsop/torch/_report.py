@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from dsop._synchronizer import policy_selects
+from dsop.torch._entries import travels_dense
 from dsop.torch._parameter import Parameter
 from dsop.torch._sums import Sums
 
@@ -23,10 +24,10 @@ def _how(p: Parameter, algorithm: str, policy: str, ranks: int) -> str:
         return f"dense, {p.why_dense}"
     if p.is_small_alone:
         return "dense, as PyTorch makes it, but under autocast: it is small"
+    if p.goes_dense or ranks > 1 and policy.startswith("dsop") and travels_dense(algorithm) and not p.used_elsewhere:
+        return "dense is cheaper here"
     if p.used_elsewhere:
         return "dense, used outside its module, with hooks of its own, or too often for factors"
-    if ranks > 1 and algorithm.startswith(("allreduce", "pairwise")):
-        return "dense is cheaper here"
     return ("rows" if p.unit_rows else "factors") + " in 16 bits" * policy.startswith("dsop-bf16")
 
 

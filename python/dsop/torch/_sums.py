@@ -110,7 +110,7 @@ class Sums:
 
     def _way(self, p: Parameter, agreed: _record.Agreed) -> Way:
         place = self._place[p.name]
-        if agreed.dense[place] or not (p.gives_factors or p.has_sparse_grad):
+        if p.goes_dense or agreed.dense[place] or not (p.gives_factors or p.has_sparse_grad):
             return Way.DENSE
         return Way.FACTORS if agreed.wide[place] or not p.may_be_in_16_bits else Way.FACTORS_IN_16_BITS
 
@@ -147,7 +147,8 @@ class Sums:
         """What travels early in the next step: what travelled in this one, in rank 0's order."""
         for p in self._parameters:
             if not p.stays:
-                p.used_elsewhere = bool(p.gives_factors and agreed.dense[self._place[p.name]])
+                p.used_elsewhere = bool(p.gives_factors and not p.goes_dense and agreed.dense[self._place[p.name]])
+                p.goes_dense = p.goes_dense or self.entries.is_cheaper_in_bucket(p)
         self._unsteady |= {p.name for p in early if not agreed.has[self._place[p.name]]
                            or agreed.in_parts[self._place[p.name]]}
         found = {p.name: way for p, way in self._ways(agreed, agreed.has)
@@ -166,14 +167,15 @@ class Sums:
 
     def state_dict(self) -> dict[str, Any]:
         return {"order": [(p.name, int(way)) for p, way in self._early.order],
-                "unsteady": sorted(self._unsteady), **self.entries.state_dict()}
+                "unsteady": sorted(self._unsteady), "dense": [p.name for p in self._parameters if p.goes_dense],
+                **self.entries.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """On all ranks. Raises ArgumentError on all where a rank's is of other parameters."""
         with SaidToAll(self.comm):
             try:
                 order = [(self._parameters[self._place[name]], Way(way)) for name, way in state["order"]]
-                unsteady, is_ours = set(state["unsteady"]), self.entries.are_in(state)
+                unsteady, dense, is_ours = set(state["unsteady"]), set(state["dense"]), self.entries.are_in(state)
             except (AttributeError, LookupError, TypeError, ValueError):
                 is_ours = False
             if not is_ours:
@@ -184,3 +186,5 @@ class Sums:
         self.entries = entries
         self._early = Early(self._parameters, entries, self._average)
         self._unsteady, self._early.order = unsteady, order
+        for p in self._parameters:
+            p.goes_dense = p.name in dense
