@@ -248,6 +248,37 @@ def resumed_in_another_way() -> None:
 
 
 @case
+def small_weights_without_gain_share_the_bucket() -> None:
+    """Two rows never pay for 100 pairs of a rank. Once that is known autograd makes the gradient, whatever comes later."""
+    def built() -> Any:
+        return whole_weights(nn.Sequential(nn.Linear(30, 200), nn.Linear(200, 2)))
+
+    def loss(model: Any, rank: int, pairs: int = 100) -> Any:
+        return model(whole(rank, pairs, 30)).sum()
+    model = built()
+    attachment = check(model, loss)
+    small = attachment._of_id[id(model[1].weight)]
+    assert small.goes_dense == (COMM.size > 1)
+    if small.goes_dense:
+        text = attachment.describe()
+        assert "1.weight 2x200: dense is cheaper here; policy dense" in text, text
+        assert "1.weight#0" in text.split("bucket 1")[1], text
+    few = plain_sum(built(), lambda model, rank: loss(model, rank, 1))
+    collected = [2 * (total if total is not None else 0) for total in few]
+    resumed = built()
+    other = dsop.torch.attach(resumed, average="sum")
+    other.load_state_dict(attachment.state_dict())
+    assert other._of_id[id(resumed[1].weight)].goes_dense == small.goes_dense
+    for net, own in ((model, attachment), (resumed, other)):
+        step(net, own, lambda model, rank: loss(model, rank, 1), few)
+        net.zero_grad(set_to_none=True)
+        with own.no_sync():
+            loss(net, COMM.rank, 1).backward()
+        loss(net, COMM.rank, 1).backward()
+        has_gradients(net, collected)
+
+
+@case
 def log_and_arrivals() -> None:
     lines: list[str] = []
 

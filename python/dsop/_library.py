@@ -243,10 +243,10 @@ def option_text(**options: Any) -> bytes:
     """NAME=VALUE pairs of those that are not None; a machine by its handle."""
     pairs = []
     for name, value in options.items():
-        if isinstance(value, np.ndarray) and value.ndim == 0:
-            value = value[()]
         if value is None:
             continue
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value[()]
         if isinstance(value, (bool, np.bool_)):
             value = int(value)
         elif hasattr(value, "option_text"):
