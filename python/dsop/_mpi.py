@@ -7,8 +7,9 @@ import os
 import sys
 from typing import Any
 
-from dsop._communicators import Communicator, at_exit, end_job_at_exception, of_programs, watch_main_thread
+from dsop._communicators import Communicator, of_programs, watch_main_thread
 from dsop._info import built_and_runs
+from dsop._job_end import at_exit, end_job_at_exception
 from dsop._library import ArgumentError, check, library, new_handle, whole_number
 from dsop._torchrun import connect_workers, under_torchrun
 

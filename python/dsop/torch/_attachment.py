@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import dsop
-from dsop._communicators import at_exit
+from dsop._job_end import at_exit
 from dsop._library import real_number
 from dsop.torch import _failures, _report
 from dsop.torch._autograd import at_end_of_backward, is_traced, is_within_ddp, parameters_of

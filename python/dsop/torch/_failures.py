@@ -13,7 +13,7 @@ from typing import Any
 from torch import nn
 
 import dsop
-from dsop._communicators import at_exit
+from dsop._job_end import at_exit
 from dsop.torch._autograd import calls_of, is_handled
 
 _ENDED = "its program has ended"
