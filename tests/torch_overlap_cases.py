@@ -251,7 +251,7 @@ def resumed_in_another_way() -> None:
 def small_weights_without_gain_share_the_bucket() -> None:
     """Two rows never pay for 100 pairs of a rank. Once that is known autograd makes the gradient, whatever comes later."""
     def built() -> Any:
-        return whole_weights(nn.Sequential(nn.Linear(30, 200), nn.Linear(200, 2)))
+        return whole_weights(nn.Sequential(nn.Linear(30, 600), nn.Linear(600, 2)))
 
     def loss(model: Any, rank: int, pairs: int = 100) -> Any:
         return model(whole(rank, pairs, 30)).sum()
@@ -261,7 +261,7 @@ def small_weights_without_gain_share_the_bucket() -> None:
     assert small.goes_dense == (COMM.size > 1)
     if small.goes_dense:
         text = attachment.describe()
-        assert "1.weight 2x200: dense is cheaper here; policy dense" in text, text
+        assert "1.weight 2x600: dense is cheaper here; policy dense" in text, text
         assert "1.weight#0" in text.split("bucket 1")[1], text
     few = plain_sum(built(), lambda model, rank: loss(model, rank, 1))
     collected = [2 * (total if total is not None else 0) for total in few]

@@ -403,6 +403,11 @@ class Synchronizer(Owned):
         check(library.dsop_synchronizer_residual(self._handle, encoded(name, "name"), byref(values), byref(count)))
         return copied(values.value, count.value, self.dtype)
 
+    def _last_algorithm(self, name: str) -> str:
+        algorithm = c_char_p()
+        check(library.dsop_synchronizer_last_step(self._handle, encoded(name, "name"), byref(algorithm), *[None] * 7))
+        return decoded(algorithm.value)
+
     def last_step(self, name: str) -> dict[str, Any]:
         """What the last step did to a parameter.
 

@@ -97,7 +97,7 @@ def _parameters_of(model: nn.Module, average: str, policies: Mapping[str, str]) 
         policy = policies[matching[0]] if matching else "dsop" if id(parameter) in weights else "dense"
         if parameter.numel():
             found.append(Parameter(name, parameter, policy))
-            # A policy that is named is kept to.
+            found[-1].is_by_default = not matching  # a policy that is named is kept to
             found[-1].may_be_in_16_bits = not matching and policy == "dsop" and parameter.dtype == torch.float32
     if unused:
         raise dsop.ArgumentError(f"policies has {sorted(unused)[0]}, expected patterns that name a parameter")

@@ -15,7 +15,7 @@ import dsop
 from dsop._communicators import SaidToAll
 from dsop.torch._parameter import Parameter, Way
 
-_BUCKET_BYTES = 1 << 20  # smaller gradients share allreduces of so many
+_SMALL_BYTES = 1 << 16  # so few cost little on any network, and an allreduce of their own more
 _KEYS = {Way.FACTORS: "most_pairs", Way.FACTORS_IN_16_BITS: "most_pairs_in_16_bits"}  # of a state
 
 
@@ -29,7 +29,8 @@ def _entry(p: Parameter, most: int, way: Way) -> str:
 
 def _shares_bucket(p: Parameter) -> bool:
     """Where its gradient travels whole."""
-    return p.policy == "dsop" and p.parameter.numel() * p.parameter.element_size() < _BUCKET_BYTES
+    return (p.is_by_default and p.policy == "dsop" and not p.unit_rows
+            and p.parameter.numel() * p.parameter.element_size() <= _SMALL_BYTES)
 
 
 def _policy(p: Parameter, way: Way) -> str:
@@ -55,8 +56,7 @@ class Entries:
         elements: Counter[torch.dtype] = Counter()
         for p in parameters:
             elements[p.parameter.dtype] += p.parameter.numel()
-        self.synchronizers = {kind: dsop.Synchronizer(_name(kind), comm, bucket_bytes=_BUCKET_BYTES)
-                              for kind, _ in elements.most_common()}
+        self.synchronizers = {kind: dsop.Synchronizer(_name(kind), comm) for kind, _ in elements.most_common()}
         self._most_pairs: dict[Way, dict[str, list[int]]] = {way: {p.name: [] for p in parameters} for way in _KEYS}
         self._rows: dict[str, dsop.OuterProduct] = {}
         self._last: dict[str, tuple[str, Way]] = {}  # entries as of the last step; empty: rows alone
@@ -139,20 +139,19 @@ class Entries:
         if p.name not in self._last:
             return ""
         entry, _ = self._last[p.name]
-        return str(self.synchronizer(p).last_step(entry)["algorithm"]) if entry else "allgather of rows"
+        return self.synchronizer(p)._last_algorithm(entry) if entry else "allgather of rows"
 
     def is_cheaper_in_bucket(self, p: Parameter) -> bool:
         """Whether what the last step made of its factors is a gradient, so small that it shares an allreduce with others.
 
         The same on all ranks.
         """
-        entry, way = self._last.get(p.name, ("", Way.DENSE))
-        return (way != Way.DENSE and bool(entry) and self.comm.size > 1 and _shares_bucket(p)
-                and travels_dense(self.algorithm(p)))
+        _, way = self._last.get(p.name, ("", Way.DENSE))
+        return (way != Way.DENSE and self.comm.size > 1 and _shares_bucket(p) and travels_dense(self.algorithm(p)))
 
     def policy(self, p: Parameter) -> str:
         """By which the last step summed it."""
-        return _policy(p, self._last.get(p.name, ("", Way.FACTORS))[1])
+        return _policy(p, Way.DENSE if p.goes_dense else self._last.get(p.name, ("", Way.FACTORS))[1])
 
     def describe(self) -> str:
         return "\n".join(f"{_name(kind)}:\n{synchronizer.describe()}"

@@ -40,6 +40,7 @@ class Parameter:
         self.gives_factors = False  # a module hands them over
         self.has_sparse_grad = False  # autograd makes one
         self.unit_rows = False  # all its factors are rows, of which a has the numbers
+        self.is_by_default = False  # no policy was named for it
         self.may_be_in_16_bits = False  # its factors, where they are bf16; the same on all ranks
         self.why_dense = "it has no factors"
         self.stays = False  # this rank is alone, and what it has is the sum

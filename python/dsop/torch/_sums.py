@@ -175,7 +175,7 @@ class Sums:
         with SaidToAll(self.comm):
             try:
                 order = [(self._parameters[self._place[name]], Way(way)) for name, way in state["order"]]
-                unsteady, dense, is_ours = set(state["unsteady"]), set(state["dense"]), self.entries.are_in(state)
+                unsteady, dense, is_ours = set(state["unsteady"]), set(state.get("dense", [])), self.entries.are_in(state)
             except (AttributeError, LookupError, TypeError, ValueError):
                 is_ours = False
             if not is_ours:
