@@ -92,7 +92,7 @@ sys.excepthook = lambda kind, error, traceback: print("told", error, file=sys.st
 if comm.rank == 1:
     raise KeyError("mine")
 dsop.allreduce(np.ones(3))
-""")
+""", ranks=2)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("told 'mine'", done.stderr)
 
@@ -100,7 +100,7 @@ dsop.allreduce(np.ones(3))
         done = run("""
 import ctypes
 ctypes.pythonapi.PyRun_SimpleString(b"import no_such_module")  # prints it, as programs that embed Python
-""" + WAITS_FOR_RANK_1)
+""" + WAITS_FOR_RANK_1, ranks=2)
         self.assertIn("no_such_module", done.stderr)
         self.assertEqual(done.returncode, 0, done.stderr)
 
