@@ -98,7 +98,7 @@ def _parameters_of(model: nn.Module, average: str, policies: Mapping[str, str]) 
         if parameter.numel():
             found.append(Parameter(name, parameter, policy))
             found[-1].is_by_default = not matching  # a policy that is named is kept to
-            found[-1].may_be_in_16_bits = not matching and policy == "dsop" and parameter.dtype == torch.float32
+            found[-1].may_be_in_16_bits = found[-1].is_by_default and policy == "dsop" and parameter.dtype == torch.float32
     if unused:
         raise dsop.ArgumentError(f"policies has {sorted(unused)[0]}, expected patterns that name a parameter")
     if not found:

@@ -79,8 +79,8 @@ class Entries:
             self._rows[p.name] = dsop.OuterProduct(rows, columns, most, _name(p.parameter.dtype), self.comm, **density)
             return
         shape: Any = tuple(p.parameter.shape) if p.gives_factors else p.parameter.numel()
-        self.synchronizer(p).add(_entry(p, most, way), shape, _policy(p, way if most else Way.DENSE), max_pairs=most,
-                                 **(density if most else {}))
+        policy = _policy(p, Way.DENSE if way == Way.FACTORS and not most else way)
+        self.synchronizer(p).add(_entry(p, most, way), shape, policy, max_pairs=most, **(density if most else {}))
 
     def most_pairs(self, p: Parameter, way: Way) -> int:
         """That a rank may give as factors in one step."""
@@ -147,7 +147,7 @@ class Entries:
         The same on all ranks.
         """
         _, way = self._last.get(p.name, ("", Way.DENSE))
-        return (way != Way.DENSE and self.comm.size > 1 and _shares_bucket(p) and travels_dense(self.algorithm(p)))
+        return way != Way.DENSE and self.comm.size > 1 and _shares_bucket(p) and travels_dense(self.algorithm(p))
 
     def policy(self, p: Parameter) -> str:
         """By which the last step summed it."""

@@ -24,10 +24,10 @@ def _how(p: Parameter, algorithm: str, policy: str, ranks: int) -> str:
         return f"dense, {p.why_dense}"
     if p.is_small_alone:
         return "dense, as PyTorch makes it, but under autocast: it is small"
-    if p.goes_dense or ranks > 1 and policy.startswith("dsop") and travels_dense(algorithm) and not p.used_elsewhere:
-        return "dense is cheaper here"
     if p.used_elsewhere:
         return "dense, used outside its module, with hooks of its own, or too often for factors"
+    if p.goes_dense or ranks > 1 and travels_dense(algorithm):
+        return "dense is cheaper here"
     if policy == "dense":
         return "dense, as an earlier step needed it"
     return ("rows" if p.unit_rows else "factors") + " in 16 bits" * policy.startswith("dsop-bf16")
