@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 import torch
@@ -16,7 +17,8 @@ from dsop._mpi import communicator
 from dsop.torch._attachment import Attachment, attached
 from dsop.torch._autograd import is_compiled
 from dsop.torch._failures import check_not_over
-from dsop.torch._givers import GIVERS, weights_of
+from dsop.torch._givers import GIVERS, groups_of, weights_of
+from dsop.torch._joint import Joint, joints_of
 from dsop.torch._parameter import Parameter
 from dsop.torch._ranks import broadcast_tensors, buffer_line, check_buffer, check_dtype, check_same_lines
 
@@ -57,7 +59,7 @@ def _note_modules(model: nn.Module, of_id: Mapping[int, Parameter]) -> None:
     """Tell parameters which modules they are weights of."""
     for module in model.modules():
         giver = GIVERS.get(type(module))
-        for weight in giver.weights(module) if giver else []:
+        for weight in itertools.chain(*giver.weights(module)) if giver else []:
             p = of_id.get(id(weight))
             if p is None:  # weight norm and the like: it is made of others
                 continue
@@ -105,6 +107,12 @@ def _parameters_of(model: nn.Module, average: str, policies: Mapping[str, str]) 
         raise dsop.ArgumentError("model has no parameters, expected at least one")
     _note_modules(model, {id(p.parameter): p for p in found})
     return found
+
+
+def _joints_of(model: nn.Module, parameters: Sequence[Parameter]) -> list[Joint]:
+    of_id = {id(p.parameter): p for p in parameters}
+    return joints_of(tuple(of_id[id(weight)] for weight in together if id(weight) in of_id)
+                     for module in model.modules() for together in groups_of(module))
 
 
 def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
@@ -157,15 +165,17 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
     with SaidToAll(ranks):
         _check_process_group(ranks)
         parameters = _parameters_of(model, average, policies or {})
+        joints = _joints_of(model, parameters) if ranks.size > 1 else []
         if ranks.size > 1:
             for name, buffer in model.named_buffers():
                 check_buffer(name, buffer)
         lines = [f"average {average}", f"find_nans {find_nans}"]
         lines += [f"parameter {p.name} {list(p.parameter.shape)} {p.parameter.dtype} under policy {p.policy}"
                   + " or dsop-bf16" * p.may_be_in_16_bits + " and sparse" * p.has_sparse_grad for p in parameters]
+        lines += [f"one product for {joint.name}" for joint in joints]
         lines += [buffer_line(name, buffer) for name, buffer in model.named_buffers()]
     check_same_lines(lines, ranks)
     for p in parameters:
         broadcast_tensors([p.parameter], ranks)
     broadcast_tensors(list(model.buffers()), ranks)
-    return Attachment(model, ranks, average, parameters, find_nans)
+    return Attachment(model, ranks, average, parameters, joints, find_nans)

@@ -17,6 +17,7 @@ from dsop._library import real_number
 from dsop.torch import _failures, _report
 from dsop.torch._autograd import at_end_of_backward, is_traced, is_within_ddp, parameters_of
 from dsop.torch._givers import Keep
+from dsop.torch._joint import Joint
 from dsop.torch._model_hooks import Ties, tensors_in
 from dsop.torch._parameter import Parameter
 from dsop.torch._queue import queue_of
@@ -33,7 +34,7 @@ class Attachment:
     """
 
     def __init__(self, model: nn.Module, comm: dsop.Communicator, average: str, parameters: list[Parameter],
-                 find_nans: bool) -> None:
+                 joints: list[Joint], find_nans: bool) -> None:
         self._model, self._comm, self._average, self._parameters = model, comm, average, parameters
         self._of_id = {id(p.parameter): p for p in parameters}
         if comm.size == 1 and average != "samples" and not find_nans:
@@ -41,7 +42,7 @@ class Attachment:
                 p.stays = p.policy in ("dense", "dsop") and not p.has_sparse_grad
         self._staying = [p for p in parameters if p.stays]
         self._known = self._parameters_now()
-        self._sums, self._queue = Sums(parameters, comm, average, find_nans), queue_of(comm)
+        self._sums, self._queue = Sums(parameters, joints, comm, average, find_nans), queue_of(comm)
         self._buffers = Buffers(model)
         self._syncs, self._started = True, False
         self._forward = _failures.ForwardWatch(model, lambda: self._interrupt("forward() raised an exception"))
@@ -157,8 +158,9 @@ class Attachment:
             if any(made) and self._average == "samples" and self._samples is None:
                 raise dsop.ArgumentError("samples(n) was not called before backward(), expected with average=samples")
             if any(made) and not self._syncs:
+                copies: dict[Any, Tensor] = {}
                 for p in self._parameters:
-                    p.keep_over_steps()
+                    p.keep_over_steps(copies)
         except BaseException as error:
             self.fail(error)
             raise

@@ -8,9 +8,11 @@ from torch import Tensor
 
 from dsop._synchronizer import policy_selects
 from dsop.torch._entries import Entries
-from dsop.torch._parameter import Parameter, Way
+from dsop.torch._joint import Unit
+from dsop.torch._parameter import Parameter
+from dsop.torch._summand import Way
 
-Order = list[tuple[Parameter, Way]]
+Order = list[tuple[Unit, Way]]
 
 
 class Early:
@@ -33,11 +35,11 @@ class Early:
     def _clear(self) -> None:
         self._has_begun = self._has_failed = False
         self._ready: set[str] = set()
-        self._sums: list[tuple[Parameter, Tensor]] = []
+        self._sums: list[tuple[Unit, Tensor]] = []
 
-    def may_have(self, p: Parameter) -> bool:
+    def may_have(self, p: Unit) -> bool:
         """Whether it may stand in `order`."""
-        return p.name in self._may
+        return all(part.name in self._may for part in p.parts)
 
     def _begin(self) -> None:
         if not self._has_begun:
@@ -52,11 +54,13 @@ class Early:
 
     def _is_next_ready(self) -> bool:
         at = len(self._sums)
-        return at < len(self.order) and self.order[at][0].name in self._ready and not self._has_failed
+        return (at < len(self.order) and not self._has_failed
+                and all(part.name in self._ready for part in self.order[at][0].parts))
 
     def _give_next(self) -> None:
         p, way = self.order[len(self._sums)]
         self._begin()
+        p.collect(self._entries.most_pairs(p, way))
         left = None
         if not self._entries.takes(p, way):
             left = p.factors, p.dense
@@ -76,7 +80,7 @@ class Early:
             self._begin()
             self._synchronizer.fail(error)
 
-    def finish(self) -> list[tuple[Parameter, Tensor]]:
+    def finish(self) -> list[tuple[Unit, Tensor]]:
         """Return the sums when they are complete.
 
         Raises ArgumentError on all ranks where one of them has called fail().

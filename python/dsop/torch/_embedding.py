@@ -54,4 +54,4 @@ def _why_dense(module: nn.Embedding) -> str:
     return "sparse" if module.sparse else ""
 
 
-GIVERS[nn.Embedding] = Giver(Embedding, lambda module: [module.weight], _why_dense, unit_rows=True)
+GIVERS[nn.Embedding] = Giver(Embedding, lambda module: [[module.weight]], _why_dense, unit_rows=True)

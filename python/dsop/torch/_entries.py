@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,7 +13,9 @@ from torch import Tensor
 
 import dsop
 from dsop._communicators import SaidToAll
-from dsop.torch._parameter import Parameter, Way
+from dsop.torch._joint import Joint, Unit
+from dsop.torch._parameter import Parameter
+from dsop.torch._summand import Summand, Way
 
 _SMALL_BYTES = 1 << 16  # so few cost little on any network, and an allreduce of their own more
 _KEYS = {Way.FACTORS: "most_pairs", Way.FACTORS_IN_16_BITS: "most_pairs_in_16_bits"}  # of a state
@@ -23,20 +25,27 @@ def _name(kind: torch.dtype) -> str:
     return str(kind).removeprefix("torch.")
 
 
-def _entry(p: Parameter, most: int, way: Way) -> str:
+def _entry(p: Summand, most: int, way: Way) -> str:
     return f"{p.name}#{most}" + "#16" * (way == Way.FACTORS_IN_16_BITS)
 
 
-def _shares_bucket(p: Parameter) -> bool:
+def _shares_bucket(p: Summand) -> bool:
     """Where its gradient travels whole."""
-    return (p.is_by_default and p.policy == "dsop" and not p.unit_rows
-            and p.parameter.numel() * p.parameter.element_size() <= _SMALL_BYTES)
+    return (p.is_by_default and p.policy == "dsop" and not p.unit_rows and p.size_bytes <= _SMALL_BYTES)
 
 
-def _policy(p: Parameter, way: Way) -> str:
+def _policy(p: Summand, way: Way) -> str:
     if way == Way.FACTORS_IN_16_BITS:
         return "dsop-bf16"
     return "dense" if way == Way.DENSE and _shares_bucket(p) else p.policy
+
+
+class _Last(NamedTuple):
+    """How the last step summed a parameter."""
+
+    unit: str = ""  # the parameter's name, or that of two together
+    entry: str = ""  # of a synchronizer; empty: rows alone
+    way: Way = Way.DENSE
 
 
 def travels_dense(algorithm: str) -> bool:
@@ -51,15 +60,18 @@ class Entries:
     stands for gradients. Factors in 16 bits are entries of their own: steps may change between both.
     """
 
-    def __init__(self, parameters: Sequence[Parameter], comm: dsop.Communicator, find_nans: bool) -> None:
+    def __init__(self, parameters: Sequence[Parameter], joints: Sequence[Joint], comm: dsop.Communicator,
+                 find_nans: bool) -> None:
         self.comm, self._find_nans = comm, find_nans
         elements: Counter[torch.dtype] = Counter()
         for p in parameters:
-            elements[p.parameter.dtype] += p.parameter.numel()
+            elements[p.dtype] += p.shape.numel()
         self.synchronizers = {kind: dsop.Synchronizer(_name(kind), comm) for kind, _ in elements.most_common()}
-        self._most_pairs: dict[Way, dict[str, list[int]]] = {way: {p.name: [] for p in parameters} for way in _KEYS}
+        units: list[Unit] = [*parameters, *joints]
+        self._units = {unit.name: unit for unit in units}
+        self._most_pairs: dict[Way, dict[str, list[int]]] = {way: {name: [] for name in self._units} for way in _KEYS}
         self._rows: dict[str, dsop.OuterProduct] = {}
-        self._last: dict[str, tuple[str, Way]] = {}  # entries as of the last step; empty: rows alone
+        self._last: dict[str, _Last] = {}
         for p in parameters:
             self._register(p, 0, Way.FACTORS)
 
@@ -68,40 +80,44 @@ class Entries:
         """Of parameters, as in a state."""
         return {_name(kind) for kind in self.synchronizers}
 
-    def synchronizer(self, p: Parameter) -> dsop.Synchronizer:
-        return self.synchronizers[p.parameter.dtype]
+    def unit(self, name: str) -> Unit:
+        """Raises LookupError."""
+        return self._units[name]
 
-    def _register(self, p: Parameter, most: int, way: Way) -> None:
+    def synchronizer(self, p: Summand) -> dsop.Synchronizer:
+        return self.synchronizers[p.dtype]
+
+    def _register(self, p: Summand, most: int, way: Way) -> None:
         self._most_pairs[way][p.name].append(most)
-        density = {"density_a": 1 / p.parameter.shape[0]} if p.unit_rows else {}
+        density = {"density_a": 1 / p.shape[0]} if p.unit_rows else {}
         if most and p.has_sparse_grad:
-            rows, columns = p.parameter.shape
-            self._rows[p.name] = dsop.OuterProduct(rows, columns, most, _name(p.parameter.dtype), self.comm, **density)
+            rows, columns = p.shape
+            self._rows[p.name] = dsop.OuterProduct(rows, columns, most, _name(p.dtype), self.comm, **density)
             return
-        shape: Any = tuple(p.parameter.shape) if p.gives_factors else p.parameter.numel()
+        shape: Any = tuple(p.shape) if p.gives_factors else p.shape.numel()
         policy = _policy(p, Way.DENSE if way == Way.FACTORS and not most else way)
         self.synchronizer(p).add(_entry(p, most, way), shape, policy, max_pairs=most, **(density if most else {}))
 
-    def most_pairs(self, p: Parameter, way: Way) -> int:
+    def most_pairs(self, p: Summand, way: Way) -> int:
         """That a rank may give as factors in one step."""
         known = self._most_pairs[way][p.name] if way != Way.DENSE else []
         return known[-1] if known else 0
 
-    def takes(self, p: Parameter, way: Way) -> bool:
+    def takes(self, p: Summand, way: Way) -> bool:
         """Whether what the parameter has can travel so now, whole and exactly."""
         if way == Way.DENSE:
             return True
         is_rounded = way == Way.FACTORS_IN_16_BITS and p.is_wide
         return not p.is_dense and p.pairs <= self.most_pairs(p, way) and not is_rounded
 
-    def make_room(self, p: Parameter, pairs: int, way: Way) -> None:
+    def make_room(self, p: Summand, pairs: int, way: Way) -> None:
         """For so many on some rank. On all ranks."""
         most = self.most_pairs(p, way)
         pairs = max(pairs, 1) if p.has_sparse_grad else pairs  # of rows a most of 0 registers nothing
         if pairs > most or not self._most_pairs[way][p.name]:
             self._register(p, 1 << (pairs - 1).bit_length() if most else pairs, way)
 
-    def give(self, p: Parameter, way: Way) -> Tensor:
+    def give(self, p: Unit, way: Way) -> Tensor:
         """Hand over what the parameter has, perhaps nothing; what is returned then becomes its sum over ranks.
 
         Raises ArgumentError where it has NaN, if asked to look.
@@ -117,41 +133,46 @@ class Entries:
             values = total if p.gives_factors else total.view(-1)
             self.synchronizer(p).give_gradient(entry, values.numpy())
         p.forget()
-        self._last[p.name] = entry, way
+        self._last |= {part.name: _Last(p.name, entry, way) for part in p.parts}
         return total
 
-    def _check(self, p: Parameter) -> None:
+    def _check(self, p: Summand) -> None:
         if self._find_nans and p.has_nan:
             raise dsop.ArgumentError(f"gradient of {p.name} has NaN, expected numbers")
 
-    def sum_rows(self, p: Parameter, scale: float) -> Tensor:
+    def sum_rows(self, p: Summand, scale: float) -> Tensor:
         """scale times the sum over ranks of what the parameter has, as a coalesced sparse tensor."""
         with SaidToAll(self.comm):
             self._check(p)
         numbers, rows = self._rows[p.name].run_rows(*p.as_factors())
         p.forget()
-        self._last[p.name] = "", Way.FACTORS
+        self._last[p.name] = _Last(p.name, "", Way.FACTORS)
         indices = torch.from_numpy(numbers.astype(np.int64))[None]
-        return torch.sparse_coo_tensor(indices, torch.from_numpy(rows) * scale, p.parameter.shape).coalesce()
+        return torch.sparse_coo_tensor(indices, torch.from_numpy(rows) * scale, p.shape).coalesce()
 
     def algorithm(self, p: Parameter) -> str:
         """Which algorithm the last step summed it by; empty: none."""
         if p.name not in self._last:
             return ""
-        entry, _ = self._last[p.name]
+        entry = self._last[p.name].entry
         return self.synchronizer(p)._last_algorithm(entry) if entry else "allgather of rows"
+
+    def joined_with(self, p: Parameter) -> str:
+        """The parameter that the last step summed with it by one product; empty: none."""
+        unit = self._units.get(self._last[p.name].unit) if p.name in self._last else None
+        return next((part.name for part in unit.parts if part is not p), "") if unit else ""
 
     def is_cheaper_in_bucket(self, p: Parameter) -> bool:
         """Whether what the last step made of its factors is a gradient, so small that it shares an allreduce with others.
 
         The same on all ranks.
         """
-        _, way = self._last.get(p.name, ("", Way.DENSE))
+        way = self._last.get(p.name, _Last()).way
         return way != Way.DENSE and self.comm.size > 1 and _shares_bucket(p) and travels_dense(self.algorithm(p))
 
     def policy(self, p: Parameter) -> str:
         """By which the last step summed it."""
-        return _policy(p, Way.DENSE if p.goes_dense else self._last.get(p.name, ("", Way.FACTORS))[1])
+        return _policy(p, Way.DENSE if p.goes_dense else self._last.get(p.name, _Last(way=Way.FACTORS)).way)
 
     def describe(self) -> str:
         return "\n".join(f"{_name(kind)}:\n{synchronizer.describe()}"
@@ -164,13 +185,14 @@ class Entries:
     def are_in(self, state: dict[str, Any]) -> bool:
         """Whether it is of the same parameters and types."""
         most_pairs = [state.get(key, {}) for key in _KEYS.values()]
-        return (set(most_pairs[0]) == set(self._most_pairs[Way.FACTORS]) and set(state["synchronizers"]) == self.types
+        joints = {unit.name for unit in self._units.values() if len(unit.parts) > 1}  # which older states don't have
+        return (set(most_pairs[0]) | joints == set(self._units) and set(state["synchronizers"]) == self.types
                 and all(type(most) is int and 0 <= most < 2**31
                         for pairs in most_pairs for of_one in pairs.values() for most in of_one))
 
-    def load_state_dict(self, state: dict[str, Any], parameters: Sequence[Parameter]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """On all ranks, of the same parameters."""
-        for p, (way, key) in itertools.product(parameters, _KEYS.items()):
+        for p, (way, key) in itertools.product(self._units.values(), _KEYS.items()):
             for most in state.get(key, {}).get(p.name, []):
                 if most not in self._most_pairs[way][p.name]:
                     self._register(p, most, way)

@@ -30,7 +30,7 @@ class Giver(NamedTuple):
     """What attach() does with modules of one type."""
 
     attached_type: type[nn.Module]  # theirs while they are attached; it finds the keeper in self._dsop_keeper
-    weights: Callable[[Any], Sequence[Tensor]]
+    weights: Callable[[Any], Sequence[Sequence[Tensor]]]  # together those of which it hands over the same a
     why_dense: Callable[[Any], str] = lambda module: ""  # not empty: this module is left alone
     unit_rows: bool = False  # a is always a vector of row numbers
 
@@ -67,5 +67,10 @@ def give_back(module: nn.Module, kind: type[nn.Module]) -> None:
 
 def weights_of(module: nn.Module) -> Sequence[Tensor]:
     """Those of which the module, of exactly a type in GIVERS, can hand over factors."""
+    return [weight for together in groups_of(module) for weight in together]
+
+
+def groups_of(module: nn.Module) -> Sequence[Sequence[Tensor]]:
+    """The same, together those of which it hands over the same a."""
     giver = GIVERS.get(type(module))
     return giver.weights(module) if giver and not giver.why_dense(module) else []

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import enum
 import math
 import weakref
 from collections.abc import Callable
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
-import numpy as np
 import torch
 from torch import Tensor
 
 import dsop
-from dsop._arrays import Array
 from dsop.torch._autograd import Watch, at_end_of_pass
-from dsop.torch._room import Room
+from dsop.torch._summand import Summand
 
 _MANY_ELEMENTS = 1 << 16  # from here on dsop's product, with its call, is faster than PyTorch's
 
 
-class Way(enum.IntEnum):
-    """How a gradient travels, the same on all ranks."""
-
-    DENSE = 0
-    FACTORS = 1  # or rows
-    FACTORS_IN_16_BITS = 2  # which rounds what is not bf16
-
-
-class Parameter:
+class Parameter(Summand):
     """A parameter, and this rank's gradient that is still to be summed: dense part + sum of outer products.
 
     While a backward pass runs, .grad is put aside, so that autograd makes a new one of what this pass alone adds; of what
@@ -36,20 +25,26 @@ class Parameter:
     """
 
     def __init__(self, name: str, parameter: torch.nn.Parameter, policy: str) -> None:
-        self.name, self.parameter, self.policy = name, parameter, policy
-        self.gives_factors = False  # a module hands them over
-        self.has_sparse_grad = False  # autograd makes one
-        self.unit_rows = False  # all its factors are rows, of which a has the numbers
-        self.is_by_default = False  # no policy was named for it
-        self.may_be_in_16_bits = False  # its factors, where they are bf16; the same on all ranks
+        super().__init__(name, parameter.shape, parameter.dtype, policy)
+        self.parameter = parameter
         self.why_dense = "it has no factors"
         self.stays = False  # this rank is alone, and what it has is the sum
         self.in_place = False  # autograd adds to .grad by itself, in the pass that runs
         self.goes_dense = False  # factors don't pay: autograd makes its gradient, which shares an allreduce
+        self.most_kept_in_joint = 0  # pairs, where another weight's have the same a
         self.used_elsewhere = False  # some rank's last step had a dense part beside the factors
-        self.room = Room(parameter)  # for .grad
         self._watch: Optional[Watch] = None
         self._clear()
+
+    @property
+    def parts(self) -> tuple[Parameter]:
+        return self,
+
+    def collect(self, most_pairs: float = math.inf) -> None:
+        """It is one by itself."""
+
+    def split(self, total: Tensor) -> list[tuple[Parameter, Tensor]]:
+        return [(self, total)]
 
     def _clear_pass(self) -> None:
         self._kept: list[tuple[Tensor, Tensor]] = []  # of a weight that the engine has not come to yet
@@ -64,16 +59,10 @@ class Parameter:
         self.is_given = self.was_dense = self.was_wide = False
         self.forget()
 
-    def forget(self) -> None:
-        """Nothing is left to be summed."""
-        # Of pairs x rows, or row numbers, and pairs x columns; both bf16, or of the parameter's type.
-        self.factors: list[tuple[Tensor, Tensor]] = []
-        self.dense: Optional[Tensor] = None
-
     @property
     def is_small_alone(self) -> bool:
         """This rank is alone, and PyTorch's own product of so few elements is as fast as dsop's."""
-        return self.stays and self.gives_factors and self.parameter.numel() < _MANY_ELEMENTS
+        return self.stays and self.gives_factors and self.shape.numel() < _MANY_ELEMENTS
 
     @property
     def wants_factors(self) -> bool:
@@ -160,7 +149,7 @@ class Parameter:
         made = None
         if self._is_aside:
             made, self.parameter.grad = self.parameter.grad, None
-        kind = self.parameter.dtype
+        kind = self.dtype
         exact = math.frexp(weight)[0] in (0, 0.5)  # 0 or a power of 2: bf16 remains bf16
         for a, b in fresh:
             if not (self.may_be_in_16_bits and exact and a.dtype == b.dtype == torch.bfloat16):
@@ -189,77 +178,26 @@ class Parameter:
         self._clear_pass()
         return has_made
 
-    @property
-    def pairs(self) -> int:
-        return sum(b.shape[0] for _, b in self.factors)
-
-    @property
-    def has_gradient(self) -> bool:
-        return self.dense is not None or bool(self.factors)
-
-    @property
-    def is_dense(self) -> bool:
-        """Factors alone can't say what is to be summed."""
-        return self.dense is not None or len({a.dim() for a, _ in self.factors}) > 1
-
-    @property
-    def is_wide(self) -> bool:
-        """16 bits can't say what its factors are."""
-        return any(b.dtype != torch.bfloat16 for _, b in self.factors)
-
     def note_given(self) -> None:
         """What it has now is handed over, and more may come in this step."""
         self.is_given = self.is_given or self.has_gradient
         self.was_dense = self.was_dense or self.is_dense
         self.was_wide = self.was_wide or self.is_wide
 
-    @property
-    def has_nan(self) -> bool:
-        parts = [part for pair in self.factors for part in pair] + ([] if self.dense is None else [self.dense])
-        return any(bool(part.isnan().any()) for part in parts)
+    def keep_over_steps(self, copies: dict[Any, Tensor]) -> None:
+        """Copy what the program may change before the next backward pass; too many factors become dense.
 
-    def keep_over_steps(self) -> None:
-        """Copy what the program may change before the next backward pass; too many factors become dense."""
-        if self.gives_factors:
-            rows, columns = self.parameter.shape
-            if self.pairs * (columns + (1 if self.unit_rows else rows)) > self.parameter.numel():
-                self.dense, self.factors = self.as_dense(), []
-        self.factors = [(a.clone(), b.clone()) for a, b in self.factors]
+        Of tensors in the same memory there is one copy, in `copies` of this pass.
+        """
+        if self.gives_factors and self.pairs > max(self.most_kept_pairs, self.most_kept_in_joint):
+            self.dense, self.factors = self.as_dense(), []
 
-    def _widened(self) -> list[tuple[Tensor, Tensor]]:
-        kind = self.parameter.dtype
-        return [(a.to(kind) if a.dim() == 2 else a, b.to(kind)) for a, b in self.factors]
-
-    def as_factors(self) -> tuple[Union[Array, dsop.SparseMatrix], Array]:
-        """a and b, as one; where there are no factors, of no pairs."""
-        rows, columns = self.parameter.shape
-        unit_rows = self.factors[0][0].dim() == 1 if self.factors else self.unit_rows
-        factors = self._widened()
-        if len(factors) == 1:
-            a, b = factors[0]
-        else:
-            kind = self.parameter.dtype
-            no_a = torch.zeros(0, dtype=torch.int64) if unit_rows else torch.zeros(0, rows, dtype=kind)
-            a, b = (torch.cat(parts) for parts in zip((no_a, torch.zeros(0, columns, dtype=kind)), *factors))
-        pairs = len(b)
-        if not unit_rows:
-            return a.numpy(), b.numpy()
-        ones = np.ones(pairs, b.numpy().dtype)
-        return dsop.SparseMatrix((pairs, rows), np.arange(pairs + 1), a.numpy(), ones), b.numpy()
-
-    def as_dense(self) -> Tensor:
-        """A contiguous tensor that is nobody else's; a dense part alone is that, autograd having made it for .grad."""
-        if self.dense is not None and not self.factors:
-            return self.dense.contiguous()
-        total = self.room.take().zero_()
-        if self.dense is not None:
-            total += self.dense
-        for a, b in self._widened():
-            if a.dim() == 1:
-                total.index_add_(0, a, b)
-            else:
-                total.addmm_(a.t(), b)
-        return total
+        def copy(part: Tensor) -> Tensor:
+            place = part.data_ptr(), part.shape
+            if place not in copies:
+                copies[place] = part.clone()
+            return copies[place]
+        self.factors = [(copy(a), copy(b)) for a, b in self.factors]
 
     def add_to_grad(self, total: Tensor) -> None:
         """The sum over ranks goes where .grad was, or becomes .grad."""
@@ -267,7 +205,8 @@ class Parameter:
         if total.layout == torch.strided:
             total = total.view_as(self.parameter)
         if grad is None:
-            self.parameter.grad = total
+            is_whole = total.layout != torch.strided or total.is_contiguous()
+            self.parameter.grad = total if is_whole else self.room.take().copy_(total)
         elif grad.layout != torch.strided:  # which stays sparse where both are
             self.parameter.grad = (total + grad).coalesce() if total.layout != torch.strided else total + grad
         else:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 import dsop
 from dsop._arrays import Array
+from dsop.torch._joint import Joint, Unit
 from dsop.torch._parameter import Parameter
 
 
@@ -23,31 +24,31 @@ class Agreed(NamedTuple):
     wide: Array  # that have one of factors which 16 bits can't say
     is_left: Array  # that have not handed over all
     in_parts: Array  # that have handed over something, before more came
+    apart: Array  # that have something left of two which they can't say as one; of each joint
 
 
-def _of_parameters(parameters: Sequence[Parameter], number: Callable[[Parameter], float]) -> list[float]:
-    return [float(number(p)) for p in parameters]
-
-
-def agree(parameters: Sequence[Parameter], samples: float, has_changed: bool, waited_seconds: float,
-          comm: dsop.Communicator) -> Agreed:
+def agree(parameters: Sequence[Parameter], joints: Sequence[Joint], samples: float, has_changed: bool,
+          waited_seconds: float, comm: dsop.Communicator) -> Agreed:
     count, ranks = len(parameters), comm.size
-    record = np.zeros(2 + ranks + 5 * count)
+    record = np.zeros(2 + ranks + 5 * count + len(joints))
     record[:2] = samples, has_changed
     record[2 + comm.rank] = waited_seconds
-    record[2 + ranks:] = (_of_parameters(parameters, lambda p: p.has_gradient or p.is_given)
-                          + _of_parameters(parameters, lambda p: p.is_dense or p.was_dense)
-                          + _of_parameters(parameters, lambda p: p.is_wide or p.was_wide)
-                          + _of_parameters(parameters, lambda p: p.has_gradient)
-                          + _of_parameters(parameters, lambda p: p.has_gradient and p.is_given))
+    record[2 + ranks:] = ([p.has_gradient or p.is_given for p in parameters]
+                          + [p.is_dense or p.was_dense for p in parameters]
+                          + [p.is_wide or p.was_wide for p in parameters]
+                          + [p.has_gradient for p in parameters]
+                          + [p.has_gradient and p.is_given for p in parameters]
+                          + [joint.is_apart for joint in joints])
     dsop.allreduce(record, comm)
-    return Agreed(record[0], bool(record[1]), record[2:2 + ranks], *record[2 + ranks:].reshape(5, count))
+    of_parameters, apart = np.split(record[2 + ranks:], [5 * count])
+    has, dense, wide, is_left, in_parts = of_parameters.reshape(5, count)
+    return Agreed(record[0], bool(record[1]), record[2:2 + ranks], has, dense, wide, is_left, in_parts, apart)
 
 
-def most_pairs(parameters: Sequence[Parameter], comm: dsop.Communicator) -> list[int]:
-    """That a rank has, of each parameter."""
-    pairs = np.zeros((len(parameters), comm.size))
-    pairs[:, comm.rank] = _of_parameters(parameters, lambda p: p.pairs)
+def most_pairs(units: Sequence[Unit], comm: dsop.Communicator) -> list[int]:
+    """That a rank has, of each."""
+    pairs = np.zeros((len(units), comm.size))
+    pairs[:, comm.rank] = [unit.pairs for unit in units]
     dsop.allreduce(pairs, comm)
     return [int(most) for most in pairs.max(1)]
 

@@ -108,8 +108,9 @@ class LSTM(nn.LSTM):
 
     Everything is as nn.LSTM has it: arguments, inputs (batched, single or packed), results, parameters and their names;
     either loads the other's state_dict(). Values and gradients equal its within rounding. A rank's factors have as many
-    rows as its sequences have steps, all together. Unattached, backward() makes the gradients, by one product a weight.
-    Under torch.no_grad() torch's own program runs.
+    rows as its sequences have steps, all together: errors of the gates, which travel once for both weights, inputs and
+    hidden states. Unattached, backward() makes the gradients, by one product a weight. Under torch.no_grad() torch's own
+    program runs.
 
     Raises
     ------
@@ -142,7 +143,7 @@ class LSTM(nn.LSTM):
 
 
 class GRU(nn.GRU):
-    """An `nn.GRU` that attach() can take factors from. As `LSTM`.
+    """An `nn.GRU` that attach() can take factors from. As `LSTM`, but that its two weights travel each by itself.
 
     Examples
     --------
@@ -161,8 +162,10 @@ class GRU(nn.GRU):
         return {name: value for name, value in self.__dict__.items() if name != "_dsop_keeper"}
 
 
-def _weights(module: Any) -> list[Tensor]:
-    return [weight for weights in module.all_weights for weight in weights[:2]]
+def _weights(module: Any) -> list[list[Tensor]]:
+    """Of each layer and direction. An LSTM's have the errors of the gates in common, a GRU's not all of them."""
+    pairs = [weights[:2] for weights in module.all_weights]
+    return pairs if isinstance(module, nn.LSTM) else [[weight] for pair in pairs for weight in pair]
 
 
 def _whose_is_opaque(module: Any) -> str:

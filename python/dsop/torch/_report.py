@@ -33,6 +33,11 @@ def _how(p: Parameter, algorithm: str, policy: str, ranks: int) -> str:
     return ("rows" if p.unit_rows else "factors") + " in 16 bits" * policy.startswith("dsop-bf16")
 
 
+def _with_whom(p: Parameter, algorithm: str, sums: Sums) -> str:
+    other = sums.entries.joined_with(p) if algorithm else ""
+    return f", by one product with {other}" if other else ""
+
+
 def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
     """One for each parameter."""
     found = []
@@ -41,8 +46,9 @@ def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
         when = ", while backward goes on" if sums.is_early(p) else ""
         last = f"last summed by {algorithm}{when}" if algorithm else "not in the last step"
         last = "stays, since this rank is alone" if p.stays else last
-        shape = "x".join(map(str, p.parameter.shape))
-        found.append(f"{p.name} {shape}: {_how(p, algorithm, policy, sums.comm.size)}; policy {policy}; {last}")
+        shape = "x".join(map(str, p.shape))
+        how = _how(p, algorithm, policy, sums.comm.size) + _with_whom(p, algorithm, sums)
+        found.append(f"{p.name} {shape}: {how}; policy {policy}; {last}")
     return found
 
 

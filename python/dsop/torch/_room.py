@@ -20,8 +20,8 @@ class Room:
     Fresh memory costs more than a product of few samples: the kernel clears it page by page while it is written to.
     """
 
-    def __init__(self, like: Tensor) -> None:
-        self._shape, self._dtype = tuple(like.shape), np.dtype(str(like.dtype).removeprefix("torch."))
+    def __init__(self, shape: torch.Size, dtype: torch.dtype) -> None:
+        self._shape, self._dtype = tuple(shape), np.dtype(str(dtype).removeprefix("torch."))
         self._values: Optional[Array] = None
 
     def _fresh(self) -> Array:

@@ -16,9 +16,11 @@ from dsop._communicators import SaidToAll
 from dsop.torch import _failures, _record
 from dsop.torch._early import Early, Order
 from dsop.torch._entries import Entries
-from dsop.torch._parameter import Parameter, Way
+from dsop.torch._joint import Joint, Unit
+from dsop.torch._parameter import Parameter
+from dsop.torch._summand import Way
 
-Sum = tuple[Parameter, Tensor]
+Sum = tuple[Unit, Tensor]
 
 
 class Arrivals(NamedTuple):
@@ -31,14 +33,16 @@ class Arrivals(NamedTuple):
 class Sums:
     """Sums parameters' gradients over ranks, step by step."""
 
-    def __init__(self, parameters: Sequence[Parameter], comm: dsop.Communicator, average: str,
-                 find_nans: bool) -> None:
-        self.comm, self._parameters, self._average, self._find_nans = comm, parameters, average, find_nans
-        self.entries = Entries(parameters, comm, find_nans)
+    def __init__(self, parameters: Sequence[Parameter], joints: Sequence[Joint], comm: dsop.Communicator,
+                 average: str, find_nans: bool) -> None:
+        self.comm, self._parameters, self._joints = comm, parameters, joints
+        self._average, self._find_nans = average, find_nans
+        self.entries = Entries(parameters, joints, comm, find_nans)
         self._early = Early(parameters, self.entries, average)
         self._place = {p.name: place for place, p in enumerate(parameters)}
         self._ready: list[int] = []  # places of those that are complete, in this order
         self._unsteady: set[str] = set()  # no rank had one when it was to travel early, or more came: it won't again
+        self._apart: set[str] = set()  # joints of which a rank had one alone when both were to travel early as one
         self.has_failed = False  # fail() was called, of which not all ranks may have heard
         self._waited_seconds = 0.0
         self._steps_known = 0  # to all ranks, of which rank r came so late:
@@ -51,7 +55,7 @@ class Sums:
 
     def is_early(self, p: Parameter) -> bool:
         """Whether it travels while backward goes on, in the next step."""
-        return any(q is p for q, _ in self._early.order)
+        return any(part is p for unit, _ in self._early.order for part in unit.parts)
 
     @property
     def last_ready(self) -> str:
@@ -82,18 +86,19 @@ class Sums:
         sums = self._finish_early()
         ready, self._ready = self._ready, []
         with SaidToAll(self.comm):
-            agreed = _record.agree(self._parameters, samples, has_changed, self._waited_seconds, self.comm)
+            agreed = _record.agree(self._parameters, self._joints, samples, has_changed, self._waited_seconds, self.comm)
         self._waited_seconds = time.perf_counter() - start
         self._note_arrivals(agreed.waited_seconds)
         of_samples = 1 / agreed.samples if agreed.samples > 0 else 0.0  # no rank had any
         if self._average == "samples":
             for _, total in sums:
                 total *= of_samples
-        early = [p for p, _ in sums]
+        early = [unit for unit, _ in sums]
         sums += self._sum_rest(agreed, {"ranks": 1 / self.comm.size, "sum": 1.0, "samples": of_samples}[self._average])
-        for p, total in sums:
-            if agreed.has[self._place[p.name]] or total.any():  # from a residual
-                p.add_to_grad(total)
+        for unit, total in sums:
+            for p, part in unit.split(total):
+                if agreed.has[self._place[p.name]] or part.any():  # from a residual
+                    p.add_to_grad(part)
         for p in self._parameters:
             p.end_step()
         self._plan(agreed, early, ready)
@@ -114,22 +119,37 @@ class Sums:
             return Way.DENSE
         return Way.FACTORS if agreed.wide[place] or not p.may_be_in_16_bits else Way.FACTORS_IN_16_BITS
 
-    def _ways(self, agreed: _record.Agreed, which: Array) -> Order:
-        """The parameters for which `which` is not 0, last layers first, as backpropagation would give them."""
-        return [(p, self._way(p, agreed)) for place, p in reversed(list(enumerate(self._parameters))) if which[place]]
+    def _places(self, unit: Unit) -> list[int]:
+        return [self._place[part.name] for part in unit.parts]
+
+    def _ways(self, agreed: _record.Agreed, which: Array, apart: Iterable[float]) -> Order:
+        """What travels of the parameters for which `which` is not 0, last layers first, as backpropagation would give them.
+
+        The two of a joint travel as one where ranks have only factors of them, unless `apart` is not 0 for it.
+        """
+        ways = {place: self._way(p, agreed) for place, p in enumerate(self._parameters) if which[place]}
+        units: list[Unit] = [self._parameters[place] for place in ways]
+        for joint, is_apart in zip(self._joints, apart):
+            if not is_apart and all(ways.get(place) == Way.FACTORS for place in self._places(joint)):
+                units = [unit for unit in units if unit not in joint.parts] + [joint]
+        units.sort(key=lambda unit: -max(self._places(unit)))
+        return [(unit, ways[self._places(unit)[0]]) for unit in units]
 
     def _sum_rest(self, agreed: _record.Agreed, scale: float) -> list[Sum]:
-        rest = self._ways(agreed, agreed.is_left)
-        by_factors = [(p, way) for p, way in rest if way != Way.DENSE]
+        rest = self._ways(agreed, agreed.is_left, agreed.apart)
+        for unit, _ in rest:
+            unit.collect()
+        by_factors = [(unit, way) for unit, way in rest if way != Way.DENSE]
         if by_factors:
-            for (p, way), pairs in zip(by_factors, _record.most_pairs([p for p, _ in by_factors], self.comm)):
-                self.entries.make_room(p, pairs, way)
-        sums = []
+            pairs = _record.most_pairs([unit for unit, _ in by_factors], self.comm)
+            for (unit, way), most in zip(by_factors, pairs):
+                self.entries.make_room(unit, most, way)
+        sums: list[Sum] = []
         for synchronizer in self.entries.synchronizers.values():
-            ours = [(p, way) for p, way in rest if self.entries.synchronizer(p) is synchronizer]
-            by_rows = [p for p, way in ours if way != Way.DENSE and p.has_sparse_grad]
-            sums += [(p, self.entries.sum_rows(p, scale)) for p in by_rows]
-            ours = [(p, way) for p, way in ours if p not in by_rows]
+            ours = [(unit, way) for unit, way in rest if self.entries.synchronizer(unit) is synchronizer]
+            by_rows = [unit for unit, way in ours if way != Way.DENSE and unit.has_sparse_grad]
+            sums += [(unit, self.entries.sum_rows(unit, scale)) for unit in by_rows]
+            ours = [(unit, way) for unit, way in ours if unit not in by_rows]
             sums += self._sum(synchronizer, ours, scale) if ours else []
         return sums
 
@@ -143,48 +163,59 @@ class Sums:
         synchronizer.finish()
         return sums
 
-    def _plan(self, agreed: _record.Agreed, early: Iterable[Parameter], ready: Sequence[int]) -> None:
+    def _plan(self, agreed: _record.Agreed, early: Sequence[Unit], ready: Sequence[int]) -> None:
         """What travels early in the next step: what travelled in this one, in rank 0's order."""
         for p in self._parameters:
             if not p.stays:
                 p.used_elsewhere = bool(p.gives_factors and not p.goes_dense and agreed.dense[self._place[p.name]])
                 p.goes_dense = p.goes_dense or self.entries.is_cheaper_in_bucket(p)
-        self._unsteady |= {p.name for p in early if not agreed.has[self._place[p.name]]
-                           or agreed.in_parts[self._place[p.name]]}
-        found = {p.name: way for p, way in self._ways(agreed, agreed.has)
-                 if self._early.may_have(p) and p.name not in self._unsteady}
-        if found == {p.name: way for p, way in self._early.order}:
+        for unit in early:
+            has, in_parts = ([values[place] for place in self._places(unit)] for values in (agreed.has, agreed.in_parts))
+            if not any(has) or any(in_parts):
+                self._unsteady.add(unit.name)
+            if all(has) and unit in self._joints and agreed.apart[self._joints.index(unit)]:
+                self._apart.add(unit.name)
+        apart = [is_apart or joint.name in self._apart for joint, is_apart in zip(self._joints, agreed.apart)]
+        found = [(unit, way) for unit, way in self._ways(agreed, agreed.has, apart)
+                 if self._early.may_have(unit) and unit.name not in self._unsteady]
+        if dict(found) == dict(self._early.order):
             return
-        for p in self._parameters:
-            if found.get(p.name) == Way.FACTORS_IN_16_BITS:  # what has travelled in full will need as much room
-                self.entries.make_room(p, self.entries.most_pairs(p, Way.FACTORS), Way.FACTORS_IN_16_BITS)
+        for unit, way in found:
+            self._make_early_room(unit, way)
         first = {place: turn for turn, place in reversed(list(enumerate(ready)))}
         last = len(ready) + len(self._parameters)
         turns = _record.of_rank_0([first.get(place, last - place) for place in range(len(self._parameters))],
                                   self.comm)
-        in_order = (self._parameters[place] for place in sorted(range(len(turns)), key=turns.__getitem__))
-        self._early.order = [(p, found[p.name]) for p in in_order if p.name in found]
+        self._early.order = sorted(found, key=lambda one: max(turns[place] for place in self._places(one[0])))
+
+    def _make_early_room(self, unit: Unit, way: Way) -> None:
+        """What has travelled in another way will need as much."""
+        if way != Way.DENSE:
+            joints = [joint for joint in self._joints if set(joint.parts) & set(unit.parts)]
+            others: list[Unit] = [unit, *unit.parts, *joints]
+            self.entries.make_room(unit, max(self.entries.most_pairs(other, Way.FACTORS) for other in others), way)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"order": [(p.name, int(way)) for p, way in self._early.order],
-                "unsteady": sorted(self._unsteady), "dense": [p.name for p in self._parameters if p.goes_dense],
-                **self.entries.state_dict()}
+        return {"order": [(unit.name, int(way)) for unit, way in self._early.order],
+                "unsteady": sorted(self._unsteady), "apart": sorted(self._apart),
+                "dense": [p.name for p in self._parameters if p.goes_dense], **self.entries.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """On all ranks. Raises ArgumentError on all where a rank's is of other parameters."""
         with SaidToAll(self.comm):
             try:
-                order = [(self._parameters[self._place[name]], Way(way)) for name, way in state["order"]]
-                unsteady, dense, is_ours = set(state["unsteady"]), set(state.get("dense", [])), self.entries.are_in(state)
+                order = [(self.entries.unit(name), Way(way)) for name, way in state["order"]]
+                unsteady, is_ours = set(state["unsteady"]), self.entries.are_in(state)
+                apart, dense = set(state.get("apart", [])), set(state.get("dense", []))
             except (AttributeError, LookupError, TypeError, ValueError):
                 is_ours = False
             if not is_ours:
                 raise dsop.ArgumentError(f"state on rank {self.comm.rank} is of another model, expected one of this")
         self._ready = []
-        entries = Entries(self._parameters, self.comm, self._find_nans)  # with as many as the state has, and no more
-        entries.load_state_dict(state, self._parameters)
+        entries = Entries(self._parameters, self._joints, self.comm, self._find_nans)  # with as many as the state has
+        entries.load_state_dict(state)
         self.entries = entries
         self._early = Early(self._parameters, entries, self._average)
-        self._unsteady, self._early.order = unsteady, order
+        self._unsteady, self._apart, self._early.order = unsteady, apart, order
         for p in self._parameters:
             p.goes_dense = p.name in dense

@@ -1,0 +1,69 @@
+"""Two weights that travel as one, because their gradients have a factor in common."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Union
+
+import torch
+from torch import Tensor
+
+from dsop.torch._parameter import Parameter
+from dsop.torch._summand import Summand
+
+
+class Joint(Summand):
+    """Two gradients side by side: a^T [b, c], of which a^T b is the first weight's and a^T c the second's.
+
+    Those of an LSTM's layer: a is the errors of its gates, b its inputs and c its hidden states. The errors then travel
+    once. A step in which a rank has anything else sums the two each by itself.
+    """
+
+    def __init__(self, first: Parameter, second: Parameter) -> None:
+        columns = first.shape[1] + second.shape[1]
+        super().__init__(f"{first.name}+{second.name}", torch.Size((first.shape[0], columns)), first.dtype, first.policy)
+        self.parts = first, second
+        self.gives_factors, self.is_by_default = True, first.is_by_default and second.is_by_default
+        for part in self.parts:
+            part.most_kept_in_joint = self.most_kept_pairs
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the two have factors that are not of the same a."""
+        ours, others = ([a.data_ptr() for a, _ in part.factors] for part in self.parts)
+        return ours != others
+
+    def collect(self, most_pairs: float = math.inf) -> None:
+        """Take what the two have, unless that is more pairs, or can't be said so."""
+        first, second = self.parts
+        self.factors = []
+        if self.is_apart or first.is_dense or second.is_dense or first.pairs > most_pairs:
+            return
+        self.factors = [(a, torch.cat((b, c), 1)) for (a, b), (_, c) in zip(first.factors, second.factors)]
+        for part in self.parts:
+            part.forget()
+
+    def note_given(self) -> None:
+        """What it has now is handed over, and more may come in this step."""
+        for part in self.parts:
+            part.is_given = part.is_given or self.has_gradient
+            part.was_wide = part.was_wide or self.is_wide
+
+    def split(self, total: Tensor) -> list[tuple[Parameter, Tensor]]:
+        """What the sum over ranks is of each of the two."""
+        return list(zip(self.parts, torch.split(total, [part.shape[1] for part in self.parts], 1)))
+
+
+Unit = Union[Parameter, Joint]
+"""What travels as one: it has `parts`, of which collect() takes what they have and split() gives each its sum."""
+
+
+def joints_of(groups: Iterable[tuple[Parameter, ...]]) -> list[Joint]:
+    """Of parameters whose factors are handed over by modules, together those that have a in common: what may travel as one."""
+    found = list(dict.fromkeys(groups))
+    times = Counter(p for group in found for p in group)  # more than once: tied
+    return [Joint(*group) for group in found
+            if len(group) == 2 and all(p.gives_factors and times[p] == 1 for p in group)
+            and len({p.policy for p in group}) == 1]

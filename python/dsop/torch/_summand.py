@@ -1,0 +1,110 @@
+"""What is summed over ranks as one: a gradient, of which a rank has a dense part and outer products."""
+
+from __future__ import annotations
+
+import enum
+from typing import Optional, Union
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import dsop
+from dsop._arrays import Array
+from dsop.torch._room import Room
+
+
+class Way(enum.IntEnum):
+    """How a gradient travels, the same on all ranks."""
+
+    DENSE = 0
+    FACTORS = 1  # or rows
+    FACTORS_IN_16_BITS = 2  # which rounds what is not bf16
+
+
+class Summand:
+    """A gradient that is summed over ranks, and what this rank has of it: dense part + sum of outer products."""
+
+    def __init__(self, name: str, shape: torch.Size, dtype: torch.dtype, policy: str) -> None:
+        self.name, self.shape, self.dtype, self.policy = name, shape, dtype, policy
+        self.gives_factors = False  # a module hands them over
+        self.has_sparse_grad = False  # autograd makes one
+        self.unit_rows = False  # all its factors are rows, of which a has the numbers
+        self.is_by_default = False  # no policy was named for it
+        self.may_be_in_16_bits = False  # its factors, where they are bf16; the same on all ranks
+        self.room = Room(shape, dtype)  # for the sum
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing is left to be summed."""
+        # Of pairs x rows, or row numbers, and pairs x columns; both bf16, or of the gradient's type.
+        self.factors: list[tuple[Tensor, Tensor]] = []
+        self.dense: Optional[Tensor] = None
+
+    @property
+    def size_bytes(self) -> int:
+        return self.shape.numel() * torch.finfo(self.dtype).bits // 8
+
+    @property
+    def most_kept_pairs(self) -> int:
+        """More of them take more memory than the gradient."""
+        rows, columns = self.shape
+        return self.shape.numel() // (columns + (1 if self.unit_rows else rows))
+
+    @property
+    def pairs(self) -> int:
+        return sum(b.shape[0] for _, b in self.factors)
+
+    @property
+    def has_gradient(self) -> bool:
+        return self.dense is not None or bool(self.factors)
+
+    @property
+    def is_dense(self) -> bool:
+        """Factors alone can't say what is to be summed."""
+        return self.dense is not None or len({a.dim() for a, _ in self.factors}) > 1
+
+    @property
+    def is_wide(self) -> bool:
+        """16 bits can't say what its factors are."""
+        return any(b.dtype != torch.bfloat16 for _, b in self.factors)
+
+    @property
+    def has_nan(self) -> bool:
+        parts = [part for pair in self.factors for part in pair] + ([] if self.dense is None else [self.dense])
+        return any(bool(part.isnan().any()) for part in parts)
+
+    def _widened(self) -> list[tuple[Tensor, Tensor]]:
+        kind = self.dtype
+        return [(a.to(kind) if a.dim() == 2 else a, b.to(kind)) for a, b in self.factors]
+
+    def as_factors(self) -> tuple[Union[Array, dsop.SparseMatrix], Array]:
+        """a and b, as one; where there are no factors, of no pairs."""
+        rows, columns = self.shape
+        unit_rows = self.factors[0][0].dim() == 1 if self.factors else self.unit_rows
+        factors = self._widened()
+        if len(factors) == 1:
+            a, b = factors[0]
+        else:
+            kind = self.dtype
+            no_a = torch.zeros(0, dtype=torch.int64) if unit_rows else torch.zeros(0, rows, dtype=kind)
+            a, b = (torch.cat(parts) for parts in zip((no_a, torch.zeros(0, columns, dtype=kind)), *factors))
+        pairs = len(b)
+        if not unit_rows:
+            return a.numpy(), b.numpy()
+        ones = np.ones(pairs, b.numpy().dtype)
+        return dsop.SparseMatrix((pairs, rows), np.arange(pairs + 1), a.numpy(), ones), b.numpy()
+
+    def as_dense(self) -> Tensor:
+        """A contiguous tensor that is nobody else's; a dense part alone is that, autograd having made it for .grad."""
+        if self.dense is not None and not self.factors:
+            return self.dense.contiguous()
+        total = self.room.take().zero_()
+        if self.dense is not None:
+            total += self.dense
+        for a, b in self._widened():
+            if a.dim() == 1:
+                total.index_add_(0, a, b)
+            else:
+                total.addmm_(a.t(), b)
+        return total

@@ -1,0 +1,314 @@
+"""Cases of torch_program.py: both weights of an LSTM's layer, which travel as one, and steps in which they can't."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import nn
+
+import dsop
+import dsop.torch
+from torch_recurrent_cases import HIDDEN, INPUTS, Net, loss_of
+from torch_support import (COMM, RANKS, Loss, case, check, plain_sum, raises_everywhere, same_everywhere, step, whole,
+                           whole_weights)
+
+W_IH, W_HH = "net.weight_ih_l0", "net.weight_hh_l0"
+LAST = COMM.size - 1
+
+
+def lstm(**options: Any) -> Any:
+    return Net(dsop.torch.LSTM, **options)
+
+
+def are_one(attachment: dsop.torch.Attachment) -> bool:
+    """Whether the last step has summed both weights by one product. Says so of both, or of none."""
+    lines = {line.split(" ")[0]: line for line in attachment.describe().split("\n")}
+    said = [f"by one product with {other}" in lines[name] for name, other in ((W_IH, W_HH), (W_HH, W_IH))]
+    assert said[0] == said[1], lines
+    return said[0]
+
+
+def steps(losses: Sequence[Loss], expects_one: Sequence[bool], prepare: Callable[[Any, int], None] = lambda model, number: None,
+          **options: Any) -> dsop.torch.Attachment:
+    """Steps of one model have the bits of plain torch, and sum both weights by one product where that is expected."""
+    plain = lstm()
+    model = copy.deepcopy(plain)
+    options.setdefault("policies", {"net.weight*": "dsop"})  # which are kept to where factors of so small nets don't pay
+    attachment = dsop.torch.attach(model, average="sum", **options)
+    for number, (loss, is_one) in enumerate(zip(losses, expects_one, strict=True)):
+        for m in (plain, model):
+            prepare(m, number)
+        step(model, attachment, loss, plain_sum(plain, loss))
+        assert are_one(attachment) == (is_one and COMM.size > 1), number
+    return attachment
+
+
+def nothing_is_left(attachment: dsop.torch.Attachment) -> Any:
+    """Within, everything travels while backward goes on."""
+    return mock.patch.object(attachment._sums, "_sum", side_effect=AssertionError("something was left"))
+
+
+def in_some(losses: tuple[Loss, Loss], which: Sequence[bool]) -> list[Loss]:
+    return [losses[other] for other in which]
+
+
+@case
+def errors_travel_once() -> None:
+    """An allgather of 400 errors, 20 inputs and 100 hidden states a pair; both weights by themselves would send 920."""
+    counting = COMM.counting()
+    torch.manual_seed(1)
+    model: Any = dsop.torch.LSTM(20, 100, bias=False)
+    attachment = dsop.torch.attach(model, counting)
+    for number in range(3):
+        before = counting.traffic()["payload_bytes"]
+        with nothing_is_left(attachment) if number else contextlib.nullcontext():
+            model(whole(COMM.rank, 3, 1, 20))[0].sum().backward()
+        sent = counting.traffic()["payload_bytes"] - before
+        assert sent <= 1.2 * LAST * 3 * 520 * 4, sent
+        assert COMM.size == 1 or "100: factors, by one product with weight_ih_l0; policy dsop;" in attachment.describe()
+
+
+@case
+def one_product_in_nets_of_all_kinds() -> None:
+    forms: list[dict[str, Any]] = [{"bidirectional": True}, {"bias": False}, {"num_layers": 2}]
+    for options in forms:
+        assert are_one(check(lstm(**options), loss_of)) == (COMM.size > 1)
+    assert "+" not in check(Net(dsop.torch.GRU), loss_of).describe()
+
+
+@case
+def batches_of_sequences_that_grow() -> None:
+    def of(count: int) -> Loss:
+        return lambda model, rank: loss_of(model, rank, sequences=count + rank)
+    steps([of(count) for count in (2, 2, 5, 1, 20, 3)], [True] * 6)
+
+
+@case
+def ranks_without_gradients() -> None:
+    """On which the net is not used, or nothing is; then on all, where no pairs travel."""
+    def of_last(model: Any, rank: int) -> Any:
+        return loss_of(model, rank) if rank == LAST else torch.zeros(())
+
+    def head_alone(model: Any, rank: int) -> Any:
+        return loss_of(model, rank) if rank == LAST else model.head(whole(rank, 1, HIDDEN, dtype=torch.float64)).sum()
+
+    def of_nobody(model: Any, rank: int) -> Any:
+        return model.head(whole(rank, 1, HIDDEN, dtype=torch.float64)).sum()
+    steps([loss_of, of_last, head_alone, of_nobody, loss_of, loss_of], [True] * 6)
+
+
+@case
+def one_of_two_has_a_dense_part() -> None:
+    """As of a penalty in the loss. Each then is summed by itself, and still in the first step without it."""
+    def penalized(model: Any, rank: int) -> Any:
+        return loss_of(model, rank) + (model.net.weight_hh_l0.sum() if rank == LAST else 0)
+    when = [False, False, True, True, False, False, False]
+    steps(in_some((loss_of, penalized), when), [True, True, False, False, False, True, True])
+
+
+@case
+def one_of_two_is_frozen() -> None:
+    def freeze(everywhere: bool) -> Callable[[Any, int], None]:
+        def prepare(model: Any, number: int) -> None:
+            if everywhere or COMM.rank == LAST:
+                model.net.weight_ih_l0.requires_grad_(number not in (2, 3))
+        return prepare
+    steps([loss_of] * 7, [True, True, False, False, False, False, True], freeze(True))
+
+    plain, model, policies = lstm(), lstm(), {"net.weight*": "dsop"}
+    attachment = dsop.torch.attach(model, average="sum", policies=policies)
+    expected = plain_sum(plain, loss_of)
+    without_last = plain_sum(plain, lambda m, rank: loss_of(m, rank) if rank != LAST else torch.zeros(()))
+    for number in range(6):
+        freeze(False)(model, number)
+        with nothing_is_left(attachment) if number == 3 else contextlib.nullcontext():
+            step(model, attachment, loss_of, [without_last[0], *expected[1:]] if number in (2, 3) else expected)
+    assert not are_one(attachment)
+    resumed = lstm()
+    again = dsop.torch.attach(resumed, average="sum", policies=policies)
+    again.load_state_dict(attachment.state_dict())
+    for _ in range(2):
+        step(resumed, again, loss_of, expected)
+        assert not are_one(again)
+
+
+@case
+def one_of_two_has_a_hook() -> None:
+    """Which autograd calls with the gradient that it makes."""
+    def prepare(model: Any, number: int) -> None:
+        if number == 2 and COMM.rank == LAST:
+            model.net.weight_hh_l0.register_hook(lambda grad: grad)
+    steps([loss_of] * 5, [True, True, False, False, False], prepare)
+
+
+@case
+def backward_to_one_of_two() -> None:
+    model = lstm()
+    expected = plain_sum(model, loss_of)
+    attachment = dsop.torch.attach(model, average="sum")
+    for number in range(6):
+        model.zero_grad(set_to_none=True)
+        loss = loss_of(model, COMM.rank)
+        if number % 3 == 2:
+            loss.backward(inputs=[model.net.weight_hh_l0])
+            assert model.net.weight_ih_l0.grad is None and torch.equal(model.net.weight_hh_l0.grad, expected[1])
+        else:
+            loss.backward()
+            assert torch.equal(model.net.weight_ih_l0.grad, expected[0])
+            assert torch.equal(model.net.weight_hh_l0.grad, expected[1])
+    attachment.detach()
+
+
+@case
+def collected_over_passes() -> None:
+    """The errors are kept once, until they take more memory than both gradients."""
+    def loss(model: Any, rank: int) -> Any:
+        return loss_of(model, rank, steps=1, sequences=1)
+    for passes in (4, 30):
+        model = lstm()
+        once = plain_sum(model, loss)
+        attachment = dsop.torch.attach(model, average="sum")
+        for _ in range(2):
+            model.zero_grad(set_to_none=True)
+            with attachment.no_sync():
+                for _ in range(passes):
+                    loss(model, COMM.rank).backward()
+            first, second = (attachment._of_id[id(weight)] for weight in (model.net.weight_ih_l0, model.net.weight_hh_l0))
+            if COMM.size > 1 and passes == 4:
+                ours, others = ([a.data_ptr() for a, _ in p.factors] for p in (first, second))
+                assert ours == others and len(set(ours)) == passes
+            else:
+                assert COMM.size == 1 or first.dense is not None and second.dense is not None
+            loss(model, COMM.rank).backward()
+            for parameter, expected in zip(model.parameters(), once):
+                assert torch.equal(parameter.grad, (passes + 1) * expected)
+            assert are_one(attachment) == (COMM.size > 1 and passes == 4)
+
+
+@case
+def grads_that_stay_where_they_are() -> None:
+    model = lstm()
+    once = plain_sum(model, loss_of)
+    dsop.torch.attach(model, average="sum")
+    kept: list[Any] = []
+    for number in range(1, 4):
+        loss_of(model, COMM.rank).backward()
+        grads = [parameter.grad for parameter in model.parameters()]
+        kept = kept or grads
+        for grad, other, expected in zip(grads, kept, once):
+            assert grad is other and grad.is_contiguous() and torch.equal(grad, number * expected)
+
+
+@case
+def weights_that_are_tied() -> None:
+    """To another layer's or to each other: each by itself. As a pair to another module's: by one product."""
+    def of_both(model: Any, rank: int) -> Any:
+        return model(whole(rank, 3, 2, HIDDEN, dtype=torch.float64))[0].sum()
+    tied = lstm(num_layers=2)
+    tied.net.weight_hh_l1 = tied.net.weight_hh_l0
+    assert not are_one(check(tied, loss_of))
+
+    both: Any = whole_weights(dsop.torch.LSTM(HIDDEN, HIDDEN, bias=False, dtype=torch.float64))
+    both.weight_hh_l0 = both.weight_ih_l0
+    expected, = plain_sum(both, of_both)
+    dsop.torch.attach(both, average="sum")
+    for _ in range(3):
+        both.zero_grad()
+        of_both(both, COMM.rank).backward()
+        assert torch.allclose(both.weight_ih_l0.grad, expected, rtol=1e-13)
+
+    class Two(Net):
+        def __init__(self) -> None:
+            super().__init__(dsop.torch.LSTM)
+            self.other = dsop.torch.LSTM(INPUTS, HIDDEN, dtype=torch.float64)
+            for name, parameter in list(self.net.named_parameters()):
+                setattr(self.other, name, parameter)
+
+        def forward(self, x: Any, states: Any) -> Any:
+            return super().forward(x, states) + self.head(self.other(x, states)[0])
+    assert are_one(check(Two(), loss_of)) == (COMM.size > 1)
+
+
+@case
+def policies_of_two() -> None:
+    for policies, is_one in (({"*": "dsop"}, True), ({W_IH: "dense"}, False), ({W_HH: "topk:1"}, False)):
+        steps([loss_of] * 3, [is_one] * 3, policies=policies)
+    for pattern in ("*", "weight_ih_l0"):
+        model: Any = dsop.torch.LSTM(5, 4)
+        attachment = dsop.torch.attach(model, policies={pattern: "dsop-bf16"})
+        for _ in range(2):
+            model(whole(COMM.rank, 1, 1, 5))[0].sum().backward()
+            assert ("by one product with" in attachment.describe()) == (pattern == "*" and COMM.size > 1)
+
+
+@case
+def averages_of_nets() -> None:
+    counts = [rank + 1 for rank in RANKS]
+    for average in ("ranks", "samples"):
+        model = lstm()
+        weights = [1 / COMM.size if average == "ranks" else count / sum(counts) for count in counts]
+        expected = plain_sum(model, lambda m, rank: weights[rank] * loss_of(m, rank))
+        attachment = dsop.torch.attach(model, average=average)
+        for _ in range(3):
+            model.zero_grad(set_to_none=True)
+            if average == "samples":
+                attachment.samples(counts[COMM.rank])
+            loss_of(model, COMM.rank).backward()
+            assert are_one(attachment) == (COMM.size > 1)
+            for parameter, theirs in zip(model.parameters(), expected):
+                assert (parameter.grad - theirs).abs().max() <= 1e-14 * theirs.abs().max(), average
+            same_everywhere([parameter.grad for parameter in model.parameters()])
+
+
+@case
+def resumed_nets() -> None:
+    """Also from a state of before two weights could travel as one."""
+    def start() -> tuple[Any, dsop.torch.Attachment]:
+        torch.manual_seed(5)
+        model: Any = nn.ModuleList([dsop.torch.LSTM(9, 12, bidirectional=True), nn.Linear(24, 3)])
+        return model, dsop.torch.attach(model)
+
+    def train(model: Any, numbers: range) -> None:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for number in numbers:
+            optimizer.zero_grad()
+            model[1](model[0](whole(COMM.rank, 3 + number, 2, 9, seed=number))[0]).pow(2).mean().backward()
+            optimizer.step()
+    uninterrupted, _ = start()
+    train(uninterrupted, range(8))
+    for is_older in (False, True):
+        with mock.patch("dsop.torch._attach.joints_of", lambda groups: []) if is_older else contextlib.nullcontext():
+            first, attachment = start()
+        train(first, range(4))
+        second, resumed = start()
+        second.load_state_dict(first.state_dict())
+        resumed.load_state_dict(attachment.state_dict())
+        train(second, range(4, 8))
+        for ours, theirs in zip(second.parameters(), uninterrupted.parameters()):
+            assert torch.equal(ours, theirs) or is_older and torch.allclose(ours, theirs, atol=1e-6)
+        same_everywhere(list(second.parameters()))
+
+
+@case
+def bad_input_of_joints() -> None:
+    class Other(dsop.torch.LSTM):
+        """Whose gradients travel as such."""
+    if COMM.size > 1:
+        kind = Other if COMM.rank == LAST else dsop.torch.LSTM
+        raises_everywhere("expected rank 0's one product for weight_ih_l0+weight_hh_l0",
+                          lambda: dsop.torch.attach(kind(5, 4), policies={"*": "dsop"}))
+    model = lstm()
+    plain = copy.deepcopy(model)
+    attachment = dsop.torch.attach(model, average="sum", find_nans=True)
+    for number in range(3):
+        def backward(poison: float) -> None:
+            model.zero_grad(set_to_none=True)
+            (loss_of(model, COMM.rank) * (poison if COMM.rank == LAST else 1)).backward()
+        raises_everywhere("has NaN, expected numbers", lambda: backward(float("nan")))
+        assert all(parameter.grad is None for parameter in model.parameters())
+        step(model, attachment, loss_of, plain_sum(plain, loss_of))
