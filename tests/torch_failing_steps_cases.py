@@ -230,6 +230,11 @@ def state_after_a_failure() -> None:
                           if missing == "synchronizers" else
                           attachment.load_state_dict({key: state[key] for key in state if key != missing}))
     works(model, expected)
+    if COMM.size > 1:
+        first = dsop.torch.attach(Fragile(), average="sum").state_dict()
+        raises_everywhere(f"state on rank {BAD} is of another step than rank 0's, expected those of one step on all ranks",
+                          lambda: attachment.load_state_dict(first if COMM.rank == BAD else state))
+        works(model, expected)
 
 
 @case

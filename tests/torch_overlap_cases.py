@@ -73,6 +73,7 @@ def batches_that_grow() -> None:
     for rows in (2, 2, 5, 1, 20, 0, 3):
         loss = on_rows(lambda rank: rows + rank)
         step(model, attachment, loss, plain_sum(plain, loss))
+        assert COMM.size == 1 or "not in the last step" not in attachment.describe(), attachment.describe()
 
 
 @case

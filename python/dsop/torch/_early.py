@@ -43,6 +43,7 @@ class Early:
 
     def _begin(self) -> None:
         if not self._has_begun:
+            self._entries.begin_step()
             self._synchronizer.begin(scale=1 / self._entries.comm.size if self._average == "ranks" else 1.0)
             self._has_begun = True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +72,7 @@ class Entries:
         self._most_pairs: dict[Way, dict[str, list[int]]] = {way: {name: [] for name in self._units} for way in _KEYS}
         self._rows: dict[str, dsop.OuterProduct] = {}
         self._last: dict[str, _Last] = {}
+        self._earlier: dict[str, str] = {}  # algorithms of parameters that travelled in this step before the last begin()
         for p in parameters:
             self._register(p, 0, Way.FACTORS)
 
@@ -133,7 +134,9 @@ class Entries:
             values = total if p.gives_factors else total.view(-1)
             self.synchronizer(p).give_gradient(entry, values.numpy())
         p.forget()
-        self._last |= {part.name: _Last(p.name, entry, way) for part in p.parts}
+        for part in p.parts:
+            self._last[part.name] = _Last(p.name, entry, way)
+            self._earlier.pop(part.name, None)
         return total
 
     def _check(self, p: Summand) -> None:
@@ -150,8 +153,17 @@ class Entries:
         indices = torch.from_numpy(numbers.astype(np.int64))[None]
         return torch.sparse_coo_tensor(indices, torch.from_numpy(rows) * scale, p.shape).coalesce()
 
+    def begin_step(self) -> None:
+        self._earlier = {}
+
+    def note_algorithms(self, units: Iterable[Unit]) -> None:
+        """Of what has travelled, before more does in the same step: a synchronizer knows of its last begin() alone."""
+        self._earlier = {part.name: self.algorithm(part) for unit in units for part in unit.parts}
+
     def algorithm(self, p: Parameter) -> str:
         """Which algorithm the last step summed it by; empty: none."""
+        if p.name in self._earlier:
+            return self._earlier[p.name]
         if p.name not in self._last:
             return ""
         entry = self._last[p.name].entry

@@ -18,6 +18,7 @@ from dsop.torch._early import Early, Order
 from dsop.torch._entries import Entries
 from dsop.torch._joint import Joint, Unit
 from dsop.torch._parameter import Parameter
+from dsop.torch._ranks import broadcast_bytes
 from dsop.torch._summand import Way
 
 Sum = tuple[Unit, Tensor]
@@ -94,7 +95,7 @@ class Sums:
             for _, total in sums:
                 total *= of_samples
         early = [unit for unit, _ in sums]
-        sums += self._sum_rest(agreed, {"ranks": 1 / self.comm.size, "sum": 1.0, "samples": of_samples}[self._average])
+        sums += self._sum_rest(agreed, early, {"ranks": 1 / self.comm.size, "sum": 1.0, "samples": of_samples}[self._average])
         for unit, total in sums:
             for p, part in unit.split(total):
                 if agreed.has[self._place[p.name]] or part.any():  # from a residual
@@ -135,8 +136,10 @@ class Sums:
         units.sort(key=lambda unit: -max(self._places(unit)))
         return [(unit, ways[self._places(unit)[0]]) for unit in units]
 
-    def _sum_rest(self, agreed: _record.Agreed, scale: float) -> list[Sum]:
+    def _sum_rest(self, agreed: _record.Agreed, early: Sequence[Unit], scale: float) -> list[Sum]:
         rest = self._ways(agreed, agreed.is_left, agreed.apart)
+        if rest:
+            self.entries.note_algorithms(early)
         for unit, _ in rest:
             unit.collect()
         by_factors = [(unit, way) for unit, way in rest if way != Way.DENSE]
@@ -201,7 +204,7 @@ class Sums:
                 "dense": [p.name for p in self._parameters if p.goes_dense], **self.entries.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """On all ranks. Raises ArgumentError on all where a rank's is of other parameters."""
+        """On all ranks. Raises ArgumentError on all where a rank's is of other parameters, or of another step."""
         with SaidToAll(self.comm):
             try:
                 order = [(self.entries.unit(name), Way(way)) for name, way in state["order"]]
@@ -211,6 +214,12 @@ class Sums:
                 is_ours = False
             if not is_ours:
                 raise dsop.ArgumentError(f"state on rank {self.comm.rank} is of another model, expected one of this")
+        alike = repr([state[key] for key in sorted(state) if key != "synchronizers"]).encode()
+        first = broadcast_bytes(alike, self.comm)
+        with SaidToAll(self.comm):
+            if alike != first:
+                raise dsop.ArgumentError(f"state on rank {self.comm.rank} is of another step than rank 0's, expected those "
+                                         "of one step on all ranks")
         self._ready = []
         entries = Entries(self._parameters, self._joints, self.comm, self._find_nans)  # with as many as the state has
         entries.load_state_dict(state)
