@@ -63,6 +63,23 @@ def thawed_and_used_for_inference() -> None:
 
 
 @case
+def thawed_and_used_without_the_model_s_forward() -> None:
+    """Also where no other parameter's gradient comes before it in the first backward pass that reaches it."""
+    for thawed in ("0.weight", "4.bias"):
+        model, plain = mlp(), mlp()
+
+        def loss(m: Any, rank: int) -> Any:
+            return (dict(m.named_parameters())[thawed] * whole(rank, 1)).sum()
+        model.requires_grad_(False)
+        attachment = dsop.torch.attach(model, average="sum")
+        for m in (model, plain):
+            m.requires_grad_(False)
+            dict(m.named_parameters())[thawed].requires_grad_(True)
+        for _ in range(2):
+            step(model, attachment, loss, plain_sum(plain, loss))
+
+
+@case
 def rank_without_data() -> None:
     check(mlp(), lambda model, rank: model(whole(rank, 2, 5)).sum() if rank == COMM.size - 1 else torch.zeros(()))
 

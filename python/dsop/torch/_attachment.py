@@ -36,6 +36,7 @@ class Attachment:
     def __init__(self, model: nn.Module, comm: dsop.Communicator, average: str, parameters: list[Parameter],
                  joints: list[Joint], find_nans: bool) -> None:
         self._model, self._comm, self._average, self._parameters = model, comm, average, parameters
+        self._joints = joints
         self._of_id = {id(p.parameter): p for p in parameters}
         if comm.size == 1 and average != "samples" and not find_nans:
             for p in parameters:
@@ -52,7 +53,8 @@ class Attachment:
         self._log = _report.Log()
         self._ties = Ties(model, self._of_id, self._enter_forward, self._before_forward, self._after_forward,
                           self._keeper)
-        self._watch_parameters()
+        for p in self._parameters:
+            p.watch(self._start, self._offer)
         _failures.watch_end(comm)
         at_exit(_settle_at_exit, weakref.ref(self))
         attached.add(self)
@@ -63,10 +65,6 @@ class Attachment:
 
     def _parameters_now(self) -> set[tuple[int, torch.dtype]]:
         return {(id(q), q.dtype) for q in parameters_of(self._model) if q.numel()}
-
-    def _watch_parameters(self) -> None:
-        for p in self._parameters:
-            p.watch(self._start, self._offer)
 
     def _keeper(self, weight: Tensor) -> Optional[Keep]:
         p = self._of_id.get(id(weight))
@@ -110,8 +108,6 @@ class Attachment:
                     "same: detach it and attach it again")
             self.fail(text)
             raise dsop.ArgumentError(text)
-        if not torch.is_inference_mode_enabled():
-            self._watch_parameters()  # requires_grad may have changed
         return self._forward.watched(inputs)
 
     def _after_forward(self, _module: nn.Module, _inputs: Any, output: Any) -> None:
@@ -133,7 +129,6 @@ class Attachment:
             for p in self._staying:
                 p.in_place = (self._syncs and not p.gives_factors and not p.has_gradient
                               and not torch.is_grad_enabled())
-            self._watch_parameters()  # thawed, and used without the model's own forward()
             at_end_of_backward(self._end_backward, self._backward_raised)
             if self._syncs and not self._failure and not _failures.is_over(self._comm):
                 self._queue.lead(self)
@@ -203,6 +198,8 @@ class Attachment:
         self._started, self._samples, self._pending_samples, self._failure = False, None, 0.0, ""
         for p in self._parameters:
             p.drop()
+        for joint in self._joints:
+            joint.forget()
 
     def _backward_raised(self) -> None:
         if self._started:  # or else it has been dropped with another model's step

@@ -61,13 +61,13 @@ class Early:
     def _give_next(self) -> None:
         p, way = self.order[len(self._sums)]
         self._begin()
-        p.collect(self._entries.most_pairs(p, way))
         left = None
-        if not self._entries.takes(p, way):
-            left = p.factors, p.dense
-            p.forget()
-        p.note_given()
         try:
+            p.collect(self._entries.most_pairs(p, way))
+            if not self._entries.takes(p, way):
+                left = p.factors, p.dense
+                p.forget()
+            p.note_given()
             self._sums.append((p, self._entries.give(p, way)))
         except Exception as error:
             self.fail(str(error))

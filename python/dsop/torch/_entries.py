@@ -72,6 +72,7 @@ class Entries:
         self._most_pairs: dict[Way, dict[str, list[int]]] = {way: {name: [] for name in self._units} for way in _KEYS}
         self._rows: dict[str, dsop.OuterProduct] = {}
         self._last: dict[str, _Last] = {}
+        self._joined = {part.name for joint in joints for part in joint.parts}
         self._earlier: dict[str, str] = {}  # algorithms of parameters that travelled in this step before the last begin()
         for p in parameters:
             self._register(p, 0, Way.FACTORS)
@@ -139,11 +140,12 @@ class Entries:
             self._earlier.pop(part.name, None)
         return total
 
-    def _check(self, p: Summand) -> None:
+    def _check(self, p: Unit) -> None:
         if self._find_nans and p.has_nan:
-            raise dsop.ArgumentError(f"gradient of {p.name} has NaN, expected numbers")
+            names = " and ".join(part.name for part in p.parts)
+            raise dsop.ArgumentError(f"gradient of {names} has NaN, expected numbers")
 
-    def sum_rows(self, p: Summand, scale: float) -> Tensor:
+    def sum_rows(self, p: Unit, scale: float) -> Tensor:
         """scale times the sum over ranks of what the parameter has, as a coalesced sparse tensor."""
         with SaidToAll(self.comm):
             self._check(p)
@@ -177,10 +179,12 @@ class Entries:
     def is_cheaper_in_bucket(self, p: Parameter) -> bool:
         """Whether what the last step made of its factors is a gradient, so small that it shares an allreduce with others.
 
-        The same on all ranks.
+        The same on all ranks. A step in which one of two travelled alone tells nothing of both.
         """
-        way = self._last.get(p.name, _Last()).way
-        return way != Way.DENSE and self.comm.size > 1 and _shares_bucket(p) and travels_dense(self.algorithm(p))
+        last = self._last.get(p.name, _Last())
+        if last.way == Way.DENSE or self.comm.size == 1 or last.unit == p.name and p.name in self._joined:
+            return False
+        return _shares_bucket(self._units[last.unit]) and travels_dense(self.algorithm(p))
 
     def policy(self, p: Parameter) -> str:
         """By which the last step summed it."""

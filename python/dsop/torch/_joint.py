@@ -13,6 +13,8 @@ from torch import Tensor
 from dsop.torch._parameter import Parameter
 from dsop.torch._summand import Summand
 
+_MOVED_ROWS = 64  # at once
+
 
 class Joint(Summand):
     """Two gradients side by side: a^T [b, c], of which a^T b is the first weight's and a^T c the second's.
@@ -31,15 +33,15 @@ class Joint(Summand):
 
     @property
     def is_apart(self) -> bool:
-        """Whether the two have factors that are not of the same a."""
+        """Whether the two have nothing but factors, and not of the same a."""
         ours, others = ([a.data_ptr() for a, _ in part.factors] for part in self.parts)
-        return ours != others
+        return ours != others and not any(part.is_dense for part in self.parts)
 
     def collect(self, most_pairs: float = math.inf) -> None:
         """Take what the two have, unless that is more pairs, or can't be said so."""
         first, second = self.parts
         self.factors = []
-        if self.is_apart or first.is_dense or second.is_dense or first.pairs > most_pairs:
+        if first.is_dense or second.is_dense or self.is_apart or first.pairs > most_pairs:
             return
         self.factors = [(a, torch.cat((b, c), 1)) for (a, b), (_, c) in zip(first.factors, second.factors)]
         for part in self.parts:
@@ -52,8 +54,17 @@ class Joint(Summand):
             part.was_wide = part.was_wide or self.is_wide
 
     def split(self, total: Tensor) -> list[tuple[Parameter, Tensor]]:
-        """What the sum over ranks is of each of the two."""
-        return list(zip(self.parts, torch.split(total, [part.shape[1] for part in self.parts], 1)))
+        """What the sum over ranks is of each of the two; where both become .grad, one behind the other in its memory."""
+        sums = list(zip(self.parts, torch.split(total, [part.shape[1] for part in self.parts], 1)))
+        if any(part.parameter.grad is not None for part in self.parts):
+            return sums
+        (wide, of_wide), (narrow, of_narrow) = sorted(sums, key=lambda one: -one[0].shape[1])
+        kept = of_narrow.clone()
+        front, back = torch.split(total.view(-1), [of_wide.numel(), of_narrow.numel()])
+        places = torch.split(front.view(wide.shape), _MOVED_ROWS)
+        for place, rows in zip(places, torch.split(of_wide, _MOVED_ROWS)):
+            place.copy_(rows.clone())  # rows move towards the front, and may overlap with where they were
+        return [(wide, front.view(wide.shape)), (narrow, back.view(narrow.shape).copy_(kept))]
 
 
 Unit = Union[Parameter, Joint]

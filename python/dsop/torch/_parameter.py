@@ -75,7 +75,7 @@ class Parameter(Summand):
         Both are methods. The parameter's hooks hold neither them nor this object: what a tensor's hooks hold Python
         never frees while the engine's node for it is held, as `Watch` does.
         """
-        if self._watch is not None or not self.parameter.requires_grad:
+        if self.parameter.is_inference():  # it never has a gradient
             return
         found, start_of, complete_of = weakref.ref(self), weakref.WeakMethod(start), weakref.WeakMethod(complete)
 

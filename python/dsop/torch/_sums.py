@@ -43,7 +43,6 @@ class Sums:
         self._place = {p.name: place for place, p in enumerate(parameters)}
         self._ready: list[int] = []  # places of those that are complete, in this order
         self._unsteady: set[str] = set()  # no rank had one when it was to travel early, or more came: it won't again
-        self._apart: set[str] = set()  # joints of which a rank had one alone when both were to travel early as one
         self.has_failed = False  # fail() was called, of which not all ranks may have heard
         self._waited_seconds = 0.0
         self._steps_known = 0  # to all ranks, of which rank r came so late:
@@ -140,8 +139,9 @@ class Sums:
         rest = self._ways(agreed, agreed.is_left, agreed.apart)
         if rest:
             self.entries.note_algorithms(early)
-        for unit, _ in rest:
-            unit.collect()
+        with SaidToAll(self.comm):
+            for unit, _ in rest:
+                unit.collect()
         by_factors = [(unit, way) for unit, way in rest if way != Way.DENSE]
         if by_factors:
             pairs = _record.most_pairs([unit for unit, _ in by_factors], self.comm)
@@ -173,12 +173,11 @@ class Sums:
                 p.used_elsewhere = bool(p.gives_factors and not p.goes_dense and agreed.dense[self._place[p.name]])
                 p.goes_dense = p.goes_dense or self.entries.is_cheaper_in_bucket(p)
         for unit in early:
-            has, in_parts = ([values[place] for place in self._places(unit)] for values in (agreed.has, agreed.in_parts))
-            if not any(has) or any(in_parts):
+            places = self._places(unit)
+            if not any(agreed.has[place] for place in places) or any(agreed.in_parts[place] for place in places):
                 self._unsteady.add(unit.name)
-            if all(has) and unit in self._joints and agreed.apart[self._joints.index(unit)]:
-                self._apart.add(unit.name)
-        apart = [is_apart or joint.name in self._apart for joint, is_apart in zip(self._joints, agreed.apart)]
+        apart = [is_apart or len({agreed.has[place] for place in self._places(joint)}) > 1  # a rank has one alone
+                 for joint, is_apart in zip(self._joints, agreed.apart)]
         found = [(unit, way) for unit, way in self._ways(agreed, agreed.has, apart)
                  if self._early.may_have(unit) and unit.name not in self._unsteady]
         if dict(found) == dict(self._early.order):
@@ -200,16 +199,15 @@ class Sums:
 
     def state_dict(self) -> dict[str, Any]:
         return {"order": [(unit.name, int(way)) for unit, way in self._early.order],
-                "unsteady": sorted(self._unsteady), "apart": sorted(self._apart),
-                "dense": [p.name for p in self._parameters if p.goes_dense], **self.entries.state_dict()}
+                "unsteady": sorted(self._unsteady), "dense": [p.name for p in self._parameters if p.goes_dense],
+                **self.entries.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """On all ranks. Raises ArgumentError on all where a rank's is of other parameters, or of another step."""
         with SaidToAll(self.comm):
             try:
                 order = [(self.entries.unit(name), Way(way)) for name, way in state["order"]]
-                unsteady, is_ours = set(state["unsteady"]), self.entries.are_in(state)
-                apart, dense = set(state.get("apart", [])), set(state.get("dense", []))
+                unsteady, dense, is_ours = set(state["unsteady"]), set(state.get("dense", [])), self.entries.are_in(state)
             except (AttributeError, LookupError, TypeError, ValueError):
                 is_ours = False
             if not is_ours:
@@ -225,6 +223,6 @@ class Sums:
         entries.load_state_dict(state)
         self.entries = entries
         self._early = Early(self._parameters, entries, self._average)
-        self._unsteady, self._apart, self._early.order = unsteady, apart, order
+        self._unsteady, self._early.order = unsteady, order
         for p in self._parameters:
             p.goes_dense = p.name in dense
