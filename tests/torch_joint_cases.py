@@ -173,6 +173,12 @@ def two_that_share_the_bucket() -> None:
             assert (parameter.grad - theirs).abs().max() <= 1e-5 * theirs.abs().max()
         same_everywhere([parameter.grad for parameter in model.parameters()])
     assert COMM.size == 1 or attachment.describe().count("dense is cheaper here; policy dense") == 2, attachment.describe()
+    half: Any = dsop.torch.LSTM(100, 20)
+    half.weight_ih_l0.requires_grad_(False)
+    attachment = dsop.torch.attach(half)
+    for _ in range(3):
+        loss(half, COMM.rank).backward()
+    assert COMM.size == 1 or attachment.describe().count("dense is cheaper here; policy dense") == 1, attachment.describe()
 
 
 @case
@@ -191,6 +197,26 @@ def backward_to_one_of_two() -> None:
             assert torch.equal(model.net.weight_ih_l0.grad, expected[0])
             assert torch.equal(model.net.weight_hh_l0.grad, expected[1])
     attachment.detach()
+
+
+@case
+def each_of_two_on_another_rank() -> None:
+    """They then travel each by itself, while backward goes on."""
+    model = lstm()
+    expected = plain_sum(model, lambda m, rank: loss_of(m, rank) if rank in (0, LAST) else torch.zeros(()))
+    attachment = dsop.torch.attach(model, average="sum", policies={"net.weight*": "dsop"})
+    ours = {0: [model.net.weight_ih_l0], LAST: [model.net.weight_hh_l0]} if COMM.size > 1 else {}
+    for number in range(5):
+        model.zero_grad(set_to_none=True)
+        with nothing_is_left(attachment) if number > 2 else contextlib.nullcontext():
+            if COMM.rank in ours:
+                loss_of(model, COMM.rank).backward(inputs=ours[COMM.rank])
+            else:
+                attachment.idle()
+    if ours:
+        only = plain_sum(lstm(), lambda m, rank: loss_of(m, rank) if rank == 0 else torch.zeros(()))
+        assert torch.equal(model.net.weight_ih_l0.grad, only[0])
+        assert torch.equal(model.net.weight_hh_l0.grad, expected[1] - only[1])
 
 
 @case

@@ -80,6 +80,17 @@ def thawed_and_used_without_the_model_s_forward() -> None:
 
 
 @case
+def attached_within_inference_mode() -> None:
+    model, expected = mlp(), plain_sum(mlp(), on_rows(lambda rank: 2))
+    model[0].weight.requires_grad_(False)
+    with torch.inference_mode():
+        attachment = dsop.torch.attach(model, average="sum")
+    assert [parameter.requires_grad for parameter in model.parameters()] == [False] + 5 * [True]
+    model[0].weight.requires_grad_(True)
+    step(model, attachment, on_rows(lambda rank: 2), expected)
+
+
+@case
 def rank_without_data() -> None:
     check(mlp(), lambda model, rank: model(whole(rank, 2, 5)).sum() if rank == COMM.size - 1 else torch.zeros(()))
 

@@ -17,6 +17,7 @@ import torch_joint_cases  # noqa: F401
 import torch_kept_exceptions_cases  # noqa: F401
 import torch_layers_cases  # noqa: F401
 import torch_overlap_cases  # noqa: F401
+import torch_random_cases  # noqa: F401
 import torch_recurrent_cases  # noqa: F401
 import torch_several_models_cases  # noqa: F401
 import torch_training_cases  # noqa: F401

@@ -51,14 +51,16 @@ class Watch:
                  after: Optional[Callable[[], None]]) -> None:
         # A copy has no hooks, and needs no warning.
         hook: Any = torch.utils.hooks.unserializable_hook(lambda _: before())  # type: ignore[no-untyped-call]
-        needs_grad = parameter.requires_grad
-        parameter.requires_grad_(True)  # for now: one that is frozen may be thawed
-        self._handles: list[Any] = [parameter.register_hook(hook)]  # type: ignore[no-untyped-call]
         self._after, self._node = after, None
-        if after is not None:
-            with torch.enable_grad():
-                self.follow(node_of_input(parameter.expand_as(parameter).grad_fn, 0))
-        parameter.requires_grad_(needs_grad)
+        needs_grad = parameter.requires_grad
+        try:
+            parameter.requires_grad_(True)  # for now: one that is frozen may be thawed
+            self._handles: list[Any] = [parameter.register_hook(hook)]  # type: ignore[no-untyped-call]
+            if after is not None:
+                with torch.inference_mode(False), torch.enable_grad():  # type: ignore[no-untyped-call]
+                    self.follow(node_of_input(parameter.expand_as(parameter).grad_fn, 0))
+        finally:
+            parameter.requires_grad_(needs_grad)
 
     def follow(self, node: Any) -> None:
         """The engine's node for this leaf, which lives as long as it is held; double() and the like make another."""

@@ -72,7 +72,6 @@ class Entries:
         self._most_pairs: dict[Way, dict[str, list[int]]] = {way: {name: [] for name in self._units} for way in _KEYS}
         self._rows: dict[str, dsop.OuterProduct] = {}
         self._last: dict[str, _Last] = {}
-        self._joined = {part.name for joint in joints for part in joint.parts}
         self._earlier: dict[str, str] = {}  # algorithms of parameters that travelled in this step before the last begin()
         for p in parameters:
             self._register(p, 0, Way.FACTORS)
@@ -179,12 +178,11 @@ class Entries:
     def is_cheaper_in_bucket(self, p: Parameter) -> bool:
         """Whether what the last step made of its factors is a gradient, so small that it shares an allreduce with others.
 
-        The same on all ranks. A step in which one of two travelled alone tells nothing of both.
+        The same on all ranks: after a step that failed nothing has an algorithm.
         """
         last = self._last.get(p.name, _Last())
-        if last.way == Way.DENSE or self.comm.size == 1 or last.unit == p.name and p.name in self._joined:
-            return False
-        return _shares_bucket(self._units[last.unit]) and travels_dense(self.algorithm(p))
+        return (last.way != Way.DENSE and self.comm.size > 1 and _shares_bucket(self._units[last.unit])
+                and travels_dense(self.algorithm(p)))
 
     def policy(self, p: Parameter) -> str:
         """By which the last step summed it."""
@@ -197,6 +195,10 @@ class Entries:
     def state_dict(self) -> dict[str, Any]:
         pairs = {key: {name: list(most) for name, most in self._most_pairs[way].items()} for way, key in _KEYS.items()}
         return {**pairs, "synchronizers": {_name(kind): of.save() for kind, of in self.synchronizers.items()}}
+
+    def most_pairs_in(self, state: dict[str, Any]) -> list[list[int]]:
+        """Of all parameters in one order."""
+        return [list(state.get(key, {}).get(name, [])) for key in _KEYS.values() for name in self._units]
 
     def are_in(self, state: dict[str, Any]) -> bool:
         """Whether it is of the same parameters and types."""

@@ -24,25 +24,32 @@ class Agreed(NamedTuple):
     wide: Array  # that have one of factors which 16 bits can't say
     is_left: Array  # that have not handed over all
     in_parts: Array  # that have handed over something, before more came
-    apart: Array  # that have something left of two which they can't say as one; of each joint
+    apart: Array  # of each joint: that have something left of the two which they can't say as one
+    single: Array  # of each joint: that have one of the two alone
+
+
+def _has(p: Parameter) -> bool:
+    return p.has_gradient or p.is_given
 
 
 def agree(parameters: Sequence[Parameter], joints: Sequence[Joint], samples: float, has_changed: bool,
           waited_seconds: float, comm: dsop.Communicator) -> Agreed:
     count, ranks = len(parameters), comm.size
-    record = np.zeros(2 + ranks + 5 * count + len(joints))
+    record = np.zeros(2 + ranks + 5 * count + 2 * len(joints))
     record[:2] = samples, has_changed
     record[2 + comm.rank] = waited_seconds
-    record[2 + ranks:] = ([p.has_gradient or p.is_given for p in parameters]
+    record[2 + ranks:] = ([_has(p) for p in parameters]
                           + [p.is_dense or p.was_dense for p in parameters]
                           + [p.is_wide or p.was_wide for p in parameters]
                           + [p.has_gradient for p in parameters]
                           + [p.has_gradient and p.is_given for p in parameters]
-                          + [joint.is_apart for joint in joints])
+                          + [joint.is_apart for joint in joints]
+                          + [len({_has(part) for part in joint.parts}) > 1 for joint in joints])
     dsop.allreduce(record, comm)
-    of_parameters, apart = np.split(record[2 + ranks:], [5 * count])
+    of_parameters, of_joints = np.split(record[2 + ranks:], [5 * count])
     has, dense, wide, is_left, in_parts = of_parameters.reshape(5, count)
-    return Agreed(record[0], bool(record[1]), record[2:2 + ranks], has, dense, wide, is_left, in_parts, apart)
+    apart, single = of_joints.reshape(2, len(joints))
+    return Agreed(record[0], bool(record[1]), record[2:2 + ranks], has, dense, wide, is_left, in_parts, apart, single)
 
 
 def most_pairs(units: Sequence[Unit], comm: dsop.Communicator) -> list[int]:

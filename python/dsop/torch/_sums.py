@@ -168,17 +168,18 @@ class Sums:
 
     def _plan(self, agreed: _record.Agreed, early: Sequence[Unit], ready: Sequence[int]) -> None:
         """What travels early in the next step: what travelled in this one, in rank 0's order."""
+        both = {part for joint in self._joints if all(agreed.has[place] for place in self._places(joint))
+                for part in joint.parts}
         for p in self._parameters:
             if not p.stays:
                 p.used_elsewhere = bool(p.gives_factors and not p.goes_dense and agreed.dense[self._place[p.name]])
-                p.goes_dense = p.goes_dense or self.entries.is_cheaper_in_bucket(p)
+                is_alone = p in both and not self.entries.joined_with(p)  # what it cost says nothing of both as one
+                p.goes_dense = p.goes_dense or not is_alone and self.entries.is_cheaper_in_bucket(p)
         for unit in early:
             places = self._places(unit)
             if not any(agreed.has[place] for place in places) or any(agreed.in_parts[place] for place in places):
                 self._unsteady.add(unit.name)
-        apart = [is_apart or len({agreed.has[place] for place in self._places(joint)}) > 1  # a rank has one alone
-                 for joint, is_apart in zip(self._joints, agreed.apart)]
-        found = [(unit, way) for unit, way in self._ways(agreed, agreed.has, apart)
+        found = [(unit, way) for unit, way in self._ways(agreed, agreed.has, agreed.apart + agreed.single)
                  if self._early.may_have(unit) and unit.name not in self._unsteady]
         if dict(found) == dict(self._early.order):
             return
@@ -208,11 +209,12 @@ class Sums:
             try:
                 order = [(self.entries.unit(name), Way(way)) for name, way in state["order"]]
                 unsteady, dense, is_ours = set(state["unsteady"]), set(state.get("dense", [])), self.entries.are_in(state)
+                alike = repr([[(unit.name, way) for unit, way in order], sorted(unsteady), sorted(dense),
+                              self.entries.most_pairs_in(state)]).encode()
             except (AttributeError, LookupError, TypeError, ValueError):
                 is_ours = False
             if not is_ours:
                 raise dsop.ArgumentError(f"state on rank {self.comm.rank} is of another model, expected one of this")
-        alike = repr([state[key] for key in sorted(state) if key != "synchronizers"]).encode()
         first = broadcast_bytes(alike, self.comm)
         with SaidToAll(self.comm):
             if alike != first:
