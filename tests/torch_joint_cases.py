@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
 import torch
-from torch import nn
 
 import dsop
 import dsop.torch
 from torch_recurrent_cases import HIDDEN, INPUTS, Net, loss_of
-from torch_support import (COMM, RANKS, Loss, case, check, plain_sum, raises_everywhere, same_everywhere, step, whole,
+from torch_support import (COMM, RANKS, Loss, case, check, has_near_gradients, plain_sum, raises_everywhere, step, whole,
                            whole_weights)
 
 W_IH, W_HH = "net.weight_ih_l0", "net.weight_hh_l0"
 LAST = COMM.size - 1
+FACTORS = {"net.weight*": "dsop"}  # which is kept to where factors of so small nets don't pay
 
 
 def lstm(**options: Any) -> Any:
@@ -32,12 +32,11 @@ def are_one(attachment: dsop.torch.Attachment) -> bool:
 
 
 def steps(losses: Sequence[Loss], expects_one: Sequence[bool], prepare: Callable[[Any, int], None] = lambda model, number: None,
-          **options: Any) -> dsop.torch.Attachment:
+          policies: Mapping[str, str] = FACTORS) -> dsop.torch.Attachment:
     """Steps of one model have the bits of plain torch, and sum both weights by one product where that is expected."""
     plain = lstm()
     model = copy.deepcopy(plain)
-    options.setdefault("policies", {"net.weight*": "dsop"})  # which are kept to where factors of so small nets don't pay
-    attachment = dsop.torch.attach(model, average="sum", **options)
+    attachment = dsop.torch.attach(model, average="sum", policies=policies)
     for number, (loss, is_one) in enumerate(zip(losses, expects_one, strict=True)):
         for m in (plain, model):
             prepare(m, number)
@@ -49,10 +48,6 @@ def steps(losses: Sequence[Loss], expects_one: Sequence[bool], prepare: Callable
 def nothing_is_left(attachment: dsop.torch.Attachment) -> Any:
     """Within, everything travels while backward goes on."""
     return mock.patch.object(attachment._sums, "_sum", side_effect=AssertionError("something was left"))
-
-
-def in_some(losses: tuple[Loss, Loss], which: Sequence[bool]) -> list[Loss]:
-    return [losses[other] for other in which]
 
 
 @case
@@ -105,8 +100,7 @@ def one_of_two_has_a_dense_part() -> None:
     """As of a penalty in the loss. Each then is summed by itself, and still in the first step without it."""
     def penalized(model: Any, rank: int) -> Any:
         return loss_of(model, rank) + (model.net.weight_hh_l0.sum() if rank == LAST else 0)
-    when = [False, False, True, True, False, False, False]
-    steps(in_some((loss_of, penalized), when), [True, True, False, False, False, True, True])
+    steps([loss_of, loss_of, penalized, penalized, loss_of, loss_of, loss_of], [True, True, False, False, False, True, True])
 
 
 @case
@@ -120,8 +114,8 @@ def one_of_two_is_frozen() -> None:
     frozen = steps([loss_of] * 4, [True, True, False, False], freeze(True))
     assert "by one product" not in frozen.describe()
 
-    plain, model, policies = lstm(), lstm(), {"net.weight*": "dsop"}
-    attachment = dsop.torch.attach(model, average="sum", policies=policies)
+    plain, model = lstm(), lstm()
+    attachment = dsop.torch.attach(model, average="sum", policies=FACTORS)
     expected = plain_sum(plain, loss_of)
     without_last = plain_sum(plain, lambda m, rank: loss_of(m, rank) if rank != LAST else torch.zeros(()))
     for number in range(7):
@@ -169,9 +163,7 @@ def two_that_share_the_bucket() -> None:
     for number in range(3):
         model.zero_grad(set_to_none=number == 1)
         loss(model, COMM.rank).backward()
-        for parameter, theirs in zip(model.parameters(), expected):
-            assert (parameter.grad - theirs).abs().max() <= 1e-5 * theirs.abs().max()
-        same_everywhere([parameter.grad for parameter in model.parameters()])
+        has_near_gradients(model, expected, 1e-5)
     assert COMM.size == 1 or attachment.describe().count("dense is cheaper here; policy dense") == 2, attachment.describe()
     half: Any = dsop.torch.LSTM(100, 20)
     half.weight_ih_l0.requires_grad_(False)
@@ -204,7 +196,7 @@ def each_of_two_on_another_rank() -> None:
     """They then travel each by itself, while backward goes on."""
     model = lstm()
     expected = plain_sum(model, lambda m, rank: loss_of(m, rank) if rank in (0, LAST) else torch.zeros(()))
-    attachment = dsop.torch.attach(model, average="sum", policies={"net.weight*": "dsop"})
+    attachment = dsop.torch.attach(model, average="sum", policies=FACTORS)
     ours = {0: [model.net.weight_ih_l0], LAST: [model.net.weight_hh_l0]} if COMM.size > 1 else {}
     for number in range(5):
         model.zero_grad(set_to_none=True)
@@ -217,80 +209,6 @@ def each_of_two_on_another_rank() -> None:
         only = plain_sum(lstm(), lambda m, rank: loss_of(m, rank) if rank == 0 else torch.zeros(()))
         assert torch.equal(model.net.weight_ih_l0.grad, only[0])
         assert torch.equal(model.net.weight_hh_l0.grad, expected[1] - only[1])
-
-
-@case
-def collected_over_passes() -> None:
-    """The errors are kept once, until they take more memory than both gradients."""
-    def loss(model: Any, rank: int) -> Any:
-        return loss_of(model, rank, steps=1, sequences=1)
-    for passes in (4, 30):
-        model = lstm()
-        once = plain_sum(model, loss)
-        attachment = dsop.torch.attach(model, average="sum")
-        for _ in range(2):
-            model.zero_grad(set_to_none=True)
-            with attachment.no_sync():
-                for _ in range(passes):
-                    loss(model, COMM.rank).backward()
-            first, second = (attachment._of_id[id(weight)] for weight in (model.net.weight_ih_l0, model.net.weight_hh_l0))
-            if COMM.size > 1 and passes == 4:
-                ours, others = ([a.data_ptr() for a, _ in p.factors] for p in (first, second))
-                assert ours == others and len(set(ours)) == passes
-            else:
-                assert COMM.size == 1 or first.dense is not None and second.dense is not None
-            loss(model, COMM.rank).backward()
-            for parameter, expected in zip(model.parameters(), once):
-                assert torch.equal(parameter.grad, (passes + 1) * expected)
-            assert are_one(attachment) == (COMM.size > 1 and passes == 4)
-
-
-@case
-def grads_that_stay_where_they_are() -> None:
-    model = lstm()
-    once = plain_sum(model, loss_of)
-    dsop.torch.attach(model, average="sum")
-    kept: list[Any] = []
-    for number in range(1, 4):
-        loss_of(model, COMM.rank).backward()
-        grads = [parameter.grad for parameter in model.parameters()]
-        kept = kept or grads
-        for grad, other, expected in zip(grads, kept, once):
-            assert grad is other and grad.is_contiguous() and torch.equal(grad, number * expected)
-
-
-@case
-def memory_of_grads_that_are_dropped() -> None:
-    """Both lie in one memory, that of the step before, unless somebody still has one of them; the wider weight is either."""
-    def loss(model: Any, rank: int) -> Any:
-        return model(whole(rank, 2, 1, model.input_size))[0].sum()
-    for inputs, hidden in ((20, 100), (100, 20)):
-        torch.manual_seed(1)
-        model: Any = dsop.torch.LSTM(inputs, hidden, bias=False)
-        expected = plain_sum(model, loss)
-        dsop.torch.attach(model, average="sum", policies={"*": "dsop"})
-
-        def backward() -> list[Any]:
-            loss(model, COMM.rank).backward()
-            grads = [parameter.grad for parameter in model.parameters()]
-            for grad, theirs in zip(grads, expected):
-                assert grad.is_contiguous() and (grad - theirs).abs().max() <= 1e-5 * theirs.abs().max()
-            return grads
-        places = []
-        for _ in range(4):
-            model.zero_grad(set_to_none=True)
-            places.append({grad.storage().data_ptr() for grad in backward()})
-        assert COMM.size == 1 or len(places[1]) == 1 and places[1] == places[2] == places[3], places
-        for which in range(2):
-            model.zero_grad(set_to_none=True)
-            held = backward()[which]
-            before = held.clone()
-            model.zero_grad(set_to_none=True)
-            later = backward()
-            assert torch.equal(held, before) and held.data_ptr() not in [grad.data_ptr() for grad in later]
-            later[which].zero_()
-            list(model.parameters())[1 - which].grad = None
-            backward()
 
 
 @case
@@ -349,38 +267,7 @@ def averages_of_nets() -> None:
                 attachment.samples(counts[COMM.rank])
             loss_of(model, COMM.rank).backward()
             assert are_one(attachment) == (COMM.size > 1)
-            for parameter, theirs in zip(model.parameters(), expected):
-                assert (parameter.grad - theirs).abs().max() <= 1e-14 * theirs.abs().max(), average
-            same_everywhere([parameter.grad for parameter in model.parameters()])
-
-
-@case
-def resumed_nets() -> None:
-    """Also from a state of before two weights could travel as one."""
-    def start() -> tuple[Any, dsop.torch.Attachment]:
-        torch.manual_seed(5)
-        model: Any = nn.ModuleList([dsop.torch.LSTM(9, 12, bidirectional=True), nn.Linear(24, 3)])
-        return model, dsop.torch.attach(model)
-
-    def train(model: Any, numbers: range) -> None:
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-        for number in numbers:
-            optimizer.zero_grad()
-            model[1](model[0](whole(COMM.rank, 3 + number, 2, 9, seed=number))[0]).pow(2).mean().backward()
-            optimizer.step()
-    uninterrupted, _ = start()
-    train(uninterrupted, range(8))
-    for is_older in (False, True):
-        with mock.patch("dsop.torch._attach.joints_of", lambda groups: []) if is_older else contextlib.nullcontext():
-            first, attachment = start()
-        train(first, range(4))
-        second, resumed = start()
-        second.load_state_dict(first.state_dict())
-        resumed.load_state_dict(attachment.state_dict())
-        train(second, range(4, 8))
-        for ours, theirs in zip(second.parameters(), uninterrupted.parameters()):
-            assert torch.equal(ours, theirs) or is_older and torch.allclose(ours, theirs, atol=1e-6)
-        same_everywhere(list(second.parameters()))
+            has_near_gradients(model, expected, 1e-14)
 
 
 @case

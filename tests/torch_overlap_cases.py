@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 import dsop
 import dsop.torch
-from torch_support import (COMM, RANKS, case, check, has_gradients, mlp, on_rows, plain_sum, same_everywhere, step,
-                           whole, whole_weights)
+from torch_support import (COMM, RANKS, Attached, case, check, has_gradients, has_near_gradients, mlp, on_rows, plain_sum,
+                           resumed_model, step, whole, whole_weights)
 
 
 def attached_and_plain(plain: Any, **options: Any) -> tuple[Any, dsop.torch.Attachment, Any]:
@@ -196,16 +196,13 @@ def two_types_samples_and_policies() -> None:
         model.zero_grad(set_to_none=True)
         attachment.samples(counts[COMM.rank])
         model(whole(COMM.rank, counts[COMM.rank], 5, dtype=torch.float64)).pow(2).mean().backward()
-        for parameter, theirs in zip(model.parameters(), expected):
-            assert parameter.grad is not None
-            assert (parameter.grad - theirs).abs().max() <= 1e-13 * theirs.abs().max()
-        same_everywhere([parameter.grad for parameter in model.parameters()])
+        has_near_gradients(model, expected, 1e-13)
 
 
 @case
 def resumed_run() -> None:
     """One that is interrupted and resumed has the bits of one that is not, whatever travels early and as what."""
-    def start() -> tuple[Any, dsop.torch.Attachment]:
+    def start() -> Attached:
         torch.manual_seed(5)
         model: Any = nn.Sequential(nn.Linear(5, 40), nn.Tanh(), nn.Linear(40, 30), nn.Tanh(), nn.Linear(30, 3))
         return model, dsop.torch.attach(model, policies={"2.weight": "topk:0.2"})
@@ -218,13 +215,7 @@ def resumed_run() -> None:
             optimizer.step()
     uninterrupted, _ = start()
     train(uninterrupted, range(8))
-    first, attachment = start()
-    train(first, range(4))
-    second, resumed = start()
-    second.load_state_dict(first.state_dict())
-    resumed.load_state_dict(attachment.state_dict())
-    train(second, range(4, 8))
-    for ours, theirs in zip(second.parameters(), uninterrupted.parameters()):
+    for ours, theirs in zip(resumed_model(train, start(), start()).parameters(), uninterrupted.parameters()):
         assert torch.equal(ours, theirs)
 
 

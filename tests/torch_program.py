@@ -14,6 +14,7 @@ import torch_failures_cases  # noqa: F401
 import torch_graph_cases  # noqa: F401
 import torch_hook_cases  # noqa: F401
 import torch_joint_cases  # noqa: F401
+import torch_joint_state_cases  # noqa: F401
 import torch_kept_exceptions_cases  # noqa: F401
 import torch_layers_cases  # noqa: F401
 import torch_overlap_cases  # noqa: F401

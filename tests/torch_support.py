@@ -27,6 +27,7 @@ COMM = dsop.communicator()
 RANKS = range(COMM.size)
 CASES: dict[str, Callable[[], None]] = {}
 Loss = Callable[[Any, int], Any]  # of a model and a rank's data
+Attached = tuple[Any, dsop.torch.Attachment]  # a model, and what attach() made of it
 
 
 def case(function: Callable[[], None]) -> Callable[[], None]:
@@ -81,6 +82,23 @@ def has_gradients(model: Any, expected: list[Any]) -> None:
         assert parameter.grad is not None and torch.equal(parameter.grad, theirs)
 
 
+def has_near_gradients(model: Any, expected: list[Any], bound: float) -> None:
+    """Within `bound` times the largest element of each, and with the same bits on all ranks."""
+    for parameter, theirs in zip(model.parameters(), expected):
+        assert parameter.grad is not None
+        assert (parameter.grad - theirs).abs().max() <= bound * theirs.abs().max()
+    same_everywhere([parameter.grad for parameter in model.parameters()])
+
+
+def resumed_model(train: Callable[[Any, range], Any], first: Attached, second: Attached) -> Any:
+    """What steps 4 to 7 make of the model of `second`, which resumes what steps 0 to 3 have made of `first`."""
+    train(first[0], range(4))
+    second[0].load_state_dict(first[0].state_dict())
+    second[1].load_state_dict(first[1].state_dict())
+    train(second[0], range(4, 8))
+    return second[0]
+
+
 def step(model: Any, attachment: dsop.torch.Attachment, loss: Loss, expected: list[Any]) -> None:
     """One step, under average="sum", leaves in every .grad and on every rank the bits that are expected."""
     model.zero_grad(set_to_none=True)
@@ -110,10 +128,8 @@ def check_near(model: Any, loss: Loss) -> None:
     expected = plain_sum(model, loss)
     dsop.torch.attach(model, average="sum")
     loss(model, COMM.rank).backward()
-    for parameter, theirs in zip(model.parameters(), expected):
-        assert parameter.grad is not None and parameter.grad.dtype == torch.float32
-        assert (parameter.grad - theirs).abs().max() <= 0.02 * theirs.abs().max()
-    same_everywhere([parameter.grad for parameter in model.parameters()])
+    assert all(parameter.grad.dtype == torch.float32 for parameter in model.parameters())
+    has_near_gradients(model, expected, 0.02)
 
 
 def raises_everywhere(words: str, call: Callable[[], Any], error: type[BaseException] = dsop.ArgumentError) -> None:

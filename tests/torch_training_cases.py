@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import dsop.torch
-from torch_support import (COMM, RANKS, case, check_near, mlp, on_rows, plain_sum, raises_everywhere, same_everywhere,
-                           whole, whole_weights)
+from torch_support import (COMM, RANKS, case, check_near, has_near_gradients, mlp, on_rows, plain_sum, raises_everywhere,
+                           same_everywhere, whole, whole_weights)
 
 
 @case
@@ -154,10 +154,7 @@ def averages() -> None:
         if average == "samples":
             attachment.samples(counts[COMM.rank])
         model(whole(COMM.rank, counts[COMM.rank], 5, dtype=torch.float64)).pow(2).mean().backward()
-        for parameter, theirs in zip(model.parameters(), expected):
-            assert parameter.grad is not None
-            assert (parameter.grad - theirs).abs().max() <= 1e-14 * theirs.abs().max(), average
-        same_everywhere([parameter.grad for parameter in model.parameters()])
+        has_near_gradients(model, expected, 1e-14)
 
 
 @case
