@@ -118,23 +118,41 @@ ranks_share_this_machine() {
   export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 }
 
-# on_emulated_hosts NAME RATE RANKS MACHINE COMMAND ARGUMENT...: dsop-bench COMMAND (outer-product or sparse-allreduce) on RANKS
-# ranks of a cluster NAME-$$ of eight hosts, or more if they need more, planned for the machine file MACHINE, which is calibrated if
-# it is not there. A rank a host, unless an array `where` says otherwise: --ranks-per-host Q, and then perhaps a placement.
+# on_emulated_hosts RATE RANKS MACHINE COMMAND ARGUMENT...: dsop-bench COMMAND (outer-product or sparse-allreduce) on RANKS
+# ranks of a cluster $hosts_name of eight hosts, or more if they need more, planned for the machine file MACHINE, which is calibrated
+# if it is not there. A rank a host, unless an array `where` says otherwise: --ranks-per-host Q, and then perhaps a placement.
 on_emulated_hosts() {
-  local cluster=(scripts/cluster --name "$1-$$") rate=$2 ranks=$3 machine=$4 command=$5 bench=$PWD/build/bench/dsop-bench
+  local cluster=(scripts/cluster --name "$hosts_name") rate=$1 ranks=$2 machine=$3 command=$4 bench=$PWD/build/bench/dsop-bench
   local per_host=${where[1]:-1}
   local hosts=$(((ranks + per_host - 1) / per_host))
   local run=("${cluster[@]}" run -n "$ranks" "${where[@]}")
-  shift 5
+  shift 4
   "${cluster[@]}" up --hosts $((hosts > 8 ? hosts : 8)) --rate "$rate" &&
     { [ -e "$machine" ] || "${run[@]}" -- "$bench" calibrate --out "$machine"; } &&
     "${run[@]}" -- "$bench" "$command" --machine "$machine" "$@" &&
     "${cluster[@]}" status && "${cluster[@]}" down
 }
 
-# end_emulated_hosts NAME: those that are still up; of two runs of a script none ends the other's.
-end_emulated_hosts() { scripts/cluster --name "$1-$$" down 2>/dev/null || true; }
+# end_hosts_with_this_script NAME: the emulated hosts NAME-$$, however it ends but by SIGKILL. Of two runs of a script none ends
+# the other's.
+end_hosts_with_this_script() {
+  hosts_name=$1-$$
+  trap end_emulated_hosts EXIT # by SIGHUP, SIGINT and SIGTERM, too
+}
+
+end_emulated_hosts() {
+  trap '' HUP INT TERM # timeout sends SIGTERM twice
+  end_children $$      # else one of them could bring hosts up after this
+  scripts/cluster --name "$hosts_name" down 2>/dev/null || true
+}
+
+# end_children PROCESS: and theirs.
+end_children() {
+  local child children=()
+  read -ra children <"/proc/$1/task/$1/children" || true
+  [ "$1" = $$ ] || kill "$1" || true
+  for child in "${children[@]}"; do end_children "$child"; done
+} 2>/dev/null
 
 # show_bar DONE_SECONDS ALL_SECONDS START WORDS: what is left, at the pace so far.
 show_bar() {

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from calls.builds import ROOT, Refused, run_quietly
 
@@ -43,14 +44,25 @@ def on_cores(ranks: int) -> Place:
                                               "-n", str(ranks)))
 
 
+def end_by_exit() -> None:
+    """Makes SIGHUP, SIGINT and SIGTERM exit, so that `finally` is done, which others of them (timeout sends two) don't end."""
+    endings = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+
+    def end(number: int, _: FrameType | None) -> None:
+        for each in endings:
+            signal.signal(each, signal.SIG_IGN)
+        sys.exit(128 + number)
+    for each in endings:
+        signal.signal(each, end)
+
+
 @contextmanager
 def emulated_hosts(name: str, rate: str) -> Iterator[Place]:
     """HOSTS of them, a rank on each, while the context lasts."""
     if os.geteuid() != 0:
         raise Refused("needs root: the emulated hosts are network namespaces")
     cluster = (str(ROOT / "scripts/cluster"), "--name", f"{name}-{os.getpid()}")  # of two runs none ends the other's
-    for ending in (signal.SIGHUP, signal.SIGTERM):  # which otherwise end Python without `finally`
-        signal.signal(ending, lambda number, _: sys.exit(128 + number))
+    end_by_exit()
     try:
         run_quietly(*cluster, "up", "--hosts", str(HOSTS), "--rate", rate)
         yield Place(f"{HOSTS} hosts, {rate}", (*cluster, "run", "-n", str(HOSTS), "--"))

@@ -11,7 +11,11 @@ from pathlib import Path
 from typing import Callable
 
 PROGRAMS = Path(__file__).resolve().parent
-CLUSTER = str(PROGRAMS.parents[1] / "scripts" / "cluster")
+ROOT = PROGRAMS.parents[1]
+sys.path.insert(0, str(ROOT / "bench"))
+from calls.launch import end_by_exit  # noqa: E402
+
+CLUSTER = str(ROOT / "scripts" / "cluster")
 STATE_ROOT = Path("/run/dsop-cluster")
 NAME = f"test{os.getpid()}"
 OTHER_NAME = NAME + "b"
@@ -21,8 +25,7 @@ ENVIRONMENT = os.environ | {"OMPI_MCA_odls_base_sigkill_timeout": "0"}
 tests_done = 0
 tests_failed = 0
 
-for ending in (signal.SIGHUP, signal.SIGTERM):  # which otherwise end Python without `finally`, and leave hosts behind
-    signal.signal(ending, lambda number, _: sys.exit(128 + number))
+end_by_exit()  # else a signal leaves hosts behind
 
 
 def end_tests() -> int:
@@ -103,13 +106,18 @@ def processes_with(word: str, start: str = "") -> list[str]:
     return found
 
 
+def wait_until(when: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    """Or until the process ends, but not for ever."""
+    end = time.monotonic() + 20
+    while not when() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.002)
+
+
 def interrupt(arguments: list[str], when: Callable[[], bool], to_group: bool = True) -> int:
     """Starts a command, sends SIGINT as Ctrl-C does (or to the script alone) once `when` holds; gives its exit code."""
     process = subprocess.Popen([CLUSTER, "--name", NAME, *arguments], start_new_session=True, stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
-    end = time.monotonic() + 20
-    while not when() and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.002)
+    wait_until(when, process)
     if to_group:
         os.killpg(process.pid, signal.SIGINT)
     else:
