@@ -111,10 +111,12 @@ build_simulation() (
   ninja -C build --quiet "$simulated_bench" >&2
 ) 9<scripts/simulate
 
-# Open MPI refuses root and more ranks than cores unless told; a waiting rank should yield a shared core.
+# Open MPI refuses root and more ranks than cores unless told; a waiting rank should yield a shared core. Version 5 reads the
+# names with PRTE.
 ranks_share_this_machine() {
-  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
+  export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+  export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
   export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 }
 

@@ -34,12 +34,12 @@ list_hosts() {
 }
 
 # Both set the array launch: the words that start an MPI program with $ranks ranks, seen from h0. Ranks of one host send
-# to each other through memory: Open MPI by vader, MPICH by UCX's sm.
+# to each other through memory: Open MPI by vader, which is sm's name in version 5, too; MPICH by UCX's sm.
 launch_with_openmpi() {
   local -A map_by=([order]=slot [turns]=node)
   launch=(mpirun.openmpi --allow-run-as-root --host "$(list_hosts ":$slots")"
     -np "$ranks" --map-by "${map_by[$placement]}" --bind-to none
-    --mca plm_rsh_agent "$state/remote_shell" --mca orte_tmpdir_base "$run_folder"
+    --mca plm_rsh_agent "$state/remote_shell" --mca orte_tmpdir_base "$run_folder" --mca prte_tmpdir_base "$run_folder"
     --mca btl 'vader,tcp,self' --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1)
 }
 
@@ -109,7 +109,7 @@ write_last_run() {
 # Open MPI sometimes warns that it was too late to set its launcher's process group, which the launcher did itself.
 start_run() {
   mkfifo "$run_folder/errors"
-  grep --line-buffered -v 'plm:rsh: Warning: setpgid' <"$run_folder/errors" >&2 &
+  grep --line-buffered -v 'plm:[rs]sh: Warning: setpgid' <"$run_folder/errors" >&2 &
   filter_pid=$!
   setpriv --pdeathsig KILL unshare --pid --fork --kill-child --mount-proc \
     "$state/remote_shell" h0 "$1" <&0 2>"$run_folder/errors" &

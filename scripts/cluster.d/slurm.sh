@@ -67,6 +67,7 @@ for setting in btl=tcp,self btl_tcp_if_include=eth0 oob_tcp_if_include=eth0 mpi_
   orte_tmpdir_base=$slurm_state/tmp; do
   echo "export OMPI_MCA_\$setting"
 done
+echo "export PRTE_MCA_prte_tmpdir_base=$slurm_state/tmp"
 if [ "\$(id -u)" = 0 ]; then
   echo "export OMPI_ALLOW_RUN_AS_ROOT=1"
   echo "export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"

@@ -15,7 +15,7 @@ namespace dsop {
 template <class Algorithm>
 class Registry {
  public:
-  explicit Registry(std::vector<Algorithm> algorithms) : algorithms_(never_destroyed(std::move(algorithms))) {}
+  explicit Registry(std::vector<Algorithm> algorithms) : algorithms_(*never_destroyed(std::move(algorithms))) {}
 
   auto begin() const { return algorithms_.begin(); }
   auto end() const { return algorithms_.end(); }

@@ -69,7 +69,7 @@ std::uint8_t type_on_wire(Wire wire) {
 
 // "its type (0: f32, 1: f64, 2: bf16)"
 const std::string& types_on_wire() {
-  static const auto& all = never_destroyed([] {
+  static const auto& all = *never_destroyed([] {
     std::string text = "its type (";
     for (std::size_t type = 0; type < data_types.size(); ++type)
       text.append(std::to_string(type)).append(": ").append(name(data_types[type])).append(", ");

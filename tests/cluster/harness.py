@@ -20,7 +20,7 @@ STATE_ROOT = Path("/run/dsop-cluster")
 NAME = f"test{os.getpid()}"
 OTHER_NAME = NAME + "b"
 # Open MPI otherwise takes four seconds to end a run whose command failed.
-ENVIRONMENT = os.environ | {"OMPI_MCA_odls_base_sigkill_timeout": "0"}
+ENVIRONMENT = os.environ | {"OMPI_MCA_odls_base_sigkill_timeout": "0", "PRTE_MCA_odls_base_sigkill_timeout": "0"}
 
 tests_done = 0
 tests_failed = 0

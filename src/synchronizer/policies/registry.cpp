@@ -11,7 +11,7 @@
 namespace dsop::synchronizer {
 
 const std::vector<PolicyKind>& policy_kinds() {
-  static const auto& kinds = never_destroyed(std::vector<PolicyKind>{
+  static const auto& kinds = *never_destroyed(std::vector<PolicyKind>{
       outer_product_policy(),
       rounded_outer_product_policy(),
       dense_policy(),
