@@ -1,4 +1,4 @@
-// For a build whose MPI is not Open MPI 4, or that has none.
+// For a build whose MPI is not Open MPI 4 or 5, or that has none.
 #include "compare/openmpi.hpp"
 #include "transport/mpi_library.hpp"
 
@@ -7,7 +7,7 @@ namespace dsop::bench::compare {
 void let_openmpi_be_forced() {}
 
 std::string openmpi_unavailable(const Transport&) {
-  return "needs a build with Open MPI 4, and this one's MPI is " + mpi_library();
+  return "needs a build with Open MPI 4 or 5, and this one's MPI is " + mpi_library();
 }
 
 std::unique_ptr<Transport> openmpi_forced_to(int) {

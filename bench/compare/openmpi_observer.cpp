@@ -1,6 +1,6 @@
-// Sees which allreduce or allgather algorithm Open MPI 4 runs. Its components call these functions of libmpi by name,
-// and the dynamic linker finds a program's own functions before a library's: so the calls, also those by which one
-// algorithm falls back to another, come here, are noted, and go on to libmpi.
+// Sees which allreduce or allgather algorithm Open MPI 4 or 5 runs. Its components call these functions of libmpi by
+// name, and the dynamic linker finds a program's own functions before a library's: so the calls, also those by which
+// one algorithm falls back to another, come here, are noted, and go on to libmpi.
 #include <dlfcn.h>
 
 #include <atomic>
