@@ -4,6 +4,7 @@
 #include <iomanip>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "contenders.hpp"
 #include "host.hpp"
 #include "output.hpp"
@@ -120,7 +121,7 @@ void write_plan_lines(std::ostream& out, const std::vector<Forecast>& forecasts)
       };
       if (forecast.rate) json["rate"] = forecast.rate->text;
       if (forecast.factors_pay_to_pairs) json["factors_pay_to_pairs"] = *forecast.factors_pay_to_pairs;
-      out << json.dump() << '\n';
+      out << json_text(json) << '\n';
     }
 }
 
