@@ -95,6 +95,14 @@ class BadOptionsTest(unittest.TestCase):
             self.assertIn(words, done.stderr)
         self.assertFalse([path.name for path in self.folder.iterdir() if path.name.startswith("out")])
 
+    def test_names_of_files_that_are_too_long(self) -> None:
+        (self.folder / "texts.tsv").write_text("spam\tto you\nham\tfor me\n", encoding="utf-8")
+        name = "x" * 5000
+        for command in ((TRAIN, "mlp", name), (TRAIN, "linear", name), (DATA, "hash-trigrams", name),
+                        (TRAIN, "linear", "texts.tsv", "--save", name), (TRAIN, "linear", "texts.tsv", "--out", name),
+                        (DATA, "hash-trigrams", "texts.tsv", "--out", name)):
+            self.refused(": File name too long", *command)
+
     def test_values_are_escaped_and_cut_off(self) -> None:
         escape = "\x1b[31m"
         for command in ((BENCH, "reduce", "--size", "9" + escape), (BENCH, escape), (TRAIN, "mlp", escape), (DATA, "hash-trigrams", escape),

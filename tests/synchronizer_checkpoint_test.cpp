@@ -329,7 +329,9 @@ TEST_CASE("residuals that are reset bring nothing back of a step that overflowed
               if (transport.rank() < resetting) synchronizer.reset_residuals();
               const bool is_finite = step(1);
               failures.check(are_equal(), policy + ": the ranks' sums differ");
-              if (resetting == 0) failures.check(!is_finite, policy + ": nothing comes back, so this tests nothing");
+              const bool sends_k = !policy.starts_with("ok-topk-");  // or all that reaches a threshold, here at once
+              if (resetting == 0 && sends_k)
+                failures.check(!is_finite, policy + ": nothing comes back, so this tests nothing");
               if (resetting == 3) failures.check(is_finite, policy + ": what overflowed comes back");
               step(1);
               failures.check(are_equal(), policy + ": the ranks' sums differ later");

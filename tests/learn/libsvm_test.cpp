@@ -80,7 +80,7 @@ TEST_CASE("libsvm: files as people have them: queries, comments, UTF-8's mark, a
                             "2 qid:4#1:1" + end + "\t# 3 1:1" + end + "1 2:1#";
   const auto plain = folder.write("plain", "1 1:0.5 4:2\n2\n1 2:1\n");
   const SparseSamples expected = read_whole(plain);
-  for (const std::string& mark : {"", "\xef\xbb\xbf"})
+  for (const std::string mark : {"", "\xef\xbb\xbf"})
     for (const std::string& last_end : {std::string(), end, end + end}) {
       const auto path = folder.write("file", mark + lines + last_end);
       check_equal(read_whole(path), expected);
