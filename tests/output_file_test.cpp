@@ -93,6 +93,20 @@ TEST_CASE("output: a user's own files beside it stay, and a link or a pipe there
   if (kind == 2) CHECK(fs::is_fifo(beside));
 }
 
+TEST_CASE("output: what killed processes have left is removed, and nothing else") {
+  const TemporaryFolder folder;
+  for (const char* const name :
+       {"file", "file.unfinished", "file..unfinished", "file.12ab.unfinished", "file.0.unfinished",
+        "file.12xy.unfinished", "file.12.unfinished.txt", "other.12ab.unfinished"})
+    folder.write(name, "text");
+  fs::create_symlink("file", folder.path() / "link");
+  dsop::remove_unfinished(folder.path() / "link");
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"file", "file..unfinished", "file.12.unfinished.txt",
+                                                            "file.12xy.unfinished", "file.unfinished", "link",
+                                                            "other.12ab.unfinished"});
+  dsop::remove_unfinished(folder.path() / "absent" / "file");
+}
+
 TEST_CASE("output: the old file's mode stays, and is that of a file that is not finished yet") {
   const TemporaryFolder folder;
   const fs::path path = folder.write("file", "old");

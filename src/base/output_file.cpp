@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <string_view>
 #include <system_error>
 
 #include <dsop/errors.hpp>
@@ -19,12 +21,14 @@
 namespace dsop {
 namespace {
 
+constexpr std::string_view ending = ".unfinished";
+
 // Returns the descriptor, or -1 with errno. The new file's name is put into `name`.
 int create_beside(const std::string& path, mode_t mode, std::string& name) {
   std::random_device random;
   int file = -1;
   do {
-    name = path + '.' + hexadecimal(random()) + ".unfinished";
+    name = path + '.' + hexadecimal(random()).append(ending);
     file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   } while (file < 0 && errno == EEXIST);
   return file;
@@ -42,6 +46,22 @@ std::string behind_links(const std::string& path) {
     place = place.parent_path() / target;
   }
   return place;
+}
+
+void remove_unfinished(const std::string& path) {
+  const std::filesystem::path written = behind_links(path);
+  const std::string begin = written.filename().string() + '.';
+  std::error_code error;
+  std::filesystem::directory_iterator entries(written.has_parent_path() ? written.parent_path() : ".", error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    if (!name.starts_with(begin) || !name.ends_with(ending)) continue;
+    const std::string number =
+        name.substr(begin.size(), std::max(name.size() - ending.size(), begin.size()) - begin.size());
+    const bool is_ours = !number.empty() && number.find_first_not_of("0123456789abcdef") == number.npos;
+    std::error_code stays;
+    if (is_ours) std::filesystem::remove(entries->path(), stays);
+  }
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(behind_links(path)), stream_(&bytes_) {

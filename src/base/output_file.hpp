@@ -11,6 +11,10 @@ namespace dsop {
 /// Where a link leads, also if nothing is there yet.
 std::string behind_links(const std::string& path);
 
+/// Removes what processes that were killed have left beside `path`: for who knows that none writes there. What can't be
+/// removed stays.
+void remove_unfinished(const std::string& path);
+
 /// A file that stands under its name only when all of it is on the disk: until then `path`.NUMBER.unfinished with a
 /// number that no other has, which goes with this object. What `path` was before stays if the file is not finished, and
 /// its mode stays in any case; where it is a link, that leads to the file. Of several that write one path at a time the

@@ -164,7 +164,7 @@ std::size_t number(const char* text) {
   std::size_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size())
-    throw dsop::Error("the argument is " + in_quotes(digits) + ", expected a number");
+    throw dsop::Error("the argument is " + dsop::in_quotes(digits) + ", expected a number");
   return value;
 }
 
@@ -181,7 +181,7 @@ int main(int argc, char** argv) {
       for (std::size_t m = first; m < first + mutations; ++m) {
         std::mt19937_64 random(m);
         const std::string bytes = mutated(reader.good[m % reader.good.size()], random);
-        what = std::string(reader.name).append(", mutation ") + std::to_string(m) + ", " + in_quotes(bytes);
+        what = std::string(reader.name).append(", mutation ") + std::to_string(m) + ", " + dsop::in_quotes(bytes);
         try {
           reader.read(folder.write("mutated", reader.sealed(bytes)));
         } catch (const dsop::Error&) {

@@ -243,7 +243,7 @@ TEST_CASE("linear: bad data are told on all ranks") {
   expect(3, {"--sync async-ps:3 has 3 ranks, expected 4 or more: 3 servers and those that compute"});
   settings.sync = "auto";
   settings.train = training.folder().write("mixed", "1 1:1\n0 2:1\n-1 3:1\n").string();
-  expect(2, {"mixed: has labels -1 and 0, expected -1 and 1, or 0 and 1"});
+  expect(2, {"mixed: has labels -1 and 0 and 1, expected -1 and 1, or 0 and 1"});
   settings.train = training.folder().write("bare", "1\n-1\n").string();
   expect(2, {"bare: has no features"});
   settings.train =

@@ -101,8 +101,9 @@ std::string differing_options(std::string_view found, std::string_view expected)
 
 std::unique_ptr<PathLock> check_save(const std::string& save, const std::string& resume) {
   if (save.empty()) return nullptr;
-  const OutputFile can_be_written(save);
+  { const OutputFile can_be_written(save); }
   auto lock = std::make_unique<PathLock>(save);
+  if (lock->holds()) remove_unfinished(save);
   std::error_code not_there;
   if (std::filesystem::exists(save, not_there) &&
       (resume.empty() || !std::filesystem::equivalent(save, resume, not_there)))

@@ -18,7 +18,8 @@ PathLock::PathLock(const std::string& path) : name_(behind_links(path) + ".lock"
     if (file_ >= 0) close(file_);
     file_ = open(name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     if (file_ < 0) fail(name_, std::string("can't be opened: ") + std::strerror(errno));
-    if (flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    holds_ = flock(file_, LOCK_EX | LOCK_NB) == 0;
+    if (!holds_ && errno == EWOULDBLOCK) {
       close(file_);
       fail(path, "is written by another run, which holds " + printable(name_) +
                      "; expected another name, or a start when that run has ended");

@@ -16,9 +16,13 @@ class PathLock {
   PathLock& operator=(const PathLock&) = delete;
   ~PathLock();
 
+  /// False where the file system knows no locks.
+  bool holds() const { return holds_; }
+
  private:
   std::string name_;
   int file_ = -1;
+  bool holds_ = false;
 };
 
 }  // namespace dsop::learn
