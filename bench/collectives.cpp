@@ -12,6 +12,7 @@
 #include <dsop/errors.hpp>
 
 #include "algorithms/dense/family.hpp"
+#include "base/json_text.hpp"
 #include "collect.hpp"
 #include "host.hpp"
 #include "inputs.hpp"
@@ -183,7 +184,7 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const Collectiv
       if (row.busiest) json["bytes_sent"] = row.busiest->bytes;
       if (row.busiest) json["messages_sent"] = row.busiest->messages;
       if (row.wrong) json["wrong"] = *row.wrong;
-      out << json.dump() << '\n';
+      out << json_text(json) << '\n';
     }
   out << std::flush;
 }

@@ -10,6 +10,7 @@
 
 #include "algorithms/outer_product/algorithm.hpp"
 #include "algorithms/outer_product/family.hpp"
+#include "base/shown.hpp"
 #include "collect.hpp"
 #include "compare/rival.hpp"
 #include "launch/launch.hpp"
@@ -26,7 +27,7 @@ void check_known(const std::string& name, Calls calls) {
     return;
   }
   const bool whole = calls == Calls::whole;
-  throw ArgumentError("algorithm is " + name + ", expected all, near, nearest, auto, " +
+  throw ArgumentError("algorithm is " + shown(name) + ", expected all, near, nearest, auto, " +
                       (whole ? "auto-probed, sharded, external, " : "") + "or one of " +
                       outer_product_algorithms().names() + (whole ? ", " + rivals().names() : ""));
 }

@@ -9,6 +9,7 @@
 
 #include <dsop/product_method.hpp>
 
+#include "base/json_text.hpp"
 #include "kernels/blas_info.hpp"
 #include "kernels/threads.hpp"
 #include "transport/mpi_library.hpp"
@@ -71,7 +72,7 @@ bool data_is_folded() {
 std::string ranks_and_cores(const Transport& transport) {
   const std::string ranks = std::to_string(transport.size()) + " ranks (" + transport.name() + "), ";
   if (const nlohmann::ordered_json simulated = simulation_facts(); !simulated.is_null())
-    return ranks + "SIMULATED " + simulated.dump();
+    return ranks + "SIMULATED " + json_text(simulated);
   std::string text = ranks + std::to_string(cores()) + " cores on this host";
   if (transport.size() > cores()) text += ": where ranks share cores, arithmetic and copies weigh more than they would";
   return text;

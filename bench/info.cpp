@@ -7,6 +7,7 @@
 #include <dsop/algorithms.hpp>
 #include <dsop/plan.hpp>
 
+#include "base/json_text.hpp"
 #include "compare/rival.hpp"
 #include "contenders.hpp"
 #include "host.hpp"
@@ -40,7 +41,7 @@ void print_info(Transport& transport, const std::optional<Machine>& machine) {
   if (transport.rank() != 0) return;
   const nlohmann::ordered_json facts = host_facts();
   for (const auto& [key, value] : facts.items())
-    std::cout << std::left << std::setw(14) << key << (value.is_string() ? value.get<std::string>() : value.dump())
+    std::cout << std::left << std::setw(14) << key << (value.is_string() ? value.get<std::string>() : json_text(value))
               << '\n';
   std::cout << std::setw(14) << "blas_threads" << kernels::blas_threading() << '\n'
             << std::setw(14) << "ranks" << ranks_and_cores(transport) << '\n'

@@ -8,13 +8,15 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/shown.hpp"
+
 namespace dsop::bench {
 namespace {
 
 constexpr std::size_t most_numbers = 10000;
 
 [[noreturn]] void refuse(const std::string& option, const std::string& text) {
-  throw Error(option + " is \"" + text + "\", expected whole numbers like 1,2,4 or first:last:step, at most " +
+  throw Error(option + " is \"" + shown(text) + "\", expected whole numbers like 1,2,4 or first:last:step, at most " +
               std::to_string(most_numbers) + " of them");
 }
 
@@ -32,7 +34,7 @@ std::pair<double, std::string> leading_number(const std::string& text) {
 double share(const std::string& text, const std::string& part) {
   const auto [number, rest] = leading_number(part);
   if (!rest.empty() || !(number >= 0 && number <= 1))
-    throw Error("--density is \"" + text + "\", expected one or two shares from 0 to 1, of a and of b");
+    throw Error("--density is \"" + shown(text) + "\", expected one or two shares from 0 to 1, of a and of b");
   return number;
 }
 
@@ -88,7 +90,7 @@ std::vector<Rate> parse_rates(const std::string& option, const std::string& text
     const auto [number, unit] = leading_number(part);
     const double bits_per_second = number * (unit == "gbit" ? 1e9 : 1e6);
     if ((unit != "mbit" && unit != "gbit") || !(bits_per_second >= 1e6 && bits_per_second <= 1e13))
-      throw Error(option + " is \"" + text + "\", expected rates from 1mbit to 10000gbit, like 200mbit,2.5gbit");
+      throw Error(option + " is \"" + shown(text) + "\", expected rates from 1mbit to 10000gbit, like 200mbit,2.5gbit");
     rates.push_back({part, bits_per_second});
   }
   return rates;
@@ -105,7 +107,7 @@ std::vector<double> parse_shares(const std::string& option, const std::string& t
   for (const std::string& part : split(text, ',')) {
     const auto [number, rest] = leading_number(part);
     if (!rest.empty() || !(number >= 0 && number <= 1))
-      throw Error(option + " is \"" + text + "\", expected shares from 0 to 1 like 0.001,0.01");
+      throw Error(option + " is \"" + shown(text) + "\", expected shares from 0 to 1 like 0.001,0.01");
     shares.push_back(number);
   }
   return shares;
@@ -120,7 +122,7 @@ std::vector<Encoding> parse_encodings(const std::string& text, Densities densiti
     const auto known = {Encoding::dense, Encoding::find_zeros, Encoding::sparse};
     const auto found = std::find_if(known.begin(), known.end(), [&](Encoding e) { return part == name(e); });
     if (found == known.end() || std::find(encodings.begin(), encodings.end(), *found) != encodings.end())
-      throw Error("--encoding is \"" + text + "\", expected some of dense, find-zeros, sparse");
+      throw Error("--encoding is \"" + shown(text) + "\", expected some of dense, find-zeros, sparse");
     encodings.push_back(*found);
   }
   return encodings;
@@ -128,7 +130,8 @@ std::vector<Encoding> parse_encodings(const std::string& text, Densities densiti
 
 std::string percentage(std::string& text) {
   const auto [percent, rest] = leading_number(text);
-  if (rest != "%" || !(percent > 0 && percent < 100)) return "is \"" + text + "\", expected a percentage like 5%";
+  if (rest != "%" || !(percent > 0 && percent < 100))
+    return "is \"" + shown(text) + "\", expected a percentage like 5%";
   std::ostringstream fraction;
   fraction << std::setprecision(17) << percent / 100;
   text = fraction.str();

@@ -16,6 +16,7 @@
 #include "info.hpp"
 #include "kernel_command.hpp"
 #include "launch/command_line.hpp"
+#include "launch/file_size_signal.hpp"
 #include "launch/launch.hpp"
 #include "launch/settings.hpp"
 #include "lists.hpp"
@@ -104,6 +105,7 @@ void run_calibrate(Transport& transport, const CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  dsop::launch::ignore_file_size_signal();
   int status = 0;
   CommandLine line;
   CLI::App app{

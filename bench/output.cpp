@@ -8,6 +8,7 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/json_text.hpp"
 #include "contenders.hpp"
 #include "host.hpp"
 #include "statistics.hpp"
@@ -174,7 +175,7 @@ void write_json_lines(std::ostream& out, const std::vector<Measurement>& measure
       if (row.busiest) json["messages_sent"] = row.busiest->messages;
       if (row.wrong) json["wrong"] = *row.wrong;
       if (!row.wire_bytes_per_host.empty()) json["wire_bytes_per_host"] = row.wire_bytes_per_host;
-      out << json.dump() << '\n';
+      out << json_text(json) << '\n';
     }
   out << std::flush;
 }

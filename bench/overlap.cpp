@@ -10,6 +10,7 @@
 #include <dsop/dsop.hpp>
 #include <dsop/errors.hpp>
 
+#include "base/json_text.hpp"
 #include "collect.hpp"
 #include "compare/rival.hpp"
 #include "contenders.hpp"
@@ -226,7 +227,7 @@ void benchmark_overlap(Transport& transport, const OuterProductOptions& options)
       const OverlapRow row = measure_type(transport, asked.algorithm, problem, options);
       if (!speaks) continue;
       print_row(row);
-      file.append([&](std::ostream& out) { out << json_line(row, transport).dump() << '\n'; });
+      file.append([&](std::ostream& out) { out << json_text(json_line(row, transport)) << '\n'; });
     }
   }
 }

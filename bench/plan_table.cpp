@@ -4,6 +4,8 @@
 #include <iomanip>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
+#include "base/shown.hpp"
 #include "contenders.hpp"
 #include "host.hpp"
 #include "output.hpp"
@@ -52,7 +54,7 @@ void print_choice(std::ostream& out, const Forecast& forecast) {
 }  // namespace
 
 void print_plan_head(std::ostream& out, const PlanOptions& options) {
-  out << "# dsop-bench " << version << " plan, " << name(options.type) << "; machine: " << options.machine.source
+  out << "# dsop-bench " << version << " plan, " << name(options.type) << "; machine: " << printable(options.machine.source)
       << "\n# nothing is run: seconds are those of the algorithms' cost formulas, and of the agreement that opens a "
          "call\n";
   if (options.ranks_per_node > 1 && options.machine.inner_levels.empty())
@@ -120,7 +122,7 @@ void write_plan_lines(std::ostream& out, const std::vector<Forecast>& forecasts)
       };
       if (forecast.rate) json["rate"] = forecast.rate->text;
       if (forecast.factors_pay_to_pairs) json["factors_pay_to_pairs"] = *forecast.factors_pay_to_pairs;
-      out << json.dump() << '\n';
+      out << json_text(json) << '\n';
     }
 }
 

@@ -19,6 +19,7 @@
 
 #include "algorithms/selection/ranges.hpp"
 #include "algorithms/topk/algorithm.hpp"
+#include "base/json_text.hpp"
 #include "host.hpp"
 #include "inputs.hpp"
 #include "kernels/magnitude.hpp"
@@ -137,7 +138,7 @@ void measure_point(const SelectOptions& options, std::size_t size, double densit
                                   {"chosen", nullptr},           {"calls_per_sample", loops[l].calls_per_sample},
                                   {"seconds", loops[l].seconds}, {"host", host_facts()}};
       if (selection != nullptr) json["chosen"] = selection->chosen;
-      out << json.dump() << '\n';
+      out << json_text(json) << '\n';
     });
   }
 }

@@ -5,6 +5,7 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/shown.hpp"
 #include "launch/launch.hpp"
 #include "lists.hpp"
 #include "select.hpp"
@@ -25,7 +26,7 @@ void run(Line& line) {
   line.options.sizes = parse_numbers("--size", line.sizes);
   line.options.densities = parse_shares("--density", line.densities);
   for (const double density : line.options.densities)
-    if (density == 0) throw Error("--density is \"" + line.densities + "\", expected shares above 0");
+    if (density == 0) throw Error("--density is \"" + shown(line.densities) + "\", expected shares above 0");
   line.options.algorithms = split_names(line.algorithms);
   RowsFile rows;
   rows.open(line.out);

@@ -11,6 +11,7 @@
 #include <dsop/sparse_allreduce.hpp>
 
 #include "algorithms/sparse/algorithm.hpp"
+#include "base/json_text.hpp"
 #include "collect.hpp"
 #include "critical_path.hpp"
 #include "host.hpp"
@@ -194,7 +195,7 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBen
       if (row.path) json["path_bytes"] = row.path->bytes;
       if (row.path) json["path_messages"] = row.path->messages;
       if (row.wrong) json["wrong"] = *row.wrong;
-      out << json.dump() << '\n';
+      out << json_text(json) << '\n';
     }
   out << std::flush;
 }

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/sparse/algorithm.hpp"
+#include "base/json_text.hpp"
 #include "collect.hpp"
 #include "critical_path.hpp"
 #include "gradient_inputs.hpp"
@@ -179,7 +180,7 @@ void write_rows(std::ostream& out, const std::vector<Row>& rows, std::size_t siz
         json["first_bytes_sent"] = row.first.bytes;
         json["path_bytes"] = row.path_bytes;
       }
-      out << json.dump() << '\n';
+      out << json_text(json) << '\n';
     }
   out << std::flush;
 }

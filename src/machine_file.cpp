@@ -16,6 +16,7 @@
 
 #include "algorithms/outer_product/algorithm.hpp"
 #include "base/data_type_names.hpp"
+#include "base/json_text.hpp"
 #include "base/machine_fields.hpp"
 #include "base/output_file.hpp"
 #include "machine_text.hpp"
@@ -54,7 +55,7 @@ nlohmann::ordered_json to_json(const Winner& winner) {
 }
 
 [[noreturn]] void refuse(const std::string& field, const nlohmann::json& value, const std::string& expected) {
-  throw Error(field + " is " + value.dump() + ", expected " + expected);
+  throw Error(field + " is " + shown(json_text(value)) + ", expected " + expected);
 }
 
 StepSeconds steps_of(const std::string& field, const nlohmann::json& value) {
@@ -126,7 +127,7 @@ Level level_of(const std::string& level, const nlohmann::json& json) {
     if (key == "nodes")
       result.nodes = whole_number(level + ".nodes", value, 1);
     else if (!read_number(result, key, level + '.' + key, value))
-      throw Error("unknown field " + level + '.' + key);
+      throw Error("unknown field " + level + '.' + shown(key));
   return result;
 }
 
@@ -156,7 +157,7 @@ void read_field(Machine& machine, const std::string& key, const nlohmann::json& 
     machine.measured_on = measured_on_of(key, value);
     return;
   }
-  if (key != "inner_levels" && key != "winners") throw Error("unknown field " + key);
+  if (key != "inner_levels" && key != "winners") throw Error("unknown field " + shown(key));
   if (!value.is_array()) refuse(key, value, "a list");
   for (std::size_t i = 0; i < value.size(); ++i) {
     const std::string element = key + '[' + std::to_string(i) + ']';
@@ -172,7 +173,7 @@ void write_text(const std::string& path, const std::string& text) {
   std::error_code error;
   const std::filesystem::file_status old = std::filesystem::status(path, error);
   if (std::filesystem::exists(old) && !std::filesystem::is_regular_file(old)) {  // /dev/stdout
-    if (!(std::ofstream(path) << text << std::flush)) throw Error(path + ": can't be written");
+    if (!(std::ofstream(path) << text << std::flush)) throw Error(printable(path) + ": can't be written");
     return;
   }
   OutputFile file(path);
@@ -183,32 +184,28 @@ void write_text(const std::string& path, const std::string& text) {
 }  // namespace
 
 Machine machine_of_text(const std::string& text, const std::string& what) {
-  nlohmann::json json;
-  try {
-    json = nlohmann::json::parse(text);
-  } catch (const std::exception& failure) {
-    throw Error(what + ": not JSON: " + failure.what());
-  }
-  if (!json.is_object()) throw Error(what + ": expected a JSON object");
   Machine machine;
   try {
+    const nlohmann::json json = parsed_json(text);
+    if (!json.is_object()) throw Error("expected a JSON object");
     if (const nlohmann::json of_file = json.value("version", nlohmann::json(1)); of_file != 1 && of_file != version)
       refuse("version", of_file, "1 or " + std::to_string(version));
     for (const auto& [key, value] : json.items()) read_field(machine, key, value);
     check_machine(machine);
+    if (json.contains("source") && json.at("source").is_string()) machine.source = json.at("source");
   } catch (const std::exception& failure) {
     throw Error(what + ": " + failure.what());
   }
-  if (json.contains("source") && json.at("source").is_string()) machine.source = json.at("source");
   return machine;
 }
 
 Machine read_machine(const std::string& path) {
+  const std::string what = "machine file " + printable(path);
   std::ifstream file(path);
-  if (!file) throw Error("machine file " + path + ": can't be opened");
+  if (!file) throw Error(what + ": can't be opened");
   std::ostringstream text;
-  if (!(text << file.rdbuf())) throw Error("machine file " + path + ": is empty, or can't be read");
-  Machine machine = machine_of_text(text.str(), "machine file " + path);
+  if (!(text << file.rdbuf())) throw Error(what + ": is empty, or can't be read");
+  Machine machine = machine_of_text(text.str(), what);
   machine.source = path;
   return machine;
 }
@@ -220,7 +217,7 @@ std::string machine_text(const Machine& machine) {
   for (const Winner& winner : machine.winners) json["winners"].push_back(to_json(winner));
   if (machine.measured_on != MeasuredOn{}) json["measured_on"] = to_json(machine.measured_on);
   json["source"] = machine.source;
-  return json.dump(2) + '\n';
+  return json_text(json, 2) + '\n';
 }
 
 void write_machine(const Machine& machine, const std::string& path) {

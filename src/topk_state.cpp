@@ -10,7 +10,7 @@
 // Numbers are written so that reading gives the same bits. `bounds`: how many, then each.
 #include <algorithm>
 #include <charconv>
-#include <sstream>
+#include <string>
 
 #include <dsop/topk_allreduce.hpp>
 
@@ -57,11 +57,7 @@ class Reader {
   }
   bool at_end() const { return rest_.empty(); }
   [[noreturn]] void refuse_line(const std::string& expected) const {
-    constexpr std::size_t shown = 60;
-    std::ostringstream what, value;
-    what << "line " << number_ << " of a top-k state";
-    value << '"' << line_.substr(0, shown) << '"';
-    refuse(what.str(), value.str(), expected);
+    refuse("line " + std::to_string(number_) + " of a top-k state", in_quotes(line_), expected);
   }
 
  private:

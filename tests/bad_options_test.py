@@ -7,6 +7,7 @@ Usage: bad_options_test.py DSOP_BENCH DSOP_TRAIN DSOP_DATA
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -77,6 +78,43 @@ class BadOptionsTest(unittest.TestCase):
                                        ("--out out", "--held-out", ["--out", "out", "--held-out", "./out"])):
             self.refused(f"{written} is the same file as {read}", DATA, "hash-trigrams", "texts.tsv", *options)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["texts.tsv"])
+
+    def test_a_limit_on_the_size_of_files_is_said(self) -> None:
+        (self.folder / "texts.tsv").write_text("spam\tto you\nham\tfor me\n", encoding="utf-8")
+
+        def limited() -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+
+        for command, words in (([DATA, "hash-trigrams", "texts.tsv", "--out", "out"], "out: can't be written: File too large"),
+                               ([BENCH, "list"], "standard output can't be written"),
+                               ([TRAIN, "linear", "x", "--help"], "")):
+            with open(self.folder / "stdout", "wb") as stdout:
+                done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+                                      cwd=self.folder, preexec_fn=limited)
+            self.assertGreaterEqual(done.returncode, 0, command)
+            self.assertIn(words, done.stderr)
+        self.assertFalse([path.name for path in self.folder.iterdir() if path.name.startswith("out")])
+
+    def test_names_of_files_that_are_too_long(self) -> None:
+        (self.folder / "texts.tsv").write_text("spam\tto you\nham\tfor me\n", encoding="utf-8")
+        name = "x" * 5000
+        for command in ((TRAIN, "mlp", name), (TRAIN, "linear", name), (DATA, "hash-trigrams", name),
+                        (TRAIN, "linear", "texts.tsv", "--save", name), (TRAIN, "linear", "texts.tsv", "--out", name),
+                        (DATA, "hash-trigrams", "texts.tsv", "--out", name)):
+            self.refused(": File name too long", *command)
+
+    def test_values_are_escaped_and_cut_off(self) -> None:
+        escape = "\x1b[31m"
+        for command in ((BENCH, "reduce", "--size", "9" + escape), (BENCH, escape), (TRAIN, "mlp", escape), (DATA, "hash-trigrams", escape),
+                        (TRAIN, "linear", "x", "--sync", escape), (BENCH, "info", "--machine", escape)):
+            self.refused("\\x1b[31m", *command)
+            done = subprocess.run(command, capture_output=True, timeout=60, check=False, cwd=self.folder)
+            self.assertNotIn(b"\x1b", done.stderr)
+        self.refused('is "' + "9" * 200 + '...", expected', BENCH, "reduce", "--size", "9" * 100_000)
+        (self.folder / "machine").write_text('{"gap_seconds": "' + "x" * 6_000_000 + '"}')
+        self.refused('gap_seconds is "' + "x" * 199 + "..., expected", BENCH, "info", "--machine", "machine")
+        (self.folder / "machine").write_text('{"latency_seconds": ' + "[" * 100_000 + "]" * 100_000 + "}")
+        self.refused("is nested in more than 16 levels", BENCH, "info", "--machine", "machine")
 
     def test_what_is_no_file_is_not_replaced(self) -> None:
         (self.folder / "texts.tsv").write_text("spam\tto you\nham\tfor me\n", encoding="utf-8")

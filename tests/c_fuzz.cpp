@@ -129,6 +129,7 @@ Function functions[] = {
     DSOP_FUNCTION(dsop_synchronizer_finish, synchronizer, nothing),
     DSOP_FUNCTION(dsop_synchronizer_describe, synchronizer, nothing),
     DSOP_FUNCTION(dsop_synchronizer_residual, synchronizer, nothing),
+    DSOP_FUNCTION(dsop_synchronizer_reset_residuals, synchronizer, nothing),
     DSOP_FUNCTION(dsop_synchronizer_last_step, synchronizer, nothing),
     DSOP_FUNCTION(dsop_synchronizer_last_selection, synchronizer, nothing),
     DSOP_FUNCTION(dsop_synchronizer_save, synchronizer, nothing),

@@ -201,6 +201,31 @@ TEST_CASE("a policy selects if it keeps a residual, whatever its form") {
   CHECK(dsop_synchronizer_free(model) == DSOP_SUCCESS);
 }
 
+TEST_CASE("a synchronizer's residuals are reset") {
+  const dsop_communicator communicator = everybody();
+  dsop_synchronizer model = 0;
+  REQUIRE(dsop_synchronizer_create(communicator, DSOP_F32, nullptr, &model) == DSOP_SUCCESS);
+  REQUIRE(dsop_synchronizer_add(model, "w", 1, 4, 0, "topk:0.25", nullptr) == DSOP_SUCCESS);
+  std::array<float, 4> values{4, 3, 2, 1};
+  const dsop_matrix gradient{values.data(), 1, 4, 4};
+  REQUIRE(dsop_synchronizer_begin(model, 1, 1) == DSOP_SUCCESS);
+  REQUIRE(dsop_synchronizer_give_gradient(model, "w", &gradient) == DSOP_SUCCESS);
+  CHECK(contains(error_of(dsop_synchronizer_reset_residuals(model)), "reset_residuals() stands within a step"));
+  REQUIRE(dsop_synchronizer_finish(model) == DSOP_SUCCESS);
+  const auto kept = [&] {
+    const void* residual = nullptr;
+    std::size_t count = 0;
+    REQUIRE(dsop_synchronizer_residual(model, "w", &residual, &count) == DSOP_SUCCESS);
+    const float* const first = static_cast<const float*>(residual);
+    return std::vector<float>(first, first + count);
+  };
+  CHECK(kept() == std::vector<float>{0, 3, 2, 1});
+  CHECK(dsop_synchronizer_reset_residuals(model) == DSOP_SUCCESS);
+  CHECK(kept() == std::vector<float>{0, 0, 0, 0});
+  CHECK(dsop_synchronizer_free(model) == DSOP_SUCCESS);
+  CHECK(dsop_communicator_free(communicator) == DSOP_SUCCESS);
+}
+
 TEST_CASE("handles that are null, dead or of another kind") {
   const dsop_communicator communicator = everybody();
   dsop_machine machine = 0;

@@ -23,6 +23,7 @@ CHARACTERS = ["lstm", "text.txt", "--task", "characters", "--hidden", "12", "--l
               "--window", "10", "--learning-rate", "0.01"]
 ATIS = ["lstm", "train.iob", "--task", "atis", "--test", "test.iob", "--hidden", "12", "--embedding", "6",
         "--learning-rate", "0.02"]
+LINEAR = ["linear", "samples.txt"]
 MODELS = {"mlp": MLP, "characters": CHARACTERS, "atis": ATIS}
 GLOBAL_BATCH = 8
 
@@ -62,6 +63,7 @@ def write_data() -> None:
     write_digits(FOLDER / "few", 20, rng)
     write_queries(FOLDER / "train.iob", 200, rng)
     write_queries(FOLDER / "test.iob", 40, rng)
+    (FOLDER / "samples.txt").write_text("".join(f"{sample % 2} {1 + sample % 2}:1 {3 + sample}:1\n" for sample in range(60)))
     words = ["she sells ", "sea shells ", "by the shore. "]
     (FOLDER / "text.txt").write_text("".join(rng.choice(words) for _ in range(300)))
 

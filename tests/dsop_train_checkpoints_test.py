@@ -2,14 +2,17 @@
 """Checkpoints of dsop-train's perceptron and LSTMs, and what is left of a run that breaks."""
 
 import itertools
+import json
+import os
 import re
 import resource
 import shutil
 import subprocess
+import time
 import unittest
 from pathlib import Path
 
-from dsop_train import ATIS, CHARACTERS, FOLDER, MLP, MODELS, MPIRUN, TRAIN, Refusing, Rows, at, changed, main, run
+from dsop_train import ATIS, CHARACTERS, FOLDER, LINEAR, MLP, MODELS, MPIRUN, TRAIN, Refusing, Rows, at, changed, main, run
 from programs import run_in
 
 
@@ -49,7 +52,7 @@ class Checkpoints(Refusing):
     def test_saved_while_it_runs(self) -> None:
         result = run(*GROWING, *at(2), "--save", str(self.path), "--save-every", "5")
         self.assert_refused(result, "The last checkpoint stays as it was")
-        self.assertFalse(self.path.with_suffix(".unfinished").exists())
+        self.assertEqual([path.name for path in FOLDER.iterdir() if path.name.startswith("checkpoint")], ["checkpoint"])
         whole = Rows(*GROWING, *at(2), "--steps", "6")
         rest = Rows(*GROWING, *at(2), "--steps", "6", "--resume", str(self.path))
         self.assertEqual(rest.rows[0]["resumed_after_step"], 5)
@@ -97,10 +100,50 @@ class Checkpoints(Refusing):
 
         result = subprocess.run([TRAIN, *MLP, *at(2), "--steps", "9", "--save", str(self.path), "--out", str(out)],
                                 cwd=FOLDER, capture_output=True, text=True, timeout=60, check=False,
-                                preexec_fn=fill_up, restore_signals=False)  # Python ignores SIGXFSZ
+                                preexec_fn=fill_up)  # which has SIGXFSZ's default: to end without a word
         self.assert_refused(result, f"--out {out}: can't be written: File too large")
         out.unlink()
         self.assertEqual(Rows(*MLP, *at(2), "--steps", "9", "--resume", str(self.path)).rows[0]["resumed_after_step"], 9)
+
+    def test_a_second_run_with_the_same_path_is_refused_and_hurts_nothing(self) -> None:
+        lock = FOLDER / "checkpoint.lock"
+        command = [TRAIN, *MLP, *at(2), "--epochs", "100000", "--save", str(self.path)]
+        with subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as first:
+            self.addCleanup(first.kill)
+            while not self.path.exists() and first.poll() is None:
+                time.sleep(0.01)
+            for resume_options in ([], ["--resume", str(self.path)]):
+                for model in (MLP, LINEAR):
+                    second = run(*model, *at(2), "--save", str(self.path), *resume_options)
+                    self.assert_refused(second, f"{self.path}: is written by another run, which holds {lock}")
+                    self.assertEqual(second.stdout, "", "it trained first")
+            self.assertIsNone(first.poll(), "the first run has ended")
+            first.kill()
+        (FOLDER / "checkpoint.0badcafe.unfinished").write_text("of a run that was killed while it wrote")
+        self.assertEqual(run(*MLP, *at(2), "--steps", "1", "--resume", str(self.path), "--save", str(self.path)).returncode, 0)
+        self.assertEqual([path.name for path in FOLDER.iterdir() if path.name.startswith("checkpoint")], ["checkpoint"])
+
+    def test_a_machine_file_whose_name_is_no_text_costs_no_checkpoint(self) -> None:
+        machine = FOLDER / os.fsdecode(b"machine\xff.json")
+        machine.write_text('{"latency_seconds": 1e-5}')
+        self.addCleanup(machine.unlink)
+        for model in (MLP, LINEAR):
+            self.path.unlink(missing_ok=True)
+            Rows(*model, *at(2), "--epochs", "1", "--sync", "auto" if model is LINEAR else "dsop", "--machine", str(machine),
+                 "--save", str(self.path))
+            Rows(*model, *at(2), "--epochs", "2", "--sync", "auto" if model is LINEAR else "dsop", "--resume", str(self.path))
+
+    def test_a_machine_file_of_any_length_can_be_resumed(self) -> None:
+        winner = {"rows": 7, "columns": 9, "pairs": 0, "ranks": 2, "dtype": "f32", "algorithm": "allgather"}
+        machine = FOLDER / "winners.json"
+        machine.write_text(json.dumps({"winners": [{**winner, "rows": rows} for rows in range(12_000)]}))
+        self.addCleanup(machine.unlink)
+        for model in (MLP, LINEAR):
+            self.path.unlink(missing_ok=True)
+            sync = ["--sync", "auto" if model is LINEAR else "dsop"]
+            Rows(*model, *at(2), *sync, "--epochs", "1", "--machine", str(machine), "--save", str(self.path))
+            self.assertGreater(self.path.stat().st_size, 1 << 20)
+            Rows(*model, *at(2), *sync, "--epochs", "2", "--resume", str(self.path))
 
     def test_says_that_nothing_is_left(self) -> None:
         Rows(*MLP, *at(2), "--epochs", "1", "--save", str(self.path))

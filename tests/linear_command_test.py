@@ -153,7 +153,7 @@ class Linear(OnTexts):
                 ("--sync", "rnig"): ['"rnig"', "async-ps", "ssar-split-allgather"],
                 ("--sync", "ps:0"): ['"ps:0"', "ps:SERVERS"],
                 ("--sync", "async-ps:two"): ['"async-ps:two"', "async-ps:SERVERS"],
-                ("--test", str(bad)): [str(bad), "line 2", 'the index is "0"', "expected 1 to 4294967296"],
+                ("--test", str(bad)): [str(bad), "line 2", "the index is 0, expected 1 or more"],
                 ("--test", "absent"): ["absent: can't be opened: "],
                 ("--test", str(self.folder)): [f"{self.folder}: "],
                 ("--machine", str(bad)): [f"machine file {bad}: not JSON"],

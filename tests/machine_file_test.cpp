@@ -46,6 +46,17 @@ TEST_CASE("a machine survives being written and read") {
   std::remove(path.c_str());
 }
 
+TEST_CASE("a machine whose file's name is no UTF-8 survives being written and read, under that name and another") {
+  const std::string path = "machine_\xff\x1b.json";
+  write_machine(Machine{}, path);
+  const Machine machine = read_machine(path);
+  CHECK(machine.source == path);
+  write_machine(machine, path);
+  CHECK(read_machine(path) == machine);
+  std::remove(path.c_str());
+  CHECK_THROWS_WITH(read_machine(path), "machine file machine_\\xff\\x1b.json: can't be opened");
+}
+
 TEST_CASE("what a machine was measured on survives being written and read, and is refused where it makes no sense") {
   for (const double spread : {0.0, 1.0, 1.625}) {
     const Machine machine{.measured_on = {8, 4, 2, "mpi", spread}};
@@ -119,15 +130,11 @@ TEST_CASE("a machine file of another version, or with levels that make no sense,
 
 TEST_CASE("a machine file that can't be written whole stays as it was") {
   const std::filesystem::path path = "machine_to_keep.json";
-  const std::filesystem::path unfinished = "machine_to_keep.json.unfinished";
   Machine machine;
   machine.latency_seconds = 3e-6;
   write_machine(machine, path);
-  CHECK(!std::filesystem::exists(unfinished));
-
   CHECK(tests::error_on_full_disk([&] { write_machine(Machine{}, path); }) ==
-        "machine file machine_to_keep.json.unfinished: can't be written: File too large");
-  CHECK(!std::filesystem::exists(unfinished));
+        "machine file machine_to_keep.json: can't be written: File too large");
   CHECK(read_machine(path) == machine);
   std::filesystem::remove(path);
 }
@@ -156,7 +163,13 @@ TEST_CASE("a machine file that makes no sense is refused") {
     CHECK(refusal("{\"ring_step_seconds\": " + steps + "}") ==
           file + "ring_step_seconds is " + steps + ", expected 6 numbers above 0");
   CHECK(refusal("[]") == file + "expected a JSON object");
-  CHECK(refusal("{").starts_with(file + "not JSON"));
+  CHECK(refusal("{").starts_with(file + "is not JSON: parse error at line 1"));
+  CHECK(refusal("{\"gap_seconds\": \"" + std::string(6'000'000, 'x') + "\"}") ==
+        file + "gap_seconds is \"" + std::string(199, 'x') + "..., expected a finite number above 0");
+  CHECK(refusal("{\"\\u001b[31m\": 1}") == file + "unknown field \\x1b[31m");
+  const std::string levels(100'000, '[');
+  CHECK(refusal("{\"latency_seconds\": " + levels + std::string(100'000, ']') + "}") ==
+        file + "is nested in more than 16 levels");
 }
 
 TEST_CASE("a machine file's winners that make no sense are refused") {

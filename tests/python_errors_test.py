@@ -8,6 +8,7 @@ import gc
 import pickle
 import re
 import sys
+import tempfile
 import threading
 import types
 import unittest
@@ -154,6 +155,18 @@ class PythonErrorsTest(ThreadsTest):
         for path, words in paths:
             with self.assertRaisesRegex(dsop.Error, words):
                 dsop.Machine(path)
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write('{"latency_seconds": ' + "[" * 100_000 + "]" * 100_000 + "}")
+            file.flush()
+            with self.assertRaisesRegex(dsop.Error, "is nested in more than 16 levels"):
+                dsop.Machine(file.name)
+        for number in (10**5000, -10**300):  # Python itself does not write the first
+            with self.assertRaisesRegex(dsop.ArgumentError, "^root is .{,220}, expected a number of 32 bits"):
+                dsop.broadcast(np.ones(3), number, dsop.communicator())
+        with self.assertRaisesRegex(dsop.ArgumentError, "^name is x{200}[.]{3}, expected one of latency"):
+            dsop.Machine()["x" * 1_000_000]
+        with self.assertRaisesRegex(dsop.ArgumentError, r"name is \\x1b\[31m, expected"):
+            dsop.Machine()["\x1b[31m"]
         machine = dsop.Machine()
         for name in ("inner_levels[0].nodes", "inner_levels[0].latency_seconds", "inner_levels[", "inner_levels[0]",
                      "ring_step_seconds[6]", "ring_step_seconds", "ring_step_seconds[1]x", "flops"):

@@ -2,9 +2,14 @@
 // such state changes nothing.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <sstream>
 
+#include "base/fnv.hpp"
+#include "patterns/of_all_ranks.hpp"
 #include "synchronizer_conservation.hpp"
 
 using namespace dsop;
@@ -279,5 +284,57 @@ TEST_CASE("what selects goes on by the machine of the checkpoint too") {
           failures.check(error_of_loading(resumed, state).empty(), "not loaded");
           const std::string now = step(resumed);
           failures.check(now == by_far, now + " instead of " + by_far);
+        }) == "");
+}
+
+TEST_CASE("a synchronizer's machine of any length is saved and loaded") {
+  std::vector<Winner> winners;
+  for (std::size_t rows = 0; rows < 12'000; ++rows) winners.push_back({rows, 7, 0, 2, DataType::f32, "allgather"});
+  CHECK(failures_on_threads(2, [&](Transport& transport, Failures& failures) {
+          Synchronizer<float> planned(transport, {.machine = Machine{.winners = winners}});
+          planned.add("w", {1, 100}, "ok-topk:0.1");
+          const std::string state = saved(planned);
+          failures.check(state.size() > (1 << 20), "the state is short");
+          Synchronizer<float> resumed(transport);
+          resumed.add("w", {1, 100}, "ok-topk:0.1");
+          failures.check(error_of_loading(resumed, state) == "", "a long state is refused");
+          failures.check(saved(resumed) == state, "the states differ");
+          const std::string error = error_of_loading(resumed, state.substr(0, 1 << 20));
+          failures.check(error.find("cut off within the machine") != std::string::npos, error);
+        }) == "");
+}
+
+TEST_CASE("residuals that are reset bring nothing back of a step that overflowed, and the ranks stay equal") {
+  constexpr std::size_t elements = 200;
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          for (const std::string& policy : selecting_policies())
+            for (const int resetting : {0, 1, 3}) {  // so many ranks
+              Synchronizer<float> synchronizer(transport);
+              synchronizer.add("w", {1, elements}, policy);
+              std::vector<float> G(elements);
+              const auto step = [&](float value) {
+                for (std::size_t e = 0; e < elements; ++e) G[e] = value * static_cast<float>(1 + e % 7);
+                synchronizer.begin();
+                synchronizer.give("w", {G.data(), 1, elements});
+                synchronizer.finish();
+                return std::all_of(G.begin(), G.end(), [](float x) { return std::isfinite(x); });
+              };
+              const auto are_equal = [&] {
+                std::string bits(reinterpret_cast<const char*>(G.data()), G.size() * sizeof(float));
+                const auto all = patterns::of_all_ranks(transport, checksum(bits));
+                return std::ranges::all_of(all, [&](std::uint64_t sum) { return sum == all[0]; });
+              };
+              step(1);
+              step(transport.rank() == 1 ? std::numeric_limits<float>::infinity() : 1);
+              if (transport.rank() < resetting) synchronizer.reset_residuals();
+              const bool is_finite = step(1);
+              failures.check(are_equal(), policy + ": the ranks' sums differ");
+              const bool sends_k = !policy.starts_with("ok-topk-");  // or all that reaches a threshold, here at once
+              if (resetting == 0 && sends_k)
+                failures.check(!is_finite, policy + ": nothing comes back, so this tests nothing");
+              if (resetting == 3) failures.check(is_finite, policy + ": what overflowed comes back");
+              step(1);
+              failures.check(are_equal(), policy + ": the ranks' sums differ later");
+            }
         }) == "");
 }

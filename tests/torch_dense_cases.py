@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch.nn import functional
 from torch.nn.utils import prune
 
 import dsop.torch
-from torch_support import case, check, on_rows, plain_sum, step, whole, whole_weights
+from torch_support import COMM, case, check, on_rows, plain_sum, step, whole, whole_weights
 
 
 class Mixed(nn.Module):
@@ -53,6 +54,23 @@ def convolution_by_topk() -> None:
     for _ in range(3):
         step(model, attachment, loss, expected)
     assert "weight 2x4x3: " in attachment.describe() and "policy topk:1" in attachment.describe()
+
+
+@case
+def overflow_by_topk() -> None:
+    """What was left behind of it comes back in the next step, unless it is dropped."""
+    for resets in (False, True):
+        model = whole_weights(nn.Conv1d(4, 2, 3))
+        attachment = dsop.torch.attach(model, policies={"*": "topk:0.1"})
+
+        def is_finite_after(factor: float) -> bool:
+            model.zero_grad(set_to_none=True)
+            (model(whole(COMM.rank, 3, 4, 5)).sum() * factor).backward()
+            return all(bool(p.grad.isfinite().all()) for p in model.parameters())
+        assert not is_finite_after(math.inf)
+        if resets:
+            attachment.reset_residuals()
+        assert is_finite_after(1) == (resets or COMM.size == 1)
 
 
 @case

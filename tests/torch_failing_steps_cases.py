@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pathlib
 import shutil
 import tempfile
@@ -313,6 +314,21 @@ def not_a_number() -> None:
         assert all(p.grad is None for p in model.parameters())
         model.breaks = ""
         works(model, expected)
+
+
+@case
+def infinity_alone() -> None:
+    model = nn.Linear(3, 2)
+    dsop.torch.attach(model, find_nans=True)
+
+    def backward(factor: float) -> None:
+        (model(torch.ones(2, 3)).sum() * (factor if COMM.rank == BAD else 1)).backward()
+    for _ in range(2):
+        said = raised_by(lambda: backward(math.inf))
+        assert f"rank {BAD}: gradient of " in said and "has NaN or infinity, expected finite numbers" in said, said
+        assert all(p.grad is None for p in model.parameters())
+        backward(1)
+        model.zero_grad(set_to_none=True)
 
 
 @case

@@ -285,13 +285,13 @@ def bad_input_of_joints() -> None:
         def backward(poison: float) -> None:
             model.zero_grad(set_to_none=True)
             (loss_of(model, COMM.rank) * (poison if COMM.rank == LAST else 1)).backward()
-        raises_everywhere("has NaN, expected numbers", lambda: backward(float("nan")))
+        raises_everywhere("has NaN or infinity, expected finite numbers", lambda: backward(float("nan")))
         assert not any(joint.factors for joint in attachment._joints)
         assert all(parameter.grad is None for parameter in model.parameters())
         step(model, attachment, loss_of, plain_sum(plain, loss_of))
     alone: Any = dsop.torch.LSTM(5, 4, bias=False)
     attachment = dsop.torch.attach(alone, find_nans=True)
-    words = "gradient of weight_ih_l0 and weight_hh_l0 has NaN" if COMM.size > 1 else "has NaN, expected numbers"
+    words = "gradient of weight_ih_l0 and weight_hh_l0 has NaN" if COMM.size > 1 else "has NaN or infinity, expected finite numbers"
     for _ in range(2):
         x = whole(COMM.rank, 3, 1, 5) * (float("nan") if COMM.rank == LAST else 1)
         raises_everywhere(words, lambda: alone(x)[0].sum().backward())

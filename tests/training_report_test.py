@@ -132,10 +132,11 @@ class Training(unittest.TestCase):
         self.assertIn("no rows", result.stderr)
         path = self.folder / "accuracy/digits.jsonl"
         path.parent.mkdir()
-        path.write_text("{", encoding="utf-8")
-        result = run(self.folder)
-        self.assertEqual((result.returncode, result.stdout), (2, ""))
-        self.assertIn("digits.jsonl:1: not a row of dsop-train or dsop-bench", result.stderr)
+        for line in ("{", "[" * 100_000 + "]" * 100_000):
+            path.write_text(line, encoding="utf-8")
+            result = run(self.folder)
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertIn("digits.jsonl:1: not a row of dsop-train or dsop-bench", result.stderr)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ class Refused(Exception):
 def _object(line: str) -> dict[str, Any]:
     row = json.loads(line)
     if not isinstance(row, dict):
-        raise ValueError(f"{line} is no object")
+        raise ValueError(f"{line[:60]} is no object")
     return row
 
 
@@ -32,6 +32,6 @@ def parsed_rows(path: Path, what: str, parse: Callable[[dict[str, Any]], Parsed]
     for number, line in enumerate(lines, 1):
         try:
             rows.append(parse(_object(line)))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Refused(f"{path}:{number}: not a row of {what}: {error!r}") from None
     return rows

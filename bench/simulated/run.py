@@ -171,7 +171,7 @@ def machine_of(platform: Path, options: argparse.Namespace) -> dict[str, object]
         raise BadOption(f"--platform {platform}: no {description} beside it, the machine that auto plans for")
     try:
         machine = json.loads(description.read_text())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadOption(f"--platform {platform}: {description}: {error}, expected JSON") from None
     if not isinstance(machine, dict):
         raise BadOption(f"--platform {platform}: {description} holds no object, expected a machine")

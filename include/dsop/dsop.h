@@ -294,6 +294,8 @@ DSOP_API int dsop_synchronizer_describe(dsop_synchronizer synchronizer, const ch
 /* What this rank has dropped of a parameter so far. Sends nothing. */
 DSOP_API int dsop_synchronizer_residual(dsop_synchronizer synchronizer, const char* name, const void** values,
                                         size_t* count);
+/* Sets this rank's residuals to zero, of all parameters, as after a step that overflowed. Between steps. Sends nothing. */
+DSOP_API int dsop_synchronizer_reset_residuals(dsop_synchronizer synchronizer);
 /* What the last step did to a parameter, as dsop_sum_chosen() says it. Any may be null. Sends nothing. */
 DSOP_API int dsop_synchronizer_last_step(dsop_synchronizer synchronizer, const char* name, const char** algorithm,
                                          size_t* target, size_t* chosen, size_t* in_sum, size_t* nans,

@@ -98,9 +98,9 @@ struct ParameterStep {
 /// the same text, as an ArgumentError. The step is then dropped whole: its targets hold anything, residuals and all
 /// else that save() writes are bit by bit what they were, on all ranks, and the next step may begin. A give() that
 /// stands outside a step is an error of the next step, or of the next call that communicates. All other calls but
-/// save(), describe(), residual() and last_step() do, so all ranks must make them in the same order, between steps;
-/// they throw on every rank too. Move-only (a moved-from one can only be assigned to or destroyed); the communicator
-/// must outlive it. Its end waits for what it has started.
+/// save(), describe(), residual(), reset_residuals() and last_step() do, so all ranks must make them in the same order,
+/// between steps; they throw on every rank too. Move-only (a moved-from one can only be assigned to or destroyed); the
+/// communicator must outlive it. Its end waits for what it has started.
 template <class T>
 class Synchronizer {
  public:
@@ -151,6 +151,10 @@ class Synchronizer {
   /// What this rank has dropped of a parameter so far, by rows; empty under policies that drop nothing. Between steps,
   /// valid until the next call. Denormal numbers are kept: to flush them would lose some of the gradients' sum.
   std::span<const T> residual(const std::string& name) const;
+  /// Sets this rank's residuals to zero, of all parameters: what they held is in no sum any more. For after a step that
+  /// overflowed, whose NaN and infinities would else come back, k a step. Between steps. Sums stay the same on all
+  /// ranks whichever of them do it, and what algorithms keep beside, such as thresholds, stays as it is.
+  void reset_residuals();
   /// Between steps; of this rank. Throws ArgumentError, as residual() does, if there is no such parameter.
   ParameterStep last_step(const std::string& name) const;
 

@@ -165,6 +165,15 @@ def text_of(function: Any, *arguments: Any) -> str:
     return decoded(text.value)
 
 
+def shown(value: Any) -> str:
+    """A value in a message: in ASCII, and cut off where it is long."""
+    try:
+        text = ascii(value)
+    except ValueError:  # Python writes no int of more than 4300 digits
+        text = f"{type(value).__name__} of very many digits"
+    return text if len(text) <= 200 else text[:200] + "..."
+
+
 def _index(value: Any, name: str) -> int:
     try:
         return index(value)
@@ -176,7 +185,7 @@ def whole_number(value: Any, name: str) -> int:
     """For an int of C's, which ctypes would cut to size."""
     number = _index(value, name)
     if c_int(number).value != number:
-        raise ArgumentError(f"{name} is {number}, expected a number of 32 bits")
+        raise ArgumentError(f"{name} is {shown(number)}, expected a number of 32 bits")
     return number
 
 
@@ -184,7 +193,7 @@ def whole_size(value: Any, name: str) -> int:
     """For a size_t or uint64_t of C's."""
     number = _index(value, name)
     if not 0 <= number < 2**64:
-        raise ArgumentError(f"{name} is {number}, expected a number from 0 to 2**64 - 1")
+        raise ArgumentError(f"{name} is {shown(number)}, expected a number from 0 to 2**64 - 1")
     return number
 
 
@@ -195,7 +204,7 @@ def whole_sizes(values: Any, name: str, count: int | None = None) -> list[int]:
     except TypeError:
         raise ArgumentError(f"{name} is {type(values).__name__}, expected {count or 'several'} whole numbers") from None
     if count is not None and len(numbers) != count:
-        raise ArgumentError(f"{name} is {tuple(numbers)}, expected {count} whole numbers")
+        raise ArgumentError(f"{name} is {shown(tuple(numbers))}, expected {count} whole numbers")
     return [whole_size(number, f"{name}[{i}]") for i, number in enumerate(numbers)]
 
 
@@ -206,7 +215,7 @@ def real_number(value: Any, name: str, least: float | None = None) -> float:
     except (TypeError, ValueError, RuntimeError):  # the last from a tensor of several
         raise ArgumentError(f"{name} is {type(value).__name__}, expected a number") from None
     except OverflowError:
-        raise ArgumentError(f"{name} is {value}, expected a number that a double holds") from None
+        raise ArgumentError(f"{name} is {shown(value)}, expected a number that a double holds") from None
     if least is not None and not number >= least:
         raise ArgumentError(f"{name} is {number}, expected a number of at least {least}")
     return number
@@ -214,7 +223,7 @@ def real_number(value: Any, name: str, least: float | None = None) -> float:
 
 def _for_c(text: bytes, given: Any, name: str) -> bytes:
     if b"\0" in text:  # where C's ends
-        raise ArgumentError(f"{name} is {given!a}, expected no NUL in it")
+        raise ArgumentError(f"{name} is {shown(given)}, expected no NUL in it")
     return text
 
 
@@ -224,14 +233,14 @@ def encoded(text: Any, name: str) -> bytes:
     try:
         return _for_c(text.encode(), text, name)
     except UnicodeEncodeError as error:
-        raise ArgumentError(f"{name} is {text!a}, expected a text ({error.reason})") from None
+        raise ArgumentError(f"{name} is {shown(text)}, expected a text ({error.reason})") from None
 
 
 def encoded_path(path: Any, name: str) -> bytes:
     try:
         return _for_c(os.fsencode(path), path, name)
     except (TypeError, UnicodeEncodeError):
-        raise ArgumentError(f"{name} is {path!a}, expected a path") from None
+        raise ArgumentError(f"{name} is {shown(path)}, expected a path") from None
 
 
 def error_text(error: Any) -> bytes:
@@ -255,7 +264,7 @@ def option_text(**options: Any) -> bytes:
             value = repr(float(value))
         text = encoded(str(value), name)
         if b";" in text:  # which ends a pair
-            raise ArgumentError(f"{name} is {str(value)!r}, expected no semicolon in it")
+            raise ArgumentError(f"{name} is {shown(str(value))}, expected no semicolon in it")
         pairs.append(name.encode() + b"=" + text)
     return b";".join(pairs)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dsop._arrays import type_of
 from dsop._library import (ArgumentError, Owned, check, decoded, encoded, encoded_path, library, new_handle, option_text,
-                           real_number, whole_number, whole_size, whole_sizes)
+                           real_number, shown, whole_number, whole_size, whole_sizes)
 from dsop._mpi import communicator
 
 
@@ -50,7 +50,7 @@ class Machine(Owned):
 
     def __init__(self, path: str | PathLike[str] | None = None, *, on_threads: bool = False, **numbers: float) -> None:
         if on_threads and path is not None:
-            raise ArgumentError(f"on_threads with the file {path}, expected one of both")
+            raise ArgumentError(f"on_threads with the file {shown(path)}, expected one of both")
         self._handle = (new_handle(library.dsop_machine_default, int(bool(on_threads))) if path is None
                         else new_handle(library.dsop_machine_read, encoded_path(path, "path")))
         for name, number in numbers.items():

@@ -403,6 +403,29 @@ class Synchronizer(Owned):
         check(library.dsop_synchronizer_residual(self._handle, encoded(name, "name"), byref(values), byref(count)))
         return copied(values.value, count.value, self.dtype)
 
+    def reset_residuals(self) -> None:
+        """Set this rank's residuals to zero, of all parameters: what they held is in no sum any more. Sends nothing.
+
+        For after a step that overflowed, whose NaN and infinities would else come back, k a step.
+
+        Raises
+        ------
+        ArgumentError
+            A step is under way.
+
+        Examples
+        --------
+        >>> model = dsop.Synchronizer(np.float64)
+        >>> model.add("w", 2, "topk:0.5")
+        >>> model.begin()
+        >>> model.give_gradient("w", np.array([np.inf, np.nan]))
+        >>> model.finish()
+        >>> model.reset_residuals()
+        >>> model.residual("w")
+        array([0., 0.])
+        """
+        check(library.dsop_synchronizer_reset_residuals(self._handle))
+
     def _last_algorithm(self, name: str) -> str:
         algorithm = c_char_p()
         check(library.dsop_synchronizer_last_step(self._handle, encoded(name, "name"), byref(algorithm), *[None] * 7))

@@ -116,6 +116,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "dsop_synchronizer_finish": (c_int, [c_uint64]),
     "dsop_synchronizer_describe": (c_int, [c_uint64, POINTER(c_char_p)]),
     "dsop_synchronizer_residual": (c_int, [c_uint64, c_char_p, POINTER(c_void_p), POINTER(c_size_t)]),
+    "dsop_synchronizer_reset_residuals": (c_int, [c_uint64]),
     "dsop_synchronizer_last_step": (c_int, [c_uint64, c_char_p, POINTER(c_char_p), POINTER(c_size_t), POINTER(c_size_t), POINTER(c_size_t), POINTER(c_size_t), POINTER(c_size_t), POINTER(c_int), POINTER(c_int)]),
     "dsop_synchronizer_last_selection": (c_int, [c_uint64, c_char_p, POINTER(c_size_t), POINTER(c_double)]),
     "dsop_synchronizer_save": (c_int, [c_uint64, POINTER(c_void_p), POINTER(c_size_t)]),

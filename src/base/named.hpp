@@ -7,9 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include <dsop/errors.hpp>
-
 #include "base/parameter.hpp"
+#include "base/refuse.hpp"
 #include "base/registry.hpp"
 
 namespace dsop {
@@ -27,8 +26,7 @@ template <class Algorithm>
 Named<Algorithm> parse_algorithm(const std::string& text, const std::string& argument,
                                  const Registry<Algorithm>& known) {
   const Algorithm* const algorithm = known.find(std::string_view(text).substr(0, text.find('(')));
-  if (algorithm == nullptr)
-    throw ArgumentError(argument + " is " + text + ", expected auto or one of " + known.names());
+  if (algorithm == nullptr) refuse(argument, text, "auto or one of " + known.names());
   return {algorithm, number_in_brackets(argument, text, algorithm->parameter.name)};
 }
 

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include <dsop/errors.hpp>
+#include "base/refuse.hpp"
 
 namespace dsop {
 namespace {
@@ -24,7 +24,7 @@ std::vector<double> numbers_in_brackets(const std::string& argument, const std::
   const std::size_t bracket = text.find('(');
   if (bracket == std::string::npos) return {};
   const std::string name = text.substr(0, bracket);
-  if (parameters.empty()) throw ArgumentError(argument + " is " + text + ", expected " + name + " without a number");
+  if (parameters.empty()) refuse(argument, text, name + " without a number");
   std::vector<double> numbers;
   const char* const last = text.data() + text.size() - 1;
   const char* next = text.data() + bracket;
@@ -34,8 +34,7 @@ std::vector<double> numbers_in_brackets(const std::string& argument, const std::
     if (error != std::errc() || !(goes_on || (end == last && *last == ')'))) break;
     next = end;
   }
-  if (next != last || *last != ')')
-    throw ArgumentError(argument + " is " + text + ", expected " + expected_form(name, parameters));
+  if (next != last || *last != ')') refuse(argument, text, expected_form(name, parameters));
   return numbers;
 }
 

@@ -8,6 +8,7 @@
 #include <dsop/product_method.hpp>
 
 #include "base/error_of.hpp"
+#include "base/json_text.hpp"
 #include "c/handles.hpp"
 #include "c/mpi_world.hpp"
 #include "c/status.hpp"
@@ -58,7 +59,7 @@ int dsop_info(const char** text) {
     info["blas_keeps_up"] = dsop::kernels::blas_keeps_up_with(dsop::best_instruction_set());
     info["instruction_set"] = dsop::name(dsop::best_instruction_set());
     info["threads"] = dsop::kernels::thread_count();
-    result(text, "text") = keep_text(info.dump());
+    result(text, "text") = keep_text(dsop::json_text(info));
   });
 }
 

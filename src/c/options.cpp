@@ -8,6 +8,7 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/shown.hpp"
 #include "c/handles.hpp"
 #include "c/machine.hpp"
 
@@ -21,7 +22,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 [[noreturn]] void refuse(const char* name, const std::string& value, const std::string& expected) {
-  throw ArgumentError(std::string(name) + " is " + value + ", expected " + expected);
+  throw ArgumentError(std::string(name) + " is " + shown(value) + ", expected " + expected);
 }
 
 template <class Number>

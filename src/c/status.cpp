@@ -9,6 +9,7 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/shown.hpp"
 #include "transport/interrupt.hpp"
 
 namespace dsop::c {
@@ -24,7 +25,7 @@ std::atomic<bool> forked = false;
 
 int failed(int status, const char* text) noexcept {
   try {
-    last_error = text;
+    last_error = printable_lines(text);
   } catch (...) {  // no memory for the text: the status says enough
     last_error.clear();
   }

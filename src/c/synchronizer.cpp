@@ -150,6 +150,10 @@ int dsop_synchronizer_residual(dsop_synchronizer synchronizer, const char* name,
   });
 }
 
+int dsop_synchronizer_reset_residuals(dsop_synchronizer synchronizer) {
+  return returning_status([&] { with_synchronizer(synchronizer, [](auto, auto& of) { of.reset_residuals(); }); });
+}
+
 int dsop_synchronizer_last_step(dsop_synchronizer synchronizer, const char* name, const char** algorithm,
                                 size_t* target, size_t* chosen, size_t* in_sum, size_t* nans, size_t* infinities,
                                 int* evaluated_local, int* evaluated_global) {

@@ -13,6 +13,7 @@
 #include <dsop/threads.hpp>
 
 #include "base/error_of.hpp"
+#include "base/shown.hpp"
 #include "calls/agreed_errors.hpp"
 #include "launch/mpi_world.hpp"
 #include "launch/progress_line.hpp"
@@ -28,7 +29,8 @@ double stall_seconds() {
   double seconds = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (error != std::errc() || end != text.data() + text.size() || !(seconds >= 0))
-    throw ArgumentError(std::string("DSOP_STALL_SECONDS is \"").append(text).append("\", expected seconds, 0 or more"));
+    throw ArgumentError(
+        std::string("DSOP_STALL_SECONDS is \"").append(shown(text)).append("\", expected seconds, 0 or more"));
   return seconds;
 }
 
@@ -39,20 +41,20 @@ int status_of(const std::function<void()>& body) {
   } catch (const std::bad_alloc&) {
     std::cerr << "error: out of memory\n";
   } catch (const std::exception& error) {
-    std::cerr << "error: " << error.what() << '\n';
+    std::cerr << "error: " << printable_lines(error.what()) << '\n';
   }
   return 1;
 }
 
 Store named_store(const std::string& name) {
   constexpr std::string_view file = "file:";
-  if (!name.starts_with(file)) throw ArgumentError("--store is \"" + name + "\", expected file:PATH");
+  if (!name.starts_with(file)) throw ArgumentError("--store is \"" + shown(name) + "\", expected file:PATH");
   return file_store(name.substr(file.size()));
 }
 
 int run_over_gloo(const RankOptions& options, const std::function<void(Transport&)>& body) {
   const auto report = [](const std::string& who, const std::string& what) {
-    std::cerr << (std::ostringstream() << "error: " << who << what << '\n').str() << std::flush;
+    std::cerr << (std::ostringstream() << "error: " << who << printable_lines(what) << '\n').str() << std::flush;
     return 1;
   };
   try {
@@ -91,7 +93,7 @@ int refuse_to_run(const std::string& why) {
   if (under_mpi_launcher())
     return run_on_mpi_world(
         std::nullopt, [&](Transport& transport) { agree_on_errors(transport, why); }, ThreadLevel::funneled);
-  std::cerr << "error: " << why << '\n';
+  std::cerr << "error: " << printable_lines(why) << '\n';
   return 1;
 }
 

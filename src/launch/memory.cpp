@@ -1,6 +1,5 @@
 #include "launch/memory.hpp"
 
-#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -22,15 +21,6 @@ void check_available(const std::string& who_needs, std::size_t needed_bytes) {
 }
 
 }  // namespace
-
-std::size_t available_memory_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  std::size_t kilobytes = 0;
-  for (std::string unit; file >> name >> kilobytes; std::getline(file, unit))
-    if (name == "MemAvailable:") return kilobytes * 1024;
-  return 0;
-}
 
 std::vector<int> ranks_on_this_host(Transport& transport) {
   const std::size_t own = std::hash<std::string>()(host_name());

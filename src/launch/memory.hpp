@@ -6,11 +6,9 @@
 
 #include <dsop/transport.hpp>
 
-namespace dsop::launch {
+#include "launch/available_memory.hpp"
 
-/// Bytes that this host can still give (Linux's MemAvailable): it would grant more, and end the process when they are
-/// touched. 0 where the system does not tell.
-std::size_t available_memory_bytes();
+namespace dsop::launch {
 
 /// The ranks on this rank's host, rising. All ranks call it; log2 P messages, 8 (P-1) bytes.
 std::vector<int> ranks_on_this_host(Transport& transport);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <system_error>
 
 #include <dsop/errors.hpp>
 
@@ -14,7 +15,8 @@ namespace {
 class MpiFile final : public ReadableFile {
  public:
   explicit MpiFile(const std::filesystem::path& path) : path_(path) {
-    if (std::filesystem::is_directory(path)) throw Error(path.string() + ": is a folder, expected a file");
+    std::error_code unknown;
+    if (std::filesystem::is_directory(path, unknown)) throw Error(path.string() + ": is a folder, expected a file");
     check(MPI_File_open(MPI_COMM_SELF, path.c_str(), MPI_MODE_RDONLY, MPI_INFO_NULL, &file_), "opened");
   }
   ~MpiFile() override { MPI_File_close(&file_); }

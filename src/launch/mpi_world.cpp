@@ -8,6 +8,7 @@
 #include <dsop/mpi.hpp>
 
 #include "base/error_of.hpp"
+#include "base/shown.hpp"
 #include "calls/agreed_errors.hpp"
 #include "transport/mpi_library.hpp"
 
@@ -24,7 +25,7 @@ int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transpor
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   // One write a message, so that the ranks' lines do not mix.
   const auto report = [&](const std::string& who, const std::string& what) {
-    std::cerr << (std::ostringstream() << "error: " << who << what << '\n').str() << std::flush;
+    std::cerr << (std::ostringstream() << "error: " << who << printable_lines(what) << '\n').str() << std::flush;
   };
   try {
     if (const std::string error = error_of(check_mpi_launcher); !error.empty()) throw AgreedError(error);

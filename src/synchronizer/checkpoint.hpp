@@ -1,6 +1,7 @@
 // A state in binary, in the byte order of the machine, with a hash of all of it at its end.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <istream>
@@ -8,8 +9,9 @@
 #include <span>
 #include <string>
 
+#include <dsop/errors.hpp>
+
 #include "base/fnv.hpp"
-#include "base/refuse.hpp"
 
 namespace dsop::synchronizer {
 
@@ -71,11 +73,15 @@ class Reader {
     return value;
   }
   std::string text(const std::string& what) {
-    constexpr std::uint64_t most = 1 << 20;
-    const auto size = number<std::uint64_t>(what);
-    if (size > most) refuse("the length of " + what + " in the saved state", size, "at most " + std::to_string(most));
-    std::string value(size, ' ');
-    numbers(what, std::span<char>(value));
+    // The length may lie, so memory grows with what has been read.
+    constexpr std::uint64_t most_at_once = 1 << 20;
+    std::string value;
+    for (auto left = number<std::uint64_t>(what); left > 0;) {
+      const auto count = static_cast<std::size_t>(std::min(left, most_at_once));
+      value.resize(value.size() + count);
+      numbers(what, std::span(value).last(count));
+      left -= count;
+    }
     return value;
   }
   void check_hash() {

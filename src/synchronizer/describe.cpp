@@ -3,6 +3,7 @@
 
 #include <dsop/types.hpp>
 
+#include "base/shown.hpp"
 #include "kernels/threads.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/state.hpp"
@@ -26,7 +27,7 @@ std::string Synchronizer<T>::State::describe() const {
 
   std::ostringstream text;
   text << parameters.size() << " parameters in " << name(data_type<T>) << ", " << transport.size()
-       << " ranks; machine: " << machine.source;
+       << " ranks; machine: " << printable(machine.source);
   const Ranks& ranks = kept<CommunicatorState>(transport).ranks;
   if (!ranks.nodes.empty() && machine.inner_levels.empty())
     text << ", one level: messages inside a node cost what others do";

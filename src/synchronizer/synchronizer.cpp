@@ -1,5 +1,8 @@
 // The public class.
 #include <dsop/synchronizer.hpp>
+
+#include <algorithm>
+
 #include <dsop/types.hpp>
 
 #include "synchronizer/state.hpp"
@@ -67,6 +70,11 @@ template <class T>
 std::span<const T> Synchronizer<T>::residual(const std::string& name) const {
   state_->check_between_steps("residual()");
   return state_->find(name).residual;
+}
+template <class T>
+void Synchronizer<T>::reset_residuals() {
+  state_->check_between_steps("reset_residuals()");
+  for (const auto& parameter : state_->parameters) std::ranges::fill(parameter->residual, T{0});
 }
 template <class T>
 ParameterStep Synchronizer<T>::last_step(const std::string& name) const {

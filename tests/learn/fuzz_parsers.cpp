@@ -111,7 +111,7 @@ std::vector<Reader> readers(const TemporaryFolder& folder) {
       {"IOB", read_iob_file, {sentences, gzipped(folder, sentences)}},
       {"characters", read_character_file, {"one\ntwo\n\nthree", "one\r\ntwo\r\n"}},
       {"labelled text", read_text_file, {texts, "ham\tn\xe4\r\nspam\t\xa3\r\n", gzipped(folder, texts)}},
-      {"libsvm", read_libsvm_file, {samples, "1 1:1\r\n0 2:1 3:1\r\n"}},
+      {"libsvm", read_libsvm_file, {samples, "1 1:1\r\n0 2:1 3:1\r\n", "\xef\xbb\xbf# two\n1 qid:3 2:1 # one\n2 1:1"}},
       checkpoint_reader(folder),
       linear_checkpoint_reader(folder),
       synchronizer_reader(),
@@ -119,12 +119,12 @@ std::vector<Reader> readers(const TemporaryFolder& folder) {
 }
 
 /// Bytes and words that mean something to some reader.
-constexpr std::array<std::string_view, 30> morsels{
-    "\n",         "\r\n",       "\r",   "\t",       " ",    ":",    "-",
-    "+",          "O",          "B-",   "0",        "1",    "-1",   "nan",
-    "inf",        "1e",         "1e99", ".",        "#",    "\x1f", "\x8b",
-    "4294967296", "4294967297", "\xc3", "\xe2\x82", "\xff", "x",    "99999999999999999999",
-    "1:1",        "0:"};
+constexpr std::array<std::string_view, 32> morsels{
+    "\n",         "\r\n",       "\r",   "\t",          " ",    ":",    "-",
+    "+",          "O",          "B-",   "0",           "1",    "-1",   "nan",
+    "inf",        "1e",         "1e99", ".",           "#",    "\x1f", "\x8b",
+    "4294967296", "4294967297", "\xc3", "\xe2\x82",    "\xff", "x",    "99999999999999999999",
+    "1:1",        "0:",         "qid:", "\xef\xbb\xbf"};
 
 std::string mutated(std::string bytes, std::mt19937_64& random) {
   const auto below = [&](std::size_t limit) {
@@ -164,7 +164,7 @@ std::size_t number(const char* text) {
   std::size_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size())
-    throw dsop::Error("the argument is " + in_quotes(digits) + ", expected a number");
+    throw dsop::Error("the argument is " + dsop::in_quotes(digits) + ", expected a number");
   return value;
 }
 
@@ -181,7 +181,7 @@ int main(int argc, char** argv) {
       for (std::size_t m = first; m < first + mutations; ++m) {
         std::mt19937_64 random(m);
         const std::string bytes = mutated(reader.good[m % reader.good.size()], random);
-        what = std::string(reader.name).append(", mutation ") + std::to_string(m) + ", " + in_quotes(bytes);
+        what = std::string(reader.name).append(", mutation ") + std::to_string(m) + ", " + dsop::in_quotes(bytes);
         try {
           reader.read(folder.write("mutated", reader.sealed(bytes)));
         } catch (const dsop::Error&) {

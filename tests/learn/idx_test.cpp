@@ -1,6 +1,7 @@
 // Reading IDX files: good ones, plain and gzip'd, and every kind of bad one, all written by the test.
 #include "learn/data/idx.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
@@ -87,6 +88,19 @@ TEST_CASE("IDX: digits of a folder, any mixture of plain and gzip'd, train befor
   CHECK(read_digits(folder.path(), dsop::learn::DigitsSet::t10k).labels == digits.labels);
 }
 
+TEST_CASE("IDX: names with a dot, as some archives have them, and which of several is taken") {
+  const TemporaryFolder folder;
+  folder.write("t10k-images.idx3-ubyte", images_file(2));
+  folder.write_gzipped("t10k-labels.idx1-ubyte.gz", labels_file("\3\7"));
+  CHECK(read_digits(folder.path()).labels == std::vector<std::uint8_t>{3, 7});
+  folder.write(labels_name, labels_file("\1\2"));
+  CHECK(read_digits(folder.path()).labels == std::vector<std::uint8_t>{1, 2});
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    const std::vector<fs::path> known = dsop::learn::digits_files(folder.path());
+    CHECK(std::count(known.begin(), known.end(), entry.path()) == 1);
+  }
+}
+
 TEST_CASE("IDX: a file that can't be read") {
   const TemporaryFolder folder;
   expect_images_error(folder.path() / "absent", {"can't be opened", "No such file"});
@@ -163,6 +177,20 @@ TEST_CASE("IDX: sizes that make no sense take no memory") {
   expect_images_error(folder.write("wraps", header(8, {1U << 31, 1U << 31, 4}) + "123"), {"too large"});
   expect_images_error(folder.write("empty", header(8, {0, 28, 28})), {"dimension 1 has size 0"});
   expect_images_error(folder.write("flat", header(8, {1, 28, 0})), {"dimension 3 has size 0"});
+}
+
+TEST_CASE("data: no more is unpacked than there is room for, and nothing where headers do not fit together") {
+  const TemporaryFolder folder;
+  const fs::path bomb = folder.write_gzipped("bomb.gz", header(8, {1U << 30, 1, 1}) + std::string(1 << 20, '\0'));
+  expect_error([&] { read_idx(bomb, 3, 100'000); }, bomb, {"out of memory", "there is room for 100000"});
+  expect_images_error(bomb, {"truncated", "found 1048592"});
+  dsop::learn::InputFile text(bomb);
+  expect_error([&] { text.read_rest(100'000); }, bomb, {"out of memory", "more than 131072 bytes"});
+  CHECK(dsop::learn::room_bytes() > 0);
+
+  folder.write_gzipped(images_name + ".gz", header(8, {1U << 30, 1, 1}) + std::string(1 << 20, '\0'));
+  const fs::path labels = folder.write(labels_name, labels_file("\1\2"));
+  expect_error([&] { read_digits(folder.path()); }, labels, {"has 2 labels", "1073741824 images"});
 }
 
 TEST_CASE("IDX: images and labels that do not belong together") {

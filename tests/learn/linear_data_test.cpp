@@ -207,6 +207,26 @@ TEST_CASE("linear: one worker's shuffle gives what dealing anew does") {
             }));
 }
 
+TEST_CASE("linear: of labels 1 and 2 the lower is -1, also in a file to test on that has 1 alone") {
+  Training training(5);
+  LinearSettings& settings = training.settings();
+  const auto run = [&](const std::string& low, const std::string& high) {
+    settings.train = training.folder()
+                         .write("train", low + " 1:1\n" + high + " 2:1\n" + low + " 1:2\n" + low + " 1:1 2:1\n")
+                         .string();
+    settings.test = training.folder().write("test", low + " 1:1\n").string();
+    return training.run(2);
+  };
+  const auto expected = run("-1", "1");
+  for (const auto& [low, high] : {std::pair("0", "1"), std::pair("1", "2")}) {
+    const auto rows = run(low, high);
+    REQUIRE(rows.size() == expected.size());
+    for (const char* const number : {"loss", "test_loss", "test_accuracy"})
+      CHECK(rows.back().at(number) == expected.back().at(number));
+  }
+  CHECK(expected.back().at("test_accuracy") == 1);
+}
+
 TEST_CASE("linear: bad data are told on all ranks") {
   Training training(5);
   LinearSettings& settings = training.settings();
@@ -223,7 +243,7 @@ TEST_CASE("linear: bad data are told on all ranks") {
   expect(3, {"--sync async-ps:3 has 3 ranks, expected 4 or more: 3 servers and those that compute"});
   settings.sync = "auto";
   settings.train = training.folder().write("mixed", "1 1:1\n0 2:1\n-1 3:1\n").string();
-  expect(2, {"mixed: has labels -1 and 0, expected -1 and 1, or 0 and 1"});
+  expect(2, {"mixed: has labels -1 and 0 and 1, expected -1 and 1, or 0 and 1"});
   settings.train = training.folder().write("bare", "1\n-1\n").string();
   expect(2, {"bare: has no features"});
   settings.train =
@@ -233,25 +253,30 @@ TEST_CASE("linear: bad data are told on all ranks") {
        {std::pair("auto", "48.0 GB where 3"), std::pair("dsar-split-allgather", "96.0 GB where 3"),
         std::pair("dense:ring", "144.0 GB where 3")}) {
     settings.sync = sync;
-    expect(3, {"wide, line 4: index 4000000000 makes as many weights: ", needed, "has 16.0 GB available"});
+    expect(3, {"wide: index 4000000000 of sample 4 makes as many weights: ", needed, "has 16.0 GB available"});
   }
   settings.host_memory_bytes = 15'999'999'999;
   settings.sync = "ps";  // the server alone keeps them
-  expect(3, {"wide, line 4: index 4000000000 makes as many weights: 16.0 GB where 1"});
+  expect(3, {"wide: index 4000000000 of sample 4 makes as many weights: 16.0 GB where 1"});
   settings.sync = "ps:2";  // and its half the other
-  expect(4, {"wide, line 4: index 4000000000 makes as many weights: 24.0 GB where 2"});
+  expect(4, {"wide: index 4000000000 of sample 4 makes as many weights: 24.0 GB where 2"});
   settings.sync = "auto";
   settings.train = training.folder().write("less-wide", "1 1:1\n0 100000:1\n").string();
   settings.host_memory_bytes = 800'000;
   CHECK(training.error(2).empty());
   settings.host_memory_bytes = 799'999;
-  expect(2, {"less-wide, line 2: index 100000 makes as many weights"});
+  expect(2, {"less-wide: index 100000 of sample 2 makes as many weights"});
   settings.host_memory_bytes.reset();
-  settings.train = training.folder().write("three", "1 1:1\n2 2:1\n").string();
-  expect(2, {"three, line 2: the label is \"2\""});
+  settings.train = training.folder().write("three", "1 1:1\n3 2:1\n").string();
+  expect(2, {"three, line 2: the label is \"3\""});
+  settings.train = training.folder().write("three", "1 1:1\n2 2:1\n0 1:1\n").string();
+  expect(2, {"three: has labels 0 and 1 and 2, expected -1 and 1, or 0 and 1, or 1 and 2"});
+  settings.train = training.folder().write("from-one", "1 1:1\n2 2:1\n").string();
+  settings.test = training.folder().write("other", "1 1:1\n0 2:1\n").string();
+  expect(2, {"other: has labels 0 and 1, expected", "the file to train on has 1 and 2"});
   settings.train = training.folder().write("good", "1 1:1\n0 2:1\n").string();
   settings.test = training.folder().write("bad", "1 1:1\n0 0:1\n").string();
-  expect(2, {"bad, line 2: the index is \"0\""});
+  expect(2, {"bad, line 2: the index is 0, expected 1 or more"});
   settings.test = training.folder().write("zero-one", "1 1:1\n-1 2:1\n").string();
   CHECK(training.error(2).empty());
   settings.test.clear();

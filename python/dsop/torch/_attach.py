@@ -139,7 +139,8 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
         counts. Default: "dense", but for the weights named above "dsop", and "dsop-bf16" in steps in which all ranks'
         factors are bf16, as those of nn.Linear under autocast.
     find_nans : bool
-        Whether a step fails on all ranks if one has NaN in its gradients, or in their factors. Reads them once more.
+        Whether a step fails on all ranks if one has NaN or infinity in its gradients, or in their factors. Reads them
+        once more.
 
     Returns
     -------

@@ -253,6 +253,17 @@ class Attachment:
         for p in self._parameters:
             p.forget()
 
+    def reset_residuals(self) -> None:
+        """Set to zero what policies such as "topk:0.01" have left behind on this rank. Sends nothing.
+
+        For after a step that overflowed, whose NaN and infinities would else come back, a few in each step. As NaN is
+        the same on all ranks in .grad, all can see when to call it.
+        """
+        self._queue.settle()
+        self._check_between_steps("reset_residuals()")
+        for synchronizer in self._sums.entries.synchronizers.values():
+            synchronizer.reset_residuals()
+
     def samples(self, count: int) -> None:
         """Say how many samples the loss of this rank's next backward() is the mean of, for average="samples"."""
         samples = real_number(count, "count")

@@ -121,7 +121,7 @@ class Entries:
     def give(self, p: Unit, way: Way) -> Tensor:
         """Hand over what the parameter has, perhaps nothing; what is returned then becomes its sum over ranks.
 
-        Raises ArgumentError where it has NaN, if asked to look.
+        Raises ArgumentError where it has NaN or infinity, if asked to look.
         """
         self._check(p)
         entry = _entry(p, self.most_pairs(p, way), way)
@@ -140,9 +140,9 @@ class Entries:
         return total
 
     def _check(self, p: Unit) -> None:
-        if self._find_nans and p.has_nan:
+        if self._find_nans and not p.is_finite:
             names = " and ".join(part.name for part in p.parts)
-            raise dsop.ArgumentError(f"gradient of {names} has NaN, expected numbers")
+            raise dsop.ArgumentError(f"gradient of {names} has NaN or infinity, expected finite numbers")
 
     def sum_rows(self, p: Unit, scale: float) -> Tensor:
         """scale times the sum over ranks of what the parameter has, as a coalesced sparse tensor."""

@@ -101,6 +101,11 @@ class TopKHook:
         """The synchronizers' tables of parameters, algorithms, bytes and times. Sends nothing."""
         return "\n".join(f"{kind}:\n{synchronizer.describe()}" for kind, synchronizer in self._of_type.items())
 
+    def reset_residuals(self) -> None:
+        """Set to zero what this rank has left behind, as after a step that overflowed. Sends nothing."""
+        for synchronizer in self._of_type.values():
+            synchronizer.reset_residuals()
+
     def state_dict(self) -> dict[str, bytes]:
         """What this rank has left behind, by parameter, and states of algorithms. Save it per rank."""
         return {str(kind): synchronizer.save() for kind, synchronizer in self._of_type.items()}

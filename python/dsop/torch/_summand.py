@@ -70,9 +70,9 @@ class Summand:
         return any(b.dtype != torch.bfloat16 for _, b in self.factors)
 
     @property
-    def has_nan(self) -> bool:
+    def is_finite(self) -> bool:
         parts = [part for pair in self.factors for part in pair] + ([] if self.dense is None else [self.dense])
-        return any(bool(part.isnan().any()) for part in parts)
+        return all(bool(part.isfinite().all()) for part in parts)
 
     def _widened(self) -> list[tuple[Tensor, Tensor]]:
         kind = self.dtype

@@ -44,7 +44,7 @@ def read_manifest(out: Path) -> dict[str, Any]:
         return json.loads((out / NAME).read_text())
     except OSError as error:
         raise SweepError(f"{out / NAME}: {error.strerror}, expected the manifest of a sweep") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SweepError(f"{out / NAME}: not JSON: {error}") from None
 
 

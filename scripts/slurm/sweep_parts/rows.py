@@ -22,7 +22,7 @@ def _lines_by_point(path: Path, job: Job) -> dict[Point, dict[tuple[str, int], b
             if row["ranks"] == job.procs and row["transport"] == "mpi" and not row.get("wrong"):
                 point = Point(row["rows"], row["columns"], row["pairs"])
                 found.setdefault(point, {}).setdefault((row["algorithm"], row["repetition"]), line)
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             pass
     return found
 

@@ -18,12 +18,13 @@ std::unique_ptr<launch::ReadableFile> open_plain(const std::filesystem::path& pa
 
 /// Those of part `part` of `parts`.
 struct ByteRange {
-  std::string lines = {};         ///< whole lines with their ends; empty where none begins in the part
+  std::string lines =
+      {};  ///< whole lines with their ends, which the file's last may lack; empty where none begins in the part
   std::size_t first_byte = 0;     ///< of `lines` in the file
   bool carriage_returns = false;  ///< whether the file's first line ends in "\r\n"
 };
 
-/// Throws Error naming the file, by its `path`, if it can't be read, is empty, is gzip'd or does not end in a line end.
+/// Throws Error naming the file, by its `path`, if it can't be read, is empty or is gzip'd.
 ByteRange read_byte_range(const launch::ReadableFile& file, const std::filesystem::path& path, int part, int parts);
 
 /// The number, from 1, of the line in which byte `byte` of the file lies. Cost: reads all before it.

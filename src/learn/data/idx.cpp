@@ -17,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array sets{"train", "t10k"};
-constexpr std::array endings{"", ".gz"};
 
 std::string images_of(const std::string& set) {
   return set + "-images-idx3-ubyte";
@@ -25,6 +24,13 @@ std::string images_of(const std::string& set) {
 
 std::string labels_of(const std::string& set) {
   return set + "-labels-idx1-ubyte";
+}
+
+/// All names that a file may have: some archives have "images.idx3-ubyte".
+std::vector<std::string> names_of(const std::string& name) {
+  std::string dotted = name;
+  dotted[name.find("-idx")] = '.';
+  return {name, name + ".gz", dotted, dotted + ".gz"};
 }
 
 /// The header's next 4 bytes.
@@ -58,61 +64,88 @@ std::vector<std::size_t> read_shape(InputFile& file, std::size_t dimensions, con
   return shape;
 }
 
-/// `folder`/`name`, with one of the endings, if there is one.
+/// `folder`/`name`, by one of its names, if it is there.
 std::optional<fs::path> find_file(const fs::path& folder, const std::string& name) {
-  for (const char* const ending : endings)
-    if (const fs::path path = folder / (name + ending); fs::exists(path)) return path;
+  for (const std::string& variant : names_of(name)) {
+    std::error_code error;
+    const fs::path path = folder / variant;
+    const fs::file_type type = fs::status(path, error).type();
+    if (type == fs::file_type::none) fail(path, "can't be looked at: " + error.message());
+    if (type != fs::file_type::not_found) return path;
+  }
   return std::nullopt;
 }
 
+/// A file whose header has been read, and no more.
+struct IdxFile {
+  IdxFile(const fs::path& path_, std::size_t dimensions) : path(path_), file(path_) {
+    check_magic(read_word(file, path), dimensions, path);
+    shape = read_shape(file, dimensions, path);
+  }
+
+  fs::path path;
+  InputFile file;
+  std::vector<std::size_t> shape = {};
+};
+
+std::vector<std::uint8_t> values_of(IdxFile& idx, std::size_t room) {
+  const std::size_t header_bytes = 4 + 4 * idx.shape.size();
+  std::size_t expected = 1;
+  for (const std::size_t size : idx.shape) expected *= size;
+
+  // The header may lie, so memory grows with what has been read. What is behind the data, as gzip's checksum, is looked
+  // at only when more is asked for than there is.
+  std::vector<std::uint8_t> values;
+  std::size_t found = 0;
+  do {
+    check_room(idx.path, found, room);
+    values.resize(std::max<std::size_t>(2 * found, 1U << 16));
+    found += idx.file.read(std::span(values).subspan(found));
+  } while (found == values.size() && found <= expected);
+  const std::string expected_bytes = "expected " + std::to_string(header_bytes + expected) + " bytes, found ";
+  if (found < expected) fail(idx.path, "truncated: " + expected_bytes + std::to_string(header_bytes + found));
+  if (found > expected) fail(idx.path, "too long: " + expected_bytes + "more");
+  if (idx.file.ends_early())
+    fail(idx.path, "truncated: " + expected_bytes + "them, but not the checksum of the gzip'd data");
+  values.resize(expected);
+  return values;
+}
+
 Digits read_pair(const fs::path& images_path, const fs::path& labels_path) {
-  IdxArray images = read_idx(images_path, 3);
-  IdxArray labels = read_idx(labels_path, 1);
-  if (labels.shape[0] != images.shape[0])
+  IdxFile images(images_path, 3);
+  IdxFile labels(labels_path, 1);
+  if (labels.shape[0] != images.shape[0])  // before anything is unpacked
     fail(labels_path, "has " + std::to_string(labels.shape[0]) + " labels, expected one for each of the " +
                           std::to_string(images.shape[0]) + " images of " + images_path.filename().string());
-  const auto wrong = std::find_if(labels.values.begin(), labels.values.end(), [](std::uint8_t l) { return l > 9; });
-  if (wrong != labels.values.end())
-    fail(labels_path, "label " + std::to_string(wrong - labels.values.begin()) + " (counted from 0) is " +
+  std::vector<std::uint8_t> classes = values_of(labels, room_bytes());
+  const auto wrong = std::find_if(classes.begin(), classes.end(), [](std::uint8_t label) { return label > 9; });
+  if (wrong != classes.end())
+    fail(labels_path, "label " + std::to_string(wrong - classes.begin()) + " (counted from 0) is " +
                           std::to_string(*wrong) + ", expected 0 to 9");
-  return {images.shape[1], images.shape[2], std::move(images.values), std::move(labels.values)};
+  return {images.shape[1], images.shape[2], values_of(images, room_bytes()), std::move(classes)};
 }
 
 }  // namespace
 
-IdxArray read_idx(const fs::path& path, std::size_t dimensions) {
-  InputFile file(path);
-  check_magic(read_word(file, path), dimensions, path);
-  IdxArray array{read_shape(file, dimensions, path), {}};
-  const std::size_t header_bytes = 4 + 4 * dimensions;
-  std::size_t expected = 1;
-  for (const std::size_t size : array.shape) expected *= size;
-
-  // The header may lie, so memory grows with what has been read. What is behind the data, as gzip's checksum, is looked
-  // at only when more is asked for than there is.
-  std::size_t found = 0;
-  do {
-    array.values.resize(std::max<std::size_t>(2 * found, 1U << 16));
-    found += file.read(std::span(array.values).subspan(found));
-  } while (found == array.values.size() && found <= expected);
-  const std::string expected_bytes = "expected " + std::to_string(header_bytes + expected) + " bytes, found ";
-  if (found < expected) fail(path, "truncated: " + expected_bytes + std::to_string(header_bytes + found));
-  if (found > expected) fail(path, "too long: " + expected_bytes + "more");
-  if (file.ends_early()) fail(path, "truncated: " + expected_bytes + "them, but not the checksum of the gzip'd data");
-  array.values.resize(expected);
-  return array;
+IdxArray read_idx(const fs::path& path, std::size_t dimensions, std::size_t room) {
+  IdxFile file(path, dimensions);
+  std::vector<std::uint8_t> values = values_of(file, room);
+  return {std::move(file.shape), std::move(values)};
 }
 
 std::vector<fs::path> digits_files(const fs::path& folder) {
   std::vector<fs::path> paths;
   for (const char* const set : sets)
     for (const std::string& name : {images_of(set), labels_of(set)})
-      for (const char* const ending : endings) paths.push_back(folder / (name + ending));
+      for (const std::string& variant : names_of(name)) paths.push_back(folder / variant);
   return paths;
 }
 
 Digits read_digits(const fs::path& folder, DigitsSet first) {
-  if (!fs::is_directory(folder)) fail(folder, "no such folder");
+  std::error_code error;
+  const fs::file_type type = fs::status(folder, error).type();
+  if (type == fs::file_type::none) fail(folder, "can't be looked at: " + error.message());
+  if (type != fs::file_type::directory) fail(folder, "no such folder");
   std::array in_order = sets;
   if (first == DigitsSet::t10k) std::ranges::reverse(in_order);
   for (const char* const set : in_order) {

@@ -3,35 +3,33 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <new>
+
+#include "launch/available_memory.hpp"
 
 namespace dsop::learn {
 
 void fail(const std::filesystem::path& path, const std::string& what) {
-  throw Error(path.string() + ": " + what);
+  throw Error(printable(path.string()) + ": " + what);
 }
 
 void fail_at(const std::filesystem::path& path, std::size_t line, const std::string& what) {
-  throw Error(path.string() + ", line " + std::to_string(line) + ": " + what);
+  throw Error(printable(path.string()) + ", line " + std::to_string(line) + ": " + what);
 }
 
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t most_bytes = 40;
-  std::string quoted = "\"";
-  for (const char c : text.substr(0, most_bytes)) {
-    if (c >= ' ' && c <= '~') {
-      quoted += c;
-      continue;
-    }
-    std::array<char, 5> escaped{};
-    std::snprintf(escaped.data(), escaped.size(), "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    quoted += escaped.data();
-  }
-  return quoted + (text.size() > most_bytes ? "\"..." : "\"");
+std::size_t room_bytes() {
+  const std::size_t available = launch::available_memory_bytes();
+  return available > 0 ? available / 3 : std::numeric_limits<std::size_t>::max();
+}
+
+void check_room(const std::filesystem::path& path, std::size_t found, std::size_t room) {
+  if (found > room)
+    fail(path, "out of memory: it holds more than " + std::to_string(found) + " bytes, and there is room for " +
+                   std::to_string(room));
 }
 
 InputFile::InputFile(const std::filesystem::path& path)
@@ -119,10 +117,11 @@ void InputFile::end_member() {
       fail(path_, "damaged: other bytes than zeros follow the end of its gzip'd data");
 }
 
-std::string InputFile::read_rest() {
+std::string InputFile::read_rest(std::size_t room) {
   std::string text;
   std::size_t found = 0;
   do {
+    check_room(path_, found, room);
     text.resize(std::max<std::size_t>(2 * found, 1U << 16));
     found += read({reinterpret_cast<std::uint8_t*>(text.data()) + found, text.size() - found});
   } while (found == text.size());

@@ -13,6 +13,8 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/shown.hpp"
+
 struct z_stream_s;
 
 namespace dsop::learn {
@@ -23,8 +25,11 @@ namespace dsop::learn {
 /// Throws Error: "PATH, line LINE: WHAT"; lines are counted from 1.
 [[noreturn]] void fail_at(const std::filesystem::path& path, std::size_t line, const std::string& what);
 
-/// For messages: the text in quotes, at most 40 bytes of it, what is not printable ASCII as \x00.
-std::string in_quotes(std::string_view text);
+/// How large a file may be, unpacked, that is read whole: a third of this host's memory, since memory grows while the
+/// file is read. A few packed bytes may ask for more than any host has.
+std::size_t room_bytes();
+/// Throws Error naming the file if `found` bytes of it are more.
+void check_room(const std::filesystem::path& path, std::size_t found, std::size_t room);
 
 /// A file that is unpacked while it is read if it is gzip'd. As gzip(1) has it, gzip'd data may be several members one
 /// after the other, and zeros may follow them; anything else behind them is damage, where gzip(1) only warns.
@@ -35,8 +40,8 @@ class InputFile {
 
   /// Reads until `bytes` is full or the file ends; returns how many bytes it has read.
   std::size_t read(std::span<std::uint8_t> bytes);
-  /// All that is left. Memory: at most twice that, or 64 KB.
-  std::string read_rest();
+  /// All that is left, of which check_room() must have room. Memory: at most three times that, or 64 KB.
+  std::string read_rest(std::size_t room = room_bytes());
   /// Whether the file has ended in the middle of gzip'd data, as far as read() has looked.
   bool ends_early() const { return ends_early_; }
 

@@ -1,5 +1,6 @@
 #include "learn/data/libsvm.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -7,6 +8,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "learn/data/byte_range.hpp"
 #include "learn/data/input_file.hpp"
@@ -43,8 +45,8 @@ Number number(std::string_view word, const std::string& name) {
 
 float label_of(std::string_view word, Labels labels) {
   const auto [label, too_small] = number(word, "the label");
-  if (labels == Labels::two_classes && (too_small || (label != -1 && label != 0 && label != 1)))
-    throw BadLine{"the label is " + in_quotes(word) + ", expected -1 or 0, or 1"};
+  if (labels == Labels::two_classes && (too_small || (label != -1 && label != 0 && label != 1 && label != 2)))
+    throw BadLine{"the label is " + in_quotes(word) + ", expected -1 and 1, or 0 and 1, or 1 and 2"};
   return label;
 }
 
@@ -56,7 +58,10 @@ void append_element(std::string_view word, std::size_t row_start, SparseSamples&
   const auto [last, error] = std::from_chars(index_word.data(), index_word.data() + index_word.size(), index);
   if (error == std::errc::invalid_argument || last != index_word.data() + index_word.size())
     throw BadLine{"the index is " + in_quotes(index_word) + ", expected a whole number"};
-  if (error != std::errc() || index == 0 || index > most_features)
+  if (error == std::errc() && index == 0)
+    throw BadLine{
+        "the index is 0, expected 1 or more: libsvm numbers features from 1, so add 1 to all indices of all files"};
+  if (error != std::errc() || index > most_features)
     throw BadLine{"the index is " + in_quotes(index_word) + ", expected 1 to " + std::to_string(most_features)};
   if (samples.indices.size() > row_start && index - 1 <= samples.indices.back())
     throw BadLine{"index " + std::to_string(index) + " follows " +
@@ -65,23 +70,27 @@ void append_element(std::string_view word, std::size_t row_start, SparseSamples&
   samples.indices.push_back(static_cast<std::uint32_t>(index - 1));
 }
 
-/// `line` without its "\n".
-void append_sample(std::string_view line, bool carriage_returns, Labels labels, SparseSamples& samples) {
-  if (line.ends_with('\r') != carriage_returns)
+/// `line` without its end.
+void append_sample(std::string_view line, Labels labels, SparseSamples& samples) {
+  const std::size_t comment = line.find('#');
+  const std::vector<std::string_view> words = words_of(line.substr(0, comment), " \t");
+  if (words.empty() && comment != line.npos) return;
+  if (words.empty()) throw BadLine{"is empty, expected a label"};
+  samples.labels.push_back(label_of(words[0], labels));
+  const bool has_query = words.size() > 1 && words[1].starts_with("qid:");  // which belongs to a ranking
+  const std::size_t row_start = samples.indices.size();
+  for (std::size_t w = has_query ? 2 : 1; w < words.size(); ++w) append_element(words[w], row_start, samples);
+  samples.row_offsets.push_back(samples.indices.size());
+}
+
+/// Without the "\r" of its end. `line` is without the "\n", which the file's last may lack.
+std::string_view without_return(std::string_view line, bool carriage_returns, bool is_ended) {
+  const bool has_return = line.ends_with('\r');
+  if (has_return != carriage_returns && (is_ended || has_return))
     throw BadLine{std::string("ends in ").append(carriage_returns ? "\\n" : "\\r\\n") +
                   ", expected the same as the first line"};
-  if (carriage_returns) line.remove_suffix(1);
-  const std::size_t row_start = samples.indices.size();
-  bool has_label = false;
-  for (const std::string_view word : words_of(line, " \t")) {
-    if (has_label)
-      append_element(word, row_start, samples);
-    else
-      samples.labels.push_back(label_of(word, labels));
-    has_label = true;
-  }
-  if (!has_label) throw BadLine{"is empty, expected a label"};
-  samples.row_offsets.push_back(samples.indices.size());
+  if (has_return) line.remove_suffix(1);
+  return line;
 }
 
 }  // namespace
@@ -91,14 +100,18 @@ SparseSamples read_libsvm(const std::filesystem::path& path, int part, int parts
   const ByteRange range = read_byte_range(*file, path, part, parts);
   const std::string_view lines = range.lines;
   const std::size_t file_bytes = file->size_bytes();
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   SparseSamples samples;
-  for (std::size_t start = 0; start < lines.size();) {
-    const std::size_t end = lines.find('\n', start);
+  for (std::size_t start = range.first_byte == 0 && lines.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
+       start < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', start), lines.size());
     const std::size_t first_byte = range.first_byte + start;
-    const bool is_last = range.first_byte + end + 1 == file_bytes;
-    if (is_last && first_byte > 0 && lines.substr(start, end - start) == (range.carriage_returns ? "\r" : "")) break;
+    const bool is_ended = end < lines.size();
+    const bool is_last = range.first_byte + end + (is_ended ? 1 : 0) == file_bytes;
     try {
-      append_sample(lines.substr(start, end - start), range.carriage_returns, labels, samples);
+      const std::string_view line = without_return(lines.substr(start, end - start), range.carriage_returns, is_ended);
+      if (is_last && range.first_byte + start > 0 && line.empty()) break;
+      append_sample(line, labels, samples);
     } catch (const BadLine& bad) {
       fail_at(path, line_of_byte(*file, first_byte), bad.what);
     }

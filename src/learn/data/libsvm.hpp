@@ -1,7 +1,10 @@
 // The libsvm format: a sample a line, its label and the elements that are not zero, as index:value, indices from 1
-// and rising:
+// and rising. SVM-light's files may have a query and comments, which are passed over, and some editors put UTF-8's mark
+// in front:
 //
+//   # two samples
 //   -1 3:0.5 17:1
+//   1 qid:7 2:1 # found by hand
 #pragma once
 
 #include <cstddef>
@@ -29,11 +32,11 @@ struct SparseSamples {
 enum class Labels : unsigned char { numbers, two_classes };
 
 /// The samples whose lines begin in part `part` of `parts` of the file's bytes, so that ranks can read a file together,
-/// each a part; all parts have all samples, in the file's order. With two_classes labels must be -1 or 0, and 1. Throws
+/// each a part; all parts have all samples, in the file's order. With two_classes labels must be -1, 0, 1 or 2. Throws
 /// Error naming file, line, what was found and what was expected: an index of 0, above 2^32 or not above the one
 /// before, numbers that are malformed, not finite or too large for f32 (too small ones are 0 or next to it, and no
-/// class), other labels, empty lines but one at the end, mixed line ends, a last line without end, a file that is empty
-/// or gzip'd (which can't be read in parts). Memory: about three times the part's bytes.
+/// class), other labels, empty lines but one at the end, mixed line ends, a file that is empty or gzip'd (which can't
+/// be read in parts). The last line need have no end. Memory: about three times the part's bytes.
 SparseSamples read_libsvm(const std::filesystem::path& path, int part, int parts, Labels labels,
                           const OpenFile& open = open_plain);
 

@@ -12,7 +12,10 @@ bool are_same_file(const std::string& a, const std::string& b) {
   std::error_code not_there;
   if (std::filesystem::equivalent(a, b, not_there)) return true;
   const auto whole = [](const std::string& path) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+    const std::filesystem::path canonical = std::filesystem::weakly_canonical(absolute, error);
+    return error ? absolute : canonical;  // a folder on the way may not be looked into
   };
   return whole(a) == whole(b);
 }

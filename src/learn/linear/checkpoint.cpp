@@ -1,12 +1,14 @@
 #include "learn/linear/checkpoint.hpp"
 
-#include <array>
 #include <sstream>
+#include <string_view>
+#include <vector>
 
 #include <dsop/collectives.hpp>
 
 #include "base/hexadecimal.hpp"
 #include "launch/launch.hpp"
+#include "learn/training/checkpoint.hpp"
 #include "learn/training/checkpoint_file.hpp"
 #include "machine_text.hpp"
 #include "patterns/of_all_ranks.hpp"
@@ -65,16 +67,15 @@ std::optional<Machine> machine_to_plan_for(Transport& transport, const LinearSet
                                            const LinearData& data) {
   if (settings.machine) return settings.machine;
   if (settings.sync != "auto" && settings.sync != "dense") return std::nullopt;
-  std::array<char, 1 << 14> saved{};
+  std::string saved;
   launch::on_all_ranks(transport, [&] {
     if (transport.rank() != 0 || settings.resume.empty()) return;
     CheckpointReader file(settings.resume, identity_of(settings, data));
     file.number<std::uint64_t>();
-    const std::string_view text = file.bytes();
-    if (text.size() >= saved.size()) throw Error("checkpoint " + settings.resume + ": its machine is too long");
-    text.copy(saved.data(), saved.size());
+    saved = file.bytes();
   });
-  const std::string text = patterns::of_all_ranks(transport, saved).front().data();
+  const std::vector<std::string_view> for_all(static_cast<std::size_t>(transport.size()), saved);
+  const std::string text = bytes_of_first(transport, for_all);
   return text.empty() ? machine(transport) : machine_of_text(text, "checkpoint " + settings.resume);
 }
 

@@ -22,10 +22,9 @@ namespace {
 struct Summary {
   std::uint64_t samples = 0;
   std::uint64_t features = 0;
-  std::uint64_t widest_line = 0;  ///< the first, from 1, that has the last of the features
-  bool has_zero = false;
-  bool has_minus_one = false;
-  std::uint64_t hash = 0;  ///< of all that was read
+  std::uint64_t widest = 0;  ///< the first sample, from 1, that has the last of the features
+  std::uint64_t labels = 0;  ///< that occur: bit l + 1 stands for label l
+  std::uint64_t hash = 0;    ///< of all that was read
 };
 
 /// A sum over samples, each with its place in the file, of which `first` is the first one's: so it does not depend on
@@ -41,31 +40,51 @@ std::uint64_t hash_of(const SparseSamples& samples, std::uint64_t first) {
   return sum;
 }
 
+/// Bits of Summary::labels.
+constexpr std::uint64_t minus_one = 1, zero = 2, one = 4, two = 8;
+
+std::uint64_t labels_in(const SparseSamples& samples) {
+  std::uint64_t labels = 0;
+  for (const float label : samples.labels)
+    labels |= label == -1 ? minus_one : label == 0 ? zero : label == 1 ? one : label == 2 ? two : 0;
+  return labels;
+}
+
+std::string list_of(std::uint64_t labels) {
+  std::string list;
+  for (int label = -1; label <= 2; ++label)
+    if ((labels >> (label + 1) & 1) != 0) list += (list.empty() ? "" : " and ") + std::to_string(label);
+  return list;
+}
+
+/// Of two classes the lower label is -1, the other 1. `labels` are all that occur. `of_train`: those of the file to
+/// train on, if that is another, which say what 1 alone is. Throws Error naming `path`.
+void make_classes(const std::string& path, std::uint64_t labels, std::uint64_t of_train, std::span<float> own) {
+  const bool from_one = ((of_train != 0 ? of_train : labels) & two) != 0;
+  if ((labels & minus_one && labels & zero) || (labels & (from_one ? minus_one | zero : two)))
+    fail(path, "has labels " + list_of(labels) + ", expected -1 and 1, or 0 and 1, or 1 and 2" +
+                   (of_train != 0 ? ": the file to train on has " + list_of(of_train) : ""));
+  for (float& label : own) label = label == (from_one ? 2 : 1) ? 1.0F : -1.0F;
+}
+
 Summary summary_of(Transport& transport, const SparseSamples& own) {
-  const auto has = [&](float label) {
-    return std::find(own.labels.begin(), own.labels.end(), label) != own.labels.end();
-  };
   const std::vector<std::uint64_t> counts = patterns::of_all_ranks(transport, std::uint64_t{own.count()});
   const std::uint64_t first = std::accumulate(counts.begin(), counts.begin() + transport.rank(), std::uint64_t{0});
-  Summary mine{own.count(), 0, 0, has(0), has(-1), hash_of(own, first)};
+  Summary mine{own.count(), 0, 0, labels_in(own), hash_of(own, first)};
   for (std::size_t i = 0; i < own.count(); ++i) {
     const std::size_t end = own.row_offsets[i + 1];
     if (end == own.row_offsets[i] || own.indices[end - 1] < mine.features) continue;
     mine.features = std::uint64_t{own.indices[end - 1]} + 1;
-    mine.widest_line = i + 1;  // every line is a sample
+    mine.widest = i + 1;
   }
   const std::vector<Summary> all = patterns::of_all_ranks(transport, mine);
   return std::accumulate(all.begin(), all.end(), Summary{}, [](const Summary& a, const Summary& b) {
-    return Summary{a.samples + b.samples,
-                   std::max(a.features, b.features),
-                   b.features > a.features ? a.samples + b.widest_line : a.widest_line,
-                   a.has_zero || b.has_zero,
-                   a.has_minus_one || b.has_minus_one,
-                   a.hash + b.hash};
+    return Summary{a.samples + b.samples, std::max(a.features, b.features),
+                   b.features > a.features ? a.samples + b.widest : a.widest, a.labels | b.labels, a.hash + b.hash};
   });
 }
 
-/// This rank's part of a file, and what all have.
+/// This rank's part of a file, and what all have. `summary`: in, that of the file to train on if this is another.
 SparseSamples read_together(Transport& transport, const std::string& path, Labels labels, int part, int parts,
                             Summary& summary) {
   const OpenFile open = transport.name() == "mpi" ? launch::open_by_mpi : open_plain;
@@ -82,12 +101,11 @@ SparseSamples read_together(Transport& transport, const std::string& path, Label
                      " as on rank 0: ranks read parts of one file");
     own = read_libsvm(path, part, parts, labels, open);
   });
+  const std::uint64_t of_train = summary.labels;
   summary = summary_of(transport, own);
   launch::on_all_ranks(transport, [&] {
-    if (labels == Labels::two_classes && summary.has_zero && summary.has_minus_one)
-      fail(path, "has labels -1 and 0, expected -1 and 1, or 0 and 1");
+    if (labels == Labels::two_classes) make_classes(path, summary.labels, of_train, own.labels);
   });
-  if (labels == Labels::two_classes) std::replace(own.labels.begin(), own.labels.end(), 0.0F, -1.0F);
   return own;
 }
 
@@ -117,12 +135,12 @@ void check_memory(Transport& transport, const LinearSettings& settings, const Su
     const std::size_t available = settings.host_memory_bytes.value_or(launch::available_memory_bytes());
     if (available == 0 || needed <= available || transport.rank() != ranks.front()) return;
     std::ostringstream text;
-    text << std::fixed << std::setprecision(1) << "index " << train.features
+    text << std::fixed << std::setprecision(1) << "index " << train.features << " of sample " << train.widest
          << " makes as many weights: " << static_cast<double>(needed) / 1e9 << " GB where " << holders
          << " of a host's ranks keep them (--sync " << settings.sync << "), and the host has "
          << static_cast<double>(available) / 1e9
          << " GB available. Number the features from 1 without gaps, hash them to fewer, or use fewer ranks a host";
-    fail_at(settings.train, train.widest_line, text.str());
+    fail(settings.train, text.str());
   });
 }
 

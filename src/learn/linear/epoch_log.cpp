@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json_text.hpp"
+
 namespace dsop::learn {
 
 EpochLog::EpochLog(const LinearSettings& settings, const Transport& transport, std::ostream& table)
@@ -87,7 +89,7 @@ void EpochLog::row(const LinearData& data, std::size_t epoch, std::span<const Ep
   column("communication_seconds", 13, 3);
   column("data_seconds", 7, 3);
   table_ << std::endl;
-  rows_.write(row.dump());
+  rows_.write(json_text(row));
 }
 
 void EpochLog::show(const LinearData& data, std::size_t epoch, std::size_t step, const EpochPart& part) {

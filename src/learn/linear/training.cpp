@@ -39,6 +39,7 @@ void train_linear(Transport& transport, const LinearSettings& settings, std::ost
   Stopwatch watch;
   double reading_seconds = 0;
   std::unique_ptr<EpochLog> log;
+  std::unique_ptr<PathLock> save_lock;
   launch::on_all_ranks(transport, [&] {
     const int servers = settings.servers();
     const int P = transport.size();
@@ -50,7 +51,7 @@ void train_linear(Transport& transport, const LinearSettings& settings, std::ost
       throw Error(
           "--save and --resume need workers that end an epoch together, expected another --sync than async-ps: its "
           "weights hold a part of the next epoch by then");
-    if (transport.rank() == 0) check_save(settings.save, settings.resume);
+    if (transport.rank() == 0) save_lock = check_save(settings.save, settings.resume);
     log = std::make_unique<EpochLog>(settings, transport, table);
   });
   const LinearData data = read_linear_data(transport, settings);

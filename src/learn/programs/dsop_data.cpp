@@ -2,10 +2,12 @@
 #include <CLI/CLI.hpp>
 
 #include "launch/command_line.hpp"
+#include "launch/file_size_signal.hpp"
 #include "learn/programs/hash_trigrams.hpp"
 #include "learn/version.hpp"
 
 int main(int argc, char** argv) {
+  dsop::launch::ignore_file_size_signal();
   int status = 0;
   CLI::App app("Makes data for dsop-train of other data.", "dsop-data");
   app.set_version_flag("--version", dsop::learn::version);

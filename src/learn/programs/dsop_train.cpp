@@ -2,12 +2,14 @@
 #include <CLI/CLI.hpp>
 
 #include "launch/command_line.hpp"
+#include "launch/file_size_signal.hpp"
 #include "learn/programs/linear.hpp"
 #include "learn/programs/lstm.hpp"
 #include "learn/programs/mlp.hpp"
 #include "learn/version.hpp"
 
 int main(int argc, char** argv) {
+  dsop::launch::ignore_file_size_signal();
   int status = 0;
   CLI::App app(
       "Trains models over several ranks: under mpirun MPI's, otherwise threads of this process.\n"

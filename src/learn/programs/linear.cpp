@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "algorithms/sparse/algorithm.hpp"
+#include "base/shown.hpp"
 #include "launch/command_line.hpp"
 #include "launch/launch.hpp"
 #include "launch/settings.hpp"
@@ -29,7 +30,7 @@ std::string check_sync(const std::string& sync) {
   const std::string family_name = sync.starts_with("dense:") ? "dense-" + sync.substr(6) : sync;
   if (sync == "auto" || sync == "dense" || servers_of(sync) > 0) return "";
   if (sparse_algorithms().find(family_name.substr(0, family_name.find('('))) != nullptr) return "";
-  return "is \"" + sync +
+  return "is \"" + shown(sync) +
          "\", expected auto, dense, dense:NAME, ps, ps:SERVERS, async-ps, async-ps:SERVERS or one of " +
          sparse_algorithms().names();
 }

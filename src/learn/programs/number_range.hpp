@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string>
 
+#include "base/shown.hpp"
+
 namespace dsop::learn {
 
 /// CLI::Range, which lets NaN pass and says six decimals of a bound.
@@ -14,7 +16,8 @@ inline CLI::Validator number_range(double least, double most) {
   const auto check = [=](const std::string& text) -> std::string {
     double number = 0;
     if (CLI::detail::lexical_cast(text, number) && number >= least && number <= most) return {};
-    return (std::ostringstream() << "is \"" << text << "\", expected a number from " << least << " to " << most).str();
+    return (std::ostringstream() << "is \"" << shown(text) << "\", expected a number from " << least << " to " << most)
+        .str();
   };
   return {check, ""};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/shown.hpp"
 #include "launch/launch.hpp"
 #include "learn/strategies/local_product.hpp"
 #include "learn/strategies/xi.hpp"
@@ -35,7 +36,7 @@ std::vector<std::string> policies_of(const std::vector<Parameter<float>*>& param
     const std::string name = text.substr(0, equals);
     const auto found = std::find_if(parameters.begin(), parameters.end(), [&](auto* p) { return p->name == name; });
     if (found == parameters.end()) {
-      std::string message = "--sync " + text + ": no parameter is named " + name + ", expected one of";
+      std::string message = "--sync " + shown(text) + ": no parameter is named " + shown(name) + ", expected one of";
       for (const Parameter<float>* const parameter : parameters) message.append(" ").append(parameter->name);
       throw ArgumentError(message);
     }

@@ -37,13 +37,6 @@ std::vector<std::string> bytes_of_all(Transport& transport, const std::string& o
   return all;
 }
 
-/// This rank's bytes of rank 0's `all`.
-std::string bytes_of_first(Transport& transport, const std::vector<std::string_view>& all) {
-  if (transport.rank() != 0) return receive_bytes(transport, 0);
-  for (int r = 1; r < transport.size(); ++r) send_bytes(transport, all[static_cast<std::size_t>(r)], r);
-  return std::string(all.front());
-}
-
 std::string body_of(const Progress& progress, const Saved& run, const std::vector<std::string>& strategies) {
   std::string body = begin_body(run.identity);
   append(body, progress.step);
@@ -56,6 +49,12 @@ std::string body_of(const Progress& progress, const Saved& run, const std::vecto
 }
 
 }  // namespace
+
+std::string bytes_of_first(Transport& transport, const std::vector<std::string_view>& all) {
+  if (transport.rank() != 0) return receive_bytes(transport, 0);
+  for (int r = 1; r < transport.size(); ++r) send_bytes(transport, all[static_cast<std::size_t>(r)], r);
+  return std::string(all.front());
+}
 
 void write_checkpoint(Transport& transport, const std::string& path, const Progress& progress, const Saved& run) {
   std::string own;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <dsop/transport.hpp>
@@ -26,6 +27,9 @@ struct Saved {
   Optimizer<float>& optimizer;
   Strategy<float>& strategy;
 };
+
+/// This rank's of what rank 0 has for each, of any length; on other ranks `all` is not looked at. All ranks call it.
+std::string bytes_of_first(Transport& transport, const std::vector<std::string_view>& all);
 
 /// Rank 0 writes the file as write_checkpoint_file() does. All ranks must call it, between steps; an error is thrown on
 /// every rank and leaves `path` as it was.

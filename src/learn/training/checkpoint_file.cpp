@@ -63,7 +63,7 @@ void compare_identity(const std::string& path, std::string_view found, const std
     std::getline(theirs, their_line);
     std::getline(ours, our_line);
   } while (their_line == our_line && (theirs || ours));
-  fail(path, "is of another run: \"" + their_line + "\", expected \"" + our_line + "\"");
+  fail(path, "is of another run: \"" + shown(their_line) + "\", expected \"" + shown(our_line) + "\"");
 }
 
 std::map<std::string, std::string> options_in(std::string_view text) {
@@ -99,12 +99,16 @@ std::string differing_options(std::string_view found, std::string_view expected)
 
 }  // namespace
 
-void check_save(const std::string& save, const std::string& resume) {
-  if (save.empty()) return;
+std::unique_ptr<PathLock> check_save(const std::string& save, const std::string& resume) {
+  if (save.empty()) return nullptr;
+  { const OutputFile can_be_written(save); }
+  auto lock = std::make_unique<PathLock>(save);
+  if (lock->holds()) remove_unfinished(save);
   std::error_code not_there;
-  if (std::filesystem::exists(save) && (resume.empty() || !std::filesystem::equivalent(save, resume, not_there)))
+  if (std::filesystem::exists(save, not_there) &&
+      (resume.empty() || !std::filesystem::equivalent(save, resume, not_there)))
     fail(save, "is there already, and --save writes over no file but that of --resume; expected another name, or none");
-  const OutputFile can_be_written(save);
+  return lock;
 }
 
 std::string begin_body(const RunIdentity& run) {
@@ -140,7 +144,7 @@ void CheckpointReader::elements(std::span<float> elements) {
 }
 
 void say_other_options(const std::string& resume, const std::string& other_options) {
-  if (!other_options.empty()) std::cerr << resume + ": goes on with " + other_options + '\n';
+  if (!other_options.empty()) std::cerr << printable(resume + ": goes on with " + other_options) + '\n';
 }
 
 void say_nothing_is_left(const std::string& resume, const std::string& asked_for) {

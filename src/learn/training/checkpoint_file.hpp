@@ -6,11 +6,13 @@
 // Numbers are as in memory (little-endian on all machines that dsop knows).
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "learn/training/bytes.hpp"
+#include "learn/training/path_lock.hpp"
 
 namespace dsop::learn {
 
@@ -20,9 +22,10 @@ struct RunIdentity {
   std::string options = {};   ///< "NAME VALUE" each: what that may have otherwise, and then says
 };
 
-/// Throws Error naming `save` if a checkpoint can't be written there, or if a file is there, unless it is the one that
-/// the run goes on from: other runs' are not written over. Both may be empty.
-void check_save(const std::string& save, const std::string& resume);
+/// Throws Error naming `save` if a checkpoint can't be written there, if another run writes there, or if a file is
+/// there, unless it is the one that the run goes on from: other runs' are not written over. Both may be empty. What it
+/// returns keeps other runs away.
+[[nodiscard]] std::unique_ptr<PathLock> check_save(const std::string& save, const std::string& resume);
 
 /// What follows the checksum, up to what the model keeps.
 std::string begin_body(const RunIdentity& run);

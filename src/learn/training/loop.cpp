@@ -59,7 +59,7 @@ class Training {
       if (!(options.save.empty() && options.resume.empty()) && !strategy.keeps_ranks_equal())
         throw ArgumentError(
             "--save and --resume need weights that are equal on all ranks; --sync none lets them drift apart");
-      if (transport.rank() == 0) check_save(options.save, options.resume);
+      if (transport.rank() == 0) save_lock_ = check_save(options.save, options.resume);
       metrics_ = std::make_unique<Metrics>(transport.rank() == 0, options.out);
     });
   }
@@ -242,6 +242,7 @@ class Training {
   std::unique_ptr<Optimizer<float>> optimizer_;
   Saved saved_;
   std::size_t last_step_;
+  std::unique_ptr<PathLock> save_lock_;
   StepReports reports_;
   std::unique_ptr<Metrics> metrics_;
   Progress progress_;

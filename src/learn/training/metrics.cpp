@@ -6,6 +6,8 @@
 #include <iostream>
 #include <sstream>
 
+#include "base/json_text.hpp"
+
 namespace dsop::learn {
 
 Metrics::Metrics(bool speaks, const std::string& path) : speaks_(speaks), progress_(speaks) {
@@ -16,9 +18,9 @@ void Metrics::run(const nlohmann::ordered_json& what, const std::string& plan) {
   if (!speaks_) return;
   nlohmann::ordered_json line{{"kind", "run"}};
   line.update(what);
-  rows_.write(line.dump());
+  rows_.write(json_text(line));
   for (const auto& [name, value] : what.items())
-    std::cout << "# " << name << ' ' << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+    std::cout << "# " << name << ' ' << (value.is_string() ? value.get<std::string>() : json_text(value)) << '\n';
   std::istringstream lines(plan);
   for (std::string text; std::getline(lines, text);) std::cout << "# " << text << '\n';
   std::cout << std::flush;
@@ -68,7 +70,7 @@ void Metrics::write_step(const StepReport& report, double seconds) {
     line["algorithms"] = report.selected.algorithms;
     if (report.selected.xi) line["xi"] = *report.selected.xi;
   }
-  rows_.write(line.dump());
+  rows_.write(json_text(line));
 }
 
 void Metrics::epoch(std::size_t epoch, std::size_t step, double mean_loss, double seconds, const Scores& scores,
@@ -84,7 +86,7 @@ void Metrics::epoch(std::size_t epoch, std::size_t step, double mean_loss, doubl
   }
   line["weights"] = weights_hash;
   text << ", " << std::setprecision(1) << seconds << " s, weights " << weights_hash << '\n';
-  rows_.write(line.dump());
+  rows_.write(json_text(line));
   progress_.clear();
   std::cout << text.str() << std::flush;
 }
