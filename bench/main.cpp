@@ -104,6 +104,7 @@ void run_calibrate(Transport& transport, const CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  dsop::launch::keep_standard_descriptors();
   int status = 0;
   CommandLine line;
   CLI::App app{

@@ -8,6 +8,7 @@
 #include "learn/version.hpp"
 
 int main(int argc, char** argv) {
+  dsop::launch::keep_standard_descriptors();
   int status = 0;
   CLI::App app(
       "Trains models over several ranks: under mpirun MPI's, otherwise threads of this process.\n"
