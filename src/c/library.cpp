@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <dsop/algorithms.hpp>
-#include <dsop/gloo.hpp>
 #include <dsop/product_method.hpp>
 
 #include "base/error_of.hpp"
@@ -52,7 +51,6 @@ int dsop_info(const char** text) {
     if (has_mpi()) info["mpi"] = dsop::mpi_library();
     const std::string mpi_error = dsop::error_of(dsop::check_mpi_library);
     if (!mpi_error.empty()) info["mpi_error"] = mpi_error;
-    info["gloo"] = dsop::has_gloo();
     info["blas"] = dsop::kernels::blas_version();
     info["blas_core"] = dsop::kernels::blas_core_name();
     info["blas_keeps_up"] = dsop::kernels::blas_keeps_up_with(dsop::best_instruction_set());

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include <dsop/dsop.hpp>
-#include <dsop/gloo.hpp>
+#include <dsop/tcp.hpp>
 #include <dsop/threads.hpp>
 
 #include "base/error_of.hpp"
@@ -56,7 +56,7 @@ int run_over_gloo(const RankOptions& options, const std::function<void(Transport
     return 1;
   };
   try {
-    body(*connect_over_gloo(named_store(options.store), {.rank = options.rank, .ranks = options.ranks.value_or(1)}));
+    body(*connect_over_tcp(named_store(options.store), {.rank = options.rank, .ranks = options.ranks.value_or(1)}));
     return 0;
   } catch (const AgreedError& error) {
     return options.rank == 0 ? report("", error.what()) : 1;
