@@ -109,6 +109,15 @@ class StartedTest(unittest.TestCase):
                 self.assertEqual(address[0], first)
                 self.assertIn(address[1], range(10000, 30000))
 
+    def test_a_torch_that_was_built_without_libuv(self) -> None:
+        class Distributed:
+            @staticmethod
+            def TCPStore(*arguments: object, use_libuv: bool = True, **_: object) -> tuple[object, ...]:  # noqa: N802
+                if use_libuv:
+                    raise RuntimeError("use_libuv was requested but PyTorch was built without libuv support")
+                return arguments
+        self.assertEqual(_started._server(Distributed, "h0", 29500, True), ("h0", 29500))
+
     def test_a_port_that_is_none(self) -> None:
         with patch.dict(os.environ, {**by_rank(2)(0), "MASTER_PORT": "any"}):
             self.assertRaisesRegex(dsop.ArgumentError, "MASTER_PORT is 'any', expected a number", _started._address)
