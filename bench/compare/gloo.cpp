@@ -5,8 +5,10 @@
 #include <gloo/transport/tcp/device.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
+#include <map>
 #include <vector>
 
 #include <dsop/errors.hpp>
@@ -20,27 +22,33 @@
 namespace dsop::bench::compare {
 namespace {
 
-// Ranks that are connected already meet again: each sets one value, under its number, and all do so together.
+// Ranks that are connected already meet again: all set a key each, together, and as often.
 class RanksAsStore final : public gloo::rendezvous::Store {
  public:
   explicit RanksAsStore(Transport& transport) : transport_(transport) {}
 
-  void set(const std::string&, const std::vector<char>& own) override {
-    for (const std::size_t length : of_all_ranks(transport_, own.size())) values_.emplace_back(length);
-    values_[static_cast<std::size_t>(transport_.rank())] = own;
+  void set(const std::string& key, const std::vector<char>& value) override {
     const patterns::Ring ring(transport_);
+    const std::array<std::size_t, 2> own{key.size(), value.size()};
+    const std::vector<std::array<std::size_t, 2>> lengths = of_all_ranks(transport_, own);
+    values_[key] = value;
     for (int step = 1; step < transport_.size(); ++step) {
+      const int to = ring.wrap(transport_.rank() + step);
       const int from = ring.wrap(transport_.rank() - step);
-      transport_.sendrecv(std::span(own), ring.wrap(transport_.rank() + step),
-                          std::span(values_[static_cast<std::size_t>(from)]), from, Tag::agreement);
+      const auto [key_length, value_length] = lengths[static_cast<std::size_t>(from)];
+      std::string its_key(key_length, ' ');
+      std::vector<char> its_value(value_length);
+      transport_.sendrecv(std::span(key), to, std::span(its_key), from, Tag::agreement);
+      transport_.sendrecv(std::span(value), to, std::span(its_value), from, Tag::agreement);
+      values_[its_key] = its_value;
     }
   }
-  std::vector<char> get(const std::string& rank) override { return values_[std::stoul(rank)]; }
+  std::vector<char> get(const std::string& key) override { return values_.at(key); }
   void wait(const std::vector<std::string>&) override {}
 
  private:
   Transport& transport_;
-  std::vector<std::vector<char>> values_;  // by rank
+  std::map<std::string, std::vector<char>> values_;
 };
 
 std::shared_ptr<gloo::Context> connected(Transport& transport) {
