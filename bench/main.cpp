@@ -106,6 +106,7 @@ void run_calibrate(Transport& transport, const CommandLine& line) {
 
 int main(int argc, char** argv) {
   dsop::launch::ignore_file_size_signal();
+  dsop::launch::keep_standard_descriptors();
   int status = 0;
   CommandLine line;
   CLI::App app{

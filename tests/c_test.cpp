@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "c_errors.hpp"
+#include "environment.hpp"
 
 namespace {
 
-using dsop::tests::contains, dsop::tests::error_of;
+using dsop::tests::contains, dsop::tests::Environment, dsop::tests::error_of;
 
 dsop_communicator everybody() {
   dsop_communicator communicator = 0;
@@ -320,14 +321,29 @@ TEST_CASE("versions") {
   CHECK(dsop_version() == expected);
 }
 
-TEST_CASE("stores that make no sense are refused") {
-  dsop_communicator ranks = 0;
+TEST_CASE("a process that was started with others is not alone") {
+  dsop_communicator alone = 0;
+  const Environment rank("RANK", "1");
+  const Environment ranks("WORLD_SIZE", "3");
+  CHECK(contains(error_of(dsop_communicator_world(&alone)),
+                 "RANK and WORLD_SIZE say that this process is rank 1 of 3, and no MPI launcher has started it, expected"));
   const char* info = nullptr;
   REQUIRE(dsop_info(&info) == DSOP_SUCCESS);
-  if (!contains(info, R"("gloo":true)")) {
-    CHECK(contains(error_of(dsop_communicator_from_file("/tmp", 0, 1, nullptr, &ranks)), "folder"));
-    return;
+  CHECK(contains(info, R"("started_without_mpi":{"rank":1,"ranks":3,"names":"RANK and WORLD_SIZE"})"));
+}
+
+TEST_CASE("what says that this process is alone is no launcher") {
+  const Environment procid("SLURM_PROCID", "0");  // a batch script's
+  const Environment tasks("SLURM_NTASKS", "4");
+  const Environment rank("RANK", "0");
+  for (const char* const ranks : {"1", "", "two"}) {
+    const Environment size("WORLD_SIZE", ranks);
+    everybody();
   }
+}
+
+TEST_CASE("stores that make no sense are refused") {
+  dsop_communicator ranks = 0;
   CHECK(error_of(dsop_communicator_from_store(nullptr, nullptr, nullptr, nullptr, 0, 1, nullptr, &ranks)) ==
         "set, get or wait is null, expected three functions");
   CHECK(error_of(dsop_communicator_from_file(nullptr, 0, 1, nullptr, &ranks)) == "path is null, expected a file's");

@@ -138,6 +138,11 @@ class RowTest(unittest.TestCase):
                 parse_row(line, "file:1")
             self.assertIn(reason, str(caught.exception))
 
+    def test_rows_of_the_transport_before_tcp_are_read(self) -> None:
+        self.assertEqual(parse_row(json.dumps(row(transport="gloo")), "file:1").transport, "gloo")
+        with self.assertRaisesRegex(BadRow, "'transport' is \"udp\", expected 'threads', 'mpi' or 'tcp'"):
+            parse_row(json.dumps(row(transport="udp")), "file:1")
+
     def test_a_rival_may_know_less(self) -> None:
         rival = {key: value for key, value in row("gloo", external=True).items()
                  if key not in ("bytes_sent", "messages_sent", "flops", "predicted_seconds", "wrong", "auto_choice")}

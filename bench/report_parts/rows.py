@@ -110,7 +110,8 @@ NUMBERS: Check = (lambda value: isinstance(value, list) and all(map(NOT_NEGATIVE
                   "a list of numbers of at least 0")
 ELEMENT_BYTES = {"f32": 4, "f64": 8}
 DTYPE: Check = (lambda value: value in ELEMENT_BYTES, " or ".join(map(repr, ELEMENT_BYTES)))
-TRANSPORT: Check = (lambda value: value in ("threads", "mpi", "gloo"), "'threads', 'mpi' or 'gloo'")
+TRANSPORT: Check = (lambda value: value in ("threads", "mpi", "tcp", "gloo"),  # gloo: dsop-bench writes tcp now
+                    "'threads', 'mpi' or 'tcp'")
 FAMILY: Check = (lambda value: value == "outer-product", "'outer-product', the family this report draws")
 
 REQUIRED: dict[str, Check] = {

@@ -105,8 +105,10 @@ DSOP_API int dsop_finalize(void);
  * child. Does not return. */
 DSOP_API void dsop_abort(int exit_status);
 /* What was built and what runs, a JSON object: version, mpi (the library, or null), mpi_error (a text
- * where it is another than dsop is built for, or null), mpi_initialized, gloo (true or false), blas, blas_core,
- * blas_keeps_up (false: its core has no AVX, and the processor has), instruction_set, threads. */
+ * where it is another than dsop is built for, or null), mpi_initialized, mpi_launcher (whether one has started this
+ * process), started_without_mpi (null, or rank and ranks of a process that something else has started with others, and
+ * the names of the variables that say so), blas, blas_core, blas_keeps_up (false: its core has no AVX, and the processor
+ * has), instruction_set, threads. */
 DSOP_API int dsop_info(const char** text);
 /* `interrupted` is asked every 100 ms by waits of the thread that calls this (null: not any more). If it does not
  * return 0, the wait ends with DSOP_ERROR_INTERRUPTED. Waits within MPI's own collectives do not ask. After that,
@@ -121,12 +123,13 @@ DSOP_API int dsop_algorithm_describe(size_t index, const char** family, const ch
 /* ---- Communicators ---- */
 
 /* All ranks: those of MPI_COMM_WORLD where MPI runs, else this process alone. Fails where a launcher has started this
- * process and MPI does not run: call dsop_init() first. */
+ * process and MPI does not run: call dsop_init() first; and where the environment says that something else has started
+ * it with others (dsop_info(): started_without_mpi), which would then be alone each. */
 DSOP_API int dsop_communicator_world(dsop_communicator* communicator);
 /* Of a communicator of MPI's, as MPI_Comm_c2f() gives it. dsop duplicates it on first use. */
 DSOP_API int dsop_communicator_from_mpi(int mpi_fint, dsop_communicator* communicator);
 /* Of processes without a launcher and without MPI, each a rank 0 .. ranks - 1, which find each other through a store and
- * send over Gloo; all call it. `get` writes the text of a key that is there, and a zero, into `room` bytes. `wait` waits
+ * send over TCP; all call it. `get` writes the text of a key that is there, and a zero, into `room` bytes. `wait` waits
  * for a key for up to so many seconds, perhaps 0, and returns 1 if it is there and 0 if not. set and get return 0; any
  * other value of the three says that the store has failed. They are called before this returns, by this thread.
  * Options: run, restart (keys begin with them), limit_seconds (for all ranks to come), interface. Fails on all ranks with
@@ -146,8 +149,8 @@ DSOP_API int dsop_communicator_traffic(dsop_communicator counting, size_t* paylo
 DSOP_API int dsop_communicator_rank(dsop_communicator communicator, int* rank, int* size);
 /* In place of a call that this rank can't make: fails with DSOP_ERROR_ARGUMENT on all ranks, `error` in its text. */
 DSOP_API int dsop_communicator_fail(dsop_communicator communicator, const char* error);
-/* Forgets the handle. A communicator of MPI's stays MPI's; one over Gloo ends with the last object that was made with it.
- * Over MPI communicates nothing; over Gloo its end completes what was started, and waits for messages on their way. */
+/* Forgets the handle. A communicator of MPI's stays MPI's; one over TCP ends with the last object that was made with it.
+ * Over MPI communicates nothing; over TCP its end completes what was started, and waits for messages on their way. */
 DSOP_API int dsop_communicator_free(dsop_communicator communicator);
 /* Runs body on so many threads, each a rank whose communicator is dead when body returns, and returns when all have
  * ended. What a body returns is a status: if one is not 0, ranks that wait for it fail, and this call does so too. */
@@ -329,7 +332,7 @@ DSOP_API int dsop_selector_free(dsop_selector selector);
 /* The one that is assumed where nothing is known; of ranks that are threads if on_threads is not 0. */
 DSOP_API int dsop_machine_default(int on_threads, dsop_machine* machine);
 /* What calls on the communicator plan for where they must choose and are given none: as DSOP_MACHINE says, measured over
- * MPI and Gloo, once. All ranks call it. */
+ * MPI and TCP, once. All ranks call it. */
 DSOP_API int dsop_machine_of(dsop_communicator communicator, dsop_machine* machine);
 DSOP_API int dsop_machine_read(const char* path, dsop_machine* machine);
 DSOP_API int dsop_machine_write(dsop_machine machine, const char* path);

@@ -23,6 +23,11 @@ def _openmp_runtimes() -> list[str]:
     return sorted(path for path in paths if os.path.basename(path).startswith(("libgomp", "libomp", "libiomp5")))
 
 
+class _Info(dict[str, Any]):
+    def __missing__(self, key: str) -> Any:
+        raise KeyError("gloo: dsop.connect() sends over TCP of its own, which every build has" if key == "gloo" else key)
+
+
 def built_and_runs() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(text_of(library.dsop_info))
     return found
@@ -34,9 +39,11 @@ def info() -> dict[str, Any]:
     Returns
     -------
     dict
-        version, mpi (the library's, or None), mpi_error (why calls over MPI would fail, or None), mpi_initialized, gloo
-        (whether the library has it), blas, blas_core, blas_keeps_up (whether its core has AVX where the processor has),
-        instruction_set, threads (OpenMP's of a product), openmp_runtimes (those that this process has loaded).
+        version, mpi (the library's, or None), mpi_error (why calls over MPI would fail, or None), mpi_initialized,
+        mpi_launcher (whether one has started this process), started_without_mpi (None, or "rank", "ranks" and "names" of
+        the environment's variables where something else has started it with others), blas, blas_core, blas_keeps_up
+        (whether its core has AVX where the processor has), instruction_set, threads (OpenMP's of a product),
+        openmp_runtimes (those that this process has loaded).
 
     Warns
     -----
@@ -49,7 +56,7 @@ def info() -> dict[str, Any]:
     >>> dsop.info()["version"]
     '0.1.0'
     """
-    found = built_and_runs()
+    found = _Info(built_and_runs())
     found["openmp_runtimes"] = _openmp_runtimes()
     if len(found["openmp_runtimes"]) > 1:
         warnings.warn("two OpenMP runtimes are loaded, each of which takes all cores: "

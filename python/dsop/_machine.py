@@ -61,7 +61,7 @@ class Machine(Owned):
     def of(cls, comm: Any = None) -> Machine:
         """What calls plan for where they must choose an algorithm and are given no machine.
 
-        As the environment variable DSOP_MACHINE says: a file; ``default``; ``probe``, or nothing: over MPI and Gloo it is
+        As the environment variable DSOP_MACHINE says: a file; ``default``; ``probe``, or nothing: over MPI and TCP it is
         measured, once for a communicator. All ranks call it.
 
         Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 import sys
 from typing import Any
 
@@ -11,7 +10,7 @@ from dsop._communicators import Communicator, of_programs, watch_main_thread
 from dsop._info import built_and_runs
 from dsop._job_end import at_exit, end_job_at_exception
 from dsop._library import ArgumentError, check, library, new_handle, whole_number
-from dsop._torchrun import connect_workers, under_torchrun
+from dsop._started import connect_started
 
 _world: Communicator | None = None
 _QUEUE_OF_WORLD = "MPI_COMM_WORLD"
@@ -24,9 +23,8 @@ def _others_run_over_mpi4py() -> bool:
                 and mpi4py.COMM_WORLD.Get_size() > 1)
 
 
-# Before the first call of dsop's, too: mpi4py would wait in MPI_Finalize for ranks that wait for this one. The names are those
-# of src/transport/mpi_launcher.cpp.
-if {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"} & os.environ.keys():
+# Before the first call of dsop's, too: mpi4py would wait in MPI_Finalize for ranks that wait for this one.
+if built_and_runs()["mpi_launcher"]:
     end_job_at_exception(_others_run_over_mpi4py)
 
 
@@ -67,8 +65,9 @@ def init() -> None:
 
 
 def _all_ranks() -> Communicator:
-    # What has started torchrun may be a launcher of MPI's, whose variables all of torchrun's workers then have.
-    return connect_workers() if under_torchrun() and not built_and_runs()["mpi_initialized"] else _start()
+    found = built_and_runs()
+    started = None if found["mpi_initialized"] else found["started_without_mpi"]
+    return (connect_started(started["rank"], started["ranks"]) if started else None) or _start()
 
 
 def communicator(comm: Any = None) -> Communicator:
@@ -77,7 +76,7 @@ def communicator(comm: Any = None) -> Communicator:
     Parameters
     ----------
     comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody: all ranks that mpirun, srun or torchrun has started, or this process alone. An object with
+        None is everybody: all ranks that mpirun, srun, torchrun or the like has started, or this process alone. An object with
         `py2f()` and `Barrier()` is an MPI communicator, which dsop duplicates on first use.
 
     Raises

@@ -97,7 +97,7 @@ class _Functions:
 
 def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int = 0, limit_seconds: float = 30.0,
             interface: str | None = None) -> Communicator:
-    """Connect processes that find each other through a store, over Gloo: no launcher and no MPI are needed.
+    """Connect processes that find each other through a store, over TCP: no launcher and no MPI are needed.
 
     All ranks call it. No rank uses the store after any has returned without an error, so it may end with one
     of them.
@@ -114,7 +114,7 @@ def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int 
     limit_seconds : float
         For all ranks to come.
     interface : str, optional
-        The network interface to use, as in the environment variable GLOO_SOCKET_IFNAME.
+        The network interface to use, as in the environment variable DSOP_SOCKET_IFNAME, or else GLOO_SOCKET_IFNAME.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def connect(store: Any, rank: int, size: int, *, run: str = "run", restart: int 
     Raises
     ------
     ArgumentError
-        An argument makes no sense, or the library was built without Gloo.
+        An argument makes no sense.
     TransportError
         On all ranks: a rank did not come in time (it is named), two have one number, or the store loses what is set.
 

@@ -11,6 +11,7 @@
 #include "c/status.hpp"
 #include "calls/call.hpp"
 #include "transport/interrupt.hpp"
+#include "transport/launcher.hpp"
 #include "transport/lone_rank.hpp"
 
 namespace dsop::c {
@@ -87,6 +88,10 @@ int dsop_communicator_world(dsop_communicator* communicator) {
   return returning_status([&] {
     Handle& handle = result(communicator, "communicator");
     dsop::Transport* const mpi = world();
+    if (const auto started = mpi == nullptr ? dsop::started_without_mpi() : std::nullopt)
+      throw dsop::ArgumentError(started->text() +
+                                ", expected mpirun, or a store by which the ranks meet: dsop_communicator_from_file(), "
+                                "in Python comm=dsop.connect(store, rank, size)");
     handle = put_transport(mpi != nullptr ? *mpi : lone_rank(), mpi != nullptr);
   });
 }

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <dsop/algorithms.hpp>
-#include <dsop/gloo.hpp>
 #include <dsop/product_method.hpp>
 
 #include "base/error_of.hpp"
@@ -14,6 +13,7 @@
 #include "c/status.hpp"
 #include "kernels/blas_info.hpp"
 #include "kernels/threads.hpp"
+#include "transport/launcher.hpp"
 #include "transport/mpi_library.hpp"
 
 #define DSOP_TEXT_OF(x) #x
@@ -53,7 +53,10 @@ int dsop_info(const char** text) {
     if (has_mpi()) info["mpi"] = dsop::mpi_library();
     const std::string mpi_error = dsop::error_of(dsop::check_mpi_library);
     if (!mpi_error.empty()) info["mpi_error"] = mpi_error;
-    info["gloo"] = dsop::has_gloo();
+    info["mpi_launcher"] = dsop::under_mpi_launcher();
+    info["started_without_mpi"] = nullptr;
+    if (const auto started = dsop::started_without_mpi())
+      info["started_without_mpi"] = {{"rank", started->rank}, {"ranks", started->ranks}, {"names", started->names}};
     info["blas"] = dsop::kernels::blas_version();
     info["blas_core"] = dsop::kernels::blas_core_name();
     info["blas_keeps_up"] = dsop::kernels::blas_keeps_up_with(dsop::best_instruction_set());

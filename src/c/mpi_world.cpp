@@ -7,7 +7,7 @@
 #include <dsop/mpi.hpp>
 
 #include "c/status.hpp"
-#include "transport/mpi_launcher.hpp"
+#include "transport/launcher.hpp"
 #include "transport/mpi_library.hpp"
 #include "transport/mpi_transport.hpp"
 

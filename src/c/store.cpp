@@ -1,5 +1,5 @@
 // Communicators of ranks that find each other through a store.
-#include <dsop/gloo.hpp>
+#include <dsop/tcp.hpp>
 
 #include <limits>
 
@@ -14,8 +14,8 @@ using Set = int (*)(const char* key, const char* value, void* data);
 using Get = int (*)(const char* key, char* value, std::size_t room, void* data);
 using Wait = int (*)(const char* key, double seconds, void* data);
 
-GlooOptions gloo_options(int rank, int ranks, const char* text) {
-  GlooOptions options{.rank = rank, .ranks = ranks};
+TcpOptions tcp_options(int rank, int ranks, const char* text) {
+  TcpOptions options{.rank = rank, .ranks = ranks};
   std::size_t restart = 0;
   OptionText(text)
       .read("run", options.run)
@@ -53,8 +53,8 @@ Store store_of(Set set, Get get, Wait wait, void* data, int ranks) {
               }};
 }
 
-Handle connect(const Store& store, const GlooOptions& options) {
-  return put(std::make_shared<Ranks>(connect_over_gloo(store, options)));
+Handle connect(const Store& store, const TcpOptions& options) {
+  return put(std::make_shared<Ranks>(connect_over_tcp(store, options)));
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ int dsop_communicator_from_store(Set set, Get get, Wait wait, void* data, int ra
                                  dsop_communicator* communicator) {
   return returning_status([&] {
     Handle& handle = result(communicator, "communicator");
-    handle = connect(store_of(set, get, wait, data, ranks), gloo_options(rank, ranks, options));
+    handle = connect(store_of(set, get, wait, data, ranks), tcp_options(rank, ranks, options));
   });
 }
 
@@ -75,6 +75,6 @@ int dsop_communicator_from_file(const char* path, int rank, int ranks, const cha
   return returning_status([&] {
     Handle& handle = result(communicator, "communicator");
     if (path == nullptr) throw dsop::ArgumentError("path is null, expected a file's");
-    handle = connect(dsop::file_store(path), gloo_options(rank, ranks, options));
+    handle = connect(dsop::file_store(path), tcp_options(rank, ranks, options));
   });
 }

@@ -1,5 +1,8 @@
 #include "launch/launch.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <charconv>
 #include <cstdlib>
 #include <exception>
@@ -9,7 +12,7 @@
 #include <string_view>
 
 #include <dsop/dsop.hpp>
-#include <dsop/gloo.hpp>
+#include <dsop/tcp.hpp>
 #include <dsop/threads.hpp>
 
 #include "base/error_of.hpp"
@@ -18,6 +21,7 @@
 #include "launch/mpi_world.hpp"
 #include "launch/progress_line.hpp"
 #include "transport/call_state.hpp"
+#include "transport/launcher.hpp"
 
 namespace dsop::launch {
 namespace {
@@ -52,18 +56,23 @@ Store named_store(const std::string& name) {
   return file_store(name.substr(file.size()));
 }
 
-int run_over_gloo(const RankOptions& options, const std::function<void(Transport&)>& body) {
+int run_over_tcp(const RankOptions& options, const std::function<void(Transport&)>& body) {
   const auto report = [](const std::string& who, const std::string& what) {
     std::cerr << (std::ostringstream() << "error: " << who << printable_lines(what) << '\n').str() << std::flush;
     return 1;
   };
+  const std::optional<StartedProcess> started = started_without_mpi();
+  if (!started && (!options.rank || !options.ranks))
+    return report("", "--transport tcp needs --rank and --ranks, or a launcher that sets RANK and WORLD_SIZE");
+  const TcpOptions place{.rank = options.rank ? *options.rank : started->rank,
+                         .ranks = options.ranks ? *options.ranks : started->ranks};
   try {
-    body(*connect_over_gloo(named_store(options.store), {.rank = options.rank, .ranks = options.ranks.value_or(1)}));
+    body(*connect_over_tcp(named_store(options.store), place));
     return 0;
   } catch (const AgreedError& error) {
-    return options.rank == 0 ? report("", error.what()) : 1;
+    return place.rank == 0 ? report("", error.what()) : 1;
   } catch (const std::exception&) {
-    return report("rank " + std::to_string(options.rank) + ": ", text_of_caught());
+    return report("rank " + std::to_string(place.rank) + ": ", text_of_caught());
   }
 }
 
@@ -73,6 +82,12 @@ void print_stall(const Stall& stall) {  // one write, so that the ranks' lines d
 
 }  // namespace
 
+void keep_standard_descriptors() {
+  int opened = 0;
+  while (opened >= 0 && opened <= STDERR_FILENO) opened = open("/dev/null", O_RDONLY);
+  if (opened > STDERR_FILENO) close(opened);
+}
+
 int run(const RankOptions& options, int default_ranks, const std::function<void(Transport&)>& body, ThreadLevel level) {
   const auto watched_body = [&](Transport& transport) {
     StallWatch watch{.on_stall = print_stall};
@@ -80,8 +95,12 @@ int run(const RankOptions& options, int default_ranks, const std::function<void(
     set_stall_watch(transport, watch);
     body(transport);
   };
-  if (options.transport == "gloo") return run_over_gloo(options, watched_body);
+  if (options.transport == "tcp") return run_over_tcp(options, watched_body);
   if (under_mpi_launcher()) return run_on_mpi_world(options.ranks, watched_body, level);
+  if (const auto started = started_without_mpi(); started && !options.ranks)
+    return refuse_to_run(started->text() +
+                         ", expected --transport tcp --store file:PATH with a file that all ranks see, or --ranks for "
+                         "threads of this process alone");
   return status_of([&] { run_on_threads(options.ranks.value_or(default_ranks), watched_body); });
 }
 

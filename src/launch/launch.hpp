@@ -9,6 +9,10 @@
 
 namespace dsop::launch {
 
+/// To be called first: opens /dev/null where a standard descriptor is closed, since the next file or socket would take
+/// its number, and what is printed would go there. What is written to it is an error, as before.
+void keep_standard_descriptors();
+
 /// Whether an MPI launcher (mpirun, srun --mpi) has started this process.
 bool under_mpi_launcher();
 
@@ -22,17 +26,17 @@ enum class ThreadLevel { funneled, multiple };
 /// What a command line says of ranks.
 struct RankOptions {
   std::optional<int> ranks = {};
-  std::string transport = {};  ///< "gloo", or empty: MPI under its launcher, else threads
-  std::string store = {};      ///< of Gloo's ranks: file:PATH
-  int rank = 0;                ///< of this process among Gloo's
+  std::string transport = {};    ///< "tcp", or empty: MPI under its launcher, else threads
+  std::string store = {};        ///< of ranks over TCP: file:PATH
+  std::optional<int> rank = {};  ///< of this process among them
 };
 
-/// Runs body on every rank and returns the program's exit status. Over Gloo this process is one rank of `ranks`. Under
-/// an MPI launcher the ranks are those of MPI_COMM_WORLD, and `ranks`, if given, must be their number; otherwise they
-/// are threads, `ranks` or else `default_ranks` of them. An exception is printed on stderr and gives status 1: once if
-/// the ranks have agreed on it (what dsop's calls and on_all_ranks throw), else by the rank that throws, which then
-/// ends the others too. Calls that wait longer than the environment variable DSOP_STALL_SECONDS says (60; 0: never) are
-/// reported on stderr.
+/// Runs body on every rank and returns the program's exit status. Over TCP this process is one rank of `ranks`; where
+/// these are not given, as the environment tells (RANK and WORLD_SIZE, or Slurm's). Under an MPI launcher the ranks are
+/// those of MPI_COMM_WORLD, and `ranks`, if given, must be their number; otherwise they are threads, `ranks` or else
+/// `default_ranks` of them. An exception is printed on stderr and gives status 1: once if the ranks have agreed on it
+/// (what dsop's calls and on_all_ranks throw), else by the rank that throws, which then ends the others too. Calls that
+/// wait longer than the environment variable DSOP_STALL_SECONDS says (60; 0: never) are reported on stderr.
 int run(const RankOptions& options, int default_ranks, const std::function<void(Transport&)>& body,
         ThreadLevel level = ThreadLevel::funneled);
 

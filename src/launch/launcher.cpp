@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "launch/launch.hpp"
-#include "transport/mpi_launcher.hpp"
+#include "transport/launcher.hpp"
 
 namespace dsop::launch {
 

@@ -14,7 +14,7 @@ class Dsop(MesonPackage):
     version("main", branch="main")
 
     variant("mpi", default=True, description="The MPI transport; without it everything runs on threads")
-    variant("gloo", default=True, description="The transport over Gloo, for processes without MPI")
+    variant("gloo", default=False, description="Gloo's allreduce among the rivals of dsop-bench")
     variant("python", default=True, description="The Python package")
 
     depends_on("meson@1.0:", type="build")

@@ -8,6 +8,7 @@
 
 int main(int argc, char** argv) {
   dsop::launch::ignore_file_size_signal();
+  dsop::launch::keep_standard_descriptors();
   int status = 0;
   CLI::App app("Makes data for dsop-train of other data.", "dsop-data");
   app.set_version_flag("--version", dsop::learn::version);

@@ -10,6 +10,7 @@
 
 int main(int argc, char** argv) {
   dsop::launch::ignore_file_size_signal();
+  dsop::launch::keep_standard_descriptors();
   int status = 0;
   CLI::App app(
       "Trains models over several ranks: under mpirun MPI's, otherwise threads of this process.\n"

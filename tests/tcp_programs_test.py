@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Ranks over Gloo as processes: the programs, Python, torch's stores and torchrun, and ranks that end before the others.
+"""Ranks over TCP as processes: the programs, Python, torch's stores and torchrun, and ranks that end before the others.
 
-Usage: gloo_test.py DSOP_BENCH DSOP_TRAIN
+Usage: tcp_programs_test.py DSOP_BENCH DSOP_TRAIN
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Memory:
                 raise LookupError(f"no {keys}")
 
 
-class GlooTest(unittest.TestCase):
+class TcpTest(unittest.TestCase):
     def setUp(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self.addCleanup(self._folder.cleanup)
@@ -92,12 +92,12 @@ class GlooTest(unittest.TestCase):
         processes[0].send_signal(signal.SIGINT)
         return processes
 
-    def over_gloo(self, rank: int, ranks: int) -> list[str]:
-        return ["--transport", "gloo", "--store", f"file:{self.file}", "--rank", str(rank), "--ranks", str(ranks)]
+    def over_tcp(self, rank: int, ranks: int) -> list[str]:
+        return ["--transport", "tcp", "--store", f"file:{self.file}", "--rank", str(rank), "--ranks", str(ranks)]
 
     def run_ranks(self, ranks: int, *command: str) -> list[tuple[int, str, str]]:
         """Exit code, stdout and stderr of each rank."""
-        processes = self.started(ranks, lambda rank: [*command, *self.over_gloo(rank, ranks)])
+        processes = self.started(ranks, lambda rank: [*command, *self.over_tcp(rank, ranks)])
         ended = [process.communicate(timeout=LIMIT_SECONDS) for process in processes]
         return [(process.returncode, *texts) for process, texts in zip(processes, ended)]
 
@@ -125,7 +125,7 @@ class GlooTest(unittest.TestCase):
             ended = self.run_ranks(3, DSOP_BENCH, "outer-product", "--rows", "40", "--iterations", "2", "--algorithm",
                                    "auto,allgather,allreduce-ring", "--verify")
             self.assertEqual([code for code, _, _ in ended], [0, 0, 0], ended)
-            self.assertIn("3 ranks (gloo)", ended[0][1])
+            self.assertIn("3 ranks (tcp)", ended[0][1])
             self.assertEqual([out for _, out, _ in ended[1:]], ["", ""])
 
     def test_dsop_train(self) -> None:
@@ -152,11 +152,14 @@ class GlooTest(unittest.TestCase):
 
     def test_options_that_make_no_sense(self) -> None:
         bench = [DSOP_BENCH, "info"]
-        for options, words in [(["--transport", "gloo"], "requires --ranks"),
+        for options, words in [(["--transport", "tcp"], "requires --store"),
+                               (["--transport", "tcp", "--store", "file:x", "--ranks", "3"], "needs --rank and --ranks"),
                                (["--store", "file:x"], "requires --transport"),
-                               (["--transport", "tcp", "--ranks", "1", "--store", "x", "--rank", "0"], "tcp not in"),
-                               ([*self.over_gloo(3, 3)], "rank is 3, expected 0 to 2"),
+                               (["--transport", "udp", "--store", "x"], "udp is no transport, expected tcp"),
                                (["--transport", "gloo", "--ranks", "1", "--store", "x", "--rank", "0"],
+                                "gloo is not there any more, expected tcp"),
+                               ([*self.over_tcp(3, 3)], "rank is 3, expected 0 to 2"),
+                               (["--transport", "tcp", "--ranks", "1", "--store", "x", "--rank", "0"],
                                 '--store is "x", expected file:PATH')]:
             done = subprocess.run([*bench, *options], capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
             self.assertIn(words, done.stderr)

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "gloo_ranks.hpp"
+#include "tcp_ranks.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -30,8 +30,8 @@ void use(Transport& transport) {
 }
 
 std::vector<std::string> errors_of_connecting(int P, const Store& store,
-                                              const std::function<GlooOptions(int)>& options) {
-  return errors_on_threads(P, [&](int rank) { use(*connect_over_gloo(store, options(rank))); });
+                                              const std::function<TcpOptions(int)>& options) {
+  return errors_on_threads(P, [&](int rank) { use(*connect_over_tcp(store, options(rank))); });
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ TEST_CASE("ranks meet in a file, again and again, also in several runs at once")
   const TemporaryFile file;
   for (int repetition = 0; repetition < 3; ++repetition)
     CHECK(errors_on_threads(6, [&](int rank) {
-            use(*connect_over_gloo(
+            use(*connect_over_tcp(
                 file_store(file.path),
                 {.rank = rank / 2, .ranks = 3, .run = "run " + std::to_string(rank % 2), .restart = rank % 2}));
           }) == std::vector<std::string>(6));
@@ -59,7 +59,7 @@ TEST_CASE("a file that is no store is refused") {
 TEST_CASE("a rank that never comes is named by all") {
   MemoryStore memory;
   const auto errors = errors_of_connecting(3, memory.store(), [](int rank) {
-    return GlooOptions{.rank = rank == 2 ? 4 : rank, .ranks = 6, .limit_seconds = 0.4};
+    return TcpOptions{.rank = rank == 2 ? 4 : rank, .ranks = 6, .limit_seconds = 0.4};
   });
   for (const std::string& error : errors)
     CHECK(error.ends_with("ranks 2-3, 5 of 6 have not come to the store within 0.4 s"));
@@ -68,7 +68,7 @@ TEST_CASE("a rank that never comes is named by all") {
 TEST_CASE("two ranks with one number are an error on all") {
   MemoryStore memory;
   const auto errors = errors_of_connecting(
-      4, memory.store(), [](int rank) { return GlooOptions{.rank = rank == 3 ? 1 : rank, .ranks = 4}; });
+      4, memory.store(), [](int rank) { return TcpOptions{.rank = rank == 3 ? 1 : rank, .ranks = 4}; });
   for (const std::string& error : errors) {
     const bool names_it = error.find("rank 1 of run run") != std::string::npos;
     CHECK(names_it);
@@ -78,7 +78,7 @@ TEST_CASE("two ranks with one number are an error on all") {
 TEST_CASE("ranks that disagree about their number are an error on all") {
   MemoryStore memory;
   const auto errors = errors_of_connecting(
-      3, memory.store(), [](int rank) { return GlooOptions{.rank = rank, .ranks = rank == 1 ? 2 : 3}; });
+      3, memory.store(), [](int rank) { return TcpOptions{.rank = rank, .ranks = rank == 1 ? 2 : 3}; });
   for (const std::string& error : errors) {
     const bool tells = error.find("the ranks disagree: ranks is 3 on rank 0, 2 on rank 1") != std::string::npos;
     CHECK((tells || error.find("failed") != std::string::npos));
@@ -92,7 +92,7 @@ TEST_CASE("a store that loses keys is an error on all") {
     if (!key.ends_with("rank/1")) set(key, value);
   };
   const auto errors = errors_of_connecting(
-      2, loses, [](int rank) { return GlooOptions{.rank = rank, .ranks = 2, .limit_seconds = 0.5}; });
+      2, loses, [](int rank) { return TcpOptions{.rank = rank, .ranks = 2, .limit_seconds = 0.5}; });
   CHECK(errors[0] == "run run, restart 0, has failed: " + errors[1]);
   CHECK(errors[1] == "the store has lost run/0/rank/1, which rank 1 has set");
 }
@@ -108,7 +108,7 @@ TEST_CASE("a store that ends with rank 0's connecting serves the others until th
     set(key, value);
   };
   CHECK(errors_on_threads(4, [&](int rank) {
-          const auto transport = connect_over_gloo(store, {.rank = rank, .ranks = 4});
+          const auto transport = connect_over_tcp(store, {.rank = rank, .ranks = 4});
           if (rank == 0) ended = true;
           use(*transport);
         }) == std::vector<std::string>(4));
@@ -118,14 +118,14 @@ TEST_CASE("a store that fails is an error on all") {
   MemoryStore memory;
   Store fails = memory.store();
   fails.get = [](const std::string&) -> std::string { throw std::runtime_error("the server is gone"); };
-  const auto errors = errors_of_connecting(2, fails, [](int rank) { return GlooOptions{.rank = rank, .ranks = 2}; });
+  const auto errors = errors_of_connecting(2, fails, [](int rank) { return TcpOptions{.rank = rank, .ranks = 2}; });
   for (const std::string& error : errors) CHECK(error.ends_with(": the server is gone"));
 }
 
-TEST_CASE("options of ranks over Gloo that make no sense are refused") {
+TEST_CASE("options of ranks over TCP that make no sense are refused") {
   MemoryStore memory;
-  const auto error_of = [&](const GlooOptions& options) {
-    return argument_error_of([&] { connect_over_gloo(memory.store(), options); });
+  const auto error_of = [&](const TcpOptions& options) {
+    return argument_error_of([&] { connect_over_tcp(memory.store(), options); });
   };
   CHECK(error_of({.rank = 0, .ranks = 0}) == "ranks is 0, expected 1 to 65536");
   CHECK(error_of({.rank = 0, .ranks = 65537}) == "ranks is 65537, expected 1 to 65536");
@@ -133,13 +133,13 @@ TEST_CASE("options of ranks over Gloo that make no sense are refused") {
   CHECK(error_of({.rank = -1, .ranks = 3}) == "rank is -1, expected 0 to 2");
   CHECK(error_of({.restart = -1}) == "restart is -1, expected 0 or more");
   CHECK(error_of({.limit_seconds = 0}) == "limit_seconds is 0, expected more than 0 and at most 1e6");
-  CHECK(argument_error_of([] { connect_over_gloo({}, {}); }) == "the store lacks set, get or wait, expected all");
+  CHECK(argument_error_of([] { connect_over_tcp({}, {}); }) == "the store lacks set, get or wait, expected all");
 }
 
 TEST_CASE("an interface that is not there is an error on all") {
   MemoryStore memory;
   const auto errors = errors_of_connecting(2, memory.store(), [](int rank) {
-    return GlooOptions{.rank = rank, .ranks = 2, .interface = rank == 0 ? "lo" : "no-such"};
+    return TcpOptions{.rank = rank, .ranks = 2, .interface = rank == 0 ? "lo" : "no-such"};
   });
   for (const std::string& error : errors) {
     const bool names_it = error.find("rank 1 can't listen at interface no-such") != std::string::npos;

@@ -3,22 +3,28 @@
 // adds an empty record.
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <optional>
-#include <sstream>
+#include <map>
 #include <thread>
 
 #include <dsop/errors.hpp>
-#include <dsop/gloo.hpp>
+#include <dsop/tcp.hpp>
+
+#include "transport/interrupt.hpp"
+#include "transport/tcp_meeting.hpp"
 
 namespace dsop {
 namespace {
 
+using Clock = Meeting::Clock;
+constexpr std::chrono::milliseconds between_looks{5};
 const std::string empty_record = "dsop 0 0 \n";
 
 std::string record(const std::string& key, const std::string& value) {
@@ -31,7 +37,8 @@ bool read_record(std::istream& file, std::string& key, std::string& value) {
   std::string mark;
   std::size_t key_bytes = 0;
   std::size_t value_bytes = 0;
-  if (!(file >> mark >> key_bytes >> value_bytes) || mark != "dsop" || key_bytes + value_bytes > most_bytes)
+  if (!(file >> mark >> key_bytes >> value_bytes) || mark != "dsop" || key_bytes > most_bytes ||
+      value_bytes > most_bytes)
     return false;
   file.get();
   key.resize(key_bytes);
@@ -52,27 +59,24 @@ class FileStore {
     std::string first = empty_record;
     std::getline(std::ifstream(path_), first);
     if (!empty_record.starts_with(first)) throw ArgumentError("store " + path_.string() + " is a file of another kind");
-    if (const int error = append(empty_record); error != 0)
-      throw ArgumentError("store " + path_.string() + " can't be written: " + std::strerror(error));
+    if (const std::string why = append(empty_record); !why.empty())
+      throw ArgumentError("store " + path_.string() + " can't be written: " + why);
   }
 
-  void set(const std::string& key, const std::string& value) const {
-    if (const int error = append(record(key, value)); error != 0)
-      throw Error(path_.string() + " can't be written: " + std::strerror(error));
+  void set(const std::string& key, const std::string& value) {
+    if (const std::string why = append(record(key, value)); !why.empty())
+      throw Error(path_.string() + " can't be written: " + why);
   }
 
-  std::string get(const std::string& key) const {
-    std::optional<std::string> value = find(key);
-    if (!value) throw Error(path_.string() + " has no such key");
-    return std::move(*value);
+  std::string get(const std::string& key) {
+    if (!has(key)) throw Error(path_.string() + " has no such key");
+    return values_[key];
   }
 
-  bool wait(const std::string& key, double seconds) const {
-    using Clock = std::chrono::steady_clock;
-    constexpr std::chrono::milliseconds between_looks{5};
+  bool wait(const std::string& key, double seconds) {
     const Clock::time_point deadline =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-    while (!find(key)) {
+    while (!has(key)) {
       if (Clock::now() >= deadline) return false;
       std::this_thread::sleep_for(between_looks);
     }
@@ -80,33 +84,44 @@ class FileStore {
   }
 
  private:
-  // Returns errno's value, or 0. One write under a lock: ranks on several hosts may share the file over a network.
-  int append(const std::string& bytes) const {
-    const int file = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0) return errno;
-    flock(file, LOCK_EX);
+  // Why it could not, or "". One write under a lock: ranks on several hosts may share the file over a network.
+  std::string append(const std::string& bytes) const {
+    const Clock::time_point deadline = std::min(meeting_deadline, Clock::now() + std::chrono::seconds(30));
+    const int file = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0) return std::strerror(errno);
+    const std::unique_ptr<const int, void (*)(const int*)> closed(&file, [](const int* it) { close(*it); });
+    while (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      if (Clock::now() >= deadline) return "another process keeps it locked";
+      check_interrupt();
+      std::this_thread::sleep_for(between_looks);
+    }
     const ssize_t written = write(file, bytes.data(), bytes.size());
-    const int error = written < 0 ? errno : static_cast<std::size_t>(written) < bytes.size() ? ENOSPC : 0;
-    close(file);
-    return error;
+    if (written < 0) return std::strerror(errno);
+    return static_cast<std::size_t>(written) < bytes.size() ? std::strerror(ENOSPC) : "";
   }
 
-  std::optional<std::string> find(const std::string& key) const {
+  // Reads what was appended since it last looked.
+  bool has(const std::string& key) {
+    struct stat now {};
     std::ifstream file(path_, std::ios::binary);
-    if (!file) throw Error(path_.string() + " can't be read");
-    std::optional<std::string> value;
-    for (std::string found, text; read_record(file, found, text);)
-      if (found == key) value = text;
-    return value;
+    if (!file || stat(path_.c_str(), &now) != 0) throw Error(path_.string() + " can't be read");
+    if (now.st_ino != inode_ || now.st_size < end_) values_.clear(), end_ = 0;
+    inode_ = now.st_ino;
+    file.seekg(end_);
+    for (std::string found, text; read_record(file, found, text); end_ = file.tellg()) values_[found] = text;
+    return values_.contains(key);
   }
 
   std::filesystem::path path_;
+  std::map<std::string, std::string> values_;
+  ino_t inode_ = 0;
+  std::streamoff end_ = 0;  // of what was read
 };
 
 }  // namespace
 
 Store file_store(const std::filesystem::path& path) {
-  const auto file = std::make_shared<const FileStore>(path);
+  const auto file = std::make_shared<FileStore>(path);
   return {.set = [file](const std::string& key, const std::string& value) { file->set(key, value); },
           .get = [file](const std::string& key) { return file->get(key); },
           .wait = [file](const std::string& key, double seconds) { return file->wait(key, seconds); }};

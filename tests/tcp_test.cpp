@@ -1,4 +1,4 @@
-// Over Gloo, each rank a thread with connections of its own: the same sweep as on threads, and what only Gloo has.
+// Over TCP, each rank a thread with connections of its own: the same sweep as on threads, and what only TCP has.
 #include <catch2/catch.hpp>
 
 #include <dsop/sparse_allreduce.hpp>
@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "collectives_cases.hpp"
-#include "gloo_ranks.hpp"
+#include "tcp_ranks.hpp"
 #include "outer_product_sweep.hpp"
 #include "sparse_allreduce_cases.hpp"
 #include "stall_cases.hpp"
@@ -68,22 +68,22 @@ std::vector<float> sums_of_objects(Transport& transport) {
 
 }  // namespace
 
-TEST_CASE("every outer-product algorithm is exact over Gloo") {
+TEST_CASE("every outer-product algorithm is exact over TCP") {
   const int P = GENERATE(1, 2, 3, 5);
   if (P > 3 && !all_are_asked_for()) return;
   const auto cases = sweep_cases(P);
-  CHECK(failures_over_gloo(P, [&](Transport& transport, Failures& failures) {
+  CHECK(failures_over_tcp(P, [&](Transport& transport, Failures& failures) {
           const auto fail = [&](const std::string& text) { failures.add(text); };
           sweep_outer_products(transport, cases, fail);
           sweep_bits(transport, fail);
         }) == "");
 }
 
-TEST_CASE("every sparse, selecting and dense allreduce is exact over Gloo") {
+TEST_CASE("every sparse, selecting and dense allreduce is exact over TCP") {
   const int P = GENERATE(1, 3, 4);
   if (P > 3 && !all_are_asked_for()) return;
   const auto sums = sparse_case_sums<float>(P);
-  CHECK(failures_over_gloo(P, [&](Transport& transport, Failures& failures) {
+  CHECK(failures_over_tcp(P, [&](Transport& transport, Failures& failures) {
           check_sparse_sums(transport, sums, failures);
           check_topk<float>(transport, failures);
           check_collectives<float>(transport, failures);
@@ -91,9 +91,9 @@ TEST_CASE("every sparse, selecting and dense allreduce is exact over Gloo") {
         }) == "");
 }
 
-TEST_CASE("the machine is measured over Gloo") {
+TEST_CASE("the machine is measured over TCP") {
   REQUIRE(setenv("DSOP_MACHINE", "probe", 1) == 0);
-  CHECK(failures_over_gloo(3, [](Transport& transport, Failures& failures) {
+  CHECK(failures_over_tcp(3, [](Transport& transport, Failures& failures) {
           const Machine machine = dsop::machine(transport);
           if (!machine.source.starts_with("probe of 3 ranks")) failures.add(machine.source);
           check_machine(machine);
@@ -101,8 +101,8 @@ TEST_CASE("the machine is measured over Gloo") {
   REQUIRE(setenv("DSOP_MACHINE", "default", 1) == 0);
 }
 
-TEST_CASE("messages over Gloo keep their order for each tag, also when they are empty or to oneself") {
-  CHECK(failures_over_gloo(3, [](Transport& transport, Failures& failures) {
+TEST_CASE("messages over TCP keep their order for each tag, also when they are empty or to oneself") {
+  CHECK(failures_over_tcp(3, [](Transport& transport, Failures& failures) {
           const int r = transport.rank();
           const int right = (r + 1) % 3;
           const int left = (r + 2) % 3;
@@ -132,28 +132,28 @@ TEST_CASE("messages over Gloo keep their order for each tag, also when they are 
         }) == "");
 }
 
-TEST_CASE("calls that were started go on by themselves over Gloo") {
-  CHECK(failures_over_gloo(3, [](Transport& transport, Failures& failures) {
+TEST_CASE("calls that were started go on by themselves over TCP") {
+  CHECK(failures_over_tcp(3, [](Transport& transport, Failures& failures) {
           Job<float> job(transport, 300, 200, 16, "auto");
           for (int i = 0; i < 5; ++i) job.start(static_cast<std::uint64_t>(i)).wait();
           failures.check(job.exact(), "the result is wrong");
         }) == "");
 }
 
-TEST_CASE("sharded, started and sparse sums and a synchronizer that is resumed are over Gloo as on threads") {
+TEST_CASE("sharded, started and sparse sums and a synchronizer that is resumed are over TCP as on threads") {
   const int P = GENERATE(1, 2, 3, 5);
   std::vector<std::vector<float>> on_threads(static_cast<std::size_t>(P));
   run_on_threads(P, [&](Transport& transport) {
     on_threads[static_cast<std::size_t>(transport.rank())] = sums_of_objects(transport);
   });
-  CHECK(failures_over_gloo(P, [&](Transport& transport, Failures& failures) {
+  CHECK(failures_over_tcp(P, [&](Transport& transport, Failures& failures) {
           failures.check(sums_of_objects(transport) == on_threads[static_cast<std::size_t>(transport.rank())],
                          "the results differ");
         }) == "");
 }
 
 TEST_CASE("ranks with one host name share a node") {
-  CHECK(failures_over_gloo(3, [](Transport& transport, Failures& failures) {
+  CHECK(failures_over_tcp(3, [](Transport& transport, Failures& failures) {
           failures.check(transport.node() == 0, "they do not");
         }) == "");
 }
@@ -165,7 +165,7 @@ TEST_CASE("ranks of two hosts are on two nodes, by which they sum") {
   const auto errors = errors_on_threads(5, [&](int rank) {
     const auto r = static_cast<std::size_t>(rank);
     const auto transport =
-        connect_over_gloo(on_hosts(memory.store(), hosts, r), {.rank = rank, .ranks = 5, .interface = "lo"});
+        connect_over_tcp(on_hosts(memory.store(), hosts, r), {.rank = rank, .ranks = 5, .interface = "lo"});
     failures.check(transport->node() == static_cast<int>(hosts[r]), "rank " + std::to_string(rank) + " is elsewhere");
     const std::string wrong = wrong_elements<float>(*transport, "hierarchical", {40, 30, {2, 1, 0, 3, 2}, 2, false, 0});
     failures.check(wrong.empty(), wrong);
@@ -174,22 +174,22 @@ TEST_CASE("ranks of two hosts are on two nodes, by which they sum") {
   CHECK(failures.text() == "");
 }
 
-TEST_CASE("ranks that do not come are reported over Gloo, and may come later") {
-  CHECK(failures_over_gloo(5, [](Transport& transport, Failures& failures) {
+TEST_CASE("ranks that do not come are reported over TCP, and may come later") {
+  CHECK(failures_over_tcp(5, [](Transport& transport, Failures& failures) {
           check_late_ranks(transport, {1, 3, 4}, false, failures);
           check_late_ranks(transport, {0}, false, failures);
           check_late_ranks(transport, {2}, true, failures);
         }) == "");
 }
 
-TEST_CASE("a watch that throws ends the call over Gloo") {
-  CHECK(failures_over_gloo(4, check_throwing_watch) == "");
+TEST_CASE("a watch that throws ends the call over TCP") {
+  CHECK(failures_over_tcp(4, check_throwing_watch) == "");
 }
 
 TEST_CASE("a rank that ends is named, and those that wait for others hear of it") {
   MemoryStore memory;
   const auto errors = errors_on_threads(4, [&](int rank) {
-    const auto transport = connect_over_gloo(memory.store(), {.rank = rank, .ranks = 4});
+    const auto transport = connect_over_tcp(memory.store(), {.rank = rank, .ranks = 4});
     if (rank == 0) return;
     std::vector<float> data(100);
     transport->recv(std::span(data), rank - 1);
@@ -208,7 +208,7 @@ TEST_CASE("a rank that ends is named, and those that wait for others hear of it"
 TEST_CASE("a rank that ends within a message is named by its receiver and its sender") {
   MemoryStore memory;
   const auto errors = errors_on_threads(3, [&](int rank) {
-    const auto transport = connect_over_gloo(memory.store(), {.rank = rank, .ranks = 3});
+    const auto transport = connect_over_tcp(memory.store(), {.rank = rank, .ranks = 3});
     std::vector<char> data(std::size_t{1} << 28);
     if (rank == 1) {
       const Request to_2 = transport->isend(std::span(data), 2);
@@ -226,7 +226,7 @@ TEST_CASE("a rank that ends within a message is named by its receiver and its se
 TEST_CASE("a receive of another length than was sent takes nothing") {
   MemoryStore memory;
   const auto errors = errors_on_threads(2, [&](int rank) {
-    const auto transport = connect_over_gloo(memory.store(), {.rank = rank, .ranks = 2});
+    const auto transport = connect_over_tcp(memory.store(), {.rank = rank, .ranks = 2});
     set_stall_watch(*transport, {.limit_seconds = 0.2, .throws = true});
     std::vector<char> memory_of_rank(8);
     if (rank == 0) transport->send(std::span(memory_of_rank).first(5), 1);
@@ -239,7 +239,7 @@ TEST_CASE("a receive of another length than was sent takes nothing") {
 TEST_CASE("a rank that ends early takes nothing away from those that go on") {
   MemoryStore memory;
   const auto errors = errors_on_threads(3, [&](int rank) {
-    const auto transport = connect_over_gloo(memory.store(), {.rank = rank, .ranks = 3});
+    const auto transport = connect_over_tcp(memory.store(), {.rank = rank, .ranks = 3});
     std::vector<char> data(std::size_t{1} << 24, static_cast<char>(rank));
     if (rank == 0) return transport->send(std::span(data), 1);
     if (rank == 1) {
@@ -257,7 +257,7 @@ TEST_CASE("a rank that ends early takes nothing away from those that go on") {
 TEST_CASE("a request that is given up ends the communicator on all ranks") {
   MemoryStore memory;
   const auto errors = errors_on_threads(3, [&](int rank) {
-    const auto transport = connect_over_gloo(memory.store(), {.rank = rank, .ranks = 3});
+    const auto transport = connect_over_tcp(memory.store(), {.rank = rank, .ranks = 3});
     int number = 0;
     if (rank == 0) {
       const Request given_up = transport->irecv(std::span(&number, 1), 1);

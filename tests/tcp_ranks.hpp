@@ -1,4 +1,4 @@
-// Ranks over Gloo within one process.
+// Ranks over TCP within one process.
 #pragma once
 
 #include <condition_variable>
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include <dsop/gloo.hpp>
+#include <dsop/tcp.hpp>
 
 #include "failures.hpp"
 #include "kernels/threads.hpp"
@@ -82,12 +82,12 @@ inline std::vector<std::string> errors_on_threads(int P, const std::function<voi
   return errors;
 }
 
-/// Runs body on P ranks that are connected over Gloo and returns what failed.
-inline std::string failures_over_gloo(int P, const OnRank& body) {
+/// Runs body on P ranks that are connected over TCP and returns what failed.
+inline std::string failures_over_tcp(int P, const OnRank& body) {
   MemoryStore memory;
   Failures failures;
   const auto errors = errors_on_threads(P, [&](int rank) {
-    const std::unique_ptr<Transport> transport = connect_over_gloo(memory.store(), {.rank = rank, .ranks = P});
+    const std::unique_ptr<Transport> transport = connect_over_tcp(memory.store(), {.rank = rank, .ranks = P});
     body(*transport, failures);
   });
   for (const std::string& error : errors) failures.check(error.empty(), error);

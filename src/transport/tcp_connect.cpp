@@ -1,0 +1,306 @@
+// From a store to connected ranks. The store tells each pair two secrets, one a direction: who connects says its own
+// before anything else, and then hears the other's. So ranks know each other, and who connects or listens in a rank's
+// place learns nothing and is taken for nobody.
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <iomanip>
+#include <iterator>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include <dsop/errors.hpp>
+
+#include "base/host_name.hpp"
+#include "base/version.hpp"
+#include "transport/tcp_meeting.hpp"
+#include "transport/tcp_socket.hpp"
+#include "transport/tcp_transport.hpp"
+
+namespace dsop {
+namespace {
+
+using std::to_string;
+using Clock = Meeting::Clock;
+using Secret = std::array<std::uint64_t, 2>;
+
+std::uint64_t random_number() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32) | random();
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+// "RANKS HOST PROCESS RANDOM VERSION": what ranks say of themselves when they come. No two processes say the same, so
+// that two with one number do not take each other's word for their own.
+struct Introduction {
+  std::string ranks, host, process, random, version;
+
+  explicit Introduction(const std::string& text) {
+    std::istringstream stream(text);
+    std::getline(stream >> ranks >> host >> process >> random >> std::ws, version);
+  }
+};
+
+std::vector<int> nodes_of(const std::vector<std::string>& texts) {
+  std::vector<std::string> versions, hosts;
+  std::vector<int> nodes;
+  for (const std::string& text : texts) {
+    const Introduction rank(text);
+    versions.push_back(rank.version);
+    hosts.push_back(rank.host);
+    nodes.push_back(static_cast<int>(std::find(hosts.begin(), hosts.end(), rank.host) - hosts.begin()));
+  }
+  expect_one_version(versions);
+  for (std::size_t r = 1; r < texts.size(); ++r)
+    if (Introduction(texts[r]).ranks != Introduction(texts[0]).ranks)
+      throw TransportError("the ranks disagree: ranks is " + Introduction(texts[0]).ranks + " on rank 0, " +
+                           Introduction(texts[r]).ranks + " on rank " + to_string(r));
+  return nodes;
+}
+
+std::string interface_of(const TcpOptions& options) {
+  if (!options.interface.empty()) return options.interface;
+  for (const char* const variable : {"DSOP_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"})
+    if (const char* const named = std::getenv(variable); named != nullptr && *named != 0) return named;
+  return {};
+}
+
+// "HOST PORT", and for each rank the secret that this one says to it.
+std::string address_text(const Address& address, const std::vector<Secret>& secrets) {
+  std::ostringstream text;
+  text << address.text() << std::hex << std::setfill('0');
+  for (const Secret& secret : secrets) text << ' ' << std::setw(16) << secret[0] << std::setw(16) << secret[1];
+  return text.str();
+}
+
+std::uint64_t number_of(std::string_view digits) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
+  if (error != std::errc() || end != digits.data() + digits.size()) throw Error("no number");
+  return number;
+}
+
+// What is said by who is not proved to be a rank; not a byte more than that is read.
+struct Claim {
+  Socket socket;
+  Secret said{};
+  std::size_t bytes = 0;
+  bool is_broken = false;
+
+  bool is_whole() {
+    const ssize_t got =
+        recv(socket.get(), reinterpret_cast<char*>(said.data()) + bytes, sizeof said - bytes, MSG_DONTWAIT);
+    if (got > 0) bytes += static_cast<std::size_t>(got);
+    is_broken = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+    return bytes == sizeof said;
+  }
+};
+
+struct Peer {
+  int rank = 0;
+  Address address;
+  Secret own{};     // what this rank says to it
+  Secret theirs{};  // what it says to this rank
+  Socket socket;    // once it is proved
+  Claim attempt;    // to connect with it
+  bool has_spoken = false;
+  Clock::time_point next_attempt{};
+  std::string failure = "it does not answer";
+};
+
+bool says(const Socket& socket, const Secret& secret) {
+  return send(socket.get(), &secret, sizeof secret, MSG_NOSIGNAL) == sizeof secret;
+}
+
+class Connecting {
+ public:
+  Connecting(Meeting& meeting, int rank, std::vector<Peer>& peers) : meeting_(meeting), rank_(rank), peers_(peers) {}
+
+  /// Returns when all peers have a socket. Ranks connect with lower ones.
+  void run(const Socket& listener) {
+    while (!missing().empty()) {
+      if (meeting_.is_over(true)) meeting_.throw_missing(missing(), "connected with rank " + to_string(rank_) + why());
+      for (Peer& peer : peers_)
+        if (peer.rank < rank_ && !peer.socket && Clock::now() >= peer.next_attempt) attempt(peer);
+      accept_claims(listener);
+      std::erase_if(claims_, [&](Claim& claim) { return is_settled(claim); });
+      sleep(listener);
+    }
+  }
+
+ private:
+  std::vector<int> missing() const {
+    std::vector<int> ranks;
+    for (const Peer& peer : peers_)
+      if (!peer.socket && peer.rank != rank_) ranks.push_back(peer.rank);
+    return ranks;
+  }
+
+  std::string why() const {
+    for (const Peer& peer : peers_)
+      if (peer.rank < rank_ && !peer.socket) return " (" + peer.address.text() + ": " + peer.failure + ')';
+    return {};
+  }
+
+  void attempt(Peer& peer) {
+    if (!peer.attempt.socket) {
+      peer.attempt = {.socket = tcp_socket(peer.address)};
+      peer.has_spoken = false;
+      if (!peer.attempt.socket) return fail(peer, errno);
+      if (connect(peer.attempt.socket.get(), peer.address.get(), peer.address.length) != 0 && errno != EINPROGRESS)
+        return fail(peer, errno);
+    }
+    if (!peer.has_spoken) {
+      peer.has_spoken = says(peer.attempt.socket, peer.own);
+      if (!peer.has_spoken && errno != EAGAIN) fail(peer, errno);
+    } else if (peer.attempt.is_whole()) {
+      if (peer.attempt.said == peer.theirs)
+        peer.socket = std::move(peer.attempt.socket);
+      else
+        fail(peer, 0, "another than this rank answers");
+    } else if (peer.attempt.is_broken) {
+      fail(peer, 0, "it closes the connection");
+    }
+  }
+
+  void fail(Peer& peer, int error, const char* why = nullptr) {
+    if (error == EMFILE || error == ENFILE) drop_oldest_claim();
+    peer.failure = why != nullptr ? why : std::strerror(error);
+    peer.attempt = {};
+    peer.next_attempt = Clock::now() + between_attempts;
+  }
+
+  void drop_oldest_claim() {
+    if (!claims_.empty()) claims_.pop_front();
+  }
+
+  void accept_claims(const Socket& listener) {
+    const std::size_t most = peers_.size() + 64;
+    for (std::size_t turn = 0; turn < most; ++turn) {
+      Socket made([&] { return accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); });
+      const bool is_full = !made && (errno == EMFILE || errno == ENFILE);
+      if (!made && !is_full) return;
+      if (is_full || claims_.size() == most) drop_oldest_claim();
+      if (is_full) continue;
+      claims_.push_back({.socket = std::move(made)});
+      if (is_settled(claims_.back())) claims_.pop_back();
+    }
+  }
+
+  // Whether it is a rank's, which has got its socket then, or nobody's.
+  bool is_settled(Claim& claim) {
+    if (!claim.is_whole()) return claim.is_broken;
+    for (Peer& peer : peers_)
+      if (peer.rank > rank_ && !peer.socket && claim.said == peer.theirs && says(claim.socket, peer.own)) {
+        peer.socket = std::move(claim.socket);
+        break;
+      }
+    return true;
+  }
+
+  void sleep(const Socket& listener) const {
+    std::vector<pollfd> waits{{listener.get(), POLLIN, 0}};
+    for (const Claim& claim : claims_) waits.push_back({claim.socket.get(), POLLIN, 0});
+    for (const Peer& peer : peers_)
+      if (peer.attempt.socket)
+        waits.push_back({peer.attempt.socket.get(), static_cast<short>(peer.has_spoken ? POLLIN : POLLOUT), 0});
+    poll(waits.data(), waits.size(), static_cast<int>(between_attempts.count()));
+  }
+
+  static constexpr std::chrono::milliseconds between_attempts{20};
+
+  Meeting& meeting_;
+  int rank_;
+  std::vector<Peer>& peers_;
+  std::deque<Claim> claims_;  // the oldest first: it gives way, since a rank speaks at once and tries again
+};
+
+Peer peer_of(const std::string& text, int rank, int own_rank, const Secret& own_secret) {
+  const std::vector<std::string> all = words(text);
+  Peer peer;
+  peer.rank = rank;
+  peer.own = own_secret;
+  try {
+    const std::string secret = all.at(2 + static_cast<std::size_t>(own_rank));
+    peer.address = address_of(all[0], all[1]).value();
+    peer.theirs = {number_of(secret.substr(0, 16)), number_of(secret.substr(16))};
+  } catch (const std::exception&) {
+    throw TransportError("what rank " + to_string(rank) +
+                         " has left in the store is no address with secrets: " + text.substr(0, 60));
+  }
+  return peer;
+}
+
+// Returns when all ranks have come here.
+void await_all(Transport& transport, Meeting& meeting, bool asks_store) {
+  std::vector<Request> sends;
+  std::vector<std::pair<int, Request>> receives;
+  for (int peer = 0; peer < transport.size(); ++peer) {
+    receives.emplace_back(peer, transport.irecv(std::span<std::byte>(), peer, Tag::agreement));
+    sends.push_back(transport.isend(std::span<std::byte>(), peer, Tag::agreement));
+  }
+  const auto is_done = [&](auto& one) { return transport.test(one.second); };
+  while (!std::all_of(receives.begin(), receives.end(), is_done)) {
+    if (meeting.is_over(asks_store)) {
+      std::vector<int> missing;
+      for (auto& one : receives)
+        if (!is_done(one)) missing.push_back(one.first);
+      meeting.throw_missing(missing, "ended connecting");
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  for (auto& one : receives) transport.wait(one.second);
+  for (Request& send : sends) transport.wait(send);
+}
+
+std::unique_ptr<Transport> connect_ranks(Meeting& meeting, const TcpOptions& options) {
+  const std::string own = to_string(options.ranks) + ' ' + host_name() + ' ' + to_string(getpid()) + ' ' +
+                          to_string(random_number()) + ' ' + own_version();
+  std::vector<int> nodes = nodes_of(meeting.exchange("rank", own));
+  const bool one_host = std::count(nodes.begin(), nodes.end(), 0) == options.ranks;
+  std::vector<Secret> secrets(nodes.size());
+  for (Secret& secret : secrets) secret = {random_number(), random_number()};
+  std::vector<Peer> peers;
+  {
+    const Listener listener = listen_for_ranks(options.rank, interface_of(options), one_host);
+    const auto texts = meeting.exchange("address", address_text(listener.address, secrets));
+    for (int rank = 0; rank < options.ranks; ++rank)
+      peers.push_back(
+          peer_of(texts[static_cast<std::size_t>(rank)], rank, options.rank, secrets[static_cast<std::size_t>(rank)]));
+    meeting.begin_step();
+    Connecting(meeting, options.rank, peers).run(listener.socket);
+  }
+  std::vector<Socket> sockets;
+  for (Peer& peer : peers) sockets.push_back(std::move(peer.socket));
+  auto transport = std::make_unique<TcpTransport>(options.rank, std::move(nodes), std::move(sockets));
+  await_all(*transport, meeting, true);  // when all are here, nobody needs what the others have given
+  meeting.end();
+  await_all(*transport, meeting, false);  // the store may end with one of the ranks, as torch's with rank 0
+  return transport;
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> connect_over_tcp(const Store& store, const TcpOptions& options) {
+  Meeting meeting(store, options);
+  try {
+    return connect_ranks(meeting, options);
+  } catch (const std::exception& failure) {
+    meeting.fail(failure.what());
+    throw;
+  }
+}
+
+}  // namespace dsop
