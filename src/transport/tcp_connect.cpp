@@ -284,7 +284,7 @@ std::unique_ptr<Transport> connect_ranks(Meeting& meeting, const TcpOptions& opt
   }
   std::vector<Socket> sockets;
   for (Peer& peer : peers) sockets.push_back(std::move(peer.socket));
-  auto transport = std::make_unique<TcpTransport>(options.rank, std::move(nodes), std::move(sockets));
+  auto transport = make_tcp_transport(options.rank, std::move(nodes), std::move(sockets));
   await_all(*transport, meeting, true);  // when all are here, nobody needs what the others have given
   meeting.end();
   await_all(*transport, meeting, false);  // the store may end with one of the ranks, as torch's with rank 0
