@@ -7,12 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <iomanip>
-#include <iterator>
 #include <random>
 #include <sstream>
 #include <thread>
@@ -30,16 +28,15 @@ namespace {
 
 using std::to_string;
 using Clock = Meeting::Clock;
-using Secret = std::array<std::uint64_t, 2>;
 
-std::uint64_t random_number() {
+constexpr std::size_t secret_bytes = 32;  // 128 random bits in hexadecimal
+
+std::string random_secret() {
   std::random_device random;
-  return (std::uint64_t{random()} << 32) | random();
-}
-
-std::vector<std::string> words(const std::string& text) {
-  std::istringstream stream(text);
-  return {std::istream_iterator<std::string>(stream), {}};
+  std::ostringstream text;
+  text << std::hex << std::setfill('0');
+  for (std::size_t bytes = 0; bytes < secret_bytes; bytes += 8) text << std::setw(8) << random();
+  return text.str();
 }
 
 // "RANKS HOST PROCESS RANDOM VERSION": what ranks say of themselves when they come. No two processes say the same, so
@@ -77,52 +74,39 @@ std::string interface_of(const TcpOptions& options) {
   return {};
 }
 
-// "HOST PORT", and for each rank the secret that this one says to it.
-std::string address_text(const Address& address, const std::vector<Secret>& secrets) {
-  std::ostringstream text;
-  text << address.text() << std::hex << std::setfill('0');
-  for (const Secret& secret : secrets) text << ' ' << std::setw(16) << secret[0] << std::setw(16) << secret[1];
-  return text.str();
-}
-
-std::uint64_t number_of(std::string_view digits) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
-  if (error != std::errc() || end != digits.data() + digits.size()) throw Error("no number");
-  return number;
-}
-
-// What is said by who is not proved to be a rank; not a byte more than that is read.
+// A connection with whom is not proved to be a rank: not a byte more than a secret is read.
 struct Claim {
-  Socket socket;
-  Secret said{};
+  Socket socket = {};
+  std::array<char, secret_bytes> said{};
   std::size_t bytes = 0;
   bool is_broken = false;
 
   bool is_whole() {
-    const ssize_t got =
-        recv(socket.get(), reinterpret_cast<char*>(said.data()) + bytes, sizeof said - bytes, MSG_DONTWAIT);
+    const ssize_t got = recv(socket.get(), said.data() + bytes, said.size() - bytes, 0);
     if (got > 0) bytes += static_cast<std::size_t>(got);
     is_broken = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
-    return bytes == sizeof said;
+    return bytes == said.size();
+  }
+  bool is(const std::string& secret) const {
+    return std::equal(said.begin(), said.end(), secret.begin(), secret.end());
   }
 };
 
 struct Peer {
   int rank = 0;
   Address address;
-  Secret own{};     // what this rank says to it
-  Secret theirs{};  // what it says to this rank
-  Socket socket;    // once it is proved
-  Claim attempt;    // to connect with it
+  std::string own;       // secret, which this rank says to it
+  std::string theirs{};  // which it says to this rank
+  Socket socket{};       // once it is proved
+  Claim attempt{};       // to connect with it
   bool has_spoken = false;
   Clock::time_point next_attempt{};
   std::string failure = "it does not answer";
-};
 
-bool says(const Socket& socket, const Secret& secret) {
-  return send(socket.get(), &secret, sizeof secret, MSG_NOSIGNAL) == sizeof secret;
-}
+  bool hears(const Socket& through) const {
+    return send(through.get(), own.data(), own.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(own.size());
+  }
+};
 
 class Connecting {
  public:
@@ -163,10 +147,10 @@ class Connecting {
         return fail(peer, errno);
     }
     if (!peer.has_spoken) {
-      peer.has_spoken = says(peer.attempt.socket, peer.own);
+      peer.has_spoken = peer.hears(peer.attempt.socket);
       if (!peer.has_spoken && errno != EAGAIN) fail(peer, errno);
     } else if (peer.attempt.is_whole()) {
-      if (peer.attempt.said == peer.theirs)
+      if (peer.attempt.is(peer.theirs))
         peer.socket = std::move(peer.attempt.socket);
       else
         fail(peer, 0, "another than this rank answers");
@@ -203,7 +187,7 @@ class Connecting {
   bool is_settled(Claim& claim) {
     if (!claim.is_whole()) return claim.is_broken;
     for (Peer& peer : peers_)
-      if (peer.rank > rank_ && !peer.socket && claim.said == peer.theirs && says(claim.socket, peer.own)) {
+      if (peer.rank > rank_ && !peer.socket && claim.is(peer.theirs) && peer.hears(claim.socket)) {
         peer.socket = std::move(claim.socket);
         break;
       }
@@ -227,19 +211,16 @@ class Connecting {
   std::deque<Claim> claims_;  // the oldest first: it gives way, since a rank speaks at once and tries again
 };
 
-Peer peer_of(const std::string& text, int rank, int own_rank, const Secret& own_secret) {
-  const std::vector<std::string> all = words(text);
-  Peer peer;
-  peer.rank = rank;
-  peer.own = own_secret;
-  try {
-    const std::string secret = all.at(2 + static_cast<std::size_t>(own_rank));
-    peer.address = address_of(all[0], all[1]).value();
-    peer.theirs = {number_of(secret.substr(0, 16)), number_of(secret.substr(16))};
-  } catch (const std::exception&) {
+// What a rank says of where it listens: "HOST PORT", and for each rank the secret that it says to it.
+Peer peer_of(const std::string& text, int rank, int own_rank, const std::string& own_secret) {
+  std::istringstream words(text);
+  std::string host, port;
+  words >> host >> port;
+  Peer peer{.rank = rank, .address = address_of(host, port), .own = own_secret};
+  for (int to = 0; to <= own_rank; ++to) words >> peer.theirs;
+  if (!words || peer.address.length == 0 || peer.theirs.size() != secret_bytes)
     throw TransportError("what rank " + to_string(rank) +
                          " has left in the store is no address with secrets: " + text.substr(0, 60));
-  }
   return peer;
 }
 
@@ -267,24 +248,24 @@ void await_all(Transport& transport, Meeting& meeting, bool asks_store) {
 
 std::unique_ptr<Transport> connect_ranks(Meeting& meeting, const TcpOptions& options) {
   const std::string own = to_string(options.ranks) + ' ' + host_name() + ' ' + to_string(getpid()) + ' ' +
-                          to_string(random_number()) + ' ' + own_version();
+                          random_secret() + ' ' + own_version();
   std::vector<int> nodes = nodes_of(meeting.exchange("rank", own));
   const bool one_host = std::count(nodes.begin(), nodes.end(), 0) == options.ranks;
-  std::vector<Secret> secrets(nodes.size());
-  for (Secret& secret : secrets) secret = {random_number(), random_number()};
   std::vector<Peer> peers;
   {
     const Listener listener = listen_for_ranks(options.rank, interface_of(options), one_host);
-    const auto texts = meeting.exchange("address", address_text(listener.address, secrets));
-    for (int rank = 0; rank < options.ranks; ++rank)
-      peers.push_back(
-          peer_of(texts[static_cast<std::size_t>(rank)], rank, options.rank, secrets[static_cast<std::size_t>(rank)]));
+    std::vector<std::string> secrets;
+    std::string told = listener.address.text();
+    for (int to = 0; to < options.ranks; ++to) told += ' ' + secrets.emplace_back(random_secret());
+    const std::vector<std::string> texts = meeting.exchange("address", told);
+    for (std::size_t rank = 0; rank < texts.size(); ++rank)
+      peers.push_back(peer_of(texts[rank], static_cast<int>(rank), options.rank, secrets[rank]));
     meeting.begin_step();
     Connecting(meeting, options.rank, peers).run(listener.socket);
   }
   std::vector<Socket> sockets;
   for (Peer& peer : peers) sockets.push_back(std::move(peer.socket));
-  auto transport = std::make_unique<TcpTransport>(options.rank, std::move(nodes), std::move(sockets));
+  auto transport = make_tcp_transport(options.rank, std::move(nodes), std::move(sockets));
   await_all(*transport, meeting, true);  // when all are here, nobody needs what the others have given
   meeting.end();
   await_all(*transport, meeting, false);  // the store may end with one of the ranks, as torch's with rank 0

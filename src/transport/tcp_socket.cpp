@@ -129,9 +129,9 @@ std::string Address::text() const {
   return std::string(host.data()) + ' ' + port.data();
 }
 
-std::optional<Address> address_of(const std::string& host, const std::string& port) {
+Address address_of(const std::string& host, const std::string& port) {
   const std::vector<Address> found = look_up(host.c_str(), port.c_str(), AI_NUMERICHOST | AI_NUMERICSERV);
-  return found.empty() ? std::nullopt : std::optional(found[0]);
+  return found.empty() ? Address() : found[0];
 }
 
 Socket tcp_socket(const Address& address) {

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,8 +52,8 @@ struct Address {
   std::string text() const;
 };
 
-/// Of two words of Address::text().
-std::optional<Address> address_of(const std::string& host, const std::string& port);
+/// Of two words of Address::text(); without length where they are none.
+Address address_of(const std::string& host, const std::string& port);
 
 /// A nonblocking socket for this kind of address that sends at once; errno tells why there is none.
 Socket tcp_socket(const Address& address);

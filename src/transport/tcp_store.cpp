@@ -74,8 +74,7 @@ class FileStore {
   }
 
   bool wait(const std::string& key, double seconds) {
-    const Clock::time_point deadline =
-        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    const Clock::time_point deadline = in_seconds(seconds);
     while (!has(key)) {
       if (Clock::now() >= deadline) return false;
       std::this_thread::sleep_for(between_looks);
@@ -86,7 +85,7 @@ class FileStore {
  private:
   // Why it could not, or "". One write under a lock: ranks on several hosts may share the file over a network.
   std::string append(const std::string& bytes) const {
-    const Clock::time_point deadline = std::min(meeting_deadline, Clock::now() + std::chrono::seconds(30));
+    const Clock::time_point deadline = std::min(meeting_deadline, in_seconds(30));
     const int file = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0) return std::strerror(errno);
     const std::unique_ptr<const int, void (*)(const int*)> closed(&file, [](const int* it) { close(*it); });
