@@ -198,7 +198,7 @@ def checkpointed_nets() -> None:
 def nets_under_autocast() -> None:
     """In 32 bits, since torch's, too, computes states in 32."""
     def loss(model: Any, rank: int) -> Any:
-        with torch.cpu.amp.autocast(dtype=torch.bfloat16):  # type: ignore[attr-defined]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
             output, _ = model[1](model[0](whole(rank, 3, 2, 6)))
         assert output.dtype == torch.float32
         return output.pow(2).sum()
@@ -229,7 +229,7 @@ def copies_and_states_of_nets() -> None:
         stream = io.BytesIO()
         torch.save(model, stream)
         stream.seek(0)
-        for other in (copy.deepcopy(model), torch.load(stream)):
+        for other in (copy.deepcopy(model), load(stream)):
             assert type(other.net) is ours
             loss_of(other, COMM.rank, steps=1 + COMM.rank).backward()  # alone: sends nothing
             expected = plain_sum(Net(ours), loss_of)

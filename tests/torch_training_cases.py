@@ -186,7 +186,7 @@ def autocast() -> None:
     torch.manual_seed(3)
     model: Any = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3))
     def loss(m: Any, rank: int) -> Any:
-        with torch.cpu.amp.autocast(dtype=torch.bfloat16):  # type: ignore[attr-defined]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
             return m(whole(rank, 4, 5)).float().pow(2).sum()
     check_near(model, loss)
 
@@ -214,7 +214,7 @@ def copies_and_states() -> None:
     stream = io.BytesIO()
     torch.save(model, stream)
     stream.seek(0)
-    for other in (copied, torch.load(stream)):
+    for other in (copied, load(stream)):
         assert type(other[0]) is nn.Linear
         expected = plain_sum(mlp(), on_rows(lambda rank: 2)) if COMM.size == 1 else None
         other(whole(0, 2, 5)).pow(2).sum().backward()  # alone: sends nothing

@@ -14,11 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from dsop.torch._autograd import node_of_input, of_sigmoid, of_tanh
+from dsop.torch._compat import own_precision
 from dsop.torch._givers import Keep
-
-
-def own_precision() -> Any:
-    return torch.cpu.amp.autocast(enabled=False)  # type: ignore[attr-defined]
 
 
 def _by_step(sizes: list[int], *matrices: Tensor) -> list[list[Tensor]]:
