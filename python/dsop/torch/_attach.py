@@ -51,7 +51,7 @@ def _check_process_group(ranks: dsop.Communicator) -> None:
 
 
 def _check_parameter(name: str, parameter: nn.Parameter) -> None:
-    if isinstance(parameter, nn.parameter.UninitializedParameter):
+    if nn.parameter.is_lazy(parameter):
         raise dsop.ArgumentError(f"{name} has no shape yet, expected a model that has run once")
     check_parameter(name, parameter)
     check_no_early_hook(name, parameter)

@@ -6,6 +6,7 @@ import contextlib
 import math
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Optional
 
 import torch
@@ -17,7 +18,7 @@ from dsop._library import real_number
 from dsop.torch import _failures, _report
 from dsop.torch._autograd import (at_end_of_backward, check_backward_is_not_compiled, check_no_early_hook, is_traced,
                                   is_within_ddp, parameters_of)
-from dsop.torch._compat import opaque
+from dsop.torch._compat import call_opaquely
 from dsop.torch._givers import Keep
 from dsop.torch._joint import Joint
 from dsop.torch._model_hooks import Ties, tensors_in
@@ -126,13 +127,12 @@ class Attachment:
         # checkpointing's.
         for tensor in tensors_in(output):
             if tensor.grad_fn is not None:
-                tensor.register_hook(lambda _: self._start())  # type: ignore[no-untyped-call]
+                tensor.register_hook(partial(call_opaquely, lambda _: self._start()))  # type: ignore[no-untyped-call]
 
     def _start(self) -> None:
         if not self._started and self in attached:  # not of a forward pass before detach()
             self._begin_backward()
 
-    @opaque
     def _begin_backward(self) -> None:
         self._look()
         self._queue.settle()
@@ -158,7 +158,6 @@ class Attachment:
         """Of the backward pass that runs."""
         return 1.0 if self._average != "samples" else self._samples or 0.0
 
-    @opaque
     def _end_backward(self) -> None:
         self._started = False
         weight = self._weight

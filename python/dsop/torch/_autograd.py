@@ -6,6 +6,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import FrameType
 from typing import Any, Optional
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import dsop
+from dsop.torch._compat import call_opaquely
 
 _engine: Any = torch.autograd.Variable._execution_engine
 # (factor, s, grad_input=out): out = factor s (1 - s), and (factor, t, grad_input=out): out = factor (1 - t^2), in one pass.
@@ -30,12 +32,12 @@ def at_end_of_backward(call: Callable[[], None], dropped: Callable[[], None]) ->
         call()
     watch = weakref.finalize(end, dropped)  # the engine alone keeps `end`, and drops it with the pass
     watch.atexit = False
-    _engine.queue_callback(end)
+    _engine.queue_callback(partial(call_opaquely, end))
 
 
 def at_end_of_pass(call: Callable[[], None]) -> None:
     """Have `call` made when the innermost backward pass that runs, or autograd.grad(), is over."""
-    _engine.queue_callback(call)
+    _engine.queue_callback(partial(call_opaquely, call))
 
 
 def node_of_input(node: Any, number: int) -> Any:
@@ -66,7 +68,7 @@ class Watch:
             if grad is not None:  # torch 2 calls hooks with None, 1.13 does not
                 before()
         # A copy has no hooks, and needs no warning.
-        hook: Any = torch.utils.hooks.unserializable_hook(on_gradient)  # type: ignore[no-untyped-call]
+        hook: Any = torch.utils.hooks.unserializable_hook(partial(call_opaquely, on_gradient))  # type: ignore[no-untyped-call]
         self._after, self._node = after, None
         needs_grad = parameter.requires_grad
         try:
@@ -82,7 +84,7 @@ class Watch:
         """The engine's node for this leaf, which lives as long as it is held; double() and the like make another."""
         if self._after is not None and node is not self._node:
             call, self._node = self._after, node
-            self._handles.append(node.register_hook(lambda *_: call()))
+            self._handles.append(node.register_hook(partial(call_opaquely, lambda *_: call())))
 
     def remove(self) -> None:
         for handle in self._handles:

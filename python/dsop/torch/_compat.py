@@ -35,3 +35,9 @@ def opaque(function: _Function) -> _Function:
     """
     compiler = getattr(torch, "_compile", None)  # 1.13 has none
     return function if compiler is None else compiler._disable_dynamo(function)  # type: ignore[no-any-return]
+
+
+@opaque
+def call_opaquely(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What autograd calls may run within a compiled step: dynamo would take NumPy's arrays in it for tensors."""
+    return function(*arguments)

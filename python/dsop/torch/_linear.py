@@ -34,6 +34,7 @@ class _Product(torch.autograd.Function):
             return functional.linear(x, weight, bias)
 
     @staticmethod
+    @_compat.opaque
     def backward(ctx: Any, grad_output: Tensor) -> Any:  # type: ignore[override]
         x, weight = ctx.saved_tensors
         if ctx.needs_input_grad[1]:
