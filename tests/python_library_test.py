@@ -13,6 +13,7 @@ import types
 import unittest
 import unittest.mock
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,17 +56,32 @@ print(told[0].message)
         self.assertEqual(done.stdout.split()[1], "False")
         self.assertIn("RuntimeWarning: OpenBLAS runs its kernels for Prescott, without AVX", done.stderr)
 
-    def import_with(self, library: str) -> str:
+    def import_with(self, library: str, **environment: str) -> str:
         """What the ImportError says."""
         done = subprocess.run([sys.executable, "-c", "try:\n    import dsop\nexcept ImportError as error:\n    print(error)"],
                               capture_output=True, text=True, timeout=60, check=True,
-                              env={**os.environ, "DSOP_LIBRARY": library})
+                              env={**os.environ, "DSOP_LIBRARY": library, **environment})
         return done.stdout
 
     def test_library_that_is_missing(self) -> None:
         said = self.import_with("/no/such")
         self.assertIn("dsop needs libdsop_c.so.1, which could not be loaded (/no/such: ", said)
         self.assertIn("DSOP_LIBRARY", said)
+
+    def test_library_of_its_own_comes_before_the_system_s(self) -> None:
+        """What LD_LIBRARY_PATH names, as here, is for a package that has none."""
+        package = Path(dsop.__file__).parent
+        for installed, lib in (("lib/python3/dist-packages", "lib/x86_64-linux-gnu"),
+                               ("lib/python3.11/site-packages", "lib64"),
+                               ("lib/python3.11/site-packages", "lib/python3.11/site-packages/dsop/lib"),
+                               ("python", "lib")):
+            with self.subTest(installed=installed, lib=lib), tempfile.TemporaryDirectory() as folder:
+                shutil.copytree(package, f"{folder}/{installed}/dsop")
+                own = Path(folder) / lib / "libdsop_c.so.1"
+                own.parent.mkdir(parents=True, exist_ok=True)
+                own.write_text("no library")
+                said = self.import_with("", PYTHONPATH=f"{folder}/{installed}")
+                self.assertEqual(f"could not be loaded ({own}: " in said, installed != "python", said)
 
     @unittest.skipUnless(shutil.which("cc"), "no C compiler")
     def test_library_of_another_version(self) -> None:

@@ -63,14 +63,44 @@ def distributed_data_parallel() -> None:
 
 @case
 def compiled() -> None:
-    class OptimizedModule(nn.Module):  # what torch.compile() of 2.x returns; 1.13 has none
-        def __init__(self, module: nn.Module) -> None:
-            super().__init__()
-            self._orig_mod = module
-    raises_everywhere("made by torch.compile()", lambda: dsop.torch.attach(OptimizedModule(mlp())))
+    """By TorchScript. torch.compile() is tried in torch2_program.py."""
     scripted = torch.jit.script(mlp()), torch.jit.trace(mlp(), whole(0, 2, 5))  # type: ignore[no-untyped-call]
     for made in scripted:
         raises_everywhere("made by torch.jit.script()", lambda made=made: dsop.torch.attach(made))  # type: ignore[misc]
+
+
+class Elsewhere(Tensor):
+    """As DTensor: a tensor that has no elements of its own."""
+
+    @staticmethod
+    def __new__(cls, inner: Tensor) -> Any:
+        return Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)  # type: ignore[attr-defined]
+
+    def __init__(self, inner: Tensor) -> None:
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
+        return cls(arguments[0].inner) if function.__name__.startswith("detach") else NotImplemented
+
+
+@case
+def parameters_that_are_not_plain() -> None:
+    rows = whole(0, 1, 3)
+    of_kinds: list[tuple[Any, str]] = [
+        (rows.expand(4, 3), "is expanded, expected elements of its own"),
+        (whole(0, 5).as_strided((3, 3), (1, 1)), "is expanded, expected elements of its own"),
+        (whole(0, 4, 3).to_sparse(), "torch.sparse_coo on cpu, expected torch.strided"),
+        (Elsewhere(rows), "weight is a Elsewhere, expected a plain tensor, whole on each rank")]
+    for data, words in of_kinds:
+        model = nn.Linear(3, 4)
+        if COMM.rank == BAD:
+            model.weight = nn.Parameter(data)
+        raises_everywhere(words, lambda model=model: dsop.torch.attach(model))  # type: ignore[misc]
+    model = nn.Module()  # of steps, but each element has memory of its own
+    model.weights = nn.ParameterList([nn.Parameter(whole(0, 4, 6)[:, ::2]), nn.Parameter(whole(0, 4, 3).t()),
+                                      nn.Parameter(rows.expand(0, 3)), nn.Parameter(rows[:, :1].expand(1, 1))])
+    dsop.torch.attach(model)
 
 
 @case

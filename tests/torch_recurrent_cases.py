@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 
 import dsop
 import dsop.torch
-from torch_support import COMM, case, check, check_near, has_gradients, plain_sum, raises_everywhere, whole
+from torch_support import COMM, case, check, check_near, has_gradients, loaded, plain_sum, raises_everywhere, whole
 
 INPUTS, HIDDEN = 5, 4
 KINDS: list[tuple[Any, Any]] = [(dsop.torch.LSTM, nn.LSTM), (dsop.torch.GRU, nn.GRU)]
@@ -198,7 +198,7 @@ def checkpointed_nets() -> None:
 def nets_under_autocast() -> None:
     """In 32 bits, since torch's, too, computes states in 32."""
     def loss(model: Any, rank: int) -> Any:
-        with torch.cpu.amp.autocast(dtype=torch.bfloat16):  # type: ignore[attr-defined]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
             output, _ = model[1](model[0](whole(rank, 3, 2, 6)))
         assert output.dtype == torch.float32
         return output.pow(2).sum()
@@ -229,7 +229,7 @@ def copies_and_states_of_nets() -> None:
         stream = io.BytesIO()
         torch.save(model, stream)
         stream.seek(0)
-        for other in (copy.deepcopy(model), torch.load(stream)):
+        for other in (copy.deepcopy(model), loaded(stream)):
             assert type(other.net) is ours
             loss_of(other, COMM.rank, steps=1 + COMM.rank).backward()  # alone: sends nothing
             expected = plain_sum(Net(ours), loss_of)

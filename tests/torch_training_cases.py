@@ -6,6 +6,7 @@ import contextlib
 import copy
 import gc
 import io
+import warnings
 import weakref
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import dsop.torch
-from torch_support import (COMM, RANKS, case, check_near, has_near_gradients, mlp, on_rows, plain_sum, raises_everywhere,
+from torch_support import (COMM, RANKS, case, check_near, has_near_gradients, loaded, mlp, on_rows, plain_sum, raises_everywhere,
                            same_everywhere, whole, whole_weights)
 
 
@@ -186,9 +187,31 @@ def autocast() -> None:
     torch.manual_seed(3)
     model: Any = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3))
     def loss(m: Any, rank: int) -> Any:
-        with torch.cpu.amp.autocast(dtype=torch.bfloat16):  # type: ignore[attr-defined]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
             return m(whole(rank, 4, 5)).float().pow(2).sum()
     check_near(model, loss)
+
+
+@case
+def no_warnings() -> None:
+    """Of steps, in no way in which gradients travel."""
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows, self.net, self.layer = nn.Embedding(6, 5), dsop.torch.LSTM(5, 4), nn.Linear(4, 300)
+
+        def forward(self, indices: Tensor) -> Any:
+            return self.layer(self.net(self.rows(indices))[0])
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        model = Net()
+        attachment = dsop.torch.attach(model)
+        for enabled in (False, True):
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+                for _ in range(2):
+                    model(torch.tensor([[1], [COMM.rank % 6]])).float().sum().backward()
+        attachment.describe()
+    assert not warned, [str(one.message) for one in warned]
 
 
 @case
@@ -214,7 +237,7 @@ def copies_and_states() -> None:
     stream = io.BytesIO()
     torch.save(model, stream)
     stream.seek(0)
-    for other in (copied, torch.load(stream)):
+    for other in (copied, loaded(stream)):
         assert type(other[0]) is nn.Linear
         expected = plain_sum(mlp(), on_rows(lambda rank: 2)) if COMM.size == 1 else None
         other(whole(0, 2, 5)).pow(2).sum().backward()  # alone: sends nothing

@@ -36,13 +36,20 @@ class TransportError(Error):
 FILE = "libdsop_c.so.1"
 
 
+def _own_libraries() -> list[str]:
+    """That of the wheel, or of the prefix that the package is installed below: PREFIX/lib/python3/dist-packages/dsop."""
+    package = Path(__file__).parent
+    prefixes = [parent.parent for parent in package.parents if parent.name in ("lib", "lib64")]
+    folders = [prefix / lib for prefix in [package, *prefixes] for lib in ("lib", "lib64")]
+    return [str(found) for folder in folders if folder.is_dir()
+            for found in [folder / FILE, *folder.glob(f"*-linux-gnu/{FILE}")] if found.is_file()]
+
+
 def _open_library() -> ctypes.CDLL:
     named = os.environ.get("DSOP_LIBRARY")
-    folders = [parent / lib for parent in Path(__file__).parents for lib in ("lib", "lib64")]
-    beside = [str(found) for folder in folders if folder.is_dir()
-              for found in [folder / FILE, *folder.glob(f"*-linux-gnu/{FILE}")] if found.is_file()]
     errors = []
-    for path in [named] if named else [FILE, *beside]:
+    # Its own alone, where it has one: another that the system finds may be older, or of another MPI. A source tree has none.
+    for path in [named] if named else _own_libraries() or [FILE]:
         try:
             return ctypes.CDLL(path)
         except OSError as error:

@@ -15,13 +15,14 @@ from dsop import _mpi
 from dsop._communicators import SaidToAll
 from dsop._mpi import communicator
 from dsop.torch._attachment import Attachment, attached
-from dsop.torch._autograd import is_compiled
+from dsop.torch._autograd import check_no_early_hook, is_compiled
 from dsop.torch._failures import check_not_over
 from dsop.torch._givers import GIVERS, groups_of, weights_of
 from dsop.torch._joint import Joint, joints_of
 from dsop.torch._parameter import Parameter
-from dsop.torch._ranks import broadcast_tensors, buffer_line, check_buffer, check_dtype, check_same_lines
+from dsop.torch._ranks import broadcast_tensors, buffer_line, check_buffer, check_parameter, check_same_lines
 
+WRAPPERS = ("DistributedDataParallel", "FullyShardedDataParallel")  # by name: to import the second takes long
 AVERAGES = ("ranks", "samples", "sum")
 
 
@@ -29,13 +30,15 @@ def _check_model(model: nn.Module) -> None:
     if not isinstance(model, nn.Module):
         raise dsop.ArgumentError(f"model is {type(model).__name__}, expected a torch.nn.Module")
     if is_compiled(model):
-        raise dsop.ArgumentError("model is made by torch.compile(), which drops hooks, expected the module within")
+        raise dsop.ArgumentError("model, or a part of it, is compiled already by torch.compile() or its compile(), expected "
+                                 "a plain module: attach it first, and compile it then")
     if isinstance(model, torch.jit.ScriptModule):  # type: ignore[attr-defined]
         raise dsop.ArgumentError("model is made by torch.jit.script() or trace(), which takes no hooks, expected the "
                                  "module that it was made of")
     for module in model.modules():
-        if isinstance(module, nn.parallel.DistributedDataParallel):
-            raise dsop.ArgumentError("model has a DistributedDataParallel in it, expected the module that it wraps")
+        wrapper = next((base.__name__ for base in type(module).__mro__ if base.__name__ in WRAPPERS), "")
+        if wrapper:
+            raise dsop.ArgumentError(f"model has a {wrapper} in it, expected the module that it wraps")
 
 
 def _check_process_group(ranks: dsop.Communicator) -> None:
@@ -48,9 +51,10 @@ def _check_process_group(ranks: dsop.Communicator) -> None:
 
 
 def _check_parameter(name: str, parameter: nn.Parameter) -> None:
-    if isinstance(parameter, nn.parameter.UninitializedParameter):
+    if nn.parameter.is_lazy(parameter):
         raise dsop.ArgumentError(f"{name} has no shape yet, expected a model that has run once")
-    check_dtype(name, parameter)
+    check_parameter(name, parameter)
+    check_no_early_hook(name, parameter)
     if any(attachment.holds(parameter) for attachment in attached):
         raise dsop.ArgumentError(f"{name} is attached already, expected a model that is not")
 

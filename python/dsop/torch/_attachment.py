@@ -6,6 +6,7 @@ import contextlib
 import math
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Optional
 
 import torch
@@ -15,7 +16,9 @@ import dsop
 from dsop._job_end import at_exit
 from dsop._library import real_number
 from dsop.torch import _failures, _report
-from dsop.torch._autograd import at_end_of_backward, is_traced, is_within_ddp, parameters_of
+from dsop.torch._autograd import (at_end_of_backward, check_backward_is_not_compiled, check_no_early_hook, is_traced,
+                                  is_within_ddp, parameters_of)
+from dsop.torch._compat import call_opaquely
 from dsop.torch._givers import Keep
 from dsop.torch._joint import Joint
 from dsop.torch._model_hooks import Ties, tensors_in
@@ -103,12 +106,20 @@ class Attachment:
     def _before_forward(self, inputs: tuple[Any, ...]) -> Optional[tuple[Any, ...]]:
         if is_traced():
             return None
-        if self._parameters_now() != self._known:
-            text = ("the model has other parameters than when it was attached, or of other types, expected the "
-                    "same: detach it and attach it again")
-            self.fail(text)
-            raise dsop.ArgumentError(text)
+        try:
+            self._check_unchanged()
+        except dsop.ArgumentError as error:
+            self.fail(error)
+            raise
         return self._forward.watched(inputs)
+
+    def _check_unchanged(self) -> None:
+        if self._parameters_now() != self._known:
+            raise dsop.ArgumentError("the model has other parameters than when it was attached, or of other types, expected "
+                                     "the same: detach it and attach it again")
+        for p in self._parameters:
+            check_no_early_hook(p.name, p.parameter)
+        check_backward_is_not_compiled()
 
     def _after_forward(self, _module: nn.Module, _inputs: Any, output: Any) -> None:
         self._forward.end()
@@ -116,22 +127,24 @@ class Attachment:
         # checkpointing's.
         for tensor in tensors_in(output):
             if tensor.grad_fn is not None:
-                tensor.register_hook(lambda _: self._start())  # type: ignore[no-untyped-call]
+                tensor.register_hook(partial(call_opaquely, lambda _: self._start()))  # type: ignore[no-untyped-call]
 
     def _start(self) -> None:
         if not self._started and self in attached:  # not of a forward pass before detach()
-            self._look()
-            self._queue.settle()
-            self._queue.begin()
-            self._started = True
-            # With create_graph .grad would get a graph. What no_sync() has left is added in the end, to no new .grad of
-            # autograd's: two parameters' may share their memory.
-            for p in self._staying:
-                p.in_place = (self._syncs and not p.gives_factors and not p.has_gradient
-                              and not torch.is_grad_enabled())
-            at_end_of_backward(self._end_backward, self._backward_raised)
-            if self._syncs and not self._failure and not _failures.is_over(self._comm):
-                self._queue.lead(self)
+            self._begin_backward()
+
+    def _begin_backward(self) -> None:
+        self._look()
+        self._queue.settle()
+        self._queue.begin()
+        self._started = True
+        # With create_graph .grad would get a graph. What no_sync() has left is added in the end, to no new .grad of
+        # autograd's: two parameters' may share their memory.
+        for p in self._staying:
+            p.in_place = self._syncs and not p.gives_factors and not p.has_gradient and not torch.is_grad_enabled()
+        at_end_of_backward(self._end_backward, self._backward_raised)
+        if self._syncs and not self._failure and not _failures.is_over(self._comm):
+            self._queue.lead(self)
 
     def _offer(self, p: Parameter) -> None:
         if p.stays or not self._syncs or self._failure or self._queue.ahead is not self:

@@ -1,4 +1,4 @@
-"""All that this package uses of PyTorch's private parts, as tried with torch 1.13.1."""
+"""All that this package uses of PyTorch's private parts, as tried with torch 1.13.1 and 2.13.0."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import FrameType
 from typing import Any, Optional
 
 import torch
 from torch import Tensor, nn
+
+import dsop
+from dsop.torch._compat import call_opaquely
 
 _engine: Any = torch.autograd.Variable._execution_engine
 # (factor, s, grad_input=out): out = factor s (1 - s), and (factor, t, grad_input=out): out = factor (1 - t^2), in one pass.
@@ -28,12 +32,12 @@ def at_end_of_backward(call: Callable[[], None], dropped: Callable[[], None]) ->
         call()
     watch = weakref.finalize(end, dropped)  # the engine alone keeps `end`, and drops it with the pass
     watch.atexit = False
-    _engine.queue_callback(end)
+    _engine.queue_callback(partial(call_opaquely, end))
 
 
 def at_end_of_pass(call: Callable[[], None]) -> None:
     """Have `call` made when the innermost backward pass that runs, or autograd.grad(), is over."""
-    _engine.queue_callback(call)
+    _engine.queue_callback(partial(call_opaquely, call))
 
 
 def node_of_input(node: Any, number: int) -> Any:
@@ -41,16 +45,30 @@ def node_of_input(node: Any, number: int) -> Any:
     return node.next_functions[number][0]
 
 
+def check_no_early_hook(name: str, parameter: Any) -> None:
+    """Raise ArgumentError where the program has a hook, as an optimizer in backward, that sees .grad before it is the sum."""
+    if getattr(parameter, "_post_accumulate_grad_hooks", None):  # torch 2.1
+        raise dsop.ArgumentError(f"{name} has a hook of register_post_accumulate_grad_hook(), which would see this rank's "
+                                 "gradient alone, expected none: remove it, and step when backward() has returned")
+
+
 class Watch:
     """Calls `before` when a gradient is about to be added to a parameter's .grad, `after`, if any, when it is complete.
 
-    With None as gradient, `after` alone is called. autograd.grad() never calls `after`.
+    With None as gradient, `after` alone is called. autograd.grad() never calls `after`. Where the program has a hook that
+    autograd would call between the two, with this rank's gradient in .grad, backward() raises ArgumentError.
     """
 
-    def __init__(self, parameter: nn.Parameter, before: Callable[[], None],
+    def __init__(self, name: str, parameter: nn.Parameter, before: Callable[[], None],
                  after: Optional[Callable[[], None]]) -> None:
+        found = weakref.ref(parameter)  # which holds its hooks
+
+        def on_gradient(grad: Optional[Tensor]) -> None:
+            check_no_early_hook(name, found())
+            if grad is not None:  # torch 2 calls hooks with None, 1.13 does not
+                before()
         # A copy has no hooks, and needs no warning.
-        hook: Any = torch.utils.hooks.unserializable_hook(lambda _: before())  # type: ignore[no-untyped-call]
+        hook: Any = torch.utils.hooks.unserializable_hook(partial(call_opaquely, on_gradient))  # type: ignore[no-untyped-call]
         self._after, self._node = after, None
         needs_grad = parameter.requires_grad
         try:
@@ -66,7 +84,7 @@ class Watch:
         """The engine's node for this leaf, which lives as long as it is held; double() and the like make another."""
         if self._after is not None and node is not self._node:
             call, self._node = self._after, node
-            self._handles.append(node.register_hook(lambda *_: call()))
+            self._handles.append(node.register_hook(partial(call_opaquely, lambda *_: call())))
 
     def remove(self) -> None:
         for handle in self._handles:
@@ -109,8 +127,16 @@ def is_traced() -> bool:
 
 
 def is_compiled(model: nn.Module) -> bool:
-    """Whether torch.compile() made it."""
-    return any(type(module).__name__ == "OptimizedModule" for module in model.modules())
+    """Whether torch.compile() made it or a part of it, or its or a part's compile() was called."""
+    return any(type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
+               for module in model.modules())
+
+
+def check_backward_is_not_compiled() -> None:
+    """Raise ArgumentError where torch.compile() would compile backward passes too, at whose end nothing can be called."""
+    config: Any = sys.modules.get("torch._dynamo.config")
+    if getattr(config, "compiled_autograd", False):
+        raise dsop.ArgumentError("torch._dynamo.config.compiled_autograd is True, expected False with an attached model")
 
 
 def _frames(thread: int) -> Iterator[FrameType]:

@@ -14,11 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from dsop.torch._autograd import node_of_input, of_sigmoid, of_tanh
+from dsop.torch._compat import opaque, own_precision
 from dsop.torch._givers import Keep
-
-
-def own_precision() -> Any:
-    return torch.cpu.amp.autocast(enabled=False)  # type: ignore[attr-defined]
 
 
 def _by_step(sizes: list[int], *matrices: Tensor) -> list[list[Tensor]]:
@@ -84,6 +81,7 @@ class LstmLayer(Layer):
         return output, hidden, cell
 
     @staticmethod
+    @opaque
     def backward(ctx: Any, of_output: Tensor, of_hidden: Tensor, of_cell: Tensor) -> Any:  # type: ignore[override]
         Layer.refuse_graph()
         x, w_ih, w_hh, gates, before, cells_before, tanh_cells = ctx.saved_tensors
@@ -136,6 +134,7 @@ class GruLayer(Layer):
         return output, hidden
 
     @staticmethod
+    @opaque
     def backward(ctx: Any, of_output: Tensor, of_hidden: Tensor) -> Any:  # type: ignore[override]
         Layer.refuse_graph()
         x, w_ih, w_hh, gates, before, candidates_hh = ctx.saved_tensors

@@ -37,6 +37,11 @@ class Early:
         self._ready: set[str] = set()
         self._sums: list[tuple[Unit, Tensor]] = []
 
+    @property
+    def waits_for_end(self) -> bool:
+        """Whether what was handed over in the last step travelled at its end, as no thread may send beside the program."""
+        return "everything runs in finish()" in self._synchronizer.describe()
+
     def may_have(self, p: Unit) -> bool:
         """Whether it may stand in `order`."""
         return all(part.name in self._may for part in p.parts)

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dsop.torch._autograd import node_of_input
-from dsop.torch._givers import GIVERS, Attached, Giver, Keep, gives_none
+from dsop.torch._compat import opaque
+from dsop.torch._givers import GIVERS, Attached, Giver, Keep, gives_none, is_plain
 
 
 class _Lookup(torch.autograd.Function):
@@ -23,6 +24,7 @@ class _Lookup(torch.autograd.Function):
         return functional.embedding(indices, weight)
 
     @staticmethod
+    @opaque
     def backward(ctx: Any, grad_output: Tensor) -> Any:  # type: ignore[override]
         indices, = ctx.saved_tensors
         numbers, rows = indices.reshape(-1).long(), grad_output.reshape(-1, grad_output.shape[-1])
@@ -38,9 +40,9 @@ class Embedding(Attached, nn.Embedding):
 
     _dsop_type = nn.Embedding
 
+    @opaque
     def forward(self, input: Tensor) -> Tensor:
-        takes = not gives_none() and isinstance(input, Tensor) and input.layout == torch.strided
-        keep = self._dsop_keeper(self.weight) if takes else None
+        keep = self._dsop_keeper(self.weight) if is_plain(input) and not gives_none() else None
         if keep is None:
             return functional.embedding(input, self.weight, self.padding_idx)
         return _Lookup.apply(self.weight, input, self.padding_idx, keep)  # type: ignore[no-any-return]

@@ -15,6 +15,7 @@ from torch import nn
 import dsop
 from dsop._job_end import at_exit
 from dsop.torch._autograd import calls_of, is_handled
+from dsop.torch._compat import opaque
 
 _ENDED = "its program has ended"
 
@@ -95,6 +96,7 @@ class ForwardWatch:
     def end(self) -> None:
         self._is_open = False
 
+    @opaque
     def look(self, from_call: bool = False) -> None:
         """What is open, and runs no more, has raised. A call of the model that has just begun may ask."""
         model = self._model()

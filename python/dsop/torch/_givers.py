@@ -26,6 +26,11 @@ def gives_none() -> bool:
     return not torch.is_grad_enabled() or is_traced()
 
 
+def is_plain(input: Any) -> bool:
+    """Whether it is a matrix, or several: no list, nor sparse or nested."""
+    return isinstance(input, Tensor) and input.layout == torch.strided and not input.is_nested
+
+
 class Giver(NamedTuple):
     """What attach() does with modules of one type."""
 

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from dsop.torch import _compat
 from dsop.torch._autograd import node_of_input
-from dsop.torch._givers import GIVERS, Attached, Giver, Keep, gives_none
+from dsop.torch._givers import GIVERS, Attached, Giver, Keep, gives_none, is_plain
 
 
 def _cast(tensor: Optional[Tensor], kind: torch.dtype) -> Any:
@@ -24,15 +25,16 @@ class _Product(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Optional[Tensor],  # type: ignore[override]
                 keep: Keep) -> Tensor:
         ctx.keep, ctx.type_of_x = keep, x.dtype
-        if torch.is_autocast_cpu_enabled():
-            kind = torch.get_autocast_cpu_dtype()
+        if _compat.is_autocast_enabled():
+            kind = _compat.autocast_dtype()
             x, weight, bias = (_cast(tensor, kind) for tensor in (x, weight, bias))
         # As torch does: what no gradient depends on may be changed in place before backward().
         ctx.save_for_backward(x, weight if ctx.needs_input_grad[0] else None)
-        with torch.cpu.amp.autocast(enabled=False):  # type: ignore[attr-defined]
+        with _compat.own_precision():
             return functional.linear(x, weight, bias)
 
     @staticmethod
+    @_compat.opaque
     def backward(ctx: Any, grad_output: Tensor) -> Any:  # type: ignore[override]
         x, weight = ctx.saved_tensors
         if ctx.needs_input_grad[1]:
@@ -48,9 +50,9 @@ class Linear(Attached, nn.Linear):
     _dsop_type = nn.Linear
 
     def _takes(self, input: Any) -> bool:
-        return (isinstance(input, Tensor) and input.layout == torch.strided
-                and input.shape[-1:] == (self.in_features,))
+        return is_plain(input) and input.shape[-1:] == (self.in_features,)
 
+    @_compat.opaque
     def forward(self, input: Tensor) -> Tensor:
         keep = None if gives_none() or not self._takes(input) else self._dsop_keeper(self.weight)
         if keep is None:

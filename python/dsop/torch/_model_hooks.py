@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from dsop.torch import _givers
 from dsop.torch._autograd import run_first, run_last
+from dsop.torch._compat import opaque
 
 _HOLDS = "_dsop_attachment"  # a module's attribute
 
@@ -19,6 +20,7 @@ class Hook:
     def __init__(self, call: Any = None) -> None:
         self._call = call
 
+    @opaque
     def __call__(self, *arguments: Any) -> Any:
         return self._call(*arguments) if self._call is not None else None
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 import dsop
 from dsop.torch._autograd import Watch, at_end_of_pass
+from dsop.torch._compat import is_autocast_enabled
 from dsop.torch._summand import Summand
 
 _MANY_ELEMENTS = 1 << 16  # from here on dsop's product, with its call, is faster than PyTorch's
@@ -67,7 +68,7 @@ class Parameter(Summand):
     @property
     def wants_factors(self) -> bool:
         """Whether its module shall hand them over. Under autocast PyTorch would round its own product to 16 bits."""
-        return self.gives_factors and (torch.is_autocast_cpu_enabled() or not (self.is_small_alone or self.goes_dense))
+        return self.gives_factors and (is_autocast_enabled() or not (self.is_small_alone or self.goes_dense))
 
     def watch(self, start: Callable[[], None], complete: Callable[[Parameter], None]) -> None:
         """Have start() called by each backward pass that reaches the parameter, complete(self) when it is done.
@@ -97,7 +98,7 @@ class Parameter(Summand):
             p._fresh, p._kept = p._fresh + p._kept, []
             complete(p)
         # Only factors and what travels early wait for that.
-        self._watch = Watch(self.parameter, before, None if self.stays and not self.gives_factors else after)
+        self._watch = Watch(self.name, self.parameter, before, None if self.stays and not self.gives_factors else after)
 
     @property
     def has_other_hooks(self) -> bool:

@@ -23,11 +23,42 @@ def check_dtype(name: str, tensor: Tensor) -> None:
                                  f"{' or '.join(map(str, SUMMED_DTYPES))} on cpu")
 
 
+def _share_memory(tensor: Tensor) -> bool:
+    """Whether two elements of a strided tensor lie in one place, as those of an expanded one; or perhaps do."""
+    reach = 0  # of the dimensions of smaller steps
+    for step, size in sorted((step, size) for step, size in zip(tensor.stride(), tensor.shape) if size > 1):
+        if step <= reach:
+            return tensor.numel() > 0
+        reach += step * (size - 1)
+    return False
+
+
+def _why_not_plain(tensor: Tensor) -> str:
+    """What it is instead of elements on the CPU, each in memory of its own; empty: nothing else."""
+    if type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__:  # type: ignore[attr-defined]
+        return f"a {type(tensor).__name__}"  # of elements elsewhere, as DTensor
+    if tensor.layout != torch.strided or tensor.is_nested or tensor.is_quantized or tensor.device.type != "cpu":
+        return "nested" if tensor.is_nested else f"{tensor.dtype}, {tensor.layout} on {tensor.device}"
+    return "expanded" if _share_memory(tensor) else ""
+
+
+def check_parameter(name: str, parameter: Tensor) -> None:
+    """Raise ArgumentError unless it is whole, on the CPU, and dsop sums its type."""
+    kind = _why_not_plain(parameter)
+    if kind.startswith("a "):
+        raise dsop.ArgumentError(f"{name} is {kind}, expected a plain tensor, whole on each rank: attach the model without "
+                                 "FSDP and tensor parallelism")
+    if kind in ("expanded", "nested"):
+        raise dsop.ArgumentError(f"{name} is {kind}, expected elements of its own, as of nn.Parameter(tensor.contiguous())")
+    check_dtype(name, parameter)
+    if kind:
+        raise dsop.ArgumentError(f"{name} is {kind}, expected {torch.strided}")
+
+
 def check_buffer(name: str, buffer: Tensor) -> None:
     """Raise ArgumentError unless it can be broadcast: elements on the CPU, each in memory of its own."""
-    is_strided = buffer.layout == torch.strided and not buffer.is_quantized and buffer.device.type == "cpu"
-    if not is_strided or any(size > 1 and step == 0 for size, step in zip(buffer.shape, buffer.stride())):
-        kind = "expanded" if is_strided else f"{buffer.dtype}, {buffer.layout} on {buffer.device}"
+    kind = _why_not_plain(buffer)
+    if kind:
         raise dsop.ArgumentError(f"buffer {name} is {kind}, expected elements of its own on cpu, or an attribute that is "
                                  "no buffer")
 

@@ -11,7 +11,8 @@ from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence
 
 from dsop._library import ArgumentError
-from dsop.torch._cells import GruLayer, Layer, LstmLayer, own_precision
+from dsop.torch._cells import GruLayer, Layer, LstmLayer
+from dsop.torch._compat import is_autocast_enabled, opaque, own_precision
 from dsop.torch._givers import GIVERS, Giver, gives_none
 
 
@@ -95,12 +96,17 @@ def _forward(module: Any, layer_function: type[Layer], given: Any, states: Optio
     if not batch.sizes:
         raise ArgumentError(f"input is {shape}, expected at least one step")
     before = _initial_states(module, batch, states, names)
-    if torch.is_autocast_cpu_enabled():  # under which torch's, too, take 16-bit inputs and compute states in 32
+    if is_autocast_enabled():  # under which torch's, too, take 16-bit inputs and compute states in 32
         kind = module.weight_ih_l0.dtype
         batch.rows, before = batch.rows.to(kind), [state.to(kind) for state in before]
     with own_precision():
         output, after = _run_layers(module, layer_function, batch, before)
     return batch.output(output), [batch.states_after(state) for state in after]
+
+
+def _state(module: nn.Module) -> dict[str, Any]:
+    """Of a copy, which is attached to nothing. Weak references torch makes anew."""
+    return {name: value for name, value in module.__dict__.items() if name not in ("_dsop_keeper", "_flat_weight_refs")}
 
 
 class LSTM(nn.LSTM):
@@ -132,6 +138,7 @@ class LSTM(nn.LSTM):
         if self.proj_size:
             raise ArgumentError(f"proj_size is {self.proj_size}, expected 0")
 
+    @opaque
     def forward(self, input: Any, hx: Optional[tuple[Tensor, Tensor]] = None) -> Any:
         if gives_none():
             return super().forward(input, hx)
@@ -139,7 +146,7 @@ class LSTM(nn.LSTM):
         return output, (h_n, c_n)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_dsop_keeper"}
+        return _state(self)
 
 
 class GRU(nn.GRU):
@@ -152,6 +159,7 @@ class GRU(nn.GRU):
     torch.Size([1, 4, 2])
     """
 
+    @opaque
     def forward(self, input: Any, hx: Optional[Tensor] = None) -> Any:
         if gives_none():
             return super().forward(input, hx)
@@ -159,7 +167,7 @@ class GRU(nn.GRU):
         return output, h_n
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_dsop_keeper"}
+        return _state(self)
 
 
 def _weights(module: Any) -> list[list[Tensor]]:

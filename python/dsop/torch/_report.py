@@ -41,9 +41,10 @@ def _with_whom(p: Parameter, algorithm: str, sums: Sums) -> str:
 def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
     """One for each parameter."""
     found = []
+    early = ", when backward has ended: MPI lacks MPI_THREAD_MULTIPLE" if sums.waits_for_end else ", while backward goes on"
     for p in parameters:
         algorithm, policy = sums.entries.algorithm(p), sums.entries.policy(p)
-        when = ", while backward goes on" if sums.is_early(p) else ""
+        when = early if sums.is_early(p) else ""
         last = f"last summed by {algorithm}{when}" if algorithm else "not in the last step"
         last = "stays, since this rank is alone" if p.stays else last
         shape = "x".join(map(str, p.shape))

@@ -58,6 +58,11 @@ class Sums:
         return any(part is p for unit, _ in self._early.order for part in unit.parts)
 
     @property
+    def waits_for_end(self) -> bool:
+        """Whether what travels early waits, on these ranks, until backward has ended."""
+        return self._early.waits_for_end
+
+    @property
     def last_ready(self) -> str:
         return self._parameters[self._ready[-1]].name if self._ready else ""
 

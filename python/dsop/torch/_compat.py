@@ -1,0 +1,43 @@
+"""Every switch by torch's version: 1.13 and 2.x. What dsop uses of torch's private parts is in _autograd.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_torch: Any = torch  # each version's stubs know its own names alone
+_HAS_DEVICES = hasattr(torch, "get_autocast_dtype")  # 2.4; the older names warn there in each call
+
+
+def is_autocast_enabled() -> bool:
+    """For what lies on the CPU."""
+    return bool(_torch.is_autocast_enabled("cpu") if _HAS_DEVICES else _torch.is_autocast_cpu_enabled())
+
+
+def autocast_dtype() -> torch.dtype:
+    """To which it rounds there."""
+    kind: torch.dtype = _torch.get_autocast_dtype("cpu") if _HAS_DEVICES else _torch.get_autocast_cpu_dtype()
+    return kind
+
+
+def own_precision() -> Any:
+    """A context in which autocast rounds nothing."""
+    return _torch.autocast("cpu", enabled=False)
+
+
+def opaque(function: _Function) -> _Function:
+    """Have torch.compile() leave it alone, with all that it calls: it runs as it is, between what is compiled.
+
+    As torch.compiler.disable(), but that it loads the compiler no sooner than the first call, as torch's optimizers do.
+    """
+    compiler = getattr(torch, "_compile", None)  # 1.13 has none
+    return function if compiler is None else compiler._disable_dynamo(function)  # type: ignore[no-any-return]
+
+
+@opaque
+def call_opaquely(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What autograd calls may run within a compiled step: dynamo would take NumPy's arrays in it for tensors."""
+    return function(*arguments)
