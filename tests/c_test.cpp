@@ -325,8 +325,9 @@ TEST_CASE("a process that was started with others is not alone") {
   dsop_communicator alone = 0;
   const Environment rank("RANK", "1");
   const Environment ranks("WORLD_SIZE", "3");
-  CHECK(contains(error_of(dsop_communicator_world(&alone)),
-                 "RANK and WORLD_SIZE say that this process is rank 1 of 3, and no MPI launcher has started it, expected"));
+  CHECK(contains(
+      error_of(dsop_communicator_world(&alone)),
+      "RANK and WORLD_SIZE say that this process is rank 1 of 3, and no MPI launcher has started it, expected"));
   const char* info = nullptr;
   REQUIRE(dsop_info(&info) == DSOP_SUCCESS);
   CHECK(contains(info, R"("started_without_mpi":{"rank":1,"ranks":3,"names":"RANK and WORLD_SIZE"})"));

@@ -1,1 +1,1 @@
-#error "dsop/gloo.hpp is gone: include dsop/tcp.hpp and call dsop::connect_over_tcp() with TcpOptions, which has the same fields"
+#error "dsop/gloo.hpp is gone: include dsop/tcp.hpp, and call connect_over_tcp() with TcpOptions: the same fields"
