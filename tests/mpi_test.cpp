@@ -46,6 +46,23 @@ TEST_CASE("every sparse allreduce is exact over MPI") {
   CHECK(failures_of_all(failures) == "");
 }
 
+TEST_CASE("ranks of another version are refused on all ranks of MPI") {
+  Failures failures;
+  const int last = world().size() - 1;
+  std::string error;
+  try {
+    const MpiTransport transport(MPI_COMM_WORLD, 60,
+                                 world().rank() == last ? "9.8.7, record format 65" : own_version());
+  } catch (const TransportError& refused) {
+    error = refused.what();
+  }
+  failures.check(error == (last == 0 ? ""
+                                     : "the ranks disagree: dsop is " + own_version() +
+                                           ", on rank 0; 9.8.7, record format 65, on rank " + std::to_string(last)),
+                 error);
+  CHECK(failures_of_all(failures) == "");
+}
+
 TEST_CASE("every selecting allreduce loses nothing over MPI") {
   Failures failures;
   check_topk<float>(world(), failures);

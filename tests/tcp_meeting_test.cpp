@@ -1,13 +1,17 @@
 // Stores, and ranks that do not find each other.
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
 #include <fstream>
 
+#include "base/version.hpp"
 #include "tcp_ranks.hpp"
+#include "transport/interrupt.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -54,6 +58,119 @@ TEST_CASE("a file that is no store is refused") {
   CHECK_THROWS_WITH(file_store("/dev/zero"), "store /dev/zero is a device, a pipe or a socket, expected a file");
   CHECK_THROWS_WITH(file_store("/no/such/folder/store"),
                     "store /no/such/folder/store can't be written: No such file or directory");
+}
+
+TEST_CASE("a store is its owner's alone") {
+  const TemporaryFile file;
+  file_store(file.path);
+  CHECK(std::filesystem::status(file.path).permissions() == std::filesystem::perms(0600));
+}
+
+TEST_CASE("a record counts once it is whole, and what another process puts in the file's place is read anew") {
+  const TemporaryFile file;
+  const Store store = file_store(file.path);
+  store.set("a", "1");
+  std::ofstream(file.path, std::ios::app) << "dsop 1 4 b12";  // its process was stopped there
+  CHECK(store.wait("a", 0));
+  CHECK_FALSE(store.wait("b", 0));
+  std::ofstream(file.path, std::ios::app) << "34\n";
+  CHECK(store.get("b") == "1234");
+  store.set("a", "2");
+  CHECK(store.get("a") == "2");
+  std::filesystem::remove(file.path);
+  file_store(file.path).set("c", "3");
+  CHECK_FALSE(store.wait("a", 0));
+  CHECK(store.get("c") == "3");
+}
+
+TEST_CASE("a store that another process keeps locked is waited for until the limit, or until it is free") {
+  const TemporaryFile file;
+  const Store store = file_store(file.path);
+  const int locked = open(file.path.c_str(), O_RDONLY);
+  REQUIRE(flock(locked, LOCK_EX) == 0);
+  CHECK_THROWS_WITH(connect_over_tcp(store, {.limit_seconds = 0.2}),
+                    "the store could not set run/0/rank/0: " + file.path.string() +
+                        " can't be written: another process keeps it locked");
+  std::jthread frees([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    flock(locked, LOCK_UN);
+  });
+  use(*connect_over_tcp(store, {}));
+  close(locked);
+}
+
+TEST_CASE("a rank that stops while the others end connecting is waited for until the limit") {
+  MemoryStore memory;
+  std::atomic<bool> goes_on = false;
+  Store stops = memory.store();
+  stops.set = [&, set = stops.set](const std::string& key, const std::string& value) {
+    while (value.empty() && !goes_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    set(key, value);
+  };
+  const auto errors = errors_on_threads(2, [&](int rank) {
+    try {
+      use(*connect_over_tcp(rank == 1 ? stops : memory.store(), {.rank = rank, .ranks = 2, .limit_seconds = 0.5}));
+    } catch (const std::exception&) {
+      goes_on = true;
+      throw;
+    }
+  });
+  CHECK(errors[0] == "rank 1 of 2 has not ended connecting within 0.5 s");
+  CHECK(errors[1] != "");
+}
+
+TEST_CASE("a program may interrupt each wait of connecting") {
+  // The number of the other rank's keys that come: none, its introduction, its address, and all but the last exchange.
+  const int keys = GENERATE(0, 1, 2);
+  CAPTURE(keys);
+  MemoryStore memory;
+  std::atomic<bool> goes_on = false;
+  std::atomic<int> set_keys = 0;
+  Store stops = memory.store();
+  stops.set = [&, set = stops.set](const std::string& key, const std::string& value) {
+    while (set_keys == keys && !goes_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ++set_keys;
+    set(key, value);
+  };
+  const auto errors = errors_on_threads(2, [&](int rank) {
+    if (rank == 0) set_interrupt_check([] { return 1; });
+    try {
+      use(*connect_over_tcp(rank == 1 ? stops : memory.store(), {.rank = rank, .ranks = 2}));
+    } catch (const std::exception&) {
+      goes_on = true;
+      throw;
+    }
+  });
+  CHECK(errors[0] == "the program has interrupted a wait for other ranks");
+  CHECK(errors[1].ends_with(": the program has interrupted a wait for other ranks"));
+}
+
+TEST_CASE("ranks of another version are refused on all ranks") {
+  const std::string other = GENERATE("9.8.7, record format 1", "9.8.7, record format 65", "");
+  CAPTURE(other);
+  MemoryStore memory;
+  const auto store_of = [&](int rank) {
+    Store store = memory.store();
+    store.get = [get = store.get, other, rank](const std::string& key) {
+      std::string value = get(key);
+      const std::size_t found = value.find(own_version());
+      // What the rank itself has given it must find unchanged, so for rank 1 it is the others that differ.
+      if (found != std::string::npos && (rank == 1) != key.ends_with("/rank/1"))
+        value.replace(found, std::string::npos, other);
+      return value;
+    };
+    return store;
+  };
+  const auto errors =
+      errors_on_threads(3, [&](int rank) { connect_over_tcp(store_of(rank), {.rank = rank, .ranks = 3}); });
+  for (const std::string& error : errors) {
+    CAPTURE(error);
+    const bool by_itself =
+        error.ends_with("the ranks disagree: dsop is " + own_version() + ", on rank 0; " + other + ", on rank 1");
+    const bool by_rank_1 =
+        error.ends_with("the ranks disagree: dsop is " + other + ", on rank 0; " + own_version() + ", on rank 1");
+    CHECK((by_itself || by_rank_1));
+  }
 }
 
 TEST_CASE("a rank that never comes is named by all") {

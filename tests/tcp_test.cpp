@@ -5,14 +5,16 @@
 #include <dsop/synchronizer.hpp>
 #include <dsop/threads.hpp>
 
+#include <cstring>
 #include <numeric>
+#include <random>
 #include <sstream>
 
 #include "collectives_cases.hpp"
-#include "tcp_ranks.hpp"
 #include "outer_product_sweep.hpp"
 #include "sparse_allreduce_cases.hpp"
 #include "stall_cases.hpp"
+#include "tcp_ranks.hpp"
 #include "topk_cases.hpp"
 #include "turns.hpp"
 
@@ -223,17 +225,38 @@ TEST_CASE("a rank that ends within a message is named by its receiver and its se
   CHECK(errors[2].starts_with("receiving 268435456 bytes on rank 2 from rank 1 failed: "));
 }
 
-TEST_CASE("a receive of another length than was sent takes nothing") {
-  MemoryStore memory;
-  const auto errors = errors_on_threads(2, [&](int rank) {
-    const auto transport = connect_over_tcp(memory.store(), {.rank = rank, .ranks = 2});
-    set_stall_watch(*transport, {.limit_seconds = 0.2, .throws = true});
-    std::vector<char> memory_of_rank(8);
-    if (rank == 0) transport->send(std::span(memory_of_rank).first(5), 1);
-    if (rank == 1) transport->recv(std::span(memory_of_rank), 0);
-  });
-  CHECK(errors[0] != "");
-  CHECK(errors[1] != "");
+TEST_CASE("lengths that differ are an error on both ends") {
+  constexpr std::size_t lengths[][2] = {{5, 8}, {8, 5}, {0, 100000}, {100000, 0}, {100000, 100001}, {100001, 100000}};
+  for (const auto& [sent_bytes, expected_bytes] : lengths)
+    for (const bool receiver_first : {false, true}) {
+      CAPTURE(sent_bytes, expected_bytes, receiver_first);
+      MemoryStore memory;
+      const auto errors = errors_on_threads(2, [&, sent = sent_bytes, expected = expected_bytes](int rank) {
+        const auto transport = connect_over_tcp(memory.store(), {.rank = rank, .ranks = 2});
+        std::vector<char> data(rank == 0 ? sent : expected);
+        char ready = 0;
+        if ((rank == 0) == receiver_first) transport->recv(std::span(&ready, 1), 1 - rank, Tag::agreement);
+        if (rank == 0) {
+          Request send = transport->isend(std::span(data), 1);
+          if (!receiver_first) transport->send(std::span(&ready, 1), 1, Tag::agreement);
+          transport->wait(send);
+          transport->recv(std::span(data), 1);  // a short message has gone: the receiver closes the connection
+        } else {
+          Request receive = transport->irecv(std::span(data), 0);
+          if (receiver_first) transport->send(std::span(&ready, 1), 0, Tag::agreement);
+          transport->wait(receive);
+        }
+      });
+      CHECK(errors[1] == "receiving " + std::to_string(expected_bytes) +
+                             " bytes on rank 1 from rank 0: " + std::to_string(sent_bytes) + " bytes came");
+      const bool is_told = sent_bytes > 65536;
+      if (is_told)
+        CHECK(errors[0] == "sending " + std::to_string(sent_bytes) +
+                               " bytes on rank 0 to rank 1: " + std::to_string(expected_bytes) + " were expected");
+      else
+        CHECK(errors[0] == "receiving " + std::to_string(sent_bytes) +
+                               " bytes on rank 0 from rank 1 failed: the connection is closed");
+    }
 }
 
 TEST_CASE("a rank that ends early takes nothing away from those that go on") {
@@ -254,15 +277,104 @@ TEST_CASE("a rank that ends early takes nothing away from those that go on") {
   CHECK(errors == std::vector<std::string>(3));
 }
 
-TEST_CASE("a request that is given up ends the communicator on all ranks") {
+TEST_CASE("a send that is given up ends the communicator on all ranks") {
   MemoryStore memory;
   const auto errors = errors_on_threads(3, [&](int rank) {
     const auto transport = connect_over_tcp(memory.store(), {.rank = rank, .ranks = 3});
-    int number = 0;
+    std::vector<char> data(100000);
     if (rank == 0) {
-      const Request given_up = transport->irecv(std::span(&number, 1), 1);
+      const Request given_up = transport->isend(std::span(data), 1);
     }
-    transport->recv(std::span(&number, 1), (rank + 1) % 3);
+    transport->recv(std::span(data), (rank + 1) % 3);
   });
   for (const std::string& error : errors) CHECK(error.find(" failed: ") != std::string::npos);
+}
+
+TEST_CASE("a receive that is given up takes its message, and leaves its memory alone") {
+  const std::size_t count = GENERATE(1, 1000, 1000000);
+  MemoryStore memory;
+  CHECK(errors_on_threads(2, [&](int rank) {
+          const auto transport = connect_over_tcp(memory.store(), {.rank = rank, .ranks = 2});
+          std::vector<int> data(count, rank);
+          char ready = 0;
+          if (rank == 0) {
+            transport->recv(std::span(&ready, 1), 1);
+            transport->send(std::span(data), 1);
+            std::fill(data.begin(), data.end(), 7);
+            transport->send(std::span(data), 1);
+            return;
+          }
+          { const Request given_up = transport->irecv(std::span(data), 0); }
+          transport->send(std::span(&ready, 1), 0);
+          std::vector<int> next(count);
+          transport->recv(std::span(next), 0);
+          if (next != std::vector<int>(count, 7)) throw Error("it took another message");
+          if (data != std::vector<int>(count, 1)) throw Error("its memory has changed");
+        }) == std::vector<std::string>(2));
+}
+
+TEST_CASE("long messages travel both ways at once, with several tags, whoever is asked first") {
+  CHECK(failures_over_tcp(4, [](Transport& transport, Failures& failures) {
+          constexpr std::size_t count = 3 << 18;
+          constexpr Tag used[] = {Tag::payload, Tag::agreement, Tag::probe};
+          const int r = transport.rank();
+          const int P = transport.size();
+          std::vector<std::vector<int>> sent, received;
+          std::vector<Request> requests;
+          for (int peer = 0; peer < P; ++peer)
+            for (const Tag tag : used) {
+              sent.emplace_back(count, 100 * r + 10 * peer + static_cast<int>(tag));
+              received.emplace_back(count);
+              const auto send = [&] { requests.push_back(transport.isend(std::span(sent.back()), peer, tag)); };
+              if (r % 2 == 0) send();
+              requests.push_back(transport.irecv(std::span(received.back()), peer, tag));
+              if (r % 2 != 0) send();
+            }
+          while (!requests.empty()) {  // the last first
+            transport.wait(requests.back());
+            requests.pop_back();
+          }
+          std::size_t i = 0;
+          for (int peer = 0; peer < P; ++peer)
+            for (const Tag tag : used)
+              failures.check(received[i++] == std::vector<int>(count, 100 * peer + 10 * r + static_cast<int>(tag)),
+                             "a message is wrong");
+        }) == "");
+}
+
+TEST_CASE("two hundred random sums over TCP have the bits of those on threads") {
+  constexpr int P_of[] = {2, 3, 4, 5};
+  for (const int P : P_of) {
+    const auto gradients = [P](Transport& transport) {
+      std::vector<float> all;
+      const std::vector<std::string> algorithms = usable_algorithms(transport);
+      std::mt19937 random(static_cast<unsigned>(P));  // the same on all ranks
+      for (int i = 0; i < 50; ++i) {
+        const std::size_t n = 1 + random() % 120, m = 1 + random() % 90, most_pairs = 1 + random() % 40;
+        const std::string& algorithm = algorithms[random() % algorithms.size()];
+        const unsigned seed = random();
+        std::mt19937 own(seed + static_cast<unsigned>(transport.rank()));
+        const std::size_t pairs = own() % (most_pairs + 1);
+        std::vector<float> a(pairs * n), b(pairs * m), gradient(n * m);
+        for (float& x : a) x = static_cast<float>(own()) * 0x1p-32F - 0.5F;
+        for (float& x : b) x = static_cast<float>(own()) * 0x1p-32F - 0.5F;
+        OuterProduct<float> layer(transport, {n, m, most_pairs}, {.algorithm = algorithm});
+        layer.run({{a.data(), pairs, n}, {b.data(), pairs, m}}, MatrixView<float>(gradient.data(), n, m));
+        all.insert(all.end(), gradient.begin(), gradient.end());
+      }
+      return all;
+    };
+    std::vector<std::vector<float>> on_threads(static_cast<std::size_t>(P));
+    const auto keep = [&](Transport& transport) {
+      on_threads[static_cast<std::size_t>(transport.rank())] = gradients(transport);
+    };
+    run_on_threads(P, keep, 1, std::vector<int>(on_threads.size()));
+    CHECK(failures_over_tcp(P, [&](Transport& transport, Failures& failures) {
+            const std::vector<float>& expected = on_threads[static_cast<std::size_t>(transport.rank())];
+            const std::vector<float> found = gradients(transport);
+            failures.check(found.size() == expected.size() &&
+                               std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)) == 0,
+                           "the bits differ");
+          }) == "");
+  }
 }

@@ -11,7 +11,8 @@
 
 namespace dsop {
 
-/// Numbers have 48 bits; the highest stands for Sparsity::dense.
+/// Numbers have 48 bits; the highest stands for Sparsity::dense. What changes here changes record_format
+/// (base/version.hpp).
 struct Record {
   static constexpr std::uint64_t dense = (std::uint64_t{1} << 48) - 1;
 

@@ -13,6 +13,7 @@
 namespace dsop {
 
 std::shared_ptr<StartedCall> CallQueue::start(std::function<void()> body, bool on_thread) {
+  expect_thread();
   auto call = std::make_shared<StartedCall>(StartedCall{shared_from_this(), std::move(body), kernels::thread_count()});
   const std::lock_guard lock(mutex_);
   calls_.push_back(call);
@@ -25,22 +26,35 @@ std::shared_ptr<StartedCall> CallQueue::start(std::function<void()> body, bool o
   return call;
 }
 
+void CallQueue::expect_thread() const {
+  if (has_lost_thread())
+    throw TransportError(
+        "this process was forked from a rank's, whose calls it has not; expected a call of that process");
+}
+
 void CallQueue::wait(const StartedCall& call) {
+  if (has_lost_thread()) return;
   wait_until([&] { return call.complete; });
 }
 
 bool CallQueue::is_complete(const StartedCall& call) {
   if (!thread_.joinable()) wait(call);
+  if (has_lost_thread()) return true;
   const std::lock_guard lock(mutex_);
   return call.complete;
 }
 
 void CallQueue::wait_for_all() {
   if (!thread_.joinable() && calls_.empty()) return;  // nobody else looks at them
+  expect_thread();
   wait_until([&] { return calls_.empty(); });
 }
 
 void CallQueue::close() noexcept {
+  if (has_lost_thread()) {
+    std::make_unique<std::thread>(std::move(thread_)).release();  // there is nothing to join
+    return;
+  }
   const Uninterrupted uninterrupted;
   wait_for_all();
   if (!thread_.joinable()) return;
@@ -137,6 +151,8 @@ void Pending::wait() {
   const std::shared_ptr<StartedCall> call = std::exchange(call_, nullptr);
   if (!call) return;
   call->queue->wait(*call);
+  if (!call->complete)
+    throw TransportError("a call that was started before this process was forked is not complete here");
   if (call->error) std::rethrow_exception(std::exchange(call->error, nullptr));
 }
 

@@ -1,6 +1,8 @@
 // The calls of one communicator that were started and are not complete.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -26,7 +28,8 @@ struct StartedCall {
 };
 
 /// Runs calls in the order of their start, one at a time: on a thread of its own from the first start on, or, without
-/// it, on the thread of whoever waits. All but the thread itself are called by one thread at a time.
+/// it, on the thread of whoever waits. All but the thread itself are called by one thread at a time. In a forked child
+/// start() and wait_for_all() throw TransportError if there was a thread, and the others return at once.
 class CallQueue : public std::enable_shared_from_this<CallQueue> {
  public:
   /// `on_thread` is the same in all calls. If the system has no more threads, it is as if it were false.
@@ -45,6 +48,9 @@ class CallQueue : public std::enable_shared_from_this<CallQueue> {
   bool is_awaited() const { return awaited_; }
 
  private:
+  /// In a process that was forked from the one in which the thread is, which may have held the lock.
+  bool has_lost_thread() const { return thread_.joinable() && getpid() != process_; }
+  void expect_thread() const;
   void run_all_on_thread();
   void run_first(std::unique_lock<std::mutex>& lock);
   template <class Condition>
@@ -58,6 +64,7 @@ class CallQueue : public std::enable_shared_from_this<CallQueue> {
   bool on_progress_thread_ = false;
   std::atomic<bool> awaited_ = false;
   std::thread thread_;
+  pid_t process_ = getpid();
 };
 
 }  // namespace dsop

@@ -1,6 +1,7 @@
 #include "transport/mpi_transport.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <dsop/errors.hpp>
 
@@ -41,15 +42,26 @@ int lowest_rank_on_node(MPI_Comm communicator, int rank) {
 
 }  // namespace
 
-MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes)
+MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes, const std::string& version)
     : communicator_(communicator), largest_piece_bytes_(largest_piece_bytes) {
   MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(communicator_, &rank_);
   MPI_Comm_size(communicator_, &size_);
   roll_call_.emplace(communicator_);
-  nodes_.resize(static_cast<std::size_t>(size_));
-  const int node = lowest_rank_on_node(communicator_, rank_);
-  check_mpi(MPI_Allgather(&node, 1, MPI_INT, nodes_.data(), 1, MPI_INT, communicator_), "MPI_Allgather");
+  struct Introduction {
+    int node = 0;
+    std::array<char, 60> version{};
+  } own{.node = lowest_rank_on_node(communicator_, rank_)};
+  version.copy(own.version.data(), own.version.size() - 1);
+  std::vector<Introduction> all(static_cast<std::size_t>(size_));
+  check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, communicator_),
+            "MPI_Allgather");
+  std::vector<std::string> versions;
+  for (const Introduction& rank : all) {
+    nodes_.push_back(rank.node);
+    versions.emplace_back(rank.version.data());
+  }
+  expect_one_version(versions);
   use_pieces_of(Machine());
 }
 

@@ -10,6 +10,7 @@
 
 #include <dsop/transport.hpp>
 
+#include "base/version.hpp"
 #include "transport/mpi_roll_call.hpp"
 #include "transport/slots.hpp"
 
@@ -29,7 +30,9 @@ extern const bool cuts_messages;
 /// receive of another length than was sent is an error where it ends in the same piece.
 class MpiTransport final : public Transport {
  public:
-  explicit MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes = std::size_t{1} << 30);
+  /// Throws TransportError on all ranks if their versions, here own_version(), are not one.
+  explicit MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes = std::size_t{1} << 30,
+                        const std::string& version = own_version());
   ~MpiTransport() override;
 
   int rank() const override { return rank_; }
