@@ -160,6 +160,8 @@ import numpy as np
 import dsop
 from dsop._library import check, library
 
+import runner
+
 ended = []
 
 def body(comm):
@@ -237,4 +239,4 @@ except KeyboardInterrupt:
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv)
+    runner.main(sys.argv)
