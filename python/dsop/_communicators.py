@@ -191,7 +191,7 @@ def run_on_threads(ranks: int, body: Callable[[Communicator], Result], omp_threa
     >>> def double(comm):
     ...     values = np.full(3, comm.rank + 1.0)
     ...     dsop.allreduce(values, comm=comm)
-    ...     return values[0]
+    ...     return float(values[0])
     >>> dsop.run_on_threads(2, double)
     [3.0, 3.0]
     """
