@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import dsop
+import runner
 from dsop._library import library
 from dsop._table import DSOP_ERROR_MEMORY, FUNCTIONS
 
@@ -159,8 +160,6 @@ import os, signal, threading, time
 import numpy as np
 import dsop
 from dsop._library import check, library
-
-import runner
 
 ended = []
 

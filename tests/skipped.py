@@ -14,4 +14,4 @@ for line in Path(sys.argv[1]).read_text().splitlines():
     if test["result"] == "SKIP" and not reasons:
         reasons = ["skipped"]
     for reason in reasons:
-        print(f"{test['name']}: {reason}")
+        print(f"{test['name'].split('dsop:')[-1]}: {reason}")
