@@ -41,6 +41,18 @@ install_missing() {
     fail "apt-get could not install ${missing[*]}"
 }
 
+# run_tests LOG [ARGUMENT...]: by `meson test` in build/. Says what was skipped and why; the last line counts.
+run_tests() {
+  local log=$1 status=0 passed failed timed_out skipped
+  shift
+  meson test -C build --print-errorlogs --no-rebuild "$@" | tee "$log" || status=$?
+  python3 tests/skipped.py build/meson-logs/testlog.json
+  count() { awk -v name="$1:" '$1 " " $2 ~ "^" name { print $NF }' "$log"; }
+  passed=$(count Ok) failed=$(count Fail) timed_out=$(count Timeout) skipped=$(count Skipped)
+  echo "${passed:-0} passed, $((${failed:-0} + ${timed_out:-0})) failed, ${skipped:-0} skipped"
+  return "$status"
+}
+
 # What only some tests need: Slurm, MPICH, SimGrid, mpi4py, Fortran, CMake. Nothing that is installed is started.
 laboratory_packages=(iproute2 util-linux slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge mpich libmpich-dev
   libsimgrid-dev python3-mpi4py gfortran cmake)

@@ -14,6 +14,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import runner
+
 BENCH, TRAIN, DATA = (str(Path(program).resolve()) for program in sys.argv[1:4])
 
 
@@ -127,4 +129,4 @@ class BadOptionsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    runner.main(sys.argv[:1])

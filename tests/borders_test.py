@@ -12,6 +12,8 @@ import unittest
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import runner
+
 ROOT = Path(sys.argv[1]).resolve()
 PROGRAM_HEADERS = {Path(header).resolve().relative_to(ROOT) for header in sys.argv[2:]}
 
@@ -83,4 +85,4 @@ class BordersTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    runner.main(sys.argv[:1])

@@ -10,6 +10,8 @@ import unittest
 from pathlib import Path
 from typing import Any
 
+import runner
+
 ROOT = Path(__file__).resolve().parent.parent
 CALLS, MPIRUN = sys.argv[1:3]
 sys.path.insert(0, str(ROOT / "bench"))
@@ -132,4 +134,4 @@ class ReportTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    runner.main(sys.argv[:1])

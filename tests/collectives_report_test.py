@@ -11,6 +11,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import runner
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
@@ -71,4 +73,4 @@ class Collectives(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    runner.main(sys.argv)

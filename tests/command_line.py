@@ -12,6 +12,8 @@ import unittest
 import uuid
 from pathlib import Path
 
+import runner
+
 BENCH, ALGORITHMS_PAGE = sys.argv[1:3]
 MPIRUN = sys.argv[3] if sys.argv[3:] else ""
 
@@ -83,4 +85,4 @@ class Refusing(unittest.TestCase):
 
 
 def main() -> None:
-    unittest.main("__main__", argv=sys.argv[:1], verbosity=2)
+    runner.main(sys.argv[:1], verbosity=2)

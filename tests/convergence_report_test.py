@@ -10,6 +10,8 @@ import unittest
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
+import runner
+
 ROOT = Path(__file__).resolve().parent.parent
 _loader = SourceFileLoader("convergence", str(ROOT / "scripts/convergence"))
 _spec = importlib.util.spec_from_loader("convergence", _loader)
@@ -81,4 +83,4 @@ class Convergence(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    runner.main(sys.argv)

@@ -14,6 +14,8 @@ import unittest
 from pathlib import Path
 from typing import Any
 
+import runner
+
 ROOT = Path(sys.argv[1])
 LIBRARY = sys.argv[2]
 HEADER = (ROOT / "include/dsop/dsop.h").read_text(encoding="utf-8")
@@ -205,4 +207,4 @@ class DsopHTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    runner.main(sys.argv[:1])

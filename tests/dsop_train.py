@@ -13,6 +13,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import runner
+
 TRAIN = str(Path(sys.argv[1]).resolve())
 MPIRUN = sys.argv[2] if sys.argv[2:] else ""
 TEMPORARY = tempfile.TemporaryDirectory(prefix="dsop_train_test.")
@@ -121,4 +123,4 @@ class Refusing(unittest.TestCase):
 def main() -> None:
     with TEMPORARY:
         write_data()
-        unittest.main("__main__", argv=sys.argv[:1])
+        runner.main(sys.argv[:1])

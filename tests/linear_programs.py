@@ -10,6 +10,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import runner
+
 DATA, TRAIN = (str(Path(program).resolve()) for program in sys.argv[1:3])
 MPIRUN = sys.argv[3] if sys.argv[3:] else ""
 
@@ -56,4 +58,4 @@ class OnTexts(unittest.TestCase):
 
 
 def main() -> None:
-    unittest.main("__main__", argv=sys.argv[:1], verbosity=2)
+    runner.main(sys.argv[:1], verbosity=2)

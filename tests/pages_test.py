@@ -11,6 +11,8 @@ import textwrap
 import unittest
 from pathlib import Path
 
+import runner
+
 ROOT = Path(sys.argv[1])
 MPIRUN_AND_MINIMAL = sys.argv[2:4]
 README = ROOT / "README.md"
@@ -91,4 +93,4 @@ class Pages(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main("__main__", argv=sys.argv[:1], verbosity=2)
+    runner.main(sys.argv[:1], verbosity=2)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import unittest
 
+import runner
+
 PROGRAM, LIBRARY, MPIRUN = sys.argv[1:4]
 
 
@@ -41,4 +43,4 @@ class PythonCallsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    runner.main(sys.argv[:1])

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import dsop
+import runner
 from python_cases import ThreadsTest
 
 
@@ -311,4 +312,4 @@ class PythonErrorsTest(ThreadsTest):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv)
+    runner.main(sys.argv)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import dsop
+import runner
 from dsop._library import library
 from dsop._table import DSOP_ERROR_MEMORY, FUNCTIONS
 
@@ -237,4 +238,4 @@ except KeyboardInterrupt:
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv)
+    runner.main(sys.argv)

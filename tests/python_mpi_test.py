@@ -17,6 +17,8 @@ import time
 import unittest
 from pathlib import Path
 
+import runner
+
 MPIRUN = sys.argv[1]
 MINIMAL = Path(__file__).parent.parent / "examples/numpy_minimal.py"
 
@@ -306,4 +308,4 @@ os.write(1, f"{{values[0]}} {{os.path.exists(heard)}}\\n".encode())  # in one pi
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    runner.main([sys.argv[0], *sys.argv[2:]])

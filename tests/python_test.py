@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import dsop
+import runner
 from python_cases import FAMILIES, ThreadsTest, pairs_of, whole_numbers
 
 
@@ -237,4 +238,4 @@ class PythonTest(ThreadsTest):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv)
+    runner.main(sys.argv)

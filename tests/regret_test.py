@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
+import runner
 from report_fixture import host, row
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -156,4 +157,4 @@ class ScriptTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    runner.main(sys.argv)

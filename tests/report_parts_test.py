@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Callable
 import numpy as np
 from matplotlib.figure import Figure
 
+import runner
 from report_fixture import host, row
 from report_parts.distributions import _draw_violin, draw_violins, shows_jobs
 from report_parts.heat_maps import rate_families
@@ -249,4 +251,4 @@ class StatedIntervalTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    runner.main(sys.argv)

@@ -6,11 +6,13 @@ from __future__ import annotations
 import csv
 import json
 import subprocess
+import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import runner
 from report_fixture import BENCH, fixture, row
 from report_parts.sections import PLANNER
 
@@ -162,4 +164,4 @@ class SmallReportTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    runner.main(sys.argv)

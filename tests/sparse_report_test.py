@@ -13,6 +13,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
+import runner
 from report_fixture import host
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -210,4 +211,4 @@ class SparseReportTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    runner.main(sys.argv)

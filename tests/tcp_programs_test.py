@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 import dsop
+import runner
 
 DSOP_BENCH, DSOP_TRAIN = sys.argv[1:3]
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -291,4 +292,4 @@ if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and os.environ["RANK"] == "1"
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    runner.main(sys.argv[:1])

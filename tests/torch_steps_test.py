@@ -10,6 +10,8 @@ import sys
 import unittest
 from pathlib import Path
 
+import runner
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
@@ -35,12 +37,12 @@ class ScriptTest(unittest.TestCase):
             self.assertIn(words, done.stderr)
 
 
-@unittest.skipUnless(importlib.util.find_spec("torch"), "no torch")
+@unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
 class ProgramTest(unittest.TestCase):
     def test_rows(self) -> None:
         losses = []
         for way in ("plain", "attach"):
-            done = run(ROOT / "bench/torch_steps/program.py", "lstm", way, "2")
+            done = run(sys.executable, ROOT / "bench/torch_steps/program.py", "lstm", way, "2")
             self.assertEqual(done.returncode, 0, done.stderr)
             row = json.loads(done.stdout)
             self.assertEqual(len(row["seconds"]), 2)
@@ -65,4 +67,4 @@ class ReportTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    runner.main(sys.argv[:1])

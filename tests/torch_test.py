@@ -3,12 +3,12 @@
 
 See the programs that it runs. With DSOP_TEST_ALL set it runs 5, 3, 2 and 1 by both.
 
-Usage: torch_test.py MPIRUN [TestCases|TestPrograms[.NAME]...]
+Usage: torch_test.py MPIRUN [TestCases|TestTorch2|TestPrograms[.NAME]...]
 """
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.metadata
 import os
 import re
 import subprocess
@@ -19,11 +19,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import runner
+
 MPIRUN = sys.argv[1]
 TESTS = Path(__file__).parent
 
 PROGRAM, LOADER = TESTS / "torch_program.py", TESTS / "torch_loader_program.py"
-TIMEOUT_SECONDS = 300  # of one that hangs; they take up to half a minute
+TIMEOUT_SECONDS = 900  # of one that hangs; they take up to half a minute
 
 
 def run_bounded(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
@@ -43,8 +45,29 @@ def run_ranks(ranks: int, *program: str | Path) -> subprocess.CompletedProcess[s
     return run_bounded([MPIRUN, "-n", str(ranks), sys.executable, *program])
 
 
-@unittest.skipUnless(importlib.util.find_spec("torch"), "no torch")
-class TestCases(unittest.TestCase):
+def torch_version() -> str:
+    """Without importing it, which takes seconds; empty: it is not installed."""
+    try:
+        return importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+TORCH = torch_version()
+
+
+class RanksTest(unittest.TestCase):
+    def setUp(self) -> None:
+        if not TORCH:
+            self.skipTest("torch is not installed")
+
+    def check(self, ranks: int, done: subprocess.CompletedProcess[str]) -> None:
+        """So many ranks have said that all has passed."""
+        said = re.sub(r"^\[default\d\]:", "", done.stdout, flags=re.MULTILINE)  # which torchrun puts before
+        self.assertEqual((done.returncode, said), (0, "all passed\n" * ranks), f"{done.args}: {done.stderr}")
+
+
+class TestCases(RanksTest):
     def test_programs(self) -> None:
         runs: list[tuple[int, list[str | Path]]] = []  # how many ranks should say that all has passed
         by_mpirun, by_torchrun = ((5, 3, 2, 1), (5, 3, 2, 1)) if "DSOP_TEST_ALL" in os.environ else ((5,), (2,))
@@ -57,13 +80,16 @@ class TestCases(unittest.TestCase):
             for done in pool.map(run_bounded, ([sys.executable, program] for program in (PROGRAM, LOADER))):
                 self.check(1, done)
 
-    def check(self, ranks: int, done: subprocess.CompletedProcess[str]) -> None:
-        said = re.sub(r"^\[default\d\]:", "", done.stdout, flags=re.MULTILINE)  # which torchrun puts before
-        self.assertEqual((done.returncode, said), (0, "all passed\n" * ranks), f"{done.args}: {done.stderr}")
+
+class TestTorch2(RanksTest):
+    def test_program(self) -> None:
+        if tuple(map(int, TORCH.split(".")[:2])) < (2, 1):
+            self.skipTest(f"torch is {TORCH}, expected 2.1 or newer")
+        for ranks in (3, 1):
+            self.check(ranks, run_ranks(ranks, TESTS / "torch2_program.py"))
 
 
-@unittest.skipUnless(importlib.util.find_spec("torch"), "no torch")
-class TestPrograms(unittest.TestCase):
+class TestPrograms(RanksTest):
     def run_well(self, ranks: int, *program: str | Path) -> str:
         done = run_ranks(ranks, *program)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -194,6 +220,24 @@ model(torch.ones(4, 3)).sum().backward()
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("KeyError: 'mine'", done.stderr)
 
+    def test_describe_without_threads_of_mpi(self) -> None:
+        said = self.run_well(2, "-c", """
+import ctypes, sys
+import torch, dsop
+mpi = ctypes.CDLL("libmpi.so.40")
+mpi.MPI_Init(None, None)  # not for several threads
+import dsop.torch
+model = torch.nn.Linear(3, 2)
+attachment = dsop.torch.attach(model)
+for step in range(2):
+    model(torch.ones(4, 3)).sum().backward()
+sys.stdout.write(attachment.describe() + "\\n")
+del model, attachment
+mpi.MPI_Finalize()
+""")
+        self.assertEqual(said.count("when backward has ended: MPI lacks MPI_THREAD_MULTIPLE"), 4, said)
+        self.assertNotIn("while backward goes on", said)
+
     def test_exit_after_an_exception_is_said_to_others(self) -> None:
         said = self.run_well(3, "-c", """
 import sys, torch, dsop, dsop.torch
@@ -262,4 +306,4 @@ sys.stdout.write(f"rank {rank} is done at {time.time()}\\n")
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    runner.main([sys.argv[0], *sys.argv[2:]])

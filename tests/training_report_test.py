@@ -9,6 +9,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import runner
+
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "bench/training.py"
 sys.path.insert(0, str(ROOT / "bench"))
@@ -140,4 +142,4 @@ class Training(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    runner.main(sys.argv[:1])

@@ -35,7 +35,7 @@ def _share_memory(tensor: Tensor) -> bool:
 
 def _why_not_plain(tensor: Tensor) -> str:
     """What it is instead of elements on the CPU, each in memory of its own; empty: nothing else."""
-    if type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__:  # type: ignore[attr-defined]
+    if type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__:
         return f"a {type(tensor).__name__}"  # of elements elsewhere, as DTensor
     if tensor.layout != torch.strided or tensor.is_nested or tensor.is_quantized or tensor.device.type != "cpu":
         return "nested" if tensor.is_nested else f"{tensor.dtype}, {tensor.layout} on {tensor.device}"
