@@ -4,6 +4,8 @@
 
 #include <dsop/errors.hpp>
 
+#include "transport/call_state.hpp"
+#include "transport/mpi_library.hpp"
 #include "transport/mpi_types.hpp"
 
 namespace dsop {
@@ -51,17 +53,43 @@ MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_byte
   const int node = lowest_rank_on_node(communicator_, rank_);
   check_mpi(MPI_Allgather(&node, 1, MPI_INT, nodes_.data(), 1, MPI_INT, communicator_), "MPI_Allgather");
   use_pieces_of(Machine());
+  const std::string library = mpi_library();
+  native_sums_have_same_bits_ = sums_have_same_bits(library);
+  reduces_in_place_ = reduces_in_place(library);
 }
 
 MpiTransport::~MpiTransport() {
-  end_calls();
+  end();
 }
 
 MpiTransport::Duplicate::Duplicate(MPI_Comm of) {
   check_mpi(MPI_Comm_dup(of, &communicator_), "MPI_Comm_dup");
 }
-MpiTransport::Duplicate::~Duplicate() {
-  MPI_Comm_free(&communicator_);
+void MpiTransport::Duplicate::free() noexcept {
+  if (communicator_ != MPI_COMM_NULL) MPI_Comm_free(&communicator_);
+}
+
+void MpiTransport::end() noexcept {
+  end_calls();
+  receive_what_is_left();
+  roll_call_.reset();
+  communicator_.free();
+  if (calls().failure.empty()) calls().failure = "MPI is finalized, expected a call before";
+}
+
+// MPICH 5 ends the program where messages lie in a communicator that is freed: answers to a roll call that came late,
+// or those of a call that failed.
+void MpiTransport::receive_what_is_left() noexcept {
+  std::vector<std::byte> message;
+  for (;;) {
+    int found = 0;
+    MPI_Status status;
+    int count = 0;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator_, &found, &status) != MPI_SUCCESS || found == 0) return;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    message.resize(static_cast<std::size_t>(count));
+    MPI_Recv(message.data(), count, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, communicator_, MPI_STATUS_IGNORE);
+  }
 }
 
 double MpiTransport::now_seconds() const {
@@ -195,16 +223,11 @@ void MpiTransport::native_allreduce(std::span<std::byte> data, DataType type) {
   });
 }
 
-// What the root of MPI_Reduce gives. Where it gives MPI_IN_PLACE and is not rank 0, MPICH from 3.3 to 4.1.1 reads from
-// that address above 2 KiB and crashes (its issue 6540), so there the root gives a copy.
-const void* MpiTransport::roots_own([[maybe_unused]] const std::byte* data, [[maybe_unused]] std::size_t bytes) {
-#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
-  if (rank_ != 0) {
-    roots_copy_.assign(data, data + bytes);
-    return roots_copy_.data();
-  }
-#endif
-  return MPI_IN_PLACE;
+// What the root of MPI_Reduce gives.
+const void* MpiTransport::roots_own(const std::byte* data, std::size_t bytes) {
+  if (reduces_in_place_ || rank_ == 0) return MPI_IN_PLACE;
+  roots_copy_.assign(data, data + bytes);
+  return roots_copy_.data();
 }
 
 void MpiTransport::native_reduce(std::span<std::byte> data, DataType type, int root) {

@@ -32,6 +32,9 @@ class MpiTransport final : public Transport {
   explicit MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes = std::size_t{1} << 30);
   ~MpiTransport() override;
 
+  /// What the destructor does, while MPI still works; calls made later throw TransportError.
+  void end() noexcept;
+
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   int node() const override { return nodes_[static_cast<std::size_t>(rank_)]; }
@@ -42,6 +45,7 @@ class MpiTransport final : public Transport {
   /// MPI_Wtime, which a simulated MPI has too.
   double now_seconds() const override;
   bool has_native_collectives() const override { return true; }
+  bool native_sums_have_same_bits() const override { return native_sums_have_same_bits_; }
   void native_allreduce(std::span<std::byte> data, DataType type) override;
   void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override;
   void native_broadcast(std::span<std::byte> data, int root) override;
@@ -62,6 +66,8 @@ class MpiTransport final : public Transport {
     Duplicate(const Duplicate&) = delete;
     ~Duplicate();
     operator MPI_Comm() const { return communicator_; }
+    /// Nobody sends on it any more.
+    void free() noexcept;
 
    private:
     MPI_Comm communicator_ = MPI_COMM_NULL;
@@ -81,6 +87,7 @@ class MpiTransport final : public Transport {
   template <class Sum>
   void for_summed_pieces(std::size_t bytes, DataType type, Sum sum);
   const void* roots_own(const std::byte* data, std::size_t bytes);
+  void receive_what_is_left() noexcept;
   /// Of a message of `bytes` from or to `peer`; the same at both ends.
   std::size_t piece_bytes(int peer, std::size_t bytes) const;
   std::size_t put(bool receives, int peer, std::size_t bytes);
@@ -99,6 +106,8 @@ class MpiTransport final : public Transport {
   std::vector<int> offsets_;
   std::vector<std::byte> roots_copy_;  // of native_reduce, likewise
   std::optional<RollCall> roll_call_;
+  bool native_sums_have_same_bits_;
+  bool reduces_in_place_;
 };
 
 }  // namespace dsop
