@@ -31,6 +31,12 @@ void for_pieces(std::size_t bytes, std::size_t largest_piece_bytes, Start start)
   } while (offset < bytes);
 }
 
+MPI_Comm duplicate_of(MPI_Comm communicator) {
+  MPI_Comm duplicate = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(communicator, &duplicate), "MPI_Comm_dup");
+  return duplicate;
+}
+
 int lowest_rank_on_node(MPI_Comm communicator, int rank) {
   MPI_Comm node = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
@@ -44,7 +50,7 @@ int lowest_rank_on_node(MPI_Comm communicator, int rank) {
 }  // namespace
 
 MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes)
-    : communicator_(communicator), largest_piece_bytes_(largest_piece_bytes) {
+    : communicator_(duplicate_of(communicator)), largest_piece_bytes_(largest_piece_bytes) {
   MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(communicator_, &rank_);
   MPI_Comm_size(communicator_, &size_);
@@ -62,34 +68,22 @@ MpiTransport::~MpiTransport() {
   end();
 }
 
-MpiTransport::Duplicate::Duplicate(MPI_Comm of) {
-  check_mpi(MPI_Comm_dup(of, &communicator_), "MPI_Comm_dup");
-}
-void MpiTransport::Duplicate::free() noexcept {
-  if (communicator_ != MPI_COMM_NULL) MPI_Comm_free(&communicator_);
-}
-
+// MPICH 5 ends the program where a communicator is freed in which messages lie that nobody has received, and a message
+// that comes later may be taken for one of the next communicator. A call that has failed leaves some, on other ranks
+// too, and so does a stall, of which ranks were asked that have not answered yet. MPI_Finalize frees such a
+// communicator.
 void MpiTransport::end() noexcept {
   end_calls();
-  receive_what_is_left();
+  const bool may_have_messages = !calls().failure.empty() || (roll_call_ && roll_call_->has_open_questions());
   roll_call_.reset();
-  communicator_.free();
+  if (!may_have_messages && !has_messages()) MPI_Comm_free(&communicator_);
   if (calls().failure.empty()) calls().failure = "MPI is finalized, expected a call before";
 }
 
-// MPICH 5 ends the program where messages lie in a communicator that is freed: answers to a roll call that came late,
-// or those of a call that failed.
-void MpiTransport::receive_what_is_left() noexcept {
-  std::vector<std::byte> message;
-  for (;;) {
-    int found = 0;
-    MPI_Status status;
-    int count = 0;
-    if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator_, &found, &status) != MPI_SUCCESS || found == 0) return;
-    MPI_Get_count(&status, MPI_BYTE, &count);
-    message.resize(static_cast<std::size_t>(count));
-    MPI_Recv(message.data(), count, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, communicator_, MPI_STATUS_IGNORE);
-  }
+bool MpiTransport::has_messages() const noexcept {
+  int found = 0;
+  return communicator_ == MPI_COMM_NULL ||
+         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator_, &found, MPI_STATUS_IGNORE) != MPI_SUCCESS || found != 0;
 }
 
 double MpiTransport::now_seconds() const {

@@ -60,19 +60,6 @@ class MpiTransport final : public Transport {
   void finish(std::size_t slot) override;
   void withdraw(std::size_t slot) noexcept override;
 
-  class Duplicate {
-   public:
-    explicit Duplicate(MPI_Comm of);
-    Duplicate(const Duplicate&) = delete;
-    ~Duplicate();
-    operator MPI_Comm() const { return communicator_; }
-    /// Nobody sends on it any more.
-    void free() noexcept;
-
-   private:
-    MPI_Comm communicator_ = MPI_COMM_NULL;
-  };
-
   struct Message {
     std::vector<MPI_Request> pieces;
     std::vector<MPI_Status> statuses;
@@ -87,14 +74,14 @@ class MpiTransport final : public Transport {
   template <class Sum>
   void for_summed_pieces(std::size_t bytes, DataType type, Sum sum);
   const void* roots_own(const std::byte* data, std::size_t bytes);
-  void receive_what_is_left() noexcept;
+  bool has_messages() const noexcept;
   /// Of a message of `bytes` from or to `peer`; the same at both ends.
   std::size_t piece_bytes(int peer, std::size_t bytes) const;
   std::size_t put(bool receives, int peer, std::size_t bytes);
   std::string describe(const Message& message) const;
   void check_length(const Message& receive) const;
 
-  Duplicate communicator_;
+  MPI_Comm communicator_;  // null once it was freed
   std::size_t largest_piece_bytes_;
   std::size_t between_nodes_piece_bytes_ = 0;
   std::size_t in_node_piece_bytes_ = 0;
@@ -106,8 +93,8 @@ class MpiTransport final : public Transport {
   std::vector<int> offsets_;
   std::vector<std::byte> roots_copy_;  // of native_reduce, likewise
   std::optional<RollCall> roll_call_;
-  bool native_sums_have_same_bits_;
-  bool reduces_in_place_;
+  bool native_sums_have_same_bits_ = false;
+  bool reduces_in_place_ = true;
 };
 
 }  // namespace dsop
