@@ -29,7 +29,7 @@ inline std::vector<DataType> types_named(const std::string& text) {
 inline std::string inner_dimensions_of_our_kernel() {
   if (!kernels::blas_keeps_up_with(best_instruction_set()))
     return "every inner dimension: OpenBLAS's core " + std::string(kernels::blas_core_name()) +
-           " has no AVX (OPENBLAS_CORETYPE names another)";
+           " has no " + std::string(name(best_instruction_set())) + " (OPENBLAS_CORETYPE names another)";
   std::string text;
   for (const DataType type : data_types) {
     const std::size_t largest = visit(type, []<class T>(T) { return largest_inner_dimension<T>; });

@@ -8,10 +8,11 @@ namespace dsop {
 
 Machine machine(Communicator communicator) {
   Transport& transport = communicator.transport();
-  transport.calls().queue->wait_for_all();
-  Call call(transport, "asking for the machine", 0, 0, DataType::f32);
-  call.same_machine(std::nullopt, true).agree();
-  return call.machine();
+  return make_call(transport, [&]() -> Machine {
+    Call call(transport, "asking for the machine", 0, 0, DataType::f32);
+    call.same_machine(std::nullopt, true).agree();
+    return call.machine();
+  });
 }
 
 template <class T>
@@ -24,8 +25,8 @@ template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>>& factors, MatrixView<T> gradient,
           const Options& options) {
   Transport& transport = communicator.transport();
-  transport.calls().queue->wait_for_all();
-  calls_of<OuterProductCalls<T>>(transport).run(transport, factors, gradient, options, nullptr);
+  make_call(transport,
+            [&] { calls_of<OuterProductCalls<T>>(transport).run(transport, factors, gradient, options, nullptr); });
 }
 
 template <class T>
@@ -40,11 +41,12 @@ struct OuterProduct<T>::State {
 template <class T>
 OuterProduct<T>::OuterProduct(Communicator communicator, Shape shape, Options options) {
   Transport& transport = communicator.transport();
-  transport.calls().queue->wait_for_all();
-  state_ = make_for_call(transport, [&] {
-    return std::unique_ptr<State>(new State{transport, shape, std::move(options)});
+  make_call(transport, [&] {
+    state_ = make_for_call(transport, [&] {
+      return std::unique_ptr<State>(new State{transport, shape, std::move(options)});
+    });
+    state_->calls.prepare(transport, shape, state_->options);
   });
-  state_->calls.prepare(transport, shape, state_->options);
 }
 
 template <class T>
@@ -61,20 +63,20 @@ void OuterProduct<T>::run(const Factors<T>& factors, MatrixView<T> gradient) {
 
 template <class T>
 void OuterProduct<T>::run_sharded(const Factors<T>& factors, MatrixView<T> own_rows) {
-  state_->transport.calls().queue->wait_for_all();
-  state_->calls.run_sharded(state_->transport, factors, own_rows, state_->options, state_->shape);
+  make_call(state_->transport,
+            [&] { state_->calls.run_sharded(state_->transport, factors, own_rows, state_->options, state_->shape); });
 }
 
 template <class T>
 void OuterProduct<T>::run(const SparseFactors<T>& factors, MatrixView<T> gradient) {
-  state_->transport.calls().queue->wait_for_all();
-  state_->calls.run(state_->transport, factors, gradient, state_->options, &state_->shape);
+  make_call(state_->transport,
+            [&] { state_->calls.run(state_->transport, factors, gradient, state_->options, &state_->shape); });
 }
 
 template <class T>
 GradientRows<T> OuterProduct<T>::run_rows(const SparseFactors<T>& factors) {
-  state_->transport.calls().queue->wait_for_all();
-  return state_->calls.run_rows(state_->transport, factors, state_->options, state_->shape);
+  return make_call(state_->transport,
+                   [&] { return state_->calls.run_rows(state_->transport, factors, state_->options, state_->shape); });
 }
 
 template <class T>

@@ -11,6 +11,7 @@
 #include "base/check_aligned.hpp"
 #include "base/refuse.hpp"
 #include "kernels/compact.hpp"
+#include "kernels/float_mode.hpp"
 
 namespace dsop {
 namespace {
@@ -93,6 +94,7 @@ template <class T>
 Selection Selector<T>::select(std::span<const T> values, std::size_t k, std::span<std::uint32_t> indices,
                               std::span<T> chosen) {
   check(values, k, indices, chosen);
+  const kernels::DefaultFloatMode mode;  // outside of calls too
   SelectionState state = impl_->state;
   SelectionCall<T> call{
       values,        k,       impl_->parameter, state,

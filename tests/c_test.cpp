@@ -2,6 +2,7 @@
 #include <dsop/dsop.h>
 
 #include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
@@ -52,6 +53,25 @@ int fail_on_rank_1(dsop_communicator communicator, void*) {
   dsop_communicator_rank(communicator, &rank, nullptr);
   if (rank == 1) return 7;
   return dsop_allreduce(communicator, DSOP_F64, &value, 1, nullptr);
+}
+
+// Rank 1 does not come to the call; what rank 0 is told of its next one stands in `data`.
+int call_after_a_stall(dsop_communicator communicator, void* data) {
+  int rank = 0;
+  double value = 1;
+  dsop_communicator_rank(communicator, &rank, nullptr);
+  static std::atomic<bool> is_over;
+  is_over = false;
+  if (rank == 1) {
+    while (!is_over) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return 0;
+  }
+  dsop_set_stall_watch(communicator, 0.1, nullptr, nullptr, 1);
+  int status = dsop_allreduce(communicator, DSOP_F64, &value, 1, nullptr);
+  if (status == DSOP_ERROR_TRANSPORT) status = dsop_allreduce(communicator, DSOP_F64, &value, 1, nullptr);
+  *static_cast<std::string*>(data) = dsop_last_error();
+  is_over = true;
+  return status == DSOP_ERROR_TRANSPORT ? 0 : 1;
 }
 
 int make_started_sums(dsop_communicator communicator, void*) {
@@ -298,6 +318,13 @@ TEST_CASE("what is wrong on one rank is said by all") {
   CHECK(contains(texts.of_rank[0], "rank 1: an option is speed"));
   CHECK(texts.of_rank[0] == texts.of_rank[1]);
   CHECK(texts.of_rank[0] == texts.of_rank[2]);
+}
+
+TEST_CASE("a communicator on which a call has failed is refused") {
+  std::string error;
+  REQUIRE(dsop_run_on_threads(2, call_after_a_stall, &error, 1) == DSOP_SUCCESS);
+  CHECK(contains(error, "this communicator has failed in call 1, allreduce 1 x 1 f64: "));
+  CHECK(contains(error, "missing: rank 1; expected a new one"));
 }
 
 TEST_CASE("ranks that have ended") {

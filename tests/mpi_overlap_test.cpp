@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 
 #include <dsop/counting.hpp>
 #include <dsop/mpi.hpp>
+#include <dsop/sparse_allreduce.hpp>
 
 #include "collectives_cases.hpp"
 #include "mpi_failures.hpp"
@@ -183,6 +185,20 @@ TEST_CASE("exit while calls run that were started", "[.exits]") {
   }
   int number = 0;
   MPI_Recv(&number, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+TEST_CASE("exit after a call behind MPI_Finalize", "[.exits]") {
+  std::vector<float> data(3);
+  Job<float> job(world(), 5, 6, 1, "auto");
+  SparseAllreduce<float> sparse(world());
+  job.run(1);
+  MPI_Finalize();
+  for (const auto& call : {std::function<void()>([&] { job.run(2); }),
+                           std::function<void()>([&] { job.start(2).wait(); }), std::function<void()>([&] {
+                             static_cast<void>(sparse.run({3, {}, data}));
+                           })})
+    CHECK_THROWS_WITH(call(), "MPI is finalized, expected a call before");
+  if (Catch::getResultCapture().lastAssertionPassed()) std::exit(7);
 }
 
 int main(int argc, char** argv) {

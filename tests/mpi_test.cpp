@@ -15,6 +15,7 @@
 #include "rival_cases.hpp"
 #include "sparse_allreduce_cases.hpp"
 #include "topk_cases.hpp"
+#include "transport/mpi_library.hpp"
 #include "transport/mpi_transport.hpp"
 
 using namespace dsop;
@@ -29,6 +30,20 @@ void sweep(Transport& transport, Failures& failures) {
 }
 
 }  // namespace
+
+TEST_CASE("what MPI libraries' own sums promise is known by their names and versions") {
+  for (const char* const library :
+       {"Open MPI v4.1.4", "Open MPI v5.0.11", "MPICH Version:\t4.0.2", "MPICH Version: 4.3.1"})
+    CHECK(sums_have_same_bits(library));
+  for (const char* const library : {"Open MPI v6.0.0", "MPICH Version:      5.0.2", "MPICH Version: 3.4.2",
+                                    "Intel(R) MPI Library 2021.18 for Linux* OS", ""})
+    CHECK_FALSE(sums_have_same_bits(library));
+  for (const char* const library : {"MPICH Version: 3.3", "MPICH Version:\t4.0.2", "MPICH Version: 4.1.1"})
+    CHECK_FALSE(reduces_in_place(library));
+  for (const char* const library :
+       {"Open MPI v4.1.4", "MPICH Version: 4.2.0", "MPICH Version: 5.0.2", "MPICH Version: 3.2"})
+    CHECK(reduces_in_place(library));
+}
 
 TEST_CASE("every outer-product algorithm is exact over MPI") {
   Failures failures;

@@ -295,6 +295,15 @@ TEST_CASE("MPI's own allreduce is taken where it is measured, and allowed") {
   problem.allow_native = true;
   CHECK(chosen() == "allreduce-mpi");
   CHECK(make_plan(problem, machine, "allreduce-mpi").cost().communication_seconds == Approx(5.97e-9).epsilon(0.01));
+  problem.native_sums_vary = true;
+  CHECK(chosen() != "allreduce-mpi");
+  machine.winners = {{1000, 1000, 600, 4, DataType::f32, "allreduce-mpi"}};
+  CHECK(chosen() != "allreduce-mpi");
+  problem.native_sums_vary = false;
+  problem.allow_native = false;
+  CHECK(chosen() == "allreduce-mpi");  // the winner
+  machine.winners.clear();
+  problem.allow_native = true;
   machine.measured_on.ranks = 8;
   CHECK(chosen() != "allreduce-mpi");
   machine.measured_on.ranks = 4;

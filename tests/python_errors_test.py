@@ -274,6 +274,12 @@ class PythonErrorsTest(ThreadsTest):
                 with self.assertRaisesRegex(dsop.TransportError, "missing: "):
                     dsop.allreduce(np.ones(100), comm)
                 self.assertEqual(len(heard), 1)
+                for refused in (lambda: dsop.allreduce(np.ones(100), comm), lambda: dsop.OuterProduct(2, 2, 1, comm=comm),
+                                lambda: dsop.start_allreduce(np.ones(100), comm).wait(),
+                                lambda: dsop.Synchronizer(comm=comm), lambda: comm.fail("no data")):
+                    with self.assertRaisesRegex(dsop.TransportError, "^this communicator has failed in call 2, allreduce "
+                                                "100 x 1 f64: .*missing: rank 1; expected a new one$"):
+                        refused()
                 is_told.set()
             is_told.wait(10)
         dsop.run_on_threads(2, body)
@@ -290,10 +296,24 @@ class PythonErrorsTest(ThreadsTest):
                 if comm.rank == 0:
                     with self.assertRaisesRegex(KeyError, "missing: "):
                         dsop.allreduce(np.ones(100), comm)
+                    with self.assertRaisesRegex(dsop.TransportError, "has failed in call 1, allreduce 100 x 1 f64: "):
+                        dsop.allreduce(np.ones(100), comm)
                     has_raised.set()
                 has_raised.wait(10)
             with self.subTest(throws=throws):
                 dsop.run_on_threads(2, body)
+
+    def test_on_stall_must_not_call(self) -> None:
+        is_told = threading.Event()
+
+        def body(comm: dsop.Communicator) -> None:
+            if comm.rank == 0:
+                comm.set_stall_watch(0.1, lambda text: dsop.allreduce(np.ones(100), comm))
+                with self.assertRaisesRegex(dsop.ArgumentError, "is within call 1, allreduce 100 x 1 f64, which on_stall"):
+                    dsop.allreduce(np.ones(100), comm)
+                is_told.set()
+            is_told.wait(10)
+        dsop.run_on_threads(2, body)
 
     def test_a_stall_watch_outlives_the_object_that_set_it(self) -> None:
         is_told = threading.Event()

@@ -55,7 +55,7 @@ print(told[0].message)
         if done.stdout.split()[0] != "Prescott":
             self.skipTest(f"OpenBLAS has no core but {done.stdout.split()[0]}")
         self.assertEqual(done.stdout.split()[1], "False")
-        self.assertIn("RuntimeWarning: OpenBLAS runs its kernels for Prescott, without AVX", done.stderr)
+        self.assertIn("RuntimeWarning: OpenBLAS runs its kernels for Prescott, without avx", done.stderr)
 
     def import_with(self, library: str, **environment: str) -> str:
         """What the ImportError says."""

@@ -3,12 +3,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include <dsop/collectives.hpp>
 #include <dsop/dsop.hpp>
+#include <dsop/sparse_allreduce.hpp>
+#include <dsop/synchronizer.hpp>
+#include <dsop/topk_allreduce.hpp>
 
 #include "failures.hpp"
 #include "overlap_cases.hpp"
@@ -71,6 +77,44 @@ inline void check_late_ranks(Transport& transport, const std::vector<int>& late,
   }
 }
 
+/// Every call on a communicator is refused by name where its third call, with `job`, has failed so.
+inline void check_refused(Transport& transport, Job<float>& job, const std::string& failure, Failures& failures) {
+  std::vector<float> data(3, 1);
+  const std::pair<const char*, std::function<void()>> calls[] = {
+      {"run", [&] { job.run(3); }},
+      {"start", [&] { job.start(3).wait(); }},
+      {"a layer", [&] { Job<float>(transport, 2, 2, 1, "auto"); }},
+      {"dsop",
+       [&] {
+         dsop::dsop<float>(transport, {}, {data.data(), 1, 3});
+       }},
+      {"allreduce", [&] { allreduce<float>(transport, data); }},
+      {"start_allreduce", [&] { start_allreduce<float>(transport, data).wait(); }},
+      {"sparse_allreduce",
+       [&] {
+         static_cast<void>(sparse_allreduce<float>(transport, {3, {}, data}));
+       }},
+      {"SparseAllreduce",
+       [&] {
+         static_cast<void>(SparseAllreduce<float>(transport).run({3, {}, data}));
+       }},
+      {"TopKAllreduce", [&] { static_cast<void>(TopKAllreduce<float>(transport, 3).run(data, 1)); }},
+      {"machine", [&] { static_cast<void>(machine(transport)); }},
+      {"a synchronizer", [&] { Synchronizer<float> made(transport); }},
+  };
+  for (const auto& [name, call] : calls) {
+    std::string error = "nothing";
+    try {
+      call();
+    } catch (const TransportError& refused) {
+      error = refused.what();
+    }
+    failures.check(error == "this communicator has failed in call 3, " + failure + "; expected a new one",
+                   std::string(name) + " throws " + error);
+  }
+  failures.check(data == std::vector<float>(3, 1), "a refused call has changed data");
+}
+
 /// The last rank never comes. Nothing may be sent over the transport after this.
 inline void check_throwing_watch(Transport& transport, Failures& failures) {
   const int last = transport.size() - 1;
@@ -90,6 +134,7 @@ inline void check_throwing_watch(Transport& transport, Failures& failures) {
   const std::string start = "outer product 5 x 6 f32, after 2 calls: rank " + std::to_string(transport.rank());
   failures.check(error.starts_with(start), error);
   failures.check(error.ends_with("; missing: rank " + std::to_string(last)), error);
+  check_refused(transport, job, "outer product 5 x 6 f32: " + error, failures);
   sleep_seconds(2);  // as threads, a rank that ends releases those that wait for it
 }
 

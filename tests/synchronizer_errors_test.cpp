@@ -12,6 +12,27 @@
 using namespace dsop;
 using namespace dsop::tests;
 
+TEST_CASE("two synchronizers that one rank steps in another order are an error on all ranks") {
+  for (const char* const policy : {"dsop", "dense", "dense-overlapped", "sparse", "topk:1", "ok-topk:1", "none"})
+    CHECK(failures_on_threads(3, [&](Transport& transport, Failures& failures) {
+            Synchronizer<float> one(transport), two(transport);
+            for (Synchronizer<float>* const each : {&one, &two}) each->add("w", {1, 4, 0}, policy);
+            for (const bool first : {true, false}) {
+              Synchronizer<float>& mine = (transport.rank() == 1) == first ? two : one;
+              const std::string error = argument_error_of([&] {
+                std::vector<float> G(4, 1);
+                mine.begin();
+                mine.give("w", {G.data(), 1, 4});
+                mine.finish();
+              });
+              const char* const ranks[] = {" on ranks 0, 2, ", " on rank 1"};
+              failures.check(error.find("the object whose call it is") != error.npos &&
+                                 error.find(ranks[first ? 0 : 1]) != error.npos,
+                             policy + (": " + error));
+            }
+          }) == "");
+}
+
 TEST_CASE("a wrong argument of a synchronizer's step is an error on all ranks") {
   CHECK(failures_when("rank 1: parameter wieght: name is wieght, expected one of weight, bias, kernel", [](Rank& rank) {
           rank.synchronizer.begin();

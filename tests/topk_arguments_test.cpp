@@ -5,6 +5,7 @@
 
 #include "base/named.hpp"
 #include "topk_cases.hpp"
+#include "transport/call_state.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -134,6 +135,24 @@ TEST_CASE("a bad argument of a selecting allreduce throws on all ranks, and name
         "rank 1: state.bounds[2] is 4, expected at least 5");
   CHECK(error_when_rank_1_makes({.state = {.bounds = {0, 5, 7, 9}}}) ==
         "rank 1: the last of state.bounds is 9, expected the elements, 10");
+}
+
+TEST_CASE("two objects that one rank uses in another order are an error on all ranks", "[topk]") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          for (const std::string& name : topk_names()) {
+            const std::uint64_t before = transport.calls().calls;
+            TopKAllreduce<float> one(transport, 10, {.algorithm = name});
+            TopKAllreduce<float> two(transport, 10, {.algorithm = name});
+            const std::string error = argument_error_of([&] {
+              std::vector<float> values(10, 5);
+              static_cast<void>((transport.rank() == 1 ? two : one).run(values, 2));
+            });
+            const std::string expected =
+                "the ranks disagree: the object whose call it is (0: none, i: made by call i) is " +
+                std::to_string(before + 1) + " on ranks 0, 2, " + std::to_string(before + 2) + " on rank 1";
+            failures.check(error == expected, name + ": " + error);
+          }
+        }) == "");
 }
 
 TEST_CASE("values in f64 do not travel as bf16", "[topk]") {

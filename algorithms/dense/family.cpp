@@ -87,7 +87,7 @@ void DenseCalls<T>::agree(Call& call, const Terms& terms) {
                                .native_collectives = transport.has_native_collectives(),
                                .wire = terms.wire,
                                .root = terms.root,
-                               .allow_native = terms.allow_native,
+                               .allow_native = terms.allow_native && transport.native_sums_have_same_bits(),
                                .nodes = call.ranks().nodes};
     plan = make_dense_plan(algorithms_of(terms.collective), problem, call.machine(), terms.algorithm);
   };
@@ -135,8 +135,7 @@ template <class T>
 void run_now(Communicator communicator, Collective collective, std::span<T> data, int root,
              const CollectiveOptions& options) {
   Transport& transport = communicator.transport();
-  transport.calls().queue->wait_for_all();
-  calls_of<DenseCalls<T>>(transport).run(transport, collective, data, root, options);
+  make_call(transport, [&] { calls_of<DenseCalls<T>>(transport).run(transport, collective, data, root, options); });
 }
 
 template <class T>

@@ -74,6 +74,7 @@ Problem OuterProductCalls<T>::problem_of(const Call& call, const Terms& terms) {
   problem.wire = terms.options.wire;
   problem.factor_wire = terms.options.factor_wire;
   problem.allow_native = terms.options.allow_native;
+  problem.native_sums_vary = problem.native_collectives && !call.transport().native_sums_have_same_bits();
   problem.sharded = terms.sharded;
   problem.rows_only = terms.rows_only;
   problem.started = is_started(call);

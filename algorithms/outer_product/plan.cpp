@@ -51,7 +51,7 @@ struct Family {
   }
   static bool may_take_native(const OuterProductAlgorithm& algorithm, const Problem& problem, const Machine& machine) {
     return algorithm.dense != nullptr && algorithm.dense->measured && problem.allow_native &&
-           machine.native_seconds(1, problem.ranks()) > 0;
+           !problem.native_sums_vary && machine.native_seconds(1, problem.ranks()) > 0;
   }
   Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter, const Problem& problem,
                      const Machine& machine) const {
@@ -100,6 +100,7 @@ const Winner* measured_winner(const Machine& machine, const Problem& problem) {
     if (winner.ranks != problem.ranks() || winner.type != problem.type) continue;
     const NamedAlgorithm named = parse_algorithm(winner.algorithm, "winners", outer_product_algorithms());
     if (!why_not<Family>(named, Problems(problem)).empty()) continue;
+    if (problem.native_sums_vary && named.algorithm->dense != nullptr && named.algorithm->dense->native) continue;
     const double distance = std::max({ratio(winner.rows, problem.rows), ratio(winner.columns, problem.columns),
                                       ratio(winner.pairs, problem.largest_pairs())});
     if (distance > nearly || (nearest != nullptr && distance >= least_distance)) continue;

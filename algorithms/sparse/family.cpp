@@ -147,21 +147,11 @@ void SparseCalls<T>::learn_overlap(const SparseVectorView<T>& sum) {
 }
 
 // The public calls.
-namespace {
-
-template <class T>
-SparseCalls<T>& next_calls_of(Transport& transport) {
-  transport.calls().queue->wait_for_all();
-  return calls_of<SparseCalls<T>>(transport);
-}
-
-}  // namespace
-
 template <class T>
 SparseSum<T> sparse_allreduce(Communicator communicator, const std::type_identity_t<SparseVectorView<T>>& own,
                               const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
-  return next_calls_of<T>(transport).run(transport, own, options, 1);
+  return make_call(transport, [&] { return calls_of<SparseCalls<T>>(transport).run(transport, own, options, 1); });
 }
 
 template <class T>
@@ -169,13 +159,15 @@ std::vector<SparseSum<T>> sparse_allreduce_regions(
     Communicator communicator, const std::type_identity_t<std::span<const SparseVectorView<T>>>& regions,
     const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
-  SparseCalls<T>& calls = next_calls_of<T>(transport);
-  std::vector<SparseSum<T>> sums;
-  make_for_call(transport, [&] { sums.reserve(regions.size()); });
-  if (regions.empty()) calls.run(transport, {}, options, 0);  // others may have some, and then all throw
-  for (const SparseVectorView<T>& region : regions)
-    sums.push_back(calls.run(transport, region, options, regions.size()));
-  return sums;
+  return make_call(transport, [&] {
+    SparseCalls<T>& calls = calls_of<SparseCalls<T>>(transport);
+    std::vector<SparseSum<T>> sums;
+    make_for_call(transport, [&] { sums.reserve(regions.size()); });
+    if (regions.empty()) calls.run(transport, {}, options, 0);  // others may have some, and then all throw
+    for (const SparseVectorView<T>& region : regions)
+      sums.push_back(calls.run(transport, region, options, regions.size()));
+    return sums;
+  });
 }
 
 template <class T>
@@ -195,12 +187,10 @@ struct SparseAllreduce<T>::Impl {
   LastStarted last_started = {};
 };
 
-// Making the object counts as a call, so that its number is its own.
 template <class T>
 SparseAllreduce<T>::SparseAllreduce(Communicator communicator, SparseAllreduceOptions options) {
   Transport& transport = communicator.transport();
-  transport.calls().queue->wait_for_all();
-  const std::uint64_t object = ++transport.calls().calls;
+  const std::uint64_t object = number_of_new_object(transport);
   impl_ = std::unique_ptr<Impl>(new Impl{transport, std::move(options), SparseCalls<T>(true, object)});
 }
 
@@ -213,8 +203,7 @@ SparseAllreduce<T>::~SparseAllreduce() = default;
 
 template <class T>
 SparseSum<T> SparseAllreduce<T>::run(const SparseVectorView<T>& own) {
-  impl_->transport.calls().queue->wait_for_all();
-  return impl_->calls.run(impl_->transport, own, impl_->options, 1);
+  return make_call(impl_->transport, [&] { return impl_->calls.run(impl_->transport, own, impl_->options, 1); });
 }
 
 template <class T>

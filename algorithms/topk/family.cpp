@@ -58,7 +58,7 @@ void TopKCalls<T>::select(const Transport& transport, std::span<const T> values,
 
 template <class T>
 TopKSum<T> TopKCalls<T>::sum(Transport& transport, std::span<T> values) {
-  Call call(transport, "top-k allreduce", elements_, choice_.k, data_type<T>);
+  Call call(transport, "top-k allreduce", elements_, choice_.k, data_type<T>, object_);
   call.check([&] {
     if (!choice_.error.empty()) throw ArgumentError(choice_.error);
   });
@@ -190,8 +190,11 @@ struct TopKAllreduce<T>::Impl {
 };
 
 template <class T>
-TopKAllreduce<T>::TopKAllreduce(Communicator communicator, std::size_t elements, TopKOptions options, TopKState state)
-    : impl_(new Impl{communicator.transport(), {elements, std::move(options), std::move(state)}}) {}
+TopKAllreduce<T>::TopKAllreduce(Communicator communicator, std::size_t elements, TopKOptions options, TopKState state) {
+  Transport& transport = communicator.transport();
+  const std::uint64_t object = number_of_new_object(transport);
+  impl_ = std::unique_ptr<Impl>(new Impl{transport, {elements, std::move(options), std::move(state), object}});
+}
 
 template <class T>
 TopKAllreduce<T>::TopKAllreduce(TopKAllreduce&&) noexcept = default;
@@ -202,8 +205,7 @@ TopKAllreduce<T>::~TopKAllreduce() = default;
 
 template <class T>
 TopKSum<T> TopKAllreduce<T>::run(std::span<T> values, std::size_t k) {
-  impl_->transport.calls().queue->wait_for_all();
-  return impl_->calls.run(impl_->transport, values, k);
+  return make_call(impl_->transport, [&] { return impl_->calls.run(impl_->transport, values, k); });
 }
 
 template <class T>

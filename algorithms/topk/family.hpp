@@ -19,8 +19,9 @@ namespace dsop {
 template <class T>
 class TopKCalls {
  public:
-  TopKCalls(std::size_t elements, TopKOptions options, TopKState state)
-      : elements_(elements), options_(std::move(options)), state_(std::move(state)) {}
+  /// `object`: as Call has it.
+  TopKCalls(std::size_t elements, TopKOptions options, TopKState state, std::uint64_t object = 0)
+      : elements_(elements), options_(std::move(options)), state_(std::move(state)), object_(object) {}
 
   TopKSum<T> run(Transport& transport, std::span<T> values, std::size_t k) {
     select(transport, values, k);
@@ -66,6 +67,7 @@ class TopKCalls {
   std::size_t elements_;
   TopKOptions options_;
   TopKState state_;
+  std::uint64_t object_;
   NamedTopK named_ = {};  // of the options; null before the first check
   Choice choice_;
   std::optional<Selector<T>> selector_;  // one step further than the state once it has selected

@@ -49,7 +49,8 @@ struct Options {
   std::optional<double> beta = std::nullopt;      ///< default: 0, or 1 with `accumulate`, which allows no other
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: that of machine(communicator)
   /// `auto` may take MPI's own allreduce where that was measured to be the fastest. It promises neither equal bits on
-  /// all ranks nor a stall watch. Without this only where the machine was tuned and names it among its winners.
+  /// all ranks nor a stall watch. Without this only where a tuned machine names it among its winners. Never where MPI's
+  /// sums have other bits from call to call (MPICH 5).
   bool allow_native = false;
   /// Looks for zeros in dense factors, and sends and multiplies those without them where that is less to send. Off by
   /// default: it takes a pass over the factors, and a plan for each new number of non-zeros. Each rank's own affair.

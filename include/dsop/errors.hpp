@@ -17,7 +17,8 @@ class ArgumentError : public Error {
   using Error::Error;
 };
 
-/// Communication failed, for example because another rank has ended. The communicator is of no more use.
+/// Communication failed, for example because another rank has ended. The communicator is of no more use: on this rank
+/// every later call on it throws TransportError, with the text of the first.
 class TransportError : public Error {
   using Error::Error;
 };

@@ -41,6 +41,7 @@ struct Problem {
   bool staged_result = false;       ///< some rank adds to its gradient or has gaps in it: G is made aside, then added
   bool native_collectives = false;  ///< the transport has the MPI library's own collectives
   bool allow_native = false;        ///< `auto` may take MPI's own allreduce, where that was measured
+  bool native_sums_vary = false;    ///< MPI's own sums may have other bits in each call: `auto` never takes them
   Wire wire = Wire::full;           ///< of the parts of G that travel
   Wire factor_wire = Wire::full;    ///< of the factors that travel
   bool sharded = false;             ///< each rank keeps only its own rows of G

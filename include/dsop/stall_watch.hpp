@@ -39,9 +39,10 @@ struct Stall {
 struct StallWatch {
   double limit_seconds = 60;  ///< 0: never
   /// Called once a wait, by the thread that waits (the library's own for a call that was started), so as ranks as
-  /// threads by several at a time. After it the call waits on, and is right if the others come in the end.
+  /// threads by several at a time. After it the call waits on, and is right if the others come in the end. It must not
+  /// call on the communicator, which throws ArgumentError there; what it throws itself ends the call.
   std::function<void(const Stall&)> on_stall = {};
-  /// Then the wait ends with a TransportError with the stall's text, and the communicator is of no more use. Over MPI
+  /// Then the wait ends with a TransportError with the stall's text, and the communicator refuses calls. Over MPI
   /// it ends only after a message that has begun to arrive, since MPI can't cancel a receive that has been matched.
   bool throws = false;
 };

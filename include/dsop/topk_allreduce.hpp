@@ -74,8 +74,9 @@ struct TopKSum {
 template <class T>
 class TopKAllreduce {
  public:
-  /// For vectors of `elements`, at most 2^32. Communicates nothing: what is wrong with the arguments is said by run().
-  /// Of two objects that are alike, ranks that use them in other orders are not told so.
+  /// For vectors of `elements`, at most 2^32. All ranks make it in the same order as the communicator's calls.
+  /// Communicates nothing: what is wrong with the arguments is said by run(). Ranks that call different objects are an
+  /// ArgumentError on all.
   TopKAllreduce(Communicator communicator, std::size_t elements, TopKOptions options = {}, TopKState state = {});
   TopKAllreduce(TopKAllreduce&&) noexcept;
   TopKAllreduce& operator=(TopKAllreduce&&) noexcept;

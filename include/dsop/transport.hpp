@@ -100,6 +100,9 @@ class Transport {
   /// Whether the MPI library's own MPI_Allreduce, MPI_Allgatherv, MPI_Bcast and MPI_Reduce can be called: baselines
   /// that users compare with.
   virtual bool has_native_collectives() const { return false; }
+  /// Whether the sums of MPI_Allreduce and MPI_Reduce are known to have the same bits from call to call. Where they have
+  /// not, `auto` never takes them.
+  virtual bool native_sums_have_same_bits() const { return false; }
   /// Sums `data` (elements of the given type) over all ranks, in place.
   virtual void native_allreduce(std::span<std::byte> data, DataType type);
   /// Brings rank r's bytes bounds_bytes[r] .. bounds_bytes[r + 1] of `data` to all ranks.
@@ -157,6 +160,7 @@ class TransportOver : public Transport {
   void wait(Request& request) override { inner_.wait(request); }
 
   bool has_native_collectives() const override { return inner_.has_native_collectives(); }
+  bool native_sums_have_same_bits() const override { return inner_.native_sums_have_same_bits(); }
   void native_allreduce(std::span<std::byte> data, DataType type) override { inner_.native_allreduce(data, type); }
   void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override {
     inner_.native_allgather(data, bounds_bytes);

@@ -42,14 +42,14 @@ def info() -> dict[str, Any]:
         version, mpi (the library's, or None), mpi_error (why calls over MPI would fail, or None), mpi_initialized,
         mpi_launcher (whether one has started this process), started_without_mpi (None, or "rank", "ranks" and "names" of
         the environment's variables where something else has started it with others), blas, blas_core, blas_keeps_up
-        (whether its core has AVX where the processor has), instruction_set, threads (OpenMP's of a product),
+        (whether its core uses AVX or AVX-512 where dsop does), instruction_set, threads (OpenMP's of a product),
         openmp_runtimes (those that this process has loaded).
 
     Warns
     -----
     RuntimeWarning
         Two OpenMP runtimes are loaded, each of which takes all cores; or the MPI that runs, or mpi4py's, is another than
-        dsop is built for; or OpenBLAS runs kernels without AVX on a processor that has it.
+        dsop is built for; or OpenBLAS runs kernels for a processor with fewer vector instructions than this one.
 
     Examples
     --------
@@ -64,9 +64,9 @@ def info() -> dict[str, Any]:
     if found["mpi_error"]:
         warnings.warn(found["mpi_error"], RuntimeWarning, stacklevel=2)
     if not found["blas_keeps_up"]:
-        warnings.warn(f"OpenBLAS runs its kernels for {found['blas_core']}, without AVX, which slows down all that uses it "
-                      "but dsop's calls: set OPENBLAS_CORETYPE, as to SkylakeX (AVX-512) or Haswell (AVX2)", RuntimeWarning,
-                      stacklevel=2)
+        warnings.warn(f"OpenBLAS runs its kernels for {found['blas_core']}, without {found['instruction_set']}, which slows "
+                      "down all that uses it but dsop's calls: set OPENBLAS_CORETYPE, as to SkylakeX (avx512) or Haswell "
+                      "(avx2)", RuntimeWarning, stacklevel=2)
     mpi4py = sys.modules.get("mpi4py.MPI")
     if mpi4py is not None and not mpi4py.Get_library_version().startswith(found["mpi"] or "no MPI"):
         warnings.warn(f"mpi4py is built for {mpi4py.Get_library_version().splitlines()[0]}, dsop for {found['mpi']}: "

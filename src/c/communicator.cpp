@@ -13,14 +13,16 @@
 #include "transport/interrupt.hpp"
 #include "transport/launcher.hpp"
 #include "transport/lone_rank.hpp"
+#include "transport/start_call.hpp"
 
 namespace dsop::c {
 
 void refuse_on_all_ranks(Transport& transport, const std::string& error) {
-  transport.calls().queue->wait_for_all();
-  Call call(transport, "a call with wrong arguments", 0, 0, DataType::f32);
-  call.check([&] { throw ArgumentError(error); });
-  call.agree();
+  make_call(transport, [&] {
+    Call call(transport, "a call with wrong arguments", 0, 0, DataType::f32);
+    call.check([&] { throw ArgumentError(error); });
+    call.agree();
+  });
   throw ArgumentError(error);
 }
 

@@ -13,18 +13,18 @@ std::string_view blas_core_name() {
   return openblas_get_corename();
 }
 
-bool is_core_without_avx(std::string_view blas_core) {
-  constexpr std::array<std::string_view, 17> without{
-      "generic", "katmai", "coppermine", "northwood", "banias",       "prescott",  "core2",  "penryn", "dunnington",
-      "nehalem", "atom",   "athlon",     "opteron",   "opteron_sse3", "barcelona", "bobcat", "nano"};
-  std::string name(blas_core);  // in capitals where OpenBLAS is built for one processor
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::ranges::find(without, name) != without.end();
+bool blas_keeps_up_with(InstructionSet instructions) {
+  static const InstructionSet of_blas = instructions_of_blas(blas_core_name());
+  return instructions <= of_blas;
 }
 
-bool blas_keeps_up_with(InstructionSet instructions) {
-  static const bool without_avx = is_core_without_avx(blas_core_name());
-  return !without_avx || instructions == InstructionSet::baseline;
+InstructionSet instructions_of_blas(std::string_view blas_core) {
+  constexpr std::array<std::string_view, 3> avx512{"skylakex", "cooperlake", "sapphirerapids"};
+  constexpr std::array<std::string_view, 3> avx2{"haswell", "zen", "excavator"};
+  std::string name(blas_core);  // in capitals where OpenBLAS is built for one processor
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (std::ranges::find(avx512, name) != avx512.end()) return InstructionSet::avx512;
+  return std::ranges::find(avx2, name) != avx2.end() ? InstructionSet::avx2 : InstructionSet::baseline;
 }
 
 std::string_view blas_threading() {

@@ -8,6 +8,8 @@
 
 #include <dsop/types.hpp>
 
+#include "kernels/threads.hpp"
+
 namespace dsop::kernels {
 namespace {
 
@@ -37,8 +39,11 @@ bool fits_gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c) {
   return largest <= static_cast<std::size_t>(std::numeric_limits<blasint>::max());
 }
 
+// OpenBLAS takes a team from 262,144 multiplications on.
 template <class T>
 void gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta) {
+  constexpr std::size_t on_one_thread = 1 << 17;
+  const DefaultFloatModeOfTeam mode(c.rows * c.columns * a.rows > on_one_thread ? thread_count() : 1);
   call_blas<T>(CblasTrans, CblasNoTrans, a, b, c, a.rows, alpha, beta);
 }
 

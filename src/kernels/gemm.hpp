@@ -11,7 +11,8 @@ namespace dsop::kernels {
 template <class T>
 bool fits_gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c);
 
-/// C = alpha A^T B + beta C for sizes that fit, none of them zero. Uses the OpenMP threads of the calling thread.
+/// C = alpha A^T B + beta C for sizes that fit, none of them zero. Uses the OpenMP threads of the calling thread, in
+/// the default float mode. The threads of an OpenBLAS that has its own (pthreads) keep theirs.
 template <class T>
 void gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta);
 

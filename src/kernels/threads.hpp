@@ -1,7 +1,11 @@
 // The OpenMP threads of the calling thread, or one thread in a build without OpenMP.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+
+#include "kernels/float_mode.hpp"
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -24,10 +28,9 @@ inline void set_thread_count([[maybe_unused]] int threads) {
 #endif
 }
 
-/// Calls body(t, team) for t = 0 .. team-1, at the same time on the threads of a team of at most `threads`.
-/// `body` must not throw.
+/// As on_threads(), each thread in the float mode that it happens to have.
 template <class Body>
-void on_threads([[maybe_unused]] std::size_t threads, const Body& body) {
+void on_threads_as_they_are([[maybe_unused]] std::size_t threads, const Body& body) {
 #if defined(_OPENMP)
   if (threads > 1) {
     const int team = static_cast<int>(threads);
@@ -38,5 +41,40 @@ void on_threads([[maybe_unused]] std::size_t threads, const Body& body) {
 #endif
   body(std::size_t{0}, std::size_t{1});
 }
+
+/// Calls body(t, team) for t = 0 .. team-1, at the same time on the threads of a team of at most `threads`, all in the
+/// default float mode: OpenMP's threads keep that which their maker had when it made them. `body` must not throw.
+template <class Body>
+void on_threads(std::size_t threads, const Body& body) {
+  on_threads_as_they_are(threads, [&](std::size_t t, std::size_t team) {
+    const DefaultFloatMode mode;
+    body(t, team);
+  });
+}
+
+/// While it lives, the threads of a team of at most `threads` are in the default float mode, also where another
+/// library, such as an OpenBLAS that uses OpenMP, calls them up. Costs a team's start where there is more than one.
+class DefaultFloatModeOfTeam {
+ public:
+  explicit DefaultFloatModeOfTeam(std::size_t threads) : threads_(threads) {
+    if (threads_ < 2) return;
+    on_threads_as_they_are(threads_, [&](std::size_t, std::size_t) {
+      before_ = float_mode();
+      if (before_ == 0) return;
+      set_float_mode(0);
+      differs_ = true;
+    });
+  }
+  DefaultFloatModeOfTeam(const DefaultFloatModeOfTeam&) = delete;
+  ~DefaultFloatModeOfTeam() {
+    if (differs_) on_threads_as_they_are(threads_, [](std::size_t, std::size_t) { set_float_mode(before_); });
+  }
+
+ private:
+  inline static thread_local std::uint64_t before_ = 0;  // each thread's own
+
+  std::size_t threads_;
+  std::atomic<bool> differs_ = false;
+};
 
 }  // namespace dsop::kernels

@@ -20,8 +20,8 @@
 #include "calls/agreed_errors.hpp"
 #include "launch/mpi_world.hpp"
 #include "launch/progress_line.hpp"
-#include "transport/call_state.hpp"
 #include "transport/launcher.hpp"
+#include "transport/start_call.hpp"
 
 namespace dsop::launch {
 namespace {
@@ -118,8 +118,7 @@ int refuse_to_run(const std::string& why) {
 
 void on_all_ranks(Transport& transport, const std::function<void()>& body) {
   const std::string own_error = error_of(body);
-  transport.calls().queue->wait_for_all();
-  agree_on_errors(transport, own_error);
+  make_call(transport, [&] { agree_on_errors(transport, own_error); });
 }
 
 }  // namespace dsop::launch

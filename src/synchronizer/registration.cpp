@@ -34,21 +34,22 @@ Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& 
       has_given_machine_(options_.machine.has_value()),
       step_{.transport = transport_, .calls = calls_, .buckets = synchronizer::Buckets<T>(options_.bucket_bytes)},
       calls_(transport_, options_.overlap) {
-  transport.calls().queue->wait_for_all();
-  object = transport.calls().calls + 1;
   step_.options.machine = options.machine;
   step_.options.wire = options.wire;
   step_.options.tries = options.tries;
-  agree("making a synchronizer", "", error_of([&] {
-          if (options.machine) check_machine(*options.machine);
-          check_wire("wire", options.wire, data_type<T>, "gradients");
-          outer_product::check_tries(options.tries);
-        }),
-        [&](Call& call) {
-          call.same("bucket_bytes", options.bucket_bytes)
-              .same("residual_holds_step", options.residual_holds_step)
-              .same("tries", options.tries);
-        });
+  make_call(transport, [&] {
+    object = transport.calls().calls + 1;
+    agree("making a synchronizer", "", error_of([&] {
+            if (options.machine) check_machine(*options.machine);
+            check_wire("wire", options.wire, data_type<T>, "gradients");
+            outer_product::check_tries(options.tries);
+          }),
+          [&](Call& call) {
+            call.same("bucket_bytes", options.bucket_bytes)
+                .same("residual_holds_step", options.residual_holds_step)
+                .same("tries", options.tries);
+          });
+  });
 }
 
 // give() outside a step may send nothing: ranks that have not made it would take that for another call of their own.
@@ -62,37 +63,39 @@ void Synchronizer<T>::State::tell_early_error(std::string& subject, std::string&
 
 template <class T>
 void Synchronizer<T>::State::add(const std::string& name, const Shape& shape, const std::string& text) {
-  transport.calls().queue->wait_for_all();
-  NamedPolicy<T> policy;
-  std::unique_ptr<Parameter> parameter;
-  const std::string error = error_of([&] {
-    check_between_steps("add()");
-    if (name.empty()) refuse("name", "empty", "a name");
-    if (by_name_.contains(name)) refuse("name", name, "one that add() has not registered before");
-    check_shape<T>(shape, step_.options);
-    policy = NamedPolicy<T>(PolicyText(text), shape);
-    parameter = std::make_unique<Parameter>(name, shape);
+  make_call(transport, [&] {
+    NamedPolicy<T> policy;
+    std::unique_ptr<Parameter> parameter;
+    const std::string error = error_of([&] {
+      check_between_steps("add()");
+      if (name.empty()) refuse("name", "empty", "a name");
+      if (by_name_.contains(name)) refuse("name", name, "one that add() has not registered before");
+      check_shape<T>(shape, step_.options);
+      policy = NamedPolicy<T>(PolicyText(text), shape);
+      parameter = std::make_unique<Parameter>(name, shape);
+    });
+    const bool some_rank_gives_factors = agree(
+        "registering a parameter", name, error, [&](Call& call) { say(call, shape, text); }, policy.chooses());
+    take_policy(*parameter, std::move(policy), some_rank_gives_factors);
+    by_name_[name] = parameter.get();
+    parameters.push_back(std::move(parameter));
   });
-  const bool some_rank_gives_factors = agree(
-      "registering a parameter", name, error, [&](Call& call) { say(call, shape, text); }, policy.chooses());
-  take_policy(*parameter, std::move(policy), some_rank_gives_factors);
-  by_name_[name] = parameter.get();
-  parameters.push_back(std::move(parameter));
 }
 
 template <class T>
 void Synchronizer<T>::State::set_policy(const std::string& name, const std::string& text) {
-  transport.calls().queue->wait_for_all();
-  NamedPolicy<T> policy;
-  Shape shape{.max_pairs = 0};
-  const std::string error = error_of([&] {
-    check_between_steps("set_policy()");
-    shape = find(name).shape;
-    policy = NamedPolicy<T>(PolicyText(text), shape);
+  make_call(transport, [&] {
+    NamedPolicy<T> policy;
+    Shape shape{.max_pairs = 0};
+    const std::string error = error_of([&] {
+      check_between_steps("set_policy()");
+      shape = find(name).shape;
+      policy = NamedPolicy<T>(PolicyText(text), shape);
+    });
+    const bool some_rank_gives_factors = agree(
+        "changing a parameter's policy", name, error, [&](Call& call) { say(call, shape, text); }, policy.chooses());
+    take_policy(find(name), std::move(policy), some_rank_gives_factors);
   });
-  const bool some_rank_gives_factors = agree(
-      "changing a parameter's policy", name, error, [&](Call& call) { say(call, shape, text); }, policy.chooses());
-  take_policy(find(name), std::move(policy), some_rank_gives_factors);
 }
 
 // If it fails, it does on all ranks, and leaves the parameter as it was.

@@ -108,42 +108,43 @@ void Synchronizer<T>::State::save(std::ostream& out) const {
 // Everything is read and checked before the ranks agree, and nothing is taken over before that.
 template <class T>
 void Synchronizer<T>::State::load(std::istream& in) {
-  transport.calls().queue->wait_for_all();
-  std::map<Parameter*, Loaded<T>> loaded;
-  std::uint64_t saved_steps = 0;
-  std::optional<Machine> machine;
-  std::uint64_t machine_digest = 0;  // of what plans depend on
-  bool is_probed = false;
-  const std::string error = error_of([&] {
-    check_between_steps("load()");
-    Reader reader(in);
-    read_heading<T>(reader, transport, options.residual_holds_step);
-    const std::string text = reader.text("the machine");
-    if (!text.empty()) machine = machine_of_text(text, "the machine in the saved state");
-    if (machine) machine_digest = described(*machine).digest();
-    is_probed = reader.number<std::uint32_t>("whether the machine was probed") != 0;
-    saved_steps = reader.number<std::uint64_t>("the number of steps");
-    expect<std::uint64_t>(reader, "the number of parameters", parameters.size());
-    while (loaded.size() < parameters.size()) {
-      const std::string name = reader.text("the name of a parameter");
-      const auto found = by_name_.find(name);
-      if (found == by_name_.end() || loaded.contains(found->second))
-        refuse("a parameter in the saved state", name, "each of " + names() + " once");
-      loaded[found->second] = read_parameter(reader, *found->second, step_.options);
-    }
-    reader.check_hash();
-  });
-  agree("loading a synchronizer's state", "", error, [&](Call& call) {
-    call.same_now("the state's step", saved_steps).same_now("the hash of its machine", machine_digest);
-  });
-  // Even if the communicator has it by now, of another synchronizer's state: these were registered with what it had.
-  if (machine && !has_given_machine_) plan_for(*machine, is_probed);
+  make_call(transport, [&] {
+    std::map<Parameter*, Loaded<T>> loaded;
+    std::uint64_t saved_steps = 0;
+    std::optional<Machine> machine;
+    std::uint64_t machine_digest = 0;  // of what plans depend on
+    bool is_probed = false;
+    const std::string error = error_of([&] {
+      check_between_steps("load()");
+      Reader reader(in);
+      read_heading<T>(reader, transport, options.residual_holds_step);
+      const std::string text = reader.text("the machine");
+      if (!text.empty()) machine = machine_of_text(text, "the machine in the saved state");
+      if (machine) machine_digest = described(*machine).digest();
+      is_probed = reader.number<std::uint32_t>("whether the machine was probed") != 0;
+      saved_steps = reader.number<std::uint64_t>("the number of steps");
+      expect<std::uint64_t>(reader, "the number of parameters", parameters.size());
+      while (loaded.size() < parameters.size()) {
+        const std::string name = reader.text("the name of a parameter");
+        const auto found = by_name_.find(name);
+        if (found == by_name_.end() || loaded.contains(found->second))
+          refuse("a parameter in the saved state", name, "each of " + names() + " once");
+        loaded[found->second] = read_parameter(reader, *found->second, step_.options);
+      }
+      reader.check_hash();
+    });
+    agree("loading a synchronizer's state", "", error, [&](Call& call) {
+      call.same_now("the state's step", saved_steps).same_now("the hash of its machine", machine_digest);
+    });
+    // Even if the communicator has it by now, of another synchronizer's state: these were registered with what it had.
+    if (machine && !has_given_machine_) plan_for(*machine, is_probed);
 
-  for (auto& [parameter, state] : loaded) {
-    parameter->residual = std::move(state.residual);
-    state.take_over();
-  }
-  steps = saved_steps;
+    for (auto& [parameter, state] : loaded) {
+      parameter->residual = std::move(state.residual);
+      state.take_over();
+    }
+    steps = saved_steps;
+  });
 }
 
 #define INSTANTIATE(T)                                             \

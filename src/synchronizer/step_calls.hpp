@@ -39,7 +39,7 @@ class StepCalls {
   void finish() {
     start_all();
     wait_quietly();
-    if (last_ && last_->error) error_ = last_->error;
+    if (!error_ && last_ && last_->error) error_ = last_->error;
     last_.reset();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
@@ -54,11 +54,9 @@ class StepCalls {
     if (error_) return;
     try {
       call();
-    } catch (const TransportError&) {
-      error_ = std::current_exception();
-      throw;
     } catch (...) {
       error_ = std::current_exception();
+      throw;
     }
   }
 

@@ -9,11 +9,13 @@
 #include "transport/interrupt.hpp"
 #include "transport/short_turns.hpp"
 #include "transport/signals.hpp"
+#include "transport/stall.hpp"
 
 namespace dsop {
 
 std::shared_ptr<StartedCall> CallQueue::start(std::function<void()> body, bool on_thread) {
   expect_thread();
+  refuse_within_call();
   auto call = std::make_shared<StartedCall>(StartedCall{shared_from_this(), std::move(body), kernels::thread_count()});
   const std::lock_guard lock(mutex_);
   calls_.push_back(call);
@@ -45,9 +47,20 @@ bool CallQueue::is_complete(const StartedCall& call) {
 }
 
 void CallQueue::wait_for_all() {
-  if (!thread_.joinable() && calls_.empty()) return;  // nobody else looks at them
+  if (!thread_.joinable() && calls_.empty()) return refuse_within_call();  // nobody else looks at them
   expect_thread();
   wait_until([&] { return calls_.empty(); });
+}
+
+void CallQueue::set_running(const WatchedCall* call) {
+  running_ = call;
+  running_thread_ = call != nullptr ? std::this_thread::get_id() : std::thread::id();
+}
+
+void CallQueue::refuse_within_call() const {
+  if (running_thread_ == std::this_thread::get_id())
+    throw ArgumentError("the communicator is within " + running_->text() +
+                        ", which on_stall reports: expected no call from there on the same communicator");
 }
 
 void CallQueue::close() noexcept {
@@ -82,6 +95,7 @@ class Awaited {
 
 template <class Condition>
 void CallQueue::wait_until(Condition condition) {
+  refuse_within_call();
   std::unique_lock lock(mutex_);
   if (!thread_.joinable()) {
     while (!condition()) run_first(lock);
@@ -114,14 +128,12 @@ void CallQueue::run_all_on_thread() {
 void CallQueue::run_first(std::unique_lock<std::mutex>& lock) {
   const std::shared_ptr<StartedCall> call = calls_.front();
   lock.unlock();
-  std::exception_ptr error = failure_;
-  if (!error) try {
-      call->body();
-    } catch (const TransportError&) {
-      error = failure_ = std::current_exception();
-    } catch (...) {
-      error = std::current_exception();
-    }
+  std::exception_ptr error;
+  try {
+    call->body();
+  } catch (...) {
+    error = std::current_exception();
+  }
   call->body = {};
   lock.lock();
   call->error = std::move(error);

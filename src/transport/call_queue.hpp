@@ -18,6 +18,7 @@
 namespace dsop {
 
 class CallQueue;
+struct WatchedCall;
 
 struct StartedCall {
   std::shared_ptr<CallQueue> queue;
@@ -28,8 +29,9 @@ struct StartedCall {
 };
 
 /// Runs calls in the order of their start, one at a time: on a thread of its own from the first start on, or, without
-/// it, on the thread of whoever waits. All but the thread itself are called by one thread at a time. In a forked child
-/// start() and wait_for_all() throw TransportError if there was a thread, and the others return at once.
+/// it, on the thread of whoever waits. All but the thread itself are called by one thread at a time. What would wait
+/// for the call that it is called from, as on_stall might, throws ArgumentError. In a forked child start() and
+/// wait_for_all() throw TransportError if there was a thread, and the others return at once.
 class CallQueue : public std::enable_shared_from_this<CallQueue> {
  public:
   /// `on_thread` is the same in all calls. If the system has no more threads, it is as if it were false.
@@ -42,6 +44,9 @@ class CallQueue : public std::enable_shared_from_this<CallQueue> {
   /// Waits for all and ends the thread.
   void close() noexcept;
 
+  /// The calling thread begins a call, which `call` describes while it lasts; null: it has ended.
+  void set_running(const WatchedCall* call);
+
   /// Whether what runs now runs on the queue's own thread.
   bool on_progress_thread() const { return on_progress_thread_; }
   /// Whether the program's thread has come to wait, and so leaves its core.
@@ -51,6 +56,7 @@ class CallQueue : public std::enable_shared_from_this<CallQueue> {
   /// In a process that was forked from the one in which the thread is, which may have held the lock.
   bool has_lost_thread() const { return thread_.joinable() && getpid() != process_; }
   void expect_thread() const;
+  void refuse_within_call() const;
   void run_all_on_thread();
   void run_first(std::unique_lock<std::mutex>& lock);
   template <class Condition>
@@ -59,10 +65,11 @@ class CallQueue : public std::enable_shared_from_this<CallQueue> {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<StartedCall>> calls_;  ///< the first may be running
-  std::exception_ptr failure_;                      ///< of the transport: of no more use to those that come after
   bool closing_ = false;
   bool on_progress_thread_ = false;
   std::atomic<bool> awaited_ = false;
+  const WatchedCall* running_ = nullptr;  ///< on running_thread_, if any
+  std::atomic<std::thread::id> running_thread_;
   std::thread thread_;
   pid_t process_ = getpid();
 };

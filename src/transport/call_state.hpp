@@ -27,6 +27,10 @@ struct CallState {
   std::string parameter;         ///< of a synchronizer's, that calls are made for; errors name it
   std::size_t ridden_bytes = 0;  ///< so far: payload that this rank has sent in agreements
   WatchedCall watched;
+  std::string failure = {};  ///< with what every call is refused; empty: none has failed
+
+  /// Within a handler: no call is made any more, since this rank has left one that others may still be in.
+  void fail_with_caught() noexcept;
   /// Null until it is measured. A duplicate of the communicator has it too, which another thread may be making.
   std::atomic<std::shared_ptr<const Machine>> measured_machine;
   std::shared_ptr<CallQueue> queue = std::make_shared<CallQueue>();

@@ -17,9 +17,10 @@ namespace dsop {
 namespace {
 
 // MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while MPI still works, and those of other communicators
-// too late to free a duplicate. So all attributes are listed here, and what is left goes with MPI_COMM_SELF. A program
-// that ends without MPI_Finalize, perhaps from within a started call, must not wait here for calls of ranks that will
-// not come: the list outlives the program's statics, and mpirun ends the other ranks.
+// too late to free a duplicate. So all attributes are listed here, and what is left ends with MPI_COMM_SELF; it stays
+// in memory, since layers may still refer to it. A program that ends without MPI_Finalize, perhaps from within a
+// started call, must not wait here for calls of ranks that will not come: the list outlives the program's statics, and
+// mpirun ends the other ranks.
 class Attributes {
   struct Attribute {
     std::unique_ptr<MpiTransport> transport = {};  // null in a duplicate that no call has seen
@@ -99,15 +100,19 @@ class Attributes {
   }
   static int remove_all(MPI_Comm, int, void*, void*) {
     Attributes& attributes = instance();
-    std::vector<std::unique_ptr<Attribute>> removed;
-    const std::lock_guard lock(attributes.mutex_);
-    removed.swap(attributes.attributes_);
+    {
+      const std::lock_guard lock(attributes.mutex_);
+      attributes.ended_.swap(attributes.attributes_);
+    }
+    for (const auto& attribute : attributes.ended_)
+      if (attribute->transport) attribute->transport->end();
     return MPI_SUCCESS;
   }
 
   std::mutex mutex_;
   int key_ = MPI_KEYVAL_INVALID;
   std::vector<std::unique_ptr<Attribute>> attributes_;
+  std::vector<std::unique_ptr<Attribute>> ended_;  // by MPI_Finalize
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <mpi.h>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include <dsop/errors.hpp>
 
@@ -17,6 +19,34 @@ std::string mpi_library() {
   return text.substr(0, text.find_first_of(",\n"));
 }
 
+namespace {
+
+bool is_open_mpi(const std::string& library) {
+  return library.starts_with("Open MPI");
+}
+
+// 0 in what is not MPICH.
+int hundreds_of_mpich(const std::string& library) {
+  int major = 0;
+  int minor = 0;
+  std::sscanf(library.c_str(), "MPICH Version: %d.%d", &major, &minor);
+  return 100 * major + minor;
+}
+
+}  // namespace
+
+bool sums_have_same_bits(const std::string& library) {
+  int open_mpi = 0;
+  std::sscanf(library.c_str(), "Open MPI v%d", &open_mpi);
+  const int mpich = hundreds_of_mpich(library);
+  return open_mpi == 4 || open_mpi == 5 || (mpich >= 400 && mpich < 500);
+}
+
+bool reduces_in_place(const std::string& library) {
+  const int mpich = hundreds_of_mpich(library);
+  return mpich < 303 || mpich >= 402;
+}
+
 void check_mpi_library() {
 #ifdef OPEN_MPI
   constexpr bool built_for_open_mpi = true;
@@ -24,7 +54,7 @@ void check_mpi_library() {
   constexpr bool built_for_open_mpi = false;
 #endif
   static const std::string loaded = mpi_library();  // asked once: calls with communicators of mpi4py come here
-  if (loaded.starts_with("Open MPI") != built_for_open_mpi)
+  if (is_open_mpi(loaded) != built_for_open_mpi)
     throw ArgumentError("this process has loaded " + loaded + ", expected the MPI that dsop is built for, " +
                         (built_for_open_mpi ? "Open MPI" : "which is not Open MPI"));
 }
@@ -33,11 +63,8 @@ namespace {
 
 // 0 where no launcher says it.
 int launched_ranks() {
-#ifdef OPEN_MPI
-  constexpr std::array own_launcher_first{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
-#else
-  constexpr std::array own_launcher_first{"PMI_SIZE", "OMPI_COMM_WORLD_SIZE"};
-#endif
+  std::array own_launcher_first{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+  if (!is_open_mpi(mpi_library())) std::swap(own_launcher_first[0], own_launcher_first[1]);
   for (const char* const name : own_launcher_first)
     if (const char* const text = std::getenv(name)) return std::atoi(text);
   return 0;

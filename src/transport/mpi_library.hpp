@@ -7,6 +7,14 @@ namespace dsop {
 /// The name and the version of the MPI library that runs, one line; "none" in a build without MPI.
 std::string mpi_library();
 
+/// Whether that library's MPI_Allreduce and MPI_Reduce are known to add in the same order in each call, so that sums
+/// have the same bits from call to call. MPICH 5's have not: 5 and 8 ranks of one node, f32.
+bool sums_have_same_bits(const std::string& library);
+
+/// Whether the root of MPI_Reduce may give MPI_IN_PLACE in that library. Where it is not rank 0, MPICH from 3.3
+/// to 4.1.1 reads from that address above 2 KiB and crashes (its issue 6540).
+bool reduces_in_place(const std::string& library);
+
 /// Throws ArgumentError if that is not of the kind that dsop is built for. Where a process has loaded two, the first
 /// answers calls of both, and takes the other's communicators for addresses of its own.
 void check_mpi_library();

@@ -1,5 +1,6 @@
 #include "transport/mpi_roll_call.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -64,6 +65,10 @@ std::vector<int> RollCall::ranks_behind(std::uint64_t position, double seconds) 
       if (is_behind(rank, position)) behind.push_back(static_cast<int>(rank));
     return behind;
   });
+}
+
+bool RollCall::has_open_questions() const {
+  return std::ranges::any_of(peers_, &Peer::asked);
 }
 
 void RollCall::take_answers() {

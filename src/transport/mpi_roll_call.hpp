@@ -25,6 +25,8 @@ class RollCall {
   /// Asks all others, and answers them too, for up to `seconds`. Returns those who are not known to have come to
   /// `position`.
   std::vector<int> ranks_behind(std::uint64_t position, double seconds);
+  /// Whether some rank may still have a question to find.
+  bool has_open_questions() const;
 
  private:
   struct Peer {

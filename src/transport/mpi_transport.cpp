@@ -5,6 +5,8 @@
 
 #include <dsop/errors.hpp>
 
+#include "transport/call_state.hpp"
+#include "transport/mpi_library.hpp"
 #include "transport/mpi_types.hpp"
 
 namespace dsop {
@@ -30,6 +32,12 @@ void for_pieces(std::size_t bytes, std::size_t largest_piece_bytes, Start start)
   } while (offset < bytes);
 }
 
+MPI_Comm duplicate_of(MPI_Comm communicator) {
+  MPI_Comm duplicate = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(communicator, &duplicate), "MPI_Comm_dup");
+  return duplicate;
+}
+
 int lowest_rank_on_node(MPI_Comm communicator, int rank) {
   MPI_Comm node = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
@@ -43,7 +51,7 @@ int lowest_rank_on_node(MPI_Comm communicator, int rank) {
 }  // namespace
 
 MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes, const std::string& version)
-    : communicator_(communicator), largest_piece_bytes_(largest_piece_bytes) {
+    : communicator_(duplicate_of(communicator)), largest_piece_bytes_(largest_piece_bytes) {
   MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(communicator_, &rank_);
   MPI_Comm_size(communicator_, &size_);
@@ -63,17 +71,31 @@ MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_byte
   }
   expect_one_version(versions);
   use_pieces_of(Machine());
+  const std::string library = mpi_library();
+  native_sums_have_same_bits_ = sums_have_same_bits(library);
+  reduces_in_place_ = reduces_in_place(library);
 }
 
 MpiTransport::~MpiTransport() {
-  end_calls();
+  end();
 }
 
-MpiTransport::Duplicate::Duplicate(MPI_Comm of) {
-  check_mpi(MPI_Comm_dup(of, &communicator_), "MPI_Comm_dup");
+// MPICH 5 ends the program where a communicator is freed in which messages lie that nobody has received, and a message
+// that comes later may be taken for one of the next communicator. A call that has failed leaves some, on other ranks
+// too, and so does a stall, of which ranks were asked that have not answered yet. MPI_Finalize frees such a
+// communicator.
+void MpiTransport::end() noexcept {
+  end_calls();
+  const bool may_have_messages = !calls().failure.empty() || (roll_call_ && roll_call_->has_open_questions());
+  roll_call_.reset();
+  if (!may_have_messages && !has_messages()) MPI_Comm_free(&communicator_);
+  if (calls().failure.empty()) calls().failure = "MPI is finalized, expected a call before";
 }
-MpiTransport::Duplicate::~Duplicate() {
-  MPI_Comm_free(&communicator_);
+
+bool MpiTransport::has_messages() const noexcept {
+  int found = 0;
+  return communicator_ == MPI_COMM_NULL ||
+         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator_, &found, MPI_STATUS_IGNORE) != MPI_SUCCESS || found != 0;
 }
 
 double MpiTransport::now_seconds() const {
@@ -207,16 +229,11 @@ void MpiTransport::native_allreduce(std::span<std::byte> data, DataType type) {
   });
 }
 
-// What the root of MPI_Reduce gives. Where it gives MPI_IN_PLACE and is not rank 0, MPICH from 3.3 to 4.1.1 reads from
-// that address above 2 KiB and crashes (its issue 6540), so there the root gives a copy.
-const void* MpiTransport::roots_own([[maybe_unused]] const std::byte* data, [[maybe_unused]] std::size_t bytes) {
-#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
-  if (rank_ != 0) {
-    roots_copy_.assign(data, data + bytes);
-    return roots_copy_.data();
-  }
-#endif
-  return MPI_IN_PLACE;
+// What the root of MPI_Reduce gives.
+const void* MpiTransport::roots_own(const std::byte* data, std::size_t bytes) {
+  if (reduces_in_place_ || rank_ == 0) return MPI_IN_PLACE;
+  roots_copy_.assign(data, data + bytes);
+  return roots_copy_.data();
 }
 
 void MpiTransport::native_reduce(std::span<std::byte> data, DataType type, int root) {

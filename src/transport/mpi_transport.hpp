@@ -35,6 +35,9 @@ class MpiTransport final : public Transport {
                         const std::string& version = own_version());
   ~MpiTransport() override;
 
+  /// What the destructor does, while MPI still works; calls made later throw TransportError.
+  void end() noexcept;
+
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   int node() const override { return nodes_[static_cast<std::size_t>(rank_)]; }
@@ -45,6 +48,7 @@ class MpiTransport final : public Transport {
   /// MPI_Wtime, which a simulated MPI has too.
   double now_seconds() const override;
   bool has_native_collectives() const override { return true; }
+  bool native_sums_have_same_bits() const override { return native_sums_have_same_bits_; }
   void native_allreduce(std::span<std::byte> data, DataType type) override;
   void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override;
   void native_broadcast(std::span<std::byte> data, int root) override;
@@ -58,17 +62,6 @@ class MpiTransport final : public Transport {
   bool is_done(std::size_t slot) override;
   void finish(std::size_t slot) override;
   void withdraw(std::size_t slot) noexcept override;
-
-  class Duplicate {
-   public:
-    explicit Duplicate(MPI_Comm of);
-    Duplicate(const Duplicate&) = delete;
-    ~Duplicate();
-    operator MPI_Comm() const { return communicator_; }
-
-   private:
-    MPI_Comm communicator_ = MPI_COMM_NULL;
-  };
 
   struct Message {
     std::vector<MPI_Request> pieces;
@@ -84,13 +77,14 @@ class MpiTransport final : public Transport {
   template <class Sum>
   void for_summed_pieces(std::size_t bytes, DataType type, Sum sum);
   const void* roots_own(const std::byte* data, std::size_t bytes);
+  bool has_messages() const noexcept;
   /// Of a message of `bytes` from or to `peer`; the same at both ends.
   std::size_t piece_bytes(int peer, std::size_t bytes) const;
   std::size_t put(bool receives, int peer, std::size_t bytes);
   std::string describe(const Message& message) const;
   void check_length(const Message& receive) const;
 
-  Duplicate communicator_;
+  MPI_Comm communicator_;  // null once it was freed
   std::size_t largest_piece_bytes_;
   std::size_t between_nodes_piece_bytes_ = 0;
   std::size_t in_node_piece_bytes_ = 0;
@@ -102,6 +96,8 @@ class MpiTransport final : public Transport {
   std::vector<int> offsets_;
   std::vector<std::byte> roots_copy_;  // of native_reduce, likewise
   std::optional<RollCall> roll_call_;
+  bool native_sums_have_same_bits_ = false;
+  bool reduces_in_place_ = true;
 };
 
 }  // namespace dsop

@@ -13,12 +13,23 @@
 
 namespace dsop {
 
+namespace {
+
+std::string with_shape(const std::string& operation, std::size_t rows, std::size_t columns, DataType type) {
+  if (rows == 0 && columns == 0) return operation;
+  return operation + ' ' + std::to_string(rows) + " x " + std::to_string(columns) + ' ' + std::string(name(type));
+}
+
+}  // namespace
+
+std::string WatchedCall::text() const {
+  return "call " + std::to_string((position + 1) / 2) + ", " + with_shape(operation, rows, columns, type);
+}
+
 std::string Stall::text() const {
   std::ostringstream text;
-  text << operation;
-  if (rows > 0 || columns > 0) text << ' ' << rows << " x " << columns << ' ' << name(type);
-  text << ", after " << call << " calls: rank " << rank << " has waited " << std::fixed << std::setprecision(1)
-       << waited_seconds << " s; ";
+  text << with_shape(operation, rows, columns, type) << ", after " << call << " calls: rank " << rank << " has waited "
+       << std::fixed << std::setprecision(1) << waited_seconds << " s; ";
   if (missing_ranks.empty())
     text << "all ranks have come";
   else
@@ -93,7 +104,12 @@ void WatchedWait::report() {
               .rank = transport_.rank()};
   stall.missing_ranks = transport_.ranks_behind(call_.position, std::max(0.1, watch.limit_seconds / 10));
   stall.waited_seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-  if (watch.on_stall) watch.on_stall(stall);
+  try {
+    if (watch.on_stall) watch.on_stall(stall);
+  } catch (...) {  // whatever it is, the other ranks do not throw it
+    transport_.calls().fail_with_caught();
+    throw;
+  }
   if (watch.throws) throw TransportError(stall.text());
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 #include <dsop/stall_watch.hpp>
 #include <dsop/transport.hpp>
@@ -18,6 +19,9 @@ struct WatchedCall {
   std::size_t rows = 0;
   std::size_t columns = 0;
   DataType type = DataType::f32;
+
+  /// "call 3, outer product 5 x 6 f32": the call that is under way, or the last.
+  std::string text() const;
 };
 
 /// While it lives, the transport's next call is under way.

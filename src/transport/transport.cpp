@@ -5,9 +5,26 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/error_of.hpp"
 #include "transport/call_state.hpp"
 
 namespace dsop {
+
+void CallState::fail_with_caught() noexcept {
+  if (!failure.empty()) return;
+  try {
+    std::string text = "an exception of an unknown type";
+    try {
+      throw;
+    } catch (const std::exception&) {
+      text = text_of_caught();
+    } catch (...) {
+    }
+    failure = "this communicator has failed in " + watched.text() + ": " + text + "; expected a new one";
+  } catch (const std::bad_alloc&) {
+    failure = "has failed";  // as long as takes no memory
+  }
+}
 
 Request::Request(Request&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)), slot_(other.slot_) {}
 
