@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import dsop
-from dsop.torch._compat import call_opaquely
+from dsop.torch._compat import call_opaquely, early_hooks
 
 _engine: Any = torch.autograd.Variable._execution_engine
 # (factor, s, grad_input=out): out = factor s (1 - s), and (factor, t, grad_input=out): out = factor (1 - t^2), in one pass.
@@ -47,7 +47,7 @@ def node_of_input(node: Any, number: int) -> Any:
 
 def check_no_early_hook(name: str, parameter: Any) -> None:
     """Raise ArgumentError where the program has a hook, as an optimizer in backward, that sees .grad before it is the sum."""
-    if getattr(parameter, "_post_accumulate_grad_hooks", None):  # torch 2.1
+    if early_hooks(parameter):
         raise dsop.ArgumentError(f"{name} has a hook of register_post_accumulate_grad_hook(), which would see this rank's "
                                  "gradient alone, expected none: remove it, and step when backward() has returned")
 

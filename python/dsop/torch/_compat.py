@@ -9,6 +9,7 @@ import torch
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _torch: Any = torch  # each version's stubs know its own names alone
+_HAS_EARLY_HOOKS = hasattr(torch.Tensor, "_post_accumulate_grad_hooks")  # 2.1
 _HAS_DEVICES = hasattr(torch, "get_autocast_dtype")  # 2.4; the older names warn there in each call
 
 
@@ -26,6 +27,11 @@ def autocast_dtype() -> torch.dtype:
 def own_precision() -> Any:
     """A context in which autocast rounds nothing."""
     return _torch.autocast("cpu", enabled=False)
+
+
+def early_hooks(parameter: Any) -> Any:
+    """Those that autograd calls as soon as a pass has made .grad; none is false."""
+    return _HAS_EARLY_HOOKS and parameter is not None and parameter._post_accumulate_grad_hooks
 
 
 def opaque(function: _Function) -> _Function:
