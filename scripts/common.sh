@@ -124,11 +124,12 @@ build_simulation() (
 ) 9<scripts/simulate
 
 # Open MPI refuses root and more ranks than cores unless told; a waiting rank should yield a shared core. Version 5 reads the
-# names with PRTE.
+# names with PRTE, and says of some interfaces that no other reaches them.
 ranks_share_this_machine() {
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
   export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
   export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
+  export OMPI_MCA_btl_tcp_if_include=lo
   export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 }
 

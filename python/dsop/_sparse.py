@@ -111,8 +111,8 @@ def sparse_allreduce(own: Array | SparseVector, comm: Any = None, *, algorithm: 
     Examples
     --------
     >>> own = dsop.SparseVector(1000, np.array([3, 70]), np.array([1.0, 2.0]))
-    >>> print(dsop.sparse_allreduce(own).dense()[70])
-    2.0
+    >>> dsop.sparse_allreduce(own).dense()[[3, 70]]
+    array([1., 2.])
     """
     ranks = communicator(comm)
     with SaidToAll(ranks):
