@@ -63,6 +63,7 @@ OPERATIONS = {
                          "finish": ("synchronizer_finish", "Synchronizer.finish"),
                          "describe": ("synchronizer_describe", "Synchronizer.describe"),
                          "residual": ("synchronizer_residual", "Synchronizer.residual"),
+                         "reset_residuals": ("synchronizer_reset_residuals", "Synchronizer.reset_residuals"),
                          "last_step": ("synchronizer_last_step", "Synchronizer.last_step"),
                          "save": ("synchronizer_save", "Synchronizer.save"),
                          "load": ("synchronizer_load", "Synchronizer.load")},

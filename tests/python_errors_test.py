@@ -162,7 +162,7 @@ class PythonErrorsTest(ThreadsTest):
             with self.assertRaisesRegex(dsop.Error, "is nested in more than 16 levels"):
                 dsop.Machine(file.name)
         for number in (10**5000, -10**300):  # Python itself does not write the first
-            with self.assertRaisesRegex(dsop.ArgumentError, "^root is .{,220}, expected a number of 32 bits"):
+            with self.assertRaisesRegex(dsop.ArgumentError, "root is .{,220}, expected a number of 32 bits"):
                 dsop.broadcast(np.ones(3), number, dsop.communicator())
         with self.assertRaisesRegex(dsop.ArgumentError, "^name is x{200}[.]{3}, expected one of latency"):
             dsop.Machine()["x" * 1_000_000]

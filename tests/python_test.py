@@ -62,7 +62,7 @@ class PythonTest(ThreadsTest):
         machines = [dsop.Machine(), dsop.Machine(on_threads=True), dsop.Machine(on_threads=True, latency_seconds=1)]
         self.assertGreater(machines[0]["gap_per_byte_seconds"], machines[1]["gap_per_byte_seconds"])
         self.assertEqual(machines[2]["latency_seconds"], 1)
-        with self.assertRaisesRegex(dsop.ArgumentError, "on_threads with the file x, expected one of both"):
+        with self.assertRaisesRegex(dsop.ArgumentError, "on_threads with the file 'x', expected one of both"):
             dsop.Machine("x", on_threads=True)
 
     def test_what_a_selection_tells(self) -> None:
