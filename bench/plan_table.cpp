@@ -54,7 +54,8 @@ void print_choice(std::ostream& out, const Forecast& forecast) {
 }  // namespace
 
 void print_plan_head(std::ostream& out, const PlanOptions& options) {
-  out << "# dsop-bench " << version << " plan, " << name(options.type) << "; machine: " << printable(options.machine.source)
+  out << "# dsop-bench " << version << " plan, " << name(options.type)
+      << "; machine: " << printable(options.machine.source)
       << "\n# nothing is run: seconds are those of the algorithms' cost formulas, and of the agreement that opens a "
          "call\n";
   if (options.ranks_per_node > 1 && options.machine.inner_levels.empty())

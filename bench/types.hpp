@@ -28,8 +28,8 @@ inline std::vector<DataType> types_named(const std::string& text) {
 /// "inner dimensions up to 192 for f32, 128 for f64; above: OpenBLAS", or why ours makes all.
 inline std::string inner_dimensions_of_our_kernel() {
   if (!kernels::blas_keeps_up_with(best_instruction_set()))
-    return "every inner dimension: OpenBLAS's core " + std::string(kernels::blas_core_name()) +
-           " has no " + std::string(name(best_instruction_set())) + " (OPENBLAS_CORETYPE names another)";
+    return "every inner dimension: OpenBLAS's core " + std::string(kernels::blas_core_name()) + " has no " +
+           std::string(name(best_instruction_set())) + " (OPENBLAS_CORETYPE names another)";
   std::string text;
   for (const DataType type : data_types) {
     const std::size_t largest = visit(type, []<class T>(T) { return largest_inner_dimension<T>; });

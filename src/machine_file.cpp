@@ -72,7 +72,8 @@ Number whole_number(const std::string& field, const nlohmann::json& value, Numbe
   constexpr Number most = std::numeric_limits<Number>::max();
   if (!value.is_number_unsigned() || std::cmp_less(value.get<std::uint64_t>(), least) ||
       std::cmp_greater(value.get<std::uint64_t>(), most))
-    refuse(field, value, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    refuse(field, value,
+           std::string("a whole number from ").append(std::to_string(least)) + " to " + std::to_string(most));
   return value.get<Number>();
 }
 

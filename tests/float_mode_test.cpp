@@ -9,6 +9,7 @@
 
 #include <dsop/synchronizer.hpp>
 
+#include "algorithms/selection/algorithm.hpp"
 #include "collectives_cases.hpp"
 #include "kernels/float_mode.hpp"
 #include "kernels/outer_product.hpp"

@@ -100,8 +100,8 @@ class Transport {
   /// Whether the MPI library's own MPI_Allreduce, MPI_Allgatherv, MPI_Bcast and MPI_Reduce can be called: baselines
   /// that users compare with.
   virtual bool has_native_collectives() const { return false; }
-  /// Whether the sums of MPI_Allreduce and MPI_Reduce are known to have the same bits from call to call. Where they have
-  /// not, `auto` never takes them.
+  /// Whether the sums of MPI_Allreduce and MPI_Reduce are known to have the same bits from call to call. Where they
+  /// have not, `auto` never takes them.
   virtual bool native_sums_have_same_bits() const { return false; }
   /// Sums `data` (elements of the given type) over all ranks, in place.
   virtual void native_allreduce(std::span<std::byte> data, DataType type);

@@ -16,7 +16,7 @@
 namespace dsop {
 
 /// So many messages round a ring, and so many products; none of either where all would take too long.
-struct Overlap {
+struct OverlapRuns {
   std::size_t bytes = 0;
   double step_seconds = 0;
   int steps = 0;
@@ -25,8 +25,8 @@ struct Overlap {
 
 /// Messages for `effort.overlap_seconds`, shorter ones where samples of long ones would end later than `until`; and as
 /// many products as a rank makes in the time in which these leave it idle, by what was measured.
-inline Overlap overlap_to_measure(const Sampling& sampling, const Effort& effort, int samples, const Machine& machine,
-                                  double product_seconds, double until) {
+inline OverlapRuns overlap_to_measure(const Sampling& sampling, const Effort& effort, int samples,
+                                      const Machine& machine, double product_seconds, double until) {
   if (effort.overlap_seconds == 0) return {};
   constexpr double least_steps = 4;  // ranks do not come to the first at once
   constexpr double most = 256;       // ends it should the clock stand still
@@ -51,7 +51,7 @@ double hidden_share(Sampling& sampling, const Effort& effort, Transport& partner
                     const RingStepOf& ring_step_of, const Product& product, double product_seconds,
                     const Machine& machine, double until) {
   const int samples = 3 * effort.samples;  // short ones, of which one may be disturbed
-  const Overlap overlap = overlap_to_measure(sampling, effort, samples, machine, product_seconds, until);
+  const OverlapRuns overlap = overlap_to_measure(sampling, effort, samples, machine, product_seconds, until);
   if (overlap.products == 0) return machine.hidden_share;
   const double together = sampling.run_seconds(samples, [&] {
     int left = overlap.products;
