@@ -352,7 +352,7 @@ TEST_CASE("two hundred random sums over TCP have the bits of those on threads") 
       for (int i = 0; i < 50; ++i) {
         const std::size_t n = 1 + random() % 120, m = 1 + random() % 90, most_pairs = 1 + random() % 40;
         const std::string& algorithm = algorithms[random() % algorithms.size()];
-        const unsigned seed = random();
+        const auto seed = static_cast<unsigned>(random());
         std::mt19937 own(seed + static_cast<unsigned>(transport.rank()));
         const std::size_t pairs = own() % (most_pairs + 1);
         std::vector<float> a(pairs * n), b(pairs * m), gradient(n * m);

@@ -52,7 +52,7 @@ void CallQueue::wait_for_all() {
 
 void CallQueue::close() noexcept {
   if (has_lost_thread()) {
-    std::make_unique<std::thread>(std::move(thread_)).release();  // there is nothing to join
+    std::make_unique<std::shared_ptr<CallQueue>>(shared_from_this()).release();  // its end would wait for the thread
     return;
   }
   const Uninterrupted uninterrupted;
