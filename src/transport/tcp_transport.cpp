@@ -230,8 +230,8 @@ class TcpTransport final : public Transport {
     } else if (frame.kind == Kind::answer) {
       peer(from).position = std::max(peer(from).position, frame.bytes);
       peer(from).is_asked = false;
-    } else if (const bool receives = frame.kind != Kind::request; receives || is_to_come(from, frame)) {
-      const std::size_t slot = open(receives, from, frame.tag, frame.place);
+    } else {
+      const std::size_t slot = open(frame.kind != Kind::request, from, frame.tag, frame.place);
       Message& message = slots_[slot];
       message.other_bytes = frame.bytes;
       if (frame.kind == Kind::message) {
@@ -244,23 +244,10 @@ class TcpTransport final : public Transport {
     return nullptr;
   }
 
-  // Whether a send that the peer asks for has not gone: it may have been a short one.
-  bool is_to_come(int from, const Frame& request) {
-    const Peer::Lane& sends = peer(from).lane(false, request.tag);
-    return static_cast<std::int32_t>(request.place - sends.posted) >= 0 ||
-           std::any_of(sends.open.begin(), sends.open.end(),
-                       [&](std::size_t slot) { return slots_[slot].place == request.place; });
-  }
-
   void end(int from, const Frame& frame) {
     const std::size_t slot = open(true, from, frame.tag, frame.place);
     slots_[slot].is_whole = true;
     if (slots_[slot].is_posted) go_on(slot);
-  }
-
-  void read(int from) {
-    peer(from).connection.read([&](const Frame& frame) { return begin(from, frame); },
-                               [&](const Frame& frame) { end(from, frame); });
   }
 
   /// Lets messages progress, and sleeps for up to so long until they can.
@@ -270,7 +257,8 @@ class TcpTransport final : public Transport {
     for (int i = 0; i < count; ++i) {
       const auto from = static_cast<int>(ready[static_cast<std::size_t>(i)].data.u64);
       peer(from).connection.write();
-      read(from);
+      peer(from).connection.read([&](const Frame& frame) { return begin(from, frame); },
+                                 [&](const Frame& frame) { end(from, frame); });
     }
   }
 
@@ -279,7 +267,6 @@ class TcpTransport final : public Transport {
   // the program at once.
   void wait_for(const Message& message) {
     constexpr int turns = 64;
-    constexpr int turns_a_look = 8;  // at all connections
     constexpr int waits_without_turns = 64;
     constexpr std::chrono::microseconds longest_turn{100};
     WatchedWait wait(*this);
@@ -288,10 +275,7 @@ class TcpTransport final : public Transport {
     const bool takes_turns = !gives_way && waits_without_turns_ == 0;
     if (waits_without_turns_ > 0) --waits_without_turns_;
     for (int turn = 1; takes_turns && turn <= turns && !is_over(message); ++turn) {
-      if (!message.receives || turn % turns_a_look == 0)
-        drive(0);
-      else
-        read(message.peer);
+      drive(0);
       if (is_over(message)) break;
       const Clock::time_point before = Clock::now();
       std::this_thread::yield();
