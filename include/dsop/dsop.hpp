@@ -103,7 +103,7 @@ void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>
           const Options& options = {});
 
 /// What calls on this communicator plan for where they must choose an algorithm and are given no machine, for
-/// write_machine(). DSOP_MACHINE says which: a file; `default`, the transport's; `probe`, or nothing: over MPI and Gloo
+/// write_machine(). DSOP_MACHINE says which: a file; `default`, the transport's; `probe`, or nothing: over MPI and TCP
 /// it is measured. That is done once, here or in the first call that needs it, whichever comes first, and kept with
 /// the communicator and its later duplicates; ranks as threads keep the transport's. A call that names its algorithm
 /// never measures, and takes the transport's machine, or the file's, for what else it chooses. Where ranks have cores

@@ -24,7 +24,7 @@ struct Stall {
   std::uint64_t call = 0;  ///< how many calls the communicator has seen before this one
   int rank = 0;            ///< that waits
   double waited_seconds = 0;
-  /// Those that have not come to the call. Over MPI and Gloo also those that have, but did not answer: they are within
+  /// Those that have not come to the call. Over MPI and TCP also those that have, but did not answer: they are within
   /// arithmetic or MPI's own collectives, or stopped.
   std::vector<int> missing_ranks = {};
 

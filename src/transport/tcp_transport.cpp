@@ -80,7 +80,7 @@ class TcpTransport final : public Transport {
       peers_[peer].connection.socket = std::move(sockets[peer]);
       if (peer == static_cast<std::size_t>(rank)) continue;
       peers_[peer].connection.takes_sends = true;
-      epoll_event event{.events = EPOLLIN | EPOLLOUT | EPOLLET, .data = {.u64 = peer}};
+      epoll_event event{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.u64 = peer}};
       if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, peers_[peer].connection.socket.get(), &event) != 0)
         throw TransportError("rank " + to_string(rank) + " can't watch its connections: " + std::strerror(errno));
     }
@@ -147,12 +147,12 @@ class TcpTransport final : public Transport {
 
   void withdraw(std::size_t slot) noexcept override {
     Message& message = slots_[slot];
-    if (is_over(message)) return slots_.give_back(slot);
-    if (message.receives) {
+    if (!is_over(message) && message.receives) {
       message.is_given_up = true;
       return peer(message.peer).connection.discard(message.tag, message.place);
     }
-    close_all();
+    if (!is_over(message)) close_all();
+    std::erase(peer(message.peer).lane(message.receives, message.tag).open, slot);
     slots_.give_back(slot);
   }
 
@@ -210,6 +210,7 @@ class TcpTransport final : public Transport {
       message.is_done = !message.is_wrong;
       if (message.kept && message.fits() && !message.is_given_up && message.bytes > 0)
         std::memcpy(message.data, message.kept.get(), message.bytes);
+      message.kept.reset();
     } else {
       const bool goes = message.bytes <= most_bytes_at_once || (message.other_bytes && message.fits());
       if (!goes) tell(Kind::announcement, message.bytes);
@@ -255,10 +256,13 @@ class TcpTransport final : public Transport {
     std::array<epoll_event, 16> ready{};
     const int count = epoll_wait(events_.get(), ready.data(), static_cast<int>(ready.size()), milliseconds);
     for (int i = 0; i < count; ++i) {
-      const auto from = static_cast<int>(ready[static_cast<std::size_t>(i)].data.u64);
+      const epoll_event& event = ready[static_cast<std::size_t>(i)];
+      const auto from = static_cast<int>(event.data.u64);
+      const bool has_ended = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
       peer(from).connection.write();
-      peer(from).connection.read([&](const Frame& frame) { return begin(from, frame); },
-                                 [&](const Frame& frame) { end(from, frame); });
+      peer(from).connection.read(
+          has_ended, [&](const Frame& frame) { return begin(from, frame); },
+          [&](const Frame& frame) { end(from, frame); });
     }
   }
 
