@@ -36,6 +36,7 @@ pid_t start(const std::function<int()>& body) {
   const pid_t process = fork();
   if (process != 0) return process;
   alarm(120);
+  kernels::set_thread_count(1);  // OpenMP's other threads were not forked
   int status = 100;
   try {
     status = body();

@@ -5,7 +5,9 @@
 #include <dsop/synchronizer.hpp>
 #include <dsop/threads.hpp>
 
+#include <atomic>
 #include <cstring>
+#include <latch>
 #include <numeric>
 #include <random>
 #include <sstream>
@@ -184,8 +186,33 @@ TEST_CASE("ranks that do not come are reported over TCP, and may come later") {
         }) == "");
 }
 
-TEST_CASE("a watch that throws ends the call over TCP") {
-  CHECK(failures_over_tcp(4, check_throwing_watch) == "");
+TEST_CASE("a watch that throws ends the call over TCP, on those that have come by itself or by others' end") {
+  std::latch thrown(3);
+  std::atomic<int> by_itself = 0;
+  CHECK(failures_over_tcp(4, [&](Transport& transport, Failures& failures) {
+          Reports reports;
+          Job<float> job(transport, 5, 6, 1, "auto");
+          job.run(1);
+          set_stall_watch(transport, reports.watch(0.2, true));
+          if (transport.rank() == 3) return thrown.wait();  // it never comes
+          std::string error;
+          try {
+            job.run(2);
+          } catch (const TransportError& failure) {
+            error = failure.what();
+          }
+          thrown.count_down();
+          const std::vector<Stall> stalls = reports.taken();
+          const bool has_stalled = !stalls.empty() && stalls[0].text() == error;
+          if (has_stalled) ++by_itself;
+          failures.check(has_stalled || error.find(" failed: ") != std::string::npos, "threw: " + error);
+          for (const Stall& stall : stalls) {
+            const std::vector<int>& missing = stall.missing_ranks;
+            failures.check(std::find(missing.begin(), missing.end(), 3) != missing.end(), stall.text());
+            failures.check(stall.call == 2 && stall.rows == 5 && stall.columns == 6, stall.text());
+          }
+        }) == "");
+  CHECK(by_itself > 0);
 }
 
 TEST_CASE("a rank that ends is named, and those that wait for others hear of it") {

@@ -65,7 +65,7 @@ void CallQueue::refuse_within_call() const {
 
 void CallQueue::close() noexcept {
   if (has_lost_thread()) {
-    std::make_unique<std::thread>(std::move(thread_)).release();  // there is nothing to join
+    std::make_unique<std::shared_ptr<CallQueue>>(shared_from_this()).release();  // its end would wait for the thread
     return;
   }
   const Uninterrupted uninterrupted;

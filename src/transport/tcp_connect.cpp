@@ -39,31 +39,22 @@ std::string random_secret() {
   return text.str();
 }
 
-// "RANKS HOST PROCESS RANDOM VERSION": what ranks say of themselves when they come. No two processes say the same, so
-// that two with one number do not take each other's word for their own.
-struct Introduction {
-  std::string ranks, host, process, random, version;
-
-  explicit Introduction(const std::string& text) {
-    std::istringstream stream(text);
-    std::getline(stream >> ranks >> host >> process >> random >> std::ws, version);
-  }
-};
-
+// Of texts that the ranks say of themselves when they come: "RANKS HOST PROCESS RANDOM VERSION". No two processes say
+// the same, so that two with one number do not take each other's word for their own.
 std::vector<int> nodes_of(const std::vector<std::string>& texts) {
-  std::vector<std::string> versions, hosts;
+  std::vector<std::string> counts(texts.size()), hosts(texts.size()), versions(texts.size());
   std::vector<int> nodes;
-  for (const std::string& text : texts) {
-    const Introduction rank(text);
-    versions.push_back(rank.version);
-    hosts.push_back(rank.host);
-    nodes.push_back(static_cast<int>(std::find(hosts.begin(), hosts.end(), rank.host) - hosts.begin()));
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    std::istringstream words(texts[r]);
+    std::string process, random;
+    std::getline(words >> counts[r] >> hosts[r] >> process >> random >> std::ws, versions[r]);
+    nodes.push_back(static_cast<int>(std::find(hosts.begin(), hosts.end(), hosts[r]) - hosts.begin()));
   }
   expect_one_version(versions);
   for (std::size_t r = 1; r < texts.size(); ++r)
-    if (Introduction(texts[r]).ranks != Introduction(texts[0]).ranks)
-      throw TransportError("the ranks disagree: ranks is " + Introduction(texts[0]).ranks + " on rank 0, " +
-                           Introduction(texts[r]).ranks + " on rank " + to_string(r));
+    if (counts[r] != counts[0])
+      throw TransportError("the ranks disagree: ranks is " + counts[0] + " on rank 0, " + counts[r] + " on rank " +
+                           to_string(r));
   return nodes;
 }
 
@@ -160,14 +151,10 @@ class Connecting {
   }
 
   void fail(Peer& peer, int error, const char* why = nullptr) {
-    if (error == EMFILE || error == ENFILE) drop_oldest_claim();
+    if ((error == EMFILE || error == ENFILE) && !claims_.empty()) claims_.pop_front();
     peer.failure = why != nullptr ? why : std::strerror(error);
     peer.attempt = {};
     peer.next_attempt = Clock::now() + between_attempts;
-  }
-
-  void drop_oldest_claim() {
-    if (!claims_.empty()) claims_.pop_front();
   }
 
   void accept_claims(const Socket& listener) {
@@ -176,7 +163,8 @@ class Connecting {
       Socket made([&] { return accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); });
       const bool is_full = !made && (errno == EMFILE || errno == ENFILE);
       if (!made && !is_full) return;
-      if (is_full || claims_.size() == most) drop_oldest_claim();
+      if (is_full && claims_.empty()) return std::this_thread::sleep_for(between_attempts);
+      if (is_full || claims_.size() == most) claims_.pop_front();
       if (is_full) continue;
       claims_.push_back({.socket = std::move(made)});
       if (is_settled(claims_.back())) claims_.pop_back();
@@ -226,24 +214,16 @@ Peer peer_of(const std::string& text, int rank, int own_rank, const std::string&
 
 // Returns when all ranks have come here.
 void await_all(Transport& transport, Meeting& meeting, bool asks_store) {
-  std::vector<Request> sends;
-  std::vector<std::pair<int, Request>> receives;
+  std::vector<std::pair<int, Request>> messages;
   for (int peer = 0; peer < transport.size(); ++peer) {
-    receives.emplace_back(peer, transport.irecv(std::span<std::byte>(), peer, Tag::agreement));
-    sends.push_back(transport.isend(std::span<std::byte>(), peer, Tag::agreement));
+    messages.emplace_back(peer, transport.irecv(std::span<std::byte>(), peer, Tag::agreement));
+    messages.emplace_back(peer, transport.isend(std::span<std::byte>(), peer, Tag::agreement));
   }
-  const auto is_done = [&](auto& one) { return transport.test(one.second); };
-  while (!std::all_of(receives.begin(), receives.end(), is_done)) {
-    if (meeting.is_over(asks_store)) {
-      std::vector<int> missing;
-      for (auto& one : receives)
-        if (!is_done(one)) missing.push_back(one.first);
-      meeting.throw_missing(missing, "ended connecting");
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  for (auto& [peer, message] : messages) {
+    for (; !transport.test(message); std::this_thread::sleep_for(std::chrono::microseconds(200)))
+      if (meeting.is_over(asks_store)) meeting.throw_missing({peer}, "ended connecting");
+    transport.wait(message);
   }
-  for (auto& one : receives) transport.wait(one.second);
-  for (Request& send : sends) transport.wait(send);
 }
 
 std::unique_ptr<Transport> connect_ranks(Meeting& meeting, const TcpOptions& options) {

@@ -64,20 +64,21 @@ class TcpConnection {
     }
   }
 
-  /// All that has come. `begin(frame)` returns where a message's bytes go, or null if nobody wants them; `end(frame)`
-  /// is called when they are there.
+  /// All that has come and, where the peer `has_ended`, that too. `begin(frame)` returns where a message's bytes go, or
+  /// null if nobody wants them; `end(frame)` is called when they are there.
   template <class Begin, class End>
-  void read(const Begin& begin, const End& end) {
-    while (closed.empty()) {
+  void read(bool has_ended, const Begin& begin, const End& end) {
+    for (bool is_all = false; closed.empty() && (has_ended || !is_all);) {
       const std::size_t direct = into_ == nullptr ? 0 : bytes_to_come_;
       const iovec parts[] = {{into_, direct}, {ahead_.data() + ahead_bytes_, ahead_.size() - ahead_bytes_}};
       const ssize_t got = readv(socket.get(), parts, static_cast<int>(std::size(parts)));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && errno == EAGAIN) return;
       if (got <= 0) return close(got == 0 ? "the connection is closed" : std::strerror(errno));
-      const std::size_t taken = std::min(direct, static_cast<std::size_t>(got));
-      take(taken, end);
-      ahead_bytes_ += static_cast<std::size_t>(got) - taken;
+      const auto bytes = static_cast<std::size_t>(got);
+      is_all = bytes < parts[0].iov_len + parts[1].iov_len;
+      take(std::min(direct, bytes), end);
+      ahead_bytes_ += bytes - std::min(direct, bytes);
       take_ahead(begin, end);
     }
   }

@@ -1,8 +1,5 @@
-// A message of at most 64 KiB, which a new connection takes without waiting, goes at once, and where nobody has asked
-// for it yet the receiver keeps it. Of a longer one the sender first tells the length, and sends it once the receiver
-// has asked, as that does when its receive is posted: so it goes from memory to memory, and lengths that differ are
-// found at both ends. Whoever waits drives all connections. A wait that fails, and a send that is given up, closes
-// them, and so the other ranks hear of it; a receive that is given up still takes its message.
+// Whoever waits drives all connections. A wait that fails, and a send that is given up, closes them, and so the other
+// ranks hear of it.
 #include "transport/tcp_transport.hpp"
 
 #include <linux/sockios.h>
@@ -10,7 +7,6 @@
 #include <sys/ioctl.h>
 
 #include <chrono>
-#include <optional>
 #include <thread>
 
 #include <dsop/errors.hpp>
@@ -19,69 +15,32 @@
 #include "transport/call_state.hpp"
 #include "transport/lone_rank.hpp"
 #include "transport/look_for_ranks.hpp"
-#include "transport/slots.hpp"
 #include "transport/stall.hpp"
-#include "transport/tcp_connection.hpp"
+#include "transport/tcp_messages.hpp"
 
 namespace dsop {
 namespace {
 
 using Clock = WatchedWait::Clock;
-using Kind = Frame::Kind;
 using std::to_string;
-
-constexpr std::size_t most_bytes_at_once = 1 << 16;
-constexpr std::size_t tags = static_cast<std::size_t>(Tag::probe) + 1;
 
 int milliseconds_until(Clock::time_point end) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
   return static_cast<int>(std::clamp<long>(left, 0, 1 << 30));
 }
 
-/// Open as soon as one end has told of it.
-struct Message {
-  bool receives = false;
-  int peer = 0;
-  std::uint16_t tag = 0;
-  std::uint32_t place = 0;
-  bool is_posted = false;
-  std::byte* data = nullptr;
-  std::size_t bytes = 0;
-  std::optional<std::size_t> other_bytes = {};  // at the other end
-  bool has_told = false;                        // the other end its own length
-  std::unique_ptr<std::byte[]> kept = {};       // what came before its receive was posted
-  bool is_whole = false;                        // it has come
-  bool is_done = false;
-  bool is_wrong = false;  // the lengths differ
-  bool is_given_up = false;
-
-  bool is_long() const { return std::max(bytes, other_bytes.value_or(0)) > most_bytes_at_once; }
-  bool fits() const { return other_bytes == bytes || is_given_up; }
-};
-
-struct Peer {
-  TcpConnection connection;
-  struct Lane {
-    std::uint32_t posted = 0;
-    std::vector<std::size_t> open;  // slots
-  };
-  std::array<std::array<Lane, tags>, 2> lanes;  // of sends and receives
-  bool is_asked = false;                        // and has not answered
-  std::uint64_t position = 0;
-
-  Lane& lane(bool receives, std::uint16_t tag) { return lanes[receives ? 1 : 0][tag]; }
-};
-
 class TcpTransport final : public Transport {
  public:
   TcpTransport(int rank, std::vector<int> nodes, std::vector<Socket> sockets)
-      : rank_(rank), nodes_(std::move(nodes)), peers_(nodes_.size()), own_(make_lone_rank()) {
-    for (std::size_t peer = 0; peer < nodes_.size(); ++peer) {
-      peers_[peer].connection.socket = std::move(sockets[peer]);
-      if (peer == static_cast<std::size_t>(rank)) continue;
-      peers_[peer].connection.takes_sends = true;
-      epoll_event event{.events = EPOLLIN | EPOLLOUT | EPOLLET, .data = {.u64 = peer}};
-      if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, peers_[peer].connection.socket.get(), &event) != 0)
+      : rank_(rank), nodes_(std::move(nodes)), messages_(nodes_.size()), own_(make_lone_rank()) {
+    for (int other = 0; other < size(); ++other) {
+      if (other == rank) continue;
+      TcpConnection& connection = peer(other).connection;
+      connection.socket = std::move(sockets[static_cast<std::size_t>(other)]);
+      connection.takes_sends = true;
+      epoll_event event{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                        .data = {.u32 = static_cast<unsigned>(other)}};
+      if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, connection.socket.get(), &event) != 0)
         throw TransportError("rank " + to_string(rank) + " can't watch its connections: " + std::strerror(errno));
     }
   }
@@ -90,8 +49,8 @@ class TcpTransport final : public Transport {
     if (is_forked()) return;
     end_calls();
     const auto end = Clock::now() + std::chrono::seconds(10);  // a host that is gone takes nothing
-    for (Peer& peer : peers_)
-      while (!is_drained(peer.connection) && Clock::now() < end) drive(1);
+    for (int rank = 0; rank < size(); ++rank)
+      while (!is_drained(peer(rank).connection) && Clock::now() < end) drive(1);
     close_all();
   }
 
@@ -110,7 +69,7 @@ class TcpTransport final : public Transport {
       for (int rank = 0; rank < size(); ++rank) {
         if (rank == rank_ || peer(rank).position >= position) continue;
         behind.push_back(rank);
-        if (!std::exchange(peer(rank).is_asked, true)) peer(rank).connection.push({.kind = Kind::question});
+        if (!std::exchange(peer(rank).is_asked, true)) peer(rank).connection.push({.kind = Frame::Kind::question});
       }
       return behind;
     });
@@ -127,36 +86,35 @@ class TcpTransport final : public Transport {
   }
 
   bool is_done(std::size_t slot) override {
-    if (!is_over(slots_[slot])) drive(0);
-    return is_over(slots_[slot]);
+    if (!is_over(slot)) drive(0);
+    return is_over(slot);
   }
 
   void finish(std::size_t slot) override {
-    Message& message = slots_[slot];
+    const Message& message = messages_[slot];
     if (!message.is_done) try {
         expect_no_fork();
-        wait_for(message);
+        wait_for(slot);
       } catch (...) {
         const auto tag = static_cast<Tag>(message.tag);
         if (tag == Tag::payload || tag == Tag::agreement) close_all();
         withdraw(slot);
         throw;
       }
-    slots_.give_back(slot);
+    messages_.give_back(slot);
   }
 
   void withdraw(std::size_t slot) noexcept override {
-    Message& message = slots_[slot];
-    if (is_over(message)) return slots_.give_back(slot);
-    if (message.receives) {
-      message.is_given_up = true;
-      return peer(message.peer).connection.discard(message.tag, message.place);
-    }
-    close_all();
-    slots_.give_back(slot);
+    if (!is_over(slot) && !messages_[slot].receives) close_all();
+    messages_.withdraw(slot, is_over(slot));
   }
 
-  Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+  Request post(bool receives, std::byte* data, std::size_t bytes, int to, Tag tag) {
+    expect_no_fork();
+    return make_request(messages_.post(receives, data, bytes, to, static_cast<std::uint16_t>(tag)));
+  }
+  bool is_over(std::size_t slot) { return is_forked() || messages_.is_over(slot); }
+  Peer& peer(int rank) { return messages_.peer(rank); }
 
   bool is_forked() const { return forks_ != forks(); }
   void expect_no_fork() const {
@@ -165,121 +123,26 @@ class TcpTransport final : public Transport {
                            ", whose connections it has not; expected a call of that process");
   }
 
-  // Done, or never to be.
-  bool is_over(const Message& message) {
-    const TcpConnection& c = peer(message.peer).connection;
-    const bool is_lost = !c.closed.empty() || (!message.receives && !c.takes_sends);
-    return message.is_done || message.is_wrong || is_lost || is_forked();
-  }
-
-  Request post(bool receives, std::byte* data, std::size_t bytes, int to, Tag tag) {
-    expect_no_fork();
-    const auto number = static_cast<std::uint16_t>(tag);
-    const std::size_t slot = open(receives, to, number, peer(to).lane(receives, number).posted++);
-    Message& message = slots_[slot];
-    message.is_posted = true;
-    message.data = data;
-    message.bytes = bytes;
-    go_on(slot);
-    return make_request(slot);
-  }
-
-  // The slot of a message that is open, or is from now on.
-  std::size_t open(bool receives, int of_peer, std::uint16_t tag, std::uint32_t place) {
-    std::vector<std::size_t>& all = peer(of_peer).lane(receives, tag).open;
-    for (const std::size_t slot : all)
-      if (slots_[slot].place == place) return slot;
-    const std::size_t slot = slots_.take();
-    slots_[slot] = {.receives = receives, .peer = of_peer, .tag = tag, .place = place};
-    all.push_back(slot);
-    return slot;
-  }
-
-  // One that is posted, after something has become known of it.
-  void go_on(std::size_t slot) {
-    Message& message = slots_[slot];
-    TcpConnection& c = peer(message.peer).connection;
-    const auto tell = [&](Kind kind, std::size_t bytes) {
-      if (!std::exchange(message.has_told, true)) c.push({kind, message.tag, message.place, bytes});
-    };
-    if (message.receives) {
-      if (message.is_long() && !message.is_whole)
-        tell(Kind::request, message.is_given_up ? *message.other_bytes : message.bytes);
-      if (!message.is_whole && (!message.other_bytes || message.fits())) return;
-      message.is_wrong = !message.fits();
-      message.is_done = !message.is_wrong;
-      if (message.kept && message.fits() && !message.is_given_up && message.bytes > 0)
-        std::memcpy(message.data, message.kept.get(), message.bytes);
-    } else {
-      const bool goes = message.bytes <= most_bytes_at_once || (message.other_bytes && message.fits());
-      if (!goes) tell(Kind::announcement, message.bytes);
-      if (!goes && !message.other_bytes) return;
-      message.is_wrong = !goes;
-    }
-    std::erase(peer(message.peer).lane(message.receives, message.tag).open, slot);
-    if (!message.receives && !message.is_wrong)
-      c.push({Kind::message, message.tag, message.place, message.bytes}, message.data, &message.is_done);
-    if (message.is_given_up) slots_.give_back(slot);
-  }
-
-  // Where the bytes go that come after this frame.
-  std::byte* begin(int from, const Frame& frame) {
-    if (frame.tag >= tags) return peer(from).connection.close("what came is no message"), nullptr;
-    if (frame.kind == Kind::question) {
-      peer(from).connection.push({.kind = Kind::answer, .bytes = calls().watched.position});
-    } else if (frame.kind == Kind::answer) {
-      peer(from).position = std::max(peer(from).position, frame.bytes);
-      peer(from).is_asked = false;
-    } else if (const bool receives = frame.kind != Kind::request; receives || is_to_come(from, frame)) {
-      const std::size_t slot = open(receives, from, frame.tag, frame.place);
-      Message& message = slots_[slot];
-      message.other_bytes = frame.bytes;
-      if (frame.kind == Kind::message) {
-        if (message.is_posted) return message.fits() && !message.is_given_up ? message.data : nullptr;
-        message.kept = std::make_unique_for_overwrite<std::byte[]>(frame.bytes);
-        return message.kept.get();
-      }
-      if (message.is_posted) go_on(slot);
-    }
-    return nullptr;
-  }
-
-  // Whether a send that the peer asks for has not gone: it may have been a short one.
-  bool is_to_come(int from, const Frame& request) {
-    const Peer::Lane& sends = peer(from).lane(false, request.tag);
-    return static_cast<std::int32_t>(request.place - sends.posted) >= 0 ||
-           std::any_of(sends.open.begin(), sends.open.end(),
-                       [&](std::size_t slot) { return slots_[slot].place == request.place; });
-  }
-
-  void end(int from, const Frame& frame) {
-    const std::size_t slot = open(true, from, frame.tag, frame.place);
-    slots_[slot].is_whole = true;
-    if (slots_[slot].is_posted) go_on(slot);
-  }
-
-  void read(int from) {
-    peer(from).connection.read([&](const Frame& frame) { return begin(from, frame); },
-                               [&](const Frame& frame) { end(from, frame); });
-  }
-
   /// Lets messages progress, and sleeps for up to so long until they can.
   void drive(int milliseconds) {
     std::array<epoll_event, 16> ready{};
     const int count = epoll_wait(events_.get(), ready.data(), static_cast<int>(ready.size()), milliseconds);
     for (int i = 0; i < count; ++i) {
-      const auto from = static_cast<int>(ready[static_cast<std::size_t>(i)].data.u64);
+      const epoll_event& event = ready[static_cast<std::size_t>(i)];
+      const auto from = static_cast<int>(event.data.u32);
+      const bool has_ended = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
       peer(from).connection.write();
-      read(from);
+      peer(from).connection.read(
+          has_ended, [&](const Frame& frame) { return messages_.begin(from, frame, calls().watched.position); },
+          [&](const Frame& frame) { messages_.end(from, frame); });
     }
   }
 
   // To sleep and be woken costs several times what a message does, so the core goes to other ranks first, among which
   // the sender is. Not where one that computes keeps it: who is woken gets it sooner. The progress thread leaves it to
   // the program at once.
-  void wait_for(const Message& message) {
+  void wait_for(std::size_t slot) {
     constexpr int turns = 64;
-    constexpr int turns_a_look = 8;  // at all connections
     constexpr int waits_without_turns = 64;
     constexpr std::chrono::microseconds longest_turn{100};
     WatchedWait wait(*this);
@@ -287,23 +150,20 @@ class TcpTransport final : public Transport {
     const bool gives_way = queue.on_progress_thread() && !queue.is_awaited();
     const bool takes_turns = !gives_way && waits_without_turns_ == 0;
     if (waits_without_turns_ > 0) --waits_without_turns_;
-    for (int turn = 1; takes_turns && turn <= turns && !is_over(message); ++turn) {
-      if (!message.receives || turn % turns_a_look == 0)
-        drive(0);
-      else
-        read(message.peer);
-      if (is_over(message)) break;
+    for (int turn = 1; takes_turns && turn <= turns && !is_over(slot); ++turn) {
+      drive(0);
+      if (is_over(slot)) break;
       const Clock::time_point before = Clock::now();
       std::this_thread::yield();
       if (Clock::now() - before < longest_turn) continue;
       waits_without_turns_ = waits_without_turns;
       break;
     }
-    while (!is_over(message)) {
+    while (!is_over(slot)) {
       drive(milliseconds_until(wait.deadline()));
       if (Clock::now() >= wait.deadline()) wait.look();
     }
-    if (!message.is_done) throw_failure(message);
+    if (!messages_[slot].is_done) throw_failure(messages_[slot]);
   }
 
   [[noreturn]] void throw_failure(const Message& message) {
@@ -338,9 +198,8 @@ class TcpTransport final : public Transport {
   std::vector<int> nodes_;
   unsigned forks_ = forks();
   Socket events_{[] { return epoll_create1(EPOLL_CLOEXEC); }};
-  std::vector<Peer> peers_;
+  TcpMessages messages_;
   std::unique_ptr<Transport> own_;  // messages to oneself
-  Slots<Message> slots_;
   int waits_without_turns_ = 0;
 };
 
