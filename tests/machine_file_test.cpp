@@ -163,7 +163,7 @@ TEST_CASE("a machine file that makes no sense is refused") {
     CHECK(refusal("{\"ring_step_seconds\": " + steps + "}") ==
           file + "ring_step_seconds is " + steps + ", expected 6 numbers above 0");
   CHECK(refusal("[]") == file + "expected a JSON object");
-  CHECK(refusal("{").starts_with(file + "is not JSON: parse error at line 1"));
+  CHECK(refusal("{").starts_with(file + "not JSON: parse error at line 1"));
   CHECK(refusal("{\"gap_seconds\": \"" + std::string(6'000'000, 'x') + "\"}") ==
         file + "gap_seconds is \"" + std::string(199, 'x') + "..., expected a finite number above 0");
   CHECK(refusal("{\"\\u001b[31m\": 1}") == file + "unknown field \\x1b[31m");

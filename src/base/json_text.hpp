@@ -30,7 +30,7 @@ inline nlohmann::json parsed_json(const std::string& text) {
     return nlohmann::json::parse(text, check_depth);
   } catch (const nlohmann::json::exception& failure) {
     const std::string_view what = failure.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."
-    throw Error("is not JSON: " + shown(what.substr(what.find("] ") + 2), 300));
+    throw Error("not JSON: " + shown(what.substr(what.find("] ") + 2), 300));
   }
 }
 
