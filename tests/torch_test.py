@@ -25,7 +25,7 @@ MPIRUN = sys.argv[1]
 TESTS = Path(__file__).parent
 
 PROGRAM, LOADER = TESTS / "torch_program.py", TESTS / "torch_loader_program.py"
-TIMEOUT_SECONDS = 900  # of one that hangs; they take up to half a minute
+TIMEOUT_SECONDS = 300  # of one that hangs; they take up to half a minute
 
 
 def run_bounded(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
