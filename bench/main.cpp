@@ -14,17 +14,15 @@
 #include "compare/openmpi.hpp"
 #include "host.hpp"
 #include "info.hpp"
-#include "kernel_command.hpp"
 #include "launch/command_line.hpp"
 #include "launch/launch.hpp"
 #include "launch/settings.hpp"
 #include "lists.hpp"
+#include "loop_commands.hpp"
 #include "machine_out.hpp"
 #include "named_machine.hpp"
 #include "outer_product_command.hpp"
-#include "overlap.hpp"
 #include "plan_command.hpp"
-#include "select_command.hpp"
 #include "sparse_allreduce_command.hpp"
 #include "tune.hpp"
 #include "version.hpp"
@@ -76,8 +74,12 @@ void run_outer_product(Transport& transport, const CommandLine& line, bench::Out
 
 void run_sparse_allreduce(Transport& transport, const CommandLine& line, bench::SparseBenchOptions options) {
   options.machine = benchmark_machine(transport, line);
-  options.selection.empty() ? bench::benchmark_sparse_allreduce(transport, options)
-                            : bench::benchmark_topk_allreduce(transport, options);
+  bench::benchmark_sparse_allreduce(transport, options);
+}
+
+void run_collective(Transport& transport, const CommandLine& line, bench::CollectiveBenchOptions options) {
+  options.machine = benchmark_machine(transport, line);
+  bench::benchmark_collective(transport, options);
 }
 
 void run_tune(Transport& transport, const CommandLine& line, const bench::OuterProductOptions& options) {
@@ -189,7 +191,7 @@ int main(int argc, char** argv) {
     }
     if (line.collectives.parsed()) {
       const bench::CollectiveBenchOptions options = line.collectives.options();
-      status = ranks([&](Transport& t) { bench::benchmark_collective(t, options, benchmark_machine(t, line)); });
+      status = ranks([&](Transport& t) { run_collective(t, line, options); });
     }
   } catch (const CLI::ParseError& error) {
     return dsop::launch::end_of(app, error);

@@ -9,7 +9,7 @@
 #include <dsop/plan.hpp>
 
 #include "lists.hpp"
-#include "measure.hpp"
+#include "contenders.hpp"
 
 namespace dsop::bench {
 

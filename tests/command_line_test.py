@@ -24,6 +24,12 @@ def time_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def bus_bytes(factor: float, row: dict) -> float:
+    """As nccl-tests count them, of a gradient in full or of a vector."""
+    elements = row["size"] if "size" in row else row["rows"] * row["columns"]
+    return elements * {"f32": 4, "f64": 8}[row["dtype"]] * factor
+
+
 class OnThreads(Refusing):
     def test_wrong_options(self) -> None:
         self.assert_refused(run(), "subcommand is required")
@@ -134,8 +140,8 @@ class OnThreads(Refusing):
         self.assertEqual([row["used"] for row in rows if row["algorithm"] == "allgather"], ["allgather"] * 2)
         parameters = [row["used"] for row in rows if row["algorithm"] == "allreduce-ring-pipelined"]
         self.assertRegex(" ".join(parameters), r"^allreduce-ring-pipelined\([0-9]+\) allreduce-ring-pipelined\([0-9]+\)$")
-        self.assertEqual([line for line in result.stdout.splitlines() if " ran as " in line],
-                         [f"# allreduce-ring-pipelined ran as {used}" for used in parameters])
+        self.assertEqual([line for line in result.stdout.splitlines() if line.startswith("# allreduce-ring-pipelined used ")],
+                         [f"# allreduce-ring-pipelined used {used}" for used in parameters])
         first = rows[0]
         for name, value in {"family": "outer-product", "algorithm": "allgather", "rows": 50, "columns": 20, "pairs": 2,
                             "ranks": 3, "dtype": "f32", "transport": "threads", "wrong": 0, "messages_sent": 0,
@@ -147,6 +153,10 @@ class OnThreads(Refusing):
             self.assertEqual([len(iteration) for iteration in row["message_seconds"]], [3] * 4)
             for whole, part in zip(sum(row["seconds"], []), sum(row["message_seconds"], [])):
                 self.assertTrue(0 < part <= whole, row)
+            rests = [[whole - part for whole, part in zip(*both)] for both in zip(row["seconds"], row["message_seconds"])]
+            self.assertEqual(row["arithmetic_seconds"], rests)
+            self.assertIsNone(row["selection_seconds"])
+            self.assertEqual(row["busbw"], bus_bytes(2 * (3 - 1) / 3, row) / median(map(max, row["seconds"])))
         self.assertIn("cpu", first["host"])
         table = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
         self.assertEqual([len(line) for line in table], [15] * 6, result.stdout)
