@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iostream>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <set>
 
@@ -21,27 +20,6 @@
 
 namespace dsop::bench {
 namespace {
-
-// What each host has sent while `call` ran, on the emulated cluster.
-template <class Call>
-std::vector<std::size_t> wire_bytes(Transport& transport, Call call) {
-  barrier(transport);
-  const std::size_t before = interface_bytes_sent();
-  call();
-  barrier(transport);
-  if (!on_emulated_cluster()) return {};
-  struct HostBytes {
-    std::size_t host;  // a hash of its name
-    std::size_t bytes;
-  };
-  std::map<std::size_t, std::size_t> by_host;
-  for (const auto& [host, bytes] :
-       of_all_ranks(transport, HostBytes{std::hash<std::string>()(host_name()), interface_bytes_sent() - before}))
-    by_host[host] = bytes;
-  std::vector<std::size_t> sent;
-  for (const auto& [host, bytes] : by_host) sent.push_back(bytes);
-  return sent;
-}
 
 // Hosts that do not share their cores: the emulated cluster's do.
 std::size_t count_nodes(Transport& transport) {
@@ -177,10 +155,8 @@ void check_can_verify(const Transport& transport, const BenchmarkOptions& option
 void benchmark(Transport& transport, const Family& family, const Method& method, const std::string& out,
                const std::vector<Input>& inputs) {
   const bool speaks = transport.rank() == 0;
-  RowsFile file;
-  launch::on_all_ranks(transport, [&] {
-    if (speaks) file.open(out);
-  });
+  std::optional<RowsFile> file;
+  launch::on_all_ranks(transport, [&] { file.emplace(speaks ? out : ""); });
   Json host = host_facts();
   host["nodes"] = count_nodes(transport);
   if (speaks) print_head(std::cout, family);
@@ -200,7 +176,7 @@ void benchmark(Transport& transport, const Family& family, const Method& method,
     if (!speaks) continue;
     progress.clear();
     print_rows(std::cout, family, rows, i == 0);
-    file.append([&](std::ostream& stream) { write_rows(stream, family, rows, host); });
+    file->append([&](std::ostream& stream) { write_rows(stream, family, rows, host); });
   }
   launch::on_all_ranks(transport, [&] {
     if (wrong > 0) throw Error(std::to_string(wrong) + " elements are wrong");

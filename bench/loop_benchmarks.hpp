@@ -6,12 +6,16 @@
 
 #include "loops.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace dsop::bench {
 
 struct KernelOptions : LoopOptions {
   std::size_t rows = 4096;
   std::size_t columns = 4096;
-  std::vector<std::size_t> inner = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
+  std::vector<std::size_t> inner = {};
 };
 
 /// Measures C = A^T B for every type and inner dimension. Every product is compared with OpenBLAS's.
@@ -36,5 +40,10 @@ struct SelectOptions : LoopOptions {
 /// they are measured by: reading the vector and nothing else, and nth_element. Each has room for 2 k + 100. What they
 /// choose is compared with what stands there, and of "exact" with nth_element's. Throws Error for options out of range.
 void select_benchmark(const SelectOptions& options);
+
+/// Each adds the subcommand of that name to `app`, which runs it when it has parsed its options and sets the exit
+/// status. Under mpirun the rank that speaks measures, alone.
+void add_kernel(CLI::App& app, int& status);
+void add_select(CLI::App& app, int& status);
 
 }  // namespace dsop::bench

@@ -91,14 +91,15 @@ void write_rows(std::ostream& out, const Family& family, const Rows& rows, const
   out << std::flush;
 }
 
-void RowsFile::open(const std::string& path) {
-  path_ = path;
+RowsFile::RowsFile(const std::string& path) : path_(path) {
   if (path.empty()) return;
   out_.open(path, std::ios::app);
-  if (!out_) throw Error("--out " + path_ + ": can't be opened for writing");
+  if (!out_) throw Error("--out " + path + ": can't be opened for writing");
 }
 
-void RowsFile::check_written() {
+void RowsFile::append(const std::function<void(std::ostream&)>& write) {
+  if (!out_.is_open()) return;
+  write(out_);
   if (!out_.flush()) throw Error("--out " + path_ + ": can't be written");
 }
 

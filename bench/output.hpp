@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fstream>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -68,22 +69,14 @@ void print_rows(std::ostream& out, const Family& family, const Rows& rows, bool 
 /// One JSON object for each row and repetition.
 void write_rows(std::ostream& out, const Family& family, const Rows& rows, const Json& host);
 
-/// A file that rows are appended to; none if the path is empty.
+/// A file that rows are appended to; none if the path is empty. Both throw Error naming --out if it can't be written.
 class RowsFile {
  public:
-  /// Throws Error naming --out if the file can't be opened.
-  void open(const std::string& path);
-  /// Calls write(stream) if there is a file. Throws Error naming --out if it can't be written.
-  template <class Write>
-  void append(Write write) {
-    if (!out_.is_open()) return;
-    write(out_);
-    check_written();
-  }
+  explicit RowsFile(const std::string& path);
+  /// Calls write(stream) if there is a file.
+  void append(const std::function<void(std::ostream&)>& write);
 
  private:
-  void check_written();
-
   std::string path_;
   std::ofstream out_;
 };

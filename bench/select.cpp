@@ -15,7 +15,7 @@
 
 #include "algorithms/selection/ranges.hpp"
 #include "algorithms/topk/algorithm.hpp"
-#include "inputs.hpp"
+#include "gradient_inputs.hpp"
 #include "kernels/magnitude.hpp"
 #include "kernels/threads.hpp"
 #include "memory.hpp"
@@ -32,18 +32,6 @@ struct Pair {
 
 std::size_t chosen_of(double density, std::size_t size) {
   return std::max(std::size_t{1}, static_cast<std::size_t>(std::llround(density * static_cast<double>(size))));
-}
-
-template <class T>
-std::vector<T> gradient_like(std::size_t size) {
-  const auto uniform = [](std::uint64_t draw) { return (static_cast<double>(draw >> 11) + 0.5) * 0x1p-53; };
-  std::vector<T> values(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    const double radius = std::sqrt(-2 * std::log(uniform(mix(3 * i))));
-    const double normal = radius * std::cos(2 * std::acos(-1.0) * uniform(mix(3 * i + 1)));
-    values[i] = static_cast<T>(normal * (mix(3 * i + 2) % 10 == 0 ? 1e-2 : 1e-3));
-  }
-  return values;
 }
 
 /// All of the values' bits together, read by as many threads as a selection has, and asked for as far ahead: so memory
@@ -118,7 +106,7 @@ template <class T>
 Rows rows_of(const SelectOptions& options, std::size_t size, double density) {
   const std::size_t k = chosen_of(density, size);
   const auto of = std::make_shared<Operands<T>>();
-  of->values = gradient_like<T>(size);
+  of->values = gradient_like<T>(0, size, 0, Distribution::uniform);
   of->pairs.resize(size);
   of->indices.resize(room_for(k, size));
   of->chosen.resize(of->indices.size());

@@ -47,10 +47,11 @@ struct SparseRow : CallRow {
   double in_selections_seconds = 0;  // so far
 
   virtual void select() {}
-  virtual void sum(Transport& over) = 0;
+  virtual void sum(Transport& over, bool keeps_result) = 0;
 
-  void timed_select() {
-    in_selections_seconds += seconds_of([&] { select(); });
+  void run() override {
+    if (!options.communication_alone) in_selections_seconds += seconds_of([&] { select(); });
+    sum(watch.counted, false);
   }
   void prepare() override {
     reset();
@@ -58,13 +59,16 @@ struct SparseRow : CallRow {
   }
   void look(Transport& over) override {
     select();
-    sum(over);
+    sum(over, true);
   }
-  template <class T>
-  void describe_sum(const SparseVectorView<T>& sum, const std::string& algorithm_that_ran) {
-    result_elements = sum.values.size();
-    result_dense = sum.dense();
-    used = algorithm_that_ran;
+  // What a call has made, and, if it is to be looked at, where it is kept.
+  template <class Sum>
+  void take(Sum made, std::optional<Sum>& kept, bool keeps_result) {
+    if (!keeps_result) return;
+    result_elements = made.sum.values.size();
+    result_dense = made.sum.dense();
+    used = made.algorithm;
+    kept = std::move(made);
   }
 
   Columns columns() const override {
@@ -116,20 +120,15 @@ struct GivenRow final : SparseRow {
   std::vector<std::uint32_t> indices = {};
   std::vector<T> values = {};
   SparseVectorView<T> own = {};
-  SparseSum<T> result = {};  // of the call that is looked at
+  std::optional<SparseSum<T>> result = {};  // of the call that is looked at
 
   void select() override {
     if (!selector) return;
     const std::size_t count = selector->select(*gradient, k, indices, values).chosen;
     own = {gradient->size(), std::span(indices).first(count), std::span(values).first(count)};
   }
-  SparseSum<T> call(Transport& over) {
-    return sparse_allreduce<T>(over, own, {algorithm, options.machine, options.wire});
-  }
-  void sum(Transport& over) override { result = call(over); }
-  void run() override {
-    if (!options.communication_alone) timed_select();
-    static_cast<void>(call(watch.counted));
+  void sum(Transport& over, bool keeps_result) override {
+    take(sparse_allreduce<T>(over, own, {algorithm, options.machine, options.wire}), result, keeps_result);
   }
   void describe() override {
     const bool all = selector == std::nullopt && gradient != nullptr;
@@ -140,7 +139,6 @@ struct GivenRow final : SparseRow {
     problem.nodes = nodes_of_ranks(watch.transport);
     const SparsePlan plan = make_sparse_plan(problem, planned_for(), algorithm);
     held = all ? size : problem.largest_nonzeros();
-    describe_sum(result.sum, result.algorithm);
     counted = !plan.algorithm->native();
     formula_bytes = plan.cost().bytes;
     // Of a gradient without the agreement, as of those that select.
@@ -151,9 +149,9 @@ struct GivenRow final : SparseRow {
     if (gradient && options.wire == Wire::bf16) return std::nullopt;  // what is rounded off is lost
     std::vector<T> given(size);
     sparse::expand<T>(own, given);
-    return count_wrong_in<T>(watch.transport, result.sum, given);
+    return count_wrong_in<T>(watch.transport, result->sum, given);
   }
-  void settle() override { result = {}; }
+  void settle() override { result.reset(); }
 };
 
 // An algorithm of the family "topk".
@@ -165,18 +163,13 @@ struct SelectingRow final : SparseRow {
   std::shared_ptr<const std::vector<T>> gradient = {};
   std::vector<T> values = {};  // before a call the gradient, after it the residual
   TopKCalls<T> calls;
-  TopKSum<T> result = {};
+  std::optional<TopKSum<T>> result = {};
 
   void reset() override { values = *gradient; }
   void select() override { calls.select(watch.counted, values, k); }
-  void sum(Transport& over) override { result = calls.sum(over, values); }
-  void run() override {
-    if (!options.communication_alone) timed_select();
-    static_cast<void>(calls.sum(watch.counted, values));
-  }
+  void sum(Transport& over, bool keeps_result) override { take(calls.sum(over, values), result, keeps_result); }
   void describe() override {
-    held = largest_of_all_ranks(watch.transport, result.chosen);
-    describe_sum(result.sum, result.algorithm);
+    held = largest_of_all_ranks(watch.transport, result->chosen);
     const TopKProblem problem{size,
                               k,
                               ranks(),
@@ -190,9 +183,9 @@ struct SelectingRow final : SparseRow {
   std::optional<std::size_t> count_wrong() override {
     std::vector<T> given = *gradient;
     for (std::size_t i = 0; i < given.size(); ++i) given[i] -= values[i];
-    return count_wrong_in<T>(watch.transport, result.sum, given);
+    return count_wrong_in<T>(watch.transport, result->sum, given);
   }
-  void settle() override { result = {}; }
+  void settle() override { result.reset(); }
 };
 
 template <class T>
@@ -277,10 +270,7 @@ void benchmark_sparse_allreduce(Transport& transport, const SparseBenchOptions& 
   if (!given && options.verify && transport.size() > 32)
     throw ArgumentError("--verify compares with ==, expected with --select at most 32 ranks, whose sums f32 holds");
   std::vector<std::string> algorithms;
-  launch::on_all_ranks(transport, [&] {
-    algorithms = expand_all(transport, options);
-    if (!given) static_cast<void>(Selector<float>(options.selection));  // refuses what is unknown
-  });
+  launch::on_all_ranks(transport, [&] { algorithms = expand_all(transport, options); });
   const std::string place = name(options.distribution) + ", " + ranks_and_cores(transport);
   const std::string type(name(options.type));
   const std::string result_note = "result: elements stored of the sum, s sparse or d dense";

@@ -53,6 +53,8 @@ template <class T>
 struct Pair {
   Index index;
   T value;
+
+  bool operator==(const Pair&) const = default;
 };
 
 /// The plain merge of such.
@@ -98,46 +100,28 @@ struct Operands {
   std::size_t pairs() const { return left.view().indices.size() + right.view().indices.size(); }
 };
 
-template <class T>
-std::vector<Operands<T>> draw_operands(std::size_t N, double density) {
-  std::vector<Operands<T>> drawn;
-  const auto draw = [&](int rank) { return SparseVector<T>(rank, N, density, Distribution::uniform); };
-  const double pairs = 2 * density * static_cast<double>(N);
-  const auto sets = static_cast<int>(std::ceil(std::clamp(forgotten_pairs / pairs, 1.0, 100.0)));
-  for (int set = 0; set < sets; ++set) drawn.push_back({draw(2 * set), draw(2 * set + 1)});
-  return drawn;
-}
-
 // Two vectors by turns, and what their sums are made in.
 template <class T>
 struct Sums {
-  std::size_t N;
-  std::vector<Operands<T>> operands;
-  std::size_t next = 0;
-  std::size_t pairs = 0;  // of two vectors, on average
-  std::vector<Index> indices = {};
-  std::vector<T> values = {};
-  std::vector<Pair<T>> merged_pairs = {}, sent_pairs = {};
-  std::vector<std::byte> sent = {};
-  std::vector<T> memory = {}, dense_left = std::vector<T>(N), dense_right = std::vector<T>(N);
-
-  void take_memory() {
+  Sums(std::size_t size, double of_each) : N(size), density(of_each), dense_left(N), dense_right(N) {
+    const auto draw = [&](int rank) { return SparseVector<T>(rank, N, density, Distribution::uniform); };
+    const auto sets =
+        static_cast<int>(std::ceil(std::clamp(forgotten_pairs / (2 * density * static_cast<double>(N)), 1.0, 100.0)));
     std::size_t most_pairs = 0;
-    for (const Operands<T>& each : operands) {
-      pairs += each.pairs();
-      most_pairs = std::max(most_pairs, each.pairs());
+    for (int set = 0; set < sets; ++set) {
+      operands.push_back({draw(2 * set), draw(2 * set + 1)});
+      pairs += operands.back().pairs();
+      most_pairs = std::max(most_pairs, operands.back().pairs());
     }
     pairs /= operands.size();
     indices.resize(most_pairs);
+    for (auto* const made : {&merged_pairs, &sent_pairs}) made->resize(most_pairs);
     values.resize(most_pairs);
-    merged_pairs.resize(most_pairs);
-    sent_pairs.resize(most_pairs);
     sent.resize(sparse::packed_bytes<T>(N, most_pairs));
     memory.resize(std::max(N, 2 * most_pairs));
     sparse::expand<T>(operands[0].left.view(), dense_left);
     sparse::expand<T>(operands[0].right.view(), dense_right);
   }
-  const Operands<T>& turn() { return operands[next++ % operands.size()]; }
 
   SparseVectorView<T> ours(const Operands<T>& of) { return sparse::merge<T>(of.left.view(), of.right.view(), memory); }
   SparseVectorView<T> plain(const Operands<T>& of) {
@@ -146,42 +130,51 @@ struct Sums {
   std::span<Pair<T>> interleaved_merge(const Operands<T>& of) {
     return plain_merge<T>(of.left_pairs, of.right_pairs, merged_pairs);
   }
+  const Operands<T>& turn() { return operands[next++ % operands.size()]; }
   void pack(const SparseVectorView<T>& sum) { sparse::pack(sum, {0, N}, std::span(sent)); }
 
-  // Of all vectors: pairs of the sum that are not the plain merge's.
-  template <class Made>
-  std::size_t count_wrong(Made made) {
-    std::size_t wrong = 0;
-    for (const Operands<T>& each : operands) {
-      const std::vector<Pair<T>> pairs_made = made(each), expected = interleaved(plain(each));
-      wrong += std::max(pairs_made.size(), expected.size()) - std::min(pairs_made.size(), expected.size());
-      for (std::size_t i = 0; i < std::min(pairs_made.size(), expected.size()); ++i)
-        wrong += pairs_made[i].index == expected[i].index && pairs_made[i].value == expected[i].value ? 0 : 1;
-    }
-    return wrong;
-  }
+  std::size_t N;
+  double density;
+  std::vector<Operands<T>> operands;
+  std::size_t next = 0;
+  std::size_t pairs = 0;  // of two vectors, on average
+  std::vector<Index> indices;
+  std::vector<T> values;
+  std::vector<Pair<T>> merged_pairs, sent_pairs;
+  std::vector<std::byte> sent;
+  std::vector<T> memory, dense_left, dense_right;
 };
 
 enum Contenders : std::size_t { by_ours, by_plain, by_dense = 6 };
 
+template <class T>
 struct SumRow final : LoopRow {
-  using LoopRow::LoopRow;
-  DataType type = DataType::f32;
-  std::size_t size = 0;
-  double density = 0;
-  std::size_t pairs = 0;
+  using Body = void (*)(Sums<T>&);
+  SumRow(std::string name, const std::shared_ptr<Sums<T>>& of, Body body)
+      : LoopRow(std::move(name), [of, body] { body(*of); }), sums(of) {}
+
+  std::shared_ptr<Sums<T>> sums;
+  // Makes the sum of two vectors that is compared with the plain merge's.
+  std::vector<Pair<T>> (*made)(Sums<T>&, const Operands<T>&) = nullptr;
+
+  std::optional<std::size_t> count_wrong() override {
+    std::size_t wrong_pairs = 0;
+    for (const Operands<T>& each : sums->operands)
+      if (made != nullptr && made(*sums, each) != interleaved(sums->plain(each))) wrong_pairs += each.pairs();
+    return wrong_pairs;
+  }
 
   Columns columns() const override {
     const auto of_pair = [&](Contenders which) {
-      return other(which).median_seconds() / static_cast<double>(std::max(pairs, std::size_t{1}));
+      return other(which).median_seconds() / static_cast<double>(std::max(sums->pairs, std::size_t{1}));
     };
-    const double of_element = other(by_dense).median_seconds() / static_cast<double>(size);
+    const double of_element = other(by_dense).median_seconds() / static_cast<double>(sums->N);
     std::vector<double> times_faster = other(by_plain).samples.observations();  // round by round, as they take turns
     std::ranges::transform(times_faster, other(by_ours).samples.observations(), times_faster.begin(), std::divides<>());
     const Interval interval = median_interval(times_faster);
-    return Columns{{"type", 6, "type", name(type)},
-                   {"N", 11, "size", size},
-                   {"density", 9, "density", density, {1, 4}},
+    return Columns{{"type", 6, "type", name(data_type<T>)},
+                   {"N", 11, "size", sums->N},
+                   {"density", 9, "density", sums->density, {1, 4}},
                    {"sparse", 9, "", of_pair(by_ours), nanoseconds},
                    {"plain", 9, "", of_pair(by_plain), nanoseconds},
                    {"dense", 9, "", of_element, nanoseconds},
@@ -190,7 +183,7 @@ struct SumRow final : LoopRow {
                    {"high", 7, "", interval.high, two_decimals},
                    {"factor", 9, "", of_pair(by_ours) / of_element, two_decimals},
                    {"meet", 9, "", of_element / of_pair(by_ours) / 2, {1, 4}},
-                   field("pairs", pairs),
+                   field("pairs", sums->pairs),
                    field("contender", label)} +
            loop_fields(*this);
   }
@@ -198,33 +191,26 @@ struct SumRow final : LoopRow {
 
 template <class T>
 Rows rows_of(std::size_t size, double density) {
-  const auto sums = std::make_shared<Sums<T>>(Sums<T>{size, draw_operands<T>(size, density)});
-  sums->take_memory();
+  using Of = Sums<T>;
+  const auto sums = std::make_shared<Of>(size, density);
   Rows rows;
-  const auto add = [&](const std::string& name, const std::function<void(Sums<T>&)>& call) -> SumRow& {
-    auto row = std::make_unique<SumRow>(name, [sums, call] { call(*sums); });
-    row->type = data_type<T>;
-    row->size = size;
-    row->density = density;
-    row->pairs = sums->pairs;
-    rows.push_back(std::move(row));
-    return static_cast<SumRow&>(*rows.back());
+  const auto add = [&](const std::string& name, typename SumRow<T>::Body body) -> SumRow<T>& {
+    rows.push_back(std::make_unique<SumRow<T>>(name, sums, body));
+    return static_cast<SumRow<T>&>(*rows.back());
   };
-  add("sparse", [](Sums<T>& of) { of.ours(of.turn()); }).check = [sums] {
-    return sums->count_wrong([&](const Operands<T>& each) { return interleaved(sums->ours(each)); });
+  add("sparse", [](Of& of) { of.ours(of.turn()); }).made = [](Of& of, const Operands<T>& each) {
+    return interleaved(of.ours(each));
   };
-  add("plain merge", [](Sums<T>& of) { of.plain(of.turn()); });
-  add("interleaved merge", [](Sums<T>& of) { of.interleaved_merge(of.turn()); }).check = [sums] {
-    return sums->count_wrong([&](const Operands<T>& each) {
-      const std::span<Pair<T>> made = sums->interleaved_merge(each);
-      return std::vector<Pair<T>>(made.begin(), made.end());
-    });
+  add("plain merge", [](Of& of) { of.plain(of.turn()); });
+  add("interleaved merge", [](Of& of) { of.interleaved_merge(of.turn()); }).made = [](Of& of, const Operands<T>& each) {
+    const std::span<Pair<T>> pairs = of.interleaved_merge(each);
+    return std::vector<Pair<T>>(pairs.begin(), pairs.end());
   };
-  add("sparse, packed", [](Sums<T>& of) { of.pack(of.ours(of.turn())); });
-  add("plain merge, packed", [](Sums<T>& of) { of.pack(of.plain(of.turn())); });
+  add("sparse, packed", [](Of& of) { of.pack(of.ours(of.turn())); });
+  add("plain merge, packed", [](Of& of) { of.pack(of.plain(of.turn())); });
   add("interleaved merge, packed",
-      [](Sums<T>& of) { std::ranges::copy(of.interleaved_merge(of.turn()), of.sent_pairs.begin()); });
-  add("dense", [](Sums<T>& of) { kernels::add<T>(std::span(of.memory).first(of.N), of.dense_left, of.dense_right); });
+      [](Of& of) { std::ranges::copy(of.interleaved_merge(of.turn()), of.sent_pairs.begin()); });
+  add("dense", [](Of& of) { kernels::add<T>(std::span(of.memory).first(of.N), of.dense_left, of.dense_right); });
   return rows;
 }
 
