@@ -144,7 +144,8 @@ void benchmark_collective(Transport& transport, const CollectiveBenchOptions& op
   const Family family{.name = name(options.operation),
                       .title = std::string(name(options.operation)) + ", " + std::string(name(options.type)) +
                                ", root " + std::to_string(options.root) + ", " + ranks_and_cores(transport),
-                      .notes = {median_note, predicted_note},
+                      .notes = {median_note, predicted_note,
+                                "busbw = bytes / median, of an allreduce times 2 (P - 1) / P, as nccl-tests have it"},
                       .base = base_of(options.operation, algorithms, transport)};
   std::vector<Input> inputs;
   for (const std::size_t size : options.sizes)
