@@ -176,6 +176,13 @@ class OnThreads(Refusing):
             for name in names:
                 self.assertIn(f"\n# {name} used ", result.stdout)
 
+    def test_whole_numbers_that_bf16_holds_are_verified(self) -> None:
+        line = ["outer-product", "--ranks", "3", "--rows", "40", "--iterations", "1", "--wire", "bf16", "--verify", "--pairs"]
+        result = run(*line, "5")
+        self.assertEqual(result.returncode, 0, result)
+        self.assertEqual({row.split()[13] for row in result.stdout.splitlines() if not row.startswith("#")}, {"0"})
+        self.assert_refused(run(*line, "8"), "--verify compares with ==, expected --wire full, or at most 2 ranks")
+
     def test_type_of_elements(self) -> None:
         for name in ("outer-product", "sparse-allreduce", "allreduce", "broadcast", "reduce"):
             size = ["--rows" if name == "outer-product" else "--size", "20"]

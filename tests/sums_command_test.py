@@ -119,6 +119,7 @@ class OnThreads(Refusing):
             pipeline = next(row for row in rows if row["used"] == "linear-pipeline(1)" and row["size"] == 5000)
             ways = 2 if command == "allreduce" else 1
             self.assertEqual((pipeline["messages_sent"], pipeline["bytes_sent"]), (ways * 21, ways * 20000))
+            self.assertAlmostEqual(pipeline["busbw"] * max(pipeline["seconds"][0]), 20000 * (4 / 3 if ways == 2 else 1))
 
     def test_base_and_sums_by_a_papers_name(self) -> None:
         for command in ["allreduce", "broadcast", "reduce"]:
