@@ -2,32 +2,20 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include <dsop/machine.hpp>
-#include <dsop/problem.hpp>
-#include <dsop/transport.hpp>
-
 #include "algorithms/dense/family.hpp"
-#include "timing.hpp"
+#include "benchmark.hpp"
 
 namespace dsop::bench {
 
-struct CollectiveBenchOptions {
+struct CollectiveBenchOptions : BenchmarkOptions {
   Collective operation = Collective::allreduce;
-  std::vector<std::size_t> sizes;
-  int root = 0;                         ///< of a broadcast or reduce
-  std::vector<std::string> algorithms;  ///< names, "auto", or "all"
-  DataType type = DataType::f32;
-  Protocol protocol;
-  bool verify = false;
-  std::string out;  ///< JSON lines are appended to it; empty: none
+  std::vector<std::size_t> sizes = {};
+  int root = 0;  ///< of a broadcast or reduce
 };
 
-/// As benchmark_outer_product(), for dense vectors. `machine` is planned for; default: the transport's.
-void benchmark_collective(Transport& transport, const CollectiveBenchOptions& options,
-                          const std::optional<Machine>& machine);
+/// As benchmark_outer_product(), for dense vectors.
+void benchmark_collective(Transport& transport, const CollectiveBenchOptions& options);
 
 }  // namespace dsop::bench

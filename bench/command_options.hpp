@@ -12,28 +12,45 @@
 
 namespace dsop::bench {
 
+/// An option whose text `read` takes, first that of the default. What it throws ends the program.
+template <class Read>
+CLI::Option* add_parsed(CLI::App* command, const std::string& option, const std::string& default_text,
+                        const std::string& description, Read read) {
+  read(default_text);
+  return command->add_option_function<std::string>(option, read, description)->default_str(default_text);
+}
+
+inline CLI::Option* add_numbers(CLI::App* command, const std::string& option, const std::string& default_text,
+                                std::vector<std::size_t>& numbers, const std::string& description) {
+  return add_parsed(command, option, default_text, description,
+                    [&numbers, option](const std::string& text) { numbers = parse_numbers(option, text); });
+}
+
+inline void add_names(CLI::App* command, const std::string& default_text, std::vector<std::string>& names,
+                      const std::string& description) {
+  add_parsed(command, "--algorithm", default_text, description,
+             [&names](const std::string& text) { names = split_names(text); });
+}
+
 /// The lists of shapes on a command line.
 struct ShapeLists {
-  std::string rows = "1000,2000,4000";
-  std::string columns = "same";
-  std::string pairs = "1";
+  std::vector<std::size_t> rows;
+  std::vector<std::size_t> columns;  // empty: as rows
+  std::vector<std::size_t> pairs;
 
   void add_to(CLI::App* command) {
-    command->add_option("--rows", rows, "Rows n: a list, or first:last:step")->capture_default_str();
-    command->add_option("--cols", columns, "Columns m: same, or a list")->capture_default_str();
-    command->add_option("--pairs", pairs, "Pairs a rank: a list")->capture_default_str();
+    add_numbers(command, "--rows", "1000,2000,4000", rows, "Rows n: a list, or first:last:step");
+    add_parsed(command, "--cols", "same", "Columns m: same, or a list", [this](const std::string& text) {
+      columns = text == "same" ? std::vector<std::size_t>() : parse_numbers("--cols", text);
+    });
+    add_numbers(command, "--pairs", "1", pairs, "Pairs a rank: a list");
   }
 
-  /// Throws Error naming an option that can't be read.
   std::vector<Point> points(Densities densities = {}) const {
-    const std::vector<std::size_t> all_rows = parse_numbers("--rows", rows),
-                                   all_pairs = parse_numbers("--pairs", pairs);
-    const std::vector<std::size_t> all_columns =
-        columns == "same" ? std::vector<std::size_t>() : parse_numbers("--cols", columns);
     std::vector<Point> points;
-    for (const std::size_t n : all_rows)
-      for (const std::size_t m : columns == "same" ? std::vector{n} : all_columns)
-        for (const std::size_t k : all_pairs) points.push_back({n, m, k, densities});
+    for (const std::size_t n : rows)
+      for (const std::size_t m : columns.empty() ? std::vector{n} : columns)
+        for (const std::size_t k : pairs) points.push_back({n, m, k, densities});
     return points;
   }
 };

@@ -71,6 +71,15 @@ Problem problem_here(Transport& transport, const Point& point, DataType type, Wi
 
 }  // namespace
 
+Shape shape_of(const Point& point, Encoding encoding) {
+  Shape shape{point.rows, point.columns, point.pairs};
+  if (encoding != Encoding::dense) {
+    shape.density_a = point.densities.a;
+    shape.density_b = point.densities.b;
+  }
+  return shape;
+}
+
 std::string without_parameter(const std::string& text) {
   return text.substr(0, text.find('('));
 }

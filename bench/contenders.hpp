@@ -5,13 +5,46 @@
 #include <string>
 #include <vector>
 
+#include <dsop/dsop.hpp>
 #include <dsop/machine.hpp>
 #include <dsop/plan.hpp>
 #include <dsop/transport.hpp>
 
-#include "measure.hpp"
+#include "inputs.hpp"
 
 namespace dsop::bench {
+
+struct Point {
+  std::size_t rows;
+  std::size_t columns;
+  std::size_t pairs;  // of each rank
+  Densities densities = {};
+};
+
+/// How factors are handed over: as matrices, as matrices in which zeros are looked for, or without their zeros.
+enum class Encoding { dense, find_zeros, sparse };
+
+constexpr const char* name(Encoding encoding) {
+  if (encoding == Encoding::dense) return "dense";
+  return encoding == Encoding::sparse ? "sparse" : "find-zeros";
+}
+
+/// What an OuterProduct is told of a point whose factors are handed over like this.
+Shape shape_of(const Point& point, Encoding encoding);
+
+/// What is measured: dsop's algorithms, "auto", "auto-probed", "sharded", or rivals, the last two dense alone.
+struct EncodedAlgorithm {
+  std::string algorithm;
+  Encoding encoding = Encoding::dense;
+
+  bool operator==(const EncodedAlgorithm&) const = default;
+};
+
+/// The name by which OuterProduct::run_sharded is measured beside algorithms.
+inline const std::string sharded = "sharded";
+
+/// The name of `auto` without a machine: it plans for the one that the communicator is measured to be.
+inline const std::string auto_probed = "auto-probed";
 
 /// The word for the algorithms whose predicted time is within `near_factor` of the best prediction, shape by shape and
 /// encoding by encoding, for the machine that is planned for, or for the one that `auto` plans for where none is given.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "measure.hpp"
+#include "contenders.hpp"
 
 namespace dsop::bench {
 

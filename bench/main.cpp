@@ -9,24 +9,20 @@
 
 #include <dsop/dsop.hpp>
 
+#include "benchmark_commands.hpp"
 #include "calibrate.hpp"
-#include "collectives_command.hpp"
 #include "compare/openmpi.hpp"
 #include "host.hpp"
 #include "info.hpp"
-#include "kernel_command.hpp"
 #include "launch/command_line.hpp"
 #include "launch/file_size_signal.hpp"
 #include "launch/launch.hpp"
 #include "launch/settings.hpp"
 #include "lists.hpp"
+#include "loop_benchmarks.hpp"
 #include "machine_out.hpp"
 #include "named_machine.hpp"
-#include "outer_product_command.hpp"
-#include "overlap.hpp"
 #include "plan_command.hpp"
-#include "select_command.hpp"
-#include "sparse_allreduce_command.hpp"
 #include "tune.hpp"
 #include "version.hpp"
 
@@ -42,8 +38,9 @@ struct CommandLine {
   std::string calibrate_out = "machine.json";
   std::string tune_out = "tuned.json";
   bench::OuterProductCommand outer_product;
-  bench::SparseAllreduceCommand sparse_allreduce;
-  bench::CollectivesCommand collectives;
+  bench::SparseBenchOptions sparse_allreduce;
+  bench::CollectiveBenchOptions collective;
+  bool is_collective = false;
 };
 
 constexpr int default_ranks = 4;
@@ -69,16 +66,11 @@ dsop::Machine benchmark_machine(Transport& transport, const CommandLine& line) {
   return machine;
 }
 
-void run_outer_product(Transport& transport, const CommandLine& line, bench::OuterProductOptions options) {
+template <class Options>
+void run_with_machine(Transport& transport, const CommandLine& line, Options options,
+                      void (*benchmark)(Transport&, const Options&)) {
   options.machine = benchmark_machine(transport, line);
-  line.outer_product.overlap() ? bench::benchmark_overlap(transport, options)
-                               : bench::benchmark_outer_product(transport, options);
-}
-
-void run_sparse_allreduce(Transport& transport, const CommandLine& line, bench::SparseBenchOptions options) {
-  options.machine = benchmark_machine(transport, line);
-  options.selection.empty() ? bench::benchmark_sparse_allreduce(transport, options)
-                            : bench::benchmark_topk_allreduce(transport, options);
+  benchmark(transport, options);
 }
 
 void run_tune(Transport& transport, const CommandLine& line, const bench::OuterProductOptions& options) {
@@ -153,8 +145,8 @@ int main(int argc, char** argv) {
       app.add_subcommand("sparse-allreduce", "Every sparse allreduce on the same vectors, in one run");
   add_ranks(sparse_allreduce);
   add_machine(sparse_allreduce);
-  line.sparse_allreduce.add_to(sparse_allreduce);
-  line.collectives.add_to(app, [&](CLI::App* command) {
+  bench::add_sparse_allreduce(sparse_allreduce, line.sparse_allreduce);
+  bench::add_collectives(app, line.collective, line.is_collective, [&](CLI::App* command) {
     add_ranks(command);
     add_machine(command);
   });
@@ -181,19 +173,17 @@ int main(int argc, char** argv) {
     }
     if (outer_product->parsed()) {
       const bench::OuterProductOptions options = line.outer_product.options();
+      const bool overlap = line.outer_product.overlap;
       bench::compare::let_openmpi_be_forced();
+      const auto benchmark = overlap ? bench::benchmark_overlap : bench::benchmark_outer_product;
+      status = ranks([&](Transport& t) { run_with_machine(t, line, options, benchmark); },
+                     overlap ? dsop::launch::ThreadLevel::multiple : dsop::launch::ThreadLevel::funneled);
+    }
+    if (sparse_allreduce->parsed())
       status = ranks(
-          [&](Transport& t) { run_outer_product(t, line, options); },
-          line.outer_product.overlap() ? dsop::launch::ThreadLevel::multiple : dsop::launch::ThreadLevel::funneled);
-    }
-    if (sparse_allreduce->parsed()) {
-      const bench::SparseBenchOptions options = line.sparse_allreduce.options();
-      status = ranks([&](Transport& t) { run_sparse_allreduce(t, line, options); });
-    }
-    if (line.collectives.parsed()) {
-      const bench::CollectiveBenchOptions options = line.collectives.options();
-      status = ranks([&](Transport& t) { bench::benchmark_collective(t, options, benchmark_machine(t, line)); });
-    }
+          [&](Transport& t) { run_with_machine(t, line, line.sparse_allreduce, bench::benchmark_sparse_allreduce); });
+    if (line.is_collective)
+      status = ranks([&](Transport& t) { run_with_machine(t, line, line.collective, bench::benchmark_collective); });
   } catch (const CLI::ParseError& error) {
     return dsop::launch::end_of(app, error);
   } catch (const std::bad_alloc&) {

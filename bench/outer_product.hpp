@@ -1,35 +1,57 @@
-// dsop-bench outer-product: every algorithm on the same factors, in one run.
+// dsop-bench outer-product: every algorithm on the same factors, in one run; with --overlap the share of a call that is
+// hidden behind a program's own arithmetic.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <dsop/machine.hpp>
-#include <dsop/transport.hpp>
+#include <dsop/plan.hpp>
 
-#include "measure.hpp"
-#include "timing.hpp"
+#include "benchmark.hpp"
+#include "contenders.hpp"
 
 namespace dsop::bench {
 
-struct OuterProductOptions {
-  std::vector<Point> points;
-  std::vector<std::string> algorithms;  ///< names, "auto", "sharded", or words that stand for several
-  DataType type = DataType::f32;
-  Wire wire = Wire::full;
-  Protocol protocol;
-  bool verify = false;
-  std::string out;  ///< JSON lines are appended to it; empty: none
-  std::optional<Machine> machine;
-  Densities densities;
+struct OuterProductOptions : BenchmarkOptions {
+  std::vector<Point> points = {};
+  Densities densities = {};
   std::vector<Encoding> encodings = {Encoding::dense};
 };
+
+struct OuterProductRow : CallRow {
+  using CallRow::CallRow;
+  Columns shape_columns() const;  ///< rows, cols, pairs
+
+  Problem problem = {};
+  std::optional<Plan> plan = {};  ///< none for a rival
+};
+
+/// Contenders on one point. Watch and options must outlive them. All ranks must call it.
+Rows outer_product_rows(Watch& watch, const Point& point, const std::vector<EncodedAlgorithm>& asked,
+                        const BenchmarkOptions& options);
+
+/// "1000 x 1000, 32 pairs"
+std::string text_of(const Point& point);
 
 /// Measures every combination and prints a table on stdout, as rank 0. A row's time is the median over iterations of
 /// the largest time over ranks; the algorithms of a shape take turns, iteration by iteration, so that a disturbance
 /// hits all of them. With verify, factors are whole numbers and every element on every rank is compared with a plain
 /// sum.
 void benchmark_outer_product(Transport& transport, const OuterProductOptions& options);
+
+/// For every combination, two shares of a started call's time t_pure (started and waited for at once):
+///
+/// - hidden, as in OSU's tests of non-blocking collectives (osu_iallreduce): every rank starts the call, computes until
+///   about t_pure has passed on the clock, and waits. t_compute is the time of that arithmetic, t the time of all
+///   three: 1 - max(0, t - t_compute) / t_pure. Each is the median over iterations of the ranks' mean.
+///   What is not hidden is the time in start() and in the wait.
+/// - saved: the same formula for a given amount of arithmetic, which takes t_compute, about t_pure, when nothing else
+///   runs. It also counts what the call takes of the arithmetic's cores, so where they are all busy it is smaller. Each
+///   time is the median over iterations of the slowest rank's.
+///
+/// The four measurements take turns. The local products of a call are arithmetic too.
+/// Prints a table on stdout, as rank 0.
+void benchmark_overlap(Transport& transport, const OuterProductOptions& options);
 
 }  // namespace dsop::bench

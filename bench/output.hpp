@@ -2,59 +2,85 @@
 #pragma once
 
 #include <fstream>
+#include <functional>
 #include <iosfwd>
-#include <nlohmann/json_fwd.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "measure.hpp"
-
 namespace dsop::bench {
 
-std::string with_two_decimals(double number);
+using Json = nlohmann::ordered_json;
 
-/// A file that rows are appended to; none if the path is empty.
+struct Row;
+using Rows = std::vector<std::unique_ptr<Row>>;
+
+/// How numbers that are not whole are printed.
+struct Print {
+  double factor = 1;
+  int decimals = 0;
+  bool scientific = false;
+};
+inline constexpr Print microseconds{1e6, 1}, nanoseconds{1e9, 3}, percent{100, 1}, two_decimals{1, 2};
+
+/// What is shown of a row: a column of the table, a field of the JSON object, or both.
+struct Column {
+  std::string title;
+  int width;  ///< with the space before it; negative: two spaces, then text that begins there. 0: not in the table
+  std::string key;  ///< empty: not in the JSON object
+  Json value;       ///< null: "-"
+  Print print = {};
+};
+using Columns = std::vector<Column>;
+
+inline Columns operator+(Columns left, const Columns& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+inline Column field(const std::string& key, const Json& value) {
+  return {"", 0, key, value};
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+/// What a benchmark prints and writes beside its rows.
+struct Family {
+  std::string name;                ///< in each JSON object
+  std::string title;               ///< what the table's first line says
+  std::vector<std::string> notes;  ///< lines above the columns' titles
+  std::string base = {};           ///< the algorithm that others are compared with; empty: none
+  std::string name_key = "family";
+  bool one_line = false;    ///< an input's first row is printed for all
+  bool one_object = false;  ///< and written
+};
+
+void print_head(std::ostream& out, const Family& family);
+
+/// The lines of an input, the first of all below titles; then `#` lines with the ratios' intervals, and with what ran
+/// where a name leaves that open.
+void print_rows(std::ostream& out, const Family& family, const Rows& rows, bool first);
+
+/// One JSON object for each row and repetition.
+void write_rows(std::ostream& out, const Family& family, const Rows& rows, const Json& host);
+
+/// A file that rows are appended to; none if the path is empty. Both throw Error naming --out if it can't be written.
 class RowsFile {
  public:
-  /// Throws Error naming --out if the file can't be opened.
-  void open(const std::string& path);
-  /// Calls write(stream) if there is a file. Throws Error naming --out if it can't be written.
-  template <class Write>
-  void append(Write write) {
-    if (!out_.is_open()) return;
-    write(out_);
-    check_written();
-  }
+  explicit RowsFile(const std::string& path);
+  /// Calls write(stream) if there is a file.
+  void append(const std::function<void(std::ostream&)>& write);
 
  private:
-  void check_written();
-
   std::string path_;
   std::ofstream out_;
 };
 
-/// Puts into a row what was timed in a repetition: its number, the seconds by iteration and rank, the median's
-/// interval.
-void add_samples(nlohmann::ordered_json& row, const Samples& samples, std::size_t repetition);
-
-/// How many times faster than the row of the algorithm `base` a row is, with two decimals, or "-" if there is none.
-template <class Row>
-std::string times_faster(const Row& row, const std::vector<Row>& rows, const std::string& base) {
-  for (const Row& other : rows)
-    if (other.algorithm == base)
-      return with_two_decimals(median(other.samples.observations()) / median(row.samples.observations()));
-  return "-";
-}
-
-/// The `#` lines above the rows. `base` is the algorithm whose time the last column but one is a ratio to.
-void print_table_head(std::ostream& out, const Transport& transport, DataType type, const std::string& base);
-
-/// One row for each measurement of a shape, then `#` lines with the ratios' intervals, with what an algorithm ran
-/// as if its name leaves that open, and with auto's reason.
-void print_table_rows(std::ostream& out, const std::vector<Measurement>& measurements, const std::string& base);
-
-/// One JSON object for each measurement and repetition.
-void write_json_lines(std::ostream& out, const std::vector<Measurement>& measurements, const Transport& transport,
-                      const nlohmann::ordered_json& host);
+std::string with_two_decimals(double number);
 
 }  // namespace dsop::bench

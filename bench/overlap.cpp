@@ -1,27 +1,20 @@
-#include "overlap.hpp"
-
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
-#include <iostream>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <numeric>
 
 #include <dsop/dsop.hpp>
 #include <dsop/errors.hpp>
 
-#include "base/json_text.hpp"
 #include "collect.hpp"
 #include "compare/rival.hpp"
-#include "contenders.hpp"
 #include "host.hpp"
 #include "inputs.hpp"
 #include "kernels/add.hpp"
 #include "launch/launch.hpp"
 #include "memory.hpp"
-#include "output.hpp"
+#include "outer_product.hpp"
 #include "statistics.hpp"
-#include "version.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -60,153 +53,116 @@ class Arithmetic {
   std::vector<float> terms_ = std::vector<float>(2048, 1);
 };
 
-struct Seconds {
-  // By iteration, by rank. In the manner of OSU: arithmetic until `asked` have gone by, and it and the call.
-  std::vector<std::vector<double>> pure, compute, total, timed_compute, timed_total;
-  double asked = 0;
-};
+// What an algorithm's rows take turns with. The table and the file show the first, which looks at the others.
+enum Measured : std::size_t { call, arithmetic, both, both_by_clock };
 
-double slowest(const std::vector<double>& ranks) {
-  return *std::max_element(ranks.begin(), ranks.end());
-}
-
-double mean(const std::vector<double>& ranks) {
-  return std::accumulate(ranks.begin(), ranks.end(), 0.0) / static_cast<double>(ranks.size());
-}
-
-template <class OfRanks>
-double median_of(OfRanks of_ranks, const std::vector<std::vector<double>>& samples) {
-  std::vector<double> iterations;
-  for (const std::vector<double>& ranks : samples) iterations.push_back(of_ranks(ranks));
-  return median(iterations);
+// The median over iterations of the ranks' mean.
+double median_mean(const std::vector<std::vector<double>>& samples) {
+  std::vector<double> means;
+  for (const std::vector<double>& ranks : samples)
+    means.push_back(std::accumulate(ranks.begin(), ranks.end(), 0.0) / static_cast<double>(ranks.size()));
+  return median(means);
 }
 
 double share_not_waited_for(double call, double arithmetic, double both) {
   return 1 - std::max(0.0, both - arithmetic) / call;
 }
 
-struct OverlapRow {
-  std::string algorithm;
-  Plan plan;
-  Seconds seconds;
+struct OverlapRow final : OuterProductRow {
+  using OuterProductRow::OuterProductRow;
 
-  std::string used() const { return plan.algorithm_text(); }
-  double pure() const { return median_of(slowest, seconds.pure); }
-  double compute() const { return median_of(slowest, seconds.compute); }
-  double total() const { return median_of(slowest, seconds.total); }
-  double saved() const { return share_not_waited_for(pure(), compute(), total()); }
-  double hidden() const {
-    return share_not_waited_for(median_of(mean, seconds.pure), median_of(mean, seconds.timed_compute),
-                                median_of(mean, seconds.timed_total));
+  std::function<void()> body;
+  double asked_seconds = 0;  // of arithmetic by the clock
+
+  void run() override { body(); }
+
+  Columns columns() const override {
+    const auto all = [this](Measured which) { return (*among)[which]->samples.seconds[0]; };
+    const auto seconds = [this](Measured which) { return (*among)[which]->median_seconds(); };
+    const auto& timed_arithmetic = (*among)[both_by_clock]->samples.selection_seconds[0];
+    const double hidden =
+        share_not_waited_for(median_mean(all(call)), median_mean(timed_arithmetic), median_mean(all(both_by_clock)));
+    Columns called = call_columns();
+    called.resize(2);  // ranks and algorithm
+    return shape_columns() + called +
+           Columns{{"call(us)", 13, "", seconds(call), microseconds},
+                   {"arithmetic(us)", 16, "", seconds(arithmetic), microseconds},
+                   {"both(us)", 14, "", seconds(both), microseconds},
+                   {"saved(%)", 11, "saved", share_not_waited_for(seconds(call), seconds(arithmetic), seconds(both)),
+                    percent},
+                   {"hidden(%)", 11, "hidden_by_clock", hidden, percent},
+                   field("dtype", name(problem.type)),
+                   field("transport", watch.transport.name()),
+                   field("used", used),
+                   field("runs_at_wait", plan->runs_at_wait),
+                   field("call_seconds", all(call)),
+                   field("arithmetic_seconds", all(arithmetic)),
+                   field("both_seconds", all(both)),
+                   field("asked_arithmetic_seconds", asked_seconds),
+                   field("timed_arithmetic_seconds", timed_arithmetic),
+                   field("timed_both_seconds", all(both_by_clock)),
+                   field("machine", plan->machine.source)};
   }
 };
 
-template <class Body>
-std::vector<double> timed(Transport& transport, Body body) {
-  barrier(transport);
-  return of_all_ranks(transport, seconds_of(body));
-}
+template <class T>
+struct Layer {
+  OuterProduct<T> layer;
+  InputFactors<T> own;
+  std::vector<T> gradient;
+  Arithmetic arithmetic = {};
+  double arithmetic_seconds = 0;  // by the clock, so far
+
+  Pending start() { return layer.start(own.view(), {gradient.data(), own.view().a.columns, own.view().b.columns}); }
+};
 
 template <class T>
-OverlapRow measure_overlap(Transport& transport, const std::string& algorithm, const Problem& problem,
-                           const OuterProductOptions& options) {
-  const std::size_t n = problem.rows;
-  const std::size_t m = problem.columns;
-  const std::size_t k = problem.largest_pairs();
-  OuterProduct<T> layer(transport, {n, m, k}, {.algorithm = algorithm, .machine = options.machine});
-  check_memory(transport, (n * m + k * (n + m)) * sizeof(T) + layer.plan().workspace_bytes);
-  const InputFactors<T> own(1, transport.rank(), k, n, m);
-  std::vector<T> gradient(n * m);
-  const auto start = [&] { return layer.start(own.view(), {gradient.data(), n, m}); };
-
-  start().wait();  // touches memory and makes connections
+Rows rows_of(Watch& watch, const std::string& algorithm, const Point& point, const BenchmarkOptions& options) {
+  Transport& transport = watch.transport;
+  OuterProduct<T> made(transport, {point.rows, point.columns, point.pairs},
+                       {.algorithm = algorithm, .machine = options.machine});
+  const std::size_t n = point.rows, m = point.columns, k = point.pairs;
+  check_memory(transport, (n * m + k * (n + m)) * sizeof(T) + made.plan().workspace_bytes);
+  const auto layer = std::make_shared<Layer<T>>(
+      Layer<T>{std::move(made), InputFactors<T>(1, transport.rank(), k, n, m), std::vector<T>(n * m)});
+  const auto call_alone = [layer] { layer->start().wait(); };
+  call_alone();  // touches memory and makes connections
   std::vector<double> lengths;
-  for (int i = 0; i < 5; ++i) lengths.push_back(slowest(timed(transport, [&] { start().wait(); })));
+  for (int i = 0; i < 5; ++i) lengths.push_back(slowest_seconds(transport, call_alone));
   const double length = median(lengths);
-  Arithmetic arithmetic;
-  arithmetic.last(transport, length);
+  layer->arithmetic.last(transport, length);
 
-  OverlapRow row{algorithm, {}, {}};
-  row.seconds.asked = length;
-  for (int iteration = 0; iteration < options.protocol.iterations; ++iteration) {
-    row.seconds.pure.push_back(timed(transport, [&] { start().wait(); }));
-    row.seconds.compute.push_back(timed(transport, [&] { arithmetic.run(); }));
-    row.seconds.total.push_back(timed(transport, [&] {
-      Pending pending = start();
-      arithmetic.run();
+  const auto compute = [layer] { layer->arithmetic.run(); };
+  const auto call_and = [layer](const auto& body) {
+    return [layer, body] {
+      Pending pending = layer->start();
+      body();
       pending.wait();
-    }));
-    double arithmetic_seconds = 0;
-    row.seconds.timed_total.push_back(timed(transport, [&] {
-      Pending pending = start();
-      arithmetic_seconds = arithmetic.run_for(length);
-      pending.wait();
-    }));
-    row.seconds.timed_compute.push_back(of_all_ranks(transport, arithmetic_seconds));
-  }
-  row.plan = layer.plan();
-  return row;
-}
-
-void print_head(const Transport& transport, DataType type) {
-  std::cout
-      << "# dsop-bench " << version << " outer-product --overlap, " << name(type) << ", " << ranks_and_cores(transport)
-      << '\n'
-      << "# medians over iterations of the slowest rank's time: of a call alone, of arithmetic alone, of both at "
-         "the same time\n"
-      << "# saved = 1 - max(0, both - arithmetic) / call\n"
-      << "# hidden: the same of the ranks' means, where arithmetic lasts as long as the call by the clock (as OSU)\n"
-      << "#    rows     cols  pairs  ranks  algorithm                                call(us)  arithmetic(us)  "
-         "    both(us)   saved(%)  hidden(%)\n"
-      << std::flush;
-}
-
-void print_row(const OverlapRow& row) {
-  const Problem& problem = row.plan.problem;
-  std::cout << std::setw(9) << problem.rows << std::setw(9) << problem.columns << std::setw(7)
-            << problem.largest_pairs() << std::setw(7) << problem.ranks() << "  " << std::left << std::setw(36)
-            << row.algorithm << std::right << std::fixed << std::setprecision(1) << std::setw(13) << row.pure() * 1e6
-            << std::setw(16) << row.compute() * 1e6 << std::setw(14) << row.total() * 1e6 << std::setw(11)
-            << row.saved() * 100 << std::setw(11) << row.hidden() * 100 << '\n';
-  if (row.used() != row.algorithm) std::cout << "# " << row.algorithm << " used " << row.used() << '\n';
-  if (row.plan.runs_at_wait) std::cout << "# " << row.algorithm << ": started calls run at wait()\n";
-  std::cout << std::flush;
-}
-
-nlohmann::ordered_json json_line(const OverlapRow& row, const Transport& transport) {
-  const Problem& problem = row.plan.problem;
-  return {
-      {"family", "outer-product-overlap"},
-      {"algorithm", row.algorithm},
-      {"rows", problem.rows},
-      {"columns", problem.columns},
-      {"pairs", problem.largest_pairs()},
-      {"ranks", problem.ranks()},
-      {"dtype", name(problem.type)},
-      {"transport", transport.name()},
-      {"used", row.used()},
-      {"runs_at_wait", row.plan.runs_at_wait},
-      {"call_seconds", row.seconds.pure},
-      {"arithmetic_seconds", row.seconds.compute},
-      {"both_seconds", row.seconds.total},
-      {"asked_arithmetic_seconds", row.seconds.asked},
-      {"timed_arithmetic_seconds", row.seconds.timed_compute},
-      {"timed_both_seconds", row.seconds.timed_total},
-      {"saved", row.saved()},
-      {"hidden_by_clock", row.hidden()},
-      {"machine", row.plan.machine.source},
-      {"host", host_facts()},
+    };
   };
+  const auto by_clock = [layer, length] { layer->arithmetic_seconds += layer->arithmetic.run_for(length); };
+  Rows rows;
+  for (const std::function<void()>& body :
+       {std::function<void()>(call_alone), std::function<void()>(compute), std::function<void()>(call_and(compute)),
+        std::function<void()>(call_and(by_clock))}) {
+    auto row = std::make_unique<OverlapRow>(watch, algorithm, options);
+    row->body = body;
+    row->asked_seconds = length;
+    row->plan = layer->layer.plan();
+    row->problem = row->plan->problem;
+    rows.push_back(std::move(row));
+  }
+  rows[call]->used = layer->layer.plan().algorithm_text();
+  if (layer->layer.plan().runs_at_wait) rows[call]->reason = "started calls run at wait()";
+  rows[both_by_clock]->selection_seconds = [layer] { return layer->arithmetic_seconds; };  // a part like any other
+  return rows;
 }
 
 }  // namespace
 
 void benchmark_overlap(Transport& transport, const OuterProductOptions& options) {
-  const bool speaks = transport.rank() == 0;
-  RowsFile file;
   launch::on_all_ranks(transport, [&] {
     if (is_simulated()) throw Error("--overlap: a simulated rank has no second thread");
-    if (speaks) file.open(options.out);
   });
   const std::vector<std::string> algorithms =
       expand_algorithms(transport, options.algorithms, Wire::full, Calls::started);
@@ -215,21 +171,25 @@ void benchmark_overlap(Transport& transport, const OuterProductOptions& options)
       if (algorithm == sharded || algorithm == auto_probed || rivals().find(algorithm) != nullptr)
         throw ArgumentError("--algorithm is " + algorithm + ", expected with --overlap what can be started");
   });
-  if (speaks) print_head(transport, options.type);
-  const auto measure_type = visit(options.type, []<class T>(T) { return measure_overlap<T>; });
-  for (const Point& point : options.points) {
-    const Problem problem{.rows = point.rows,
-                          .columns = point.columns,
-                          .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), point.pairs),
-                          .type = options.type};
+  std::vector<Input> inputs;
+  for (const Point& point : options.points)
     for (const EncodedAlgorithm& asked :
-         expand_near(transport, algorithms, {Encoding::dense}, point, options.type, Wire::full, options.machine)) {
-      const OverlapRow row = measure_type(transport, asked.algorithm, problem, options);
-      if (!speaks) continue;
-      print_row(row);
-      file.append([&](std::ostream& out) { out << json_text(json_line(row, transport)) << '\n'; });
-    }
-  }
+         expand_near(transport, algorithms, {Encoding::dense}, point, options.type, Wire::full, options.machine))
+      inputs.push_back({text_of(point), [&, point, algorithm = asked.algorithm](Watch& watch) {
+                          return visit(options.type,
+                                       [&]<class T>(T) { return rows_of<T>(watch, algorithm, point, options); });
+                        }});
+  const Family family{
+      .name = "outer-product-overlap",
+      .title = "outer-product --overlap, " + std::string(name(options.type)) + ", " + ranks_and_cores(transport),
+      .notes =
+          {"medians over iterations of the slowest rank's time: of a call alone, of arithmetic alone, of both at "
+           "the same time",
+           "saved = 1 - max(0, both - arithmetic) / call",
+           "hidden: the same of the ranks' means, where arithmetic lasts as long as the call by the clock (as OSU)"},
+      .one_line = true,
+      .one_object = true};
+  benchmark(transport, family, {.protocol = options.protocol}, options.out, inputs);
 }
 
 }  // namespace dsop::bench

@@ -8,8 +8,8 @@
 #include <dsop/machine.hpp>
 #include <dsop/plan.hpp>
 
+#include "contenders.hpp"
 #include "lists.hpp"
-#include "measure.hpp"
 
 namespace dsop::bench {
 

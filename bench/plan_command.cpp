@@ -18,7 +18,6 @@ namespace {
 struct Line {
   PlanOptions options;
   ShapeLists shapes;
-  std::string ranks = "8";
   std::string rates;
   std::string machine;
   bool map = false;
@@ -28,11 +27,9 @@ struct Line {
 void run(Line& line) {
   PlanOptions& options = line.options;
   options.points = line.shapes.points();
-  options.ranks = parse_numbers("--ranks", line.ranks);
   if (!line.rates.empty()) options.rates = parse_rates("--rate", line.rates);
   if (!line.machine.empty()) options.machine = named_machine(line.machine);
-  RowsFile file;
-  file.open(line.out);
+  RowsFile file(line.out);
   const std::vector<Forecast> all = forecasts(options);
   print_plan_head(std::cout, options);
   line.map ? print_maps(std::cout, all) : print_plan_table(std::cout, all);
@@ -45,7 +42,7 @@ void add_plan(CLI::App& app, int& status) {
   const auto line = std::make_shared<Line>();
   CLI::App* const plan = app.add_subcommand("plan", "What auto would do and gain, for ranks and a machine not there");
   line->shapes.add_to(plan);
-  plan->add_option("--ranks", line->ranks, "Ranks P: a list")->capture_default_str();
+  add_numbers(plan, "--ranks", "8", line->options.ranks, "Ranks P: a list");
   plan->add_option("--ranks-per-node", line->options.ranks_per_node, "Ranks that fill a node before the next")
       ->check(CLI::Range(std::size_t{1}, most_planned_ranks))
       ->capture_default_str();

@@ -1,16 +1,12 @@
-#include "select.hpp"
+#include "loop_benchmarks.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <iomanip>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <ostream>
 #include <span>
-#include <stdexcept>
 
 #include <dsop/algorithms.hpp>
 #include <dsop/errors.hpp>
@@ -19,14 +15,10 @@
 
 #include "algorithms/selection/ranges.hpp"
 #include "algorithms/topk/algorithm.hpp"
-#include "base/json_text.hpp"
-#include "host.hpp"
-#include "inputs.hpp"
+#include "gradient_inputs.hpp"
 #include "kernels/magnitude.hpp"
 #include "kernels/threads.hpp"
 #include "memory.hpp"
-#include "rounds.hpp"
-#include "statistics.hpp"
 #include "types.hpp"
 
 namespace dsop::bench {
@@ -40,18 +32,6 @@ struct Pair {
 
 std::size_t chosen_of(double density, std::size_t size) {
   return std::max(std::size_t{1}, static_cast<std::size_t>(std::llround(density * static_cast<double>(size))));
-}
-
-template <class T>
-std::vector<T> gradient_like(std::size_t size) {
-  const auto uniform = [](std::uint64_t draw) { return (static_cast<double>(draw >> 11) + 0.5) * 0x1p-53; };
-  std::vector<T> values(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    const double radius = std::sqrt(-2 * std::log(uniform(mix(3 * i))));
-    const double normal = radius * std::cos(2 * std::acos(-1.0) * uniform(mix(3 * i + 1)));
-    values[i] = static_cast<T>(normal * (mix(3 * i + 2) % 10 == 0 ? 1e-2 : 1e-3));
-  }
-  return values;
 }
 
 /// All of the values' bits together, read by as many threads as a selection has, and asked for as far ahead: so memory
@@ -85,62 +65,78 @@ T nth_of_pairs(std::span<const T> values, std::size_t k, std::vector<Pair<T>>& p
   return kernels::magnitude_of<T>(nth->magnitude);
 }
 
-// `selection` is null for what chooses nothing.
-void write_row(std::ostream& table, DataType type, std::size_t size, std::size_t k, const Loop& loop,
-               const Selection* selection, const Loop& read, const Loop& nth) {
-  const double seconds = median(loop.seconds);
-  const std::string chosen = selection == nullptr ? "-" : std::to_string(selection->chosen);
-  const auto read_bytes = static_cast<double>(size * bytes_of(type));
-  const double written_bytes =
-      selection == nullptr ? 0 : static_cast<double>(selection->chosen * (bytes_of(type) + sizeof(std::uint32_t)));
-  const Interval interval = median_interval(loop.seconds);
-  // A space of its own before each, as a stalled round's ratio may be wider than its column.
-  table << std::setw(6) << name(type) << ' ' << std::setw(11) << size << ' ' << std::setw(10) << k << "  " << std::left
-        << std::setw(22) << loop.name << std::right << ' ' << std::setw(10) << chosen << std::fixed
-        << std::setprecision(1) << ' ' << std::setw(11) << seconds * 1e6 << ' ' << std::setw(11) << interval.low * 1e6
-        << ' ' << std::setw(11) << interval.high * 1e6 << std::setprecision(2) << ' ' << std::setw(8)
-        << read_bytes / seconds * 1e-9 << ' ' << std::setw(8) << median(nth.seconds) / seconds << std::setprecision(3)
-        << ' ' << std::setw(8) << median(read.seconds) / seconds << ' ' << std::setw(8)
-        << (read_bytes + written_bytes) / read_bytes * median(read.seconds) / seconds << '\n'
-        << std::flush;
-}
+struct SelectRow final : LoopRow {
+  using LoopRow::LoopRow;
+  DataType type = DataType::f32;
+  std::size_t size = 0;
+  double density = 0;
+  std::size_t k = 0;
+  std::optional<std::size_t> chosen = {};  // none: nothing is
+
+  Columns columns() const override {
+    const auto read_bytes = static_cast<double>(size * bytes_of(type));
+    const auto written_bytes = static_cast<double>(chosen.value_or(0) * (bytes_of(type) + sizeof(std::uint32_t)));
+    const double of_read = other(0).median_seconds() / median_seconds();
+    return Columns{{"type", 6, "dtype", name(type)},
+                   {"N", 12, "size", size},
+                   {"k", 11, "k", k},
+                   {"algorithm", -22, "algorithm", label},
+                   {"chosen", 11, "chosen", or_null(chosen)}} +
+           interval_columns("us", 12, 12, *this, microseconds) +
+           Columns{{"GB/s", 9, "", read_bytes / median_seconds(), {1e-9, 2}},
+                   {"x nth", 9, "", other(1).median_seconds() / median_seconds(), two_decimals},
+                   {"of read", 9, "", of_read, {1, 3}},
+                   {"+written", 9, "", (read_bytes + written_bytes) / read_bytes * of_read, {1, 3}},
+                   field("density", density)} +
+           loop_fields(*this);
+  }
+};
 
 template <class T>
-void measure_point(const SelectOptions& options, std::size_t size, double density, std::ostream& table,
-                   RowsFile& rows) {
-  const std::size_t k = chosen_of(density, size);
-  const std::vector<T> values = gradient_like<T>(size);
-  std::vector<Pair<T>> pairs(size);
-  std::vector<std::uint32_t> indices(room_for(k, size));
-  std::vector<T> chosen(indices.size());
-
+struct Operands {
+  std::vector<T> values;
+  std::vector<Pair<T>> pairs;
+  std::vector<std::uint32_t> indices;
+  std::vector<T> chosen;
+  T kth = 0;  // by nth_element
   volatile kernels::Key<T> sink = 0;
-  T kth = 0;
-  std::vector<Loop> loops{{"read", [&] { sink = read_all<T>(values); }},
-                          {"nth_element", [&] { kth = nth_of_pairs<T>(values, k, pairs); }}};
-  std::vector<Selection> selections(options.algorithms.size());
-  for (std::size_t a = 0; a < selections.size(); ++a) {
-    const auto selector = std::make_shared<Selector<T>>(options.algorithms[a]);
-    loops.push_back(
-        {options.algorithms[a], [&, selector, a] { selections[a] = selector->select(values, k, indices, chosen); }});
-  }
-  measure_rounds(loops, options.iterations);
+};
 
-  for (std::size_t l = 0; l < loops.size(); ++l) {
-    const Selection* const selection = l < 2 ? nullptr : &selections[l - 2];
-    if (selection != nullptr && loops[l].name == "exact" && selection->threshold != static_cast<double>(kth))
-      throw std::runtime_error("exact: its threshold is not that of nth_element");
-    write_row(table, data_type<T>, size, k, loops[l], selection, loops[0], loops[1]);
-    rows.append([&](std::ostream& out) {
-      nlohmann::ordered_json json{{"benchmark", "select"},       {"algorithm", loops[l].name},
-                                  {"dtype", name(data_type<T>)}, {"size", size},
-                                  {"density", density},          {"k", k},
-                                  {"chosen", nullptr},           {"calls_per_sample", loops[l].calls_per_sample},
-                                  {"seconds", loops[l].seconds}, {"host", host_facts()}};
-      if (selection != nullptr) json["chosen"] = selection->chosen;
-      out << json_text(json) << '\n';
-    });
+template <class T>
+Rows rows_of(const SelectOptions& options, std::size_t size, double density) {
+  const std::size_t k = chosen_of(density, size);
+  const auto of = std::make_shared<Operands<T>>();
+  of->values = gradient_like<T>(0, size, 0, Distribution::uniform);
+  of->pairs.resize(size);
+  of->indices.resize(room_for(k, size));
+  of->chosen.resize(of->indices.size());
+  Rows rows;
+  const auto add = [&](const std::string& name, const std::function<void()>& call) -> SelectRow& {
+    auto row = std::make_unique<SelectRow>(name, call);
+    row->type = data_type<T>;
+    row->size = size;
+    row->density = density;
+    row->k = k;
+    rows.push_back(std::move(row));
+    return static_cast<SelectRow&>(*rows.back());
+  };
+  add("read", [of] { of->sink = read_all<T>(of->values); });
+  add("nth_element", [of, k] { of->kth = nth_of_pairs<T>(of->values, k, of->pairs); });
+  for (const std::string& algorithm : options.algorithms) {
+    const auto selector = std::make_shared<Selector<T>>(algorithm);
+    SelectRow& row = add(algorithm, {});
+    row.call = [of, selector, k, &row] {
+      row.chosen = selector->select(of->values, k, of->indices, of->chosen).chosen;
+    };
+    const T least = algorithm == "exact" ? T{1} : T{0};  // times the k-th
+    row.check = [of, least, &row]() -> std::optional<std::size_t> {
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < *row.chosen; ++i)
+        wrong += of->values[of->indices[i]] == of->chosen[i] && std::abs(of->chosen[i]) >= least * of->kth ? 0 : 1;
+      return wrong;
+    };
   }
+  return rows;
 }
 
 SelectOptions with_all_names(SelectOptions options) {
@@ -160,7 +156,7 @@ void check(const SelectOptions& options) {
     const double densest = *std::max_element(options.densities.begin(), options.densities.end());
     const std::size_t room = room_for(chosen_of(densest, size), size);
     std::size_t most_bytes = 0;
-    for (const DataType type : types_named(options.type))
+    for (const DataType type : types_named(options.dtype))
       // The pieces of the threads and the keys among which the k-th is looked for are as much again.
       most_bytes = std::max(most_bytes, visit(type, [&]<class T>(T) {
                               return size * (sizeof(T) + sizeof(Pair<T>)) + 2 * room * (sizeof(T) + sizeof(int));
@@ -169,29 +165,30 @@ void check(const SelectOptions& options) {
   }
 }
 
-void write_header(std::ostream& table, const SelectOptions& options) {
-  table << "# dsop selections of about k of N values, a mixture of normal ones; threads " << kernels::thread_count()
-        << ", instructions " << name(best_instruction_set()) << ", " << options.iterations << " rounds\n"
-        << "# read: all values, and nothing else; nth_element: (magnitude, index) pairs made, then std::nth_element on "
-           "one thread\n"
-        << "# threshold-reuse: its median is that of a call between two evaluations\n"
-        << "# us: median time, with the 95 % interval of the median; GB/s: bytes of the values per second\n"
-        << "# ratios: of medians; x nth is nth_element's time over its own, of read is read's time over its own,\n"
-        << "# +written the same where what is written, chosen values and indices, counts as bytes moved too\n"
-        << "# type           N          k  algorithm                  chosen          us         low        high     "
-           "GB/s    x nth  of read +written\n";
-}
-
 }  // namespace
 
-void select_benchmark(const SelectOptions& asked, std::ostream& table, RowsFile& rows) {
+void select_benchmark(const SelectOptions& asked) {
   const SelectOptions options = with_all_names(asked);
   check(options);
-  write_header(table, options);
+  const Family family{
+      .name = "select",
+      .title = "select: about k of N values, a mixture of normal ones; threads " +
+               std::to_string(kernels::thread_count()) + ", instructions " + std::string(name(best_instruction_set())) +
+               ", " + std::to_string(options.iterations) + " rounds",
+      .notes = {"read: all values, and nothing else; nth_element: (magnitude, index) pairs made, then std::nth_element "
+                "on one thread",
+                "threshold-reuse: its median is that of a call between two evaluations",
+                "us: median time, with the 95 % interval of the median; GB/s: bytes of the values per second",
+                "ratios: of medians; x nth is nth_element's time over its own, of read is read's time over its own,",
+                "+written the same where what is written, chosen values and indices, counts as bytes moved too"}};
+  std::vector<Input> inputs;
   for (const std::size_t size : options.sizes)
     for (const double density : options.densities)
-      for (const DataType type : types_named(options.type))
-        visit(type, [&]<class T>(T) { measure_point<T>(options, size, density, table, rows); });
+      for (const DataType type : types_named(options.dtype))
+        inputs.push_back({std::to_string(size) + " values", [&options, size, density, type](Watch&) {
+                            return visit(type, [&]<class T>(T) { return rows_of<T>(options, size, density); });
+                          }});
+  benchmark_loops(family, options, inputs);
 }
 
 }  // namespace dsop::bench

@@ -1,235 +1,305 @@
 #include "sparse_allreduce.hpp"
 
 #include <algorithm>
-#include <iomanip>
-#include <iostream>
-#include <nlohmann/json.hpp>
-#include <numeric>
+#include <cmath>
+#include <memory>
 
-#include <dsop/counting.hpp>
 #include <dsop/errors.hpp>
+#include <dsop/selection.hpp>
 #include <dsop/sparse_allreduce.hpp>
 
 #include "algorithms/sparse/algorithm.hpp"
-#include "base/json_text.hpp"
+#include "algorithms/topk/algorithm.hpp"
+#include "algorithms/topk/family.hpp"
 #include "collect.hpp"
-#include "critical_path.hpp"
+#include "gradient_inputs.hpp"
 #include "host.hpp"
 #include "launch/launch.hpp"
 #include "memory.hpp"
-#include "output.hpp"
-#include "sparse_problems.hpp"
-#include "version.hpp"
 
 namespace dsop::bench {
 namespace {
 
-const std::string base = "dense-ring";
+bool selects(const std::string& algorithm) {
+  return topk_algorithms().find(algorithm.substr(0, algorithm.find('('))) != nullptr;
+}
 
-struct Row {
-  std::string algorithm;  // as asked for
-  std::string used;
-  SparsePlan plan;
-  double density;
-  std::size_t result_elements;  // that are stored, of the rank's sum
-  bool result_dense;
-  std::size_t agreement_messages;    // of a rank, before those of the algorithm
-  std::optional<Traffic> busiest;    // none if messages can't be counted
-  std::optional<Traffic> path;       // none in a simulation, where no call is made but the timed ones
-  std::optional<std::size_t> wrong;  // elements, over all ranks
-  Samples samples;
+bool sums_all(const std::string& algorithm) {
+  return algorithm.starts_with("dense-");
+}
+
+// A sum over and over of what this rank has, or selects of its gradient.
+struct SparseRow : CallRow {
+  SparseRow(Watch& over, std::string name, const SparseBenchOptions& asked)
+      : CallRow(over, std::move(name), asked), options(asked) {
+    if (options.wire != Wire::full) label.append(":").append(dsop::name(options.wire));
+    if (!options.selection.empty()) selection_seconds = [this] { return in_selections_seconds; };
+  }
+
+  const SparseBenchOptions& options;
+  std::size_t size = 0;
+  double density = 0;
+  std::size_t k = 0;
+  std::size_t held = 0;             // by the rank with the most; what it selected
+  std::size_t result_elements = 0;  // that are stored
+  bool result_dense = false;
+  std::optional<std::size_t> formula_bytes = {};
+  double in_selections_seconds = 0;  // so far
+
+  virtual void select() {}
+  virtual void sum(Transport& over, bool keeps_result) = 0;
+
+  void run() override {
+    if (!options.communication_alone) in_selections_seconds += seconds_of([&] { select(); });
+    sum(watch.counted, false);
+  }
+  void prepare() override {
+    reset();
+    if (options.communication_alone) select();
+  }
+  void look(Transport& over) override {
+    select();
+    sum(over, true);
+  }
+  // What a call has made, and, if it is to be looked at, where it is kept.
+  template <class Sum>
+  void take(Sum made, std::optional<Sum>& kept, bool keeps_result) {
+    if (!keeps_result) return;
+    result_elements = made.sum.values.size();
+    result_dense = made.sum.dense();
+    used = made.algorithm;
+    kept = std::move(made);
+  }
+
+  Columns columns() const override {
+    const bool given = options.selection.empty();
+    const std::string result = std::to_string(result_elements) + (result_dense ? 'd' : 's');
+    Columns all =
+        Columns{{"size", 10, "size", size}, {given ? "k" : "chosen", 9, given ? "nonzeros" : "chosen", held}} +
+        call_columns() + Columns{{"result", 12, "", result}} + traffic_columns();
+    if (!given)
+      all = all + Columns{{"first(B)", 14, "first_bytes_sent", first ? Json(first->bytes) : Json()},
+                          field("selection", options.selection),
+                          field("communication_alone", options.communication_alone)};
+    return all + comparison_columns() +
+           Columns{field("density", density),
+                   field("distribution", dsop::bench::name(options.distribution)),
+                   field("result_elements", result_elements),
+                   field("result_form", result_dense ? "dense" : "sparse"),
+                   field("path_bytes", path ? Json(path->bytes) : Json()),
+                   field("path_messages", path ? Json(path->messages) : Json()),
+                   field("formula_bytes", or_null(formula_bytes))} +
+           call_fields();
+  }
 };
 
-// Elements that differ from a plain sum over all ranks' vectors, whole numbers, with ==.
+// The elements that differ from a plain sum of what all ranks gave, with ==: values are such that no sum is rounded.
 template <class T>
-std::size_t count_wrong(int ranks, const SparseVectorView<T>& sum, double density, Distribution distribution) {
+std::size_t count_wrong_in(Transport& transport, const SparseVectorView<T>& sum, const std::vector<T>& given) {
   std::vector<T> difference(sum.dimension);
   sparse::expand<T>(sum, difference);
-  for (int r = 0; r < ranks; ++r)
-    sparse::add_scaled<T>(difference, T{-1}, SparseVector<T>(r, sum.dimension, density, distribution).view());
+  std::vector<T> theirs(given.size());
+  for (int root = 0; root < transport.size(); ++root) {
+    if (root == transport.rank()) theirs = given;
+    for (int rank = 0; root == transport.rank() && rank < transport.size(); ++rank)
+      if (rank != root) transport.send(std::span<const T>(given), rank);
+    if (root != transport.rank()) transport.recv(std::span(theirs), root);
+    for (std::size_t i = 0; i < theirs.size(); ++i) difference[i] -= theirs[i];
+  }
   return sparse::count_nonzeros<T>(difference);
 }
 
+// A sparse allreduce of a sparse vector, of what a selector selects, or, if it is a dense one, of a whole gradient.
 template <class T>
-std::vector<Row> measure_sums(Transport& transport, std::size_t size, double density,
-                              const std::vector<std::string>& algorithms, const SparseBenchOptions& options,
-                              const std::function<void(const std::string&)>& progress) {
-  const auto ranks = static_cast<std::size_t>(transport.size());
-  const auto bound = static_cast<std::size_t>(static_cast<double>(size) * std::min(1.0, 2 * density));
-  check_memory(transport, 6 * size * sizeof(T) + ranks * bound * (sizeof(T) + sizeof(sparse::Index)));
-  std::optional<SparseVector<T>> own;
-  launch::on_all_ranks(transport, [&] { own.emplace(transport.rank(), size, density, options.distribution); });
-  SparseProblem problem{.elements = size, .type = data_type<T>};
-  problem.nonzeros = of_all_ranks(transport, own->view().indices.size());
-  problem.native_collectives = transport.has_native_collectives();
-  problem.wire = options.wire;
-  problem.nodes = nodes_of_ranks(transport);
+struct GivenRow final : SparseRow {
+  using SparseRow::SparseRow;
 
-  const Machine planned_for = machine_of_calls(transport, options.machine);
-  CountingTransport counted(transport);
-  std::vector<Row> rows;
-  std::vector<Contender> contenders;
-  for (const std::string& algorithm : algorithms) {
-    progress(algorithm + ", first call");
-    const auto call_over = [&own, &options, algorithm](Transport& over) {
-      return sparse_allreduce<T>(over, own->view(),
-                                 {.algorithm = algorithm, .machine = options.machine, .wire = options.wire});
-    };
-    const auto call = [&counted, call_over] { return call_over(counted); };
-    CriticalPathTransport path(transport);
-    CriticalPathTransport messages_path(transport, PathUnit::messages);
-    for (CriticalPathTransport* each : {&path, &messages_path})
-      if (!is_simulated()) static_cast<void>(call_over(*each));  // touches memory and makes connections
-    const Traffic before = counted.payload();
-    const std::size_t agreed_before = counted.agreement().messages;
-    const SparseSum<T> result = call();
-    const Traffic after = counted.payload();
-    const std::size_t agreement_messages = counted.agreement().messages - agreed_before;
-    Row row{algorithm,
-            result.algorithm,
-            make_sparse_plan(problem, planned_for, algorithm),
-            density,
-            result.sum.values.size(),
-            result.sum.dense(),
-            agreement_messages,
-            {},
-            {},
-            {},
-            {}};
-    if (!row.plan.algorithm->native()) {
-      row.busiest = Traffic{largest_of_all_ranks(transport, after.messages - before.messages),
-                            largest_of_all_ranks(transport, after.bytes - before.bytes)};
-      if (!is_simulated())
-        row.path = Traffic{largest_of_all_ranks(transport, messages_path.clock()),
-                           largest_of_all_ranks(transport, path.clock())};
-    }
-    if (options.verify) {
-      const std::vector<std::size_t> wrong =
-          of_all_ranks(transport, count_wrong<T>(transport.size(), result.sum, density, options.distribution));
-      row.wrong = std::accumulate(wrong.begin(), wrong.end(), std::size_t{0});
-    }
-    rows.push_back(std::move(row));
-    contenders.push_back({algorithm, [call] { static_cast<void>(call()); }});
+  std::shared_ptr<const SparseVector<T>> vector = {};   // null: there is a gradient
+  std::shared_ptr<const std::vector<T>> gradient = {};  // the same
+  std::optional<Selector<T>> selector = {};             // none: all is summed
+  std::vector<std::uint32_t> indices = {};
+  std::vector<T> values = {};
+  SparseVectorView<T> own = {};
+  std::optional<SparseSum<T>> result = {};  // of the call that is looked at
+
+  void select() override {
+    if (!selector) return;
+    const std::size_t count = selector->select(*gradient, k, indices, values).chosen;
+    own = {gradient->size(), std::span(indices).first(count), std::span(values).first(count)};
   }
-  std::vector<Samples> samples = time_in_turns(transport, contenders, options.protocol, progress);
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].samples = std::move(samples[i]);
+  void sum(Transport& over, bool keeps_result) override {
+    take(sparse_allreduce<T>(over, own, {algorithm, options.machine, options.wire}), result, keeps_result);
+  }
+  void describe() override {
+    const bool all = selector == std::nullopt && gradient != nullptr;
+    SparseProblem problem{.elements = size, .type = data_type<T>};
+    problem.nonzeros = of_all_ranks(watch.transport, all ? Sparsity::dense : own.values.size());
+    problem.native_collectives = watch.transport.has_native_collectives();
+    problem.wire = options.wire;
+    problem.nodes = nodes_of_ranks(watch.transport);
+    const SparsePlan plan = make_sparse_plan(problem, planned_for(), algorithm);
+    held = all ? size : problem.largest_nonzeros();
+    counted = !plan.algorithm->native();
+    formula_bytes = plan.cost().bytes;
+    // Of a gradient without the agreement, as of those that select.
+    predicted_seconds = gradient ? plan.cost().seconds() : plan.seconds();
+    if (algorithm == "auto" && !gradient) reason = plan.reason;
+  }
+  std::optional<std::size_t> count_wrong() override {
+    if (gradient && options.wire == Wire::bf16) return std::nullopt;  // what is rounded off is lost
+    std::vector<T> given(size);
+    sparse::expand<T>(own, given);
+    return count_wrong_in<T>(watch.transport, result->sum, given);
+  }
+  void settle() override { result.reset(); }
+};
+
+// An algorithm of the family "topk".
+template <class T>
+struct SelectingRow final : SparseRow {
+  SelectingRow(Watch& over, const std::string& name, const SparseBenchOptions& asked, std::size_t elements)
+      : SparseRow(over, name, asked), calls(elements, {name, asked.machine, asked.wire}, {}) {}
+
+  std::shared_ptr<const std::vector<T>> gradient = {};
+  std::vector<T> values = {};  // before a call the gradient, after it the residual
+  TopKCalls<T> calls;
+  std::optional<TopKSum<T>> result = {};
+
+  void reset() override { values = *gradient; }
+  void select() override { calls.select(watch.counted, values, k); }
+  void sum(Transport& over, bool keeps_result) override { take(calls.sum(over, values), result, keeps_result); }
+  void describe() override {
+    held = largest_of_all_ranks(watch.transport, result->chosen);
+    const TopKProblem problem{size,
+                              k,
+                              ranks(),
+                              data_type<T>,
+                              watch.transport.has_native_collectives(),
+                              options.wire,
+                              nodes_of_ranks(watch.transport)};
+    predicted_seconds = topk_cost(problem, planned_for(), algorithm).seconds();
+  }
+  // Nothing is lost: gradients are sum and residuals.
+  std::optional<std::size_t> count_wrong() override {
+    std::vector<T> given = *gradient;
+    for (std::size_t i = 0; i < given.size(); ++i) given[i] -= values[i];
+    return count_wrong_in<T>(watch.transport, result->sum, given);
+  }
+  void settle() override { result.reset(); }
+};
+
+template <class T>
+Rows rows_of(Watch& watch, std::size_t size, double density, const std::vector<std::string>& algorithms,
+             const SparseBenchOptions& options) {
+  const auto k = std::max(std::size_t{1}, static_cast<std::size_t>(std::llround(density * static_cast<double>(size))));
+  const bool given = options.selection.empty();
+  const auto ranks = static_cast<std::size_t>(watch.transport.size());
+  const auto bound = static_cast<std::size_t>(static_cast<double>(size) * std::min(1.0, 2 * density));
+  check_memory(watch.transport, given ? 6 * size * sizeof(T) + ranks * bound * (sizeof(T) + sizeof(sparse::Index))
+                                      : (6 + algorithms.size()) * size * sizeof(T));
+  Rows rows;
+  launch::on_all_ranks(watch.transport, [&] {
+    const int rank = watch.transport.rank();
+    std::shared_ptr<SparseVector<T>> vector;
+    std::shared_ptr<std::vector<T>> gradient;
+    if (given)
+      vector = std::make_shared<SparseVector<T>>(rank, size, density, options.distribution);
+    else
+      gradient = std::make_shared<std::vector<T>>(gradient_like<T>(rank, size, density, options.distribution));
+    for (std::size_t i = 0; options.verify && gradient && i < size; ++i)  // so that f32 holds all sums of so few bits
+      (*gradient)[i] = static_cast<T>(std::nearbyint((*gradient)[i] * 0x1p16) * 0x1p-16);
+    const auto add = [&](auto row) {
+      row->size = size;
+      row->density = density;
+      row->k = k;
+      row->gradient = gradient;
+      row->bus_bytes = allreduce_bus_bytes(size * sizeof(T), watch.transport.size());
+      rows.push_back(std::move(row));
+    };
+    for (const std::string& algorithm : algorithms) {
+      if (gradient && selects(algorithm)) {
+        add(std::make_unique<SelectingRow<T>>(watch, algorithm, options, size));
+        continue;
+      }
+      auto row = std::make_unique<GivenRow<T>>(watch, algorithm, options);
+      row->vector = vector;
+      row->own = given ? vector->view() : SparseVectorView<T>{size, {}, *gradient};
+      if (gradient && !sums_all(algorithm)) {
+        row->selector.emplace(options.selection);
+        row->indices.resize(room_for(k, size));
+        row->values.resize(row->indices.size());
+      }
+      add(std::move(row));
+    }
+  });
   return rows;
 }
 
-// Up to 2^8 bf16 holds all whole numbers.
-void check_can_verify(const Transport& transport, const SparseBenchOptions& options) {
-  constexpr int most_ranks = (1 << 8) / SparseVector<float>::largest;
-  if (options.verify && options.wire == Wire::bf16 && transport.size() > most_ranks)
-    throw ArgumentError("--verify compares with ==, expected --wire full, or at most " + std::to_string(most_ranks) +
-                        " ranks, whose sums bf16 holds");
-}
-
-void print_head(const Transport& transport, const SparseBenchOptions& options) {
-  std::cout << "# dsop-bench " << version << " sparse-allreduce, " << name(options.type) << ", elements "
-            << name(options.distribution) << ", " << ranks_and_cores(transport) << '\n'
-            << "# k: elements of the rank with the most; result: elements stored of the sum, s sparse or d dense\n"
-            << "# median over iterations of the slowest rank's time; sent and msgs: the busiest rank's\n"
-            << "# predicted: the call's agreement and the algorithm's cost formula, for the machine planned for and "
-               "indices by chance\n"
-            << "# x base: how many times faster than " << base << " in this run\n"
-            << "#     size        k  ranks  algorithm                      median(us)  predicted(us)     result "
-               "      sent(B)   msgs   x base   #wrong\n"
-            << std::flush;
-}
-
-template <class Number>
-std::string text_of(const std::optional<Number>& number) {
-  return number ? std::to_string(*number) : "-";
-}
-
-void print_rows(const std::vector<Row>& rows, const SparseBenchOptions& options) {
-  for (const Row& row : rows) {
-    const double middle = median(row.samples.observations());
-    std::cout << std::setw(10) << row.plan.problem.elements << std::setw(9) << row.plan.problem.largest_nonzeros()
-              << std::setw(7) << row.plan.problem.ranks() << "  " << std::left << std::setw(29)
-              << label(row.algorithm, options) << std::right << std::fixed << std::setprecision(1) << std::setw(12)
-              << middle * 1e6 << std::setw(15) << row.plan.seconds() * 1e6 << std::setw(11) << row.result_elements
-              << (row.result_dense ? 'd' : 's') << std::setw(13)
-              << (row.busiest ? std::to_string(row.busiest->bytes) : "-") << std::setw(7)
-              << (row.busiest ? std::to_string(row.busiest->messages) : "-") << std::setw(9)
-              << times_faster(row, rows, base);
-    std::cout << std::setw(9) << text_of(row.wrong) << '\n';
-  }
-  for (const Row& row : rows)
-    if (row.algorithm == "auto")
-      std::cout << "# " << label(row.algorithm, options) << " used " << row.used << ": " << row.plan.reason << '\n';
-  std::cout << std::flush;
-}
-
-void write_rows(std::ostream& out, const std::vector<Row>& rows, const SparseBenchOptions& options,
-                const Transport& transport, const nlohmann::ordered_json& host) {
-  for (const Row& row : rows)
-    for (std::size_t repetition = 0; repetition < row.samples.seconds.size(); ++repetition) {
-      nlohmann::ordered_json json{
-          {"family", "sparse-allreduce"},
-          {"algorithm", label(row.algorithm, options)},
-          {"size", row.plan.problem.elements},
-          {"density", row.density},
-          {"distribution", name(options.distribution)},
-          {"nonzeros", row.plan.problem.largest_nonzeros()},
-          {"ranks", row.plan.problem.ranks()},
-          {"dtype", name(row.plan.problem.type)},
-          {"wire", name(row.plan.problem.wire)},
-          {"transport", transport.name()},
-          {"result_elements", row.result_elements},
-          {"result_form", row.result_dense ? "dense" : "sparse"},
-          {"bytes_sent", nullptr},
-          {"messages_sent", nullptr},
-          {"path_bytes", nullptr},
-          {"path_messages", nullptr},
-          {"agreement_messages", row.agreement_messages},
-          {"formula_bytes", row.plan.cost().bytes},
-          {"wrong", nullptr},
-          {"used", row.used},
-          {"predicted_seconds", row.plan.seconds()},
-      };
-      add_samples(json, row.samples, repetition);
-      json["host"] = host;
-      if (row.busiest) json["bytes_sent"] = row.busiest->bytes;
-      if (row.busiest) json["messages_sent"] = row.busiest->messages;
-      if (row.path) json["path_bytes"] = row.path->bytes;
-      if (row.path) json["path_messages"] = row.path->messages;
-      if (row.wrong) json["wrong"] = *row.wrong;
-      out << json_text(json) << '\n';
+// The algorithms that are asked for, "all" being those that can run here. Throws ArgumentError if one is unknown or
+// can't run here.
+std::vector<std::string> expand_all(Transport& transport, const SparseBenchOptions& options) {
+  const bool with_topk = !options.selection.empty();
+  SparseProblem any{.elements = 1, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
+  any.native_collectives = transport.has_native_collectives();
+  any.wire = options.wire;
+  std::vector<std::string> expanded;
+  for (const std::string& name : options.algorithms) {
+    if (name != "all") {
+      if (with_topk && selects(name))
+        parse_topk(name);
+      else
+        make_sparse_plan(any, transport.default_machine(), name);
+      expanded.push_back(name);
+      continue;
     }
-  out << std::flush;
+    for (const SparseAlgorithm& algorithm : sparse_algorithms())
+      if (why_unsupported(algorithm, any).empty()) expanded.push_back(algorithm.name);
+    if (!with_topk) continue;
+    for (const TopKAlgorithm& algorithm : topk_algorithms()) expanded.push_back(algorithm.name);
+  }
+  return expanded;
 }
 
 }  // namespace
 
 void benchmark_sparse_allreduce(Transport& transport, const SparseBenchOptions& options) {
-  const bool speaks = transport.rank() == 0;
-  check_has_data();
-  check_can_verify(transport, options);
-  RowsFile file;
+  if (data_is_folded())
+    throw ArgumentError("sparse-allreduce: what is sent depends on data, which is there with --real alone");
+  const bool given = options.selection.empty();
+  if (given) check_can_verify(transport, options, SparseVector<float>::largest);
+  if (!given && options.verify && transport.size() > 32)
+    throw ArgumentError("--verify compares with ==, expected with --select at most 32 ranks, whose sums f32 holds");
   std::vector<std::string> algorithms;
-  launch::on_all_ranks(transport, [&] {
-    if (speaks) file.open(options.out);
-    algorithms = expand_all(transport, options, false);
-  });
-  const nlohmann::ordered_json host = host_facts();
-  if (speaks) print_head(transport, options);
-  std::size_t wrong = 0;
-  for_each_problem(
-      transport, options, file,
-      [&](std::size_t size, double density, const auto& show) {
-        const auto measure_type = visit(options.type, []<class T>(T) { return measure_sums<T>; });
-        std::vector<Row> rows = measure_type(transport, size, density, algorithms, options, show);
-        for (const Row& row : rows) wrong += row.wrong.value_or(0);
-        return rows;
-      },
-      [&](const std::vector<Row>& rows, std::size_t) { print_rows(rows, options); },
-      [&](std::ostream& out, const std::vector<Row>& rows, std::size_t, double) {
-        write_rows(out, rows, options, transport, host);
-      });
-  launch::on_all_ranks(transport, [&] {
-    if (wrong > 0) throw Error(std::to_string(wrong) + " elements are wrong");
-  });
+  launch::on_all_ranks(transport, [&] { algorithms = expand_all(transport, options); });
+  const std::string place = name(options.distribution) + ", " + ranks_and_cores(transport);
+  const std::string type(name(options.type));
+  const std::string result_note = "result: elements stored of the sum, s sparse or d dense";
+  Family family{.name = "sparse-allreduce",
+                .title = "sparse-allreduce, " + type + ", elements " + place,
+                .notes = {"k: elements of the rank with the most; " + result_note, median_note,
+                          predicted_note + " and indices by chance"},
+                .base = "dense-ring"};
+  if (!given) {
+    family.name = "topk-allreduce";
+    family.title = "sparse-allreduce --select, " + type + ", gradients whose wide elements are " + place;
+    family.notes = {"sparse allreduces sum what " + options.selection +
+                        " selects, dense ones all; others select for themselves; times are " +
+                        (options.communication_alone ? "without" : "with") + " the selection",
+                    "chosen: by the rank with the most; " + result_note,
+                    median_note + " in the second call, first: in the first",
+                    "predicted: by the algorithm's cost formula, without the selection and the agreements before it"};
+  }
+  std::vector<Input> inputs;
+  for (const std::size_t size : options.sizes)
+    for (const double density : options.densities)
+      inputs.push_back(
+          {std::to_string(size) + " elements, density " + std::to_string(density), [&, size, density](Watch& watch) {
+             return visit(options.type,
+                          [&]<class T>(T) { return rows_of<T>(watch, size, density, algorithms, options); });
+           }});
+  benchmark(transport, family,
+            {.protocol = options.protocol, .verify = options.verify, .follows_path = true, .first_differs = !given},
+            options.out, inputs);
 }
 
 }  // namespace dsop::bench

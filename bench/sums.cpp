@@ -1,21 +1,17 @@
-#include "sums.hpp"
+#include "loop_benchmarks.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
-#include <ostream>
+#include <functional>
+#include <memory>
 #include <span>
-#include <stdexcept>
-#include <string_view>
 #include <vector>
 
 #include "kernels/add.hpp"
 #include "memory.hpp"
-#include "rounds.hpp"
 #include "sparse/merge.hpp"
 #include "sparse/wire.hpp"
 #include "sparse_inputs.hpp"
-#include "statistics.hpp"
 #include "types.hpp"
 
 namespace dsop::bench {
@@ -57,6 +53,8 @@ template <class T>
 struct Pair {
   Index index;
   T value;
+
+  bool operator==(const Pair&) const = default;
 };
 
 /// The plain merge of such.
@@ -88,13 +86,6 @@ std::vector<Pair<T>> interleaved(const SparseVectorView<T>& x) {
   return pairs;
 }
 
-// Of the second's time over the first's, round by round: rounds are made in turns.
-std::vector<double> ratios(const Loop& faster, const Loop& slower) {
-  std::vector<double> each(faster.seconds.size());
-  std::transform(slower.seconds.begin(), slower.seconds.end(), faster.seconds.begin(), each.begin(), std::divides<>());
-  return each;
-}
-
 // Before vectors come again: of fewer a processor learns which branch each pair of the plain merge takes, and makes it
 // in a quarter of the time that new ones need.
 constexpr std::size_t forgotten_pairs = 1 << 16;
@@ -109,112 +100,147 @@ struct Operands {
   std::size_t pairs() const { return left.view().indices.size() + right.view().indices.size(); }
 };
 
+// Two vectors by turns, and what their sums are made in.
 template <class T>
-std::vector<Operands<T>> draw_operands(std::size_t N, double density) {
-  std::vector<Operands<T>> drawn;
-  const auto draw = [&](int rank) { return SparseVector<T>(rank, N, density, Distribution::uniform); };
-  const double pairs = 2 * density * static_cast<double>(N);
-  const auto sets = static_cast<int>(std::ceil(std::clamp(forgotten_pairs / pairs, 1.0, 100.0)));
-  for (int set = 0; set < sets; ++set) drawn.push_back({draw(2 * set), draw(2 * set + 1)});
-  return drawn;
-}
-
-template <class T>
-void measure_density(const SumOptions& options, double density, std::ostream& table, std::ostream* json_lines) {
-  const std::size_t N = options.size;
-  const std::vector<Operands<T>> operands = draw_operands<T>(N, density);
-  std::size_t all_pairs = 0;
-  std::size_t most_pairs = 0;
-  for (const Operands<T>& each : operands) {
-    all_pairs += each.pairs();
-    most_pairs = std::max(most_pairs, each.pairs());
+struct Sums {
+  Sums(std::size_t size, double of_each) : N(size), density(of_each), dense_left(N), dense_right(N) {
+    const auto draw = [&](int rank) { return SparseVector<T>(rank, N, density, Distribution::uniform); };
+    const auto sets =
+        static_cast<int>(std::ceil(std::clamp(forgotten_pairs / (2 * density * static_cast<double>(N)), 1.0, 100.0)));
+    std::size_t most_pairs = 0;
+    for (int set = 0; set < sets; ++set) {
+      operands.push_back({draw(2 * set), draw(2 * set + 1)});
+      pairs += operands.back().pairs();
+      most_pairs = std::max(most_pairs, operands.back().pairs());
+    }
+    pairs /= operands.size();
+    indices.resize(most_pairs);
+    for (auto* const made : {&merged_pairs, &sent_pairs}) made->resize(most_pairs);
+    values.resize(most_pairs);
+    sent.resize(sparse::packed_bytes<T>(N, most_pairs));
+    memory.resize(std::max(N, 2 * most_pairs));
+    sparse::expand<T>(operands[0].left.view(), dense_left);
+    sparse::expand<T>(operands[0].right.view(), dense_right);
   }
-  const std::size_t pairs = all_pairs / operands.size();
-  std::vector<Index> indices(most_pairs);
-  std::vector<T> values(most_pairs);
-  std::vector<Pair<T>> merged_pairs(most_pairs);
-  std::vector<Pair<T>> sent_pairs(most_pairs);
-  std::vector<std::byte> sent(sparse::packed_bytes<T>(N, most_pairs));
-  std::vector<T> memory(std::max(N, 2 * most_pairs));
-  std::vector<T> dense_left(N);
-  std::vector<T> dense_right(N);
-  sparse::expand<T>(operands[0].left.view(), dense_left);
-  sparse::expand<T>(operands[0].right.view(), dense_right);
 
-  const auto ours = [&](const Operands<T>& of) { return sparse::merge<T>(of.left.view(), of.right.view(), memory); };
-  const auto plain = [&](const Operands<T>& of) {
+  SparseVectorView<T> ours(const Operands<T>& of) { return sparse::merge<T>(of.left.view(), of.right.view(), memory); }
+  SparseVectorView<T> plain(const Operands<T>& of) {
     return plain_merge<T>(of.left.view(), of.right.view(), indices, values);
-  };
-  const auto pairs_merged = [&](const Operands<T>& of) {
+  }
+  std::span<Pair<T>> interleaved_merge(const Operands<T>& of) {
     return plain_merge<T>(of.left_pairs, of.right_pairs, merged_pairs);
-  };
-  const auto ours_packed = [&](const Operands<T>& of) { sparse::pack(ours(of), {0, N}, std::span(sent)); };
-  const auto plain_packed = [&](const Operands<T>& of) { sparse::pack(plain(of), {0, N}, std::span(sent)); };
-  const auto pairs_packed = [&](const Operands<T>& of) { std::ranges::copy(pairs_merged(of), sent_pairs.begin()); };
-  for (const Operands<T>& each : operands) {
-    const SparseVectorView<T> made = ours(each);
-    const SparseVectorView<T> expected = plain(each);
-    const auto is_pair = [](const Pair<T>& one, const Pair<T>& other) {
-      return one.index == other.index && one.value == other.value;
-    };
-    if (!std::ranges::equal(made.indices, expected.indices) || !std::ranges::equal(made.values, expected.values) ||
-        !std::ranges::equal(pairs_merged(each), interleaved(expected), is_pair))
-      throw std::runtime_error("the sum of two sparse vectors is not the plain merge's");
+  }
+  const Operands<T>& turn() { return operands[next++ % operands.size()]; }
+  void pack(const SparseVectorView<T>& sum) { sparse::pack(sum, {0, N}, std::span(sent)); }
+
+  std::size_t N;
+  double density;
+  std::vector<Operands<T>> operands;
+  std::size_t next = 0;
+  std::size_t pairs = 0;  // of two vectors, on average
+  std::vector<Index> indices;
+  std::vector<T> values;
+  std::vector<Pair<T>> merged_pairs, sent_pairs;
+  std::vector<std::byte> sent;
+  std::vector<T> memory, dense_left, dense_right;
+};
+
+enum Contenders : std::size_t { by_ours, by_plain, by_dense = 6 };
+
+template <class T>
+struct SumRow final : LoopRow {
+  using Body = void (*)(Sums<T>&);
+  SumRow(std::string name, const std::shared_ptr<Sums<T>>& of, Body body)
+      : LoopRow(std::move(name), [of, body] { body(*of); }), sums(of) {}
+
+  std::shared_ptr<Sums<T>> sums;
+  // Makes the sum of two vectors that is compared with the plain merge's.
+  std::vector<Pair<T>> (*made)(Sums<T>&, const Operands<T>&) = nullptr;
+
+  std::optional<std::size_t> count_wrong() override {
+    std::size_t wrong_pairs = 0;
+    for (const Operands<T>& each : sums->operands)
+      if (made != nullptr && made(*sums, each) != interleaved(sums->plain(each))) wrong_pairs += each.pairs();
+    return wrong_pairs;
   }
 
-  const auto by_turns = [&](const auto& merge) {
-    return [&merge, &operands, next = std::size_t{0}]() mutable { merge(operands[next++ % operands.size()]); };
-  };
-  std::vector<Loop> loops{{"sparse", by_turns(ours)},
-                          {"plain merge", by_turns(plain)},
-                          {"interleaved merge", by_turns(pairs_merged)},
-                          {"sparse, packed", by_turns(ours_packed)},
-                          {"plain merge, packed", by_turns(plain_packed)},
-                          {"interleaved merge, packed", by_turns(pairs_packed)},
-                          {"dense", [&] { kernels::add<T>(std::span(memory).first(N), dense_left, dense_right); }}};
-  measure_rounds(loops, options.iterations);
-  const std::vector<double> times_faster = ratios(loops[0], loops[1]);
-  const Interval interval = median_interval(times_faster);
-  const double sparse_pair = median(loops[0].seconds) / static_cast<double>(std::max(pairs, std::size_t{1}));
-  const double dense_element = median(loops.back().seconds) / static_cast<double>(N);
-  const std::string_view type = name(data_type<T>);
-  table << std::setw(6) << type << std::setw(11) << N << std::fixed << std::setprecision(4) << std::setw(9) << density
-        << std::setprecision(3) << std::setw(9) << sparse_pair * 1e9 << std::setw(9)
-        << median(loops[1].seconds) / static_cast<double>(std::max(pairs, std::size_t{1})) * 1e9 << std::setw(9)
-        << dense_element * 1e9 << std::setprecision(2) << std::setw(9) << median(times_faster) << std::setw(7)
-        << interval.low << std::setw(7) << interval.high << std::setw(9) << sparse_pair / dense_element
-        << std::setprecision(4) << std::setw(9) << dense_element / sparse_pair / 2 << '\n'
-        << std::flush;
-  if (json_lines == nullptr) return;
-  for (const Loop& loop : loops) {
-    *json_lines << R"({"benchmark": "sums", "type": ")" << type << R"(", "size": )" << N << R"(, "density": )"
-                << density << R"(, "pairs": )" << pairs << R"(, "contender": ")" << loop.name << R"(", "seconds": [)"
-                << std::scientific << std::setprecision(6);
-    for (std::size_t i = 0; i < loop.seconds.size(); ++i) *json_lines << (i == 0 ? "" : ", ") << loop.seconds[i];
-    *json_lines << "]}\n" << std::defaultfloat << std::flush;
+  Columns columns() const override {
+    const auto of_pair = [&](Contenders which) {
+      return other(which).median_seconds() / static_cast<double>(std::max(sums->pairs, std::size_t{1}));
+    };
+    const double of_element = other(by_dense).median_seconds() / static_cast<double>(sums->N);
+    std::vector<double> times_faster = other(by_plain).samples.observations();  // round by round, as they take turns
+    std::ranges::transform(times_faster, other(by_ours).samples.observations(), times_faster.begin(), std::divides<>());
+    const Interval interval = median_interval(times_faster);
+    return Columns{{"type", 6, "type", name(data_type<T>)},
+                   {"N", 11, "size", sums->N},
+                   {"density", 9, "density", sums->density, {1, 4}},
+                   {"sparse", 9, "", of_pair(by_ours), nanoseconds},
+                   {"plain", 9, "", of_pair(by_plain), nanoseconds},
+                   {"dense", 9, "", of_element, nanoseconds},
+                   {"x plain", 9, "", median(times_faster), two_decimals},
+                   {"low", 7, "", interval.low, two_decimals},
+                   {"high", 7, "", interval.high, two_decimals},
+                   {"factor", 9, "", of_pair(by_ours) / of_element, two_decimals},
+                   {"meet", 9, "", of_element / of_pair(by_ours) / 2, {1, 4}},
+                   field("pairs", sums->pairs),
+                   field("contender", label)} +
+           loop_fields(*this);
   }
+};
+
+template <class T>
+Rows rows_of(std::size_t size, double density) {
+  using Of = Sums<T>;
+  const auto sums = std::make_shared<Of>(size, density);
+  Rows rows;
+  const auto add = [&](const std::string& name, typename SumRow<T>::Body body) -> SumRow<T>& {
+    rows.push_back(std::make_unique<SumRow<T>>(name, sums, body));
+    return static_cast<SumRow<T>&>(*rows.back());
+  };
+  add("sparse", [](Of& of) { of.ours(of.turn()); }).made = [](Of& of, const Operands<T>& each) {
+    return interleaved(of.ours(each));
+  };
+  add("plain merge", [](Of& of) { of.plain(of.turn()); });
+  add("interleaved merge", [](Of& of) { of.interleaved_merge(of.turn()); }).made = [](Of& of, const Operands<T>& each) {
+    const std::span<Pair<T>> pairs = of.interleaved_merge(each);
+    return std::vector<Pair<T>>(pairs.begin(), pairs.end());
+  };
+  add("sparse, packed", [](Of& of) { of.pack(of.ours(of.turn())); });
+  add("plain merge, packed", [](Of& of) { of.pack(of.plain(of.turn())); });
+  add("interleaved merge, packed",
+      [](Of& of) { std::ranges::copy(of.interleaved_merge(of.turn()), of.sent_pairs.begin()); });
+  add("dense", [](Of& of) { kernels::add<T>(std::span(of.memory).first(of.N), of.dense_left, of.dense_right); });
+  return rows;
 }
 
 }  // namespace
 
-void sum_benchmark(const SumOptions& options, std::ostream& table, std::ostream* json_lines) {
+void sum_benchmark(const SumOptions& options) {
   const std::vector<DataType> types = types_named(options.dtype);
   std::size_t value_bytes = 0;
   for (const DataType type : types) value_bytes = std::max(value_bytes, bytes_of(type));
   check_memory(options.size * (11 * value_bytes + 10 * sizeof(Index)));
-  table
-      << "# dsop sums of two vectors of N elements, indices equally likely, one thread, " << options.iterations
-      << " rounds\n"
-      << "# ns: median time; sparse: ours, plain: a merge of two pointers, of a pair of index and value; dense: of an "
-         "element\n"
-      << "# which vectors are merged changes from call to call, so that no branch is known beforehand\n"
-      << "# x plain: how many times faster than the plain merge, round by round, with the 95 % interval of the median\n"
-      << "# factor: elements added dense in the time of a pair; meet: the density of both vectors at which both take "
-         "as long\n"
-      << "# type          N  density   sparse    plain    dense  x plain    low   high   factor     meet\n";
+  const Family family{
+      .name = "sums",
+      .title = "kernel --sums: two vectors of N elements, indices equally likely, one thread, " +
+               std::to_string(options.iterations) + " rounds",
+      .notes =
+          {"ns: median time; sparse: ours, plain: a merge of two pointers, of a pair of index and value; dense: of "
+           "an element",
+           "which vectors are merged changes from call to call, so that no branch is known beforehand",
+           "x plain: how many times faster than the plain merge, round by round, with the 95 % interval of the "
+           "median",
+           "factor: elements added dense in the time of a pair; meet: the density of both vectors at which both "
+           "take as long"},
+      .one_line = true};
+  std::vector<Input> inputs;
   for (const double density : {0.0001, 0.001, 0.01, 0.0625, 0.125, 0.25})
     for (const DataType type : types)
-      visit(type, [&]<class T>(T) { measure_density<T>(options, density, table, json_lines); });
+      inputs.push_back({"density " + std::to_string(density), [&options, density, type](Watch&) {
+                          return visit(type, [&]<class T>(T) { return rows_of<T>(options.size, density); });
+                        }});
+  benchmark_loops(family, options, inputs);
 }
 
 }  // namespace dsop::bench

@@ -38,61 +38,85 @@ std::vector<double> Samples::observations() const {
   return medians;
 }
 
-int runs_a_turn(double fastest_seconds) {
-  constexpr double most = 100;
-  return static_cast<int>(std::ceil(std::clamp(shortest_sample_seconds / fastest_seconds, 1.0, most)));
+std::vector<std::vector<double>> Samples::arithmetic_seconds(std::size_t repetition) const {
+  std::vector<std::vector<double>> rest = seconds[repetition];
+  for (const auto* const part : {&message_seconds, &selection_seconds})
+    for (std::size_t i = 0; !part->empty() && i < rest.size(); ++i)
+      for (std::size_t rank = 0; rank < rest[i].size(); ++rank) rest[i][rank] -= (*part)[repetition][i][rank];
+  return rest;
 }
 
-std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Contender>& contenders,
-                                   const Protocol& protocol, const std::function<void(const std::string&)>& progress) {
+Samples Samples::only(std::size_t repetition) const {
+  Samples one = *this;
+  one.first_repetition += static_cast<int>(repetition);
+  for (auto* const part : {&one.seconds, &one.message_seconds, &one.selection_seconds})
+    if (!part->empty()) *part = {(*part)[repetition]};
+  return one;
+}
+
+int runs_a_turn(double seconds, int most) {
+  return static_cast<int>(std::ceil(std::clamp(shortest_sample_seconds / seconds, 1.0, static_cast<double>(most))));
+}
+
+void time_in_turns(Transport& transport, std::span<Contender* const> contenders, const Protocol& protocol,
+                   const std::function<void(const std::string&)>& progress) {
   CommonStart start(transport);
   const StoppingRule rule(static_cast<std::size_t>(protocol.iterations), protocol.precision);
   const auto first = static_cast<std::uint64_t>(protocol.first_repetition);
   std::mt19937_64 random(protocol.seed + first);  // the same on all ranks, and so is the order
-  std::vector<std::size_t> order(contenders.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<Contender*> order(contenders.begin(), contenders.end());
 
   const int first_iteration = is_simulated() ? 1 : 0;  // 0 warms up
-  std::vector<Samples> samples(contenders.size());
-  for (Samples& s : samples) {
-    s.first_repetition = protocol.first_repetition;
-    s.runs_a_turn = protocol.runs_a_turn;
-    s.look_confidence = rule.confidence();
+  for (Contender* const contender : contenders) {
+    contender->samples.first_repetition = protocol.first_repetition;
+    contender->samples.runs_a_turn = contender->runs_a_turn;
+    contender->samples.look_confidence = rule.confidence();
   }
   for (int repetition = 0; repetition < protocol.repetitions; ++repetition) {
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      samples[i].seconds.emplace_back();
-      if (contenders[i].message_seconds) samples[i].message_seconds.emplace_back();
+    for (Contender* const contender : contenders) {
+      contender->samples.seconds.emplace_back();
+      if (contender->message_seconds) contender->samples.message_seconds.emplace_back();
+      if (contender->selection_seconds) contender->samples.selection_seconds.emplace_back();
     }
     const auto all_enough = [&] {
-      if (!rule.looks_at(samples.front().seconds.back().size())) return false;
-      return std::all_of(samples.begin(), samples.end(),
-                         [&](const Samples& s) { return rule.enough(s.iteration_seconds(s.seconds.size() - 1)); });
+      if (!rule.looks_at(contenders.front()->samples.seconds.back().size())) return false;
+      return std::ranges::all_of(contenders, [&](const Contender* contender) {
+        return rule.enough(contender->samples.iteration_seconds(contender->samples.seconds.size() - 1));
+      });
     };
     for (int iteration = first_iteration; iteration <= 1 || !all_enough(); ++iteration) {
       std::shuffle(order.begin(), order.end(), random);
-      for (const std::size_t i : order) {
+      for (Contender* const contender : order) {
         std::ostringstream what;
-        what << contenders[i].name << ", repetition " << repetition + 1 << " of " << protocol.repetitions
+        what << contender->label << ", repetition " << repetition + 1 << " of " << protocol.repetitions
              << ", iteration " << iteration << " of " << protocol.iterations;
         progress(what.str());
-        if (contenders[i].prepare) contenders[i].prepare();
+        contender->prepare();
         start.wait();
-        const auto& message_seconds = contenders[i].message_seconds;
-        const double before = message_seconds ? message_seconds() : 0;
+        const auto so_far = [](const std::function<double()>& seconds) { return seconds ? seconds() : 0; };
+        const double messages_before = so_far(contender->message_seconds);
+        const double selection_before = so_far(contender->selection_seconds);
         const double seconds = seconds_of([&] {
-          for (int run = 0; run < protocol.runs_a_turn; ++run) contenders[i].run();
+          for (int run = 0; run < contender->runs_a_turn; ++run) contender->run();
         });
-        const double in_messages = message_seconds ? message_seconds() - before : 0;
-        const std::vector<double> ranks = of_all_ranks(transport, seconds / protocol.runs_a_turn);
-        const std::vector<double> ranks_in_messages = of_all_ranks(transport, in_messages / protocol.runs_a_turn);
+        struct Spent {
+          double seconds, in_messages, in_selection;
+        };
+        const std::vector<Spent> ranks =
+            of_all_ranks(transport, Spent{seconds, so_far(contender->message_seconds) - messages_before,
+                                          so_far(contender->selection_seconds) - selection_before});
         if (iteration == 0) continue;
-        samples[i].seconds.back().push_back(ranks);
-        if (message_seconds) samples[i].message_seconds.back().push_back(ranks_in_messages);
+        const auto keep = [&](auto& samples, double Spent::*part) {
+          if (samples.empty()) return;
+          std::vector<double>& of_iteration = samples.back().emplace_back();
+          for (const Spent& rank : ranks) of_iteration.push_back(rank.*part / contender->runs_a_turn);
+        };
+        keep(contender->samples.seconds, &Spent::seconds);
+        keep(contender->samples.message_seconds, &Spent::in_messages);
+        keep(contender->samples.selection_seconds, &Spent::in_selection);
       }
     }
   }
-  return samples;
 }
 
 }  // namespace dsop::bench

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,6 @@ struct Protocol {
   int first_repetition = 0;  ///< its number, where others have made those before it; their orders differ too
   int iterations = 20;       ///< that count, at most
   double precision = 0;      ///< 0.05 is 5 %; 0: never early
-  int runs_a_turn = 1;       ///< one after the other; their mean counts
   std::uint64_t seed = 1;
 };
 
@@ -28,8 +28,9 @@ struct Protocol {
 class Samples {
  public:
   std::vector<std::vector<std::vector<double>>> seconds;
-  /// Of these, spent in messages; empty where that can't be seen.
+  /// Of these, spent in messages, and in selections; empty where that can't be seen, or there are none.
   std::vector<std::vector<std::vector<double>>> message_seconds;
+  std::vector<std::vector<std::vector<double>>> selection_seconds;
   int first_repetition = 0;  ///< the number of seconds[0]
   int runs_a_turn = 1;       ///< of which each number of seconds is the mean
   double look_confidence =
@@ -44,6 +45,10 @@ class Samples {
   /// The share of all ranks' time that they spend in messages: the median over all iterations. Not where
   /// message_seconds is empty.
   double message_share() const;
+  /// What is left of a repetition's seconds: by iteration, by rank. Not where message_seconds is empty.
+  std::vector<std::vector<double>> arithmetic_seconds(std::size_t repetition) const;
+  /// As if that repetition had been the only one.
+  Samples only(std::size_t repetition) const;
   /// What medians and intervals are made of: with several repetitions the median of each, else all iterations.
   std::vector<double> observations() const;
   /// The confidence to ask of an interval made of observations, or of ratios of them, to get 0.95.
@@ -51,18 +56,27 @@ class Samples {
 };
 
 struct Contender {
-  std::string name;
-  std::function<void()> run;
-  std::function<void()> prepare = {};            ///< before each run, outside the clock; empty: nothing is
-  std::function<double()> message_seconds = {};  ///< spent in messages so far; empty: that can't be seen
+  virtual ~Contender() = default;
+  /// One call, as it is timed.
+  virtual void run() = 0;
+  /// Before each turn, outside the clock.
+  virtual void prepare() {
+    for (int call = 0; call < untimed_calls; ++call) run();
+  }
+
+  std::string label;                               ///< what table and file call it
+  int untimed_calls = 0;                           ///< before each turn
+  int runs_a_turn = 1;                             ///< one after the other; their mean counts
+  std::function<double()> message_seconds = {};    ///< spent in messages so far; empty: that can't be seen
+  std::function<double()> selection_seconds = {};  ///< the same of selections; empty: it makes none
+  Samples samples = {};
 };
 
-/// How many runs a turn should have if the fastest contender's takes so long: shortest_sample_seconds, at most 100
-/// runs.
-int runs_a_turn(double fastest_seconds);
+/// How many runs a turn should have where a call takes so long: as many as last shortest_sample_seconds, but `most`.
+int runs_a_turn(double seconds, int most);
 
 /// Times all contenders. All ranks call it and all get all ranks' samples. `progress` is told what runs.
-std::vector<Samples> time_in_turns(Transport& transport, const std::vector<Contender>& contenders,
-                                   const Protocol& protocol, const std::function<void(const std::string&)>& progress);
+void time_in_turns(Transport& transport, std::span<Contender* const> contenders, const Protocol& protocol,
+                   const std::function<void(const std::string&)>& progress);
 
 }  // namespace dsop::bench

@@ -9,8 +9,9 @@
 #include "contenders.hpp"
 #include "host.hpp"
 #include "launch/launch.hpp"
+#include "launch/progress_line.hpp"
 #include "machine_out.hpp"
-#include "progress.hpp"
+#include "outer_product.hpp"
 #include "statistics.hpp"
 #include "version.hpp"
 
@@ -32,11 +33,7 @@ std::vector<EncodedAlgorithm> could_win(const Plan& plan) {
   return asked;
 }
 
-double median_seconds(const Measurement& row) {
-  return median(row.samples.observations());
-}
-
-void remember(Machine& machine, const Measurement& row) {
+void remember(Machine& machine, const OuterProductRow& row) {
   const Problem& problem = row.problem;
   const Winner winner{problem.rows, problem.columns, problem.largest_pairs(), problem.ranks(), problem.type, row.used};
   std::erase_if(machine.winners, [&](Winner old) {
@@ -58,14 +55,14 @@ void print_head(const Transport& transport, DataType type) {
       << std::flush;
 }
 
-void print_row(const Measurement& winner, const Measurement& predicted) {
+void print_row(const OuterProductRow& winner, const OuterProductRow& predicted) {
   const Problem& problem = winner.problem;
   std::cout << std::setw(9) << problem.rows << std::setw(9) << problem.columns << std::setw(7)
             << problem.largest_pairs() << std::setw(7) << problem.ranks() << std::fixed;
-  for (const Measurement* const row : {&winner, &predicted})
+  for (const OuterProductRow* const row : {&winner, &predicted})
     std::cout << "  " << std::left << std::setw(36) << row->used << std::right << std::setprecision(1) << std::setw(13)
-              << median_seconds(*row) * 1e6;
-  std::cout << std::setprecision(2) << std::setw(9) << median_seconds(predicted) / median_seconds(winner) << '\n'
+              << row->median_seconds() * 1e6;
+  std::cout << std::setprecision(2) << std::setw(9) << predicted.median_seconds() / winner.median_seconds() << '\n'
             << std::flush;
 }
 
@@ -76,7 +73,7 @@ void tune(Transport& transport, const TuneOptions& options) {
   launch::on_all_ranks(transport, [&] {
     if (speaks) check_machine_out(options.out);
   });
-  ProgressLine progress(speaks);
+  launch::ProgressLine progress(speaks);
   if (!options.machine) progress.show("calibrating");
   Machine machine = options.machine ? *options.machine : calibrate(transport);
   machine.source += ", tuned";
@@ -87,23 +84,23 @@ void tune(Transport& transport, const TuneOptions& options) {
   progress.clear();
   if (speaks) print_head(transport, options.type);
 
-  Machine formulas_alone = machine;
-  formulas_alone.winners.clear();
+  BenchmarkOptions measured{.type = options.type, .machine = machine};
+  measured.machine->winners.clear();
   for (std::size_t p = 0; p < options.points.size(); ++p) {
-    const Plan plan = predict(transport, options.points[p], options.type, Wire::full, formulas_alone);
-    MeasureOptions measure_options;
-    measure_options.machine = formulas_alone;
-    measure_options.protocol = options.protocol;
-    measure_options.progress = progress_of(progress, options.points, p);
-    const auto measure_type = visit(options.type, []<class T>(T) { return measure<T>; });
-    const std::vector<Measurement> rows = measure_type(transport, options.points[p], could_win(plan), measure_options);
-    const auto winner = std::min_element(rows.begin(), rows.end(), [](const Measurement& l, const Measurement& r) {
-      return median_seconds(l) < median_seconds(r);
-    });
-    remember(machine, *winner);
+    const Plan plan = predict(transport, options.points[p], options.type, Wire::full, measured.machine);
+    Watch watch(transport);
+    const Rows rows = outer_product_rows(watch, options.points[p], could_win(plan), measured);
+    measure(watch, rows, {.protocol = options.protocol, .turns = Method::Turns::of_fastest},
+            [&](const std::string& what) { progress.show(text_of(options.points[p]) + ": " + what); });
+    const auto of = [](const std::unique_ptr<Row>& row) -> const OuterProductRow& {
+      return static_cast<const OuterProductRow&>(*row);
+    };
+    const OuterProductRow& winner =
+        of(*std::ranges::min_element(rows, {}, [](const auto& row) { return row->median_seconds(); }));
+    remember(machine, winner);
     launch::on_all_ranks(transport, write);
     progress.clear();
-    if (speaks) print_row(*winner, rows.front());
+    if (speaks) print_row(winner, of(rows.front()));
   }
   if (speaks) std::cerr << "written to " << options.out << '\n';
 }

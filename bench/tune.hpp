@@ -8,7 +8,7 @@
 #include <dsop/machine.hpp>
 #include <dsop/transport.hpp>
 
-#include "measure.hpp"
+#include "contenders.hpp"
 #include "timing.hpp"
 
 namespace dsop::bench {

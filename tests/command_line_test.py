@@ -134,8 +134,8 @@ class OnThreads(Refusing):
         self.assertEqual([row["used"] for row in rows if row["algorithm"] == "allgather"], ["allgather"] * 2)
         parameters = [row["used"] for row in rows if row["algorithm"] == "allreduce-ring-pipelined"]
         self.assertRegex(" ".join(parameters), r"^allreduce-ring-pipelined\([0-9]+\) allreduce-ring-pipelined\([0-9]+\)$")
-        self.assertEqual([line for line in result.stdout.splitlines() if " ran as " in line],
-                         [f"# allreduce-ring-pipelined ran as {used}" for used in parameters])
+        self.assertEqual([line for line in result.stdout.splitlines() if line.startswith("# allreduce-ring-pipelined used ")],
+                         [f"# allreduce-ring-pipelined used {used}" for used in parameters])
         first = rows[0]
         for name, value in {"family": "outer-product", "algorithm": "allgather", "rows": 50, "columns": 20, "pairs": 2,
                             "ranks": 3, "dtype": "f32", "transport": "threads", "wrong": 0, "messages_sent": 0,
@@ -147,6 +147,11 @@ class OnThreads(Refusing):
             self.assertEqual([len(iteration) for iteration in row["message_seconds"]], [3] * 4)
             for whole, part in zip(sum(row["seconds"], []), sum(row["message_seconds"], [])):
                 self.assertTrue(0 < part <= whole, row)
+            rests = [[whole - part for whole, part in zip(*both)] for both in zip(row["seconds"], row["message_seconds"])]
+            self.assertEqual(row["arithmetic_seconds"], rests)
+            self.assertIsNone(row["selection_seconds"])
+            bus_bytes = row["rows"] * row["columns"] * 4 * 2 * (3 - 1) / 3  # as nccl-tests count them, of G in full
+            self.assertAlmostEqual(row["busbw"] * median(map(max, row["seconds"])) / bus_bytes, 1)
         self.assertIn("cpu", first["host"])
         table = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
         self.assertEqual([len(line) for line in table], [15] * 6, result.stdout)
@@ -170,6 +175,13 @@ class OnThreads(Refusing):
             self.assertEqual([row[4] for row in table if row[4].startswith("auto")], names)
             for name in names:
                 self.assertIn(f"\n# {name} used ", result.stdout)
+
+    def test_whole_numbers_that_bf16_holds_are_verified(self) -> None:
+        line = ["outer-product", "--ranks", "3", "--rows", "40", "--iterations", "1", "--wire", "bf16", "--verify", "--pairs"]
+        result = run(*line, "5")
+        self.assertEqual(result.returncode, 0, result)
+        self.assertEqual({row.split()[13] for row in result.stdout.splitlines() if not row.startswith("#")}, {"0"})
+        self.assert_refused(run(*line, "8"), "--verify compares with ==, expected --wire full, or at most 2 ranks")
 
     def test_type_of_elements(self) -> None:
         for name in ("outer-product", "sparse-allreduce", "allreduce", "broadcast", "reduce"):

@@ -36,7 +36,7 @@ class OnThreads(Refusing):
         line = ["sparse-allreduce", "--ranks", "3", "--size", "5000", "--density", "0.01,0.6", "--iterations", "1"]
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "rows.jsonl"
-            for options in (["--verify"], ["--verify", "--wire", "bf16"], ["--select", "exact", "--wire", "bf16"]):
+            for options in (["--verify"], ["--verify", "--wire", "bf16"], ["--verify", "--select", "exact", "--wire", "bf16"]):
                 result = run(*line, "--out", str(out), *options)
                 self.assertEqual(result.returncode, 0, result.stderr)
             rows = [json.loads(text) for text in out.read_text().splitlines()]
@@ -44,6 +44,8 @@ class OnThreads(Refusing):
         rounded = [row for row in rows if row["wire"] == "bf16"]
         self.assertEqual([row["algorithm"].endswith(":bf16") for row in rows], [row["wire"] == "bf16" for row in rows])
         self.assertEqual({row["wrong"] for row in rounded if row["family"] == "sparse-allreduce"}, {0})
+        # What a selecting allreduce rounds off stays in residuals, what a sparse one does is lost.
+        self.assertEqual({row["wrong"] for row in rounded if row["family"] == "topk-allreduce"}, {0, None})
         by_name = {(row["family"], row["algorithm"]): row for row in rows if row["density"] == 0.01}
         self.assertNotIn(("sparse-allreduce", "dense-butterfly:bf16"), by_name)
         for name, saved in {"allgather": 2 * 50 * 2, "dense-ring": 2 * 2 * 5000 // 3 * 2}.items():
@@ -58,9 +60,19 @@ class OnThreads(Refusing):
             for options in [[], ["--communication-alone"]]:
                 result = run("sparse-allreduce", "--ranks", "4", "--size", "20000", "--density", "0.01", "--select",
                              "exact", "--algorithm", "all,auto,ok-topk(8)", "--iterations", "1", "--out", str(out),
-                             *options)
+                             "--verify", *options)
                 self.assertEqual(result.returncode, 0, result.stderr)
-            rows = {row["algorithm"]: row for row in map(json.loads, out.read_text().splitlines())}
+            lines = [json.loads(line) for line in out.read_text().splitlines()]
+        rows = {row["algorithm"]: row for row in lines}
+        self.assertEqual({row["wrong"] for row in lines}, {0})
+        for row in lines:
+            alone, parts = row["communication_alone"], [row[f"{part}_seconds"] for part in ("message", "selection", "arithmetic")]
+            self.assertEqual([len(part) for part in parts], [1] * 3)
+            for whole, message, selection, arithmetic in zip(row["seconds"][0], *(part[0] for part in parts)):
+                self.assertAlmostEqual(whole, message + selection + arithmetic)
+                self.assertGreater(message, 0)
+                self.assertEqual(selection > 0, not alone, row["algorithm"])
+            self.assertAlmostEqual(row["busbw"], 20000 * 4 * 2 * 3 / 4 / max(row["seconds"][0]))
         self.assertTrue(rows["ok-topk"]["communication_alone"])
         for name in ["allgather", "topk", "gtopk", "ok-topk", "ok-topk(8)"]:
             self.assertEqual(rows[name]["chosen"], 200, name)
@@ -75,7 +87,6 @@ class OnThreads(Refusing):
     def test_sparse_allreduce_refuses_what_makes_no_sense(self) -> None:
         self.assert_refused(run("sparse-allreduce", "--select", "nope"), "algorithm is nope", "threshold-reuse")
         self.assert_refused(run("sparse-allreduce", "--select", "exact", "--algorithm", "nope"), "algorithm is nope")
-        self.assert_refused(run("sparse-allreduce", "--select", "exact", "--verify"), "--verify", "expected no --select")
         self.assert_refused(run("sparse-allreduce", "--communication-alone"), "--select")
         self.assert_refused(run("sparse-allreduce", "--algorithm", "ok-topk"), "algorithm is ok-topk")
         self.assert_refused(run("sparse-allreduce", "--density", "2"), '--density is "2", expected shares from 0 to 1')
@@ -108,6 +119,7 @@ class OnThreads(Refusing):
             pipeline = next(row for row in rows if row["used"] == "linear-pipeline(1)" and row["size"] == 5000)
             ways = 2 if command == "allreduce" else 1
             self.assertEqual((pipeline["messages_sent"], pipeline["bytes_sent"]), (ways * 21, ways * 20000))
+            self.assertAlmostEqual(pipeline["busbw"] * max(pipeline["seconds"][0]), 20000 * (4 / 3 if ways == 2 else 1))
 
     def test_base_and_sums_by_a_papers_name(self) -> None:
         for command in ["allreduce", "broadcast", "reduce"]:
