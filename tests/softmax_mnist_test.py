@@ -173,7 +173,7 @@ def check_bad_input(checks: Checks, example: Example, mpi: bool) -> None:
         "an empty folder": ([in_temporary("empty", None, None)], ["empty", IMAGES]),
         "no labels": ([in_temporary("unlabelled", images, None)], ["unlabelled", LABELS]),
         "a file of text": ([in_temporary("text", images, b"seven, two, one")], [LABELS, "not an IDX file"]),
-        "a huge claim": ([in_temporary("huge", too_large, labels)], [IMAGES, "truncated"]),
+        "a huge claim": ([in_temporary("huge", too_large, labels)], [IMAGES, "expected one for each"]),
         "a label too few": ([in_temporary("label", images, idx_bytes([99], labels[8:-1]))], [LABELS, "99", "100"]),
         "9 images": ([in_temporary("few", few_images, few_labels)], ["few", "9", "at least 10"]),
         "--batch -5": (["--batch", "-5"], ["--batch", "-5", "1 to"]),

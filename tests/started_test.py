@@ -22,7 +22,7 @@ from unittest.mock import patch
 import dsop
 from dsop import _started
 
-DSOP_BENCH, DSOP_TRAIN, DSOP_DATA = sys.argv[1:4]
+DSOP_BENCH, DSOP_TRAIN, DSOP_DATA = map(os.path.abspath, sys.argv[1:4])
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 LIMIT_SECONDS = 120
 SUMS = """
