@@ -156,7 +156,7 @@ class Linear(OnTexts):
                 ("--test", str(bad)): [str(bad), "line 2", "the index is 0, expected 1 or more"],
                 ("--test", "absent"): ["absent: can't be opened: "],
                 ("--test", str(self.folder)): [f"{self.folder}: "],
-                ("--machine", str(bad)): [f"machine file {bad}: is not JSON"],
+                ("--machine", str(bad)): [f"machine file {bad}: not JSON"],
                 ("--machine", str(self.folder)): [f"machine file {self.folder}: "],
                 ("--out", "/absent/rows"): ["--out /absent/rows: can't be opened for writing: No such file or directory"],
                 **{("--loss", "least-squares", "--learning-rate", "1e9", "--batch", "1", "--sync", sync):
