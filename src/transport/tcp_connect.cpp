@@ -105,13 +105,13 @@ class Connecting {
 
   /// Returns when all peers have a socket. Ranks connect with lower ones.
   void run(const Socket& listener) {
-    while (!missing().empty()) {
-      if (meeting_.is_over(true)) meeting_.throw_missing(missing(), "connected with rank " + to_string(rank_) + why());
+    for (;; sleep(listener)) {
       for (Peer& peer : peers_)
         if (peer.rank < rank_ && !peer.socket && Clock::now() >= peer.next_attempt) attempt(peer);
       accept_claims(listener);
       std::erase_if(claims_, [&](Claim& claim) { return is_settled(claim); });
-      sleep(listener);
+      if (missing().empty()) return;
+      if (meeting_.is_over(true)) meeting_.throw_missing(missing(), "connected with rank " + to_string(rank_) + why());
     }
   }
 

@@ -74,7 +74,7 @@ class TcpConnection {
       const ssize_t got = readv(socket.get(), parts, static_cast<int>(std::size(parts)));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && errno == EAGAIN) return;
-      if (got <= 0) return close(got == 0 ? "the connection is closed" : std::strerror(errno));
+      if (got <= 0) return close(got == 0 || errno == ECONNRESET ? "the connection is closed" : std::strerror(errno));
       const auto bytes = static_cast<std::size_t>(got);
       is_all = bytes < parts[0].iov_len + parts[1].iov_len;
       take(std::min(direct, bytes), end);
