@@ -59,6 +59,9 @@ MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_byte
   const int node = lowest_rank_on_node(communicator_, rank_);
   check_mpi(MPI_Allgather(&node, 1, MPI_INT, nodes_.data(), 1, MPI_INT, communicator_), "MPI_Allgather");
   use_pieces_of(Machine());
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  allows_progress_thread_ = level == MPI_THREAD_MULTIPLE;
   const std::string library = mpi_library();
   native_sums_have_same_bits_ = sums_have_same_bits(library);
   reduces_in_place_ = reduces_in_place(library);
@@ -188,12 +191,6 @@ void MpiTransport::withdraw(std::size_t slot) noexcept {
     }
   }
   slots_.give_back(slot);
-}
-
-bool MpiTransport::allows_progress_thread() const {
-  int level = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&level);
-  return level == MPI_THREAD_MULTIPLE;
 }
 
 std::vector<int> MpiTransport::ranks_behind(std::uint64_t position, double seconds) {
