@@ -114,7 +114,7 @@ class Caller {
   }
   void dense(const Family& family, const std::string& name) {
     std::vector<float> data = fractions(rank_, size, 1e-38F);
-    const int root = family.has_root ? 1 : 0;
+    const int root = family.has_root ? transport_.size() - 1 : 0;
     keep(std::string(family.name) + ' ' + name, data,
          [&] { call<float>(family, transport_, data, root, {.algorithm = name}); });
     if (family.sums && family.has_root && rank_ != root) results_.erase(std::string(family.name) + ' ' + name);

@@ -71,6 +71,9 @@ MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_byte
   }
   expect_one_version(versions);
   use_pieces_of(Machine());
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  allows_progress_thread_ = level == MPI_THREAD_MULTIPLE;
   const std::string library = mpi_library();
   native_sums_have_same_bits_ = sums_have_same_bits(library);
   reduces_in_place_ = reduces_in_place(library);
@@ -200,12 +203,6 @@ void MpiTransport::withdraw(std::size_t slot) noexcept {
     }
   }
   slots_.give_back(slot);
-}
-
-bool MpiTransport::allows_progress_thread() const {
-  int level = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&level);
-  return level == MPI_THREAD_MULTIPLE;
 }
 
 std::vector<int> MpiTransport::ranks_behind(std::uint64_t position, double seconds) {

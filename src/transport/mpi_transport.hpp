@@ -53,7 +53,7 @@ class MpiTransport final : public Transport {
   void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override;
   void native_broadcast(std::span<std::byte> data, int root) override;
   void native_reduce(std::span<std::byte> data, DataType type, int root) override;
-  bool allows_progress_thread() const override;
+  bool allows_progress_thread() const override { return allows_progress_thread_; }
   std::vector<int> ranks_behind(std::uint64_t position, double seconds) override;
 
  private:
@@ -96,6 +96,7 @@ class MpiTransport final : public Transport {
   std::vector<int> offsets_;
   std::vector<std::byte> roots_copy_;  // of native_reduce, likewise
   std::optional<RollCall> roll_call_;
+  bool allows_progress_thread_ = false;
   bool native_sums_have_same_bits_ = false;
   bool reduces_in_place_ = true;
 };
