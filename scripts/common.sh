@@ -68,11 +68,12 @@ install_laboratory() (
   install_missing "${laboratory_packages[@]}"
 )
 
-build_packages=(g++ meson ninja-build pkg-config libopenmpi-dev openmpi-bin libopenblas-openmp-dev libcli11-dev catch2
-  nlohmann-json3-dev zlib1g-dev libgloo-dev python3-numpy python3-matplotlib)
+# dpkg-dev: without it Meson installs to lib64, where Debian looks for nothing.
+build_packages=(g++ dpkg-dev meson ninja-build pkg-config libopenmpi-dev openmpi-bin libopenblas-openmp-dev libcli11-dev
+  catch2 nlohmann-json3-dev zlib1g-dev libgloo-dev python3-numpy python3-matplotlib)
 
 # What scripts/package needs beside them.
-packaging_packages=(dpkg-dev fakeroot debhelper dh-python mpi-default-bin mpi-default-dev lintian autopkgtest)
+packaging_packages=(fakeroot debhelper dh-python mpi-default-bin mpi-default-dev lintian autopkgtest)
 
 # configure FOLDER [MESON OPTION...]: unless it is configured already.
 configure() {

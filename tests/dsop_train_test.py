@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dsop_train import (ATIS, CHARACTERS, FOLDER, GLOBAL_BATCH, MLP, MODELS, MPIRUN, TRAIN, Refusing, Rows, at, changed, main,
                         run)
-from programs import shown_on_terminal
+from programs import each_rank, shown_on_terminal
 
 
 def policies_in(plan: str) -> dict[str, str]:
@@ -216,19 +216,16 @@ class BadInput(Refusing):
 
     @unittest.skipUnless(MPIRUN, "built without MPI")
     def test_ranks_with_other_options_than_rank_0(self) -> None:
-        def launched(*arguments: str, ranks: int = 1) -> list[str]:
-            return ["-n", str(ranks), TRAIN, *arguments]
-
         for second, words in (([*MLP, "--steps", "4"], "--steps is 4, expected as on rank 0, where --steps is 3"),
                               ([*changed(MLP, "--hidden", "12"), "--steps", "3"],
                                "--hidden is [12], expected as on rank 0, where --hidden is [12,9]"),
                               (["linear", "text.txt"], "the command is linear, expected as on rank 0, where the command is mlp")):
-            command = [MPIRUN, *launched(*MLP, "--steps", "3"), ":", *launched(*second, ranks=2)]
+            command = each_rank(MPIRUN, [TRAIN, *MLP, "--steps", "3"], [TRAIN, *second], [TRAIN, *second])
             result = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=60, check=False)
             self.assert_refused(result, f"error: ranks 1-2: {words}\n")
         given = [*MLP, "--steps", "3", "--sync", "dsop", "--batch", "32"]  # what is there by default
-        result = subprocess.run([MPIRUN, *launched(*MLP, "--steps", "3", "--out", "rows"), ":", *launched(*given)], cwd=FOLDER,
-                                capture_output=True, text=True, timeout=60, check=False)
+        command = each_rank(MPIRUN, [TRAIN, *MLP, "--steps", "3", "--out", "rows"], [TRAIN, *given])
+        result = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
 
 

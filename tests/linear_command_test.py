@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 from linear_programs import MPIRUN, TRAIN, OnTexts, losses, main, run, train
-from programs import run_in, shown_on_terminal
+from programs import each_rank, run_in, shown_on_terminal
 
 
 class Linear(OnTexts):
@@ -103,17 +103,17 @@ class Linear(OnTexts):
             self.skipTest("built without MPI")
 
         def launched(*options: str) -> list[str]:
-            return ["-n", "1", TRAIN, "linear", str(self.folder / "train"), *options]
+            return [TRAIN, "linear", str(self.folder / "train"), *options]
 
         for first, second, words in ((["--batch", "4"], ["--batch", "5"], "--batch is 5, expected as on rank 0, where --batch is 4"),
                                      ([], ["--sync", "ps"], "--sync is ps, expected as on rank 0, where --sync is auto"),
                                      ([], ["--test", str(self.folder / "test")],
                                       "--test is given, expected as on rank 0, where --test is not given")):
-            result = run(MPIRUN, *launched(*first), ":", *launched(*second), ":", *launched(*first))
+            result = run(*each_rank(MPIRUN, launched(*first), launched(*second), launched(*first)))
             self.assertNotEqual(result.returncode, 0)
             self.assertIn(f"error: rank 1: {words}\n", result.stderr)
             self.assertEqual(result.stderr.count("error: "), 1, result.stderr)
-        result = run(MPIRUN, *launched("--epochs", "1", "--threads", "2"), ":", *launched("--epochs", "1", "--batch", "10"))
+        result = run(*each_rank(MPIRUN, launched("--epochs", "1", "--threads", "2"), launched("--epochs", "1", "--batch", "10")))
         self.assertEqual(result.returncode, 0, result.stderr)
 
     @unittest.skipUnless(Path("/dev/full").exists(), "needs a device that is always full")

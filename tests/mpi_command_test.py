@@ -12,13 +12,12 @@ import unittest.mock
 from pathlib import Path
 
 from command_line import BENCH, MPIRUN, LongRun, Refusing, main, run
+from programs import each_rank
 
 
 def run_each(*commands: list[str]) -> subprocess.CompletedProcess:
     """dsop-bench under mpirun, each rank with arguments of its own."""
-    line = [MPIRUN]
-    for arguments in commands:
-        line += [":"] * (len(line) > 1) + ["-n", "1", BENCH, *arguments]
+    line = each_rank(MPIRUN, *([BENCH, *arguments] for arguments in commands))
     return subprocess.run(line, capture_output=True, text=True, timeout=60)
 
 

@@ -12,18 +12,17 @@ import unittest.mock
 from pathlib import Path
 
 from command_line import BENCH, MPIRUN, Refusing, main, run
+from programs import each_rank
 
 POINT = ("outer-product", "--rows", "40", "--iterations", "1")
 
 
 def with_machines(*values: str | None, folders: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     """Rank r has values[r] as DSOP_MACHINE, and runs in folders[r]."""
-    command = [MPIRUN]
-    for rank, value in enumerate(values):
-        command += [":"] * (rank > 0) + ["-n", "1"] + (["-wdir", folders[rank]] if folders else [])
-        command += ["env", "-u", "DSOP_MACHINE", *([] if value is None else [f"DSOP_MACHINE={value}"]), os.path.abspath(BENCH),
-                    *POINT]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    commands = [["env", "-u", "DSOP_MACHINE", *(["-C", folders[rank]] if folders else []),
+                 *([] if value is None else [f"DSOP_MACHINE={value}"]), os.path.abspath(BENCH), *POINT]
+                for rank, value in enumerate(values)]
+    return subprocess.run(each_rank(MPIRUN, *commands), capture_output=True, text=True, timeout=60, check=False)
 
 
 class OfEnvironment(Refusing):

@@ -7,12 +7,18 @@ import subprocess
 from pathlib import Path
 
 
+OF_RANK = str(Path(__file__).resolve().with_name("of_rank"))
+
+
+def each_rank(mpirun: str, *commands: list[str]) -> list[str]:
+    """An MPI program whose rank r is the r-th command."""
+    return [mpirun, "-n", str(len(commands)), OF_RANK, *(word for command in commands for word in [*command, "::"])][:-1]
+
+
 def run_in(folders: list[Path], mpirun: str, *command: str) -> subprocess.CompletedProcess:
     """A process in each of the folders."""
-    launch = [mpirun]
-    for folder in folders:
-        launch += [*([":"] if len(launch) > 1 else []), "-n", "1", "-wdir", str(folder), *command]
-    return subprocess.run(launch, capture_output=True, text=True, timeout=60)
+    commands = [["env", "-C", str(folder), *command] for folder in folders]
+    return subprocess.run(each_rank(mpirun, *commands), capture_output=True, text=True, timeout=60)
 
 
 def shown_on_terminal(line: bytes, command: list[str], folder: Path) -> bytes:

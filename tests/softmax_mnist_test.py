@@ -20,6 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from programs import OF_RANK
+
 LONGEST_SECONDS = 60  # a run that takes longer is taken to hang
 LOSS_UNIT = 1e-5  # losses are printed to this
 IMAGES = "t10k-images-idx3-ubyte"
@@ -176,7 +178,7 @@ def check_bad_input(checks: Checks, example: Example, mpi: bool) -> None:
         "a huge claim": ([in_temporary("huge", too_large, labels)], [IMAGES, "expected one for each"]),
         "a label too few": ([in_temporary("label", images, idx_bytes([99], labels[8:-1]))], [LABELS, "99", "100"]),
         "9 images": ([in_temporary("few", few_images, few_labels)], ["few", "9", "at least 10"]),
-        "--batch -5": (["--batch", "-5"], ["--batch", "-5", "1 to"]),
+        "--batch -5": (["--batch", "-5"], ["--batch", "-5", "1000000"]),
         "--ranks none": (["--ranks", "none"], ["--ranks", "none"]),
         "two folders": (["one", "two"], ["two"]),
     }
@@ -188,7 +190,7 @@ def check_bad_input(checks: Checks, example: Example, mpi: bool) -> None:
             checks.check(f"{name} on {where(processes)}: non-zero status and a message", run.status > 0 and said,
                          f"status {run.status}, {run.words}")
     if mpi:
-        run = example.run([*example.command(1), good, ":", "-n", "1", str(example.program), "absent"])
+        run = example.run([*example.command(2)[:-1], OF_RANK, str(example.program), good, "::", str(example.program), "absent"])
         checks.check("a bad folder on rank 1 alone ends both ranks", run.status > 0 and "rank 1: absent" in run.words,
                      f"status {run.status}, {run.words}")
 
