@@ -45,6 +45,7 @@ install_missing() {
 run_tests() {
   local log=$1 status=0 passed failed timed_out skipped
   shift
+  mkdir -p "$(dirname "$log")"
   meson test -C build --print-errorlogs --no-rebuild "$@" | tee "$log" || status=$?
   python3 tests/skipped.py build/meson-logs/testlog.json
   count() { awk -v name="$1:" '$1 " " $2 ~ "^" name { print $NF }' "$log"; }
