@@ -81,7 +81,8 @@ class StartedTest(unittest.TestCase):
     def test_a_process_group_has_the_same_port_before_and_after(self) -> None:
         group = "import torch\nfrom torch import distributed\ndistributed.init_process_group('gloo')\n"
         for program in (group + SUMS, SUMS + group):
-            ended = self.run_ranks(2, by_rank(2), sys.executable, "-c", program + "distributed.barrier()\n")
+            ended = self.run_ranks(2, by_rank(2), sys.executable, "-c", program + "distributed.barrier()\n"
+                                   "distributed.destroy_process_group()\n")
             self.assertEqual([(code, out) for code, out, _ in ended],
                              [(0, f"{rank} 2 3.0 False\n") for rank in range(2)], ended)
 
