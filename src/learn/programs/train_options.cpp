@@ -8,7 +8,7 @@
 #include "launch/memory.hpp"
 #include "learn/programs/number_range.hpp"
 #include "learn/strategies/schedules.hpp"
-#include "synchronizer/policies/policy.hpp"
+#include "synchronizer/policy.hpp"
 
 namespace dsop::learn {
 namespace {

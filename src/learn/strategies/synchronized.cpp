@@ -7,7 +7,7 @@
 #include "launch/launch.hpp"
 #include "learn/strategies/local_product.hpp"
 #include "learn/strategies/xi.hpp"
-#include "synchronizer/policies/policy.hpp"
+#include "synchronizer/policy.hpp"
 
 namespace dsop::learn {
 namespace {
