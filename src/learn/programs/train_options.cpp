@@ -125,7 +125,7 @@ void TrainOptions::add_to(CLI::App* command) {
       command
           ->add_option("--schedule", schedule,
                        "Instead of --sync: overlap, reduce-broadcast or allreduce, Wang et al.'s algorithms 1, 2, 3")
-          ->check(CLI::IsMember({"overlap", "reduce-broadcast", "allreduce"}))
+          ->check(CLI::IsMember(schedule_names()))
           ->excludes(sync)
           ->excludes(bucket_bytes)
           ->excludes(with_wire)
