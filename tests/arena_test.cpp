@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "algorithms/dense/family.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
 #include "algorithms/outer_product/call_memory.hpp"
 #include "algorithms/outer_product/family.hpp"
-#include "algorithms/sharded/algorithm.hpp"
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/split_and_reduce.hpp"

@@ -48,8 +48,8 @@ std::vector<float> sums_of_objects(Transport& transport) {
   const std::vector<float> ones{1};
   const auto rows = layer.run_rows({SparseMatrixView<float>{1, n, offsets, columns, ones}, {b.data(), 1, m}});
   keep({rows.elements.get(), rows.indices.size() * m});
-  const SparseVectorView<float> regions[] = {{n, columns, ones}, {m, {}, std::span(b).first(m), n}};
-  for (const SparseSum<float>& sum : sparse_allreduce_regions<float>(transport, regions)) keep(sum.sum.values);
+  for (const SparseVectorView<float>& x : {SparseVectorView<float>{n, columns, ones}, {m, {}, std::span(b).first(m)}})
+    keep(sparse_allreduce<float>(transport, x).sum.values);
 
   std::stringstream saved;
   for (const bool resumes : {false, true}) {

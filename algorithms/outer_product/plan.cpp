@@ -5,10 +5,10 @@
 #include <dsop/plan.hpp>
 #include <dsop/types.hpp>
 
+#include "algorithms/outer_product/algorithm.hpp"
 #include "algorithms/outer_product/call_memory.hpp"
 #include "algorithms/outer_product/family.hpp"
 #include "algorithms/outer_product/pairs.hpp"
-#include "algorithms/sharded/algorithm.hpp"
 #include "base/check_nodes.hpp"
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
@@ -62,7 +62,6 @@ struct Family {
       candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);
     candidate.rides = algorithm.can_ride && outer_product::riding_bytes(problem) > 0;
     candidate.agreement_seconds = candidate.rides ? agreement_with_factors_seconds : agreement_seconds;
-    candidate.needed_lead = algorithm.needed_lead;
     if (candidate.cost.hidden_seconds > 0)
       candidate.needed_lead += algorithm.doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
     return candidate;
@@ -99,7 +98,7 @@ const Winner* measured_winner(const Machine& machine, const Problem& problem) {
   for (const Winner& winner : machine.winners) {
     if (winner.ranks != problem.ranks() || winner.type != problem.type) continue;
     const NamedAlgorithm named = parse_algorithm(winner.algorithm, "winners", outer_product_algorithms());
-    if (!why_not<Family>(named, Problems(problem)).empty()) continue;
+    if (named.algorithm->published || !why_not<Family>(named, Problems(problem)).empty()) continue;
     if (problem.native_sums_vary && named.algorithm->dense != nullptr && named.algorithm->dense->native) continue;
     const double distance = std::max({ratio(winner.rows, problem.rows), ratio(winner.columns, problem.columns),
                                       ratio(winner.pairs, problem.largest_pairs())});

@@ -40,12 +40,10 @@ void check(const SparseVectorView<T>& own, const SparseAllreduceOptions& options
 
 template <class T>
 SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>& given,
-                                 const SparseAllreduceOptions& options, std::size_t regions) {
+                                 const SparseAllreduceOptions& options) {
   Call call(transport, "sparse allreduce", given.dimension, 1, data_type<T>, object_);
   call.check([&] { check(given, options); });
   call.same("dimension", given.dimension)
-      .same_now("the region's first element", given.first)
-      .same_now("the number of regions", regions)
       .same("algorithm", std::string_view(options.algorithm))
       .same("wire", options.wire)
       .same_machine(options.machine, options.algorithm == "auto");
@@ -54,7 +52,7 @@ SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>
   call.own().may_expand = larger_sparse;
   call.agree();
 
-  SparseSum<T> result{.sum = {.dimension = given.dimension, .first = given.first}};
+  SparseSum<T> result{.sum = {.dimension = given.dimension}};
   bool some_expand = false;
   std::size_t memory_bytes = 0;
   try {
@@ -84,13 +82,11 @@ SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>
   const std::span<T> sum_memory(result.memory.get(), plan.result_bytes / sizeof(T));
   if (transport.size() == 1) {
     result.sum = sparse::copy<T>(own, sum_memory);
-    result.sum.first = given.first;
     return result;
   }
   SparseCall<T> step{transport, plan, own, sum_memory, memory, blocks_};
   plan.algorithm->run(step);
   result.sum = step.sum;
-  result.sum.first = given.first;
   if (learns_ && options.algorithm == "auto") learn_overlap(result.sum);
   return result;
 }
@@ -151,23 +147,7 @@ template <class T>
 SparseSum<T> sparse_allreduce(Communicator communicator, const std::type_identity_t<SparseVectorView<T>>& own,
                               const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
-  return make_call(transport, [&] { return calls_of<SparseCalls<T>>(transport).run(transport, own, options, 1); });
-}
-
-template <class T>
-std::vector<SparseSum<T>> sparse_allreduce_regions(
-    Communicator communicator, const std::type_identity_t<std::span<const SparseVectorView<T>>>& regions,
-    const SparseAllreduceOptions& options) {
-  Transport& transport = communicator.transport();
-  return make_call(transport, [&] {
-    SparseCalls<T>& calls = calls_of<SparseCalls<T>>(transport);
-    std::vector<SparseSum<T>> sums;
-    make_for_call(transport, [&] { sums.reserve(regions.size()); });
-    if (regions.empty()) calls.run(transport, {}, options, 0);  // others may have some, and then all throw
-    for (const SparseVectorView<T>& region : regions)
-      sums.push_back(calls.run(transport, region, options, regions.size()));
-    return sums;
-  });
+  return make_call(transport, [&] { return calls_of<SparseCalls<T>>(transport).run(transport, own, options); });
 }
 
 template <class T>
@@ -175,7 +155,7 @@ Pending start_sparse_allreduce(Communicator communicator, const std::type_identi
                                SparseSum<T>& sum, const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
   return Pending(start_call(transport, [&transport, own, &sum, options] {
-    sum = calls_of<SparseCalls<T>>(transport).run(transport, own, options, 1);
+    sum = calls_of<SparseCalls<T>>(transport).run(transport, own, options);
   }));
 }
 
@@ -203,21 +183,19 @@ SparseAllreduce<T>::~SparseAllreduce() = default;
 
 template <class T>
 SparseSum<T> SparseAllreduce<T>::run(const SparseVectorView<T>& own) {
-  return make_call(impl_->transport, [&] { return impl_->calls.run(impl_->transport, own, impl_->options, 1); });
+  return make_call(impl_->transport, [&] { return impl_->calls.run(impl_->transport, own, impl_->options); });
 }
 
 template <class T>
 Pending SparseAllreduce<T>::start(const SparseVectorView<T>& own, SparseSum<T>& sum) {
   Impl& impl = *impl_;
   return impl.last_started.start(impl.transport,
-                                 [&impl, own, &sum] { sum = impl.calls.run(impl.transport, own, impl.options, 1); });
+                                 [&impl, own, &sum] { sum = impl.calls.run(impl.transport, own, impl.options); });
 }
 
 #define INSTANTIATE(T)                                                                                             \
   template class SparseCalls<T>;                                                                                   \
   template SparseSum<T> sparse_allreduce(Communicator, const SparseVectorView<T>&, const SparseAllreduceOptions&); \
-  template std::vector<SparseSum<T>> sparse_allreduce_regions(                                                     \
-      Communicator, const std::span<const SparseVectorView<T>>&, const SparseAllreduceOptions&);                   \
   template Pending start_sparse_allreduce(Communicator, const SparseVectorView<T>&, SparseSum<T>&,                 \
                                           const SparseAllreduceOptions&);                                          \
   template class SparseAllreduce<T>;

@@ -23,9 +23,7 @@ class SparseCalls {
   /// the same, and so has the same bits. `object`: as Call has it.
   explicit SparseCalls(bool learns = true, std::uint64_t object = 0) : learns_(learns), object_(object) {}
 
-  /// `regions`: into how many regions the ranks say that the vector is cut, of which `own` is one.
-  SparseSum<T> run(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options,
-                   std::size_t regions);
+  SparseSum<T> run(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options);
 
   /// Of the last call; null before any.
   const SparsePlan* plan() const { return made_ == nullptr ? nullptr : &made_->plan; }

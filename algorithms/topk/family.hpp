@@ -75,8 +75,8 @@ class TopKCalls {
   TopKPlan plan_;
   std::string plan_text_;
   AllgatherProblem blocks_;
-  selection::Kept<sparse::Index> indices_;  // of what was selected
-  selection::Kept<T> chosen_;
+  Workspace<sparse::Index> indices_;  // of what was selected
+  Workspace<T> chosen_;
   selection::Memory<T> memory_;
 };
 

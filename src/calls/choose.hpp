@@ -112,6 +112,8 @@ struct Ranked {
 
 template <class Family, class Algorithm, class Problems>
 bool is_left_out(const Algorithm& algorithm, const Problems& problems, const Machine& machine) {
+  if constexpr (requires { algorithm.published; })
+    if (algorithm.published) return true;
   if (!is_native(algorithm)) return false;
   if constexpr (requires { Family::may_take_native(algorithm, seen_by<Family>(algorithm, problems), machine); })
     return !Family::may_take_native(algorithm, seen_by<Family>(algorithm, problems), machine);

@@ -9,7 +9,7 @@
 #include "learn/data/input_file.hpp"
 #include "learn/programs/number_range.hpp"
 #include "learn/strategies/schedules.hpp"
-#include "synchronizer/policies/policy.hpp"
+#include "synchronizer/policy.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -127,7 +127,7 @@ void TrainOptions::add_to(CLI::App* command) {
       command
           ->add_option("--schedule", schedule,
                        "Instead of --sync: overlap, reduce-broadcast or allreduce, Wang et al.'s algorithms 1, 2, 3")
-          ->check(CLI::IsMember({"overlap", "reduce-broadcast", "allreduce"}))
+          ->check(CLI::IsMember(schedule_names()))
           ->excludes(sync)
           ->excludes(bucket_bytes)
           ->excludes(with_wire)
