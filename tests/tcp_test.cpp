@@ -105,6 +105,23 @@ TEST_CASE("the machine is measured over TCP") {
   REQUIRE(setenv("DSOP_MACHINE", "default", 1) == 0);
 }
 
+TEST_CASE("a wait that fails closes the connections over TCP, whatever it waits for") {
+  for (const Tag tag : {Tag::payload, Tag::agreement, Tag::probe}) {
+    CHECK(failures_over_tcp(2, [&](Transport& transport, Failures& failures) {
+            if (transport.rank() == 0) set_stall_watch(transport, {.limit_seconds = 0.1, .throws = true});
+            int number = 0;
+            Request request = transport.irecv(std::span(&number, 1), 1 - transport.rank(), tag);
+            bool throws = false;
+            try {
+              transport.wait(request);
+            } catch (const TransportError&) {
+              throws = true;
+            }
+            failures.check(throws, "goes on");
+          }) == "");
+  }
+}
+
 TEST_CASE("messages over TCP keep their order for each tag, also when they are empty or to oneself") {
   CHECK(failures_over_tcp(3, [](Transport& transport, Failures& failures) {
           const int r = transport.rank();

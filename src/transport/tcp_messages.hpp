@@ -93,7 +93,7 @@ class TcpMessages {
 
   /// Where the bytes go that come after this frame. Who asks hears this rank's `position`.
   std::byte* begin(int from, const Frame& frame, std::uint64_t position) {
-    if (frame.tag >= Peer::tags) return peer(from).connection.close("what came is no message"), nullptr;
+    if (frame.tag >= Peer::tags || frame.kind > Kind::answer) return refuse(from);
     if (frame.kind == Kind::question) {
       peer(from).connection.push({.kind = Kind::answer, .bytes = position});
     } else if (frame.kind == Kind::answer) {
@@ -105,6 +105,7 @@ class TcpMessages {
       message.other_bytes = frame.bytes;
       if (frame.kind == Kind::message) {
         if (message.is_posted) return message.fits() && !message.is_given_up ? message.data : nullptr;
+        if (frame.bytes > Message::most_bytes_at_once) return refuse(from);
         message.kept = std::make_unique_for_overwrite<std::byte[]>(frame.bytes);
         return message.kept.get();
       }
@@ -121,6 +122,11 @@ class TcpMessages {
   }
 
  private:
+  std::byte* refuse(int rank) {
+    peer(rank).connection.close("what came is no message");
+    return nullptr;
+  }
+
   // The slot of a message that is open, or is from now on.
   std::size_t open(bool receives, int of_peer, std::uint16_t tag, std::uint32_t place) {
     std::vector<std::size_t>& all = peer(of_peer).lane(receives, tag).open;

@@ -6,6 +6,7 @@
 #include "launch/command_line.hpp"
 #include "launch/launch.hpp"
 #include "launch/memory.hpp"
+#include "learn/data/input_file.hpp"
 #include "learn/programs/number_range.hpp"
 #include "learn/strategies/schedules.hpp"
 #include "synchronizer/policy.hpp"
@@ -48,6 +49,7 @@ void run_rank(const TrainOptions& options, const PlanTask& plan_task, Transport&
   const Share share{static_cast<std::size_t>(transport.rank()), static_cast<std::size_t>(transport.size()),
                     options.batch};
   launch::expect_same_settings(transport, options.settings);
+  readers_on_host = launch::ranks_on_this_host(transport).size();
   PlannedTask planned;
   launch::on_all_ranks(transport, [&] {
     if (transport.rank() == 0) check_out(options);
