@@ -117,7 +117,7 @@ void check_problem(const Problem& problem) {
   check_wire("problem.factor_wire", problem.factor_wire, problem.type, "factors");
   if (!problem.sparsity.empty() && problem.sparsity.size() != ranks)
     refuse("problem.sparsity.size()", problem.sparsity.size(), "one for each of " + std::to_string(ranks) + " ranks");
-  check_problem_nodes(problem.nodes, ranks);
+  check_problem_nodes(problem.group.nodes, ranks);
   const std::size_t element_bytes = bytes_of(problem.type);
   checked_bytes("rows", {problem.rows, element_bytes});
   checked_bytes("columns", {problem.columns, element_bytes});
@@ -151,9 +151,9 @@ Machine as_seen_by(const Problem& problem, Machine machine) {
 // Rows alone lie in memory of their own, which all agree on too.
 Family family_of(const Problem& problem, const Machine& machine) {
   const auto seconds = [&](std::size_t ridden_bytes) {
-    return agreement_seconds(machine, problem.nodes, problem.ranks(), ridden_bytes);
+    return agreement_seconds(machine, problem.group.nodes, problem.ranks(), ridden_bytes);
   };
-  return {problem.rows_only ? two_agreements_seconds(machine, problem.nodes, problem.ranks()) : seconds(0),
+  return {problem.rows_only ? two_agreements_seconds(machine, problem.group.nodes, problem.ranks()) : seconds(0),
           seconds(outer_product::riding_bytes(problem))};
 }
 
@@ -187,30 +187,30 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
                ProductMethod shared_method, Evaluated evaluated) {
   check_problem(problem);
   check_machine(machine);
-  Plan plan{.problem = problem, .machine = machine, .shared_method = shared_method};
+  Plan plan;
+  plan.problem = problem;
+  plan.machine = machine;
+  plan.shared_method = shared_method;
   plan.problem.sparse_product = !problem.sparsity.empty() && (problem.rows_only || sparse_is_faster(problem, machine));
   const Problems problems(plan.problem);
   const Winner* const winner = measured_winner(machine, problem);
-  Choice<OuterProductAlgorithm> choice =
-      choose(family_of(problem, machine), algorithms_for(problem), problems, as_seen_by(problem, machine),
-             algorithm == "auto" && winner != nullptr ? winner->algorithm : algorithm, evaluated);
-  plan.algorithm = choice.algorithm;
-  plan.parameter = choice.parameter;
+  const bool takes_winner = algorithm == "auto" && winner != nullptr;
+  choose(plan, family_of(problem, machine), algorithms_for(problem), problems, as_seen_by(problem, machine),
+         takes_winner ? winner->algorithm : algorithm, evaluated);
   plan.auto_is_measured = winner != nullptr;
-  plan.auto_choice = winner != nullptr ? winner->algorithm : choice.candidates.front().algorithm;
-  plan.reason = algorithm != "auto"     ? "named by the caller or by DSOP_ALGORITHM"
-                : plan.auto_is_measured ? "measured to be the fastest on this machine"
-                                        : choice.reason;
-  plan.candidates = std::move(choice.candidates);
+  plan.auto_choice = winner != nullptr ? winner->algorithm : plan.candidates.front().algorithm;
+  if (algorithm != "auto") plan.reason = "named by the caller or by DSOP_ALGORITHM";
+  if (takes_winner) plan.reason = "measured to be the fastest on this machine";
   plan.problem = Problem(problems.seen_by(*plan.algorithm));
   plan.pair_bounds.assign(1, 0);
   for (const std::size_t pairs : problem.pairs) plan.pair_bounds.push_back(plan.pair_bounds.back() + pairs);
   for (int r = 0; r <= problem.ranks(); ++r)
     plan.row_bounds.push_back(patterns::Blocks(problem.rows, problem.ranks()).offset(r));
-  for (std::size_t r = 0; r < problem.nodes.size(); ++r)
-    if (problem.nodes[r] == static_cast<int>(r)) plan.leaders.push_back(problem.nodes[r]);
+  for (std::size_t r = 0; r < problem.group.nodes.size(); ++r)
+    if (problem.group.nodes[r] == static_cast<int>(r)) plan.leaders.push_back(problem.group.nodes[r]);
   choose_exchanges(plan);
   plan.workspace_bytes = workspace_bytes(plan, 0);
+  plan.warning = why_not_valid(machine, problem.ranks(), problem.group.nodes);
   return plan;
 }
 

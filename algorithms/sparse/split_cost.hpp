@@ -25,7 +25,7 @@ inline std::size_t expected_in_region(const SparseProblem& problem) {
 }
 
 inline patterns::Network network_of(const SparseProblem& problem, const Machine& machine) {
-  return {machine, problem.nodes, problem.ranks()};
+  return {machine, problem.group.nodes, problem.ranks()};
 }
 
 /// Two rounds of P - 1 messages among the network's P: of lengths, and of what all hold of the region, `part` elements

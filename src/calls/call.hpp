@@ -14,7 +14,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -110,6 +109,8 @@ class Call {
   std::uint64_t key_digest() const { return values_.plan_digest().value(); }
   /// Adds the numbers of all ranks, which may differ, to the key. Returns its digest with them. Allocates nothing.
   std::uint64_t add_numbers_to_key();
+  /// The key as it was before.
+  std::span<const std::uint64_t> key_without_numbers() const { return std::span(communicator_.key).first(key_length_); }
 
   /// Runs `take()`, in which ranks plan and take memory. Costs an exchange of a byte. Throws AgreedError on all ranks
   /// if it throws on one.
@@ -144,13 +145,13 @@ class Call {
   Transport& transport_;
   CommunicatorState& communicator_;
   WithinCall within_call_;
-  std::chrono::steady_clock::time_point start_;
   DataType type_;
   NamedValues values_;
   const DescribedMachine* machine_;  // null: agree() will measure it
   Record own_;
   std::string error_;
   std::size_t slot_bytes_ = 0;  // of this call's exchange
+  std::size_t key_length_ = 0;  // without numbers
   std::size_t rides_next_time_bytes_ = 0;
   bool asks_environment_ = false;
   bool agreed_ = false;

@@ -23,15 +23,6 @@ namespace dsop {
 //   bool may_take_native(const Algorithm&, const Problem&, const Machine&)   where `auto` may take what runs inside MPI
 //   const Problem& seen_by(const Algorithm&, const Problems&)       where algorithms see different problems
 
-/// The algorithm that serves a call, and those that were considered.
-template <class Algorithm>
-struct Choice {
-  const Algorithm* algorithm = nullptr;
-  double parameter = 0;
-  std::string reason = {};
-  std::vector<Candidate> candidates = {};  ///< as `auto` prefers them; the chosen one alone where only that was asked
-};
-
 /// Whether it runs inside the MPI library: its time is a guess.
 template <class Algorithm>
 bool is_native(const Algorithm& algorithm) {
@@ -152,12 +143,14 @@ std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
   return std::string("least predicted time, ") + times + "x ahead of " + next->algorithm;
 }
 
-/// `name` is an algorithm's, perhaps with its parameter, or "auto": the least predicted time, of those that run inside
-/// the MPI library only if the family allows it. Throws ArgumentError when the name is unknown (the text lists the
-/// known ones), or when it can't serve. The same on all ranks that ask the same.
-template <class Family, class Algorithm, class Problems>
-Choice<Algorithm> choose(const Family& family, const Registry<Algorithm>& registry, const Problems& problem,
-                         const Machine& machine, const std::string& name, Evaluated evaluated = Evaluated::all) {
+/// Says in the plan which algorithm serves the call, why, and which were considered; the chosen one alone where only
+/// that is evaluated. `name` is an algorithm's, perhaps with its parameter, or "auto": the least predicted time, of
+/// those that run inside the MPI library only if the family allows it. Throws ArgumentError when the name is unknown
+/// (the text lists the known ones), or when it can't serve. The same on all ranks that ask the same.
+template <class Family, class Algorithm, class OfProblem, class Problems>
+void choose(PlanOf<Algorithm, OfProblem>& plan, const Family& family, const Registry<Algorithm>& registry,
+            const Problems& problem, const Machine& machine, const std::string& name,
+            Evaluated evaluated = Evaluated::all) {
   Named<Algorithm> named;
   if (name != "auto") {
     named = parse_algorithm(name, "algorithm", registry);
@@ -169,16 +162,15 @@ Choice<Algorithm> choose(const Family& family, const Registry<Algorithm>& regist
       ranked.push_back({&algorithm, evaluate_best(family, algorithm, named, problem, machine),
                         is_left_out<Family>(algorithm, problem, machine)});
   rank(ranked);
-  Choice<Algorithm> choice{.reason = named.algorithm == nullptr ? why_first(ranked) : "named by the caller"};
-  choice.candidates.reserve(ranked.size());
-  for (auto& [algorithm, candidate, left_out] : ranked) {
-    if (named.algorithm != nullptr ? algorithm == named.algorithm : choice.algorithm == nullptr) {
-      choice.algorithm = algorithm;
-      choice.parameter = candidate.parameter;
-    }
-    choice.candidates.push_back(std::move(candidate));
-  }
-  return choice;
+  const auto& chosen = named.algorithm == nullptr
+                           ? ranked.front()
+                           : *std::ranges::find(ranked, named.algorithm, &Ranked<Algorithm>::algorithm);
+  plan.algorithm = chosen.algorithm;
+  plan.parameter = chosen.candidate.parameter;
+  plan.reason = named.algorithm == nullptr ? why_first(ranked) : "named by the caller";
+  plan.candidates.clear();
+  plan.candidates.reserve(ranked.size());
+  for (auto& [algorithm, candidate, left_out] : ranked) plan.candidates.push_back(std::move(candidate));
 }
 
 }  // namespace dsop
