@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "algorithms/dense/family.hpp"
-#include "algorithms/outer_product/call_memory.hpp"
 #include "algorithms/outer_product/family.hpp"
 #include "algorithms/sharded/algorithm.hpp"
 #include "algorithms/sparse/algorithm.hpp"

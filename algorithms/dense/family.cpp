@@ -10,27 +10,24 @@
 #include "transport/start_call.hpp"
 
 namespace dsop {
+static std::string why_unsupported(const DenseAlgorithm& algorithm, const DenseProblem& problem) {
+  if (problem.wire == Wire::bf16 && algorithm.run_bf16 == nullptr) return "sends values in full only, and wire is bf16";
+  return algorithm.unsupported(problem);
+}
+
 namespace {
 
 struct Family {
-  double agreement_seconds;
+  const DenseProblem& of;
+  const Machine& machine;
+  double agreement = agreement_seconds(machine, of.group.nodes, of.ranks);
 
-  static std::string why_unsupported(const DenseAlgorithm& algorithm, const DenseProblem& problem) {
-    if (problem.wire == Wire::bf16 && algorithm.run_bf16 == nullptr)
-      return "sends values in full only, and wire is bf16";
-    return algorithm.unsupported(problem);
+  const DenseProblem& problem(const DenseAlgorithm&) const { return of; }
+  bool may_take_native(const DenseAlgorithm& algorithm) const {
+    return algorithm.measured && of.allow_native && machine.native_seconds(1, of.ranks) > 0;
   }
-  static bool may_take_native(const DenseAlgorithm& algorithm, const DenseProblem& problem, const Machine& machine) {
-    return algorithm.measured && problem.allow_native && machine.native_seconds(1, problem.ranks) > 0;
-  }
-  Candidate evaluate(const DenseAlgorithm& algorithm, double parameter, const DenseProblem& problem,
-                     const Machine& machine) const {
-    return {algorithm_text(algorithm, parameter),
-            parameter,
-            algorithm.cost(problem, machine, parameter),
-            {},
-            1,
-            agreement_seconds};
+  Candidate evaluate(const DenseAlgorithm& algorithm, double parameter) const {
+    return {algorithm_text(algorithm, parameter), parameter, algorithm.cost(of, machine, parameter), {}, 1, agreement};
   }
 };
 
@@ -43,10 +40,9 @@ const Registry<DenseAlgorithm>& algorithms_of(Collective collective) {
 
 DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const DenseProblem& problem,
                           const Machine& machine, const std::string& name) {
-  const Family family{agreement_seconds(machine, problem.group.nodes, problem.ranks)};
   DensePlan plan;
   plan.problem = problem;
-  choose(plan, family, algorithms, problem, machine, name, Evaluated::named);
+  choose(plan, Family{problem, machine}, algorithms, name, Evaluated::named);
   plan.candidates.erase(plan.candidates.begin() + 1, plan.candidates.end());
   plan.workspace_bytes = plan.algorithm->workspace_bytes(problem, plan.parameter);
   return plan;
@@ -77,7 +73,7 @@ template <class T>
 void DenseOperation<T>::make(const Call& call, Planned<DensePlan>& made) const {
   const DenseProblem problem{.elements = elements,
                              .ranks = call.transport().size(),
-                             .type = type,
+                             .type = data_type<T>,
                              .group = call.ranks().group,
                              .wire = wire,
                              .root = root,

@@ -48,12 +48,7 @@ struct DenseOperation {
   double scale = 1;        ///< for the ranks to compare, no more
   std::span<T> data = {};  ///< of so many elements, once check() has ended well
 
-  const char* name = dsop::name(collective);
-  std::size_t rows = elements;
-  std::size_t columns = 1;
-  DataType type = data_type<T>;
-  std::uint64_t object = 0;
-
+  Call open(Transport& transport) const { return {transport, name(collective), elements, 1, data_type<T>}; }
   void check(const Call& call) const;
   void say(Call& call) const;
   void make(const Call& call, Planned<DensePlan>& made) const;

@@ -10,7 +10,6 @@
 #include <dsop/types.hpp>
 
 #include "algorithms/outer_product/arguments.hpp"
-#include "algorithms/outer_product/call_memory.hpp"
 #include "algorithms/outer_product/gather_rows.hpp"
 #include "algorithms/outer_product/ride.hpp"
 #include "base/refuse.hpp"
@@ -43,6 +42,14 @@ std::size_t expanded_pairs(const Call& call, const Plan& plan) {
   return plan.problem.sparsity.empty() ? pairs : 0;
 }
 
+// The factor as a matrix: itself, or expanded in `memory`.
+template <class T>
+MatrixView<const T> in_full(const FactorView<T>& factor, std::span<T> memory) {
+  if (const auto* const dense = std::get_if<MatrixView<const T>>(&factor)) return *dense;
+  sparse::expand(factor, memory);
+  return {memory.data(), sparse::rows_of(factor), sparse::columns_of(factor)};
+}
+
 }  // namespace
 
 template <class T>
@@ -58,21 +65,22 @@ struct OuterProductCalls<T>::Operation {
   SparseFactors<T> factors = Factors<T>{};
   MatrixView<T> gradient = {};
 
-  const char* name = operation_name(leaves);
-  DataType type = data_type<T>;
-  std::uint64_t object = kept.object_;
   const std::string* algorithm = &options.algorithm;
   GradientRows<T> result = {rows, columns};
 
   /// Whether the call keeps to what was chosen before.
   bool keeps() const { return leaves == Result::plan || leaves == Result::whole; }
 
+  Call open(Transport& transport) const {
+    return {transport, operation_name(leaves), rows, columns, data_type<T>, kept.object_};
+  }
+
   void check(Call& call) {
     Record& own = call.own();
     if (leaves == Result::plan) {
       check_shape<T>(*promised, options);
       own.pairs = promised->planned_pairs() & Record::dense;
-      own.take_sparsity(outer_product::expected_sparsity(*promised, type, options.factor_wire));
+      own.take_sparsity(outer_product::expected_sparsity(*promised, data_type<T>, options.factor_wire));
     } else {
       check_result(call);
       own.pairs = sparse::rows_of(factors.a) & Record::dense;
@@ -187,7 +195,7 @@ struct OuterProductCalls<T>::Operation {
   }
 
   Problem problem_of(const Call& call) const {
-    Problem problem{.rows = rows, .columns = columns, .type = type, .group = call.ranks().group};
+    Problem problem{.rows = rows, .columns = columns, .type = data_type<T>, .group = call.ranks().group};
     problem.allow_native = options.allow_native;
     problem.native_sums_vary = problem.group.native && !call.transport().native_sums_have_same_bits();
     problem.wire = options.wire;
@@ -216,8 +224,7 @@ struct OuterProductCalls<T>::Operation {
     OuterProductCall<T> step{
         .transport = call.transport(),
         .plan = plan,
-        .own = sparse ? Factors<T>{}
-                      : Factors<T>{outer_product::in_full(factors.a, own.a), outer_product::in_full(factors.b, own.b)},
+        .own = sparse ? Factors<T>{} : Factors<T>{in_full(factors.a, own.a), in_full(factors.b, own.b)},
         .gradient = gradient,
         .scale = static_cast<T>(by.sends_gradient ? options.scale : options.scale * options.alpha),
         .beta = static_cast<T>(options.beta),
@@ -255,7 +262,7 @@ template <class T>
 void OuterProductCalls<T>::prepare(Transport& transport, const Shape& shape, const Options& options) {
   object_ = transport.calls().calls + 1;
   Operation operation{*this, Result::plan, shape.rows, shape.columns, options, &shape};
-  Call call(transport, operation.name, shape.rows, shape.columns, data_type<T>, object_);
+  Call call = operation.open(transport);
   call.check([&] { operation.check(call); });
   planner_.agree(call, operation);
   call.rides_next_time(tries_.goes_on() ? 0 : planner_.last()->riding_bytes);

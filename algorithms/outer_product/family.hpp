@@ -23,6 +23,23 @@ namespace outer_product {
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
                ProductMethod shared_method, Evaluated evaluated);
 
+/// What a call works in, beside its algorithm. `expanded_pairs`: the most that a rank gives sparse, if the algorithm
+/// needs them in full; else 0.
+template <class T>
+struct CallMemory {
+  CallMemory(Arena& arena, const Plan& plan, std::size_t expanded_pairs)
+      : a(arena.take<T>(expanded_pairs * plan.problem.rows)),
+        b(arena.take<T>(expanded_pairs * plan.problem.columns)),
+        sum(arena.take<T>(makes_sum_aside(plan) ? plan.problem.rows * plan.problem.columns : 0)) {}
+
+  /// Whether G travels, and some rank has no room for it in its gradient.
+  static bool makes_sum_aside(const Plan& plan) { return plan.algorithm->sends_gradient && plan.problem.staged_result; }
+
+  std::span<T> a;    // in full
+  std::span<T> b;    // in full
+  std::span<T> sum;  // G as it travels
+};
+
 /// What a call takes of the communicator's memory: CallMemory and the algorithm's own.
 std::size_t workspace_bytes(const Plan& plan, std::size_t expanded_pairs);
 

@@ -55,18 +55,17 @@ struct SparseCalls<T>::Operation {
   const SparseAllreduceOptions& options;
   std::size_t regions;
 
-  const char* name = "sparse allreduce";
-  std::size_t rows = given.dimension;
-  std::size_t columns = 1;
-  DataType type = data_type<T>;
-  std::uint64_t object = kept.object_;
   bool is_larger_sparse = false;
   SparseSum<T> result = {.sum = {.dimension = given.dimension, .first = given.first}};
+
+  Call open(Transport& transport) const {
+    return {transport, "sparse allreduce", given.dimension, 1, data_type<T>, kept.object_};
+  }
 
   void check(Call& call) {
     check_vector("own", given);
     if (options.machine) check_machine(*options.machine);
-    check_wire("wire", options.wire, type, "values");
+    check_wire("wire", options.wire, data_type<T>, "values");
     if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", sparse_algorithms());
     is_larger_sparse = !given.dense() && given.indices.size() > sparse::most_indices<T>(given.dimension, options.wire);
     call.own().take_sparsity({.a = given.dense() || is_larger_sparse ? Sparsity::dense : given.indices.size()});
@@ -132,7 +131,7 @@ struct SparseCalls<T>::Operation {
   void take_problem(const Call& call, const Made& made) const {
     SparseProblem& problem = kept.problem_;
     problem.elements = given.dimension;
-    problem.type = type;
+    problem.type = data_type<T>;
     problem.group = call.ranks().group;
     problem.wire = options.wire;
     problem.drawn_from = made.drawn_from;

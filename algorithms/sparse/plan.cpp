@@ -74,19 +74,19 @@ std::ostream& operator<<(std::ostream& stream, const SparsePlan& plan) {
 namespace {
 
 struct Family {
-  double agreement_seconds;
+  const SparseProblem& of;
+  const Machine& machine;
+  double agreement = agreement_seconds(machine, of.group.nodes, of.ranks());
 
-  static std::string why_unsupported(const SparseAlgorithm& algorithm, const SparseProblem& problem) {
-    return dsop::why_unsupported(algorithm, problem);
-  }
-  Candidate evaluate(const SparseAlgorithm& algorithm, double parameter, const SparseProblem& problem,
-                     const Machine& machine) const {
+  const SparseProblem& problem(const SparseAlgorithm&) const { return of; }
+  bool may_take_native(const SparseAlgorithm&) const { return false; }
+  Candidate evaluate(const SparseAlgorithm& algorithm, double parameter) const {
     return {algorithm_text(algorithm, parameter),
             parameter,
-            algorithm.cost(algorithm, problem, machine, parameter),
+            algorithm.cost(algorithm, of, machine, parameter),
             {},
             algorithm.needed_lead,
-            agreement_seconds};
+            agreement};
   }
 };
 
@@ -128,9 +128,8 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 
   problem.sparse_share = sparse_share(problem, machine);
-  const Family family{agreement_seconds(machine, problem.group.nodes, problem.ranks())};
   SparsePlan plan;
-  choose(plan, family, sparse_algorithms(), problem, machine, algorithm);
+  choose(plan, Family{problem, machine}, sparse_algorithms(), algorithm);
   plan.problem = problem;
   plan.warning = why_not_valid(machine, problem.ranks(), problem.group.nodes);
   if (plan.algorithm->blocks != nullptr)

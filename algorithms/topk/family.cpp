@@ -97,17 +97,16 @@ struct TopKCalls<T>::Operation {
   TopKCalls& kept;
   std::span<T> values;
 
-  const char* name = "top-k allreduce";
-  std::size_t rows = kept.elements_;
-  std::size_t columns = kept.choice_.k;
-  DataType type = data_type<T>;
-  std::uint64_t object = kept.object_;
   const Choice& choice = kept.choice_;
   const TopKOptions& options = kept.options_;
   TopKSum<T> result = {.chosen = choice.selection.chosen,
                        .nans = choice.selection.nans,
                        .infinities = choice.selection.infinities,
                        .evaluated_local = choice.selection.evaluated};
+
+  Call open(Transport& transport) const {
+    return {transport, "top-k allreduce", kept.elements_, choice.k, data_type<T>, kept.object_};
+  }
 
   void check(Call& call) const {
     if (!choice.error.empty()) throw ArgumentError(choice.error);
@@ -141,7 +140,7 @@ struct TopKCalls<T>::Operation {
     const TopKProblem problem{.elements = kept.elements_,
                               .k = choice.k,
                               .ranks = call.transport().size(),
-                              .type = type,
+                              .type = data_type<T>,
                               .group = call.ranks().group,
                               .wire = options.wire};
     TopKPlan plan = make_topk_plan(problem, call.machine(), kept.named_, chosen_of_ranks(call));

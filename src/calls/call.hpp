@@ -5,8 +5,8 @@
 //   call.same("algorithm", name).same("root", root);        what all must say alike
 //   call.own().pairs = k;                                   what may differ: a few numbers
 //   call.agree();                                           one exchange; every rank throws, or none
-//   if (call.must_grow(bytes))                              memory, agreed on where it grows
-//     call.together([&] { call.grow(bytes); });
+//
+// calls/planned.hpp says how calls of all families go on from there: a plan, memory for it, the algorithm.
 //
 // The exchange is a Bruck allgather of equal slots, each with a Record and room for small factors. How large slots are
 // follows from earlier calls' records, never from this call's arguments, so that ranks that disagree, or fail, still
@@ -72,8 +72,6 @@ class Call {
   /// The machine to plan for: the given one, or the communicator's own. If the call `chooses` an algorithm by that and
   /// it is still unknown, agree() measures it, and then adds it to the key. So a call must say its machine last.
   Call& same_machine(const std::optional<Machine>& given, bool chooses);
-  /// Whether a plan can be made before agree().
-  bool knows_machine() const { return machine_ != nullptr; }
   /// What this rank says of itself.
   Record& own() { return own_; }
 

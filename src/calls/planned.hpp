@@ -20,10 +20,10 @@ namespace dsop {
 template <class OfFamily>
 struct Planned {
   OfFamily plan = {};
-  std::string text = {};          ///< its algorithm, with its parameter
-  std::size_t memory_bytes = 0;   ///< of the arena
-  std::size_t result_bytes = 0;   ///< of the sum's memory, where the call makes it
-  std::size_t packed_pairs = 0;   ///< whose factors a product packs
+  std::string text = {};         ///< its algorithm, with its parameter
+  std::size_t memory_bytes = 0;  ///< of the arena
+  std::size_t result_bytes = 0;  ///< of the sum's memory, where the call makes it
+  std::size_t packed_pairs = 0;  ///< whose factors a product packs
 
   bool has(std::size_t memory, std::size_t result) const { return memory <= memory_bytes && result <= result_bytes; }
   /// An eighth more than is needed now, so that numbers which grow a little are not agreed on again.
@@ -42,15 +42,20 @@ struct Planned {
 ///   memory   that the plan and the result take
 ///   run
 ///
-/// Every rank throws, or none. Where all ranks have plan and memory already, the exchange is the only one; else a second
-/// one, of a byte, tells whether all could make and take them.
+/// Every rank throws, or none. Where all ranks have plan and memory already, the exchange is the only one; else a
+/// second one, of a byte, tells whether all could make and take them.
 ///
-/// An Operation has name, rows, columns, type and object, as Call takes them, check(call), say(call), make(call, entry),
-/// which leaves the entry as it was where it throws, and run(call, entry). It may have
+/// An Operation gives
+///   open(transport)       its Call
+///   check(call), say(call)
+///   make(call, entry)     which leaves the entry as it was where it throws
+///   run(call, entry)
+/// and perhaps
 ///   serves(call, entry)   whether the plan that was found serves, perhaps once it has other numbers; allocates nothing
 ///   take_result(entry)    memory for the result; before the ranks agree, if there is a plan by then
 ///   agreed(call)          comes before the search for a plan
-///   by_numbers            plans are found by the numbers that ranks say too, and made by each rank for itself where the
+///   by_numbers            plans are found by the numbers that ranks say too, and made by each rank for itself where
+///   the
 ///                         values that all say alike were seen before: then a rank without memory throws alone
 template <class Entry>
 class Planner {
@@ -59,7 +64,7 @@ class Planner {
 
   template <class Operation>
   void run(Transport& transport, Operation&& operation) {
-    Call call(transport, operation.name, operation.rows, operation.columns, operation.type, operation.object);
+    Call call = operation.open(transport);
     call.check([&] { operation.check(call); });
     agree(call, operation);
     const auto start = Clock::now();
@@ -70,7 +75,9 @@ class Planner {
   /// All but checks and run.
   template <class Operation>
   void agree(Call& call, Operation& operation) {
-    constexpr bool by_numbers = requires { Operation::by_numbers; };
+    constexpr bool by_numbers = requires {
+      Operation::by_numbers;
+    };
     operation.say(call);
     call.own().take_last_call(last_run_seconds_);
     const Entry* const before = plans_.peek(call.key(), call.key_digest());
