@@ -170,14 +170,14 @@ TEST_CASE("a problem whose parts do not fit its ranks is refused") {
         "problem.sparsity.size() is 2, expected one for each of 3 ranks");
   CHECK(error([](Problem& p) { p.sparsity.resize(4); }) ==
         "problem.sparsity.size() is 4, expected one for each of 3 ranks");
-  CHECK(error([](Problem& p) { p.nodes = {0, 0}; }) == "problem.nodes.size() is 2, expected one for each of 3 ranks");
+  CHECK(error([](Problem& p) { p.group.nodes = {0, 0}; }) == "nodes.size() is 2, expected one for each of 3 ranks");
   for (const std::vector<int>& good : std::vector<std::vector<int>>{{0, 0, 0}, {0, 1, 0}, {0, 1, 2}})
-    CHECK(error([&](Problem& p) { p.nodes = good; }) == "");
-  const auto bad_node = [&](std::vector<int> nodes) { return error([&](Problem& p) { p.nodes = nodes; }); };
-  CHECK(bad_node({5, 5, 5}) == "problem.nodes[0] is 5, expected the lowest rank of that rank's node");
-  CHECK(bad_node({-1, -1, 2}) == "problem.nodes[0] is -1, expected the lowest rank of that rank's node");
-  CHECK(bad_node({0, 2, 2}) == "problem.nodes[1] is 2, expected the lowest rank of that rank's node");
-  CHECK(bad_node({0, 0, 1}) == "problem.nodes[2] is 1, expected the lowest rank of that rank's node");
+    CHECK(error([&](Problem& p) { p.group.nodes = good; }) == "");
+  const auto bad_node = [&](std::vector<int> nodes) { return error([&](Problem& p) { p.group.nodes = nodes; }); };
+  CHECK(bad_node({5, 5, 5}) == "nodes[0] is 5, expected the lowest rank of that rank's node");
+  CHECK(bad_node({-1, -1, 2}) == "nodes[0] is -1, expected the lowest rank of that rank's node");
+  CHECK(bad_node({0, 2, 2}) == "nodes[1] is 2, expected the lowest rank of that rank's node");
+  CHECK(bad_node({0, 0, 1}) == "nodes[2] is 1, expected the lowest rank of that rank's node");
 }
 
 TEST_CASE("a plan's workspace and bounds fit its problem") {
@@ -234,7 +234,7 @@ TEST_CASE("a measured winner is taken for its problem and nearly such ones") {
   machine.winners[0].algorithm = "hierarchical";  // measured where ranks share nodes
   CHECK(make_plan(problem(1000, 1000, 4, 10), machine).algorithm_name() == "allreduce-rabenseifner");
   Problem other = problem(1000, 1000, 4, 10);
-  other.nodes = {0, 0, 2, 2};
+  other.group.nodes = {0, 0, 2, 2};
   CHECK(make_plan(other, machine).algorithm_name() == "hierarchical");
   other.wire = Wire::bf16;
   CHECK(make_plan(other, machine).reason.starts_with("least predicted time"));
@@ -246,14 +246,14 @@ TEST_CASE("a measured winner is taken for its problem and nearly such ones") {
 
 TEST_CASE("what runs inside the MPI library is taken where it was measured to win, never by its formula") {
   Problem gradient = problem(1000, 1000, 8, 1000);
-  gradient.native_collectives = true;
+  gradient.group.native = true;
   Machine machine{.latency_seconds = 1e-3};  // few messages win, as MPI's formula has them too
   CHECK(make_plan(gradient, machine).algorithm_name() == "allreduce-rabenseifner");
   CHECK(make_plan(gradient, machine).candidates.size() ==
         make_plan(gradient, machine, "allreduce-mpi").candidates.size());
   machine.winners = {{1000, 1000, 1000, 8, DataType::f32, "allreduce-mpi"}};
   CHECK(make_plan(gradient, machine).algorithm_name() == "allreduce-mpi");
-  gradient.native_collectives = false;  // as threads there is none
+  gradient.group.native = false;  // as threads there is none
   CHECK(make_plan(gradient, machine).algorithm_name() != "allreduce-mpi");
 }
 
@@ -332,7 +332,8 @@ TEST_CASE("auto lets factors ride only where that is predicted to take the least
   CHECK(apart.reason == "the factors are so few that they ride in the agreement");
   CHECK(apart.candidates[0].rides);
 
-  given.nodes = {0, 0, 0, 0, 4, 4, 4, 4};  // the agreement's messages leave a node more often than those of one leader
+  given.group.nodes = {0, 0, 0, 0,
+                       4, 4, 4, 4};  // the agreement's messages leave a node more often than those of one leader
   const Plan shared = make_plan(given, machine);
   CHECK(shared.algorithm_text() == "hierarchical");
   const auto next = std::find_if(shared.candidates.begin(), shared.candidates.end(),
