@@ -22,13 +22,17 @@ Problem problem(std::size_t n, std::size_t m, int P, std::size_t k) {
   return {.rows = n, .columns = m, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), k)};
 }
 
+bool is_published(const std::string& algorithm) {
+  return outer_product_algorithms().find(algorithm.substr(0, algorithm.find('(')))->published;
+}
+
 }  // namespace
 
 TEST_CASE("auto takes the least predicted time, and the plan says why") {
   const Plan few_pairs = make_plan(problem(4000, 4000, 8, 1), Machine{});
   CHECK(few_pairs.algorithm_name() == "allgather");
   for (std::size_t i = 1; i < few_pairs.candidates.size(); ++i)
-    if (few_pairs.candidates[i].unsupported.empty())
+    if (few_pairs.candidates[i].unsupported.empty() && !is_published(few_pairs.candidates[i].algorithm))
       CHECK(few_pairs.candidates[i - 1].cost.seconds() <= 1.5 * few_pairs.candidates[i].cost.seconds());
 
   const Plan many_pairs = make_plan(problem(1000, 1000, 8, 2000), Machine{});
@@ -111,9 +115,6 @@ TEST_CASE("auto takes no form that is only published, though it is predicted or 
   REQUIRE(ours != plan.candidates.end());
   CHECK(published->seconds() < ours->seconds());
   CHECK(ours < published);
-  const auto is_published = [](const std::string& name) {
-    return outer_product_algorithms().find(name.substr(0, name.find('(')))->published;
-  };
   for (const std::size_t pairs : {1, 128, 4000})
     CHECK_FALSE(is_published(make_plan(problem(8000, 100, 8, pairs), Machine{}).candidates.front().algorithm));
   for (const char* const name : {"rabenseifner-gather", "pairwise-reduce-scatter"}) {
@@ -297,7 +298,7 @@ TEST_CASE("a call's predicted time is that of its algorithm after the ranks have
   const Plan named = make_plan(problem(40, 20, 8, 2), machine, "allgather-ring");
   CHECK(named.seconds() == Approx(agreement(32) + named.cost().seconds()));
   const SparsePlan sparse = make_sparse_plan({.elements = 1000, .nonzeros = std::vector<std::size_t>(8, 10)}, machine);
-  CHECK(sparse.seconds() == Approx(2 * agreement(32) + sparse.cost().seconds()));
+  CHECK(sparse.seconds() == Approx(agreement(32) + sparse.cost().seconds()));
 
   const auto has_one_that_rides = [&](const Problem& given) {
     const Plan plan = make_plan(given, machine, given.sharded ? "auto" : "allgather");
