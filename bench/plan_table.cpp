@@ -47,7 +47,7 @@ void print_choice(std::ostream& out, const Forecast& forecast) {
     out << with_two_decimals(forecast.gain()) << "x faster than " << forecast.dense.algorithm << "; ";
   out << where_factors_stop_paying(forecast) << '\n';
   const Problem& problem = forecast.plan.problem;
-  const std::string warning = why_not_valid(forecast.plan.machine, problem.ranks(), problem.nodes);
+  const std::string warning = why_not_valid(forecast.plan.machine, problem.ranks(), problem.group.nodes);
   if (!warning.empty()) out << "# warning: " << warning << '\n';
 }
 

@@ -102,7 +102,7 @@ constexpr std::array texts{static_cast<const char*>(nullptr),
                            "algorithm=",
                            "latency_seconds",
                            "ring_step_seconds[5]",
-                           "accumulate=true; accumulate=true",
+                           "beta=1; beta=1",
                            "density_a=2",
                            "bucket_bytes=64",
                            "run=fuzz; restart=1"};

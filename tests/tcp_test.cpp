@@ -17,6 +17,7 @@
 #include "sparse_allreduce_cases.hpp"
 #include "stall_cases.hpp"
 #include "tcp_ranks.hpp"
+#include "told_cases.hpp"
 #include "topk_cases.hpp"
 #include "turns.hpp"
 
@@ -119,6 +120,23 @@ TEST_CASE("a wait that fails closes the connections over TCP, whatever it waits 
             }
             failures.check(throws, "goes on");
           }) == "");
+  }
+}
+
+TEST_CASE("a receive over TCP is told how much has come, where it knows a bound alone") {
+  CHECK(failures_over_tcp(3, [](Transport& transport, Failures& failures) {
+          check_told_lengths(transport, {0, 1, 65536, 65537, 150'000}, failures);
+        }) == "");
+  for (const std::size_t room_bytes : {8, 70'000}) {
+    std::string error;
+    MemoryStore memory;
+    errors_on_threads(2, [&](int rank) {
+      const auto transport = connect_over_tcp(memory.store(), {.rank = rank, .ranks = 2});
+      const std::string text = error_of_too_long(*transport, 90'000, room_bytes);
+      if (rank == 0) error = text;
+    });
+    CHECK(error ==
+          "receiving at most " + std::to_string(room_bytes) + " bytes on rank 0 from rank 1: 90000 bytes came");
   }
 }
 

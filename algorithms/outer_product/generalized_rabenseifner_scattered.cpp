@@ -58,10 +58,8 @@ void run(OuterProductCall<T>& call, double p_r) {
 
 AllgatherProblem gradient_blocks(const Problem& problem, double p_r) {
   const Grid grid = grid_of(problem, p_r);
-  AllgatherProblem blocks{{0}, problem.native_collectives, problem.nodes};
-  for (int r = 0; r < problem.ranks(); ++r)
-    blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() + grid.rows(r) * grid.columns(r) * bytes_on_wire(problem));
-  return blocks;
+  return blocks_of(problem.group, problem.ranks(),
+                   [&](int r) { return grid.rows(r) * grid.columns(r) * bytes_on_wire(problem); });
 }
 
 Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double p_r) {

@@ -15,12 +15,12 @@
 // is not enough, 3. is made at once. The paper keeps thresholds for tau' steps whatever they choose, which serves where
 // gradients change more slowly: "ok-topk-published" does. All of it is decided by counts that all ranks have. A step at
 // which nobody has anything but zeros sends nothing, and finds neither thresholds nor regions. Cost, k elements of each
-// rank, alike: 2 k (P-1)/P words each in 2. and 4., as many where 4. balances, and O(P): a header and a length each in
-// 2., a count each in 4. Of ranks that are not alike 2 k in 2. and less than 6 k in 4.: the allgather may send a block
+// rank, alike: 2 k (P-1)/P words each in 2. and 4., as many where 4. balances, and O(P): a header each in 2., a count
+// each in 4. Of ranks that are not alike 2 k in 2. and less than 6 k in 4.: the allgather may send a block
 // of up to four times the mean log2 P times. On steps with 3. the values that are not zero of all sums more: k (P-1)
 // words at most where ranks are alike, else 2 k (P-1), since these are shared out from twice the mean on; on those with
 // 1. an allreduce of P - 1 numbers, 2 (P-1) log2 P words; where 4. moves its threshold one of 128, 256 log2 P words,
-// and counts again. 2 (P-1) messages in 2., half of them lengths, log2 P and the allgather's in 4.
+// and counts again. P - 1 messages in 2., log2 P and the allgather's in 4.
 #pragma once
 
 #include "algorithms/topk/ok_topk_cost.hpp"
@@ -56,7 +56,7 @@ void run_ok_topk(TopKCall<T>& call) {
   std::size_t count = 0;
   const auto select_beyond = [&](Cut<T> cut, std::size_t first) {
     count = select(reduced, region, cut, first, memory.own);
-    number(call.transport, count, bounds);
+    gather_offsets(call.transport, count, bounds);
   };
   const auto gives_about_k = [&] {
     const bool no_more = call.state.global_threshold == 0 && bounds.back() < call.plan.problem.k;

@@ -183,7 +183,7 @@ DSOP_API int dsop_wait(dsop_pending pending);
  * without MPI_THREAD_MULTIPLE, it runs the call. */
 DSOP_API int dsop_test(dsop_pending pending, int* complete);
 
-/* ---- Outer products. Options: algorithm, scale, alpha, beta, accumulate (beta=1), machine, allow_native, find_zeros,
+/* ---- Outer products. Options: algorithm, scale, alpha, beta, machine, allow_native, find_zeros,
  * wire (full or bf16), factor_wire (the same), check_bits. ---- */
 
 /* gradient (n x m) = beta gradient + alpha sum, which is scale times that over ranks of a^T b, a being pairs x n and b
@@ -342,15 +342,15 @@ DSOP_API int dsop_machine_seconds(dsop_machine machine, dsop_type type, size_t b
                                   double* message, double* exchange, double* product, double* addition);
 DSOP_API int dsop_machine_free(dsop_machine machine);
 /* What a sum of outer products would do: rank r gives pairs[r] pairs. Options: algorithm, machine, wire, factor_wire,
- * sharded. `seconds` are those of the whole call, with the agreement that opens it. */
+ * sharded, nodes (the lowest rank of each rank's node: 0,0,2,2). `seconds` are those of the whole call, with the agreement that opens it. */
 DSOP_API int dsop_plan_outer_products(dsop_type type, size_t rows, size_t columns, const size_t* pairs, int ranks,
                                       const char* options, const char** text, double* seconds);
-/* What a sparse allreduce would do: rank r gives nonzeros[r] elements. Options: algorithm, machine, wire, overlap
- * (uniform, full or none). `seconds` as above, with two agreements. */
+/* What a sparse allreduce would do: rank r gives nonzeros[r] elements. Options: algorithm, machine, wire, nodes,
+ * overlap (uniform, full or none). `seconds` as above. */
 DSOP_API int dsop_plan_sparse(dsop_type type, size_t elements, const size_t* nonzeros, int ranks, const char* options,
                               const char** text, double* seconds);
-/* What a top-k allreduce costs, beside the selection and the agreements that open the call: the busiest rank's.
- * Options: algorithm, machine, wire. */
+/* What a top-k allreduce costs, beside the selection and the agreement that opens the call: the busiest rank's.
+ * Options: algorithm, machine, wire, nodes. */
 DSOP_API int dsop_plan_topk(dsop_type type, size_t elements, size_t k, int ranks, const char* options, size_t* messages,
                             size_t* bytes, double* seconds);
 

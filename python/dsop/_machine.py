@@ -197,7 +197,7 @@ def plan_outer_products(shape: tuple[int, int], pairs: Sequence[int], dtype: Any
     dtype : dtype
         float32 or float64.
     **options
-        algorithm, machine, wire, factor_wire, sharded.
+        algorithm, machine, wire, factor_wire, sharded; nodes, the lowest rank of each rank's node: [0, 0, 2, 2].
 
     Returns
     -------
@@ -222,7 +222,7 @@ def plan_outer_products(shape: tuple[int, int], pairs: Sequence[int], dtype: Any
 
 
 def plan_sparse(elements: int, nonzeros: Sequence[int], dtype: Any = np.float32, **options: Any) -> tuple[str, float]:
-    """As `plan_outer_products` for a sparse allreduce; options: algorithm, machine, wire, overlap.
+    """As `plan_outer_products` for a sparse allreduce; the options too, beside factor_wire and sharded.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def plan_sparse(elements: int, nonzeros: Sequence[int], dtype: Any = np.float32,
     dtype : dtype
         float32 or float64.
     **options
-        algorithm, machine, wire, overlap.
+        algorithm, machine, wire, overlap, nodes.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def plan_sparse(elements: int, nonzeros: Sequence[int], dtype: Any = np.float32,
 
 
 def plan_topk(elements: int, k: int, ranks: int, dtype: Any = np.float32, **options: Any) -> dict[str, float]:
-    """What a top-k allreduce costs beside the selection and agreements: messages, bytes, seconds of the busiest rank.
+    """What a top-k allreduce costs beside the selection and the agreement: messages, bytes, seconds of the busiest rank.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def plan_topk(elements: int, k: int, ranks: int, dtype: Any = np.float32, **opti
     dtype : dtype
         float32 or float64.
     **options
-        algorithm, machine, wire.
+        algorithm, machine, wire, nodes.
 
     Returns
     -------

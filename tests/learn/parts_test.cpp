@@ -37,19 +37,26 @@ std::size_t correct(const std::vector<std::string>& truth, const std::vector<std
 }
 
 /// Stands for an MPI library whose sums differ by rank as much as they can: each is the rank's number.
-class DifferingSums final : public TransportOver {
+class DifferingSums final : public TransportOver, private NativeCollectives {
  public:
-  using TransportOver::TransportOver;
-  bool has_native_collectives() const override { return true; }
-  void native_allreduce(std::span<std::byte> data, DataType) override {
+  explicit DifferingSums(Transport& inner)
+      : TransportOver(inner, {inner.rank(), inner.size(), inner.node(), inner.endpoint().kind, this}) {}
+
+ private:
+  void allreduce(std::span<std::byte> data, DataType) override {
     const std::vector<float> sum(data.size() / sizeof(float), static_cast<float>(rank()));
     std::memcpy(data.data(), sum.data(), data.size());
   }
-  void native_broadcast(std::span<std::byte> data, int root) override {
-    if (rank() != root) return recv(data, root);
+  void broadcast(std::span<std::byte> data, int root) override {
+    if (rank() != root) {
+      recv(data, root);
+      return;
+    }
     for (int r = 0; r < size(); ++r)
       if (r != root) send(data, r);
   }
+  void allgather(std::span<std::byte>, std::span<const std::size_t>) override {}
+  void reduce(std::span<std::byte>, DataType, int) override {}
 };
 
 }  // namespace

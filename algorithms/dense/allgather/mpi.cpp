@@ -9,11 +9,11 @@ AllgatherAlgorithm allgather_ring();
 namespace {
 
 void run(AllgatherCall& call) {
-  call.transport.native_allgather(call.data, call.problem.bounds_bytes);
+  call.transport.native().allgather(call.data, call.problem.bounds_bytes);
 }
 
 std::string unsupported(const AllgatherProblem& problem) {
-  return problem.native_collectives ? "" : "runs inside the MPI library, and these ranks do not use MPI";
+  return problem.group.native ? "" : "runs inside the MPI library, and these ranks do not use MPI";
 }
 
 }  // namespace

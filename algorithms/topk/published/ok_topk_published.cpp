@@ -47,7 +47,7 @@ void run(TopKCall<T>& call) {
   const Cut<T> at_least_th{.key = std::max<Key<T>>(kernels::key_of(static_cast<T>(th)), 1)};
   const Region region = region_of(call.state, call.transport.rank());
   const std::size_t count = select(sum.sum(), region, at_least_th, 0, memory.own);
-  number(call.transport, count, memory.bounds);
+  gather_offsets(call.transport, count, memory.bounds);
   if (thresholds == Thresholds::adapting) th = adapted(th, memory.bounds.back(), call.plan.problem.k);
   gather_sum(call, memory, count, Balancing::where_uneven);
 }

@@ -36,7 +36,7 @@ class CompressedPolicy final : public Policy<T> {
 
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
     const int P = description.transport.size();
-    const patterns::Network network(description.machine, kept<CommunicatorState>(description.transport).ranks.nodes, P);
+    const patterns::Network network(description.machine, kept<CommunicatorState>(description.transport).ranks.group.nodes, P);
     description.alone(parameter, text_,
                       Predicted{static_cast<std::size_t>(P - 1) * bytes_, patterns::bruck_seconds(network, bytes_)});
   }

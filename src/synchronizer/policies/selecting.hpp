@@ -53,9 +53,9 @@ class SelectingPolicy final : public Policy<T> {
     const TopKProblem problem = problem_of(parameter, description.transport, description.wire);
     const Cost cost =
         topk_cost(problem, description.machine, with_exact_sum(problem, description.of_named, parse_topk(algorithm_)));
-    const double agreements = two_agreements_seconds(description.machine, problem.nodes, problem.ranks);
+    const double agreement = agreement_seconds(description.machine, problem.group.nodes, problem.ranks);
     description.alone(parameter, made_by.empty() ? algorithm_ : made_by,
-                      Predicted{cost.bytes, agreements + cost.seconds()});
+                      Predicted{cost.bytes, agreement + cost.seconds()});
   }
 
   std::string save() override { return calls_->state().text(); }
@@ -87,9 +87,8 @@ class SelectingPolicy final : public Policy<T> {
             .k = k(parameter),
             .ranks = transport.size(),
             .type = data_type<T>,
-            .native_collectives = transport.has_native_collectives(),
-            .wire = wire,
-            .nodes = kept<CommunicatorState>(transport).ranks.nodes};
+            .group = kept<CommunicatorState>(transport).ranks.group,
+            .wire = wire};
   }
 
   std::size_t k(const Parameter<T>& parameter) const {

@@ -27,14 +27,15 @@ class SparsePolicy final : public Policy<T> {
 
   void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
     const Transport& transport = terms.transport;
-    agree_on_errors(
-        terms.transport, error_of([&] {
-          const std::vector<std::size_t> all(static_cast<std::size_t>(transport.size()), Sparsity::dense);
-          SparseProblem problem{parameter.elements(), all, data_type<T>, transport.has_native_collectives()};
-          problem.wire = terms.options.wire;
-          problem.nodes = kept<CommunicatorState>(terms.transport).ranks.nodes;
-          make_sparse_plan(problem, terms.machine, algorithm_);
-        }));
+    agree_on_errors(terms.transport, error_of([&] {
+                      const std::vector<std::size_t> all(static_cast<std::size_t>(transport.size()), Sparsity::dense);
+                      const SparseProblem problem{.elements = parameter.elements(),
+                                                  .nonzeros = all,
+                                                  .type = data_type<T>,
+                                                  .group = kept<CommunicatorState>(terms.transport).ranks.group,
+                                                  .wire = terms.options.wire};
+                      make_sparse_plan(problem, terms.machine, algorithm_);
+                    }));
   }
 
   void start(Parameter<T>& parameter, RunningStep<T>& step) override {
