@@ -6,6 +6,7 @@ Usage: stored_test.py DSOP_TRAIN [MPIRUN], with the Python package and libdsop_c
 
 import json
 import re
+import os
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ import dsop
 import runner
 
 STORED = Path(__file__).resolve().parent / "stored"
-TRAIN, *MPIRUN = sys.argv[1:]
+TRAIN, *MPIRUN = os.path.abspath(sys.argv[1]), *sys.argv[2:]
 
 # Says what each rank has held back, of two parameters. What is saved again is what was loaded.
 LOADED = f"""
