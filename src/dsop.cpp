@@ -25,8 +25,9 @@ template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>>& factors, MatrixView<T> gradient,
           const Options& options) {
   Transport& transport = communicator.transport();
-  make_call(transport,
-            [&] { calls_of<OuterProductCalls<T>>(transport).run(transport, factors, gradient, options, nullptr); });
+  make_call(transport, [&] {
+    calls_of<OuterProductCalls<T>>(transport).run(transport, factors, gradient, terms_of(options), nullptr);
+  });
 }
 
 template <class T>
@@ -45,7 +46,7 @@ OuterProduct<T>::OuterProduct(Communicator communicator, Shape shape, Options op
     state_ = make_for_call(transport, [&] {
       return std::unique_ptr<State>(new State{transport, shape, std::move(options)});
     });
-    state_->calls.prepare(transport, shape, state_->options);
+    state_->calls.prepare(transport, shape, terms_of(state_->options));
   });
 }
 
@@ -63,20 +64,23 @@ void OuterProduct<T>::run(const Factors<T>& factors, MatrixView<T> gradient) {
 
 template <class T>
 void OuterProduct<T>::run_sharded(const Factors<T>& factors, MatrixView<T> own_rows) {
-  make_call(state_->transport,
-            [&] { state_->calls.run_sharded(state_->transport, factors, own_rows, state_->options, state_->shape); });
+  make_call(state_->transport, [&] {
+    state_->calls.run_sharded(state_->transport, factors, own_rows, terms_of(state_->options), state_->shape);
+  });
 }
 
 template <class T>
 void OuterProduct<T>::run(const SparseFactors<T>& factors, MatrixView<T> gradient) {
-  make_call(state_->transport,
-            [&] { state_->calls.run(state_->transport, factors, gradient, state_->options, &state_->shape); });
+  make_call(state_->transport, [&] {
+    state_->calls.run(state_->transport, factors, gradient, terms_of(state_->options), &state_->shape);
+  });
 }
 
 template <class T>
 GradientRows<T> OuterProduct<T>::run_rows(const SparseFactors<T>& factors) {
-  return make_call(state_->transport,
-                   [&] { return state_->calls.run_rows(state_->transport, factors, state_->options, state_->shape); });
+  return make_call(state_->transport, [&] {
+    return state_->calls.run_rows(state_->transport, factors, terms_of(state_->options), state_->shape);
+  });
 }
 
 template <class T>
@@ -88,7 +92,7 @@ template <class T>
 Pending OuterProduct<T>::start(const SparseFactors<T>& factors, MatrixView<T> gradient) {
   State& state = *state_;
   return state.last_started.start(state.transport, [&state, factors, gradient] {
-    state.calls.run(state.transport, factors, gradient, state.options, &state.shape);
+    state.calls.run(state.transport, factors, gradient, terms_of(state.options), &state.shape);
   });
 }
 

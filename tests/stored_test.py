@@ -5,8 +5,8 @@ Usage: stored_test.py DSOP_TRAIN [MPIRUN], with the Python package and libdsop_c
 """
 
 import json
-import re
 import os
+import re
 import subprocess
 import sys
 import tempfile

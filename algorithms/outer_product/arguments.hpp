@@ -10,6 +10,7 @@
 #include <dsop/dsop.hpp>
 
 #include "algorithms/outer_product/algorithm.hpp"
+#include "algorithms/outer_product/terms.hpp"
 #include "algorithms/outer_product/tries.hpp"
 #include "base/check_aligned.hpp"
 #include "base/check_wire.hpp"
@@ -65,24 +66,23 @@ void check_promise(const SparseFactors<T>& factors, const Shape& promised) {
 }
 
 template <class T>
-void check_finite(const char* what, double value) {
-  if (!std::isfinite(static_cast<T>(value)))
-    refuse(what, value, "a finite number in " + std::string(name(data_type<T>)));
+void check_sum(const SumTerms& sum) {
+  for (const auto& [what, value] : {std::pair("scale", sum.scale), std::pair("alpha", sum.alpha),
+                                    std::pair("beta", sum.beta), std::pair("scale times alpha", sum.scale * sum.alpha)})
+    if (!std::isfinite(static_cast<T>(value)))
+      refuse(what, value, "a finite number in " + std::string(name(data_type<T>)));
 }
 
 template <class T>
-void check_options(const Options& options) {
-  check_finite<T>("scale", options.scale);
-  for (const auto& [what, value] : {std::pair("alpha", options.alpha), std::pair("beta", options.beta),
-                                    std::pair("scale times alpha", options.scale * options.alpha)})
-    check_finite<T>(what, value);
-  if (options.machine) check_machine(*options.machine);
-  if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", outer_product_algorithms());
-  check_wire("wire", options.wire, data_type<T>, "gradients");
-  check_wire("factor_wire", options.factor_wire, data_type<T>, "factors");
-  outer_product::check_tries(options.tries);
-  if (options.tries > 0 && options.algorithm != "auto")
-    refuse("tries", options.tries, "0 where an algorithm is named, as " + options.algorithm + " is");
+void check_terms(const OuterProductTerms& terms) {
+  check_sum<T>(terms.sum);
+  if (terms.machine) check_machine(*terms.machine);
+  if (terms.algorithm != "auto") parse_algorithm(terms.algorithm, "algorithm", outer_product_algorithms());
+  check_wire("wire", terms.sum.wire, data_type<T>, "gradients");
+  check_wire("factor_wire", terms.factor_wire, data_type<T>, "factors");
+  outer_product::check_tries(terms.tries);
+  if (terms.tries > 0 && terms.algorithm != "auto")
+    refuse("tries", terms.tries, "0 where an algorithm is named, as " + terms.algorithm + " is");
 }
 
 template <class T>
@@ -94,9 +94,7 @@ void check_apart(const char* result, const MatrixView<T>& view, const SparseFact
 /// Throws ArgumentError naming the argument, its value and what was expected. `promised` is the OuterProduct's shape,
 /// or null for dsop().
 template <class T>
-void check_arguments(const SparseFactors<T>& factors, const MatrixView<T>& gradient, const Options& options,
-                     const Shape* promised) {
-  check_options<T>(options);
+void check_arguments(const SparseFactors<T>& factors, const MatrixView<T>& gradient, const Shape* promised) {
   check_view("gradient", gradient);
   check_factors(factors, {"gradient.rows = ", gradient.rows}, {"gradient.columns = ", gradient.columns});
   if (promised != nullptr) {
@@ -111,9 +109,8 @@ void check_arguments(const SparseFactors<T>& factors, const MatrixView<T>& gradi
 
 /// The same for the calling rank's `count` rows of a gradient of the promised shape.
 template <class T>
-void check_sharded_arguments(const SparseFactors<T>& factors, const MatrixView<T>& own_rows, const Options& options,
-                             const Shape& promised, std::size_t count) {
-  check_options<T>(options);
+void check_sharded_arguments(const SparseFactors<T>& factors, const MatrixView<T>& own_rows, const Shape& promised,
+                             std::size_t count) {
   check_view("own_rows", own_rows);
   check_factors(factors, {"the layer's rows = ", promised.rows}, {"the layer's columns = ", promised.columns});
   if (own_rows.rows != count)
@@ -126,17 +123,14 @@ void check_sharded_arguments(const SparseFactors<T>& factors, const MatrixView<T
 
 /// The same where there is no gradient.
 template <class T>
-void check_row_arguments(const SparseFactors<T>& factors, const Options& options, const Shape& promised) {
-  check_options<T>(options);
-  if (options.beta != 0) refuse("beta", options.beta, "0: the rows are made anew");
+void check_row_arguments(const SparseFactors<T>& factors, const Shape& promised) {
   check_factors(factors, {"the layer's rows = ", promised.rows}, {"the layer's columns = ", promised.columns});
   check_promise(factors, promised);
 }
 
 template <class T>
-void check_shape(const Shape& shape, const Options& options) {
+void check_shape(const Shape& shape) {
   constexpr std::size_t element_bytes = sizeof(T);
-  check_options<T>(options);
   checked_bytes("the gradient", {shape.rows, shape.columns, element_bytes});
   checked_bytes("a", {shape.max_pairs, shape.rows, element_bytes});
   checked_bytes("b", {shape.max_pairs, shape.columns, element_bytes});

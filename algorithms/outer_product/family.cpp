@@ -42,14 +42,6 @@ std::size_t expanded_pairs(const Call& call, const Plan& plan) {
   return plan.problem.sparsity.empty() ? pairs : 0;
 }
 
-// The factor as a matrix: itself, or expanded in `memory`.
-template <class T>
-MatrixView<const T> in_full(const FactorView<T>& factor, std::span<T> memory) {
-  if (const auto* const dense = std::get_if<MatrixView<const T>>(&factor)) return *dense;
-  sparse::expand(factor, memory);
-  return {memory.data(), sparse::rows_of(factor), sparse::columns_of(factor)};
-}
-
 }  // namespace
 
 template <class T>
@@ -60,12 +52,12 @@ struct OuterProductCalls<T>::Operation {
   Result leaves;
   std::size_t rows;
   std::size_t columns;
-  const Options& options;
+  const OuterProductTerms& terms;
   const Shape* promised;  ///< null: dsop()
   SparseFactors<T> factors = Factors<T>{};
   MatrixView<T> gradient = {};
 
-  const std::string* algorithm = &options.algorithm;
+  const std::string* algorithm = &terms.algorithm;
   GradientRows<T> result = {rows, columns};
 
   /// Whether the call keeps to what was chosen before.
@@ -77,10 +69,11 @@ struct OuterProductCalls<T>::Operation {
 
   void check(Call& call) {
     Record& own = call.own();
+    check_terms<T>(terms);
     if (leaves == Result::plan) {
-      check_shape<T>(*promised, options);
+      check_shape<T>(*promised);
       own.pairs = promised->planned_pairs() & Record::dense;
-      own.take_sparsity(outer_product::expected_sparsity(*promised, data_type<T>, options.factor_wire));
+      own.take_sparsity(outer_product::expected_sparsity(*promised, data_type<T>, terms.factor_wire));
     } else {
       check_result(call);
       own.pairs = sparse::rows_of(factors.a) & Record::dense;
@@ -89,9 +82,9 @@ struct OuterProductCalls<T>::Operation {
     algorithm = leaves == Result::rows ? &allgather : keeps() ? &named_algorithm() : &automatic;
     if (leaves == Result::whole || leaves == Result::rows) describe_factors(own);
     if (leaves != Result::whole) return;
-    own.result_aside = options.beta != 0 || !gradient.contiguous();
+    own.result_aside = terms.sum.beta != 0 || !gradient.contiguous();
     own.large_stride = gradient.stride > std::numeric_limits<std::int32_t>::max();
-    own.checks_bits = options.check_bits;
+    own.checks_bits = terms.check_bits;
   }
 
   void say(Call& call) const {
@@ -99,18 +92,18 @@ struct OuterProductCalls<T>::Operation {
         .same("rows", rows)
         .same("columns", columns)
         .same("algorithm", std::string_view(*algorithm))
-        .same_now("scale", options.scale)
-        .same_now("alpha", options.alpha)
-        .same_now("beta", options.beta)
-        .same("wire", options.wire)
-        .same("factor_wire", options.factor_wire)
-        .same("allow_native", options.allow_native)
-        .same_now("tries", options.tries)
-        .same_machine(options.machine, *algorithm == "auto");
+        .same_now("scale", terms.sum.scale)
+        .same_now("alpha", terms.sum.alpha)
+        .same_now("beta", terms.sum.beta)
+        .same("wire", terms.sum.wire)
+        .same("factor_wire", terms.factor_wire)
+        .same("allow_native", terms.allow_native)
+        .same_now("tries", terms.tries)
+        .same_machine(terms.machine, *algorithm == "auto");
     if (leaves != Result::whole || kept.tries_.goes_on()) return;
     const std::string& used = kept.prepared(call.own().on_progress_thread != 0).algorithm;
     if (const std::string& by = used.empty() ? *algorithm : used; by == "auto" || by == "allgather")
-      outer_product::ride(call, factors, options.factor_wire);
+      outer_product::ride(call, factors, terms.factor_wire);
   }
 
   void agreed(const Call& call) const {
@@ -147,7 +140,7 @@ struct OuterProductCalls<T>::Operation {
     if (plan.chosen().rides) made.riding_bytes = outer_product::riding_bytes(made.problem);
     made.algorithm = keeps_used ? like->algorithm : outer_product::to_keep(plan, *algorithm);
     if (keeps_used) made.pairs = like->pairs;
-    if (leaves == Result::plan) kept.keep_choice(call, made, options, *algorithm);
+    if (leaves == Result::plan) kept.keep_choice(call, made, *algorithm, terms.tries);
     to = std::move(made);
   }
 
@@ -161,20 +154,22 @@ struct OuterProductCalls<T>::Operation {
 
  private:
   void check_result(const Call& call) const {
-    if (leaves == Result::rows) return check_row_arguments(factors, options, *promised);
     if (leaves == Result::whole) {
-      check_arguments(factors, gradient, options, promised);
-      if (promised == nullptr && options.tries != 0)
-        refuse("tries", options.tries, "0, since only an OuterProduct keeps what it has tried");
-      return;
+      check_arguments(factors, gradient, promised);
+      if (promised == nullptr && terms.tries != 0)
+        refuse("tries", terms.tries, "0, since only an OuterProduct keeps what it has tried");
+    } else if (leaves == Result::rows) {
+      if (terms.sum.beta != 0) refuse("beta", terms.sum.beta, "0: the rows are made anew");
+      check_row_arguments(factors, *promised);
+    } else {
+      const patterns::Blocks all(promised->rows, call.transport().size());
+      check_sharded_arguments(factors, gradient, *promised, all.size(call.transport().rank()));
     }
-    const patterns::Blocks all(promised->rows, call.transport().size());
-    check_sharded_arguments(factors, gradient, options, *promised, all.size(call.transport().rank()));
   }
 
   // If the caller names no algorithm, DSOP_ALGORITHM may name one. A layer reads it once.
   const std::string& named_algorithm() const {
-    if (options.algorithm != "auto") return options.algorithm;
+    if (terms.algorithm != "auto") return terms.algorithm;
     if (kept.prepared_.algorithm.empty()) {
       const char* const name_there = std::getenv("DSOP_ALGORITHM");
       kept.environment_ = name_there == nullptr || *name_there == 0 ? "auto" : name_there;
@@ -188,7 +183,7 @@ struct OuterProductCalls<T>::Operation {
       return std::holds_alternative<SparseMatrixView<T>>(factor);
     };
     const auto to_send = [&](const FactorView<T>& factor) {
-      return sparse::elements_to_send(factor, options.find_zeros, options.factor_wire);
+      return sparse::elements_to_send(factor, terms.find_zeros, terms.factor_wire);
     };
     own.take_sparsity({to_send(factors.a), to_send(factors.b)});
     own.may_expand = is_sparse(factors.a) || is_sparse(factors.b);
@@ -196,10 +191,10 @@ struct OuterProductCalls<T>::Operation {
 
   Problem problem_of(const Call& call) const {
     Problem problem{.rows = rows, .columns = columns, .type = data_type<T>, .group = call.ranks().group};
-    problem.allow_native = options.allow_native;
+    problem.allow_native = terms.allow_native;
     problem.native_sums_vary = problem.group.native && !call.transport().native_sums_have_same_bits();
-    problem.wire = options.wire;
-    problem.factor_wire = options.factor_wire;
+    problem.wire = terms.sum.wire;
+    problem.factor_wire = terms.factor_wire;
     problem.sharded = leaves == Result::own_rows;
     problem.rows_only = leaves == Result::rows;
     problem.started = call.any([](const Record& record) { return record.on_progress_thread != 0; });
@@ -224,10 +219,11 @@ struct OuterProductCalls<T>::Operation {
     OuterProductCall<T> step{
         .transport = call.transport(),
         .plan = plan,
-        .own = sparse ? Factors<T>{} : Factors<T>{in_full(factors.a, own.a), in_full(factors.b, own.b)},
+        .own = sparse ? Factors<T>{}
+                      : Factors<T>{outer_product::in_full(factors.a, own.a), outer_product::in_full(factors.b, own.b)},
         .gradient = gradient,
-        .scale = static_cast<T>(by.sends_gradient ? options.scale : options.scale * options.alpha),
-        .beta = static_cast<T>(options.beta),
+        .scale = static_cast<T>(by.sends_gradient ? terms.sum.scale : terms.sum.scale * terms.sum.alpha),
+        .beta = static_cast<T>(terms.sum.beta),
         .memory = memory,
         .sparse_own = sparse ? &factors : nullptr};
     const auto unpack = [&](std::span<T> all) { outer_product::unpack_ridden(call, plan, all); };
@@ -237,7 +233,7 @@ struct OuterProductCalls<T>::Operation {
     if (!own.sum.empty()) step.gradient = {own.sum.data(), gradient.rows, gradient.columns};
     const T beta = std::exchange(step.beta, T{0});
     by.run(step);
-    kernels::update<T>(step.gradient, static_cast<T>(options.alpha), beta, gradient);
+    kernels::update<T>(step.gradient, static_cast<T>(terms.sum.alpha), beta, gradient);
   }
 
   void make_rows(Call& call, const Made& made) {
@@ -251,7 +247,7 @@ struct OuterProductCalls<T>::Operation {
     OuterProductCall<T> step{.transport = call.transport(),
                              .plan = plan,
                              .gradient = {result.elements.get(), result.indices.size(), columns},
-                             .scale = static_cast<T>(options.scale * options.alpha),
+                             .scale = static_cast<T>(terms.sum.scale * terms.sum.alpha),
                              .memory = memory,
                              .sparse_own = &factors};
     result.indices.resize(outer_product::gather_rows<T>(step, result.indices));
@@ -259,9 +255,9 @@ struct OuterProductCalls<T>::Operation {
 };
 
 template <class T>
-void OuterProductCalls<T>::prepare(Transport& transport, const Shape& shape, const Options& options) {
+void OuterProductCalls<T>::prepare(Transport& transport, const Shape& shape, const OuterProductTerms& terms) {
   object_ = transport.calls().calls + 1;
-  Operation operation{*this, Result::plan, shape.rows, shape.columns, options, &shape};
+  Operation operation{*this, Result::plan, shape.rows, shape.columns, terms, &shape};
   Call call = operation.open(transport);
   call.check([&] { operation.check(call); });
   planner_.agree(call, operation);
@@ -270,23 +266,23 @@ void OuterProductCalls<T>::prepare(Transport& transport, const Shape& shape, con
 
 template <class T>
 void OuterProductCalls<T>::run(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> gradient,
-                               const Options& options, const Shape* promised) {
-  planner_.run(transport, Operation{*this, Result::whole, gradient.rows, gradient.columns, options, promised,
+                               const OuterProductTerms& terms, const Shape* promised) {
+  planner_.run(transport, Operation{*this, Result::whole, gradient.rows, gradient.columns, terms, promised,
                                     with_sane_strides(factors), with_sane_stride(gradient)});
 }
 
 template <class T>
 void OuterProductCalls<T>::run_sharded(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> own_rows,
-                                       const Options& options, const Shape& promised) {
-  planner_.run(transport, Operation{*this, Result::own_rows, promised.rows, promised.columns, options, &promised,
+                                       const OuterProductTerms& terms, const Shape& promised) {
+  planner_.run(transport, Operation{*this, Result::own_rows, promised.rows, promised.columns, terms, &promised,
                                     with_sane_strides(factors), with_sane_stride(own_rows)});
 }
 
 template <class T>
 GradientRows<T> OuterProductCalls<T>::run_rows(Transport& transport, const SparseFactors<T>& factors,
-                                               const Options& options, const Shape& promised) {
+                                               const OuterProductTerms& terms, const Shape& promised) {
   Operation operation{
-      *this, Result::rows, promised.rows, promised.columns, options, &promised, with_sane_strides(factors)};
+      *this, Result::rows, promised.rows, promised.columns, terms, &promised, with_sane_strides(factors)};
   planner_.run(transport, operation);
   return std::move(operation.result);
 }

@@ -7,13 +7,16 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 
 #include <dsop/dsop.hpp>
 
 #include "algorithms/outer_product/algorithm.hpp"
+#include "algorithms/outer_product/terms.hpp"
 #include "algorithms/outer_product/tries.hpp"
 #include "calls/choose.hpp"
 #include "calls/planned.hpp"
+#include "sparse/factor.hpp"
 
 namespace dsop {
 
@@ -39,6 +42,14 @@ struct CallMemory {
   std::span<T> b;    // in full
   std::span<T> sum;  // G as it travels
 };
+
+/// The factor as a matrix: itself, or expanded in `memory`.
+template <class T>
+MatrixView<const T> in_full(const FactorView<T>& factor, std::span<T> memory) {
+  if (const auto* const dense = std::get_if<MatrixView<const T>>(&factor)) return *dense;
+  sparse::expand(factor, memory);
+  return {memory.data(), sparse::rows_of(factor), sparse::columns_of(factor)};
+}
 
 /// What a call takes of the communicator's memory: CallMemory and the algorithm's own.
 std::size_t workspace_bytes(const Plan& plan, std::size_t expanded_pairs);
@@ -66,15 +77,15 @@ class OuterProductCalls {
   static constexpr std::size_t most_plans = 64;
 
   /// Plans for `shape` and takes the memory, without computing. Later runs keep to the algorithm chosen here.
-  void prepare(Transport& transport, const Shape& shape, const Options& options);
+  void prepare(Transport& transport, const Shape& shape, const OuterProductTerms& terms);
   /// `promised` is the layer's shape, null for dsop().
-  void run(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> gradient, const Options& options,
-           const Shape* promised);
-  GradientRows<T> run_rows(Transport& transport, const SparseFactors<T>& factors, const Options& options,
+  void run(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> gradient,
+           const OuterProductTerms& terms, const Shape* promised);
+  GradientRows<T> run_rows(Transport& transport, const SparseFactors<T>& factors, const OuterProductTerms& terms,
                            const Shape& promised);
   /// Leaves this rank its own rows of G alone, of the shape that was promised.
   void run_sharded(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> own_rows,
-                   const Options& options, const Shape& promised);
+                   const OuterProductTerms& terms, const Shape& promised);
   /// The plan of the last call, with the costs of all algorithms. They are computed here, since calls need only their
   /// own algorithm's.
   const Plan& plan() const;
@@ -104,7 +115,7 @@ class OuterProductCalls {
   struct Operation;
 
   const Prepared& prepared(bool started) const { return started && started_ ? *started_ : prepared_; }
-  void keep_choice(const Call& call, const Made& made, const Options& options, const std::string& asked);
+  void keep_choice(const Call& call, const Made& made, const std::string& asked, int tries);
   static Plan with_all_candidates(const Made& made);
   void begin_tries(const Made& made, int each);
   void next_try(std::span<const Record> records);

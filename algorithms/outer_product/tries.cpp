@@ -11,8 +11,7 @@
 namespace dsop {
 
 template <class T>
-void OuterProductCalls<T>::keep_choice(const Call& call, const Made& made, const Options& options,
-                                       const std::string& asked) {
+void OuterProductCalls<T>::keep_choice(const Call& call, const Made& made, const std::string& asked, int tries) {
   prepared_ = {outer_product::to_keep(made.plan, asked), made.plan.reason};
   started_.reset();
   if (asked != "auto") return;
@@ -23,7 +22,7 @@ void OuterProductCalls<T>::keep_choice(const Call& call, const Made& made, const
     const std::string algorithm = outer_product::to_keep(plan, asked);
     if (algorithm != prepared_.algorithm) started_ = std::make_unique<Prepared>(Prepared{algorithm, plan.reason});
   }
-  if (options.tries > 0) begin_tries(made, options.tries);
+  if (tries > 0) begin_tries(made, tries);
 }
 
 // Of what may be taken without being named. Factors that ride in the agreement need no tries; and since none ride while

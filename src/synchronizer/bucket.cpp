@@ -62,14 +62,14 @@ struct Bucket<T>::Sum : DenseOperation<T> {
 };
 
 template <class T>
-void Bucket<T>::run(Transport& transport, const Options& options) {
+void Bucket<T>::run(Transport& transport, const StepTerms& terms) {
   const OnBehalf on_behalf(transport, names_);
   calls_.run(transport, Sum{{.collective = Collective::allreduce,
                              .elements = elements_,
                              .algorithm = bucket_key_.algorithm,
-                             .machine = options.machine,
-                             .wire = options.wire,
-                             .scale = options.scale},
+                             .machine = terms.machine,
+                             .wire = terms.wire,
+                             .scale = terms.scale},
                             *this});
 }
 

@@ -17,8 +17,8 @@ class Bucket {
  public:
   void open(const BucketKey& bucket_key);
   void add(Parameter<T>& parameter);
-  /// Sums what is in it and leaves the sums in the gradients. Of the options, scale, machine and wire play a part.
-  void run(Transport& transport, const Options& options);
+  /// Sums what is in it and leaves the sums in the gradients.
+  void run(Transport& transport, const StepTerms& terms);
   bool starts_at_once() const { return bucket_key_.at_once; }
 
  private:

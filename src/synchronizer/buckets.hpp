@@ -36,7 +36,7 @@ class Buckets {
  private:
   void start(std::size_t b, RunningStep<T>& step) {
     Bucket<T>* const bucket = buckets_[b].get();
-    step.calls.start([bucket, &step] { bucket->run(step.transport, step.options); }, bucket->starts_at_once());
+    step.calls.start([bucket, &step] { bucket->run(step.transport, step.terms); }, bucket->starts_at_once());
   }
 
   Packing packing_;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -23,10 +24,18 @@ struct RunningStep;
 template <class T>
 class Description;
 
+/// What the calls of a step have in common.
+struct StepTerms {
+  double scale = 1;
+  Wire wire = Wire::full;
+  std::optional<Machine> machine = std::nullopt;
+  int tries = 0;  ///< as Options::tries
+};
+
 /// What a policy plans for.
 struct PolicyTerms {
   Transport& transport;
-  const Options& options;  ///< of which machine and wire play a part
+  const StepTerms& step;
   Machine machine;
   bool some_rank_gives_factors;
 };
@@ -49,7 +58,7 @@ class Policy {
   virtual std::string save() { return ""; }
   /// Reads what save() said; empty: begins anew. Throws if it can't; what it returns then takes the state over, and
   /// throws nothing.
-  virtual std::function<void()> load(const Parameter<T>&, const std::string& /*state*/, const Options&) {
+  virtual std::function<void()> load(const Parameter<T>&, const std::string& /*state*/, const StepTerms&) {
     return [] {};
   }
 

@@ -34,9 +34,7 @@ Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& 
       has_given_machine_(options_.machine.has_value()),
       step_{.transport = transport_, .calls = calls_, .buckets = synchronizer::Buckets<T>(options_.bucket_bytes)},
       calls_(transport_, options_.overlap) {
-  step_.options.machine = options.machine;
-  step_.options.wire = options.wire;
-  step_.options.tries = options.tries;
+  step_.terms = {.wire = options.wire, .machine = options.machine, .tries = options.tries};
   make_call(transport, [&] {
     object = transport.calls().calls + 1;
     agree("making a synchronizer", "", error_of([&] {
@@ -70,7 +68,7 @@ void Synchronizer<T>::State::add(const std::string& name, const Shape& shape, co
       check_between_steps("add()");
       if (name.empty()) refuse("name", "empty", "a name");
       if (by_name_.contains(name)) refuse("name", name, "one that add() has not registered before");
-      check_shape<T>(shape, step_.options);
+      check_shape<T>(shape);
       policy = NamedPolicy<T>(PolicyText(text), shape);
       parameter = std::make_unique<Parameter>(name, shape);
     });
@@ -117,7 +115,7 @@ void Synchronizer<T>::State::plan_for(const Machine& machine, bool is_probed) {
   if (is_probed && own.takes_probed())
     own.take(transport, std::make_shared<const Machine>(machine));
   else
-    options.machine = step_.options.machine = machine;
+    options.machine = step_.terms.machine = machine;
   for (const auto& parameter : parameters) {
     const OnBehalf on_behalf(transport, parameter->name);
     if (parameter->policy.how->chooses()) parameter->policy.how->check(*parameter, terms(parameter->gives_factors));

@@ -12,7 +12,7 @@ template <class T>
 struct RunningStep {
   Transport& transport;
   StepCalls& calls;
-  Options options = {};  ///< of its calls: scale, machine and wire
+  StepTerms terms = {};
   Buckets<T> buckets;
 };
 

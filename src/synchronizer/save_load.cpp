@@ -56,7 +56,8 @@ struct Loaded {
 };
 
 template <class T>
-Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& parameter, const Options& options) {
+Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& parameter,
+                         const synchronizer::StepTerms& terms) {
   const std::string of = " of parameter " + parameter.name;
   expect<std::uint64_t>(reader, "the number of rows" + of, parameter.shape.rows);
   expect<std::uint64_t>(reader, "the number of columns" + of, parameter.shape.columns);
@@ -70,7 +71,7 @@ Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& param
   const std::string state = reader.text("the algorithm's state" + of);
   if (parameter.policy.kind->selects) loaded.residual.resize(parameter.elements());
   const bool goes_on = policy == parameter.policy.text;
-  loaded.take_over = parameter.policy.how->load(parameter, goes_on ? state : "", options);
+  loaded.take_over = parameter.policy.how->load(parameter, goes_on ? state : "", terms);
   return loaded;
 }
 
@@ -129,7 +130,7 @@ void Synchronizer<T>::State::load(std::istream& in) {
         const auto found = by_name_.find(name);
         if (found == by_name_.end() || loaded.contains(found->second))
           refuse("a parameter in the saved state", name, "each of " + names() + " once");
-        loaded[found->second] = read_parameter(reader, *found->second, step_.options);
+        loaded[found->second] = read_parameter(reader, *found->second, step_.terms);
       }
       reader.check_hash();
     });

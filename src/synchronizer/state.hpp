@@ -66,7 +66,7 @@ struct Synchronizer<T>::State {
   bool agree(const char* operation, std::string subject, std::string error, const Say& say, bool chooses = false);
   void tell_early_error(std::string& subject, std::string& error);
   synchronizer::PolicyTerms terms(bool some_rank_gives_factors) {
-    return {transport, step_.options, planned_machine(transport, options.machine), some_rank_gives_factors};
+    return {transport, step_.terms, planned_machine(transport, options.machine), some_rank_gives_factors};
   }
   void plan_for(const Machine& machine, bool is_probed);
   void take_policy(Parameter& parameter, synchronizer::NamedPolicy<T> policy, bool some_rank_gives_factors);

@@ -37,7 +37,7 @@ void Synchronizer<T>::State::begin(const Step& step) {
       parameter->is_given = false;
       parameter->last_step = {};
     }
-    step_.options.scale = factor;
+    step_.terms.scale = factor;
   }
   if (early_ || !error.empty()) fail("", std::move(error));
 }
@@ -55,14 +55,6 @@ void Synchronizer<T>::State::fail(std::string subject, std::string error) {
 }
 
 namespace {
-
-template <class T>
-void check_update(const Update& update, double scale) {
-  for (const auto& [what, value] : {std::pair("alpha", update.alpha), std::pair("beta", update.beta),
-                                    std::pair("scale times alpha", scale * update.alpha)})
-    if (!std::isfinite(static_cast<T>(value)))
-      refuse(what, value, "a finite number in " + std::string(dsop::name(data_type<T>)));
-}
 
 /// What a sum is made of: take(range) for each array of its values.
 template <class T, class Take>
@@ -109,9 +101,8 @@ void Synchronizer<T>::State::check_given(const Parameter& parameter, const Given
   if (!has_begun_) throw ArgumentError("give() stands outside a step, expected after begin()");
   if (parameter.is_given) throw ArgumentError("it is given twice in one step, expected once at most");
   const auto* const factors = std::get_if<SparseFactors<T>>(&given.own);
-  check_arguments<T>(factors != nullptr ? *factors : SparseFactors<T>(Factors<T>{}), given.target, {},
-                     &parameter.shape);
-  check_update<T>(given.update, step_.options.scale);
+  check_arguments<T>(factors != nullptr ? *factors : SparseFactors<T>(Factors<T>{}), given.target, &parameter.shape);
+  check_sum<T>({step_.terms.scale, given.update.alpha, given.update.beta});
   if (given.update.beta != 0 && options.residual_holds_step && parameter.policy.kind->selects)
     refuse(
         "beta", given.update.beta,
@@ -177,7 +168,7 @@ template <class T>
 void Synchronizer<T>::State::end_step() {
   if (said_.order != order) said_ = Said(order);
   agree(synchronizer::end_of_step, said_.names, "", [&](Call& call) {
-    call.same_now(options.residual_holds_step ? "scale times learning_rate" : "scale", step_.options.scale);
+    call.same_now(options.residual_holds_step ? "scale times learning_rate" : "scale", step_.terms.scale);
     for (std::size_t i = 0; i < order.size(); ++i)
       call.same_now(said_.alphas[i].c_str(), order[i]->given.update.alpha)
           .same_now(said_.betas[i].c_str(), order[i]->given.update.beta);

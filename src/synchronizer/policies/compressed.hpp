@@ -36,7 +36,8 @@ class CompressedPolicy final : public Policy<T> {
 
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
     const int P = description.transport.size();
-    const patterns::Network network(description.machine, kept<CommunicatorState>(description.transport).ranks.group.nodes, P);
+    const patterns::Network network(description.machine,
+                                    kept<CommunicatorState>(description.transport).ranks.group.nodes, P);
     description.alone(parameter, text_,
                       Predicted{static_cast<std::size_t>(P - 1) * bytes_, patterns::bruck_seconds(network, bytes_)});
   }
@@ -55,7 +56,7 @@ class CompressedPolicy final : public Policy<T> {
       messages = messages_.at_least(P * bytes_);
       sum = sum_.at_least(parameter.elements());
       const std::span<T> values = parameter.next_residual();
-      parameter.make_gradient(static_cast<T>(step.options.scale),
+      parameter.make_gradient(static_cast<T>(step.terms.scale),
                               {values.data(), parameter.shape.rows, parameter.shape.columns});
       compressor_->encode(values, messages.first(bytes_));
     });

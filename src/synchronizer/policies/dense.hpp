@@ -25,7 +25,7 @@ class DensePolicy final : public Policy<T> {
                                .ranks = transport.size(),
                                .type = data_type<T>,
                                .group = kept<CommunicatorState>(terms.transport).ranks.group,
-                               .wire = terms.options.wire};
+                               .wire = terms.step.wire};
     agree_on_errors(terms.transport, error_of([&] {
                       make_dense_plan(dense_algorithms(), problem, terms.machine, in_bucket_.algorithm);
                     }));

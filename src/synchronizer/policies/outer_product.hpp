@@ -21,7 +21,7 @@ class OuterProductPolicy final : public Policy<T> {
   void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
     if (!terms.some_rank_gives_factors) return;
     OuterProductCalls<T> calls;
-    calls.prepare(terms.transport, parameter.shape, with_algorithm(terms.options));
+    calls.prepare(terms.transport, parameter.shape, call_terms(terms.step));
     calls_ = std::move(calls);
   }
 
@@ -39,7 +39,7 @@ class OuterProductPolicy final : public Policy<T> {
   bool chooses() const override { return algorithm_ == "auto"; }
   /// The algorithm that stays of its tries.
   std::string save() override { return calls_.settle(); }
-  std::function<void()> load(const Parameter<T>&, const std::string& state, const Options&) override {
+  std::function<void()> load(const Parameter<T>&, const std::string& state, const StepTerms&) override {
     if (!state.empty()) parse_algorithm(state, "the algorithm that was tried", outer_product_algorithms());
     return [this, state] {
       if (!state.empty()) calls_.keep(state);
@@ -48,11 +48,12 @@ class OuterProductPolicy final : public Policy<T> {
 
  private:
   // Tries are for those that choose.
-  Options with_algorithm(Options options) const {
-    options.algorithm = algorithm_;
-    options.factor_wire = factor_wire_;
-    if (!chooses()) options.tries = 0;
-    return options;
+  OuterProductTerms call_terms(const StepTerms& step, const Update& update = {}) const {
+    return {.algorithm = algorithm_,
+            .machine = step.machine,
+            .sum = {step.scale, update.alpha, update.beta, step.wire},
+            .factor_wire = factor_wire_,
+            .tries = chooses() ? step.tries : 0};
   }
 
   Policy<T>* other_way(const Parameter<T>& parameter) const {
@@ -62,11 +63,8 @@ class OuterProductPolicy final : public Policy<T> {
 
   void sum(Parameter<T>& parameter, const RunningStep<T>& step) {
     const OnBehalf on_behalf(step.transport, parameter.name);
-    Options options = with_algorithm(step.options);
-    options.alpha = parameter.given.update.alpha;
-    options.beta = parameter.given.update.beta;
-    calls_.run(step.transport, std::get<SparseFactors<T>>(parameter.given.own), parameter.given.target, options,
-               &parameter.shape);
+    calls_.run(step.transport, std::get<SparseFactors<T>>(parameter.given.own), parameter.given.target,
+               call_terms(step.terms, parameter.given.update), &parameter.shape);
     parameter.last_step = {.algorithm = calls_.algorithm_text()};
   }
 

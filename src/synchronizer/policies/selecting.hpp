@@ -33,9 +33,9 @@ class SelectingPolicy final : public Policy<T> {
 
   void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
     agree_on_errors(terms.transport, error_of([&] {
-                      const TopKProblem problem = problem_of(parameter, terms.transport, terms.options.wire);
+                      const TopKProblem problem = problem_of(parameter, terms.transport, terms.step.wire);
                       static_cast<void>(topk_cost(problem, terms.machine, algorithm_));  // refuses what can't run
-                      calls_ = make_calls(parameter, {}, terms.options);
+                      calls_ = make_calls(parameter, {}, terms.step.wire);
                       parameter.residual.reserve(parameter.elements());
                     }));
   }
@@ -59,9 +59,9 @@ class SelectingPolicy final : public Policy<T> {
   }
 
   std::string save() override { return calls_->state().text(); }
-  std::function<void()> load(const Parameter<T>& parameter, const std::string& state, const Options& options) override {
+  std::function<void()> load(const Parameter<T>& parameter, const std::string& state, const StepTerms& terms) override {
     const std::shared_ptr<TopKCalls<T>> loaded =
-        make_calls(parameter, state.empty() ? TopKState{} : TopKState::from_text(state), options);
+        make_calls(parameter, state.empty() ? TopKState{} : TopKState::from_text(state), terms.wire);
     return [this, loaded] { calls_ = loaded; };
   }
 
@@ -74,12 +74,10 @@ class SelectingPolicy final : public Policy<T> {
     refuse("policy", text.whole, text.name + ":DENSITY, a number above 0 and up to 1");
   }
 
-  std::shared_ptr<TopKCalls<T>> make_calls(const Parameter<T>& parameter, TopKState state,
-                                           const Options& options) const {
+  std::shared_ptr<TopKCalls<T>> make_calls(const Parameter<T>& parameter, TopKState state, Wire wire) const {
     if (state == TopKState{})  // so that parameters draw apart
       state.selection.seed = digest(0, parameter.name);
-    return std::make_shared<TopKCalls<T>>(parameter.elements(), TopKOptions{algorithm_, {}, options.wire},
-                                          std::move(state));
+    return std::make_shared<TopKCalls<T>>(parameter.elements(), TopKOptions{algorithm_, {}, wire}, std::move(state));
   }
 
   TopKProblem problem_of(const Parameter<T>& parameter, Transport& transport, Wire wire) const {
@@ -103,11 +101,11 @@ class SelectingPolicy final : public Policy<T> {
     std::span<T> accumulated;
     fail_on_all<T>(step.transport, error_of([&] {
                      parameter.reserve();
-                     calls_->plan_for(step.options.machine);
+                     calls_->plan_for(step.terms.machine);
                      accumulated = parameter.next_residual();
                      state_before_ = calls_->state();
                    }));
-    parameter.make_gradient(static_cast<T>(step.options.scale),
+    parameter.make_gradient(static_cast<T>(step.terms.scale),
                             {accumulated.data(), parameter.shape.rows, parameter.shape.columns});
     parameter.keep_next_residual();
     has_selected_ = true;

@@ -33,7 +33,7 @@ class SparsePolicy final : public Policy<T> {
                                                   .nonzeros = all,
                                                   .type = data_type<T>,
                                                   .group = kept<CommunicatorState>(terms.transport).ranks.group,
-                                                  .wire = terms.options.wire};
+                                                  .wire = terms.step.wire};
                       make_sparse_plan(problem, terms.machine, algorithm_);
                     }));
   }
@@ -53,10 +53,9 @@ class SparsePolicy final : public Policy<T> {
   void sum(Parameter<T>& parameter, const RunningStep<T>& step) {
     const OnBehalf on_behalf(step.transport, parameter.name);
     SparseVectorView<T> values;
-    fail_on_all<T>(step.transport,
-                   error_of([&] { values = own_values(parameter, static_cast<T>(step.options.scale)); }));
+    fail_on_all<T>(step.transport, error_of([&] { values = own_values(parameter, static_cast<T>(step.terms.scale)); }));
     const SparseSum<T> result = calls_.run(
-        step.transport, values, {.algorithm = algorithm_, .machine = step.options.machine, .wire = step.options.wire});
+        step.transport, values, {.algorithm = algorithm_, .machine = step.terms.machine, .wire = step.terms.wire});
     parameter.forget_residual();
     update_target(parameter.given, result.sum);
     parameter.last_step = {.algorithm = result.algorithm, .in_sum = result.sum.values.size()};
