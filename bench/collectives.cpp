@@ -117,9 +117,8 @@ Rows rows_of(Watch& watch, std::size_t size, const std::vector<std::string>& alg
     row->problem = {.elements = size,
                     .ranks = transport.size(),
                     .type = data_type<T>,
-                    .native_collectives = transport.has_native_collectives(),
-                    .root = options.root,
-                    .nodes = nodes};
+                    .group = {transport.has_native_collectives(), nodes},
+                    .root = options.root};
     row->memory = memory;
     row->bus_bytes = options.operation == Collective::allreduce
                          ? allreduce_bus_bytes(size * sizeof(T), transport.size())
@@ -139,7 +138,7 @@ void benchmark_collective(Transport& transport, const CollectiveBenchOptions& op
                           std::to_string(transport.size() - 1));
     algorithms = expand_all(options, {.elements = options.sizes.front(),
                                       .ranks = transport.size(),
-                                      .native_collectives = transport.has_native_collectives()});
+                                      .group = {.native = transport.has_native_collectives()}});
   });
   const Family family{.name = name(options.operation),
                       .title = std::string(name(options.operation)) + ", " + std::string(name(options.type)) +

@@ -61,11 +61,10 @@ Problem problem_here(Transport& transport, const Point& point, DataType type, Wi
                   .columns = point.columns,
                   .pairs = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), point.pairs),
                   .type = type};
-  problem.native_collectives = transport.has_native_collectives();
+  problem.group = {transport.has_native_collectives(), nodes_of_ranks(transport)};
   problem.wire = wire;
   const Sparsity sparsity = outer_product::expected_sparsity(shape_of(point, encoding), type, Wire::full);
   if (sparsity != Sparsity{}) problem.sparsity.assign(problem.pairs.size(), sparsity);
-  problem.nodes = nodes_of_ranks(transport);
   return problem;
 }
 

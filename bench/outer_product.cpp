@@ -148,7 +148,7 @@ Rows rows_of(Watch& watch, const Point& point, const std::vector<EncodedAlgorith
              const BenchmarkOptions& options) {
   Transport& transport = watch.transport;
   const std::vector<std::size_t> pairs(static_cast<std::size_t>(transport.size()), point.pairs);
-  const Problem problem{point.rows, point.columns, pairs, data_type<T>, false, transport.has_native_collectives()};
+  const Problem problem{point.rows, point.columns, pairs, data_type<T>, false, {transport.has_native_collectives()}};
   make_plan(problem, transport.default_machine());  // refuses sizes that overflow
   const std::size_t gradient_bytes = point.rows * point.columns * sizeof(T);
   const std::size_t factors_bytes = point.pairs * (point.rows + point.columns) * sizeof(T);

@@ -82,9 +82,8 @@ Forecast forecast(const PlanOptions& options, const Point& point, std::size_t ra
                         .columns = point.columns,
                         .pairs = std::vector(ranks, point.pairs),
                         .type = options.type,
-                        .native_collectives = true,
-                        .wire = options.wire,
-                        .nodes = nodes_of(ranks, options.ranks_per_node)};
+                        .group = {true, nodes_of(ranks, options.ranks_per_node)},
+                        .wire = options.wire};
   const Plan plan = make_plan(problem, machine);
   return {.rate = rate,
           .ranks_per_node = options.ranks_per_node,

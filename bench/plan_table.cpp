@@ -47,7 +47,7 @@ void print_choice(std::ostream& out, const Forecast& forecast) {
     out << with_two_decimals(forecast.gain()) << "x faster than " << forecast.dense.algorithm << "; ";
   out << where_factors_stop_paying(forecast) << '\n';
   const Problem& problem = forecast.plan.problem;
-  const std::string warning = why_not_valid(forecast.plan.machine, problem.ranks(), problem.nodes);
+  const std::string warning = why_not_valid(forecast.plan.machine, problem.ranks(), problem.group.nodes);
   if (!warning.empty()) out << "# warning: " << warning << '\n';
 }
 
@@ -67,8 +67,7 @@ void print_plan_table(std::ostream& out, const std::vector<Forecast>& forecasts)
       << " times the least, and the fastest that sends G alone; sent and msgs: the busiest rank's\n"
          "# x dense: how many times faster than the fastest that sends G alone, outside the MPI library, by the times "
          "that\n"
-         "#   auto compares: with a part of what could hide behind messages alone, and a ninth more for "
-         "rabenseifner-gather\n"
+         "#   auto compares: with a part of what could hide behind messages alone\n"
          "#    rows     cols  pairs  ranks  a node       rate  algorithm                                        "
          "predicted(us)  "
          "agreement(us)  network(us)  arithmetic(us)      sent(B)   msgs  x dense\n";

@@ -134,9 +134,8 @@ struct GivenRow final : SparseRow {
     const bool all = selector == std::nullopt && gradient != nullptr;
     SparseProblem problem{.elements = size, .type = data_type<T>};
     problem.nonzeros = of_all_ranks(watch.transport, all ? Sparsity::dense : own.values.size());
-    problem.native_collectives = watch.transport.has_native_collectives();
+    problem.group = {watch.transport.has_native_collectives(), nodes_of_ranks(watch.transport)};
     problem.wire = options.wire;
-    problem.nodes = nodes_of_ranks(watch.transport);
     const SparsePlan plan = make_sparse_plan(problem, planned_for(), algorithm);
     held = all ? size : problem.largest_nonzeros();
     counted = !plan.algorithm->native();
@@ -174,9 +173,8 @@ struct SelectingRow final : SparseRow {
                               k,
                               ranks(),
                               data_type<T>,
-                              watch.transport.has_native_collectives(),
-                              options.wire,
-                              nodes_of_ranks(watch.transport)};
+                              {watch.transport.has_native_collectives(), nodes_of_ranks(watch.transport)},
+                              options.wire};
     predicted_seconds = topk_cost(problem, planned_for(), algorithm).seconds();
   }
   // Nothing is lost: gradients are sum and residuals.
@@ -240,7 +238,7 @@ Rows rows_of(Watch& watch, std::size_t size, double density, const std::vector<s
 std::vector<std::string> expand_all(Transport& transport, const SparseBenchOptions& options) {
   const bool with_topk = !options.selection.empty();
   SparseProblem any{.elements = 1, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
-  any.native_collectives = transport.has_native_collectives();
+  any.group.native = transport.has_native_collectives();
   any.wire = options.wire;
   std::vector<std::string> expanded;
   for (const std::string& name : options.algorithms) {

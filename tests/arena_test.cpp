@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "algorithms/dense/family.hpp"
-#include "algorithms/outer_product/call_memory.hpp"
 #include "algorithms/outer_product/family.hpp"
-#include "algorithms/sharded/algorithm.hpp"
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/split_and_reduce.hpp"
@@ -48,7 +46,7 @@ std::size_t most_taken(int P, std::size_t counted_for_it, const std::function<vo
 template <class T>
 void run_dense(const DensePlan& plan, DenseCall<T>& call) {
   if constexpr (std::is_same_v<T, float>)
-    if (plan.wire == Wire::bf16) return plan.algorithm->run_bf16(call);
+    if (plan.problem.wire == Wire::bf16) return plan.algorithm->run_bf16(call);
   plan.algorithm->run(call);
 }
 
@@ -84,11 +82,14 @@ void check_outer_product_memory(const Case& c, Problem problem, const std::strin
     std::vector<T> gradient(rows * c.m);
     const SparseFactors<T> given = factors[rank].given();
     const outer_product::CallMemory<T> own(memory, plan, expanded_pairs);
+    const auto in_full = [](const FactorView<T>& factor, std::span<T> room) {
+      sparse::expand(factor, room);
+      return MatrixView<const T>(room.data(), sparse::rows_of(factor), sparse::columns_of(factor));
+    };
     OuterProductCall<T> call{
         transport,
         plan,
-        expanded_pairs > 0 ? Factors<T>{outer_product::in_full(given.a, own.a), outer_product::in_full(given.b, own.b)}
-                           : factors[rank].dense(),
+        expanded_pairs > 0 ? Factors<T>{in_full(given.a, own.a), in_full(given.b, own.b)} : factors[rank].dense(),
         MatrixView<T>(own.sum.empty() ? gradient.data() : own.sum.data(), rows, c.m),
         T{1},
         false,
@@ -237,7 +238,7 @@ TEST_CASE("every outer product takes the memory that was counted", "[memory]") {
       for (const bool sharded : {false, true}) {
         Problem problem{.rows = c.n, .columns = c.m, .pairs = c.pairs, .wire = wire, .factor_wire = factor_wire};
         problem.sharded = sharded;
-        if (P > 2) problem.nodes = nodes_of_two(P);
+        if (P > 2) problem.group.nodes = nodes_of_two(P);
         problem.staged_result = !sharded && c.pairs == unequal;
         std::vector<std::string> names = usable_algorithms(problem);
         if (sharded) {
@@ -266,7 +267,7 @@ TEST_CASE("a gradient that is made aside is counted with what its algorithm take
 TEST_CASE("a gradient is made aside by algorithms that send it, and by no others", "[memory]") {
   const int P = GENERATE(2, 6);
   Problem problem{.rows = 67, .columns = 45, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), 3)};
-  if (P > 2) problem.nodes = nodes_of_two(P);
+  if (P > 2) problem.group.nodes = nodes_of_two(P);
   Problem staged = problem;
   staged.staged_result = true;
   for (const std::string& name : usable_algorithms(problem)) {

@@ -52,7 +52,7 @@ TEST_CASE("results that differ are found where one rank asks for it, and name th
             if (transport.rank() == 1) G[7] = spoilt;
             try {
               dsop::dsop<float>(transport, own.view(), {G.data(), 3, 4},
-                                {.accumulate = true, .check_bits = transport.rank() == 2});
+                                {.beta = 1, .check_bits = transport.rank() == 2});
             } catch (const Error& error) {
               return std::string(error.what());
             }
@@ -141,20 +141,12 @@ TEST_CASE("an unknown algorithm lists the known ones") {
             [](int, Arguments& a) { a.options.algorithm = "allreduce-mpi"; }) == "");
 }
 
-TEST_CASE("alpha and beta that are no numbers, or a beta beside accumulate, are errors") {
+TEST_CASE("alpha and beta that are no numbers are errors") {
   CHECK(failures_when("rank 1: beta is nan, expected a finite number in f32", [](int rank, Arguments& a) {
           if (rank == 1) a.options.beta = std::numeric_limits<double>::quiet_NaN();
         }) == "");
   CHECK(failures_when("ranks 0-2: alpha is 1e+60, expected a finite number in f32",
                       [](int, Arguments& a) { a.options.alpha = 1e60; }) == "");
-  CHECK(failures_when("rank 0: beta is 0.5, expected 1, or none, where accumulate is true", [](int rank, Arguments& a) {
-          a.options.accumulate = true;
-          a.options.beta = rank == 0 ? 0.5 : 1;
-        }) == "");
-  CHECK(failures_when("ranks 0-2: beta is 0, expected 1, or none, where accumulate is true", [](int, Arguments& a) {
-          a.options.accumulate = true;
-          a.options.beta = 0;
-        }) == "");
   CHECK(failures_when("the ranks disagree: alpha is 1 on ranks 0-1, 2 on rank 2; beta is 0 on ranks 0-1, 0.5 on rank 2",
                       [](int rank, Arguments& a) {
                         if (rank < 2) return;
@@ -171,11 +163,10 @@ TEST_CASE("ranks that disagree throw, naming ranks and values") {
                       [](int rank, Arguments& a) {
                         if (rank < 2) a.options.algorithm = "allgather";
                       }) == "");
-  CHECK(failures_when("the ranks disagree: scale is 0.5 on rank 0, 1 on ranks 1-2; accumulate is false on ranks 1-2, "
-                      "true on rank 0",
+  CHECK(failures_when("the ranks disagree: scale is 0.5 on rank 0, 1 on ranks 1-2; beta is 0 on ranks 1-2, 1 on rank 0",
                       [](int rank, Arguments& a) {
                         if (rank == 0) a.options.scale = 0.5;
-                        if (rank == 0) a.options.accumulate = true;
+                        if (rank == 0) a.options.beta = 1;
                       }) == "");
 }
 

@@ -102,7 +102,7 @@ constexpr std::array texts{static_cast<const char*>(nullptr),
                            "algorithm=",
                            "latency_seconds",
                            "ring_step_seconds[5]",
-                           "accumulate=true; accumulate=true",
+                           "beta=1; beta=1",
                            "density_a=2",
                            "bucket_bytes=64",
                            "run=fuzz; restart=1"};
@@ -139,7 +139,7 @@ inline dsop_matrix draw_matrix() {
 
 inline dsop_vector draw_vector() {
   return {draw_size(largest_size), draw_size(largest_size), perhaps(places.back().indices.data()),
-          perhaps(memory.data()), is_wild() ? draw(2) : 0};
+          perhaps(memory.data())};
 }
 
 inline int body_of_rank(dsop_communicator, void*) {

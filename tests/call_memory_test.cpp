@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <new>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <dsop/collectives.hpp>
@@ -20,6 +22,8 @@
 #include <dsop/synchronizer.hpp>
 #include <dsop/topk_allreduce.hpp>
 
+#include "algorithms/dense/family.hpp"
+#include "calls/record.hpp"
 #include "counted_memory.hpp"
 #include "failures.hpp"
 #include "kernels/threads.hpp"
@@ -359,6 +363,113 @@ TEST_CASE("if one rank's memory runs out in a first call, all ranks throw, and t
         return is_right(sum.sum, 1999 * transport.size());
       };
     });
+}
+
+namespace {
+
+// A vector of 1000 elements of which every step-th is 1, on every rank the same.
+struct Ones {
+  explicit Ones(std::size_t step) : values((999 + step) / step, 1) {
+    for (std::size_t e = 0; e < values.size(); ++e) indices.push_back(static_cast<std::uint32_t>(e * step));
+  }
+  SparseVectorView<float> view() const { return {1000, indices, values}; }
+  bool is_sum(const SparseVectorView<float>& sum, int ranks) const {
+    const float total = std::accumulate(sum.values.begin(), sum.values.end(), 0.0F);
+    return total == static_cast<float>(values.size()) * static_cast<float>(ranks);
+  }
+
+  std::vector<std::uint32_t> indices;
+  std::vector<float> values;
+};
+
+// Values 1 .. 1000, all different, by which everybody selects the same.
+std::vector<float> rising() {
+  std::vector<float> values(1000);
+  std::iota(values.begin(), values.end(), 1.0F);
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("if one rank's memory runs out in a later call, all ranks throw, and the next call is right") {
+  for (const std::string algorithm : {"auto", "ssar-split-allgather"})
+    for (const std::size_t later_step : {200UL, 2UL})  // as many elements as in the first call, and far more
+      check_without_memory("a later sum by " + algorithm, [&](Transport& of) -> Sum {
+        const auto object =
+            std::make_shared<SparseAllreduce<float>>(of, SparseAllreduceOptions{.algorithm = algorithm});
+        static_cast<void>(object->run(Ones(200).view()));
+        return [object, own = Ones(later_step)](Transport& transport) {
+          return own.is_sum(object->run(own.view()).sum, transport.size());
+        };
+      });
+  for (const std::string algorithm : {"topk", "ok-topk", "gtopk", "gaussian-k"})
+    for (const std::size_t k : {2UL, 300UL})
+      check_without_memory("a later sum by " + algorithm, [&](Transport& of) -> Sum {
+        const auto object = std::make_shared<TopKAllreduce<float>>(of, 1000, TopKOptions{.algorithm = algorithm});
+        std::vector<float> values = rising();
+        static_cast<void>(object->run(values, 2));
+        return [object, k, own = std::vector<float>(1000)](Transport& transport) mutable {
+          std::iota(own.begin(), own.end(), 1.0F);
+          const auto sum = object->run(own, k);
+          return sum.sum.values.size() > 0 && sum.sum.values.back() == 1000 * static_cast<float>(transport.size());
+        };
+      });
+}
+
+TEST_CASE("sparse and top-k calls agree in one exchange while what the ranks hold changes little") {
+  const int P = GENERATE(2, 3, 4, 8);
+  CHECK(failures_on_threads(P, [P](Transport& inner, Failures& failures) {
+          CountingTransport transport(inner);
+          const Traffic once{static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(P - 1))),
+                             static_cast<std::size_t>(P - 1) * sizeof(Record)};
+          const auto check = [&](const std::string& what, const std::function<void(std::size_t)>& call) {
+            for (std::size_t turn = 0; turn < 5; ++turn) {
+              const Traffic before = transport.agreement();
+              call(turn);
+              const bool agrees_once = transport.agreement() == before + once;
+              failures.check(agrees_once || turn < 3, what + " agrees twice in call " + std::to_string(turn));
+              failures.check(!agrees_once || turn > 0, what + " agrees once in its first call");
+            }
+          };
+          const Ones many(10);
+          // Each call holds an element less, and then one more.
+          const auto part = [&](std::size_t turn) {
+            const std::size_t count = many.values.size() - 2 + turn % 3;
+            return SparseVectorView<float>{1000, std::span(many.indices).first(count),
+                                           std::span(many.values).first(count)};
+          };
+          for (const std::string algorithm : {"auto", "allgather", "ssar-recursive-doubling", "ssar-split-allgather",
+                                              "dsar-split-allgather", "topk-dsa", "dense-ring"}) {
+            SparseAllreduce<float> object(transport, {.algorithm = algorithm});
+            check(algorithm, [&](std::size_t turn) { static_cast<void>(object.run(part(turn))); });
+          }
+          check("a function", [&](std::size_t) { static_cast<void>(sparse_allreduce<float>(transport, many.view())); });
+          for (const std::string algorithm : {"topk", "topk(allgather)", "ok-topk", "gtopk", "gaussian-k"}) {
+            TopKAllreduce<float> object(transport, 1000, {.algorithm = algorithm});
+            check(algorithm, [&](std::size_t) {
+              std::vector<float> values = rising();
+              static_cast<void>(object.run(values, 50));
+            });
+          }
+        }) == "");
+}
+
+TEST_CASE("a rank that lacks a plan which others have gets it in one exchange more") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          std::vector<DenseCalls> kept(2);
+          const std::optional<Machine> machine = Machine{};
+          const std::string algorithm = "ring";
+          for (int turn = 0; turn < 3; ++turn) {
+            std::vector<float> data(100, 1);
+            DenseCalls& calls = kept[transport.rank() == 1 && turn == 1 ? 1 : 0];
+            calls.run(transport, DenseOperation<float>{.collective = Collective::allreduce,
+                                                       .elements = 100,
+                                                       .algorithm = algorithm,
+                                                       .machine = machine,
+                                                       .data = data});
+            failures.check(are_all(data, 3), "the sum is wrong");
+          }
+        }) == "");
 }
 
 TEST_CASE("ranks whose numbers of threads have changed places agree anew that all have memory") {

@@ -95,7 +95,7 @@ void check_collectives(Transport& uncounted, Failures& failures) {
   for (const std::size_t size : sizes(P)) {
     const std::vector<T> sum = sum_of_all<T>(P, size);
     for (const Family& family : families()) {
-      DenseProblem problem{size, P, data_type<T>, uncounted.has_native_collectives()};
+      DenseProblem problem{size, P, data_type<T>, {uncounted.has_native_collectives()}};
       for (const std::string& name : usable_names(family, problem)) {
         if (P > 5 && !takes_turn(type_turn++, 2)) continue;
         const int roots = P <= 5 && family.has_root ? P : 1;
@@ -113,7 +113,7 @@ void check_collectives(Transport& uncounted, Failures& failures) {
                          what.str() + "wrong");
           if (size == 0) continue;
           const DensePlan plan = make_dense_plan(family.algorithms, problem, transport.default_machine(), name);
-          if (!plan.algorithm->native) sent.add(transport.payload(), plan.cost, what.str());
+          if (!plan.algorithm->native) sent.add(transport.payload(), plan.cost(), what.str());
         }
       }
     }
@@ -128,7 +128,8 @@ void check_bits_of_collectives(Transport& transport, Failures& failures) {
   const int P = transport.size();
   for (const Family& family : families()) {
     if (!family.sums) continue;
-    for (const std::string& name : usable_names(family, {size, P, data_type<T>, transport.has_native_collectives()})) {
+    for (const std::string& name :
+         usable_names(family, {size, P, data_type<T>, {transport.has_native_collectives()}})) {
       if (name == "mpi") continue;  // promises nothing
       const int root = family.has_root ? P / 2 : 0;
       std::vector<T> first = vector_of<T>(transport.rank(), size, bench::Values::fractions);
@@ -159,7 +160,8 @@ inline void check_started_collectives(Transport& transport, Failures& failures) 
   };
   std::vector<Started> all;
   for (const Family& family : families())
-    for (const std::string& name : usable_names(family, {size, P, DataType::f32, transport.has_native_collectives()})) {
+    for (const std::string& name :
+         usable_names(family, {size, P, DataType::f32, {transport.has_native_collectives()}})) {
       const int root = static_cast<int>(all.size()) % P;
       all.push_back({family, root, vector_of<float>(transport.rank(), size), {}});
       all.back().pending = start<float>(family, transport, all.back().data, root, {.algorithm = name});

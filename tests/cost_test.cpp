@@ -9,7 +9,7 @@
 
 #include <dsop/counting.hpp>
 
-#include "algorithms/sharded/algorithm.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/topk/algorithm.hpp"
 #include "collectives_cases.hpp"
@@ -183,7 +183,7 @@ TEST_CASE("the flops are those of the products and sums that an algorithm makes"
   constexpr std::size_t k = 2;
   for (const int P : {2, 3, 4, 5, 6, 8, 12, 16}) {
     Problem problem{.rows = n, .columns = m, .pairs = std::vector<std::size_t>(static_cast<std::size_t>(P), k)};
-    problem.nodes.assign(static_cast<std::size_t>(P), 0);
+    problem.group.nodes.assign(static_cast<std::size_t>(P), 0);
     const double product = 2.0 * n * m * k;  // of one rank's pairs, or of all pairs and one rank's rows
     const double add = n * m;                // a gradient to another
     const double add_blocks = add * (P - 1) / P;
@@ -293,7 +293,7 @@ TEST_CASE("by no formula does a single rank send anything") {
         check(algorithm_text(algorithm, value), algorithm.cost(algorithm, problem, Machine{.hidden_share = 1}, value));
     }
   };
-  check_all(outer_product_algorithms(), Problem{.rows = 40, .columns = 30, .pairs = {3}, .nodes = {0}});
+  check_all(outer_product_algorithms(), Problem{.rows = 40, .columns = 30, .pairs = {3}, .group = {.nodes = {0}}});
   check_all(sharded_algorithms(), Problem{.rows = 40, .columns = 30, .pairs = {3}, .sharded = true});
   check_all(sparse_algorithms(), SparseProblem{.elements = 1000, .nonzeros = {100}});
   for (const Family& family : families())

@@ -6,7 +6,7 @@
 #include <dsop/errors.hpp>
 #include <dsop/plan.hpp>
 
-#include "algorithms/sharded/algorithm.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
 #include "collectives_cases.hpp"
 #include "failures.hpp"
 #include "levels_cases.hpp"
@@ -128,7 +128,7 @@ TEST_CASE("with one rank a node levels change no prediction") {
 TEST_CASE("every sum of outer products sends out of its busiest node what its formula says") {
   for (const std::vector<int>& nodes : placements()) {
     const Case c{128, 16, std::vector<std::size_t>(nodes.size(), 2), 1, false, 0};
-    const Problem problem{.rows = c.n, .columns = c.m, .pairs = c.pairs, .nodes = nodes};
+    const Problem problem{.rows = c.n, .columns = c.m, .pairs = c.pairs, .group = {.nodes = nodes}};
     for (const OuterProductAlgorithm& algorithm : outer_product_algorithms()) {
       if (!why_unsupported(algorithm, problem).empty()) continue;
       for (const double value : algorithm.parameter.values(algorithm, problem)) {
@@ -155,7 +155,7 @@ TEST_CASE("what leaves every rank its rows sends out of its busiest node what it
   for (const std::vector<int>& nodes : placements())
     for (const OuterProductAlgorithm& algorithm : sharded_algorithms()) {
       const Case c{128, 16, std::vector<std::size_t>(nodes.size(), 2), 1, false, 0};
-      const Problem problem{.rows = c.n, .columns = c.m, .pairs = c.pairs, .sharded = true, .nodes = nodes};
+      const Problem problem{.rows = c.n, .columns = c.m, .pairs = c.pairs, .group = {.nodes = nodes}, .sharded = true};
       const auto plan_on = [&](const Machine& machine) { return make_plan(problem, machine, algorithm.name); };
       const auto counted_on = [&](const Machine& machine) {
         return count_bytes(nodes, [&, plan = plan_on(machine)](Transport& transport) {
@@ -183,7 +183,7 @@ TEST_CASE("every collective sends out of its busiest node what its formula says"
     for (const Family& family : families()) {
       const int P = static_cast<int>(nodes.size());
       const int root = family.has_root ? P - 1 : 0;
-      const DenseProblem problem{.elements = 480, .ranks = P, .root = root, .nodes = nodes};
+      const DenseProblem problem{.elements = 480, .ranks = P, .group = {.nodes = nodes}, .root = root};
       for (const std::string& name : usable_names(family, problem)) {
         if (name == "auto") continue;
         const Machine machine = machine_of_cards();
@@ -191,7 +191,8 @@ TEST_CASE("every collective sends out of its busiest node what its formula says"
           std::vector<float> data = vector_of<float>(transport.rank(), 480);
           call<float>(family, transport, data, root, {name, machine});
         });
-        const double predicted = make_dense_plan(family.algorithms, problem, machine, name).cost.communication_seconds;
+        const double predicted =
+            make_dense_plan(family.algorithms, problem, machine, name).cost().communication_seconds;
         INFO(family.name << ' ' << name << ", " << P << " ranks, the last on " << nodes.back());
         check_cards(predicted, counted, nodes, !family.has_root && is_symmetric(name));
         if (name.find("linear-pipeline") == name.npos) CHECK(predicted <= counted.out_of_all_nodes + 1e-20);
@@ -254,7 +255,7 @@ TEST_CASE("messages between racks pass their nodes' network cards too") {
 TEST_CASE("every sum of outer products sends out of its busiest rack what its formula says") {
   for (const Racked& place : racked()) {
     const Case c{128, 16, std::vector<std::size_t>(place.nodes.size(), 2), 1, false, 0};
-    const Problem problem{.rows = c.n, .columns = c.m, .pairs = c.pairs, .nodes = shared_nodes(place.nodes)};
+    const Problem problem{.rows = c.n, .columns = c.m, .pairs = c.pairs, .group = {.nodes = shared_nodes(place.nodes)}};
     const Machine machine = machine_of_racks(place.nodes_of_a_rack);
     for (const Candidate& candidate : make_plan(problem, machine).candidates) {
       if (!candidate.unsupported.empty()) continue;

@@ -179,7 +179,6 @@ class Expected {
       std::fill_n(gradient.row(i), c.m, std::numeric_limits<T>::quiet_NaN());
     const Options options{.algorithm = algorithm,
                           .scale = c.scale,
-                          .accumulate = c.beta() == 1,
                           .alpha = c.alpha(),
                           .beta = c.beta(),
                           .find_zeros = own.find_zeros(),
@@ -265,8 +264,8 @@ inline Problem small_problem(int ranks) {
 /// Those that these ranks, on their nodes, can use. All ranks must call it, and get the same.
 inline std::vector<std::string> usable_algorithms(Transport& transport) {
   Problem problem = small_problem(transport.size());
-  problem.native_collectives = transport.has_native_collectives();
-  problem.nodes = shared_nodes(bench::of_all_ranks(transport, transport.node()));
+  problem.group.native = transport.has_native_collectives();
+  problem.group.nodes = shared_nodes(bench::of_all_ranks(transport, transport.node()));
   return usable_algorithms(problem);
 }
 

@@ -108,7 +108,7 @@ inline void check_one_layer_many_times(Transport& transport, Failures& failures)
   constexpr std::size_t n = 17, m = 5, k = 2, times = 9;
   const bench::InputFactors<float> own(3, transport.rank(), k, n, m);
   std::vector<float> expected(n * m);
-  OuterProduct<float> layer(transport, {.rows = n, .columns = m, .max_pairs = k}, {.accumulate = true});
+  OuterProduct<float> layer(transport, {.rows = n, .columns = m, .max_pairs = k}, {.beta = 1});
   layer.run(own.view(), {expected.data(), n, m});
   std::vector<float> G(n * m);
   std::vector<Pending> pending;

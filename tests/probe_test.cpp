@@ -256,7 +256,7 @@ TEST_CASE("a plan warns of a machine that was measured elsewhere") {
   const auto text = [&](int ranks, const std::vector<int>& nodes) {
     std::ostringstream out;
     const std::vector<std::size_t> pairs(static_cast<std::size_t>(ranks), 1);
-    out << make_plan({.rows = 100, .columns = 100, .pairs = pairs, .nodes = nodes}, machine);
+    out << make_plan({.rows = 100, .columns = 100, .pairs = pairs, .group = {.nodes = nodes}}, machine);
     return out.str();
   };
   CHECK(text(8, {}).find("warning") == std::string::npos);
@@ -289,7 +289,7 @@ TEST_CASE("MPI's own allreduce is taken where it is measured, and allowed") {
   Machine machine;
   machine.measured_on.ranks = 4;
   machine.native_allreduce_seconds = {1e-9, 2e-9, 3e-9, 4e-9, 5e-9, 6e-9};
-  Problem problem{.rows = 1000, .columns = 1000, .pairs = {600, 600, 600, 600}, .native_collectives = true};
+  Problem problem{.rows = 1000, .columns = 1000, .pairs = {600, 600, 600, 600}, .group = {.native = true}};
   const auto chosen = [&] { return make_plan(problem, machine).algorithm_name(); };
   CHECK(chosen() != "allreduce-mpi");
   problem.allow_native = true;

@@ -91,7 +91,7 @@ class PythonTest(ThreadsTest):
                         return
                     self.assertEqual(got.tobytes(), (expected + 0 * got).tobytes())
                     strided = np.full((5, 7), 9, dtype)
-                    dsop.outer_product(*own, out=strided[:, 2:5], comm=comm, accumulate=True, algorithm=algorithm,
+                    dsop.outer_product(*own, out=strided[:, 2:5], comm=comm, beta=1, algorithm=algorithm,
                                        factor_wire="bf16" if dtype == np.float32 else "full")
                     self.assertTrue((strided[:, 2:5] == expected / 2 + 9).all())
                     self.assertTrue((strided[:, :2] == 9).all() and (strided[:, 5:] == 9).all())

@@ -5,7 +5,7 @@
 
 #include <dsop/counting.hpp>
 
-#include "algorithms/sharded/algorithm.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
 #include "failures.hpp"
 #include "memory/workspace.hpp"
 #include "outer_product_cases.hpp"
@@ -116,8 +116,9 @@ TEST_CASE("a layer leaves each rank its rows, between calls that leave it all") 
           for (const Case& c : all_cases(P)) {
             const int r = transport.rank();
             const auto rank = static_cast<std::size_t>(r);
-            OuterProduct<float> layer(transport, {c.n, c.m, c.pairs[rank]},
-                                      {.algorithm = "allreduce-ring", .scale = c.scale, .accumulate = c.accumulate});
+            OuterProduct<float> layer(
+                transport, {c.n, c.m, c.pairs[rank]},
+                {.algorithm = "allreduce-ring", .scale = c.scale, .beta = c.accumulate ? 1.0 : 0.0});
             const std::vector<std::size_t> bounds = layer.plan().row_bounds;
             const std::size_t rows = bounds[rank + 1] - bounds[rank];
             const bench::InputFactors<float> own(1, r, c.pairs[rank], c.n, c.m, bench::Values::whole, c.gap);

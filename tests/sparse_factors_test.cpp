@@ -248,9 +248,9 @@ TEST_CASE("rows of any factors are those of the gradient") {
 
 TEST_CASE("rows can't be accumulated, and ranks must agree on wanting them") {
   CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
-          OuterProduct<float> adding(transport, {.rows = 9, .columns = 2}, {.accumulate = true});
+          OuterProduct<float> adding(transport, {.rows = 9, .columns = 2}, {.beta = 1});
           std::string error = argument_error_of([&] { adding.run_rows(OneHot(1, 9, 2).factors()); });
-          failures.check(error == "ranks 0-1: accumulate is true, expected false: the rows are made anew", error);
+          failures.check(error == "ranks 0-1: beta is 1, expected 0: the rows are made anew", error);
           OuterProduct<float> updating(transport, {.rows = 9, .columns = 2}, {.beta = 0.5});
           error = argument_error_of([&] { updating.run_rows(OneHot(1, 9, 2).factors()); });
           failures.check(error == "ranks 0-1: beta is 0.5, expected 0: the rows are made anew", error);

@@ -28,8 +28,10 @@ TEST_CASE("every sparse allreduce sends out of its busiest node what its formula
   const SparseCase c{N, k, Spread::same};
   for (const std::vector<int>& nodes : placements()) {
     const int P = static_cast<int>(nodes.size());
-    const SparseProblem problem{
-        .elements = N, .nonzeros = std::vector<std::size_t>(nodes.size(), k), .overlap = Overlap::full, .nodes = nodes};
+    const SparseProblem problem{.elements = N,
+                                .nonzeros = std::vector<std::size_t>(nodes.size(), k),
+                                .group = {.nodes = nodes},
+                                .overlap = Overlap::full};
     for (const std::string& name : sparse_names(P)) {
       INFO(name << ", " << P << " ranks, the last on " << nodes.back());
       const CountedBytes counted = count_bytes(nodes, [&](Transport& transport) {
@@ -59,7 +61,8 @@ TEST_CASE("every selecting allreduce sends out of its busiest node what its form
           }
         });
       };
-      const TopKProblem problem{.elements = N, .k = k, .ranks = static_cast<int>(nodes.size()), .nodes = nodes};
+      const TopKProblem problem{
+          .elements = N, .k = k, .ranks = static_cast<int>(nodes.size()), .group = {.nodes = nodes}};
       INFO(algorithm.name << ", " << nodes.size() << " ranks, the last on " << nodes.back());
       CountedBytes second = count_calls(2);
       second.out_of_busiest_node -= count_calls(1).out_of_busiest_node;

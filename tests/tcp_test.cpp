@@ -49,8 +49,8 @@ std::vector<float> sums_of_objects(Transport& transport) {
   const std::vector<float> ones{1};
   const auto rows = layer.run_rows({SparseMatrixView<float>{1, n, offsets, columns, ones}, {b.data(), 1, m}});
   keep({rows.elements.get(), rows.indices.size() * m});
-  const SparseVectorView<float> regions[] = {{n, columns, ones}, {m, {}, std::span(b).first(m), n}};
-  for (const SparseSum<float>& sum : sparse_allreduce_regions<float>(transport, regions)) keep(sum.sum.values);
+  for (const SparseVectorView<float>& x : {SparseVectorView<float>{n, columns, ones}, {m, {}, std::span(b).first(m)}})
+    keep(sparse_allreduce<float>(transport, x).sum.values);
 
   std::stringstream saved;
   for (const bool resumes : {false, true}) {
@@ -104,6 +104,23 @@ TEST_CASE("the machine is measured over TCP") {
           check_machine(machine);
         }) == "");
   REQUIRE(setenv("DSOP_MACHINE", "default", 1) == 0);
+}
+
+TEST_CASE("a wait that fails closes the connections over TCP, whatever it waits for") {
+  for (const Tag tag : {Tag::payload, Tag::agreement, Tag::probe}) {
+    CHECK(failures_over_tcp(2, [&](Transport& transport, Failures& failures) {
+            if (transport.rank() == 0) set_stall_watch(transport, {.limit_seconds = 0.1, .throws = true});
+            int number = 0;
+            Request request = transport.irecv(std::span(&number, 1), 1 - transport.rank(), tag);
+            bool throws = false;
+            try {
+              transport.wait(request);
+            } catch (const TransportError&) {
+              throws = true;
+            }
+            failures.check(throws, "goes on");
+          }) == "");
+  }
 }
 
 TEST_CASE("a receive over TCP is told how much has come, where it knows a bound alone") {

@@ -186,8 +186,8 @@ TEST_CASE("costs of a problem that makes no sense are refused", "[topk]") {
   const auto cost = [](const TopKProblem& problem) { return topk_cost(problem, Machine{}, "ok-topk"); };
   CHECK_THROWS_WITH(cost({.elements = 100, .k = 5, .ranks = 0}), "problem.ranks is 0, expected at least 1");
   CHECK_THROWS_WITH(cost({.elements = 100, .k = 500, .ranks = 2}), "problem.k is 500, expected at most the elements");
-  CHECK_THROWS_WITH(cost({.elements = 100, .k = 5, .ranks = 2, .nodes = {0}}),
-                    "problem.nodes.size() is 1, expected one for each of 2 ranks");
-  CHECK_THROWS_WITH(make_sparse_plan({.elements = 100, .nonzeros = {5, 5}, .nodes = {0, -1}}, Machine{}),
-                    "problem.nodes[1] is -1, expected the lowest rank of that rank's node");
+  CHECK_THROWS_WITH(cost({.elements = 100, .k = 5, .ranks = 2, .group = {.nodes = {0}}}),
+                    "nodes.size() is 1, expected one for each of 2 ranks");
+  CHECK_THROWS_WITH(make_sparse_plan({.elements = 100, .nonzeros = {5, 5}, .group = {.nodes = {0, -1}}}, Machine{}),
+                    "nodes[1] is -1, expected the lowest rank of that rank's node");
 }

@@ -24,6 +24,14 @@ struct AllgatherCall {
   }
 };
 
+/// The allgather to which rank r of so many gives bytes_of(r).
+template <class BytesOf>
+AllgatherProblem blocks_of(const Group& group, int ranks, const BytesOf& bytes_of) {
+  AllgatherProblem problem{{0}, group};
+  for (int r = 0; r < ranks; ++r) problem.bounds_bytes.push_back(problem.total_bytes() + bytes_of(r));
+  return problem;
+}
+
 struct AllgatherAlgorithm {
   std::string name;
   std::string summary;

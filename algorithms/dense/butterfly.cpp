@@ -41,7 +41,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   cost.messages = static_cast<std::size_t>(d + fold);
   cost.bytes = cost.messages * bytes;
   cost.flops = (d + fold) * static_cast<double>(problem.elements);
-  const patterns::Network network(machine, problem.nodes, problem.ranks);
+  const patterns::Network network(machine, problem.group.nodes, problem.ranks);
   for (int distance = 1; distance < cube.corners; distance *= 2)
     cost.communication_seconds += patterns::hypercube_step(network, cube.corners, distance, bytes).seconds();
   cost.communication_seconds += 2 * fold * patterns::fold_step(network, cube.corners, bytes).seconds();

@@ -85,7 +85,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double segments) 
   const Hypercube cube(0, problem.ranks);
   const std::size_t bytes = problem.elements * bytes_of(problem.type);
   const auto S = static_cast<std::size_t>(segments);
-  const patterns::Network network(machine, problem.nodes, problem.ranks);
+  const patterns::Network network(machine, problem.group.nodes, problem.ranks);
   const auto across = [&](int distance, std::size_t step_bytes, std::size_t messages) {
     return patterns::hypercube_step(network, cube.corners, distance, step_bytes, messages);
   };

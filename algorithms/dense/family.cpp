@@ -5,41 +5,31 @@
 #include "base/check_aligned.hpp"
 #include "base/refuse.hpp"
 #include "calls/agreement_seconds.hpp"
+#include "calls/choose.hpp"
+#include "calls/show_plan.hpp"
 #include "transport/start_call.hpp"
 
 namespace dsop {
+static std::string why_unsupported(const DenseAlgorithm& algorithm, const DenseProblem& problem) {
+  if (problem.wire == Wire::bf16 && algorithm.run_bf16 == nullptr) return "sends values in full only, and wire is bf16";
+  return algorithm.unsupported(problem);
+}
+
 namespace {
 
 struct Family {
-  double agreement_seconds;
+  const DenseProblem& of;
+  const Machine& machine;
+  double agreement = agreement_seconds(machine, of.group.nodes, of.ranks);
 
-  static std::string why_unsupported(const DenseAlgorithm& algorithm, const DenseProblem& problem) {
-    if (problem.wire == Wire::bf16 && algorithm.run_bf16 == nullptr)
-      return "sends values in full only, and wire is bf16";
-    return algorithm.unsupported(problem);
+  const DenseProblem& problem(const DenseAlgorithm&) const { return of; }
+  bool may_take_native(const DenseAlgorithm& algorithm) const {
+    return algorithm.measured && of.allow_native && machine.native_seconds(1, of.ranks) > 0;
   }
-  static bool may_take_native(const DenseAlgorithm& algorithm, const DenseProblem& problem, const Machine& machine) {
-    return algorithm.measured && problem.allow_native && machine.native_seconds(1, problem.ranks) > 0;
-  }
-  Candidate evaluate(const DenseAlgorithm& algorithm, double parameter, const DenseProblem& problem,
-                     const Machine& machine) const {
-    return {algorithm_text(algorithm, parameter),
-            parameter,
-            algorithm.cost(problem, machine, parameter),
-            {},
-            1,
-            agreement_seconds};
+  Candidate evaluate(const DenseAlgorithm& algorithm, double parameter) const {
+    return {algorithm_text(algorithm, parameter), parameter, algorithm.cost(of, machine, parameter), {}, 1, agreement};
   }
 };
-
-template <class T>
-void check_arguments(const Transport& transport, std::span<T> data, int root, const CollectiveOptions& options) {
-  if (data.data() == nullptr && !data.empty()) refuse("data", "null", "memory for its elements");
-  check_aligned(data.data(), "data");
-  if (root < 0 || root >= transport.size())
-    refuse("root", root, "a rank from 0 to " + std::to_string(transport.size() - 1));
-  if (options.machine) check_machine(*options.machine);
-}
 
 }  // namespace
 
@@ -50,101 +40,87 @@ const Registry<DenseAlgorithm>& algorithms_of(Collective collective) {
 
 DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const DenseProblem& problem,
                           const Machine& machine, const std::string& name) {
-  const Family family{agreement_seconds(machine, problem.nodes, problem.ranks)};
-  const Choice<DenseAlgorithm> choice = choose(family, algorithms, problem, machine, name, Evaluated::named);
-  const DenseAlgorithm& algorithm = *choice.algorithm;
-  const Candidate& chosen = choice.candidates.front();
-  return {&algorithm,   choice.parameter,        chosen.cost, algorithm.workspace_bytes(problem, choice.parameter),
-          problem.wire, chosen.agreement_seconds};
-}
-
-template <class T>
-void DenseCalls<T>::run(Transport& transport, Collective collective, std::span<T> data, int root,
-                        const CollectiveOptions& options) {
-  Call call(transport, name(collective), data.size(), 1, data_type<T>);
-  call.check([&] { check_arguments(transport, data, root, options); });
-  agree(call, {collective, data.size(), root, options.algorithm, 1, options.machine, Wire::full, options.allow_native});
-  run_agreed(call, data, root);
-}
-
-// The plan is a function of what the ranks will agree on: if they do, each has made the same one. Where they have to
-// measure the machine first, it is made after that.
-template <class T>
-void DenseCalls<T>::agree(Call& call, const Terms& terms) {
-  call.same("data.size()", terms.elements)
-      .same("root", terms.root)
-      .same("algorithm", std::string_view(terms.algorithm))
-      .same_now("scale", terms.scale)
-      .same("wire", terms.wire)
-      .same("allow_native", terms.allow_native)
-      .same_machine(terms.machine, terms.algorithm == "auto");
   DensePlan plan;
-  const auto make = [&] {
-    const Transport& transport = call.transport();
-    const DenseProblem problem{.elements = terms.elements,
-                               .ranks = transport.size(),
-                               .type = data_type<T>,
-                               .native_collectives = transport.has_native_collectives(),
-                               .wire = terms.wire,
-                               .root = terms.root,
-                               .allow_native = terms.allow_native && transport.native_sums_have_same_bits(),
-                               .nodes = call.ranks().nodes};
-    plan = make_dense_plan(algorithms_of(terms.collective), problem, call.machine(), terms.algorithm);
-  };
-  const auto is_kept = [&] { return plans_.contains(call.key(), call.key_digest()); };
-  const bool knows_machine = call.knows_machine();
-  const bool has_levels = knows_machine && !call.machine().inner_levels.empty();
-  call.own().lacks_plan = !knows_machine || !is_kept();
-  if (knows_machine && (call.ranks().known || !has_levels) && !is_kept()) call.check(make);
-  call.agree();
-  // In a communicator's first call some rank did not know which ranks share nodes.
-  const bool is_made_now =
-      !knows_machine || (has_levels && call.any([](const Record& record) { return record.asks_for_facts != 0; }));
-  plan_ = plans_.find(call.key(), call.key_digest());
-  // Another rank may have kept other plans: a synchronizer's buckets were filled otherwise there, in a step that
-  // failed.
-  const bool all_have_it = !call.any([](const Record& record) { return record.lacks_plan != 0; });
-  if (all_have_it && !call.must_grow(plan_->workspace_bytes)) return;
-  try {
-    call.together([&] {
-      if (plan_ == nullptr && is_made_now) make();
-      if (plan_ == nullptr) plan_ = &plans_.insert(call.key(), call.key_digest(), std::move(plan));
-      call.grow(plan_->workspace_bytes);
-    });
-  } catch (const AgreedError&) {  // some ranks may have kept what others have not
-    plans_.clear();
-    throw;
-  }
+  plan.problem = problem;
+  choose(plan, Family{problem, machine}, algorithms, name, Evaluated::named);
+  plan.candidates.erase(plan.candidates.begin() + 1, plan.candidates.end());
+  plan.workspace_bytes = plan.algorithm->workspace_bytes(problem, plan.parameter);
+  return plan;
 }
 
 template <class T>
-void DenseCalls<T>::run_agreed(Call& call, std::span<T> data, int root) const {
-  Transport& transport = call.transport();
-  if (data.empty() || transport.size() == 1) return;
-  Arena memory(call.memory(plan_->workspace_bytes));
-  DenseCall<T> step{transport, data, memory, plan_->parameter, {}, root};
+void DenseOperation<T>::check(const Call& call) const {
+  const int P = call.transport().size();
+  if (data.data() == nullptr && !data.empty()) refuse("data", "null", "memory for its elements");
+  check_aligned(data.data(), "data");
+  if (root < 0 || root >= P) refuse("root", root, "a rank from 0 to " + std::to_string(P - 1));
+  if (machine) check_machine(*machine);
+  if (algorithm != "auto") parse_algorithm(algorithm, "algorithm", algorithms_of(collective));
+}
+
+template <class T>
+void DenseOperation<T>::say(Call& call) const {
+  call.same("data.size()", elements)
+      .same("root", root)
+      .same("algorithm", std::string_view(algorithm))
+      .same_now("scale", scale)
+      .same("wire", wire)
+      .same("allow_native", allow_native)
+      .same_machine(machine, algorithm == "auto");
+}
+
+template <class T>
+void DenseOperation<T>::make(const Call& call, Planned<DensePlan>& made) const {
+  const DenseProblem problem{.elements = elements,
+                             .ranks = call.transport().size(),
+                             .type = data_type<T>,
+                             .group = call.ranks().group,
+                             .wire = wire,
+                             .root = root,
+                             .allow_native = allow_native && call.transport().native_sums_have_same_bits()};
+  made.plan = make_dense_plan(algorithms_of(collective), problem, call.machine(), algorithm);
+  made.text = made.plan.algorithm_text();
+  made.memory_bytes = made.plan.workspace_bytes;
+}
+
+template <class T>
+void DenseOperation<T>::run(const Call& call, const Planned<DensePlan>& made) const {
+  if (data.empty() || call.transport().size() == 1) return;
+  const DenseAlgorithm& by = *made.plan.algorithm;
+  Arena memory(call.memory(made.memory_bytes));
+  DenseCall<T> step{call.transport(), data, memory, made.plan.parameter, {}, root};
   if constexpr (can_travel_as(Wire::bf16, data_type<T>))
-    if (plan_->wire == Wire::bf16) return plan_->algorithm->run_bf16(step);
-  plan_->algorithm->run(step);
+    if (wire == Wire::bf16) return by.run_bf16(step);
+  by.run(step);
 }
 
 // The public calls.
 namespace {
 
 template <class T>
+void run(Transport& transport, Collective collective, std::span<T> data, int root, const CollectiveOptions& options) {
+  calls_of<DenseCalls>(transport).run(transport, DenseOperation<T>{.collective = collective,
+                                                                   .elements = data.size(),
+                                                                   .algorithm = options.algorithm,
+                                                                   .machine = options.machine,
+                                                                   .root = root,
+                                                                   .allow_native = options.allow_native,
+                                                                   .data = data});
+}
+
+template <class T>
 void run_now(Communicator communicator, Collective collective, std::span<T> data, int root,
              const CollectiveOptions& options) {
   Transport& transport = communicator.transport();
-  make_call(transport, [&] { calls_of<DenseCalls<T>>(transport).run(transport, collective, data, root, options); });
+  make_call(transport, [&] { run(transport, collective, data, root, options); });
 }
 
 template <class T>
 Pending start(Communicator communicator, Collective collective, std::span<T> data, int root,
               const CollectiveOptions& options) {
   Transport& transport = communicator.transport();
-  return Pending(start_call(transport, [&transport, collective, data, root, options] {
-    calls_of<DenseCalls<T>>(transport).run(transport, collective, data, root, options);
-  }));
+  return Pending(start_call(
+      transport, [&transport, collective, data, root, options] { run(transport, collective, data, root, options); }));
 }
 
 }  // namespace
@@ -179,8 +155,10 @@ Pending start_reduce(Communicator communicator, std::span<T> data, int root, con
   return start(communicator, Collective::reduce, data, root, options);
 }
 
+template struct PlanOf<DenseAlgorithm, DenseProblem>;
+
 #define INSTANTIATE(T)                                                                         \
-  template class DenseCalls<T>;                                                                \
+  template struct DenseOperation<T>;                                                           \
   template void allreduce(Communicator, std::span<T>, const CollectiveOptions&);               \
   template void broadcast(Communicator, std::span<T>, int, const CollectiveOptions&);          \
   template void reduce(Communicator, std::span<T>, int, const CollectiveOptions&);             \

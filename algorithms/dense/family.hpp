@@ -1,6 +1,7 @@
 // The calls of collectives on dense vectors: allreduce, broadcast and reduce.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -9,9 +10,7 @@
 
 #include "algorithms/dense/algorithm.hpp"
 #include "base/named.hpp"
-#include "calls/call.hpp"
-#include "calls/choose.hpp"
-#include "calls/kept_plans.hpp"
+#include "calls/planned.hpp"
 
 namespace dsop {
 
@@ -23,18 +22,7 @@ constexpr const char* name(Collective collective) {
 }
 const Registry<DenseAlgorithm>& algorithms_of(Collective collective);
 
-/// A pure function of the problem and the machine, so every rank has the same one.
-struct DensePlan {
-  const DenseAlgorithm* algorithm = nullptr;
-  double parameter = 0;  ///< the number that the algorithm leaves open
-  Cost cost = {};
-  std::size_t workspace_bytes = 0;
-  Wire wire = Wire::full;
-  double agreement_seconds = 0;  ///< of what opens the call
-
-  double seconds() const { return agreement_seconds + cost.seconds(); }
-  std::string algorithm_text() const { return dsop::algorithm_text(*algorithm, parameter); }
-};
+using DensePlan = PlanOf<DenseAlgorithm, DenseProblem>;
 
 /// The plan for a problem, without communicating. `name` is that of one of `algorithms`, perhaps with its number, or
 /// "auto": the least predicted time, of the MPI library's own only if the problem allows it. Throws ArgumentError when
@@ -43,35 +31,28 @@ DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const Dens
                           const Machine& machine, const std::string& name);
 
 /// What a communicator, or a bucket of a synchronizer, keeps from call to call.
+struct DenseCalls : Planner<Planned<DensePlan>> {
+  DenseCalls() : Planner(64) {}
+};
+
+/// A call, for DenseCalls::run().
 template <class T>
-class DenseCalls {
- public:
-  static constexpr std::size_t most_plans = 64;
+struct DenseOperation {
+  Collective collective;
+  std::size_t elements;
+  const std::string& algorithm;
+  const std::optional<Machine>& machine;
+  int root = 0;
+  Wire wire = Wire::full;  ///< bf16 for T float alone
+  bool allow_native = false;
+  double scale = 1;        ///< for the ranks to compare, no more
+  std::span<T> data = {};  ///< of so many elements, once check() has ended well
 
-  void run(Transport& transport, Collective collective, std::span<T> data, int root, const CollectiveOptions& options);
-
-  /// What the ranks say alike of a call. Of the options algorithm, scale (for the ranks to compare, no more), machine
-  /// and wire (bf16 for T float alone) play a part.
-  struct Terms {
-    Collective collective;
-    std::size_t elements;
-    int root;
-    const std::string& algorithm;
-    double scale = 1;
-    const std::optional<Machine>& machine;
-    Wire wire = Wire::full;
-    bool allow_native = false;
-  };
-  /// Agrees on a call and plans for it: all ranks will run_agreed().
-  void agree(Call& call, const Terms& terms);
-  void run_agreed(Call& call, std::span<T> data, int root) const;
-
-  /// Of the last call.
-  const DensePlan& plan() const { return *plan_; }
-
- private:
-  KeptPlans<DensePlan> plans_{most_plans};
-  const DensePlan* plan_ = nullptr;  // in plans_
+  Call open(Transport& transport) const { return {transport, name(collective), elements, 1, data_type<T>}; }
+  void check(const Call& call) const;
+  void say(Call& call) const;
+  void make(const Call& call, Planned<DensePlan>& made) const;
+  void run(const Call& call, const Planned<DensePlan>& made) const;
 };
 
 }  // namespace dsop

@@ -17,8 +17,8 @@ inline auto from_root(Transport& transport, int root) {
 /// What messages between ranks so numbered take.
 inline patterns::Network network_from_root(const DenseProblem& problem, const Machine& machine) {
   std::vector<int> nodes;
-  for (std::size_t v = 0; v < problem.nodes.size(); ++v)
-    nodes.push_back(problem.nodes[(static_cast<std::size_t>(problem.root) + v) % problem.nodes.size()]);
+  for (std::size_t v = 0; v < problem.group.nodes.size(); ++v)
+    nodes.push_back(problem.group.nodes[(static_cast<std::size_t>(problem.root) + v) % problem.group.nodes.size()]);
   return {machine, nodes, problem.ranks};
 }
 

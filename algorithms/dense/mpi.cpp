@@ -64,7 +64,7 @@ void run(DenseCall<T>& call) {
 }
 
 std::string unsupported(const DenseProblem& problem) {
-  return problem.native_collectives ? "" : "runs inside the MPI library, and these ranks do not use MPI";
+  return problem.group.native ? "" : "runs inside the MPI library, and these ranks do not use MPI";
 }
 
 // All ranks' vectors to rank 0, one after the other, and the sum back.
@@ -74,7 +74,7 @@ Cost linear_cost(const DenseProblem& problem, const Machine& machine) {
   cost.messages = others;
   cost.bytes = others * problem.elements * bytes_of(problem.type);
   cost.flops = static_cast<double>(others * problem.elements);
-  const patterns::Network network(machine, problem.nodes, problem.ranks);
+  const patterns::Network network(machine, problem.group.nodes, problem.ranks);
   patterns::Step to_rank_0(network, patterns::Partners::same);
   for (int r = 1; r < problem.ranks; ++r) to_rank_0.send(r, 0, problem.elements * bytes_of(problem.type));
   cost.communication_seconds = 2 * to_rank_0.seconds();

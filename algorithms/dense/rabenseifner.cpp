@@ -35,7 +35,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   const Blocks blocks(N, corners);
 
   const HalvingCost halving{blocks, corners, bytes_of(problem.type)};
-  const patterns::Network network(machine, problem.nodes, problem.ranks);
+  const patterns::Network network(machine, problem.group.nodes, problem.ranks);
 
   Cost cost;
   for (int rank = 0; rank < corners; ++rank) {

@@ -84,7 +84,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double) {
   cost.bytes = (2 * N - fewest_not_sent) * bytes_on_wire(problem);
   const auto steps = static_cast<double>(P - 1);
   cost.flops = steps * static_cast<double>(N) / P;
-  const patterns::Network network(machine, problem.nodes, P);
+  const patterns::Network network(machine, problem.group.nodes, P);
   cost.communication_seconds =
       2 * steps * patterns::ring_step(network, blocks.largest() * bytes_on_wire(problem)).seconds();
   cost.arithmetic_seconds = machine.addition_seconds(cost.flops, problem.type);

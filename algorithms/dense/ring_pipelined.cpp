@@ -90,7 +90,7 @@ Cost cost(const DenseProblem& problem, const Machine& machine, double segments) 
   if (problem.ranks == 1) return {};
   const std::size_t block_bytes = Blocks(problem.elements, problem.ranks).largest() * bytes_of(problem.type);
   const auto S = static_cast<std::size_t>(segments);
-  const patterns::Network network(machine, problem.nodes, problem.ranks);
+  const patterns::Network network(machine, problem.group.nodes, problem.ranks);
   const double link_seconds = patterns::ring_step(network, block_bytes, S).seconds_but_latency();
   const double hop_seconds = patterns::ring_step(network, block_bytes / S).seconds();
 

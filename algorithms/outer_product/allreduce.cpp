@@ -14,9 +14,8 @@ DenseProblem vector_of(const Problem& problem) {
   return {.elements = problem.rows * problem.columns,
           .ranks = problem.ranks(),
           .type = problem.type,
-          .native_collectives = problem.native_collectives,
-          .wire = problem.wire,
-          .nodes = problem.nodes};
+          .group = problem.group,
+          .wire = problem.wire};
 }
 
 // The elements of G that `x` covers: up to two parts of rows, and the whole rows between them.

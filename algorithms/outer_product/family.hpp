@@ -12,9 +12,8 @@
 
 #include "algorithms/outer_product/algorithm.hpp"
 #include "algorithms/outer_product/tries.hpp"
-#include "calls/call.hpp"
 #include "calls/choose.hpp"
-#include "calls/kept_plans.hpp"
+#include "calls/planned.hpp"
 
 namespace dsop {
 
@@ -24,6 +23,23 @@ namespace outer_product {
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
                ProductMethod shared_method, Evaluated evaluated);
 
+/// What a call works in, beside its algorithm. `expanded_pairs`: the most that a rank gives sparse, if the algorithm
+/// needs them in full; else 0.
+template <class T>
+struct CallMemory {
+  CallMemory(Arena& arena, const Plan& plan, std::size_t expanded_pairs)
+      : a(arena.take<T>(expanded_pairs * plan.problem.rows)),
+        b(arena.take<T>(expanded_pairs * plan.problem.columns)),
+        sum(arena.take<T>(makes_sum_aside(plan) ? plan.problem.rows * plan.problem.columns : 0)) {}
+
+  /// Whether G travels, and some rank has no room for it in its gradient.
+  static bool makes_sum_aside(const Plan& plan) { return plan.algorithm->sends_gradient && plan.problem.staged_result; }
+
+  std::span<T> a;    // in full
+  std::span<T> b;    // in full
+  std::span<T> sum;  // G as it travels
+};
+
 /// What a call takes of the communicator's memory: CallMemory and the algorithm's own.
 std::size_t workspace_bytes(const Plan& plan, std::size_t expanded_pairs);
 
@@ -32,6 +48,13 @@ std::size_t riding_bytes(const Problem& problem);
 
 /// The number of non-zeros that a layer's shape lets expect.
 Sparsity expected_sparsity(const Shape& shape, DataType type, Wire factor_wire);
+
+/// What later calls keep to, of a plan for the algorithm that the caller named, or `auto`. A parameter that was
+/// measured stays: the formula's may be another one for fewer pairs.
+inline std::string to_keep(const Plan& plan, const std::string& asked) {
+  if (asked != "auto") return asked;
+  return plan.auto_is_measured ? plan.algorithm_text() : plan.algorithm_name();
+}
 
 }  // namespace outer_product
 
@@ -60,63 +83,42 @@ class OuterProductCalls {
   /// Later runs keep to what settle() returned on a layer like this one.
   void keep(const std::string& algorithm);
   /// Whether a call was planned, perhaps by prepare().
-  bool has_plan() const { return made_ != nullptr; }
+  bool has_plan() const { return planner_.last() != nullptr; }
   /// The name of the algorithm that made the last sum, with its parameter.
-  std::string algorithm_text() const { return made_->plan.algorithm_text(); }
+  const std::string& algorithm_text() const { return planner_.last()->text; }
 
  private:
-  /// What all ranks say alike of a call.
-  struct Terms {
-    std::size_t rows;
-    std::size_t columns;
-    const std::string& algorithm;
-    const Options& options;
-    bool sharded = false;
-    bool rows_only = false;
-  };
-  /// The algorithm that was chosen for so many pairs of all ranks.
-  struct InUse {
-    std::string algorithm;
-    std::size_t pairs;
+  struct Made : Planned<Plan> {      // the plan has the cost of its own algorithm alone
+    Problem problem = {};            ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
+    std::string algorithm = {};      ///< calls of as many pairs, or about as many, keep to it
+    std::size_t pairs = 0;           ///< of all ranks, for which that was chosen
+    std::size_t expanded_pairs = 0;  ///< of the largest rank's that are given sparse and needed in full
+    std::size_t riding_bytes = 0;    ///< of the largest rank's factors, if they may ride in the agreement
+    int turn = 0;                    ///< in which it was made; in later ones it serves no more
   };
   /// What a layer keeps to. The parameter is chosen again for each number of pairs, unless it was named.
   struct Prepared {
     std::string algorithm;
     std::string reason;
   };
-  struct Made {
-    Problem problem = {};            ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
-    Plan plan = {};                  ///< with the cost of its own algorithm alone
-    std::size_t expanded_pairs = 0;  ///< of the largest rank's that are given sparse and needed in full
-    std::size_t memory_bytes = 0;    ///< for these, and for the plan
-    std::size_t riding_bytes = 0;    ///< of the largest rank's factors, if they may ride in the agreement
-  };
+  struct Operation;
 
-  const std::string& named_algorithm(Call& call, const Options& options);
-  static void say(Call& call, const Terms& terms);
-  static Problem problem_of(const Call& call, const Terms& terms);
-  void agree_and_plan(Call& call, const Terms& terms, const SparseFactors<T>* factors);
   const Prepared& prepared(bool started) const { return started && started_ ? *started_ : prepared_; }
-  std::string algorithm_for(const Terms& terms, bool started, std::size_t pairs, const InUse* in_use) const;
-  Made make(const Call& call, const Terms& terms, const std::string& algorithm) const;
-  void find_or_make(Call& call, const Terms& terms, bool prepares);
-  void keep_choice(const Call& call, const Terms& terms);
-  void begin_tries(int each);
+  void keep_choice(const Call& call, const Made& made, const Options& options, const std::string& asked);
+  static Plan with_all_candidates(const Made& made);
+  void begin_tries(const Made& made, int each);
   void next_try(std::span<const Record> records);
   void run_by(const std::string& algorithm, const char* reason);
-  void compute(Call& call, const SparseFactors<T>& factors, MatrixView<T> gradient, const Options& options);
 
   std::uint64_t object_ = 0;  // not 0 once prepared
   std::string environment_;   // what DSOP_ALGORITHM names
   Prepared prepared_;
   std::unique_ptr<Prepared> started_;  // of started calls, where that is another
   outer_product::Tries tries_;
-  std::string tried_;                    // what has stayed of them; while they last how many are left
-  double last_run_seconds_ = 0;          // without the agreement; for tries_
-  KeptPlans<InUse> in_use_{most_plans};  // by shape
-  KeptPlans<Made> plans_{most_plans};    // by shape and numbers
-  const Made* made_ = nullptr;           // for the last call that was planned, in plans_
-  mutable std::optional<Plan> shown_;    // for plan()
+  int turn_ = 0;       // goes on where another algorithm is to run
+  std::string tried_;  // what has stayed of them; while they last how many are left
+  Planner<Made> planner_{most_plans};
+  mutable std::optional<Plan> shown_;  // for plan()
 };
 
 }  // namespace dsop

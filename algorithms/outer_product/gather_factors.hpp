@@ -40,24 +40,17 @@ inline double factor_conversion_seconds(const Problem& problem, const Machine& m
   return conversion_seconds(problem.factor_wire, machine, largest, total);
 }
 
-/// Rank r's block has bytes_of(r).
-template <class BytesOf>
-AllgatherProblem rank_blocks(const Problem& problem, const BytesOf& bytes_of) {
-  AllgatherProblem blocks{{0}, problem.native_collectives, problem.nodes};
-  for (std::size_t r = 0; r < problem.pairs.size(); ++r)
-    blocks.bounds_bytes.push_back(blocks.bounds_bytes.back() + bytes_of(r));
-  return blocks;
-}
-
 /// Rank r's block are its pairs: a and b of each or, in a problem with sparse factors, all its a, then all its b.
 inline AllgatherProblem factor_blocks(const Problem& problem) {
-  return rank_blocks(problem, [&](std::size_t r) { return factor_bytes(problem, r); });
+  return blocks_of(problem.group, problem.ranks(),
+                   [&](int r) { return factor_bytes(problem, static_cast<std::size_t>(r)); });
 }
 
 /// The same of so many elements of each pair, in a problem without sparse factors.
 inline AllgatherProblem parts_of_pairs(const Problem& problem, std::size_t elements) {
   const std::size_t bytes = elements * bytes_on_wire(problem.factor_wire, problem.type);
-  return rank_blocks(problem, [&](std::size_t r) { return problem.pairs[r] * bytes; });
+  return blocks_of(problem.group, problem.ranks(),
+                   [&](int r) { return problem.pairs[static_cast<std::size_t>(r)] * bytes; });
 }
 
 /// Memory for all K pairs, one a row: [a_p | b_p]. None in a problem with sparse factors.

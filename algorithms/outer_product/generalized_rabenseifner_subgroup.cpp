@@ -59,12 +59,12 @@ template <GroupsOf groups_of>
 AllgatherProblem gradient_blocks(const Problem& problem, double parameter) {
   const Groups groups = groups_of(problem, parameter);
   AllgatherProblem blocks = row_blocks(problem, problem.rows, groups.size);
-  blocks.native_collectives = false;  // MPI's own would be all ranks'
-  blocks.nodes.clear();
-  const auto node = [&](int r) { return problem.nodes.empty() ? r : problem.nodes[static_cast<std::size_t>(r)]; };
+  const std::vector<int>& nodes = problem.group.nodes;
+  const auto node = [&](int r) { return nodes.empty() ? r : nodes[static_cast<std::size_t>(r)]; };
+  blocks.group = {};  // MPI's own collectives would be all ranks'
   for (int r = 0; r < problem.ranks(); ++r)
     if (groups.place(r) == 0)
-      for (int i = 0; i < groups.size; ++i) blocks.nodes.push_back(node(r + i * groups.stride));
+      for (int i = 0; i < groups.size; ++i) blocks.group.nodes.push_back(node(r + i * groups.stride));
   return blocks;
 }
 

@@ -71,7 +71,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
   const std::size_t all_bytes = problem.total_pairs() * pair_bytes(problem);
   const AllgatherProblem nodes = node_blocks(problem);
   const AllgatherAlgorithm& exchange = exchange_of(self, nodes, machine);
-  const patterns::Network network(machine, problem.nodes, problem.ranks());
+  const patterns::Network network(machine, problem.group.nodes, problem.ranks());
 
   Cost cost;
   double longest_in_node = 0;
@@ -104,7 +104,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
 }
 
 std::string unsupported(const OuterProductAlgorithm&, const Problem& problem) {
-  return problem.nodes.empty() ? "needs ranks that share a node" : "";
+  return problem.group.nodes.empty() ? "needs ranks that share a node" : "";
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace dsop::outer_product {
 
 /// The lowest rank of r's node, its leader.
 inline int node_of(const Problem& problem, int r) {
-  return problem.nodes[static_cast<std::size_t>(r)];
+  return problem.group.nodes[static_cast<std::size_t>(r)];
 }
 
 /// Calls body(q) for the ranks of r's node but r.

@@ -5,10 +5,8 @@
 #include <dsop/plan.hpp>
 #include <dsop/types.hpp>
 
-#include "algorithms/outer_product/call_memory.hpp"
 #include "algorithms/outer_product/family.hpp"
 #include "algorithms/outer_product/pairs.hpp"
-#include "algorithms/sharded/algorithm.hpp"
 #include "base/check_nodes.hpp"
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
@@ -21,52 +19,54 @@
 namespace dsop {
 namespace {
 
-// What algorithms see of the problem: one that does not take sparse factors sees none.
-class Problems {
+// Where the program computes meanwhile, cores are never idle while messages travel.
+Machine as_seen_by(const Problem& problem, Machine machine) {
+  if (problem.started) machine.hidden_share = 0;
+  return machine;
+}
+
+class Family {
  public:
-  explicit Problems(const Problem& problem) : all_(problem) {
+  Family(const Problem& problem, const Machine& machine) : all_(problem), machine_(as_seen_by(problem, machine)) {
+    // Rows alone lie in memory of their own, which all agree on too.
+    agreement_seconds_ = problem.rows_only ? two_agreements_seconds(machine, problem.group.nodes, problem.ranks())
+                                           : agreement_seconds(machine, problem.group.nodes, problem.ranks());
+    agreement_with_factors_seconds_ =
+        agreement_seconds(machine, problem.group.nodes, problem.ranks(), outer_product::riding_bytes(problem));
     if (all_.sparsity.empty()) return;
     dense_ = all_;
     dense_.sparsity.clear();
     dense_.sparse_product = false;
   }
-  const Problem& seen_by(const OuterProductAlgorithm& algorithm) const {
+
+  /// One that does not take sparse factors sees none.
+  const Problem& problem(const OuterProductAlgorithm& algorithm) const {
     return algorithm.takes_sparse || all_.sparsity.empty() ? all_ : dense_;
+  }
+  bool may_take_native(const OuterProductAlgorithm& algorithm) const {
+    return algorithm.dense != nullptr && algorithm.dense->measured && all_.allow_native && !all_.native_sums_vary &&
+           machine_.native_seconds(1, all_.ranks()) > 0;
+  }
+  Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter) const {
+    const Problem& seen = problem(algorithm);
+    Candidate candidate{
+        algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, seen, machine_, parameter), {}};
+    const double elements = static_cast<double>(seen.rows) * static_cast<double>(seen.columns);
+    if (seen.staged_result && algorithm.sends_gradient)
+      candidate.cost.arithmetic_seconds += machine_.addition_seconds(elements, seen.type);
+    candidate.rides = algorithm.can_ride && outer_product::riding_bytes(seen) > 0;
+    candidate.agreement_seconds = candidate.rides ? agreement_with_factors_seconds_ : agreement_seconds_;
+    if (candidate.cost.hidden_seconds > 0)
+      candidate.needed_lead += algorithm.doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
+    return candidate;
   }
 
  private:
   const Problem& all_;
   Problem dense_;
-};
-
-struct Family {
-  double agreement_seconds;               // Bruck's exchange of records, which opens every call
-  double agreement_with_factors_seconds;  // the same with the factors behind the records
-
-  static const Problem& seen_by(const OuterProductAlgorithm& algorithm, const Problems& problems) {
-    return problems.seen_by(algorithm);
-  }
-  static std::string why_unsupported(const OuterProductAlgorithm& algorithm, const Problem& problem) {
-    return dsop::why_unsupported(algorithm, problem);
-  }
-  static bool may_take_native(const OuterProductAlgorithm& algorithm, const Problem& problem, const Machine& machine) {
-    return algorithm.dense != nullptr && algorithm.dense->measured && problem.allow_native &&
-           !problem.native_sums_vary && machine.native_seconds(1, problem.ranks()) > 0;
-  }
-  Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter, const Problem& problem,
-                     const Machine& machine) const {
-    Candidate candidate{
-        algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, problem, machine, parameter), {}};
-    const double elements = static_cast<double>(problem.rows) * static_cast<double>(problem.columns);
-    if (problem.staged_result && algorithm.sends_gradient)
-      candidate.cost.arithmetic_seconds += machine.addition_seconds(elements, problem.type);
-    candidate.rides = algorithm.can_ride && outer_product::riding_bytes(problem) > 0;
-    candidate.agreement_seconds = candidate.rides ? agreement_with_factors_seconds : agreement_seconds;
-    candidate.needed_lead = algorithm.needed_lead;
-    if (candidate.cost.hidden_seconds > 0)
-      candidate.needed_lead += algorithm.doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
-    return candidate;
-  }
+  Machine machine_;
+  double agreement_seconds_;               // Bruck's exchange of records, which opens every call
+  double agreement_with_factors_seconds_;  // the same with the factors behind the records
 };
 
 // Whether the sparse kernel is faster for all pairs together; it then is for each rank's, where densities are alike.
@@ -90,7 +90,7 @@ double ratio(std::size_t left, std::size_t right) {
 
 // What was the fastest for as many ranks and nearly such a problem, of what can serve; null if nothing like it was
 // measured, as nothing sparse, sharded or rounded is.
-const Winner* measured_winner(const Machine& machine, const Problem& problem) {
+const Winner* measured_winner(const Family& family, const Machine& machine, const Problem& problem) {
   constexpr double nearly = 1.25;
   if (!problem.sparsity.empty() || problem.sharded || problem.wire != Wire::full || problem.factor_wire != Wire::full)
     return nullptr;
@@ -99,7 +99,7 @@ const Winner* measured_winner(const Machine& machine, const Problem& problem) {
   for (const Winner& winner : machine.winners) {
     if (winner.ranks != problem.ranks() || winner.type != problem.type) continue;
     const NamedAlgorithm named = parse_algorithm(winner.algorithm, "winners", outer_product_algorithms());
-    if (!why_not<Family>(named, Problems(problem)).empty()) continue;
+    if (named.algorithm->published || !why_not(family, named).empty()) continue;
     if (problem.native_sums_vary && named.algorithm->dense != nullptr && named.algorithm->dense->native) continue;
     const double distance = std::max({ratio(winner.rows, problem.rows), ratio(winner.columns, problem.columns),
                                       ratio(winner.pairs, problem.largest_pairs())});
@@ -117,7 +117,7 @@ void check_problem(const Problem& problem) {
   check_wire("problem.factor_wire", problem.factor_wire, problem.type, "factors");
   if (!problem.sparsity.empty() && problem.sparsity.size() != ranks)
     refuse("problem.sparsity.size()", problem.sparsity.size(), "one for each of " + std::to_string(ranks) + " ranks");
-  check_problem_nodes(problem.nodes, ranks);
+  check_problem_nodes(problem.group.nodes, ranks);
   const std::size_t element_bytes = bytes_of(problem.type);
   checked_bytes("rows", {problem.rows, element_bytes});
   checked_bytes("columns", {problem.columns, element_bytes});
@@ -140,21 +140,6 @@ void choose_exchanges(Plan& plan) {
   const AllgatherAlgorithm& exchange =
       outer_product::segment_exchange_of(*plan.algorithm, segments.front().one, plan.machine);
   for (const auto& [one, count] : segments) plan.segments.insert(plan.segments.end(), count, {&exchange, one});
-}
-
-// Where the program computes meanwhile, cores are never idle while messages travel.
-Machine as_seen_by(const Problem& problem, Machine machine) {
-  if (problem.started) machine.hidden_share = 0;
-  return machine;
-}
-
-// Rows alone lie in memory of their own, which all agree on too.
-Family family_of(const Problem& problem, const Machine& machine) {
-  const auto seconds = [&](std::size_t ridden_bytes) {
-    return agreement_seconds(machine, problem.nodes, problem.ranks(), ridden_bytes);
-  };
-  return {problem.rows_only ? two_agreements_seconds(machine, problem.nodes, problem.ranks()) : seconds(0),
-          seconds(outer_product::riding_bytes(problem))};
 }
 
 }  // namespace
@@ -187,30 +172,30 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
                ProductMethod shared_method, Evaluated evaluated) {
   check_problem(problem);
   check_machine(machine);
-  Plan plan{.problem = problem, .machine = machine, .shared_method = shared_method};
+  Plan plan;
+  plan.problem = problem;
+  plan.machine = machine;
+  plan.shared_method = shared_method;
   plan.problem.sparse_product = !problem.sparsity.empty() && (problem.rows_only || sparse_is_faster(problem, machine));
-  const Problems problems(plan.problem);
-  const Winner* const winner = measured_winner(machine, problem);
-  Choice<OuterProductAlgorithm> choice =
-      choose(family_of(problem, machine), algorithms_for(problem), problems, as_seen_by(problem, machine),
-             algorithm == "auto" && winner != nullptr ? winner->algorithm : algorithm, evaluated);
-  plan.algorithm = choice.algorithm;
-  plan.parameter = choice.parameter;
+  const Problem all = plan.problem;
+  const Family family(all, machine);
+  const Winner* const winner = measured_winner(family, machine, problem);
+  const bool takes_winner = algorithm == "auto" && winner != nullptr;
+  choose(plan, family, algorithms_for(problem), takes_winner ? winner->algorithm : algorithm, evaluated);
   plan.auto_is_measured = winner != nullptr;
-  plan.auto_choice = winner != nullptr ? winner->algorithm : choice.candidates.front().algorithm;
-  plan.reason = algorithm != "auto"     ? "named by the caller or by DSOP_ALGORITHM"
-                : plan.auto_is_measured ? "measured to be the fastest on this machine"
-                                        : choice.reason;
-  plan.candidates = std::move(choice.candidates);
-  plan.problem = Problem(problems.seen_by(*plan.algorithm));
+  plan.auto_choice = winner != nullptr ? winner->algorithm : plan.candidates.front().algorithm;
+  if (algorithm != "auto") plan.reason = "named by the caller or by DSOP_ALGORITHM";
+  if (takes_winner) plan.reason = "measured to be the fastest on this machine";
+  plan.problem = family.problem(*plan.algorithm);
   plan.pair_bounds.assign(1, 0);
   for (const std::size_t pairs : problem.pairs) plan.pair_bounds.push_back(plan.pair_bounds.back() + pairs);
   for (int r = 0; r <= problem.ranks(); ++r)
     plan.row_bounds.push_back(patterns::Blocks(problem.rows, problem.ranks()).offset(r));
-  for (std::size_t r = 0; r < problem.nodes.size(); ++r)
-    if (problem.nodes[r] == static_cast<int>(r)) plan.leaders.push_back(problem.nodes[r]);
+  for (std::size_t r = 0; r < problem.group.nodes.size(); ++r)
+    if (problem.group.nodes[r] == static_cast<int>(r)) plan.leaders.push_back(problem.group.nodes[r]);
   choose_exchanges(plan);
   plan.workspace_bytes = workspace_bytes(plan, 0);
+  plan.warning = why_not_valid(machine, problem.ranks(), problem.group.nodes);
   return plan;
 }
 

@@ -5,6 +5,7 @@
 
 #include <dsop/problem.hpp>
 
+#include "algorithms/dense/allgather.hpp"
 #include "patterns/blocks.hpp"
 
 namespace dsop::outer_product {
@@ -13,10 +14,8 @@ namespace dsop::outer_product {
 /// most one row: what owners gather when all have made theirs. Consecutive ranks are a group.
 inline AllgatherProblem row_blocks(const Problem& problem, std::size_t rows, int owners) {
   const patterns::Blocks blocks(rows, owners);
-  AllgatherProblem parts{{0}, problem.native_collectives, problem.nodes};
-  for (int owner = 1; owner <= owners; ++owner)
-    parts.bounds_bytes.push_back(blocks.offset(owner) * problem.columns * bytes_on_wire(problem));
-  return parts;
+  return blocks_of(problem.group, owners,
+                   [&](int owner) { return blocks.size(owner) * problem.columns * bytes_on_wire(problem); });
 }
 
 /// All rows, of which each rank owns a block, whatever the algorithm's parameter is.

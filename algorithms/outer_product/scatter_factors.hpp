@@ -28,7 +28,7 @@ inline Traffic scattered_by(const Problem& problem, const Grid& grid, int r) {
 
 /// All messages are independent: one step.
 inline double scatter_seconds(const Problem& problem, const Grid& grid, const Machine& machine) {
-  const patterns::Network network(machine, problem.nodes, problem.ranks());
+  const patterns::Network network(machine, problem.group.nodes, problem.ranks());
   std::vector<std::size_t> bytes_a_pair;
   for (int r = 0; r < problem.ranks(); ++r)
     bytes_a_pair.push_back((grid.rows(r) + grid.columns(r)) * bytes_on_wire(problem.factor_wire, problem.type));

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "algorithms/outer_product/algorithm.hpp"
-#include "calls/show_candidates.hpp"
+#include "calls/show_plan.hpp"
 #include "kernels/blas_info.hpp"
 
 namespace dsop {
@@ -18,10 +18,6 @@ std::string text(const ProductMethod& method) {
 }
 
 }  // namespace
-
-const std::string& Plan::algorithm_name() const {
-  return algorithm->name;
-}
 
 void Cost::raise_to(const Traffic& rank) {
   messages = std::max(messages, rank.messages);
@@ -43,21 +39,7 @@ void Cost::hide(double seconds, const Machine& machine) {
   hidden_seconds += machine.hidden_share * seconds;
 }
 
-std::string Plan::algorithm_text() const {
-  return dsop::algorithm_text(*algorithm, parameter);
-}
-
-const Candidate& Plan::chosen() const {
-  return candidate_of(candidates, algorithm_text());
-}
-
-const Cost& Plan::cost() const {
-  return chosen().cost;
-}
-
-double Plan::seconds() const {
-  return chosen().seconds();
-}
+template struct PlanOf<OuterProductAlgorithm, Problem>;
 
 std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
   std::ostringstream out;
@@ -79,14 +61,11 @@ std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
     else
       out << ", " << plan.machine.inner_levels.size() + 1 << " levels";
   }
-  out << '\n'
-      << "uses " << plan.algorithm_text() << ": " << plan.reason << '\n'
-      << "workspace " << plan.workspace_bytes << " bytes a rank; shared products: " << text(plan.shared_method) << '\n';
-  const std::string warning = why_not_valid(plan.machine, problem.ranks(), problem.nodes, plan.threads);
-  if (!warning.empty()) out << "warning: " << warning << '\n';
-  if (plan.runs_at_wait)
-    out << "started calls run at wait(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n";
-  print_candidates(out, plan.candidates);
+  out << '\n';
+  show_plan(out, plan, "; shared products: " + text(plan.shared_method),
+            plan.runs_at_wait
+                ? "started calls run at wait(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n"
+                : "");
   return stream << out.str();
 }
 

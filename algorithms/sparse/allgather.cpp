@@ -11,10 +11,9 @@ namespace dsop::sparse {
 namespace {
 
 AllgatherProblem vectors(const SparseProblem& problem, double = 0) {
-  AllgatherProblem blocks{{0}, problem.native_collectives, problem.nodes};
-  for (const std::size_t k : problem.nonzeros)
-    blocks.bounds_bytes.push_back(blocks.total_bytes() + packed_bytes(problem, problem.elements, k));
-  return blocks;
+  return blocks_of(problem.group, problem.ranks(), [&](int r) {
+    return packed_bytes(problem, problem.elements, problem.nonzeros[static_cast<std::size_t>(r)]);
+  });
 }
 
 template <class T>

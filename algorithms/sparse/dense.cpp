@@ -17,9 +17,8 @@ DenseProblem vector_of(const SparseProblem& problem) {
   return {.elements = problem.elements,
           .ranks = problem.ranks(),
           .type = problem.type,
-          .native_collectives = problem.native_collectives,
-          .wire = problem.wire,
-          .nodes = problem.nodes};
+          .group = problem.group,
+          .wire = problem.wire};
 }
 
 bool asks_for_sums(const SparseAlgorithm& self, const SparseProblem& problem) {

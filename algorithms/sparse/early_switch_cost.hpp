@@ -12,8 +12,8 @@ namespace dsop::sparse {
 
 inline Cost early_switch_cost(const SparseProblem& problem, const Machine& machine, const Groups& groups,
                               const AllgatherProblem& blocks) {
-  const std::vector<int> by_group = groups.nodes_by_group(problem.nodes);
-  const std::vector<int> by_region = groups.nodes_by_region(problem.nodes);
+  const std::vector<int> by_group = groups.nodes_by_group(problem.group.nodes);
+  const std::vector<int> by_region = groups.nodes_by_region(problem.group.nodes);
   const patterns::Network within_groups(machine, by_group, groups.g);
   const patterns::Network between_groups(machine, by_region, groups.C);
   const auto split_of = [&](std::size_t held) {

@@ -15,135 +15,140 @@
 namespace dsop {
 namespace {
 
-template <class T>
-bool is_smaller_sparse(const SparseVectorView<T>& x, Wire wire) {
-  return !x.dense() && x.indices.size() <= sparse::most_indices<T>(x.dimension, wire);
+// How many elements the ranks' vectors have that are expanded: all, where some rank's is no smaller sparse.
+std::size_t expanded_elements(const Call& call, std::size_t dimension) {
+  return call.any([](const Record& record) { return record.may_expand != 0; }) ? dimension : 0;
 }
 
-/// A rank's vector in full, where some rank's is no smaller sparse.
-template <class T>
-struct ExpandedVector {
-  ExpandedVector(Arena& arena, std::size_t dimension, bool some_expand)
-      : elements(arena.take<T>(some_expand ? dimension : 0)) {}
-  std::span<T> elements;
-};
+bool are_near(const SparseProblem& l, const SparseProblem& r) {
+  const auto near = [](double left, double right) { return std::abs(left - right) <= 0.05 * std::max(left, right); };
+  const auto largest = [](const SparseProblem& p) {
+    return static_cast<double>(std::min(p.largest_nonzeros(), p.elements));
+  };
+  const int P = l.ranks();
+  return near(l.expected_union(1), r.expected_union(1)) && near(l.expected_union(P), r.expected_union(P)) &&
+         near(largest(l), largest(r));
+}
 
+// How many elements the sum has; of a dense one by every sixteenth block.
 template <class T>
-void check(const SparseVectorView<T>& own, const SparseAllreduceOptions& options) {
-  check_vector("own", own);
-  if (options.machine) check_machine(*options.machine);
-  check_wire("wire", options.wire, data_type<T>, "values");
-  if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", sparse_algorithms());
+double elements_in(const SparseVectorView<T>& sum) {
+  if (!sum.dense()) return static_cast<double>(sum.indices.size());
+  constexpr std::size_t block = 1024;
+  const std::size_t stride = sum.dimension < 64 * block ? block : 16 * block;
+  std::size_t count = 0;
+  std::size_t seen = 0;
+  for (std::size_t first = 0; first < sum.dimension; first += stride) {
+    const std::span<const T> part = sum.values.subspan(first, std::min(block, sum.dimension - first));
+    count += sparse::count_nonzeros(part);
+    seen += part.size();
+  }
+  return std::floor(static_cast<double>(count) / static_cast<double>(seen) * static_cast<double>(sum.dimension));
 }
 
 }  // namespace
 
 template <class T>
-SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>& given,
-                                 const SparseAllreduceOptions& options, std::size_t regions) {
-  Call call(transport, "sparse allreduce", given.dimension, 1, data_type<T>, object_);
-  call.check([&] { check(given, options); });
-  call.same("dimension", given.dimension)
-      .same_now("the region's first element", given.first)
-      .same_now("the number of regions", regions)
-      .same("algorithm", std::string_view(options.algorithm))
-      .same("wire", options.wire)
-      .same_machine(options.machine, options.algorithm == "auto");
-  const bool larger_sparse = !given.dense() && !is_smaller_sparse(given, options.wire);
-  call.own().take_sparsity({.a = given.dense() || larger_sparse ? Sparsity::dense : given.indices.size()});
-  call.own().may_expand = larger_sparse;
-  call.agree();
+struct SparseCalls<T>::Operation {
+  SparseCalls& kept;
+  const SparseVectorView<T>& given;
+  const SparseAllreduceOptions& options;
 
-  SparseSum<T> result{.sum = {.dimension = given.dimension, .first = given.first}};
-  bool some_expand = false;
-  std::size_t memory_bytes = 0;
-  try {
-    call.together([&] {
-      find_or_make(call, given, options);
-      const SparsePlan& plan = made_->plan;
-      some_expand = call.any([](const Record& record) { return record.may_expand != 0; });
-      Arena memory;
-      static_cast<void>(ExpandedVector<T>(memory, given.dimension, some_expand));
-      memory.take<std::byte>(plan.workspace_bytes);
-      call.grow(memory_bytes = memory.bytes());
-      blocks_.bounds_bytes.assign(plan.problem.nonzeros.size() + 1, 0);
-      result.memory = std::make_unique_for_overwrite<T[]>(plan.result_bytes / sizeof(T));
-      result.algorithm = plan.algorithm_text();
-    });
-  } catch (const AgreedError&) {  // some ranks may have kept what others have not
-    plans_.clear();
-    made_ = nullptr;
-    throw;
+  bool is_larger_sparse = false;
+  SparseSum<T> result = {.sum = {.dimension = given.dimension}};
+
+  Call open(Transport& transport) const {
+    return {transport, "sparse allreduce", given.dimension, 1, data_type<T>, kept.object_};
   }
-  if (given.dimension == 0) return result;
 
-  const SparsePlan& plan = made_->plan;
-  Arena memory(call.memory(memory_bytes));
-  const ExpandedVector<T> expanded(memory, given.dimension, some_expand);
-  const SparseVectorView<T> own = larger_sparse ? sparse::expand<T>(given, expanded.elements) : given;
-  const std::span<T> sum_memory(result.memory.get(), plan.result_bytes / sizeof(T));
-  if (transport.size() == 1) {
-    result.sum = sparse::copy<T>(own, sum_memory);
-    result.sum.first = given.first;
-    return result;
+  void check(Call& call) {
+    check_vector("own", given);
+    if (options.machine) check_machine(*options.machine);
+    check_wire("wire", options.wire, data_type<T>, "values");
+    if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", sparse_algorithms());
+    is_larger_sparse = !given.dense() && given.indices.size() > sparse::most_indices<T>(given.dimension, options.wire);
+    call.own().take_sparsity({.a = given.dense() || is_larger_sparse ? Sparsity::dense : given.indices.size()});
+    call.own().may_expand = is_larger_sparse;
   }
-  SparseCall<T> step{transport, plan, own, sum_memory, memory, blocks_};
-  plan.algorithm->run(step);
-  result.sum = step.sum;
-  result.sum.first = given.first;
-  if (learns_ && options.algorithm == "auto") learn_overlap(result.sum);
-  return result;
-}
 
-// Every rank sees the same records and has seen the same sums, so all make the same plan.
-template <class T>
-void SparseCalls<T>::find_or_make(Call& call, const SparseVectorView<T>& own, const SparseAllreduceOptions& options) {
-  made_ = plans_.find(call.key(), call.key_digest());
-  problem_.elements = own.dimension;
-  problem_.type = data_type<T>;
-  problem_.native_collectives = call.transport().has_native_collectives();
-  problem_.wire = options.wire;
-  problem_.nodes = call.ranks().nodes;
-  problem_.drawn_from = made_ == nullptr ? 0 : made_->drawn_from;
-  problem_.nonzeros.clear();
-  for (const Record& record : call.records()) problem_.nonzeros.push_back(record.sparsity().a);
-  if (made_ != nullptr && serves(*made_, problem_)) return adapt_plan(made_->plan, problem_.nonzeros);
-  SparsePlan plan = make_sparse_plan(problem_, call.machine(), options.algorithm);
-  if (made_ == nullptr) made_ = &plans_.insert(call.key(), call.key_digest(), {});
-  made_->chosen_for = problem_;
-  made_->plan = std::move(plan);
-}
-
-template <class T>
-bool SparseCalls<T>::serves(const Made& made, const SparseProblem& problem) const {
-  if (!learns_) return problem.nonzeros == made.chosen_for.nonzeros;
-  const auto near = [](double left, double right) { return std::abs(left - right) <= 0.05 * std::max(left, right); };
-  const auto largest = [](const SparseProblem& p) {
-    return static_cast<double>(std::min(p.largest_nonzeros(), p.elements));
-  };
-  const int P = problem.ranks();
-  return near(problem.expected_union(1), made.chosen_for.expected_union(1)) &&
-         near(problem.expected_union(P), made.chosen_for.expected_union(P)) &&
-         near(largest(problem), largest(made.chosen_for));
-}
-
-// Of a dense sum looks at every sixteenth block.
-template <class T>
-void SparseCalls<T>::learn_overlap(const SparseVectorView<T>& sum) {
-  std::size_t count = sum.indices.size();
-  if (sum.dense()) {
-    constexpr std::size_t block = 1024;
-    const std::size_t stride = sum.dimension < 64 * block ? block : 16 * block;
-    std::size_t seen = 0;
-    for (std::size_t first = 0; first < sum.dimension; first += stride) {
-      const std::span<const T> part = sum.values.subspan(first, std::min(block, sum.dimension - first));
-      count += sparse::count_nonzeros(part);
-      seen += part.size();
-    }
-    count = static_cast<std::size_t>(static_cast<double>(count) / static_cast<double>(seen) *
-                                     static_cast<double>(sum.dimension));
+  void say(Call& call) const {
+    call.same("dimension", given.dimension)
+        .same("algorithm", std::string_view(options.algorithm))
+        .same("wire", options.wire)
+        .same_machine(options.machine, options.algorithm == "auto");
   }
-  made_->drawn_from = made_->plan.problem.drawn_from_of(static_cast<double>(count));
+
+  // What learns nothing chooses anew for other numbers, unless there is no choice.
+  bool serves(const Call& call, Made& made) const {
+    SparseProblem& problem = kept.problem_;
+    take_problem(call, made);
+    const bool may_adapt = kept.learns_ || options.algorithm == made.text;
+    if (!may_adapt && problem.nonzeros != made.chosen_for.nonzeros) return false;
+    if (!are_near(problem, made.chosen_for)) return false;
+    adapt_plan(made.plan, problem.nonzeros);
+    made.expanded = expanded_elements(call, given.dimension);
+    return made.has(memory_bytes(made), made.plan.result_bytes);
+  }
+
+  // Every rank sees the same records and has seen the same sums, so all make the same plan.
+  void make(const Call& call, Made& made) const {
+    take_problem(call, made);
+    SparsePlan plan = make_sparse_plan(kept.problem_, call.machine(), options.algorithm);
+    made.text = plan.algorithm_text();
+    made.plan = std::move(plan);
+    made.chosen_for = kept.problem_;
+    made.expanded = expanded_elements(call, given.dimension);
+    made.take(memory_bytes(made), made.plan.result_bytes, given.dimension * sizeof(T));
+    kept.blocks_.bounds_bytes.assign(made.plan.problem.nonzeros.size() + 1, 0);
+  }
+
+  void take_result(const Made& made) {
+    result.memory = std::make_unique_for_overwrite<T[]>(made.result_bytes / sizeof(T));
+    result.algorithm = made.text;
+  }
+
+  void run(const Call& call, Made& made) {
+    if (given.dimension == 0) return;
+    Arena memory(call.memory(made.memory_bytes));
+    const std::span<T> expanded = memory.take<T>(made.expanded);
+    const SparseVectorView<T> own = is_larger_sparse ? sparse::expand<T>(given, expanded) : given;
+    SparseCall<T> step{call.transport(), made.plan,   own, {result.memory.get(), made.plan.result_bytes / sizeof(T)},
+                       memory,           kept.blocks_};
+    if (call.transport().size() == 1)
+      step.sum = sparse::copy<T>(own, step.result);
+    else
+      made.plan.algorithm->run(step);
+    result.sum = step.sum;
+    if (kept.learns_ && options.algorithm == "auto")
+      made.drawn_from = made.plan.problem.drawn_from_of(elements_in(result.sum));
+  }
+
+ private:
+  void take_problem(const Call& call, const Made& made) const {
+    SparseProblem& problem = kept.problem_;
+    problem.elements = given.dimension;
+    problem.type = data_type<T>;
+    problem.group = call.ranks().group;
+    problem.wire = options.wire;
+    problem.drawn_from = made.drawn_from;
+    problem.nonzeros.clear();
+    for (const Record& record : call.records()) problem.nonzeros.push_back(record.sparsity().a);
+  }
+
+  static std::size_t memory_bytes(const Made& made) {
+    Arena memory;
+    memory.take<T>(made.expanded);
+    memory.take<std::byte>(made.plan.workspace_bytes);
+    return memory.bytes();
+  }
+};
+
+template <class T>
+SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>& own,
+                                 const SparseAllreduceOptions& options) {
+  Operation operation{*this, own, options};
+  planner_.run(transport, operation);
+  return std::move(operation.result);
 }
 
 // The public calls.
@@ -151,23 +156,7 @@ template <class T>
 SparseSum<T> sparse_allreduce(Communicator communicator, const std::type_identity_t<SparseVectorView<T>>& own,
                               const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
-  return make_call(transport, [&] { return calls_of<SparseCalls<T>>(transport).run(transport, own, options, 1); });
-}
-
-template <class T>
-std::vector<SparseSum<T>> sparse_allreduce_regions(
-    Communicator communicator, const std::type_identity_t<std::span<const SparseVectorView<T>>>& regions,
-    const SparseAllreduceOptions& options) {
-  Transport& transport = communicator.transport();
-  return make_call(transport, [&] {
-    SparseCalls<T>& calls = calls_of<SparseCalls<T>>(transport);
-    std::vector<SparseSum<T>> sums;
-    make_for_call(transport, [&] { sums.reserve(regions.size()); });
-    if (regions.empty()) calls.run(transport, {}, options, 0);  // others may have some, and then all throw
-    for (const SparseVectorView<T>& region : regions)
-      sums.push_back(calls.run(transport, region, options, regions.size()));
-    return sums;
-  });
+  return make_call(transport, [&] { return calls_of<SparseCalls<T>>(transport).run(transport, own, options); });
 }
 
 template <class T>
@@ -175,7 +164,7 @@ Pending start_sparse_allreduce(Communicator communicator, const std::type_identi
                                SparseSum<T>& sum, const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
   return Pending(start_call(transport, [&transport, own, &sum, options] {
-    sum = calls_of<SparseCalls<T>>(transport).run(transport, own, options, 1);
+    sum = calls_of<SparseCalls<T>>(transport).run(transport, own, options);
   }));
 }
 
@@ -203,21 +192,19 @@ SparseAllreduce<T>::~SparseAllreduce() = default;
 
 template <class T>
 SparseSum<T> SparseAllreduce<T>::run(const SparseVectorView<T>& own) {
-  return make_call(impl_->transport, [&] { return impl_->calls.run(impl_->transport, own, impl_->options, 1); });
+  return make_call(impl_->transport, [&] { return impl_->calls.run(impl_->transport, own, impl_->options); });
 }
 
 template <class T>
 Pending SparseAllreduce<T>::start(const SparseVectorView<T>& own, SparseSum<T>& sum) {
   Impl& impl = *impl_;
   return impl.last_started.start(impl.transport,
-                                 [&impl, own, &sum] { sum = impl.calls.run(impl.transport, own, impl.options, 1); });
+                                 [&impl, own, &sum] { sum = impl.calls.run(impl.transport, own, impl.options); });
 }
 
 #define INSTANTIATE(T)                                                                                             \
   template class SparseCalls<T>;                                                                                   \
   template SparseSum<T> sparse_allreduce(Communicator, const SparseVectorView<T>&, const SparseAllreduceOptions&); \
-  template std::vector<SparseSum<T>> sparse_allreduce_regions(                                                     \
-      Communicator, const std::span<const SparseVectorView<T>>&, const SparseAllreduceOptions&);                   \
   template Pending start_sparse_allreduce(Communicator, const SparseVectorView<T>&, SparseSum<T>&,                 \
                                           const SparseAllreduceOptions&);                                          \
   template class SparseAllreduce<T>;

@@ -7,8 +7,7 @@
 #include <dsop/sparse_allreduce.hpp>
 
 #include "algorithms/sparse/algorithm.hpp"
-#include "calls/call.hpp"
-#include "calls/kept_plans.hpp"
+#include "calls/planned.hpp"
 
 namespace dsop {
 
@@ -17,34 +16,26 @@ namespace dsop {
 template <class T>
 class SparseCalls {
  public:
-  static constexpr std::size_t most_plans = 32;
-
-  /// learns = false: a call's plan depends on nothing but that call, so that a run that goes on from a checkpoint makes
-  /// the same, and so has the same bits. `object`: as Call has it.
+  /// learns = false: a call's choice depends on nothing but that call, so that a run that goes on from a checkpoint
+  /// makes the same, and so has the same bits. `object`: as Call has it.
   explicit SparseCalls(bool learns = true, std::uint64_t object = 0) : learns_(learns), object_(object) {}
 
-  /// `regions`: into how many regions the ranks say that the vector is cut, of which `own` is one.
-  SparseSum<T> run(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options,
-                   std::size_t regions);
+  SparseSum<T> run(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options);
 
   /// Of the last call; null before any.
-  const SparsePlan* plan() const { return made_ == nullptr ? nullptr : &made_->plan; }
+  const SparsePlan* plan() const { return planner_.last() == nullptr ? nullptr : &planner_.last()->plan; }
 
  private:
-  struct Made {
+  struct Made : Planned<SparsePlan> {
     SparseProblem chosen_for = {};  ///< its numbers may be others since
-    SparsePlan plan = {};
-    double drawn_from = 0;  ///< the last sum's, see SparseProblem
+    double drawn_from = 0;          ///< the last sum's, see SparseProblem
+    std::size_t expanded = 0;       ///< elements of this call's vectors that are no smaller sparse
   };
-
-  void find_or_make(Call& call, const SparseVectorView<T>& own, const SparseAllreduceOptions& options);
-  bool serves(const Made& made, const SparseProblem& problem) const;
-  void learn_overlap(const SparseVectorView<T>& sum);
+  struct Operation;
 
   bool learns_;
   std::uint64_t object_;
-  KeptPlans<Made> plans_{most_plans};
-  Made* made_ = nullptr;   // for the last call, in plans_
+  Planner<Made> planner_{32};
   SparseProblem problem_;  // of the call
   AllgatherProblem blocks_;
 };

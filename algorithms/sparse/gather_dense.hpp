@@ -9,7 +9,7 @@ namespace dsop::sparse {
 /// Rank r has elements offset(r) .. offset(r + 1) - 1; offset(P) is N.
 template <class Offset>
 AllgatherProblem dense_blocks(const SparseProblem& problem, Offset offset) {
-  AllgatherProblem blocks{{}, problem.native_collectives, problem.nodes};
+  AllgatherProblem blocks{{}, problem.group};
   for (int q = 0; q <= problem.ranks(); ++q) blocks.bounds_bytes.push_back(offset(q) * bytes_on_wire(problem));
   return blocks;
 }

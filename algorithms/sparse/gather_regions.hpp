@@ -96,9 +96,7 @@ void gather_regions(SparseCall<T>& call, const SparseVectorView<T>& own_region, 
 
 /// Blocks of P ranks of so many bytes each.
 inline AllgatherProblem equal_blocks(const SparseProblem& problem, std::size_t bytes) {
-  AllgatherProblem blocks{{0}, problem.native_collectives, problem.nodes};
-  for (int q = 0; q < problem.ranks(); ++q) blocks.bounds_bytes.push_back(blocks.total_bytes() + bytes);
-  return blocks;
+  return blocks_of(problem.group, problem.ranks(), [&](int) { return bytes; });
 }
 
 /// Of regions that have so many elements each, or Sparsity::dense.

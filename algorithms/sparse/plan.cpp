@@ -14,7 +14,7 @@
 #include "base/checked.hpp"
 #include "calls/agreement_seconds.hpp"
 #include "calls/choose.hpp"
-#include "calls/show_candidates.hpp"
+#include "calls/show_plan.hpp"
 #include "patterns/steps.hpp"
 
 namespace dsop {
@@ -59,51 +59,34 @@ double SparseProblem::drawn_from_of(double measured_union) const {
   return high;
 }
 
-const std::string& SparsePlan::algorithm_name() const {
-  return algorithm->name;
-}
-
-std::string SparsePlan::algorithm_text() const {
-  return dsop::algorithm_text(*algorithm, parameter);
-}
-
-const Cost& SparsePlan::cost() const {
-  return candidate_of(candidates, algorithm_text()).cost;
-}
-
-double SparsePlan::seconds() const {
-  return candidate_of(candidates, algorithm_text()).seconds();
-}
+template struct PlanOf<SparseAlgorithm, SparseProblem>;
 
 std::ostream& operator<<(std::ostream& stream, const SparsePlan& plan) {
   const SparseProblem& problem = plan.problem;
   std::ostringstream out;
   out << "sum of " << problem.ranks() << " vectors of " << problem.elements << ' ' << name(problem.type) << ", "
       << problem.total_nonzeros() << " elements in all, " << sparse::whole(problem.expected_union(problem.ranks()))
-      << " expected in the sum\n"
-      << "uses " << plan.algorithm_text() << ": " << plan.reason << '\n'
-      << "workspace " << plan.workspace_bytes << " bytes a rank, result at most " << plan.result_bytes << '\n';
-  if (!plan.warning.empty()) out << "warning: " << plan.warning << '\n';
-  print_candidates(out, plan.candidates);
+      << " expected in the sum\n";
+  show_plan(out, plan, ", result at most " + std::to_string(plan.result_bytes));
   return stream << out.str();
 }
 
 namespace {
 
 struct Family {
-  double agreements_seconds;
+  const SparseProblem& of;
+  const Machine& machine;
+  double agreement = agreement_seconds(machine, of.group.nodes, of.ranks());
 
-  static std::string why_unsupported(const SparseAlgorithm& algorithm, const SparseProblem& problem) {
-    return dsop::why_unsupported(algorithm, problem);
-  }
-  Candidate evaluate(const SparseAlgorithm& algorithm, double parameter, const SparseProblem& problem,
-                     const Machine& machine) const {
+  const SparseProblem& problem(const SparseAlgorithm&) const { return of; }
+  bool may_take_native(const SparseAlgorithm&) const { return false; }
+  Candidate evaluate(const SparseAlgorithm& algorithm, double parameter) const {
     return {algorithm_text(algorithm, parameter),
             parameter,
-            algorithm.cost(algorithm, problem, machine, parameter),
+            algorithm.cost(algorithm, of, machine, parameter),
             {},
             algorithm.needed_lead,
-            agreements_seconds};
+            agreement};
   }
 };
 
@@ -117,7 +100,7 @@ double sent_byte_seconds(const patterns::Network& network) {
 // The share of a vector's elements that, sent with their indices, take as long to travel and to add as all do without.
 double sparse_share(const SparseProblem& problem, const Machine& machine) {
   const auto value_bytes = static_cast<double>(bytes_on_wire(problem));
-  const double sent_byte = sent_byte_seconds(patterns::Network(machine, problem.nodes, problem.ranks()));
+  const double sent_byte = sent_byte_seconds(patterns::Network(machine, problem.group.nodes, problem.ranks()));
   const double dense = sent_byte * value_bytes + machine.addition_seconds(1, problem.type);
   return dense /
          (sent_byte * (value_bytes + sizeof(sparse::Index)) + sparse::summing_seconds(machine, 1, problem.type));
@@ -140,19 +123,15 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
   SparseProblem problem = asked;
   if (problem.nonzeros.empty()) throw ArgumentError("problem.nonzeros is empty, expected one number a rank");
   check_machine(machine);
-  check_problem_nodes(problem.nodes, problem.nonzeros.size());
+  check_problem_nodes(problem.group.nodes, problem.nonzeros.size());
   check_wire("problem.wire", problem.wire, problem.type, "values");
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 
   problem.sparse_share = sparse_share(problem, machine);
-  const Family family{two_agreements_seconds(machine, problem.nodes, problem.ranks())};
-  Choice<SparseAlgorithm> choice = choose(family, sparse_algorithms(), problem, machine, algorithm);
-  SparsePlan plan{.algorithm = choice.algorithm,
-                  .parameter = choice.parameter,
-                  .reason = std::move(choice.reason),
-                  .problem = problem,
-                  .candidates = std::move(choice.candidates),
-                  .warning = why_not_valid(machine, problem.ranks(), problem.nodes)};
+  SparsePlan plan;
+  choose(plan, Family{problem, machine}, sparse_algorithms(), algorithm);
+  plan.problem = problem;
+  plan.warning = why_not_valid(machine, problem.ranks(), problem.group.nodes);
   if (plan.algorithm->blocks != nullptr)
     plan.exchange = &cheapest_allgather(plan.algorithm->blocks(problem, plan.parameter), machine);
   adapt_plan(plan, problem.nonzeros);

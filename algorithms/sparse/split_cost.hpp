@@ -24,7 +24,7 @@ inline std::size_t expected_in_region(const SparseProblem& problem) {
 }
 
 inline patterns::Network network_of(const SparseProblem& problem, const Machine& machine) {
-  return {machine, problem.nodes, problem.ranks()};
+  return {machine, problem.group.nodes, problem.ranks()};
 }
 
 /// P - 1 messages among the network's P: what all hold of the region, `part` elements each or Sparsity::dense.

@@ -22,17 +22,12 @@ namespace dsop {
 
 struct TopKAlgorithm;
 
-/// A pure function of what all ranks have said, so every rank has the same one.
-struct TopKPlan {
-  const TopKAlgorithm* algorithm = nullptr;
-  double parameter = 0;
+struct TopKPlan : PlanOf<TopKAlgorithm, TopKProblem> {
   double second_parameter = 0;
-  TopKProblem problem = {};
   std::vector<std::size_t> chosen = {};          ///< elements that each rank has selected
   SparsePlan exact = {};                         ///< of those that sum exactly
+  bool chooses_exact_sum = false;                ///< by what the ranks have selected
   const AllgatherAlgorithm* exchange = nullptr;  ///< null: the algorithm makes no allgather of its own
-  std::size_t workspace_bytes = 0;
-  std::size_t result_bytes = 0;  ///< the most that the sum can take, in whole values
 
   std::size_t total_chosen() const;
 };
@@ -65,6 +60,7 @@ struct TopKAlgorithm {
   Parameter<> second_parameter = {};  ///< only where there is a first
   bool keeps_thresholds = false;      ///< the selection and the sum may be of any size, not of about k
   bool sends_k = false;               ///< a rank's choice is always of k elements, zeros too where others are fewer
+  bool published = false;             ///< here to be compared with its paper
   /// Beside the selection, where all ranks choose k evenly spread elements, the same ones where they sum them
   /// themselves: exact for messages and bytes.
   Cost (*cost)(const TopKPlan&, const Machine&);
@@ -108,7 +104,10 @@ struct NamedTopK {
 
 /// What the ranks do once each has chosen chosen[r] elements. Throws ArgumentError when sizes overflow.
 TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, const NamedTopK& named,
-                        std::vector<std::size_t> chosen);
+                        const std::vector<std::size_t>& chosen);
+
+/// The same plan for other numbers of chosen elements, as many as there are ranks; allocates nothing.
+void adapt_plan(TopKPlan& plan, const std::vector<std::size_t>& chosen);
 
 /// Throws ArgumentError, listing the known names, if `text` names no algorithm of the family, has a wrong number, or
 /// names an unknown algorithm beneath.

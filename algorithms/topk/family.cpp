@@ -1,5 +1,6 @@
 #include "algorithms/topk/family.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <memory>
 
@@ -57,35 +58,6 @@ void TopKCalls<T>::select(const Transport& transport, std::span<const T> values,
 }
 
 template <class T>
-TopKSum<T> TopKCalls<T>::sum(Transport& transport, std::span<T> values) {
-  Call call(transport, "top-k allreduce", elements_, choice_.k, data_type<T>, object_);
-  call.check([&] {
-    if (!choice_.error.empty()) throw ArgumentError(choice_.error);
-  });
-  say(call);
-  call.own().take_sparsity({.a = choice_.selection.chosen});
-  const Selection& selection = choice_.selection;
-  TopKSum<T> result{.chosen = selection.chosen,
-                    .nans = selection.nans,
-                    .infinities = selection.infinities,
-                    .evaluated_local = selection.evaluated};
-  try {
-    call.agree();
-    call.together([&] {
-      make_plan(call);
-      take_memory(call, result);
-    });
-  } catch (const AgreedError&) {
-    selector_.reset();
-    throw;
-  }
-  run_algorithm(call, values, result);
-  state_.selection.step = selector_->state().step;
-  state_.selection.threshold = selector_->state().threshold;
-  return result;
-}
-
-template <class T>
 void TopKCalls<T>::check(std::span<const T> values, std::size_t k) {
   if (elements_ > sparse::most_elements)
     refuse("elements", elements_, "at most " + std::to_string(sparse::most_elements));
@@ -121,64 +93,123 @@ void TopKCalls<T>::choose(const Transport& transport, std::span<const T> values)
 }
 
 template <class T>
-void TopKCalls<T>::say(Call& call) const {
-  call.same("elements", elements_)
-      .same("k", choice_.k)
-      .same_now("the state's step", state_.selection.step)
-      .same_now("the hash of the state's global threshold and bounds", hash_of_common(state_))
-      .same("algorithm", std::string_view(options_.algorithm))
-      .same("wire", options_.wire)
-      .same_machine(options_.machine, false);
-}
+struct TopKCalls<T>::Operation {
+  TopKCalls& kept;
+  std::span<T> values;
 
-// Every rank sees the same records, so all make the same plan.
-template <class T>
-void TopKCalls<T>::make_plan(const Call& call) {
-  chosen_of_ranks_.clear();
-  for (const Record& record : call.records()) chosen_of_ranks_.push_back(record.sparsity().a);
-  if (plan_.algorithm != nullptr && plan_.problem.k == choice_.k && plan_.chosen == chosen_of_ranks_) return;
-  const TopKProblem problem{.elements = elements_,
-                            .k = choice_.k,
-                            .ranks = call.transport().size(),
-                            .type = data_type<T>,
-                            .native_collectives = call.transport().has_native_collectives(),
-                            .wire = options_.wire,
-                            .nodes = call.ranks().nodes};
-  plan_ = {};
-  plan_ = make_topk_plan(problem, call.machine(), named_, chosen_of_ranks_);
-  plan_text_ = algorithm_text(plan_);
-}
+  const Choice& choice = kept.choice_;
+  const TopKOptions& options = kept.options_;
+  TopKSum<T> result = {.chosen = choice.selection.chosen,
+                       .nans = choice.selection.nans,
+                       .infinities = choice.selection.infinities,
+                       .evaluated_local = choice.selection.evaluated};
 
-// All that the call needs, so that nothing fails between two messages.
-template <class T>
-void TopKCalls<T>::take_memory(Call& call, TopKSum<T>& result) {
-  call.grow(plan_.workspace_bytes);
-  blocks_.bounds_bytes.assign(plan_.chosen.size() + 1, 0);
-  state_.bounds.reserve(plan_.chosen.size() + 1);
-  if (plan_.algorithm->exact_sum.empty())
-    selection::reserve_cut(std::min(topk::reduced_elements(plan_), elements_), memory_);
-  result.memory = std::make_unique_for_overwrite<T[]>(plan_.result_bytes / sizeof(T));
-  result.algorithm = plan_text_;
-}
-
-template <class T>
-void TopKCalls<T>::run_algorithm(const Call& call, std::span<T> values, TopKSum<T>& result) {
-  result.sum.dimension = elements_;
-  if (plan_.total_chosen() == 0) return;
-  const std::span<T> memory(result.memory.get(), plan_.result_bytes / sizeof(T));
-  if (call.transport().size() == 1) {
-    result.sum = topk::copy_smaller_form(choice_.own, memory);
-    result.took_part = topk::those_in(result.sum, choice_.indices);
-    topk::leave_out(values, result.took_part, Wire::full);
-    return;
+  Call open(Transport& transport) const {
+    return {transport, "top-k allreduce", kept.elements_, choice.k, data_type<T>, kept.object_};
   }
-  Arena arena(call.memory(plan_.workspace_bytes));
-  TopKCall<T> step{call.transport(), plan_,  values, choice_.own, choice_.indices,
-                   state_,           memory, arena,  blocks_,     memory_};
-  plan_.algorithm->run(step);
-  result.sum = step.sum;
-  result.evaluated_global = step.evaluated_global;
-  result.took_part = step.took_part;
+
+  void check(Call& call) const {
+    if (!choice.error.empty()) throw ArgumentError(choice.error);
+    call.own().take_sparsity({.a = choice.selection.chosen});
+  }
+
+  void say(Call& call) const {
+    call.same("elements", kept.elements_)
+        .same("k", choice.k)
+        .same_now("the state's step", kept.state_.selection.step)
+        .same_now("the hash of the state's global threshold and bounds", hash_of_common(kept.state_))
+        .same("algorithm", std::string_view(options.algorithm))
+        .same("wire", options.wire)
+        .same_machine(options.machine, false);
+  }
+
+  // What is chosen by the ranks' numbers is chosen anew for others, so that a run that goes on from a checkpoint has
+  // the same bits.
+  bool serves(const Call& call, Made& made) const {
+    const std::vector<std::size_t>& chosen = chosen_of_ranks(call);
+    if (most_threads(call) > made.threads) return false;
+    if (chosen == made.plan.chosen) return true;
+    if (made.plan.chooses_exact_sum) return false;
+    adapt_plan(made.plan, chosen);
+    return made.has(made.plan.workspace_bytes, made.plan.result_bytes) &&
+           cut_elements(made.plan) <= made.cut_elements && 2 * made.plan.total_chosen() >= made.chosen_for;
+  }
+
+  // Takes all that the call needs, so that nothing fails between two messages.
+  void make(const Call& call, Made& made) const {
+    const TopKProblem problem{.elements = kept.elements_,
+                              .k = choice.k,
+                              .ranks = call.transport().size(),
+                              .type = data_type<T>,
+                              .group = call.ranks().group,
+                              .wire = options.wire};
+    TopKPlan plan = make_topk_plan(problem, call.machine(), kept.named_, chosen_of_ranks(call));
+    made.text = algorithm_text(plan);
+    made.plan = std::move(plan);
+    made.chosen_for = made.plan.total_chosen();
+    made.threads = most_threads(call);
+    made.take(made.plan.workspace_bytes, made.plan.result_bytes, kept.elements_ * sizeof(T));
+    made.cut_elements = std::min(cut_elements(made.plan) * 9 / 8, kept.elements_);
+    selection::reserve_cut(made.cut_elements, kept.memory_);
+    kept.blocks_.bounds_bytes.assign(made.plan.chosen.size() + 1, 0);
+    kept.state_.bounds.reserve(made.plan.chosen.size() + 1);
+  }
+
+  void take_result(const Made& made) {
+    result.memory = std::make_unique_for_overwrite<T[]>(made.result_bytes / sizeof(T));
+    result.algorithm = made.text;
+  }
+
+  void run(const Call& call, const Made& made) {
+    const TopKPlan& plan = made.plan;
+    result.sum.dimension = kept.elements_;
+    if (plan.total_chosen() == 0) return;
+    const std::span<T> memory(result.memory.get(), plan.result_bytes / sizeof(T));
+    if (call.transport().size() == 1) {
+      result.sum = topk::copy_smaller_form(choice.own, memory);
+      result.took_part = topk::those_in(result.sum, choice.indices);
+      topk::leave_out(values, result.took_part, Wire::full);
+      return;
+    }
+    Arena arena(call.memory(made.memory_bytes));
+    TopKCall<T> step{call.transport(), plan,   values, choice.own,   choice.indices,
+                     kept.state_,      memory, arena,  kept.blocks_, kept.memory_};
+    plan.algorithm->run(step);
+    result.sum = step.sum;
+    result.evaluated_global = step.evaluated_global;
+    result.took_part = step.took_part;
+  }
+
+ private:
+  const std::vector<std::size_t>& chosen_of_ranks(const Call& call) const {
+    kept.chosen_of_ranks_.clear();
+    for (const Record& record : call.records()) kept.chosen_of_ranks_.push_back(record.sparsity().a);
+    return kept.chosen_of_ranks_;
+  }
+
+  static std::uint64_t most_threads(const Call& call) {
+    std::uint64_t most = 0;
+    for (const Record& record : call.records()) most = std::max(most, std::uint64_t{record.threads});
+    return most;
+  }
+
+  static std::size_t cut_elements(const TopKPlan& plan) {
+    return plan.algorithm->exact_sum.empty() ? std::min(topk::reduced_elements(plan), plan.problem.elements) : 0;
+  }
+};
+
+template <class T>
+TopKSum<T> TopKCalls<T>::sum(Transport& transport, std::span<T> values) {
+  Operation operation{*this, values};
+  try {
+    planner_.run(transport, operation);
+  } catch (const AgreedError&) {
+    selector_.reset();
+    throw;
+  }
+  state_.selection.step = selector_->state().step;
+  state_.selection.threshold = selector_->state().threshold;
+  return std::move(operation.result);
 }
 
 // The public class.

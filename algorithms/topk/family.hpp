@@ -10,7 +10,7 @@
 
 #include "algorithms/selection/memory.hpp"
 #include "algorithms/topk/algorithm.hpp"
-#include "calls/call.hpp"
+#include "calls/planned.hpp"
 
 namespace dsop {
 
@@ -36,9 +36,7 @@ class TopKCalls {
 
   /// From the next select() on; as TopKOptions::machine.
   void plan_for(const std::optional<Machine>& machine) {
-    if (options_.machine == machine) return;
-    options_.machine = machine;
-    plan_ = {};
+    if (options_.machine != machine) options_.machine = machine;
   }
 
   const TopKState& state() const { return state_; }
@@ -57,12 +55,15 @@ class TopKCalls {
     std::span<sparse::Index> indices = {};  ///< own's
   };
 
+  struct Made : Planned<TopKPlan> {
+    std::size_t cut_elements = 0;  ///< memory for a selection of so many sums
+    std::uint64_t threads = 0;     ///< OpenMP's, of the rank with the most: memory for the selection of so many
+    std::size_t chosen_for = 0;    ///< elements of all ranks; the plan may be for others since
+  };
+  struct Operation;
+
   void check(std::span<const T> values, std::size_t k);
   void choose(const Transport& transport, std::span<const T> values);
-  void say(Call& call) const;
-  void make_plan(const Call& call);
-  void take_memory(Call& call, TopKSum<T>& result);
-  void run_algorithm(const Call& call, std::span<T> values, TopKSum<T>& result);
 
   std::size_t elements_;
   TopKOptions options_;
@@ -72,11 +73,10 @@ class TopKCalls {
   Choice choice_;
   std::optional<Selector<T>> selector_;  // one step further than the state once it has selected
   std::vector<std::size_t> chosen_of_ranks_;
-  TopKPlan plan_;
-  std::string plan_text_;
+  Planner<Made> planner_{2};
   AllgatherProblem blocks_;
-  selection::Kept<sparse::Index> indices_;  // of what was selected
-  selection::Kept<T> chosen_;
+  Workspace<sparse::Index> indices_;  // of what was selected
+  Workspace<T> chosen_;
   selection::Memory<T> memory_;
 };
 

@@ -103,7 +103,7 @@ Cost cost(const TopKPlan& plan, const Machine& machine) {
   const auto levels = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(plan.problem.ranks - 1)));
   const std::size_t bytes = message_bytes(plan.problem);
   Cost cost{.messages = levels, .bytes = levels * bytes, .flops = static_cast<double>(levels * plan.problem.k)};
-  const patterns::Network network(machine, plan.problem.nodes, plan.problem.ranks);
+  const patterns::Network network(machine, plan.problem.group.nodes, plan.problem.ranks);
   for (int distance = 1; distance < plan.problem.ranks; distance *= 2)  // up, and down again
     cost.communication_seconds += 2 * patterns::tree_step(network, plan.problem.ranks, distance, bytes).seconds();
   const auto converted = static_cast<double>((levels + 1) * plan.problem.k);  // on each level up, and once down

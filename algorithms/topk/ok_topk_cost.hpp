@@ -11,17 +11,15 @@ namespace dsop::topk {
 
 /// Everybody's share of the sum.
 inline AllgatherProblem ok_topk_blocks(const TopKProblem& problem) {
-  AllgatherProblem blocks{{0}, problem.native_collectives, problem.nodes};
   const patterns::Blocks shares(problem.k, problem.ranks);
-  for (int q = 1; q <= problem.ranks; ++q)
-    blocks.bounds_bytes.push_back(shares.offset(q) * pair_bytes(problem.type, problem.wire));
-  return blocks;
+  return blocks_of(problem.group, problem.ranks,
+                   [&](int q) { return shares.size(q) * pair_bytes(problem.type, problem.wire); });
 }
 
 /// Of a call that reuses thresholds and regions, where all ranks have chosen the same k elements, evenly spread. Times
 /// are those of rotated buckets: what leaving them out costs, where messages meet, is for measurements to say.
 inline Cost ok_topk_cost(const TopKPlan& plan, const Machine& machine) {
-  const auto& [N, k, P, type, native, wire, nodes] = plan.problem;
+  const auto& [N, k, P, type, group, wire] = plan.problem;
   const auto others = static_cast<std::size_t>(P - 1);
   const patterns::Blocks shares(k, P);
   const std::size_t part_bytes = sparse::packed_bytes(N / static_cast<std::size_t>(P), shares.largest(), type, wire);
@@ -32,7 +30,7 @@ inline Cost ok_topk_cost(const TopKPlan& plan, const Machine& machine) {
   cost.messages += others + rounds;
   cost.bytes += others * (part_bytes + sparse::length_bytes);
   cost.flops = static_cast<double>(k);
-  const patterns::Network network(machine, nodes, P);
+  const patterns::Network network(machine, group.nodes, P);
   cost.communication_seconds = patterns::all_to_all_step(network, part_bytes).seconds() +
                                patterns::bruck_seconds(network, sparse::length_bytes) +
                                plan.exchange->seconds(gathered, machine);

@@ -13,14 +13,9 @@
 namespace dsop {
 namespace {
 
-SparseProblem exact_problem(const TopKProblem& problem, const std::vector<std::size_t>& chosen) {
-  SparseProblem exact{.elements = problem.elements, .type = problem.type};
-  exact.native_collectives = problem.native_collectives;
-  exact.wire = problem.wire;
-  exact.nodes = problem.nodes;
-  const std::size_t most = sparse::most_indices(problem.elements, problem.type, problem.wire);
-  for (const std::size_t count : chosen) exact.nonzeros.push_back(count <= most ? count : Sparsity::dense);
-  return exact;
+// Of a sparse sum, to which a rank gives so many elements, in the form that is smaller.
+std::size_t nonzeros_of(const TopKProblem& problem, std::size_t count) {
+  return count <= sparse::most_indices(problem.elements, problem.type, problem.wire) ? count : Sparsity::dense;
 }
 
 // The name in the brackets of "topk(allgather)"; empty: there is none.
@@ -75,22 +70,41 @@ NamedTopK parse_topk(const std::string& text) {
 }
 
 TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, const NamedTopK& named,
-                        std::vector<std::size_t> chosen) {
+                        const std::vector<std::size_t>& chosen) {
   const TopKAlgorithm& algorithm = *named.algorithm;
   check_wire("wire", problem.wire, problem.type, "values");
-  TopKPlan plan{&algorithm, named.parameter, named.second_parameter, problem, std::move(chosen)};
-  const std::size_t value_bytes = bytes_of(problem.type);
-  if (algorithm.exact_sum.empty()) {
-    checked_bytes("all ranks' vectors", {plan.chosen.size(), problem.elements, value_bytes});
-    plan.result_bytes =
-        std::min(sparse::values_for_pairs(most_in_sum(plan), problem.type), problem.elements) * value_bytes;
-  } else {
-    plan.exact = make_sparse_plan(exact_problem(problem, plan.chosen), machine, exact_sum_for(named, problem.wire));
-    plan.result_bytes = plan.exact.result_bytes;
+  TopKPlan plan;
+  plan.algorithm = &algorithm;
+  plan.parameter = named.parameter;
+  plan.second_parameter = named.second_parameter;
+  plan.problem = problem;
+  checked_bytes("all ranks' vectors", {chosen.size(), problem.elements, bytes_of(problem.type)});
+  if (!algorithm.exact_sum.empty()) {
+    SparseProblem exact{
+        .elements = problem.elements, .type = problem.type, .group = problem.group, .wire = problem.wire};
+    for (const std::size_t count : chosen) exact.nonzeros.push_back(nonzeros_of(problem, count));
+    const std::string name = exact_sum_for(named, problem.wire);
+    plan.exact = make_sparse_plan(exact, machine, name);
+    plan.chooses_exact_sum = plan.exact.algorithm_text() != name;
   }
   if (algorithm.blocks != nullptr) plan.exchange = &cheapest_allgather(algorithm.blocks(problem), machine);
-  plan.workspace_bytes = algorithm.workspace_bytes(plan);
+  adapt_plan(plan, chosen);
   return plan;
+}
+
+void adapt_plan(TopKPlan& plan, const std::vector<std::size_t>& chosen) {
+  const TopKProblem& problem = plan.problem;
+  plan.chosen = chosen;
+  if (plan.algorithm->exact_sum.empty()) {
+    plan.result_bytes =
+        std::min(sparse::values_for_pairs(most_in_sum(plan), problem.type), problem.elements) * bytes_of(problem.type);
+  } else {
+    std::vector<std::size_t>& nonzeros = plan.exact.problem.nonzeros;
+    std::ranges::transform(chosen, nonzeros.begin(), [&](std::size_t count) { return nonzeros_of(problem, count); });
+    adapt_plan(plan.exact, nonzeros);
+    plan.result_bytes = plan.exact.result_bytes;
+  }
+  plan.workspace_bytes = plan.algorithm->workspace_bytes(plan);
 }
 
 std::string algorithm_text(const TopKPlan& plan) {
@@ -114,7 +128,7 @@ Cost topk_cost(const TopKProblem& problem, const Machine& machine, const NamedTo
   check_machine(machine);
   if (problem.ranks < 1) refuse("problem.ranks", problem.ranks, "at least 1");
   if (problem.k > problem.elements) refuse("problem.k", problem.k, "at most the elements");
-  check_problem_nodes(problem.nodes, static_cast<std::size_t>(problem.ranks));
+  check_problem_nodes(problem.group.nodes, static_cast<std::size_t>(problem.ranks));
   const TopKPlan plan = make_topk_plan(problem, machine, named, alike(problem));
   if (problem.ranks == 1 || problem.elements == 0 || problem.k == 0) return {};
   return plan.algorithm->cost(plan, machine);

@@ -16,18 +16,18 @@ namespace calls {
 void planning(const Options& options) {
   for (const int ranks : {64, 1024}) {
     const dsop::Machine machine;
-    dsop::Problem product{.rows = 4000, .columns = 4000, .native_collectives = true};
-    dsop::SparseProblem sparse{.elements = 1'000'000, .native_collectives = true};
+    dsop::Problem product{.rows = 4000, .columns = 4000, .group = {.native = true}};
+    dsop::SparseProblem sparse{.elements = 1'000'000, .group = {.native = true}};
     for (int r = 0; r < ranks; ++r) {
       product.pairs.push_back(28 + static_cast<std::size_t>(r % 8));
-      product.nodes.push_back(r / 4 * 4);
+      product.group.nodes.push_back(r / 4 * 4);
       sparse.nonzeros.push_back(10'000 + static_cast<std::size_t>(r % 8));
     }
     dsop::Problem of_sparse_factors = product;
     of_sparse_factors.sparsity.assign(product.pairs.size(), {10'000, dsop::Sparsity::dense});
     dsop::Problem sharded = product;
     sharded.sharded = true;
-    const dsop::TopKProblem topk{.elements = 1'000'000, .k = 10'000, .ranks = ranks, .native_collectives = true};
+    const dsop::TopKProblem topk{.elements = 1'000'000, .k = 10'000, .ranks = ranks, .group = {.native = true}};
     EchoTransport echo(ranks);
     std::vector<float> vector(100'000);
     std::size_t elements = 1000;

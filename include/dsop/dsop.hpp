@@ -41,12 +41,11 @@ class Communicator {
 struct Options {
   /// A name from algorithm_names(), or "auto": what the environment variable DSOP_ALGORITHM names, else the cheapest.
   std::string algorithm = "auto";
-  double scale = 1;         ///< the sum over ranks is multiplied by it; 1 / batch for a mean
-  bool accumulate = false;  ///< beta = 1: adds to what stands in the target instead of replacing it
+  double scale = 1;  ///< the sum over ranks is multiplied by it; 1 / batch for a mean
   /// As in BLAS: target = beta target + alpha sum. With beta = 0 nothing of the target is read, not even NaN. Only the
   /// sum travels, so bf16 never rounds targets.
   double alpha = 1;
-  std::optional<double> beta = std::nullopt;      ///< default: 0, or 1 with `accumulate`, which allows no other
+  double beta = 0;
   std::optional<Machine> machine = std::nullopt;  ///< to plan for; default: that of machine(communicator)
   /// `auto` may take MPI's own allreduce where that was measured to be the fastest. It promises neither equal bits on
   /// all ranks nor a stall watch. Without this only where a tuned machine names it among its winners. Never where MPI's
@@ -150,7 +149,7 @@ class OuterProduct {
 
   /// The gradient's rows that are not all zero, instead of the gradient: what an embedding needs, whose a are one-hot.
   /// Always gathers the factors, each in its smaller form, and multiplies what is not zero; Options::algorithm plays no
-  /// part, and to accumulate, or any beta but 0, is an ArgumentError. Memory: at most one row of G for each non-zero of
+  /// part, and any beta but 0 is an ArgumentError. Memory: at most one row of G for each non-zero of
   /// all ranks' a.
   GradientRows<T> run_rows(const SparseFactors<T>& factors);
 

@@ -58,28 +58,17 @@ struct Exchange {
   AllgatherProblem problem = {};
 };
 
-/// A pure function of what all ranks said and of the machine, so every rank has the same one.
-struct Plan {
-  const OuterProductAlgorithm* algorithm = nullptr;
+/// What plans of all families say. A plan is a pure function of what all ranks said and of the machine, so every rank
+/// has the same one.
+template <class Algorithm, class OfProblem>
+struct PlanOf {
+  const Algorithm* algorithm = nullptr;
   double parameter = 0;     ///< the number that the algorithm leaves open
   std::string reason = {};  ///< why this algorithm
-  std::string auto_choice =
-      {};  ///< with its parameter: what "auto" takes, a winner of the machine or the least predicted
-  bool auto_is_measured = false;  ///< whether that is a winner
-  Problem problem = {};
-  Machine machine = {};
-  Exchange factors = {};                      ///< of all ranks' pairs
-  Exchange gradient = {};                     ///< of the parts of G, where the algorithm makes one
-  std::vector<Exchange> segments = {};        ///< of factors or of G, where the algorithm gathers these in segments
-  int threads = 0;                            ///< OpenMP's, of a rank; 0: not known
-  ProductMethod shared_method = {};           ///< for products that several ranks make of the same elements
-  std::vector<std::size_t> pair_bounds = {};  ///< rank r's pairs are pair_bounds[r] .. pair_bounds[r + 1]
-  std::vector<std::size_t> row_bounds = {};   ///< rank r's rows of a sharded G are row_bounds[r] .. row_bounds[r + 1]
-  std::vector<int> leaders = {};              ///< the lowest rank of each node; empty if no two ranks share one
+  OfProblem problem = {};
   std::size_t workspace_bytes = 0;
-  /// A started call runs when it is waited for: some rank's transport allows no thread. So it does on one rank, always,
-  /// and on a rank whose system had no more threads at the first start, until a later start gets one: neither is told.
-  bool runs_at_wait = false;
+  std::size_t result_bytes = 0;  ///< where the call makes the sum's memory: the most that it can take, in whole values
+  std::string warning = {};      ///< why the machine may not hold for these ranks; usually empty
   std::vector<Candidate> candidates = {};  ///< all known algorithms as auto prefers them: by the call's time, the
                                            ///< algorithm's part of it times needed_lead; then the MPI library's own,
                                            ///< unsupported last
@@ -89,6 +78,25 @@ struct Plan {
   const Candidate& chosen() const;     ///< of the candidates
   const Cost& cost() const;            ///< of the algorithm alone
   double seconds() const;              ///< predicted for the whole call
+};
+
+/// Of an outer product.
+struct Plan : PlanOf<OuterProductAlgorithm, Problem> {
+  std::string auto_choice =
+      {};  ///< with its parameter: what "auto" takes, a winner of the machine or the least predicted
+  bool auto_is_measured = false;  ///< whether that is a winner
+  Machine machine = {};
+  Exchange factors = {};                      ///< of all ranks' pairs
+  Exchange gradient = {};                     ///< of the parts of G, where the algorithm makes one
+  std::vector<Exchange> segments = {};        ///< of factors or of G, where the algorithm gathers these in segments
+  int threads = 0;                            ///< OpenMP's, of a rank; 0: not known
+  ProductMethod shared_method = {};           ///< for products that several ranks make of the same elements
+  std::vector<std::size_t> pair_bounds = {};  ///< rank r's pairs are pair_bounds[r] .. pair_bounds[r + 1]
+  std::vector<std::size_t> row_bounds = {};   ///< rank r's rows of a sharded G are row_bounds[r] .. row_bounds[r + 1]
+  std::vector<int> leaders = {};              ///< the lowest rank of each node; empty if no two ranks share one
+  /// A started call runs when it is waited for: some rank's transport allows no thread. So it does on one rank, always,
+  /// and on a rank whose system had no more threads at the first start, until a later start gets one: neither is told.
+  bool runs_at_wait = false;
 };
 
 /// Several lines: the problem, the choice and its reason, the predicted times of all, what can't serve and why.

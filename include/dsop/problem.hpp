@@ -32,22 +32,29 @@ struct Sparsity {
   bool operator==(const Sparsity&) const = default;
 };
 
+/// The ranks that make a call, as plans see them. How many there are, each problem says.
+struct Group {
+  bool native = false;          ///< the transport has the MPI library's own collectives
+  std::vector<int> nodes = {};  ///< the lowest rank of each rank's node; empty: no two ranks share one
+
+  bool operator==(const Group&) const = default;
+};
+
 /// G (rows x columns, the papers' n x m) = sum over ranks r of A_r^T B_r, where rank r holds pairs[r] pairs.
 struct Problem {
   std::size_t rows = 0;
   std::size_t columns = 0;
   std::vector<std::size_t> pairs = {};  ///< k of each rank
   DataType type = DataType::f32;
-  bool staged_result = false;       ///< some rank adds to its gradient or has gaps in it: G is made aside, then added
-  bool native_collectives = false;  ///< the transport has the MPI library's own collectives
-  bool allow_native = false;        ///< `auto` may take MPI's own allreduce, where that was measured
-  bool native_sums_vary = false;    ///< MPI's own sums may have other bits in each call: `auto` never takes them
-  Wire wire = Wire::full;           ///< of the parts of G that travel
-  Wire factor_wire = Wire::full;    ///< of the factors that travel
-  bool sharded = false;             ///< each rank keeps only its own rows of G
-  bool started = false;             ///< the program computes meanwhile: of the call's arithmetic nothing is hidden
-  std::vector<int> nodes = {};      ///< the lowest rank of each rank's node; empty: no two ranks share one
-  bool given_sparse = false;        ///< some rank's factors are: they do not ride in the agreement
+  bool staged_result = false;  ///< some rank adds to its gradient or has gaps in it: G is made aside, then added
+  Group group = {};
+  bool allow_native = false;            ///< `auto` may take MPI's own allreduce, where that was measured
+  bool native_sums_vary = false;        ///< MPI's own sums may have other bits in each call: `auto` never takes them
+  Wire wire = Wire::full;               ///< of the parts of G that travel
+  Wire factor_wire = Wire::full;        ///< of the factors that travel
+  bool sharded = false;                 ///< each rank keeps only its own rows of G
+  bool started = false;                 ///< the program computes meanwhile: of the call's arithmetic nothing is hidden
+  bool given_sparse = false;            ///< some rank's factors are: they do not ride in the agreement
   std::vector<Sparsity> sparsity = {};  ///< of what each rank sends; empty where all send dense factors
   bool sparse_product = false;          ///< only what is not zero is multiplied; make_plan() decides by cost
   bool rows_only = false;               ///< the result are the rows of G that are not all zero; of `allgather` alone
@@ -59,7 +66,7 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
-/// Problem::nodes from every rank's Transport::node().
+/// Group::nodes from every rank's Transport::node().
 std::vector<int> shared_nodes(std::vector<int> node_of_each);
 
 /// Each of `ranks` has a vector of `elements`. Either all ranks or `root` get the sum, or all get the vector of `root`.
@@ -67,11 +74,10 @@ struct DenseProblem {
   std::size_t elements = 0;
   int ranks = 1;
   DataType type = DataType::f32;
-  bool native_collectives = false;  ///< as in Problem
-  Wire wire = Wire::full;           ///< of what travels
-  int root = 0;                     ///< of a broadcast or a reduce
-  bool allow_native = false;        ///< as in Problem
-  std::vector<int> nodes = {};      ///< as in Problem
+  Group group = {};
+  Wire wire = Wire::full;     ///< of what travels
+  int root = 0;               ///< of a broadcast or a reduce
+  bool allow_native = false;  ///< as in Problem
 };
 
 /// Of an element, on its way.
@@ -87,9 +93,7 @@ std::size_t bytes_on_wire(const AnyProblem& problem) {
 /// Blocks differ in size and may be empty.
 struct AllgatherProblem {
   std::vector<std::size_t> bounds_bytes;  ///< ranks + 1 of them, from 0
-  bool native_collectives = false;
-  std::vector<int> nodes = {};  ///< as in Problem; of several groups of ranks that gather at the same time, those of
-                                ///< one after the other
+  Group group = {};  ///< of several groups of ranks that gather at the same time, the nodes of one after the other
 
   int ranks() const { return static_cast<int>(bounds_bytes.size()) - 1; }
   std::size_t total_bytes() const { return bounds_bytes.back(); }

@@ -26,7 +26,7 @@ struct SparseProblem {
   std::size_t elements = 0;                ///< N
   std::vector<std::size_t> nonzeros = {};  ///< k of each rank; Sparsity::dense: all, without indices
   DataType type = DataType::f32;
-  bool native_collectives = false;  ///< as in Problem
+  Group group = {};
   Overlap overlap = Overlap::uniform;
   Wire wire = Wire::full;  ///< of values that travel
   /// The sum of two vectors is sparse if their elements with an index are together at most this share of N, and if it
@@ -34,7 +34,6 @@ struct SparseProblem {
   double sparse_share = 1;
   /// Overlap as it was measured: like that of indices drawn, all alike, from so many elements. 0: from all N.
   double drawn_from = 0;
-  std::vector<int> nodes = {};  ///< as in Problem
 
   int ranks() const { return static_cast<int>(nonzeros.size()); }
   std::size_t total_nonzeros() const;
@@ -46,22 +45,8 @@ struct SparseProblem {
   double drawn_from_of(double measured_union) const;
 };
 
-/// A pure function of the problem and the machine, so every rank has the same one.
-struct SparsePlan {
-  const SparseAlgorithm* algorithm = nullptr;
-  double parameter = 0;     ///< the number that the algorithm leaves open
-  std::string reason = {};  ///< why this algorithm
-  SparseProblem problem = {};
+struct SparsePlan : PlanOf<SparseAlgorithm, SparseProblem> {
   const AllgatherAlgorithm* exchange = nullptr;  ///< null: the algorithm makes no allgather
-  std::size_t workspace_bytes = 0;
-  std::size_t result_bytes = 0;            ///< the most that the sum can take, in whole values
-  std::vector<Candidate> candidates = {};  ///< as in Plan
-  std::string warning = {};                ///< why the machine may not hold for these ranks; usually empty
-
-  const std::string& algorithm_name() const;
-  std::string algorithm_text() const;  ///< with its parameter: "dsar-early-switch(4)"
-  const Cost& cost() const;            ///< of the algorithm alone
-  double seconds() const;              ///< predicted for the whole call
 };
 
 /// Several lines: the problem, the choice and its reason, the predicted times of all, what can't serve and why.
@@ -99,21 +84,21 @@ struct SparseAllreduceOptions {
 template <class T>
 struct SparseSum {
   SparseVectorView<T> sum = {};      ///< lies in `memory`
-  std::unique_ptr<T[]> memory = {};  ///< of no more bytes than the vector takes dense
+  std::unique_ptr<T[]> memory = {};  ///< of no more bytes than the vector takes dense, up to an eighth more than needed
   std::string algorithm = {};        ///< that made it, with its number
 };
 
-/// The sum of all ranks' vectors, the same bits on each. `own` may be sparse or dense, and its dimension and first
-/// element are the same on all ranks, the dimension at most 2^32; a sparse one that is larger so than dense is treated
+/// The sum of all ranks' vectors, the same bits on each. `own` may be sparse or dense, and its dimension,
+/// at most 2^32, is the same on all ranks; a sparse one that is larger so than dense is treated
 /// as dense. All ranks of `communicator` must call it, in the same order as its other calls. Buffers are kept with the
 /// communicator, SparsePlan::workspace_bytes: all ranks' elements with `allgather`, up to two dense vectors with
 /// `ssar-recursive-doubling` (as bf16 three), less than that with the others as a rule (docs/sparse.md has a table);
-/// beside them and the result it allocates nothing once the ranks have agreed. Throws ArgumentError on every rank if
+/// beside them and the result a call that was seen before allocates nothing. Throws ArgumentError on every rank if
 /// any rank's arguments are wrong or the ranks disagree, TransportError if a rank is lost or a message malformed.
 /// `auto` expects the overlap of indices that the communicator's last sum by `auto` of as many elements had, before any
 /// what chance makes, and chooses anew when numbers of elements or overlap have changed by more than a twentieth. Cost:
-/// a pass over the indices, two exchanges (log2 P messages each) of records of 32 bytes and of a byte, and what the
-/// algorithm's formula says.
+/// a pass over the indices, an exchange (log2 P messages) of records of 32 bytes, and what the algorithm's formula
+/// says. A call that plans, or needs an eighth more memory than the last that did, makes a second exchange, of a byte.
 template <class T>
 [[nodiscard]] SparseSum<T> sparse_allreduce(Communicator communicator,
                                             const std::type_identity_t<SparseVectorView<T>>& own,
@@ -126,13 +111,6 @@ template <class T>
 [[nodiscard]] Pending start_sparse_allreduce(Communicator communicator,
                                              const std::type_identity_t<SparseVectorView<T>>& own, SparseSum<T>& sum,
                                              const SparseAllreduceOptions& options = {});
-
-/// sparse_allreduce() for a vector of more than 2^32 elements: one call and one sum for each of its regions, which, but
-/// for what they hold, must be the same on all ranks.
-template <class T>
-[[nodiscard]] std::vector<SparseSum<T>> sparse_allreduce_regions(
-    Communicator communicator, const std::type_identity_t<std::span<const SparseVectorView<T>>>& regions,
-    const SparseAllreduceOptions& options = {});
 
 /// sparse_allreduce() for vectors that belong together, such as one parameter's gradients: plans are its own, and
 /// `auto` expects the overlap that its own last sum had, whatever the communicator's other calls sum. A new object

@@ -89,9 +89,10 @@ class TopKAllreduce {
   /// nothing. All ranks of the communicator must call it, in the same order as its other calls. Buffers are kept from
   /// call to call. Throws ArgumentError on every rank, and changes neither values nor state, if any rank's arguments
   /// are wrong or the ranks disagree, also about k, the number of calls, thresholds or bounds in their states;
-  /// TransportError if a rank is lost or a message malformed, which leaves values undefined. Cost: the selection, two
-  /// exchanges (log2 P messages each) of records of 32 bytes and of a byte, and what the algorithm's formula
-  /// says.
+  /// TransportError if a rank is lost or a message malformed, which leaves values undefined. Cost: the selection, an
+  /// exchange (log2 P messages) of records of 32 bytes, and what the algorithm's formula says. The first call makes a
+  /// second exchange, of a byte; so do calls with another k, with many more chosen elements than before or, where the
+  /// exact sum beneath is chosen by their numbers, with others.
   TopKSum<T> run(std::span<T> values, std::size_t k);
 
   /// The same, returning at once, as OuterProduct::start does and in one order with what that starts: values and `sum`,
@@ -114,12 +115,11 @@ struct TopKProblem {
   std::size_t k = 0;
   int ranks = 1;
   DataType type = DataType::f32;
-  bool native_collectives = false;  ///< as in Problem
-  Wire wire = Wire::full;           ///< of values that travel
-  std::vector<int> nodes = {};      ///< as in Problem
+  Group group = {};
+  Wire wire = Wire::full;  ///< of values that travel
 };
 
-/// What a call costs with an algorithm as TopKOptions names it, beside the selection and the agreements that open it,
+/// What a call costs with an algorithm as TopKOptions names it, beside the selection and the agreement that opens it,
 /// if every rank selects k; of ok-topk a call that reuses thresholds and bounds, where ranks select alike. Throws
 /// ArgumentError when the name is unknown or can't be used there, wire is bf16 and type is not f32, or ranks, k or
 /// nodes make no sense.

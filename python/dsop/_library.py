@@ -267,6 +267,8 @@ def option_text(**options: Any) -> bytes:
             value = int(value)
         elif hasattr(value, "option_text"):
             value = value.option_text()
+        elif isinstance(value, (list, tuple)):
+            value = ",".join(map(str, value))
         elif isinstance(value, (float, np.floating)):  # the text of a float32 is short, and another number
             value = repr(float(value))
         text = encoded(str(value), name)

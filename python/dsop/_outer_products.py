@@ -16,8 +16,8 @@ from dsop._mpi import communicator
 
 def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: Any = None, *,
                   algorithm: str | None = None, scale: float | None = None, alpha: float | None = None,
-                  beta: float | None = None, accumulate: bool | None = None, machine: Any = None,
-                  allow_native: bool | None = None, find_zeros: bool | None = None, wire: str | None = None,
+                  beta: float | None = None, machine: Any = None, allow_native: bool | None = None,
+                  find_zeros: bool | None = None, wire: str | None = None,
                   factor_wire: str | None = None, check_bits: bool | None = None) -> Array:
     """Sum the outer products of all ranks' pairs: ``beta * out + alpha * scale * sum of a.T @ b``.
 
@@ -37,10 +37,8 @@ def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: 
     scale : float, optional
         1 / batch for a mean; default: 1.
     alpha, beta : float, optional
-        As in BLAS; default: 1, and 0, or 1 with `accumulate`. With beta = 0 nothing of `out` is read. Only the sum
-        travels, so that `out` may be a momentum (beta = mu), or the weights (alpha = - learning rate, beta = 1).
-    accumulate : bool, optional
-        beta = 1, and no other: add to what stands in `out`.
+        As in BLAS; default: 1 and 0. beta = 1 adds to what stands in `out`, of which with beta = 0 nothing is read. Only
+        the sum travels, so that `out` may be a momentum (beta = mu), or the weights (alpha = - learning rate, beta = 1).
     machine : Machine, optional
         To plan for; default: `Machine.of`.
     allow_native : bool, optional
@@ -81,9 +79,9 @@ def outer_product(a: FactorLike, b: FactorLike, out: Array | None = None, comm: 
         if out is None:
             out = np.zeros((left.structure.columns, right.structure.columns), DTYPES[left.type])
         gradient = matrix(out, "out", left.type)
-        options = option_text(algorithm=algorithm, scale=scale, alpha=alpha, beta=beta, accumulate=accumulate,
-                              machine=machine, allow_native=allow_native, find_zeros=find_zeros, wire=wire,
-                              factor_wire=factor_wire, check_bits=check_bits)
+        options = option_text(algorithm=algorithm, scale=scale, alpha=alpha, beta=beta, machine=machine,
+                              allow_native=allow_native, find_zeros=find_zeros, wire=wire, factor_wire=factor_wire,
+                              check_bits=check_bits)
     check(library.dsop_sum_outer_products(ranks.handle, left.type, left.structure, right.structure, gradient, options))
     return out
 
@@ -108,7 +106,7 @@ class OuterProduct(Owned):
     expected_pairs : int, optional
         Of a rank in most calls, to plan by.
     **options
-        algorithm, scale, alpha, beta, accumulate, machine, allow_native, find_zeros, wire, factor_wire and check_bits,
+        algorithm, scale, alpha, beta, machine, allow_native, find_zeros, wire, factor_wire and check_bits,
         as for `outer_product`; and tries: how often each algorithm that is predicted to be near the best takes one of
         the first calls, of which the fastest then stays (0: none is tried).
 

@@ -22,8 +22,8 @@ void check_nodes(const std::vector<int>& nodes, const What& what) {
 /// Throws ArgumentError unless a problem's nodes are of as many ranks, or of none.
 inline void check_problem_nodes(const std::vector<int>& nodes, std::size_t ranks) {
   if (!nodes.empty() && nodes.size() != ranks)
-    refuse("problem.nodes.size()", nodes.size(), "one for each of " + std::to_string(ranks) + " ranks");
-  check_nodes(nodes, [](std::size_t r) { return "problem.nodes[" + std::to_string(r) + "]"; });
+    refuse("nodes.size()", nodes.size(), "one for each of " + std::to_string(ranks) + " ranks");
+  check_nodes(nodes, [](std::size_t r) { return "nodes[" + std::to_string(r) + "]"; });
 }
 
 }  // namespace dsop

@@ -73,6 +73,8 @@ const std::string* OptionText::find(const char* name) {
 
 void OptionText::done() const {
   for (const Pair& pair : pairs_)
+    if (pair.name == "accumulate") refuse("an option", pair.name, "beta=1 in its place");
+  for (const Pair& pair : pairs_)
     if (!pair.read) refuse("an option", pair.name, "one of " + known_);
 }
 
@@ -86,8 +88,13 @@ OptionText& OptionText::read(const char* name, double& value) {
   return *this;
 }
 
-OptionText& OptionText::read(const char* name, std::optional<double>& value) {
-  if (const std::string* const text = find(name)) value = number<double>(name, *text, "a number");
+OptionText& OptionText::read(const char* name, std::vector<int>& values) {
+  const std::string* const text = find(name);
+  if (text == nullptr) return *this;
+  values.clear();
+  for (std::size_t begin = 0; begin <= text->size(); begin = std::min(text->find(',', begin), text->size()) + 1)
+    values.push_back(
+        number<int>(name, text->substr(begin, text->find(',', begin) - begin), "whole numbers with commas"));
   return *this;
 }
 
@@ -147,7 +154,6 @@ static OptionText& read_sum_options(OptionText& text, Options& options) {
       .read("scale", options.scale)
       .read("alpha", options.alpha)
       .read("beta", options.beta)
-      .read("accumulate", options.accumulate)
       .read("machine", options.machine)
       .read("allow_native", options.allow_native)
       .read("find_zeros", options.find_zeros)

@@ -21,12 +21,12 @@ class OptionText {
 
   OptionText& read(const char* name, std::string& value);
   OptionText& read(const char* name, double& value);
-  OptionText& read(const char* name, std::optional<double>& value);
   OptionText& read(const char* name, bool& value);
   OptionText& read(const char* name, std::size_t& value);
   OptionText& read(const char* name, int& value);
   OptionText& read(const char* name, Wire& value);
   OptionText& read(const char* name, Overlap& value);
+  OptionText& read(const char* name, std::vector<int>& values);
   OptionText& read(const char* name, std::optional<Machine>& value);
   void done() const;
 

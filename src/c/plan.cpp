@@ -45,6 +45,7 @@ int dsop_plan_outer_products(dsop_type type, size_t rows, size_t columns, const 
         .read("wire", problem.wire)
         .read("factor_wire", problem.factor_wire)
         .read("sharded", problem.sharded)
+        .read("nodes", problem.group.nodes)
         .done();
     give_plan(dsop::make_plan(problem, machine_of(machine), algorithm), text, seconds);
   });
@@ -62,6 +63,7 @@ int dsop_plan_sparse(dsop_type type, size_t elements, const size_t* nonzeros, in
         .read("machine", machine)
         .read("wire", problem.wire)
         .read("overlap", problem.overlap)
+        .read("nodes", problem.group.nodes)
         .done();
     give_plan(dsop::make_sparse_plan(problem, machine_of(machine), algorithm), text, seconds);
   });
@@ -71,10 +73,16 @@ int dsop_plan_topk(dsop_type type, size_t elements, size_t k, int ranks, const c
                    size_t* bytes, double* seconds) {
   return returning_status([&] {
     if (ranks < 1) throw dsop::ArgumentError("ranks is " + std::to_string(ranks) + ", expected at least 1");
-    const dsop::TopKOptions with = topk_options(options);
-    const dsop::Cost cost =
-        dsop::topk_cost({.elements = elements, .k = k, .ranks = ranks, .type = data_type_of(type), .wire = with.wire},
-                        machine_of(with.machine), with.algorithm);
+    dsop::TopKProblem problem{.elements = elements, .k = k, .ranks = ranks, .type = data_type_of(type)};
+    std::string algorithm = dsop::TopKOptions().algorithm;
+    std::optional<dsop::Machine> machine;
+    OptionText(options)
+        .read("algorithm", algorithm)
+        .read("machine", machine)
+        .read("wire", problem.wire)
+        .read("nodes", problem.group.nodes)
+        .done();
+    const dsop::Cost cost = dsop::topk_cost(problem, machine_of(machine), algorithm);
     put_if_wanted(messages, cost.messages);
     put_if_wanted(bytes, cost.bytes);
     put_if_wanted(seconds, cost.seconds());

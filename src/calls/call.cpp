@@ -9,8 +9,6 @@
 
 namespace dsop {
 
-using Clock = std::chrono::steady_clock;
-
 namespace {
 
 constexpr const char* name_of_machine = "machine";
@@ -22,7 +20,6 @@ Call::Call(Transport& transport, const char* operation, std::size_t rows, std::s
     : transport_(transport),
       communicator_(kept<CommunicatorState>(transport)),
       within_call_(transport, operation, rows, columns, type),
-      start_(Clock::now()),
       type_(type),
       values_(communicator_.values, communicator_.key),
       machine_(&communicator_.own_machine.for_named()) {
@@ -35,12 +32,10 @@ Call::Call(Transport& transport, const char* operation, std::size_t rows, std::s
   own_.threads = kernels::thread_count() & 0xffff;
   own_.on_progress_thread = calls.queue->is_progress_thread;
   own_.asks_for_facts = !communicator_.ranks.known;
-  own_.take_last_call(communicator_.last_call_seconds);
 }
 
 Call::~Call() {
   if (agreed_) communicator_.slot_lengths.learn(key_digest(), rides_next_time_bytes_, transport_.size());
-  communicator_.last_call_seconds = std::chrono::duration<double>(Clock::now() - start_).count();
 }
 
 Call& Call::same_machine(const std::optional<Machine>& given, bool chooses) {
@@ -106,7 +101,7 @@ const Machine& Call::machine_of_pieces() const {
 void Call::measure_machine() {
   OwnMachine& own = communicator_.own_machine;
   try {
-    own.measure(transport_, communicator_.ranks.nodes);
+    own.measure(transport_, communicator_.ranks.group.nodes);
   } catch (...) {
     communicator_.slot_lengths.forget();
     throw;
@@ -139,6 +134,7 @@ ProductMethod Call::shared_method() const {
 
 std::uint64_t Call::add_numbers_to_key() {
   SequenceDigest digest = values_.plan_digest();
+  key_length_ = communicator_.key.size();
   for (const Record& record : records())
     for (const std::uint64_t number : record.numbers()) {
       communicator_.key.push_back(number);

@@ -5,8 +5,8 @@
 //   call.same("algorithm", name).same("root", root);        what all must say alike
 //   call.own().pairs = k;                                   what may differ: a few numbers
 //   call.agree();                                           one exchange; every rank throws, or none
-//   if (call.must_grow(bytes))                              memory, agreed on where it grows
-//     call.together([&] { call.grow(bytes); });
+//
+// calls/planned.hpp says how calls of all families go on from there: a plan, memory for it, the algorithm.
 //
 // The exchange is a Bruck allgather of equal slots, each with a Record and room for small factors. How large slots are
 // follows from earlier calls' records, never from this call's arguments, so that ranks that disagree, or fail, still
@@ -14,7 +14,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -73,8 +72,6 @@ class Call {
   /// The machine to plan for: the given one, or the communicator's own. If the call `chooses` an algorithm by that and
   /// it is still unknown, agree() measures it, and then adds it to the key. So a call must say its machine last.
   Call& same_machine(const std::optional<Machine>& given, bool chooses);
-  /// Whether a plan can be made before agree().
-  bool knows_machine() const { return machine_ != nullptr; }
   /// What this rank says of itself.
   Record& own() { return own_; }
 
@@ -110,6 +107,8 @@ class Call {
   std::uint64_t key_digest() const { return values_.plan_digest().value(); }
   /// Adds the numbers of all ranks, which may differ, to the key. Returns its digest with them. Allocates nothing.
   std::uint64_t add_numbers_to_key();
+  /// The key as it was before.
+  std::span<const std::uint64_t> key_without_numbers() const { return std::span(communicator_.key).first(key_length_); }
 
   /// Runs `take()`, in which ranks plan and take memory. Costs an exchange of a byte. Throws AgreedError on all ranks
   /// if it throws on one.
@@ -144,13 +143,13 @@ class Call {
   Transport& transport_;
   CommunicatorState& communicator_;
   WithinCall within_call_;
-  std::chrono::steady_clock::time_point start_;
   DataType type_;
   NamedValues values_;
   const DescribedMachine* machine_;  // null: agree() will measure it
   Record own_;
   std::string error_;
   std::size_t slot_bytes_ = 0;  // of this call's exchange
+  std::size_t key_length_ = 0;  // without numbers
   std::size_t rides_next_time_bytes_ = 0;
   bool asks_environment_ = false;
   bool agreed_ = false;

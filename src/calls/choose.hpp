@@ -17,20 +17,11 @@
 
 namespace dsop {
 
-// What a family tells choose() of its algorithms are functions of a type `Family`, static but for evaluate():
-//   std::string why_unsupported(const Algorithm&, const Problem&)   empty if it can serve
-//   Candidate evaluate(const Algorithm&, double parameter, const Problem&, const Machine&)
-//   bool may_take_native(const Algorithm&, const Problem&, const Machine&)   where `auto` may take what runs inside MPI
-//   const Problem& seen_by(const Algorithm&, const Problems&)       where algorithms see different problems
-
-/// The algorithm that serves a call, and those that were considered.
-template <class Algorithm>
-struct Choice {
-  const Algorithm* algorithm = nullptr;
-  double parameter = 0;
-  std::string reason = {};
-  std::vector<Candidate> candidates = {};  ///< as `auto` prefers them; the chosen one alone where only that was asked
-};
+// A Family, to choose(), is an object with
+//   const Problem& problem(const Algorithm&)               as the algorithm sees it
+//   Candidate evaluate(const Algorithm&, double parameter)
+//   bool may_take_native(const Algorithm&)                 where `auto` may take what runs inside MPI
+// beside why_unsupported(const Algorithm&, const Problem&), empty if it can serve.
 
 /// Whether it runs inside the MPI library: its time is a guess.
 template <class Algorithm>
@@ -65,20 +56,12 @@ std::string expected_of(const Algorithm& algorithm, double value, const Problem&
     return algorithm.parameter.expected(value, problem);
 }
 
-template <class Family, class Algorithm, class Problems>
-const auto& seen_by(const Algorithm& algorithm, const Problems& problems) {
-  if constexpr (requires { Family::seen_by(algorithm, problems); })
-    return Family::seen_by(algorithm, problems);
-  else
-    return problems;
-}
-
 /// Empty if the algorithm can serve with the parameter that was named.
-template <class Family, class Algorithm, class Problems>
-std::string why_not(const Named<Algorithm>& named, const Problems& problems) {
+template <class Family, class Algorithm>
+std::string why_not(const Family& family, const Named<Algorithm>& named) {
   const Algorithm& algorithm = *named.algorithm;
-  const auto& problem = seen_by<Family>(algorithm, problems);
-  if (const std::string reason = Family::why_unsupported(algorithm, problem); !reason.empty())
+  const auto& problem = family.problem(algorithm);
+  if (const std::string reason = why_unsupported(algorithm, problem); !reason.empty())
     return "algorithm " + algorithm.name + " can't be used: it " + reason;
   if (!named.parameter) return {};
   const std::string expected = expected_of(algorithm, *named.parameter, problem);
@@ -87,17 +70,15 @@ std::string why_not(const Named<Algorithm>& named, const Problems& problems) {
 }
 
 /// With the parameter that the caller named, or with the best of its values.
-template <class Family, class Algorithm, class Problems>
-Candidate evaluate_best(const Family& family, const Algorithm& algorithm, const Named<Algorithm>& named,
-                        const Problems& problems, const Machine& machine) {
-  const auto& problem = seen_by<Family>(algorithm, problems);
-  if (std::string reason = Family::why_unsupported(algorithm, problem); !reason.empty())
+template <class Family, class Algorithm>
+Candidate evaluate_best(const Family& family, const Algorithm& algorithm, const Named<Algorithm>& named) {
+  const auto& problem = family.problem(algorithm);
+  if (std::string reason = why_unsupported(algorithm, problem); !reason.empty())
     return {algorithm.name, 0, {}, std::move(reason)};
-  if (named.algorithm == &algorithm && named.parameter)
-    return family.evaluate(algorithm, *named.parameter, problem, machine);
+  if (named.algorithm == &algorithm && named.parameter) return family.evaluate(algorithm, *named.parameter);
   std::optional<Candidate> best;
   for (const double value : values_of(algorithm, problem)) {
-    Candidate candidate = family.evaluate(algorithm, value, problem, machine);
+    Candidate candidate = family.evaluate(algorithm, value);
     if (!best || compared_seconds(candidate) < compared_seconds(*best)) best = std::move(candidate);
   }
   return *best;
@@ -110,13 +91,11 @@ struct Ranked {
   bool is_left_out;  ///< it may be named, but `auto` never takes it
 };
 
-template <class Family, class Algorithm, class Problems>
-bool is_left_out(const Algorithm& algorithm, const Problems& problems, const Machine& machine) {
-  if (!is_native(algorithm)) return false;
-  if constexpr (requires { Family::may_take_native(algorithm, seen_by<Family>(algorithm, problems), machine); })
-    return !Family::may_take_native(algorithm, seen_by<Family>(algorithm, problems), machine);
-  else
-    return true;
+template <class Family, class Algorithm>
+bool is_left_out(const Family& family, const Algorithm& algorithm) {
+  if constexpr (requires { algorithm.published; })
+    if (algorithm.published) return true;
+  return is_native(algorithm) && !family.may_take_native(algorithm);
 }
 
 /// Sorts by compared_seconds(). Algorithms that `auto` must not take follow, then those that can't serve.
@@ -152,33 +131,32 @@ std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
   return std::string("least predicted time, ") + times + "x ahead of " + next->algorithm;
 }
 
-/// `name` is an algorithm's, perhaps with its parameter, or "auto": the least predicted time, of those that run inside
-/// the MPI library only if the family allows it. Throws ArgumentError when the name is unknown (the text lists the
-/// known ones), or when it can't serve. The same on all ranks that ask the same.
-template <class Family, class Algorithm, class Problems>
-Choice<Algorithm> choose(const Family& family, const Registry<Algorithm>& registry, const Problems& problem,
-                         const Machine& machine, const std::string& name, Evaluated evaluated = Evaluated::all) {
+/// Says in the plan which algorithm serves the call, why, and which were considered; the chosen one alone where only
+/// that is evaluated. `name` is an algorithm's, perhaps with its parameter, or "auto": the least predicted time, of
+/// those that run inside the MPI library only if the family allows it. Throws ArgumentError when the name is unknown
+/// (the text lists the known ones), or when it can't serve. The same on all ranks that ask the same.
+template <class Family, class Algorithm, class OfProblem>
+void choose(PlanOf<Algorithm, OfProblem>& plan, const Family& family, const Registry<Algorithm>& registry,
+            const std::string& name, Evaluated evaluated = Evaluated::all) {
   Named<Algorithm> named;
   if (name != "auto") {
     named = parse_algorithm(name, "algorithm", registry);
-    if (const std::string reason = why_not<Family>(named, problem); !reason.empty()) throw ArgumentError(reason);
+    if (const std::string reason = why_not(family, named); !reason.empty()) throw ArgumentError(reason);
   }
   std::vector<Ranked<Algorithm>> ranked;
   for (const Algorithm& algorithm : registry)
     if (evaluated == Evaluated::all || named.algorithm == nullptr || named.algorithm == &algorithm)
-      ranked.push_back({&algorithm, evaluate_best(family, algorithm, named, problem, machine),
-                        is_left_out<Family>(algorithm, problem, machine)});
+      ranked.push_back({&algorithm, evaluate_best(family, algorithm, named), is_left_out(family, algorithm)});
   rank(ranked);
-  Choice<Algorithm> choice{.reason = named.algorithm == nullptr ? why_first(ranked) : "named by the caller"};
-  choice.candidates.reserve(ranked.size());
-  for (auto& [algorithm, candidate, left_out] : ranked) {
-    if (named.algorithm != nullptr ? algorithm == named.algorithm : choice.algorithm == nullptr) {
-      choice.algorithm = algorithm;
-      choice.parameter = candidate.parameter;
-    }
-    choice.candidates.push_back(std::move(candidate));
-  }
-  return choice;
+  const auto& chosen = named.algorithm == nullptr
+                           ? ranked.front()
+                           : *std::ranges::find(ranked, named.algorithm, &Ranked<Algorithm>::algorithm);
+  plan.algorithm = chosen.algorithm;
+  plan.parameter = chosen.candidate.parameter;
+  plan.reason = named.algorithm == nullptr ? why_first(ranked) : "named by the caller";
+  plan.candidates.clear();
+  plan.candidates.reserve(ranked.size());
+  for (auto& [algorithm, candidate, left_out] : ranked) plan.candidates.push_back(std::move(candidate));
 }
 
 }  // namespace dsop

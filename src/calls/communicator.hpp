@@ -98,8 +98,7 @@ struct CommunicatorState {
   std::vector<NamedValue> values;  ///< that the last call's ranks had to say alike
   std::vector<std::uint64_t> key;  ///< of the last call
   OwnMachine own_machine;
-  DescribedMachine given_machine;  ///< the last that a caller gave
-  double last_call_seconds = 0;
+  DescribedMachine given_machine;   ///< the last that a caller gave
   Workspace<std::byte> arena;       ///< that all calls work in, one after the other
   std::size_t arena_bytes = 0;      ///< that all ranks are known to have
   std::vector<PackedPairs> packed;  ///< one of a kind

@@ -18,8 +18,21 @@ class KeptPlans {
  public:
   explicit KeptPlans(std::size_t most) : most_(most) {}
 
-  /// Does not count as a use of the plan, since ranks may ask before they have agreed.
-  bool contains(std::span<const std::uint64_t> key, std::uint64_t digest) { return place(key, digest) != kept_.end(); }
+  /// As find(), but does not count as a use of the plan, since ranks may ask before they have agreed.
+  const Plan* peek(std::span<const std::uint64_t> key, std::uint64_t digest) {
+    const auto found = place(key, digest);
+    return found == kept_.end() ? nullptr : &found->plan;
+  }
+  /// The last that was used of those whose keys begin so; null if there is none.
+  const Plan* latest(std::span<const std::uint64_t> beginning) const {
+    const Kept* latest = nullptr;
+    for (const Kept& kept : kept_)
+      if (kept.key.size() > beginning.size() &&
+          std::ranges::equal(std::span(kept.key).first(beginning.size()), beginning) &&
+          (latest == nullptr || kept.last_use > latest->last_use))
+        latest = &kept;
+    return latest == nullptr ? nullptr : &latest->plan;
+  }
   /// Null if there is none. Valid until that plan goes.
   Plan* find(std::span<const std::uint64_t> key, std::uint64_t digest) {
     const auto found = place(key, digest);
@@ -34,7 +47,6 @@ class KeptPlans {
                                    [](const Kept& l, const Kept& r) { return l.last_use < r.last_use; }));
     return kept_.emplace_back(Kept{{key.begin(), key.end()}, digest, ++uses_, std::move(plan)}).plan;
   }
-  void clear() { kept_.clear(); }
   /// Keeps that one's memory, which find() finds no more; null: none.
   void clear_but(const Plan* plan) {
     std::erase_if(kept_, [&](const Kept& kept) { return &kept.plan != plan; });

@@ -29,7 +29,7 @@ constexpr std::array in_node_bytes{static_cast<std::size_t>(2 * Level().piece_by
                                    static_cast<std::size_t>(4 * Level().piece_bytes)};
 
 // Ranks that send messages to each other, while those of other groups do the same.
-struct Group {
+struct ProbedGroup {
   Transport& transport;
   bool takes_part;   // else this rank waits
   int largest_size;  // of all groups
@@ -44,18 +44,18 @@ class Measuring {
   }
 
   /// As try_whole_messages().
-  void try_whole(const Group& group, std::span<const std::size_t> lengths_bytes, const Machine& machine,
+  void try_whole(const ProbedGroup& group, std::span<const std::size_t> lengths_bytes, const Machine& machine,
                  double& piece_bytes, double until);
   /// Messages round a ring, in two thirds of the time that is left.
   template <class Network>
-  void measure_ring(const Group& group, Network& network, double until);
+  void measure_ring(const ProbedGroup& group, Network& network, double until);
   /// After measure_ring(): messages among partners that change.
   template <class Network>
-  void measure_exchanges(const Group& group, Network& network, double until);
+  void measure_exchanges(const ProbedGroup& group, Network& network, double until);
   /// What `ranks` ranks of a node send out together.
   double out_bytes_per_second(Transport& partners, bool take_part, int ranks);
   /// As hidden_share().
-  double hidden_share(const Group& group, const Machine& machine);
+  double hidden_share(const ProbedGroup& group, const Machine& machine);
   StepSeconds native_allreduce_seconds();
   void measure_arithmetic(Machine& machine) {
     dsop::measure_arithmetic(sampling_, effort_, memory_, machine);
@@ -71,8 +71,8 @@ class Measuring {
   double spent_seconds() const { return sampling_.spent_seconds(); }
 
  private:
-  double gap_seconds(const Group& group);
-  double overhead_seconds(const Group& group);
+  double gap_seconds(const ProbedGroup& group);
+  double overhead_seconds(const ProbedGroup& group);
 
   auto ring_step_of(Transport& partners) {
     return [this, &partners, ring = patterns::Ring(partners)](std::size_t bytes) {
@@ -98,14 +98,14 @@ class Measuring {
   std::vector<Machine> arithmetic_;  // as measured each time
 };
 
-void Measuring::try_whole(const Group& group, std::span<const std::size_t> lengths_bytes, const Machine& machine,
+void Measuring::try_whole(const ProbedGroup& group, std::span<const std::size_t> lengths_bytes, const Machine& machine,
                           double& piece_bytes, double until) {
   try_whole_messages(sampling_, group.takes_part, lengths_bytes, ring_step_of(group.transport), until, piece_bytes,
                      [&] { return transport_.use_pieces_of(machine); });
 }
 
 template <class Network>
-void Measuring::measure_ring(const Group& group, Network& network, double until) {
+void Measuring::measure_ring(const ProbedGroup& group, Network& network, double until) {
   const double start = sampling_.spent_seconds();
   const double seconds = std::max(until - start, 0.0);
   const auto ring_step = ring_step_of(group.transport);
@@ -124,7 +124,7 @@ void Measuring::measure_ring(const Group& group, Network& network, double until)
 // After an agreement no more steps than a call of the largest group makes. Of many that follow each other ranks get
 // into a jam, as in Sampling::come_to_a_call().
 template <class Network>
-void Measuring::measure_exchanges(const Group& group, Network& network, double until) {
+void Measuring::measure_exchanges(const ProbedGroup& group, Network& network, double until) {
   const int most_in_a_call = 2 * patterns::Hypercube(0, group.largest_size).dimensions();
   const bool is_extra = patterns::Hypercube(group.transport.rank(), group.transport.size()).is_extra();
   const double small = network.latency_seconds + 2 * network.overhead_seconds;
@@ -148,7 +148,7 @@ double Measuring::out_bytes_per_second(Transport& partners, bool take_part, int 
 }
 
 // LogGP's g: the time from one small message to the next when many are sent without waiting.
-double Measuring::gap_seconds(const Group& group) {
+double Measuring::gap_seconds(const ProbedGroup& group) {
   constexpr int messages = 40;
   Transport& partners = group.transport;
   const patterns::Ring ring(partners);
@@ -161,7 +161,7 @@ double Measuring::gap_seconds(const Group& group) {
 }
 
 // LogGP's o: the time until a send's call returns. The receives stand ready.
-double Measuring::overhead_seconds(const Group& group) {
+double Measuring::overhead_seconds(const ProbedGroup& group) {
   const int messages = 4 * effort_.samples;
   Transport& partners = group.transport;
   const patterns::Ring ring(partners);
@@ -177,7 +177,7 @@ double Measuring::overhead_seconds(const Group& group) {
   return sampling_.of_slowest(median(seconds));
 }
 
-double Measuring::hidden_share(const Group& group, const Machine& machine) {
+double Measuring::hidden_share(const ProbedGroup& group, const Machine& machine) {
   constexpr std::size_t largest_side = 384;  // algorithms make blocks of about this size while they would wait
   const std::size_t side = std::min(effort_.product_side, largest_side);
   const auto columns = static_cast<double>(side);
@@ -218,8 +218,8 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
   const double start = measuring.spent_seconds();
   const double end = start + effort.seconds;
   if (transport.size() > 1) {
-    const Group outer = has_nodes ? Group{across, groups.place_on_node == 0, groups.nodes, effort.steps}
-                                  : Group{on_node, true, groups.most_on_node, effort.steps};
+    const ProbedGroup outer = has_nodes ? ProbedGroup{across, groups.place_on_node == 0, groups.nodes, effort.steps}
+                                        : ProbedGroup{on_node, true, groups.most_on_node, effort.steps};
     measuring.try_whole(outer, has_nodes ? between_nodes_bytes : in_node_bytes, machine, machine.piece_bytes,
                         start + effort.seconds / 3);
     const double until = has_nodes && shares_nodes ? start + effort.seconds * 0.9 : end;
@@ -228,7 +228,7 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
     measuring.measure_exchanges(outer, machine, until);
     if (has_nodes) hold_to_rate(machine);
     if (has_nodes && shares_nodes) {
-      const Group inner{on_node, groups.on_node.size() > 1, groups.most_on_node, effort.inner_steps};
+      const ProbedGroup inner{on_node, groups.on_node.size() > 1, groups.most_on_node, effort.inner_steps};
       Level& level = machine.inner_levels.emplace_back();
       measuring.try_whole(inner, in_node_bytes, machine, level.piece_bytes, end);
       measuring.measure_ring(inner, level, end);

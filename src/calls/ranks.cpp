@@ -42,7 +42,7 @@ void exchange_facts(Transport& transport, Ranks& ranks) {
     ranks.all_allow_progress_thread &= rank.allows_progress_thread;
   }
   check_nodes(nodes, [](std::size_t r) { return "node() of rank " + std::to_string(r) + "'s transport"; });
-  ranks.nodes = shared_nodes(std::move(nodes));
+  ranks.group = {transport.has_native_collectives(), shared_nodes(std::move(nodes))};
   ranks.known = true;
 }
 

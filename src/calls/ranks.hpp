@@ -12,7 +12,7 @@ namespace dsop {
 
 struct Ranks {
   bool known = false;
-  std::vector<int> nodes = {};  ///< as in Problem
+  Group group = {};
   InstructionSet least_instructions = InstructionSet::baseline;
   bool same_blas = false;                 ///< one processor family's kernels of OpenBLAS on all ranks
   bool all_allow_progress_thread = true;  ///< so started calls run beside the program

@@ -26,7 +26,7 @@ struct Record {
   std::uint64_t result_aside : 1 = 0;        ///< G has gaps or is added to: an algorithm that sends G makes it aside
   std::uint64_t large_stride : 1 = 0;        ///< above OpenBLAS's 32 bits
   std::uint64_t on_progress_thread : 1 = 0;  ///< which packs factors in memory of its own
-  std::uint64_t lacks_plan : 1 = 0;          ///< of a dense vector's call, whose plans depend on no rank's numbers
+  std::uint64_t lacks_plan : 1 = 0;          ///< where plans are found by no rank's numbers
   std::uint64_t unused_numbers : 11 = 0;
 
   std::uint64_t nonzeros_b : 48 = dense;
@@ -35,7 +35,7 @@ struct Record {
   std::uint64_t asks_for_facts : 1 = 0;  ///< it does not know what never changes on the other ranks
   std::uint64_t rides : 1 = 0;           ///< its factors stand behind the record
   std::uint64_t checks_bits : 1 = 0;     ///< Options::check_bits
-  std::uint64_t last_call_log : 12 = 0;  ///< how long its last call took, see last_call_seconds()
+  std::uint64_t last_call_log : 12 = 0;  ///< how long such a call took last, see last_call_seconds()
 
   void take_sparsity(const Sparsity& sparsity) {
     nonzeros_a = number(sparsity.a) & dense;

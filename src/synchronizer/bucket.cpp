@@ -29,35 +29,48 @@ std::span<T> Bucket<T>::take_memory() {
   for (Parameter<T>* const part : parts_) part->reserve();
   const Given<T>& first = parts_[0]->given;
   if (parts_.size() == 1 && first.target.contiguous() && first.beta() == T{0}) return {first.target.data, elements_};
-  memory_.at_least(elements_ * sizeof(T));
-  return memory_.elements().first(elements_);
+  return memory_.at_least(elements_);
 }
+
+/// Calls body(parameter, its place in `data`).
+template <class T>
+template <class Body>
+void Bucket<T>::for_each_part(std::span<T> data, const Body& body) const {
+  for (Parameter<T>* const part : parts_) {
+    body(*part, MatrixView<T>(data.data(), part->shape.rows, part->shape.columns));
+    data = data.subspan(part->elements());
+  }
+}
+
+// An allreduce whose data are made from the parts, and go back there.
+template <class T>
+struct Bucket<T>::Sum : DenseOperation<T> {
+  Bucket& bucket;
+
+  void check(const Call&) { this->data = bucket.take_memory(); }
+  void run(const Call& call, const Planned<DensePlan>& made) const {
+    bucket.for_each_part(this->data, [&](Parameter<T>& part, MatrixView<T> place) {
+      part.make_gradient(static_cast<T>(this->scale), place);
+      part.forget_residual();
+    });
+    DenseOperation<T>::run(call, made);
+    bucket.for_each_part(this->data, [&](Parameter<T>& part, MatrixView<T> place) {
+      kernels::update<T>(place, part.given.alpha(), part.given.beta(), part.given.target);
+      part.last_step = {.algorithm = made.text};
+    });
+  }
+};
 
 template <class T>
 void Bucket<T>::run(Transport& transport, const Options& options) {
   const OnBehalf on_behalf(transport, names_);
-  Call call(transport, name(Collective::allreduce), elements_, 1, data_type<T>);
-  std::span<T> data;
-  call.check([&] { data = take_memory(); });
-  calls_.agree(
-      call, {Collective::allreduce, elements_, 0, bucket_key_.algorithm, options.scale, options.machine, options.wire});
-
-  const auto for_each_part = [&](auto body) {
-    std::span<T> rest = data;
-    for (Parameter<T>* const part : parts_) {
-      body(*part, MatrixView<T>(rest.data(), part->shape.rows, part->shape.columns));
-      rest = rest.subspan(part->elements());
-    }
-  };
-  for_each_part([&](Parameter<T>& part, MatrixView<T> place) {
-    part.make_gradient(static_cast<T>(options.scale), place);
-    part.forget_residual();
-  });
-  calls_.run_agreed(call, data, 0);
-  for_each_part([&](Parameter<T>& part, MatrixView<T> place) {
-    kernels::update<T>(place, part.given.alpha(), part.given.beta(), part.given.target);
-    part.last_step = {.algorithm = calls_.plan().algorithm_text()};
-  });
+  calls_.run(transport, Sum{{.collective = Collective::allreduce,
+                             .elements = elements_,
+                             .algorithm = bucket_key_.algorithm,
+                             .machine = options.machine,
+                             .wire = options.wire,
+                             .scale = options.scale},
+                            *this});
 }
 
 #define INSTANTIATE(T) template class Bucket<T>;

@@ -23,13 +23,16 @@ class Bucket {
 
  private:
   std::span<T> take_memory();
+  template <class Body>
+  void for_each_part(std::span<T> data, const Body& body) const;
+  struct Sum;
 
   BucketKey bucket_key_;
   std::vector<Parameter<T>*> parts_;
   std::string names_;
   std::size_t elements_ = 0;
   Workspace<T> memory_;
-  DenseCalls<T> calls_;
+  DenseCalls calls_;
 };
 
 }  // namespace dsop::synchronizer

@@ -29,11 +29,11 @@ std::string Synchronizer<T>::State::describe() const {
   text << parameters.size() << " parameters in " << name(data_type<T>) << ", " << transport.size()
        << " ranks; machine: " << printable(machine.source);
   const Ranks& ranks = kept<CommunicatorState>(transport).ranks;
-  if (!ranks.nodes.empty() && machine.inner_levels.empty())
+  if (!ranks.group.nodes.empty() && machine.inner_levels.empty())
     text << ", one level: messages inside a node cost what others do";
   text << '\n';
   const std::string warning =
-      why_not_valid(machine, transport.size(), ranks.nodes, static_cast<int>(kernels::thread_count()));
+      why_not_valid(machine, transport.size(), ranks.group.nodes, static_cast<int>(kernels::thread_count()));
   if (!warning.empty()) text << "warning: " << warning << '\n';
   if (runs_at_finish)
     text << "everything runs in finish(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n";

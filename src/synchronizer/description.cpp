@@ -68,15 +68,14 @@ void Description<T>::add_bucket(std::size_t b) {
   const Bucket& bucket = buckets_[b];
   DenseProblem problem{.ranks = transport.size(),
                        .type = data_type<T>,
-                       .native_collectives = transport.has_native_collectives(),
-                       .wire = wire,
-                       .nodes = kept<CommunicatorState>(transport).ranks.nodes};
+                       .group = kept<CommunicatorState>(transport).ranks.group,
+                       .wire = wire};
   for (const Parameter<T>* const part : bucket.parts) problem.elements += part->elements();
   std::string algorithm = bucket.algorithm;
   if (algorithm != "auto")
     algorithm = make_dense_plan(dense_algorithms(), problem, of_named, algorithm).algorithm_text();
   const DensePlan plan = make_dense_plan(dense_algorithms(), problem, machine, algorithm);
-  const Predicted predicted{plan.cost.bytes, plan.seconds() + product_seconds(bucket)};
+  const Predicted predicted{plan.cost().bytes, plan.seconds() + product_seconds(bucket)};
   if (bucket.parts.size() == 1) return alone(*bucket.parts[0], plan.algorithm_text(), predicted);
   const std::string name = "bucket " + std::to_string(b + 1);
   add({name, std::to_string(problem.elements), "", plan.algorithm_text()}, predicted);

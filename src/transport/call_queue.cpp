@@ -47,7 +47,8 @@ bool CallQueue::is_complete(const StartedCall& call) {
 }
 
 void CallQueue::wait_for_all() {
-  if (!thread_.joinable() && calls_.empty()) return refuse_within_call();  // nobody else looks at them
+  refuse_within_call();
+  if (!thread_.joinable() && calls_.empty()) return;  // nobody else looks at them
   expect_thread();
   wait_until([&] { return calls_.empty(); });
 }
@@ -95,8 +96,9 @@ class Awaited {
 
 template <class Condition>
 void CallQueue::wait_until(Condition condition) {
-  refuse_within_call();
   std::unique_lock lock(mutex_);
+  if (condition()) return;  // also where on_stall ends an object whose calls are complete
+  refuse_within_call();
   if (!thread_.joinable()) {
     while (!condition()) run_first(lock);
     return;

@@ -1,6 +1,6 @@
 // From a store to connected ranks. The store tells each pair two secrets, one a direction: who connects says its own
-// before anything else, and then hears the other's. So ranks know each other, and who connects or listens in a rank's
-// place learns nothing and is taken for nobody.
+// before anything else, and then hears the other's. So ranks know each other. Who connects in a rank's place learns
+// nothing. Who listens in one's place is not taken for it, but learns the secret that is said to it.
 #include <poll.h>
 #include <unistd.h>
 

@@ -99,13 +99,14 @@ class TcpMessages {
 
   /// Where the bytes go that come after this frame.
   std::byte* begin(int from, const Frame& frame) {
-    if (frame.tag >= Peer::tags) return peer(from).connection.close("what came is no message"), nullptr;
+    if (frame.tag >= Peer::tags || frame.kind > Kind::request) return refuse(from);
     if (frame.kind == Kind::request && has_gone(from, frame)) return nullptr;
     const std::size_t slot = open(frame.kind != Kind::request, from, frame.tag, frame.place);
     Message& message = slots_[slot];
     message.other_bytes = frame.bytes;
     if (frame.kind == Kind::message) {
       if (message.is_posted) return message.fits() && !message.is_given_up ? message.data : nullptr;
+      if (frame.bytes > Message::most_bytes_at_once) return refuse(from);
       message.kept = std::make_unique_for_overwrite<std::byte[]>(frame.bytes);
       return message.kept.get();
     }
@@ -121,6 +122,11 @@ class TcpMessages {
   }
 
  private:
+  std::byte* refuse(int rank) {
+    peer(rank).connection.close("what came is no message");
+    return nullptr;
+  }
+
   // Whether a message that is asked for is sent already: a short one, of which the receiver knew no length.
   bool has_gone(int to, const Frame& request) {
     const Peer::Lane& sends = peer(to).lane(false, request.tag);

@@ -89,8 +89,7 @@ class TcpTransport final : public Transport {
         expect_no_fork();
         wait_for(slot);
       } catch (...) {
-        const auto tag = static_cast<Tag>(message.tag);
-        if (tag == Tag::payload || tag == Tag::agreement) close_all();
+        close_all();
         withdraw(slot);
         throw;
       }

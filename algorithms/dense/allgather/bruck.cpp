@@ -43,7 +43,7 @@ Traffic sent(const AllgatherProblem& problem, int rank) {
 
 double seconds(const AllgatherProblem& problem, const Machine& machine) {
   const int P = problem.ranks();
-  const patterns::Network network(machine, problem.nodes, P);
+  const patterns::Network network(machine, problem.group.nodes, P);
   double seconds = 0;
   for (int j = 0; j < rounds(P); ++j) {
     const auto sent_by = [&](int r) { return traffic(problem, runs_of_circle(r, blocks_in_round(j, P), P)); };

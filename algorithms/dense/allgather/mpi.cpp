@@ -13,7 +13,7 @@ void run(AllgatherCall& call) {
 }
 
 std::string unsupported(const AllgatherProblem& problem) {
-  return problem.native_collectives ? "" : "runs inside the MPI library, and these ranks do not use MPI";
+  return problem.group.native ? "" : "runs inside the MPI library, and these ranks do not use MPI";
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ double seconds(const AllgatherProblem& problem, const Machine& machine) {
   if (P == 1) return 0;
   std::size_t largest_couple_bytes = 0;
   for (int r = 0; r < P; r += 2) largest_couple_bytes = std::max(largest_couple_bytes, problem.bytes(r, 2));
-  const patterns::Network network(machine, problem.nodes, P);
+  const patterns::Network network(machine, problem.group.nodes, P);
   const int between_couples = P / 4;  // of the steps after the first; the rest are inside couples, as that is
   return patterns::couples_step(network, 0, problem.largest_bytes()).seconds() +
          between_couples * patterns::couples_step(network, 1, largest_couple_bytes).seconds() +

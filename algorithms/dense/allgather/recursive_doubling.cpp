@@ -51,7 +51,7 @@ Traffic sent(const AllgatherProblem& problem, int rank) {
 
 double seconds(const AllgatherProblem& problem, const Machine& machine) {
   const Hypercube cube(0, problem.ranks());
-  const patterns::Network network(machine, problem.nodes, problem.ranks());
+  const patterns::Network network(machine, problem.group.nodes, problem.ranks());
   double seconds = 0;
   for (int distance = 1; distance < cube.corners; distance *= 2) {
     const auto sent_by = [&](int corner) { return traffic(problem, held(cube, corner, distance)); };

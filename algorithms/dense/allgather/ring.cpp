@@ -23,7 +23,7 @@ Traffic sent(const AllgatherProblem& problem, int rank) {
 
 // A step lasts as long as its largest block, which goes round from step to step.
 double seconds(const AllgatherProblem& problem, const Machine& machine) {
-  const patterns::Network network(machine, problem.nodes, problem.ranks());
+  const patterns::Network network(machine, problem.group.nodes, problem.ranks());
   return (problem.ranks() - 1) * patterns::ring_step(network, problem.largest_bytes()).seconds();
 }
 

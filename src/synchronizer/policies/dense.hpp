@@ -24,9 +24,8 @@ class DensePolicy final : public Policy<T> {
     const DenseProblem problem{.elements = parameter.elements(),
                                .ranks = transport.size(),
                                .type = data_type<T>,
-                               .native_collectives = transport.has_native_collectives(),
-                               .wire = terms.options.wire,
-                               .nodes = kept<CommunicatorState>(terms.transport).ranks.nodes};
+                               .group = kept<CommunicatorState>(terms.transport).ranks.group,
+                               .wire = terms.options.wire};
     agree_on_errors(terms.transport, error_of([&] {
                       make_dense_plan(dense_algorithms(), problem, terms.machine, in_bucket_.algorithm);
                     }));

@@ -9,6 +9,7 @@
 
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/family.hpp"
+#include "base/digest.hpp"
 #include "base/error_of.hpp"
 #include "calls/agreed_errors.hpp"
 #include "calls/agreement_seconds.hpp"
@@ -52,9 +53,9 @@ class SelectingPolicy final : public Policy<T> {
     const TopKProblem problem = problem_of(parameter, description.transport, description.wire);
     const Cost cost =
         topk_cost(problem, description.machine, with_exact_sum(problem, description.of_named, parse_topk(algorithm_)));
-    const double agreements = two_agreements_seconds(description.machine, problem.nodes, problem.ranks);
+    const double agreement = agreement_seconds(description.machine, problem.group.nodes, problem.ranks);
     description.alone(parameter, made_by.empty() ? algorithm_ : made_by,
-                      Predicted{cost.bytes, agreements + cost.seconds()});
+                      Predicted{cost.bytes, agreement + cost.seconds()});
   }
 
   std::string save() override { return calls_->state().text(); }
@@ -76,7 +77,7 @@ class SelectingPolicy final : public Policy<T> {
   std::shared_ptr<TopKCalls<T>> make_calls(const Parameter<T>& parameter, TopKState state,
                                            const Options& options) const {
     if (state == TopKState{})  // so that parameters draw apart
-      state.selection.seed = std::hash<std::string>()(parameter.name);
+      state.selection.seed = digest(0, parameter.name);
     return std::make_shared<TopKCalls<T>>(parameter.elements(), TopKOptions{algorithm_, {}, options.wire},
                                           std::move(state));
   }
@@ -86,9 +87,8 @@ class SelectingPolicy final : public Policy<T> {
             .k = k(parameter),
             .ranks = transport.size(),
             .type = data_type<T>,
-            .native_collectives = transport.has_native_collectives(),
-            .wire = wire,
-            .nodes = kept<CommunicatorState>(transport).ranks.nodes};
+            .group = kept<CommunicatorState>(transport).ranks.group,
+            .wire = wire};
   }
 
   std::size_t k(const Parameter<T>& parameter) const {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "algorithms/selection/memory.hpp"
 #include "algorithms/sparse/family.hpp"
 #include "base/error_of.hpp"
 #include "calls/agreed_errors.hpp"
 #include "calls/communicator.hpp"
+#include "memory/workspace.hpp"
 #include "synchronizer/agree.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/parameter.hpp"
@@ -27,14 +27,15 @@ class SparsePolicy final : public Policy<T> {
 
   void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
     const Transport& transport = terms.transport;
-    agree_on_errors(
-        terms.transport, error_of([&] {
-          const std::vector<std::size_t> all(static_cast<std::size_t>(transport.size()), Sparsity::dense);
-          SparseProblem problem{parameter.elements(), all, data_type<T>, transport.has_native_collectives()};
-          problem.wire = terms.options.wire;
-          problem.nodes = kept<CommunicatorState>(terms.transport).ranks.nodes;
-          make_sparse_plan(problem, terms.machine, algorithm_);
-        }));
+    agree_on_errors(terms.transport, error_of([&] {
+                      const std::vector<std::size_t> all(static_cast<std::size_t>(transport.size()), Sparsity::dense);
+                      const SparseProblem problem{.elements = parameter.elements(),
+                                                  .nonzeros = all,
+                                                  .type = data_type<T>,
+                                                  .group = kept<CommunicatorState>(terms.transport).ranks.group,
+                                                  .wire = terms.options.wire};
+                      make_sparse_plan(problem, terms.machine, algorithm_);
+                    }));
   }
 
   void start(Parameter<T>& parameter, RunningStep<T>& step) override {
@@ -54,9 +55,8 @@ class SparsePolicy final : public Policy<T> {
     SparseVectorView<T> values;
     fail_on_all<T>(step.transport,
                    error_of([&] { values = own_values(parameter, static_cast<T>(step.options.scale)); }));
-    const SparseSum<T> result =
-        calls_.run(step.transport, values,
-                   {.algorithm = algorithm_, .machine = step.options.machine, .wire = step.options.wire}, 1);
+    const SparseSum<T> result = calls_.run(
+        step.transport, values, {.algorithm = algorithm_, .machine = step.options.machine, .wire = step.options.wire});
     parameter.forget_residual();
     update_target(parameter.given, result.sum);
     parameter.last_step = {.algorithm = result.algorithm, .in_sum = result.sum.values.size()};
@@ -83,9 +83,9 @@ class SparsePolicy final : public Policy<T> {
 
   std::string algorithm_ = "auto";
   SparseCalls<T> calls_{false};
-  selection::Kept<T> whole_;  // a gradient that has no place of its own
-  selection::Kept<T> values_;
-  selection::Kept<std::uint32_t> indices_;
+  Workspace<T> whole_;  // a gradient that has no place of its own
+  Workspace<T> values_;
+  Workspace<std::uint32_t> indices_;
 };
 
 inline PolicyKind sparse_policy() {

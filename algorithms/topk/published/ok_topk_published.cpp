@@ -65,6 +65,7 @@ TopKAlgorithm named(std::string name, std::string summary, std::string source, s
                                .values = [] { return std::vector<double>{64}; },
                                .expected = whole_number},
           .keeps_thresholds = true,
+          .published = true,
           .cost = ok_topk_cost,
           .blocks = ok_topk_blocks,
           .workspace_bytes = counted<OkTopKMemory>,
@@ -74,13 +75,12 @@ TopKAlgorithm named(std::string name, std::string summary, std::string source, s
 }  // namespace
 
 TopKAlgorithm ok_topk_published() {
-  return named<Thresholds::kept>("ok-topk-published", "the same with thresholds that are kept whatever they choose",
+  return named<Thresholds::kept>("ok-topk-published", "ok-topk with thresholds that are kept whatever they choose",
                                  "Li and Hoefler 2022 (Ok-Topk), algorithm 1", "threshold-kept");
 }
 
 TopKAlgorithm ok_topk_adapting() {
-  return named<Thresholds::adapting>("ok-topk-adapting",
-                                     "the same with thresholds that are moved a little in each step",
+  return named<Thresholds::adapting>("ok-topk-adapting", "ok-topk with thresholds that are moved a little in each step",
                                      "Li and Hoefler 2022 (Ok-Topk), the authors' program", "threshold-adapting");
 }
 

@@ -65,7 +65,7 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
     cost.raise_to(Traffic{others, parts.total_bytes() - parts.bytes(r)} + gather.sent(parts, r));
   const double additions = static_cast<double>(others) / problem.ranks() * n * m;
   cost.flops = 2 * k * n * m + additions;
-  const patterns::Network network(machine, problem.nodes, problem.ranks());
+  const patterns::Network network(machine, problem.group.nodes, problem.ranks());
   cost.communication_seconds =
       patterns::all_shifts_seconds(network, parts.largest_bytes()) + gather.seconds(parts, machine);
   cost.arithmetic_seconds =
@@ -80,6 +80,7 @@ OuterProductAlgorithm pairwise_reduce_scatter() {
           .summary = "owners get their rows of everybody's own product, add them, and send them round",
           .source = "after Thakur, Rabenseifner and Gropp 2005, section 4.4",
           .sends_factors = false,
+          .published = true,
           .cost = cost,
           .gradient_blocks = all_row_blocks,
           .workspace_bytes = counted<Memory>,

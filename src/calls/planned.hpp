@@ -1,0 +1,148 @@
+// One planned call, the same for every family.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "calls/call.hpp"
+#include "calls/kept_plans.hpp"
+
+namespace dsop {
+
+/// A plan that is kept, and the memory that all ranks have for it.
+template <class OfFamily>
+struct Planned {
+  OfFamily plan = {};
+  std::string text = {};         ///< its algorithm, with its parameter
+  std::size_t memory_bytes = 0;  ///< of the arena
+  std::size_t result_bytes = 0;  ///< of the sum's memory, where the call makes it
+  std::size_t packed_pairs = 0;  ///< whose factors a product packs
+
+  bool has(std::size_t memory, std::size_t result) const { return memory <= memory_bytes && result <= result_bytes; }
+  /// An eighth more than is needed now, so that numbers which grow a little are not agreed on again.
+  void take(std::size_t memory, std::size_t result, std::size_t most_result) {
+    memory_bytes = memory + memory / 8;
+    result_bytes = std::min(result + result / 8, most_result);
+  }
+};
+
+/// What an operation keeps from call to call: plans, found by what the ranks say alike. Each of its calls goes one way:
+///
+///   check    what may be wrong on this rank alone
+///   say      what all ranks must say alike, the machine last, and what this rank says of itself
+///   agree    one exchange
+///   plan     the kept one if it serves, else a new one, of what all ranks have said
+///   memory   that the plan and the result take
+///   run
+///
+/// Every rank throws, or none. Where all ranks have plan and memory already, the exchange is the only one; else a
+/// second one, of a byte, tells whether all could make and take them.
+///
+/// An Operation gives
+///   open(transport)       its Call
+///   check(call), say(call)
+///   make(call, entry)     which leaves the entry as it was where it throws
+///   run(call, entry)
+/// and perhaps
+///   serves(call, entry)   whether the plan that was found serves, perhaps once it has other numbers; allocates nothing
+///   take_result(entry)    memory for the result; before the ranks agree, if there is a plan by then
+///   agreed(call)          comes before the search for a plan
+///   by_numbers            plans are found by the numbers that ranks say too, and made by each rank for itself where
+///   the
+///                         values that all say alike were seen before: then a rank without memory throws alone
+template <class Entry>
+class Planner {
+ public:
+  explicit Planner(std::size_t most_plans) : plans_(most_plans) {}
+
+  template <class Operation>
+  void run(Transport& transport, Operation&& operation) {
+    Call call = operation.open(transport);
+    call.check([&] { operation.check(call); });
+    agree(call, operation);
+    const auto start = Clock::now();
+    operation.run(call, *last_);
+    last_run_seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  /// All but checks and run.
+  template <class Operation>
+  void agree(Call& call, Operation& operation) {
+    constexpr bool by_numbers = requires {
+      Operation::by_numbers;
+    };
+    operation.say(call);
+    call.own().take_last_call(last_run_seconds_);
+    const Entry* const before = plans_.peek(call.key(), call.key_digest());
+    call.own().lacks_plan = !by_numbers && before == nullptr;
+    if (before != nullptr) call.check([&] { take_result(operation, *before); });
+    call.agree();
+    try {
+      if constexpr (requires { operation.agreed(call); }) operation.agreed(call);
+      find_or_make(call, operation, by_numbers);
+    } catch (...) {  // some ranks may have kept what others have not
+      plans_.clear_but(last_);
+      throw;
+    }
+  }
+
+  /// Of the last call; null before any.
+  Entry* last() const { return last_; }
+  /// Of those that were found by such values, whatever the numbers, the last that was used; null if there is none.
+  const Entry* latest(std::span<const std::uint64_t> values) const { return plans_.latest(values); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  template <class Operation>
+  static void take_result(Operation& operation, const Entry& entry) {
+    if constexpr (requires { operation.take_result(entry); }) operation.take_result(entry);
+  }
+
+  template <class Operation>
+  void find_or_make(Call& call, Operation& operation, bool by_numbers) {
+    const std::uint64_t digest = by_numbers ? call.add_numbers_to_key() : call.key_digest();
+    Entry* entry = plans_.find(call.key(), digest);
+    bool serves = entry != nullptr;
+    if constexpr (requires { operation.serves(call, *entry); }) serves = serves && operation.serves(call, *entry);
+    const auto make = [&] {
+      if (serves) return;
+      if (entry == nullptr) {
+        Entry made;
+        operation.make(call, made);
+        entry = &plans_.insert(call.key(), digest, std::move(made));
+      } else {
+        operation.make(call, *entry);
+      }
+      take_result(operation, *entry);
+      serves = true;
+    };
+    bool must_agree = call.any([](const Record& record) { return record.lacks_plan != 0; });
+    if (!serves && by_numbers) must_agree = plans_.latest(call.key_without_numbers()) == nullptr;
+    if (!serves && by_numbers && !must_agree) try {
+        make();
+      } catch (const std::bad_alloc&) {
+        throw;
+      } catch (const std::exception&) {  // every rank's, which they tell each other below
+      }
+    if (!serves || must_agree || call.must_grow(entry->memory_bytes, entry->packed_pairs))
+      call.together([&] {
+        make();
+        call.grow(entry->memory_bytes, entry->packed_pairs);
+      });
+    last_ = entry;
+  }
+
+  KeptPlans<Entry> plans_;
+  Entry* last_ = nullptr;  // in plans_
+  double last_run_seconds_ = 0;
+};
+
+}  // namespace dsop
