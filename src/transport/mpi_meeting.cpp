@@ -1,9 +1,9 @@
-#include "transport/mpi_meeting.hpp"
+// What ranks tell each other before they send messages.
 
 #include <array>
 
 #include "base/version.hpp"
-#include "transport/mpi_pieces.hpp"
+#include "transport/mpi_transport.hpp"
 
 namespace dsop {
 namespace {
@@ -26,10 +26,18 @@ int lowest_rank_on_node(MPI_Comm communicator, int rank) {
 
 }  // namespace
 
-MpiMeeting meet_over_mpi(MPI_Comm communicator, std::size_t largest_piece_bytes, const std::string& version) {
+struct MpiTransport::Meeting {
+  MPI_Comm communicator;  // a duplicate
+  std::unique_ptr<MpiCollectives> collectives;
+  std::vector<int> nodes = {};
+  Endpoint endpoint = {};
+};
+
+MpiTransport::Meeting MpiTransport::meet(MPI_Comm communicator, std::size_t largest_piece_bytes,
+                                         const std::string& version) {
   const MPI_Comm own_communicator = duplicate_of(communicator);
   MPI_Comm_set_errhandler(own_communicator, MPI_ERRORS_RETURN);
-  MpiMeeting met{own_communicator, std::make_unique<MpiCollectives>(own_communicator, largest_piece_bytes)};
+  Meeting met{own_communicator, std::make_unique<MpiCollectives>(own_communicator, largest_piece_bytes)};
   int rank = 0;
   int size = 1;
   MPI_Comm_rank(own_communicator, &rank);
@@ -57,6 +65,20 @@ MpiMeeting meet_over_mpi(MPI_Comm communicator, std::size_t largest_piece_bytes,
                   .kind = std::make_shared<const TransportKind>(kind),
                   .native = met.collectives.get()};
   return met;
+}
+
+MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes, const std::string& version)
+    : MpiTransport(meet(communicator, largest_piece_bytes, version), largest_piece_bytes) {}
+
+MpiTransport::MpiTransport(Meeting meeting, std::size_t largest_piece_bytes)
+    : Transport(std::move(meeting.endpoint)),
+      communicator_(meeting.communicator),
+      largest_piece_bytes_(largest_piece_bytes),
+      nodes_(std::move(meeting.nodes)),
+      collectives_(std::move(meeting.collectives)),
+      roll_call_(rank(), size()),
+      answers_(nodes_.size()) {
+  use_pieces_of(Machine());
 }
 
 }  // namespace dsop

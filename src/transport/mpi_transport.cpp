@@ -18,19 +18,6 @@ void check_mpi(int code, const char* call) {
   throw TransportError(std::string(call) + " failed: " + text);
 }
 
-MpiTransport::MpiTransport(MPI_Comm communicator, std::size_t largest_piece_bytes, const std::string& version)
-    : MpiTransport(meet_over_mpi(communicator, largest_piece_bytes, version), largest_piece_bytes) {}
-
-MpiTransport::MpiTransport(MpiMeeting meeting, std::size_t largest_piece_bytes)
-    : Transport(std::move(meeting.endpoint)),
-      communicator_(meeting.communicator),
-      largest_piece_bytes_(largest_piece_bytes),
-      nodes_(std::move(meeting.nodes)),
-      collectives_(std::move(meeting.collectives)) {
-  roll_call_.emplace(communicator_, rank(), size());
-  use_pieces_of(Machine());
-}
-
 MpiTransport::~MpiTransport() {
   end();
 }
@@ -41,8 +28,8 @@ MpiTransport::~MpiTransport() {
 // communicator.
 void MpiTransport::end() noexcept {
   end_calls();
-  const bool may_have_messages = !carried().failure.empty() || (roll_call_ && roll_call_->has_open_questions());
-  roll_call_.reset();
+  const bool may_have_messages = !carried().failure.empty() || roll_call_.has_open_questions();
+  give_up_answers();
   if (!may_have_messages && !has_messages()) MPI_Comm_free(&communicator_);
   if (carried().failure.empty()) carried().failure = "MPI is finalized, expected a call before";
 }
@@ -233,10 +220,6 @@ void MpiTransport::withdraw(std::size_t slot) noexcept {
     }
   }
   slots_.give_back(slot);
-}
-
-std::vector<int> MpiTransport::ranks_behind(std::uint64_t position, double seconds) {
-  return roll_call_->ranks_behind(position, seconds);
 }
 
 }  // namespace dsop

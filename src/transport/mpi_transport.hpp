@@ -6,16 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <dsop/transport.hpp>
 
 #include "base/version.hpp"
-#include "transport/mpi_meeting.hpp"
+#include "transport/mpi_collectives.hpp"
 #include "transport/mpi_pieces.hpp"
-#include "transport/mpi_roll_call.hpp"
+#include "transport/roll_call.hpp"
 #include "transport/slots.hpp"
 
 namespace dsop {
@@ -44,7 +43,9 @@ class MpiTransport final : public Transport {
   std::vector<int> ranks_behind(std::uint64_t position, double seconds) override;
 
  private:
-  MpiTransport(MpiMeeting meeting, std::size_t largest_piece_bytes);
+  struct Meeting;
+  static Meeting meet(MPI_Comm communicator, std::size_t largest_piece_bytes, const std::string& version);
+  MpiTransport(Meeting meeting, std::size_t largest_piece_bytes);
 
   Request start_send(std::span<const std::byte> data, int to, Tag tag, Length length) override;
   Request start_receive(std::span<std::byte> data, int from, Tag tag, Length length) override;
@@ -71,6 +72,14 @@ class MpiTransport final : public Transport {
     Rest rest = {};               // of a send
   };
 
+  struct Answer {  // in a roll call
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::uint64_t position = 0;
+  };
+
+  /// Tells those who have asked how far this rank has come.
+  void answer_roll_calls();
+  void give_up_answers();
   /// MPI_Testall, which leaves the pieces as they are.
   bool pieces_are_done(Message& message);
   /// MPI_Waitall, but watched, answering other ranks' roll calls, and on the progress thread giving way to others.
@@ -99,7 +108,8 @@ class MpiTransport final : public Transport {
   std::unique_ptr<MpiCollectives> collectives_;
   std::uint64_t rests_ = 0;  // so far
   Slots<Message> slots_;
-  std::optional<MpiRollCall> roll_call_;
+  RollCall roll_call_;
+  std::vector<Answer> answers_;  // the last to each rank
 };
 
 }  // namespace dsop

@@ -80,7 +80,7 @@ int MpiTransport::wait_for_pieces(Message& message) {
     const WatchedWait::Clock::time_point now = WatchedWait::Clock::now();
     if (now >= wait.deadline()) wait.look();
     if (now < next_answer) continue;
-    roll_call_->answer(carried().position);
+    answer_roll_calls();
     next_answer = now + between_answers;
   }
 }
