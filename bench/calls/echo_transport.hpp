@@ -17,7 +17,7 @@ namespace calls {
 class EchoTransport final : public dsop::Transport {
  public:
   explicit EchoTransport(int ranks)
-      : Transport({.size = ranks, .kind = std::make_shared<dsop::TransportKind>(dsop::TransportKind{"echo"})}) {}
+      : Transport({.size = ranks, .kind = std::make_shared<dsop::TransportKind>()}) {}
   ~EchoTransport() override { end_calls(); }
 
  private:

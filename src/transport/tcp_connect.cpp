@@ -133,7 +133,7 @@ class Connecting {
       if (is_full && claims_.empty()) return std::this_thread::sleep_for(between_attempts);
       if (is_full || claims_.size() == most) claims_.pop_front();
       if (is_full) continue;
-      claims_.push_back({.socket = std::move(made)});
+      claims_.emplace_back().socket = std::move(made);
       if (is_settled(claims_.back())) claims_.pop_back();
     }
   }
