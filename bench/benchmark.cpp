@@ -9,6 +9,7 @@
 #include <dsop/errors.hpp>
 #include <dsop/threads.hpp>
 
+#include "base/fnv.hpp"
 #include "collect.hpp"
 #include "critical_path.hpp"
 #include "host.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 // Hosts that do not share their cores: the emulated cluster's do.
 std::size_t count_nodes(Transport& transport) {
-  const std::vector<std::size_t> hosts = of_all_ranks(transport, std::hash<std::string>()(host_name()));
+  const std::vector<std::size_t> hosts = of_all_ranks(transport, checksum(host_name()));
   return on_emulated_cluster() ? 1 : std::set(hosts.begin(), hosts.end()).size();
 }
 

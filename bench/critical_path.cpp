@@ -19,41 +19,40 @@ std::size_t Port::done_with(std::size_t units, std::size_t begin) {
   return time + units;
 }
 
-Request CriticalPathTransport::start_send(std::span<const std::byte> data, int to, Tag tag) {
-  if (tag != Tag::payload || stopped_) return inner_.isend(data, to, tag);
+Request CriticalPathTransport::start_send(std::span<const std::byte> data, int to, Tag tag, Length length) {
+  if (tag != Tag::payload || stopped_) return TransportOver::start_send(data, to, tag, length);
   const std::size_t slot = messages_.take();
   Message& message = messages_[slot];
   message.begin = std::max(clock_, sends_until_);
-  message.units = units_of(data.size());
   message.received = false;
-  sends_until_ = message.begin + message.units;
-  message.data = inner_.isend(data, to, tag);
-  message.time = inner_.isend(std::span(&message.begin, 1), to, tag);
+  sends_until_ = message.begin + units_of(data.size());
+  message.data = TransportOver::start_send(data, to, tag, length);
+  message.time = inner().isend(std::span(&message.begin, 1), to, tag);
   return make_request(slot);
 }
 
-Request CriticalPathTransport::start_receive(std::span<std::byte> data, int from, Tag tag) {
-  if (tag != Tag::payload || stopped_) return inner_.irecv(data, from, tag);
+Request CriticalPathTransport::start_receive(std::span<std::byte> data, int from, Tag tag, Length length) {
+  if (tag != Tag::payload || stopped_) return TransportOver::start_receive(data, from, tag, length);
   const std::size_t slot = messages_.take();
   Message& message = messages_[slot];
-  message.units = units_of(data.size());
   message.received = true;
-  message.data = inner_.irecv(data, from, tag);
-  message.time = inner_.irecv(std::span(&message.begin, 1), from, tag);
+  message.data = TransportOver::start_receive(data, from, tag, length);
+  message.time = inner().irecv(std::span(&message.begin, 1), from, tag);
   return make_request(slot);
 }
 
 bool CriticalPathTransport::is_done(std::size_t slot) {
-  return inner_.test(messages_[slot].data) && inner_.test(messages_[slot].time);
+  return inner().test(messages_[slot].data) && inner().test(messages_[slot].time);
 }
 
-void CriticalPathTransport::finish(std::size_t slot) {
+std::size_t CriticalPathTransport::finish(std::size_t slot) {
   Message& message = messages_[slot];
-  inner_.wait(message.data);
-  inner_.wait(message.time);
-  clock_ = std::max(
-      clock_, message.received ? receives_.done_with(message.units, message.begin) : message.begin + message.units);
+  const std::size_t bytes = inner().wait(message.data);
+  inner().wait(message.time);
+  const std::size_t units = units_of(bytes);
+  clock_ = std::max(clock_, message.received ? receives_.done_with(units, message.begin) : message.begin + units);
   messages_.give_back(slot);
+  return bytes;
 }
 
 void CriticalPathTransport::withdraw(std::size_t slot) noexcept {

@@ -29,29 +29,10 @@ enum class PathUnit : unsigned char { bytes, messages };
 /// and receives one at a time, both at once; it can't send what it has before it has it. After a collective call the
 /// latest of all ranks' clocks is the call's critical path: for a chain of messages all of them, for messages side by
 /// side one. All ranks must use one: each message is followed by another that tells when it was sent.
-class CriticalPathTransport final : public Transport {
+class CriticalPathTransport final : public TransportOver {
  public:
-  explicit CriticalPathTransport(Transport& inner, PathUnit unit = PathUnit::bytes) : inner_(inner), unit_(unit) {}
-
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
-  int node() const override { return inner_.node(); }
-  std::string name() const override { return inner_.name(); }
-  Machine default_machine() const override { return inner_.default_machine(); }
-  bool is_probed() const override { return inner_.is_probed(); }
-  bool use_pieces_of(const Machine& machine) override { return inner_.use_pieces_of(machine); }
-  double now_seconds() const override { return inner_.now_seconds(); }
-  bool has_native_collectives() const override { return inner_.has_native_collectives(); }
-  void native_allreduce(std::span<std::byte> data, DataType type) override { inner_.native_allreduce(data, type); }
-  void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override {
-    inner_.native_allgather(data, bounds_bytes);
-  }
-  bool allows_progress_thread() const override { return inner_.allows_progress_thread(); }
-  CallState& calls() override { return inner_.calls(); }
-  void come_to(std::uint64_t position) override { inner_.come_to(position); }
-  std::vector<int> ranks_behind(std::uint64_t position, double seconds) override {
-    return inner_.ranks_behind(position, seconds);
-  }
+  explicit CriticalPathTransport(Transport& inner, PathUnit unit = PathUnit::bytes)
+      : TransportOver(inner), unit_(unit) {}
 
   /// When this rank's last message was through, in the path's unit.
   std::size_t clock() const { return clock_; }
@@ -69,19 +50,17 @@ class CriticalPathTransport final : public Transport {
     Request data;
     Request time;
     std::size_t begin = 0;  ///< by the sender's clock
-    std::size_t units = 0;
     bool received = false;
   };
 
-  Request start_send(std::span<const std::byte> data, int to, Tag tag) override;
-  Request start_receive(std::span<std::byte> data, int from, Tag tag) override;
+  Request start_send(std::span<const std::byte> data, int to, Tag tag, Length length) override;
+  Request start_receive(std::span<std::byte> data, int from, Tag tag, Length length) override;
   bool is_done(std::size_t slot) override;
-  void finish(std::size_t slot) override;
+  std::size_t finish(std::size_t slot) override;
   void withdraw(std::size_t slot) noexcept override;
 
   std::size_t units_of(std::size_t bytes) const { return unit_ == PathUnit::bytes ? bytes : 1; }
 
-  Transport& inner_;
   PathUnit unit_;
   Slots<Message> messages_;
   std::size_t clock_ = 0;

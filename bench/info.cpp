@@ -1,8 +1,11 @@
 #include "info.hpp"
 
+#include <algorithm>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
 
 #include <dsop/algorithms.hpp>
 #include <dsop/plan.hpp>
@@ -16,13 +19,13 @@
 
 namespace dsop::bench {
 
-void print_list(bool markdown) {
+namespace {
+
+void print_table(std::span<const AlgorithmDescription> lines, bool markdown) {
   if (markdown)
     std::cout << "| family | name | what it does | source |\n| --- | --- | --- | --- |\n";
   else
     std::cout << "# family         name                                  what it does  [source]\n";
-  std::vector<AlgorithmDescription> lines = describe_algorithms();
-  for (const Rival& rival : rivals()) lines.push_back({"external", rival.name, rival.summary, rival.source});
   for (const AlgorithmDescription& line : lines) {
     if (markdown)
       std::cout << "| " << line.family << " | `" << line.name << "` | " << line.summary << " | " << line.source
@@ -31,6 +34,20 @@ void print_list(bool markdown) {
       std::cout << std::left << std::setw(17) << line.family << std::setw(42) << line.name << ' ' << line.summary
                 << "  [" << line.source << "]\n";
   }
+}
+
+}  // namespace
+
+void print_list(bool markdown) {
+  std::vector<AlgorithmDescription> lines = describe_algorithms();
+  for (const Rival& rival : rivals()) lines.push_back({"external", rival.name, rival.summary, rival.source});
+  const auto published =
+      std::ranges::stable_partition(lines, [](const AlgorithmDescription& line) { return !line.published; });
+  print_table({lines.begin(), published.begin()}, markdown);
+  std::cout << (markdown ? "\n" : "\n# ")
+            << "Forms that exist to be compared with the papers alone, which `auto` never takes:\n"
+            << (markdown ? "\n" : "");
+  print_table(published, markdown);
 }
 
 void print_info(Transport& transport, const std::optional<Machine>& machine) {

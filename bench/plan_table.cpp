@@ -67,8 +67,7 @@ void print_plan_table(std::ostream& out, const std::vector<Forecast>& forecasts)
       << " times the least, and the fastest that sends G alone; sent and msgs: the busiest rank's\n"
          "# x dense: how many times faster than the fastest that sends G alone, outside the MPI library, by the times "
          "that\n"
-         "#   auto compares: with a part of what could hide behind messages alone, and a ninth more for "
-         "rabenseifner-gather\n"
+         "#   auto compares: with a part of what could hide behind messages alone\n"
          "#    rows     cols  pairs  ranks  a node       rate  algorithm                                        "
          "predicted(us)  "
          "agreement(us)  network(us)  arithmetic(us)      sent(B)   msgs  x dense\n";

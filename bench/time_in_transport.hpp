@@ -18,28 +18,47 @@ namespace dsop::bench {
 /// not in it. Costs two looks at the clock for each.
 class TimeInTransport final : public TransportOver {
  public:
-  using TransportOver::TransportOver;
+  explicit TimeInTransport(Transport& inner) : TimeInTransport(inner, inner.endpoint()) {}
 
-  void native_allreduce(std::span<std::byte> data, DataType type) override {
-    timed([&] { inner().native_allreduce(data, type); });
-  }
-  void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override {
-    timed([&] { inner().native_allgather(data, bounds_bytes); });
-  }
-  void native_broadcast(std::span<std::byte> data, int root) override {
-    timed([&] { inner().native_broadcast(data, root); });
-  }
-  void native_reduce(std::span<std::byte> data, DataType type, int root) override {
-    timed([&] { inner().native_reduce(data, type, root); });
-  }
-  void wait(Request& request) override {
-    timed([&] { TransportOver::wait(request); });
+  std::size_t wait(Request& request) override {
+    return timed([&] { return TransportOver::wait(request); });
   }
 
   /// So far.
   double seconds() const { return seconds_; }
 
  private:
+  class Collectives final : public NativeCollectives {
+   public:
+    Collectives(TimeInTransport& transport, NativeCollectives* inner) : transport_(transport), inner_(inner) {
+      sums_have_same_bits = inner != nullptr && inner->sums_have_same_bits;
+    }
+    void allreduce(std::span<std::byte> data, DataType type) override {
+      transport_.timed([&] { inner_->allreduce(data, type); });
+    }
+    void allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override {
+      transport_.timed([&] { inner_->allgather(data, bounds_bytes); });
+    }
+    void broadcast(std::span<std::byte> data, int root) override {
+      transport_.timed([&] { inner_->broadcast(data, root); });
+    }
+    void reduce(std::span<std::byte> data, DataType type, int root) override {
+      transport_.timed([&] { inner_->reduce(data, type, root); });
+    }
+
+   private:
+    TimeInTransport& transport_;
+    NativeCollectives* inner_;
+  };
+
+  TimeInTransport(Transport& inner, Endpoint endpoint)
+      : TransportOver(inner, with(endpoint, endpoint.native != nullptr ? &collectives_ : nullptr)),
+        collectives_(*this, endpoint.native) {}
+  static Endpoint with(Endpoint endpoint, NativeCollectives* native) {
+    endpoint.native = native;
+    return endpoint;
+  }
+
   template <class Body>
   std::invoke_result_t<Body> timed(Body body) {
     struct Stretch {
@@ -51,13 +70,14 @@ class TimeInTransport final : public TransportOver {
     return body();
   }
 
-  Request start_send(std::span<const std::byte> data, int to, Tag tag) override {
-    return timed([&] { return TransportOver::start_send(data, to, tag); });
+  Request start_send(std::span<const std::byte> data, int to, Tag tag, Length length) override {
+    return timed([&] { return TransportOver::start_send(data, to, tag, length); });
   }
-  Request start_receive(std::span<std::byte> data, int from, Tag tag) override {
-    return timed([&] { return TransportOver::start_receive(data, from, tag); });
+  Request start_receive(std::span<std::byte> data, int from, Tag tag, Length length) override {
+    return timed([&] { return TransportOver::start_receive(data, from, tag, length); });
   }
 
+  Collectives collectives_;
   double seconds_ = 0;
 };
 

@@ -28,6 +28,7 @@ std::vector<EncodedAlgorithm> could_win(const Plan& plan) {
         std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(name);
   }
+  std::erase_if(names, [](const std::string& name) { return outer_product_algorithms().find(name)->published; });
   std::vector<EncodedAlgorithm> asked;
   for (const std::string& name : names) asked.push_back({name});
   return asked;

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/fnv.hpp"
 #include "collect.hpp"
 #include "host.hpp"
 
@@ -46,7 +47,7 @@ std::vector<std::size_t> wire_bytes(Transport& transport, const std::function<vo
   };
   std::map<std::size_t, std::size_t> by_host;
   for (const auto& [host, bytes] :
-       of_all_ranks(transport, HostBytes{std::hash<std::string>()(host_name()), interface_bytes_sent() - before}))
+       of_all_ranks(transport, HostBytes{checksum(host_name()), interface_bytes_sent() - before}))
     by_host[host] = bytes;
   std::vector<std::size_t> sent;
   for (const auto& [host, bytes] : by_host) sent.push_back(bytes);

@@ -3,7 +3,6 @@
 
 #include "algorithms/outer_product/algorithm.hpp"
 #include "algorithms/selection/algorithm.hpp"
-#include "algorithms/sharded/algorithm.hpp"
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/topk/algorithm.hpp"
 
@@ -12,8 +11,10 @@ namespace dsop {
 std::vector<AlgorithmDescription> describe_algorithms() {
   std::vector<AlgorithmDescription> lines;
   const auto append = [&](const std::string& family, const auto& registry) {
-    for (const auto& algorithm : registry)
+    for (const auto& algorithm : registry) {
       lines.push_back({family, algorithm.name, algorithm.summary, algorithm.source});
+      if constexpr (requires { algorithm.published; }) lines.back().published = algorithm.published;
+    }
   };
   append("outer-product", outer_product_algorithms());
   append("sharded", sharded_algorithms());

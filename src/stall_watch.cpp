@@ -1,4 +1,5 @@
 // The public call.
+#include <chrono>
 #include <sstream>
 #include <utility>
 
@@ -16,7 +17,14 @@ void set_stall_watch(Communicator communicator, StallWatch watch) {
   }
   CallState& calls = communicator.transport().calls();
   calls.queue->wait_for_all();
-  calls.watched.watch = std::move(watch);
+  using Clock = CarriedCalls::Clock;
+  constexpr double for_ever_seconds = 1e9;
+  const bool ends =
+      (watch.on_stall || watch.throws) && watch.limit_seconds > 0 && watch.limit_seconds < for_ever_seconds;
+  calls.stall_limit =
+      ends ? std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(watch.limit_seconds))
+           : Clock::duration::max();
+  calls.watch = std::move(watch);
 }
 
 }  // namespace dsop

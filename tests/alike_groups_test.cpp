@@ -53,7 +53,7 @@ void check_circle(const Network& network) {
             for (int r = 0; r < P; ++r) step.send(r, (r - distance + P) % P, bytes);
           }));
   const auto own_bytes = [](int r) { return static_cast<std::size_t>(r * r % 7) * bytes; };
-  for (int distance = 1; distance < P && network.alike() > 1; ++distance) {
+  for (int distance = 1; distance < P && network.representatives() > 1; ++distance) {
     const auto traffic_of = [&](int r) { return Traffic{1, own_bytes(r)}; };
     CHECK(patterns::shift_step(network, distance, Partners::same, traffic_of).seconds() ==
           seconds_of_each(network, Partners::same, [&](Step& step) {
@@ -108,7 +108,7 @@ TEST_CASE("what alike groups send is counted once, and is priced as all that is 
         const Machine machine = machine_of_levels(nodes_of_rack);
         const Network network(machine, nodes_of(P, ranks_of_node), P);
         INFO(P << " ranks, " << ranks_of_node << " a node, " << nodes_of_rack << " nodes a rack");
-        CHECK(network.alike() <= std::max(ranks_of_node * nodes_of_rack, 1));
+        CHECK(network.representatives() <= std::max(ranks_of_node * nodes_of_rack, 1));
         check_circle(network);
         check_corners(network);
       }
@@ -123,9 +123,9 @@ TEST_CASE("where ranks are dealt to nodes by turns, those of one stand for all i
       for (int r = 0; r < P; ++r) nodes_by_turns.push_back(r % nodes);
       const Network network(machine, nodes_by_turns, P);
       INFO(P << " ranks on " << nodes << " nodes");
-      CHECK(network.turns() == (P % nodes == 0 ? nodes : 1));
-      CHECK(network.alike_in_circle() == P / network.turns());
-      CHECK(network.alike() == P);
+      CHECK(network.round_robin_nodes() == (P % nodes == 0 ? nodes : 1));
+      CHECK(network.representatives_in_circle() == P / network.round_robin_nodes());
+      CHECK(network.representatives() == P);
       check_circle(network);
       check_corners(network);
     }
@@ -135,7 +135,7 @@ TEST_CASE("ranks on nodes of racks by turns, and nodes that differ, have none th
   const Machine machine = machine_of_levels(2);
   for (const std::vector<int>& nodes : {std::vector{0, 1, 2, 0, 1, 2}, {0, 0, 2, 3, 3, 5}, {0, 1, 1, 3, 3, 3}}) {
     const Network network(machine, nodes, 6);
-    CHECK(network.alike_in_circle() == 6);
+    CHECK(network.representatives_in_circle() == 6);
     check_circle(network);
     check_corners(network);
   }
@@ -146,9 +146,9 @@ TEST_CASE("ranks whose turns differ, and two teams by turns, have none that stan
   machine.inner_levels.pop_back();
   for (const std::vector<int>& nodes : {std::vector{0, 0, 2, 2, 0, 0, 2, 2}, {0, 1, 2, 0, 2, 1}, {0, 1, 0, 1, 0}}) {
     const int P = static_cast<int>(nodes.size());
-    CHECK(Network(machine, nodes, P).alike_in_circle() == P);
+    CHECK(Network(machine, nodes, P).representatives_in_circle() == P);
   }
-  CHECK(Network(machine, {0, 1, 0, 1, 0, 1, 0, 1}, 4).alike_in_circle() == 4);
+  CHECK(Network(machine, {0, 1, 0, 1, 0, 1, 0, 1}, 4).representatives_in_circle() == 4);
 }
 
 TEST_CASE("teams that share no group, and those all in one, count as one") {

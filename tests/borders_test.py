@@ -10,6 +10,8 @@ import re
 import sys
 import unittest
 from collections.abc import Iterable, Iterator
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 import runner
@@ -19,7 +21,7 @@ PROGRAM_HEADERS = {Path(header).resolve().relative_to(ROOT) for header in sys.ar
 
 PROGRAMS = [Path("bench"), Path("src/launch"), Path("src/learn")]
 STAND_INS = Path("bench/simulated")  # for files of the library, whose headers they are made to
-# The first that a path begins with holds. Directories of one layer may include each other.
+# The first that a path begins with holds. Folders of one layer may include each other, but none in a circle.
 LAYERS = [
     (Path("src/base"), 0),
     (Path("src/kernels"), 1),
@@ -72,6 +74,16 @@ class BordersTest(unittest.TestCase):
     def test_arrows_run_one_way(self) -> None:
         self.assert_none(f"{path} includes {header}, which is of a higher layer" for path, header in all_includes()
                          if layer_of(header) > layer_of(path))
+
+    def test_no_folders_include_each_other_in_a_circle(self) -> None:
+        why: dict[Path, dict[Path, str]] = {}
+        for path, header in all_includes():
+            if header.parent != path.parent and path.parts[0] != "bench":
+                why.setdefault(path.parent, {})[header.parent] = f"{path} includes {header}"
+        try:
+            TopologicalSorter(why).prepare()
+        except CycleError as error:
+            self.assert_none(why[folder][included] for included, folder in pairwise(error.args[1]))
 
     def test_programs_include_listed_headers_alone(self) -> None:
         used: dict[Path, Path] = {}

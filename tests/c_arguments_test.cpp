@@ -143,7 +143,7 @@ TEST_CASE("sparse vectors of one rank with wrong indices are refused by all, sta
   for (const bool started : {false, true}) {
     const auto sum_of = [started](const std::array<std::uint32_t, 2>& indices) {
       return [&indices, started](dsop_communicator communicator) -> int {
-        const dsop_vector own{5, 2, indices.data(), values.data(), 0};
+        const dsop_vector own{5, 2, indices.data(), values.data()};
         dsop_sum sum = 0;
         dsop_pending pending = 0;
         if (!started) return dsop_sum_sparse(communicator, DSOP_F64, &own, nullptr, &sum);

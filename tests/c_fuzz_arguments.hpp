@@ -139,7 +139,7 @@ inline dsop_matrix draw_matrix() {
 
 inline dsop_vector draw_vector() {
   return {draw_size(largest_size), draw_size(largest_size), perhaps(places.back().indices.data()),
-          perhaps(memory.data()), is_wild() ? draw(2) : 0};
+          perhaps(memory.data())};
 }
 
 inline int body_of_rank(dsop_communicator, void*) {

@@ -60,7 +60,7 @@ int main() {
   check(dsop_start_allreduce(all, DSOP_F64, values.data(), 4, nullptr, &complete) == DSOP_SUCCESS, "a started call");
   check(dsop_finalize() == DSOP_SUCCESS, "dsop_finalize() completes what was started, and ends MPI");
 
-  const dsop_vector own{4, 4, nullptr, values.data(), 0};
+  const dsop_vector own{4, 4, nullptr, values.data()};
   const dsop_factor factor{values.data(), 1, 2, 0, nullptr, nullptr, 0};
   const dsop_matrix matrix{values.data(), 2, 2, 0};
   check_refused(dsop_init(), "dsop_init");

@@ -87,7 +87,7 @@ int make_started_sums(dsop_communicator communicator, void*) {
   if (dsop_sparse_allreduce_create(communicator, DSOP_F64, nullptr, &object) != 0) return 1;
   if (dsop_topk_allreduce_create(communicator, DSOP_F64, 4, "algorithm=ok-topk", nullptr, &topk) != 0) return 2;
   {
-    const dsop_vector own{4, 1, &index, &one, 0};  // is needed for the starts alone
+    const dsop_vector own{4, 1, &index, &one};  // is needed for the starts alone
     if (dsop_start_sum_sparse(communicator, DSOP_F64, &own, nullptr, sums.data(), pending.data()) != 0) return 3;
     if (dsop_sparse_allreduce_start(object, &own, &sums[1], &pending[1]) != 0) return 4;
   }
@@ -178,7 +178,7 @@ TEST_CASE("alpha and beta") {
   REQUIRE(dsop_synchronizer_finish(model) == DSOP_SUCCESS);
   CHECK(target == std::array<double, 4>{9, 9, 9, 9});
   const std::uint32_t index = 3;
-  const dsop_vector own{4, 1, &index, ones.data(), 0};
+  const dsop_vector own{4, 1, &index, ones.data()};
   REQUIRE(dsop_synchronizer_begin(model, 1, 1) == DSOP_SUCCESS);
   REQUIRE(dsop_synchronizer_give_vector(model, "w", &own, &matrix, -1, 2) == DSOP_SUCCESS);
   REQUIRE(dsop_synchronizer_finish(model) == DSOP_SUCCESS);
@@ -259,7 +259,8 @@ TEST_CASE("handles that are null, dead or of another kind") {
   CHECK(contains(error_of(dsop_allreduce(machine + 1000000, DSOP_F32, &value, 1, nullptr)), "is of nothing"));
   CHECK(dsop_machine_free(machine) == DSOP_SUCCESS);
   CHECK(contains(error_of(dsop_machine_free(machine)), "is dead"));
-  CHECK(contains(error_of(dsop_machine_check(machine)), "is dead, expected one of a machine"));
+  const char* text = nullptr;
+  CHECK(contains(error_of(dsop_machine_text(machine, &text)), "is dead, expected one of a machine"));
   CHECK(dsop_machine_free(0) == DSOP_SUCCESS);
   CHECK(dsop_communicator_free(communicator) == DSOP_SUCCESS);
 }
@@ -268,13 +269,32 @@ TEST_CASE("the machine of a communicator is the one that its calls plan for") {
   const dsop_communicator communicator = everybody();
   dsop_machine machine = 0;
   REQUIRE(dsop_machine_of(communicator, &machine) == DSOP_SUCCESS);
-  double latency_seconds = 0;
-  CHECK(dsop_machine_get(machine, "latency_seconds", &latency_seconds) == DSOP_SUCCESS);
-  CHECK(latency_seconds == 10e-6);
+  const char* text = nullptr;
+  REQUIRE(dsop_machine_text(machine, &text) == DSOP_SUCCESS);
+  CHECK(contains(text, "\"latency_seconds\": 1e-05"));
   CHECK(contains(error_of(dsop_machine_of(communicator, nullptr)), "machine is null"));
   CHECK(contains(error_of(dsop_machine_of(machine, &machine)), "is of a machine, expected one of a communicator"));
   CHECK(dsop_machine_free(machine) == DSOP_SUCCESS);
   CHECK(dsop_communicator_free(communicator) == DSOP_SUCCESS);
+}
+
+TEST_CASE("a machine's text is one that gives it back") {
+  dsop_machine machine = 0, again = 0;
+  REQUIRE(dsop_machine_of_text(R"({"latency_seconds": 3e-6, "inner_levels": [{"nodes": 1}]})", &machine) ==
+          DSOP_SUCCESS);
+  const char* text = nullptr;
+  REQUIRE(dsop_machine_text(machine, &text) == DSOP_SUCCESS);
+  const std::string first = text;
+  CHECK(contains(first, "\"latency_seconds\": 3e-06"));
+  REQUIRE(dsop_machine_of_text(first.c_str(), &again) == DSOP_SUCCESS);
+  REQUIRE(dsop_machine_text(again, &text) == DSOP_SUCCESS);
+  CHECK(text == first);
+  CHECK(dsop_machine_free(machine) == DSOP_SUCCESS);
+  CHECK(dsop_machine_free(again) == DSOP_SUCCESS);
+  CHECK(contains(error_of(dsop_machine_of_text(nullptr, &machine)), "text is null, expected a machine's"));
+  CHECK(contains(error_of(dsop_machine_of_text("{\"latency_seconds\": -1}", &machine)),
+                 "the machine's text: latency_seconds is -1, expected"));
+  CHECK(contains(error_of(dsop_machine_of_text("{\"flops\": 1}", &machine)), "unknown field flops"));
 }
 
 TEST_CASE("null pointers and wrong numbers") {

@@ -88,19 +88,19 @@ class WithEnoughMemory final : public TransportOver {
  public:
   explicit WithEnoughMemory(Transport& inner) : TransportOver(inner) {}
 
-  void wait(Request& request) override {
+  std::size_t wait(Request& request) override {
     const EnoughMemory enough;
-    inner().wait(request);
+    return inner().wait(request);
   }
 
  private:
-  Request start_send(std::span<const std::byte> data, int to, Tag tag) override {
+  Request start_send(std::span<const std::byte> data, int to, Tag tag, Length length) override {
     const EnoughMemory enough;
-    return TransportOver::start_send(data, to, tag);
+    return TransportOver::start_send(data, to, tag, length);
   }
-  Request start_receive(std::span<std::byte> data, int from, Tag tag) override {
+  Request start_receive(std::span<std::byte> data, int from, Tag tag, Length length) override {
     const EnoughMemory enough;
-    return TransportOver::start_receive(data, from, tag);
+    return TransportOver::start_receive(data, from, tag, length);
   }
 };
 

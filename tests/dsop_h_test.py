@@ -38,7 +38,7 @@ OPERATIONS = {
                  "run_sharded": ("outer_product_run_sharded", "OuterProduct.run_sharded"),
                  "plan": ("outer_product_plan", "OuterProduct.plan")},
     "machine.hpp": {"default_threads_machine": ("machine_default", "Machine"),
-                    "check_machine": ("machine_check", "Machine"), "read_machine": ("machine_read", "Machine"),
+                    "check_machine": ("machine_of_text", "Machine"), "read_machine": ("machine_read", "Machine"),
                     "write_machine": ("machine_write", "Machine.write"),
                     "message_seconds": ("machine_seconds", "Machine.seconds"),
                     "exchange_seconds": ("machine_seconds", "Machine.seconds"),
@@ -52,7 +52,6 @@ OPERATIONS = {
     "sparse_allreduce.hpp": {"make_sparse_plan": ("plan_sparse", "plan_sparse"),
                              "sparse_allreduce": ("sum_sparse", "sparse_allreduce"),
                              "start_sparse_allreduce": ("start_sum_sparse", "start_sparse_allreduce"),
-                             "sparse_allreduce_regions": ("sum_sparse_regions", "sparse_allreduce_regions"),
                              "run": ("sparse_allreduce_run", "SparseAllreduce.run"),
                              "start": ("sparse_allreduce_start", "SparseAllreduce.start")},
     "synchronizer.hpp": {"add": ("synchronizer_add", "Synchronizer.add"),
@@ -89,6 +88,7 @@ CXX_ALONE: dict[str, set[str] | None] = {
     "sparse_allreduce.hpp": {"ranks", "total_nonzeros", "largest_nonzeros", "expected_union", "drawn_from_of",
                              "algorithm_name", "algorithm_text", "cost", "seconds", "adapt_plan"},
     "topk_allreduce.hpp": {"text", "from_text"},
+    "policy.hpp": None,
 }
 
 # What a call is told and says beside arrays: a structure of the C++ headers, and the functions of C and Python that have

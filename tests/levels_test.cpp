@@ -6,7 +6,7 @@
 #include <dsop/errors.hpp>
 #include <dsop/plan.hpp>
 
-#include "algorithms/sharded/algorithm.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
 #include "collectives_cases.hpp"
 #include "failures.hpp"
 #include "levels_cases.hpp"

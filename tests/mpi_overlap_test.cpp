@@ -109,7 +109,7 @@ TEST_CASE("a communicator whose end waits for a call keeps no other communicator
   const bool is_late = world().rank() == world().size() - 1;
   std::atomic<int> seen_ranks = 0;
   Job<float> job(TransportOf<MPI_Comm>::get(mine), 9, 8, 1, "auto");
-  set_stall_watch(mine, {.limit_seconds = 0.3, .on_stall = [&](const Stall&) { seen_ranks = world().size(); }});
+  set_stall_watch(mine, {.limit_seconds = 0.1, .on_stall = [&](const Stall&) { seen_ranks = world().size(); }});
   sleep_seconds(is_late ? 1 : 0);
   const Pending pending = job.start(1);
   MPI_Comm_free(&mine);

@@ -14,6 +14,7 @@
 #include "outer_product_sweep.hpp"
 #include "rival_cases.hpp"
 #include "sparse_allreduce_cases.hpp"
+#include "told_cases.hpp"
 #include "topk_cases.hpp"
 #include "transport/mpi_library.hpp"
 #include "transport/mpi_transport.hpp"
@@ -190,6 +191,28 @@ TEST_CASE("messages travel in the machine's pieces, or whole") {
     } else {
       CHECK_THROWS_AS(transport.recv(std::span(in).first(700), 1), TransportError);
     }
+  }
+  CHECK(failures_of_all(failures) == "");
+}
+
+TEST_CASE("a receive over MPI is told how much has come, where it knows a bound alone") {
+  Failures failures;
+  check_told_lengths(world(), {0, 1, 4031, 4032, 4033, 20'000, 200'000}, failures);
+  MpiTransport in_pieces(MPI_COMM_WORLD, 60);
+  check_told_lengths(in_pieces, {0, 59, 60, 61, 1000}, failures);
+  MpiTransport between_nodes(MPI_COMM_WORLD);
+  for (const double piece_bytes : {0.0, 1024.0}) {
+    between_nodes.use_pieces_of({.piece_bytes = piece_bytes, .inner_levels = {{.piece_bytes = piece_bytes}}});
+    check_told_lengths(between_nodes, {1023, 1024, 5000}, failures);
+  }
+  CHECK(failures_of_all(failures) == "");
+  if (world().size() < 2) return;
+  for (const std::size_t room_bytes : {50, 70}) {
+    MpiTransport transport(MPI_COMM_WORLD, 60);
+    const std::string error = error_of_too_long(transport, 90, room_bytes);
+    const std::string expected = room_bytes == 50 ? "receiving at most 50 bytes on rank 0 from rank 1 failed: "
+                                                  : "receiving 90 bytes on rank 0 from rank 1: there is room for 70";
+    failures.check(world().rank() != 0 || error.starts_with(expected), error);
   }
   CHECK(failures_of_all(failures) == "");
 }
@@ -379,7 +402,7 @@ TEST_CASE("Open MPI runs the allreduce that the formula of its cost takes it to 
     for (const std::size_t length : {elements, 2 * elements - 1}) {
       std::vector<float> data(length);
       bench::compare::forget_openmpi_algorithm();
-      world().native_allreduce(std::as_writable_bytes(std::span(data)), DataType::f32);
+      world().native().allreduce(std::as_writable_bytes(std::span(data)), DataType::f32);
       const std::string ran = bench::compare::openmpi_algorithm_that_ran();
       const DenseProblem problem{length, world().size(), DataType::f32, true};
       const Cost mpi = dense_algorithms().find("mpi")->cost(problem, Machine{}, 0);

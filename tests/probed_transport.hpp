@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -52,9 +53,8 @@ class ProbedTransport final : public TransportOver {
   static constexpr int look_at_messages = 80;
 
   ProbedTransport(Transport& inner, Link between, Link inside = {}, std::vector<int> nodes = {})
-      : TransportOver(inner), between_(between), inside_(inside), nodes_(std::move(nodes)) {}
+      : TransportOver(inner, probed(inner)), between_(between), inside_(inside), nodes_(std::move(nodes)) {}
 
-  bool is_probed() const override { return true; }
   double now_seconds() const override {
     ++looks_;
     if (at_look_) at_look_(looks_);
@@ -83,15 +83,21 @@ class ProbedTransport final : public TransportOver {
   /// Whether a long message came from where one of the last 8 MiB had come from, which a cache may hold.
   bool has_sent_again() const { return has_sent_again_; }
 
-  bool use_pieces_of(const Machine& machine) override {
-    between_piece_bytes_ = machine.piece_bytes;
-    inside_piece_bytes_ = machine.inner_levels.empty() ? std::min(machine.piece_bytes, Level().piece_bytes)
-                                                       : machine.inner_levels[0].piece_bytes;
-    return cuts_;
+ private:
+  static Endpoint probed(const Transport& inner) {
+    Endpoint endpoint = inner.endpoint();
+    TransportKind kind = *endpoint.kind;
+    kind.is_probed = true;
+    endpoint.kind = std::make_shared<const TransportKind>(std::move(kind));
+    return endpoint;
   }
 
- private:
-  Request start_send(std::span<const std::byte> data, int to, Tag tag) override {
+  bool use_pieces(double between_nodes_bytes, double in_node_bytes) override {
+    between_piece_bytes_ = between_nodes_bytes;
+    inside_piece_bytes_ = in_node_bytes;
+    return cuts_;
+  }
+  Request start_send(std::span<const std::byte> data, int to, Tag tag, Length length) override {
     const auto node_of = [&](int rank) { return nodes_.empty() ? rank : nodes_[static_cast<std::size_t>(rank)]; };
     const bool is_inside = node_of(to) == node_of(rank());
     const Link& link = is_inside ? inside_ : between_;
@@ -107,7 +113,7 @@ class ProbedTransport final : public TransportOver {
     if (tag == Tag::probe) partners_.insert(to);
     if (is_inside) sent_inside_.insert(data.size());
     if (data.size() >= step_bytes[2]) look_for_sent(data);
-    return TransportOver::start_send(data, to, tag);
+    return TransportOver::start_send(data, to, tag, length);
   }
 
   void look_for_sent(std::span<const std::byte> data) {

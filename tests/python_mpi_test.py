@@ -172,8 +172,8 @@ import os
 os.environ["DSOP_MACHINE"] = "probe"
 import dsop
 machine = dsop.Machine.of()
-for name in ("flops_per_second", "ring_step_seconds[5]", "native_allreduce_seconds[5]"):
-    assert machine[name] > 0, name
+for value in (machine["flops_per_second"], machine["ring_step_seconds"][5], machine["native_allreduce_seconds"][5]):
+    assert value > 0, value
 assert "; machine: probe of 3 ranks on 1 node" in dsop.OuterProduct(300, 300, 200, allow_native=True).plan
 print("done")
 """)

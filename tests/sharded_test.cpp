@@ -5,7 +5,7 @@
 
 #include <dsop/counting.hpp>
 
-#include "algorithms/sharded/algorithm.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
 #include "failures.hpp"
 #include "memory/workspace.hpp"
 #include "outer_product_cases.hpp"

@@ -199,7 +199,7 @@ TEST_CASE("what comes beyond what a rank has announced is refused, not written",
   CHECK(error_when_rank_1_has(4, {4, 0, 0, 0}, "ssar-split-allgather") ==
         "sparse vectors that were received take 64 bytes to sum, expected at most 32 of what their senders announced");
   CHECK(error_when_rank_1_has(12, {4, 0, 0, 0}, "ssar-split-allgather") ==
-        "messages of 128 bytes were announced, expected at most 64");
+        "rank 1 sent 128 bytes to rank 0, which expected at most 64");
 }
 
 TEST_CASE("a bad argument of a sparse allreduce throws on all ranks, and names what is wrong", "[sparse]") {

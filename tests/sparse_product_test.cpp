@@ -9,6 +9,7 @@
 #include "inputs.hpp"
 #include "kernels/sparse_product.hpp"
 #include "kernels/threads.hpp"
+#include "sparse/vector.hpp"
 
 using namespace dsop;
 using sparse::Index;

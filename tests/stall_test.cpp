@@ -99,6 +99,23 @@ TEST_CASE("on_stall that calls on the communicator that waits is refused, and th
   }
 }
 
+TEST_CASE("an object may end within on_stall when its calls are complete") {
+  std::atomic<bool> has_stalled = false;
+  CHECK(failures_on_threads(2, [&](Transport& transport, Failures& failures) {
+          auto former = std::make_unique<Job<float>>(transport, 5, 6, 1, "auto");
+          former->start(1).wait();
+          Job<float> job(transport, 5, 6, 1, "auto");
+          while (transport.rank() == 1 && !has_stalled) sleep_seconds(0.01);
+          const auto on_stall = [&](const Stall&) {
+            former.reset();
+            has_stalled = true;
+          };
+          if (transport.rank() == 0) set_stall_watch(transport, {.limit_seconds = 0.1, .on_stall = on_stall});
+          job.start(2).wait();
+          failures.check(job.exact(), "the call is wrong");
+        }) == "");
+}
+
 TEST_CASE("limit 0 watches nothing, and what comes in time is not reported") {
   CHECK(failures_on_threads(3, check_unreported) == "");
 }

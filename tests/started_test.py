@@ -20,6 +20,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import dsop
+import torchrun  # noqa: F401 which sets what torch needs
 from dsop import _started
 
 DSOP_BENCH, DSOP_TRAIN, DSOP_DATA = map(os.path.abspath, sys.argv[1:4])

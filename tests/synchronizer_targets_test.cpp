@@ -6,7 +6,7 @@
 #include <set>
 
 #include "synchronizer/memory_ranges.hpp"
-#include "synchronizer/policies/policy.hpp"
+#include "synchronizer/policy.hpp"
 #include "synchronizer_misuse.hpp"
 
 using namespace dsop;

@@ -26,6 +26,7 @@ import numpy as np
 
 import dsop
 import runner
+from torchrun import HAS_TORCHRUN, WITHOUT, torchrun
 
 DSOP_BENCH, DSOP_TRAIN = sys.argv[1:3]
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -238,9 +239,9 @@ except KeyboardInterrupt:
         from torch.distributed import FileStore, HashStore, PrefixStore, TCPStore  # noqa: PLC0415
         self.assertEqual(self.on_threads([HashStore()] * 2), [""] * 2)
         self.assertEqual(self.on_threads([FileStore(str(self.file) + str(2), 2) for _ in range(2)]), [""] * 2)
-        server = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-        clients = [PrefixStore("dsop", TCPStore("127.0.0.1", server.port, is_master=False, wait_for_workers=False))
-                   for _ in range(3)]
+        form: dict[str, Any] = {"wait_for_workers": False, **({} if HAS_TORCHRUN else {"use_libuv": False})}
+        server = TCPStore("127.0.0.1", 0, is_master=True, **form)
+        clients = [PrefixStore("dsop", TCPStore("127.0.0.1", server.port, is_master=False, **form)) for _ in range(3)]
         for run in ("first", "second"):
             self.assertEqual(self.on_threads(clients, run=run), [""] * 3)
 
@@ -267,7 +268,7 @@ except KeyboardInterrupt:
         with self.assertRaisesRegex(dsop.TransportError, "ranks 1-2 of 3 have not come to the store within 0.3 s"):
             dsop.connect(Memory(), 0, 3, limit_seconds=0.3)
 
-    @unittest.skipUnless(HAS_TORCH, "no torch")
+    @unittest.skipUnless(HAS_TORCHRUN, WITHOUT)
     def test_torchrun(self) -> None:
         program = Path(self._folder.name) / "program.py"
         program.write_text("""
@@ -283,9 +284,7 @@ if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and os.environ["RANK"] == "1"
 """)
         # Whoever has started torchrun may be a launcher of MPI's.
         environment = {**os.environ, "PMI_RANK": "0", "PMI_SIZE": "1", "PYTHONMALLOC": "default"}  # torchrun itself calls the store's compare_set()
-        done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "3", "--master_port", "0",
-                               "--max_restarts", "1", "--redirects", "1", "--tee", "1", "--monitor_interval", "0.1",
-                               "--rdzv_backend", "c10d", "--rdzv_endpoint", "127.0.0.1:0", program],
+        done = subprocess.run(torchrun(3, "--max_restarts", "1", program),
                               capture_output=True, text=True, timeout=5 * LIMIT_SECONDS, check=False, env=environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("the first time it fails", done.stderr)

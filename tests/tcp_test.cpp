@@ -17,6 +17,7 @@
 #include "sparse_allreduce_cases.hpp"
 #include "stall_cases.hpp"
 #include "tcp_ranks.hpp"
+#include "told_cases.hpp"
 #include "topk_cases.hpp"
 #include "turns.hpp"
 
@@ -48,8 +49,8 @@ std::vector<float> sums_of_objects(Transport& transport) {
   const std::vector<float> ones{1};
   const auto rows = layer.run_rows({SparseMatrixView<float>{1, n, offsets, columns, ones}, {b.data(), 1, m}});
   keep({rows.elements.get(), rows.indices.size() * m});
-  const SparseVectorView<float> regions[] = {{n, columns, ones}, {m, {}, std::span(b).first(m), n}};
-  for (const SparseSum<float>& sum : sparse_allreduce_regions<float>(transport, regions)) keep(sum.sum.values);
+  for (const SparseVectorView<float>& x : {SparseVectorView<float>{n, columns, ones}, {m, {}, std::span(b).first(m)}})
+    keep(sparse_allreduce<float>(transport, x).sum.values);
 
   std::stringstream saved;
   for (const bool resumes : {false, true}) {
@@ -103,6 +104,40 @@ TEST_CASE("the machine is measured over TCP") {
           check_machine(machine);
         }) == "");
   REQUIRE(setenv("DSOP_MACHINE", "default", 1) == 0);
+}
+
+TEST_CASE("a wait that fails closes the connections over TCP, whatever it waits for") {
+  for (const Tag tag : {Tag::payload, Tag::agreement, Tag::probe}) {
+    CHECK(failures_over_tcp(2, [&](Transport& transport, Failures& failures) {
+            if (transport.rank() == 0) set_stall_watch(transport, {.limit_seconds = 0.1, .throws = true});
+            int number = 0;
+            Request request = transport.irecv(std::span(&number, 1), 1 - transport.rank(), tag);
+            bool throws = false;
+            try {
+              transport.wait(request);
+            } catch (const TransportError&) {
+              throws = true;
+            }
+            failures.check(throws, "goes on");
+          }) == "");
+  }
+}
+
+TEST_CASE("a receive over TCP is told how much has come, where it knows a bound alone") {
+  CHECK(failures_over_tcp(3, [](Transport& transport, Failures& failures) {
+          check_told_lengths(transport, {0, 1, 65536, 65537, 150'000}, failures);
+        }) == "");
+  for (const std::size_t room_bytes : {8, 70'000}) {
+    std::string error;
+    MemoryStore memory;
+    errors_on_threads(2, [&](int rank) {
+      const auto transport = connect_over_tcp(memory.store(), {.rank = rank, .ranks = 2});
+      const std::string text = error_of_too_long(*transport, 90'000, room_bytes);
+      if (rank == 0) error = text;
+    });
+    CHECK(error ==
+          "receiving at most " + std::to_string(room_bytes) + " bytes on rank 0 from rank 1: 90000 bytes came");
+  }
 }
 
 TEST_CASE("messages over TCP keep their order for each tag, also when they are empty or to oneself") {

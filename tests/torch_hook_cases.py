@@ -79,6 +79,17 @@ def forms_of_ddp() -> None:
 
 
 @case
+def nothing_is_left_behind_after_a_reset() -> None:
+    model, hook = hooked("topk:0.2")
+    train(model, range(3))
+    hook.reset_residuals()
+    like_it = mlp()
+    like_it.load_state_dict(model.module.state_dict())
+    fresh, _ = hooked("topk:0.2", like_it)
+    assert equal(train(model, range(3, 5)), train(fresh, range(3, 5)))
+
+
+@case
 def sends_less() -> None:
     counting = COMM.counting()
     model: Any = ddp(nn.Linear(200, 100))

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import runner
+from torchrun import HAS_TORCHRUN, WITHOUT, torchrun
 
 MPIRUN = sys.argv[1]
 TESTS = Path(__file__).parent
@@ -33,12 +34,6 @@ def run_bounded(command: Sequence[str | Path]) -> subprocess.CompletedProcess[st
         return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired as hung:
         raise AssertionError(f"{command} hangs, and has said: {hung.stderr!r}") from None
-
-
-def torchrun(ranks: int) -> list[str | Path]:
-    return [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(ranks), "--rdzv_backend", "c10d",
-            "--rdzv_endpoint", "127.0.0.1:0", "--redirects", "1", "--tee", "1",
-            "--monitor_interval", "0.1"]  # seconds between looks at whether ranks have ended; torch's default is 5
 
 
 def run_ranks(ranks: int, *program: str | Path) -> subprocess.CompletedProcess[str]:
@@ -74,6 +69,8 @@ class TestCases(RanksTest):
         runs += [(ranks, [MPIRUN, "-n", str(ranks), sys.executable, PROGRAM]) for ranks in by_mpirun]
         runs += [(ranks, [*torchrun(ranks), PROGRAM]) for ranks in by_torchrun]
         runs += [(2, [MPIRUN, "-n", "2", sys.executable, LOADER])]
+        if not HAS_TORCHRUN:
+            runs = [run for run in runs if run[1][0] == MPIRUN]
         for ranks, command in runs:  # the first that fails is the last: what hangs would do so again and again
             self.check(ranks, run_bounded(command))
         with ThreadPoolExecutor() as pool:  # what is alone waits for nobody
@@ -95,6 +92,7 @@ class TestPrograms(RanksTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    @unittest.skipUnless(HAS_TORCHRUN, WITHOUT)
     def test_process_groups_after_dsop_under_torchrun(self) -> None:
         """Rank 0's store serves both, at the one port that torchrun names."""
         program = """
@@ -223,9 +221,9 @@ model(torch.ones(4, 3)).sum().backward()
 
     def test_describe_without_threads_of_mpi(self) -> None:
         said = self.run_well(2, "-c", """
-import ctypes, sys
+import sys
 import torch, dsop
-mpi = ctypes.CDLL("libmpi.so.40")
+from dsop._library import library as mpi  # which has the MPI library that it was built with
 mpi.MPI_Init(None, None)  # not for several threads
 import dsop.torch
 model = torch.nn.Linear(3, 2)

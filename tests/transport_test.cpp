@@ -7,12 +7,15 @@
 #include <thread>
 #include <vector>
 
+#include <dsop/counting.hpp>
+
 #include "failures.hpp"
 #include "patterns/all_to_all.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/bruck_allgather.hpp"
 #include "patterns/hypercube.hpp"
 #include "patterns/of_all_ranks.hpp"
+#include "told_cases.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
@@ -108,6 +111,21 @@ TEST_CASE("a message of another length than expected is an error") {
       transport.recv(std::span(memory).first(8), 0);
   };
   CHECK(error_of_run<TransportError>(2, body) == "rank 0 sent 5 bytes to rank 1, which expected 8");
+}
+
+TEST_CASE("a receive is told how much has come, where it knows a bound alone") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          check_told_lengths(transport, {0, 1, 1000}, failures);
+          CountingTransport counting(transport);
+          check_told_lengths(counting, {5}, failures);
+          failures.check(counting.payload() == Traffic{18, 6 * (5 + 2 + 9)}, "other messages are counted");
+        }) == "");
+  std::string error;
+  run_on_threads(2, [&](Transport& transport) {
+    const std::string text = error_of_too_long(transport, 9, 8);
+    if (transport.rank() == 0) error = text;
+  });
+  CHECK(error == "rank 1 sent 9 bytes to rank 0, which expected at most 8");
 }
 
 TEST_CASE("a request that is given up is withdrawn") {

@@ -60,7 +60,7 @@ constexpr Rule rules[] = {
 
 template <class T>
 void run(DenseCall<T>& call) {
-  call.transport.native_allreduce(std::as_writable_bytes(call.data), data_type<T>);
+  call.transport.native().allreduce(std::as_writable_bytes(call.data), data_type<T>);
 }
 
 std::string unsupported(const DenseProblem& problem) {

@@ -53,7 +53,7 @@ struct OuterProductAlgorithm {
   bool takes_sparse = false;   ///< otherwise sees a problem without sparsity, and is given `own` in full
   bool can_ride = false;       ///< gathers factors in any way, so those of few bytes ride in the agreement
   bool sends_bf16 = false;     ///< and can travel as bf16, if the problem's wire says so
-  double needed_lead = 1;      ///< `auto` counts its seconds at least so many times
+  bool published = false;      ///< here to be compared with its paper: it may be named, and `auto` never takes it
   double doubted_share = dsop::doubted_share;  ///< of what its formula hides, `auto` does not count on
   std::string (*unsupported)(const OuterProductAlgorithm&, const Problem&) =
       [](const OuterProductAlgorithm&, const Problem&) { return std::string(); };
@@ -73,6 +73,9 @@ struct OuterProductAlgorithm {
 };
 
 const Registry<OuterProductAlgorithm>& outer_product_algorithms();
+/// For problems that are `sharded`: every rank keeps its own rows, and no gradient travels. OuterProductCall::gradient
+/// is the calling rank's rows of G, with any stride; rank r's are Plan::row_bounds[r] .. Plan::row_bounds[r + 1].
+const Registry<OuterProductAlgorithm>& sharded_algorithms();
 
 /// Empty if the algorithm can serve, else the reason: its own, or that the problem's wire is not for it.
 std::string why_unsupported(const OuterProductAlgorithm& algorithm, const Problem& problem);

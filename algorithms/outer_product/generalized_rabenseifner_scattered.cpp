@@ -6,8 +6,7 @@
 //   3. Allgather of the blocks. Where they are not whole rows (p_c > 1) they are made, and travel, packed.
 //   4. Packed blocks are copied to their places in G.
 //
-// An element is computed by one rank and sent to the others. With whole rows, p_r = P, and a butterfly as the allgather
-// it is the rabenseifner-gather of the paper's authors, theirs for powers of two alone.
+// An element is computed by one rank and sent to the others.
 // Cost: P - 1 messages and those of the allgather; about k (P-1) (n/p_r + m/p_c) + (P-1)/P n m words; 2 k n m flops.
 #include "algorithms/outer_product/scatter_factors.hpp"
 #include "kernels/copy.hpp"
@@ -108,22 +107,6 @@ OuterProductAlgorithm generalized_rabenseifner_scattered() {
           .gradient_blocks = gradient_blocks,
           .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call, call.plan.parameter); }};
-}
-
-OuterProductAlgorithm rabenseifner_gather() {
-  return {
-      .name = "rabenseifner-gather",
-      .summary = "owners get their rows of all A and all B, make their rows of G, and share them out by a butterfly",
-      .source = "Enderlin et al. 2021 (DSOP), the authors' predecessor of the paper's contribution",
-      .gradient_exchange = allgather_algorithms().find("recursive-doubling"),
-      .sends_bf16 = true,
-      .needed_lead = needed_lead_out_of_step,
-      .cost = [](const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine,
-                 double) { return cost(self, problem, machine, problem.ranks()); },
-      .gradient_blocks = [](const Problem& problem, double) { return gradient_blocks(problem, problem.ranks()); },
-      .workspace_bytes = [](const OuterProductAlgorithm&, const Problem& problem,
-                            double) { return counted_bytes<Memory>(problem.type, problem, problem.ranks()); },
-      .run = [](auto& call) { run(call, call.plan.problem.ranks()); }};
 }
 
 }  // namespace dsop::outer_product

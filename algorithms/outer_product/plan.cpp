@@ -7,7 +7,6 @@
 
 #include "algorithms/outer_product/family.hpp"
 #include "algorithms/outer_product/pairs.hpp"
-#include "algorithms/sharded/algorithm.hpp"
 #include "base/check_nodes.hpp"
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
@@ -57,7 +56,6 @@ class Family {
       candidate.cost.arithmetic_seconds += machine_.addition_seconds(elements, seen.type);
     candidate.rides = algorithm.can_ride && outer_product::riding_bytes(seen) > 0;
     candidate.agreement_seconds = candidate.rides ? agreement_with_factors_seconds_ : agreement_seconds_;
-    candidate.needed_lead = algorithm.needed_lead;
     if (candidate.cost.hidden_seconds > 0)
       candidate.needed_lead += algorithm.doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
     return candidate;
@@ -101,7 +99,7 @@ const Winner* measured_winner(const Family& family, const Machine& machine, cons
   for (const Winner& winner : machine.winners) {
     if (winner.ranks != problem.ranks() || winner.type != problem.type) continue;
     const NamedAlgorithm named = parse_algorithm(winner.algorithm, "winners", outer_product_algorithms());
-    if (!why_not(family, named).empty()) continue;
+    if (named.algorithm->published || !why_not(family, named).empty()) continue;
     if (problem.native_sums_vary && named.algorithm->dense != nullptr && named.algorithm->dense->native) continue;
     const double distance = std::max({ratio(winner.rows, problem.rows), ratio(winner.columns, problem.columns),
                                       ratio(winner.pairs, problem.largest_pairs())});

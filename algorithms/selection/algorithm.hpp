@@ -40,6 +40,7 @@ struct SelectionAlgorithm {
   std::string name;
   std::string summary;
   std::string source;
+  bool published = false;  ///< here to be compared with its paper
   Parameter<> parameter = {};
   TypedRun<SelectionCall> run;
   std::optional<TypedRun<SelectionCall>> in_buckets = {};  ///< none but where it is made per bucket

@@ -6,8 +6,8 @@
 //
 // An element is computed by one rank, the only one that has it.
 // Cost: that of the allgather, (P-1) k (n+m) words in as few as log2 P messages; 2 k n m flops.
+#include "algorithms/outer_product/algorithm.hpp"
 #include "algorithms/outer_product/gather_factors.hpp"
-#include "algorithms/sharded/algorithm.hpp"
 #include "kernels/outer_product.hpp"
 #include "patterns/blocks.hpp"
 

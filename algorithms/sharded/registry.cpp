@@ -1,4 +1,4 @@
-#include "algorithms/sharded/algorithm.hpp"
+#include "algorithms/outer_product/algorithm.hpp"
 
 namespace dsop {
 

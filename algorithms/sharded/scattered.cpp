@@ -6,8 +6,8 @@
 //
 // An element is computed by one rank, the only one that has it.
 // Cost: P - 1 messages; k (n (P-1)/P + (P-1) m) words; 2 k n m flops.
+#include "algorithms/outer_product/algorithm.hpp"
 #include "algorithms/outer_product/scatter_factors.hpp"
-#include "algorithms/sharded/algorithm.hpp"
 #include "kernels/outer_product.hpp"
 
 namespace dsop::sharded {

@@ -8,9 +8,9 @@
 //      distance C/2, ..., 1 swap the halves of what they still hold and add.
 //   3. Dense allgather of all blocks of N/gC elements, each at its place in the result, among all P.
 //
-// Fewer messages than a split among all ranks, which is g = P. Cost, k elements of each rank: 2 (g-1) messages, half of
-// them lengths, log2 C and the allgather's; 2 k (g-1)/g words in step 1, N/g (1 - 1/C) in step 2, N (P-1)/gC in step 3.
-// Where there are ranks beyond, a wait for 2 k words before, and up to twice as many in step 1.
+// Fewer messages than a split among all ranks, which is g = P. Cost, k elements of each rank: g - 1 messages, log2 C
+// and the allgather's; 2 k (g-1)/g words in step 1, N/g (1 - 1/C) in step 2, N (P-1)/gC in step 3. Where there are
+// ranks beyond, a wait for 2 k words before, and up to twice as many in step 1.
 //
 // As bf16 an element is rounded in step 1, up to log2 C times in step 2, and in step 3; from a rank beyond once more.
 #include "algorithms/sparse/early_switch_cost.hpp"

@@ -5,8 +5,7 @@
 //      from its own on and round, while later parts travel.
 //   2. Dense allgather of the regions, each at its place in the result.
 //
-// Cost, k elements of each rank: 2 (P-1) messages, half of them lengths, and the allgather's; 2 k (P-1)/P words in step
-// 1, N (P-1)/P in step 2.
+// Cost, k elements of each rank: P - 1 messages and the allgather's; 2 k (P-1)/P words in step 1, N (P-1)/P in step 2.
 #include "algorithms/sparse/gather_dense.hpp"
 #include "algorithms/sparse/split.hpp"
 

@@ -53,10 +53,9 @@ struct SparseCalls<T>::Operation {
   SparseCalls& kept;
   const SparseVectorView<T>& given;
   const SparseAllreduceOptions& options;
-  std::size_t regions;
 
   bool is_larger_sparse = false;
-  SparseSum<T> result = {.sum = {.dimension = given.dimension, .first = given.first}};
+  SparseSum<T> result = {.sum = {.dimension = given.dimension}};
 
   Call open(Transport& transport) const {
     return {transport, "sparse allreduce", given.dimension, 1, data_type<T>, kept.object_};
@@ -74,8 +73,6 @@ struct SparseCalls<T>::Operation {
 
   void say(Call& call) const {
     call.same("dimension", given.dimension)
-        .same_now("the region's first element", given.first)
-        .same_now("the number of regions", regions)
         .same("algorithm", std::string_view(options.algorithm))
         .same("wire", options.wire)
         .same_machine(options.machine, options.algorithm == "auto");
@@ -122,7 +119,6 @@ struct SparseCalls<T>::Operation {
     else
       made.plan.algorithm->run(step);
     result.sum = step.sum;
-    result.sum.first = given.first;
     if (kept.learns_ && options.algorithm == "auto")
       made.drawn_from = made.plan.problem.drawn_from_of(elements_in(result.sum));
   }
@@ -149,8 +145,8 @@ struct SparseCalls<T>::Operation {
 
 template <class T>
 SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>& own,
-                                 const SparseAllreduceOptions& options, std::size_t regions) {
-  Operation operation{*this, own, options, regions};
+                                 const SparseAllreduceOptions& options) {
+  Operation operation{*this, own, options};
   planner_.run(transport, operation);
   return std::move(operation.result);
 }
@@ -160,23 +156,7 @@ template <class T>
 SparseSum<T> sparse_allreduce(Communicator communicator, const std::type_identity_t<SparseVectorView<T>>& own,
                               const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
-  return make_call(transport, [&] { return calls_of<SparseCalls<T>>(transport).run(transport, own, options, 1); });
-}
-
-template <class T>
-std::vector<SparseSum<T>> sparse_allreduce_regions(
-    Communicator communicator, const std::type_identity_t<std::span<const SparseVectorView<T>>>& regions,
-    const SparseAllreduceOptions& options) {
-  Transport& transport = communicator.transport();
-  return make_call(transport, [&] {
-    SparseCalls<T>& calls = calls_of<SparseCalls<T>>(transport);
-    std::vector<SparseSum<T>> sums;
-    make_for_call(transport, [&] { sums.reserve(regions.size()); });
-    if (regions.empty()) calls.run(transport, {}, options, 0);  // others may have some, and then all throw
-    for (const SparseVectorView<T>& region : regions)
-      sums.push_back(calls.run(transport, region, options, regions.size()));
-    return sums;
-  });
+  return make_call(transport, [&] { return calls_of<SparseCalls<T>>(transport).run(transport, own, options); });
 }
 
 template <class T>
@@ -184,7 +164,7 @@ Pending start_sparse_allreduce(Communicator communicator, const std::type_identi
                                SparseSum<T>& sum, const SparseAllreduceOptions& options) {
   Transport& transport = communicator.transport();
   return Pending(start_call(transport, [&transport, own, &sum, options] {
-    sum = calls_of<SparseCalls<T>>(transport).run(transport, own, options, 1);
+    sum = calls_of<SparseCalls<T>>(transport).run(transport, own, options);
   }));
 }
 
@@ -212,21 +192,19 @@ SparseAllreduce<T>::~SparseAllreduce() = default;
 
 template <class T>
 SparseSum<T> SparseAllreduce<T>::run(const SparseVectorView<T>& own) {
-  return make_call(impl_->transport, [&] { return impl_->calls.run(impl_->transport, own, impl_->options, 1); });
+  return make_call(impl_->transport, [&] { return impl_->calls.run(impl_->transport, own, impl_->options); });
 }
 
 template <class T>
 Pending SparseAllreduce<T>::start(const SparseVectorView<T>& own, SparseSum<T>& sum) {
   Impl& impl = *impl_;
   return impl.last_started.start(impl.transport,
-                                 [&impl, own, &sum] { sum = impl.calls.run(impl.transport, own, impl.options, 1); });
+                                 [&impl, own, &sum] { sum = impl.calls.run(impl.transport, own, impl.options); });
 }
 
 #define INSTANTIATE(T)                                                                                             \
   template class SparseCalls<T>;                                                                                   \
   template SparseSum<T> sparse_allreduce(Communicator, const SparseVectorView<T>&, const SparseAllreduceOptions&); \
-  template std::vector<SparseSum<T>> sparse_allreduce_regions(                                                     \
-      Communicator, const std::span<const SparseVectorView<T>>&, const SparseAllreduceOptions&);                   \
   template Pending start_sparse_allreduce(Communicator, const SparseVectorView<T>&, SparseSum<T>&,                 \
                                           const SparseAllreduceOptions&);                                          \
   template class SparseAllreduce<T>;

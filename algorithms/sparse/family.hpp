@@ -20,9 +20,7 @@ class SparseCalls {
   /// makes the same, and so has the same bits. `object`: as Call has it.
   explicit SparseCalls(bool learns = true, std::uint64_t object = 0) : learns_(learns), object_(object) {}
 
-  /// `regions`: into how many regions the ranks say that the vector is cut, of which `own` is one.
-  SparseSum<T> run(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options,
-                   std::size_t regions);
+  SparseSum<T> run(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options);
 
   /// Of the last call; null before any.
   const SparsePlan* plan() const { return planner_.last() == nullptr ? nullptr : &planner_.last()->plan; }

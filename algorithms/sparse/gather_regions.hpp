@@ -2,8 +2,10 @@
 #pragma once
 
 #include <bit>
+#include <numeric>
 
 #include "algorithms/sparse/split.hpp"
+#include "algorithms/sparse/unknown_length.hpp"
 #include "patterns/bruck_allgather.hpp"
 #include "patterns/steps.hpp"
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <numeric>
 
 #include "algorithms/sparse/split_cost.hpp"
 #include "patterns/all_to_all.hpp"
@@ -61,35 +60,32 @@ void split(Transport& transport, const RegionOfRank& region, Wire wire, const Sp
   const int P = transport.size();
   const int r = transport.rank();
   const std::span<std::size_t> sent_bounds = memory.sent_bounds;
-  const std::span<std::size_t> lengths = memory.received_lengths;
 
-  sent_bounds[0] = lengths[static_cast<std::size_t>(r)] = 0;
-  const auto at = [](std::span<std::size_t> sizes, int q) { return sizes.subspan(static_cast<std::size_t>(q), 1); };
-  for (int q = 0; q < P; ++q) at(sent_bounds, q + 1)[0] = packed_bytes(own, region(q), wire);
-  patterns::staggered_all_to_all(
-      transport, [&](int q) { return at(sent_bounds, q + 1); }, [&](int q) { return at(lengths, q); }, [](int, int) {},
-      patterns::EmptyMessages::travel, steps);
-  std::partial_sum(sent_bounds.begin(), sent_bounds.end(), sent_bounds.begin());
-  const std::size_t largest = *std::max_element(lengths.begin(), lengths.end());
-  if (largest > memory.most_part_bytes) refuse_length(largest, memory.most_part_bytes);
-
-  const auto packed = [&](int q) { return pack(own, region(q), memory.sent.subspan(at(sent_bounds, q)[0]), wire); };
+  sent_bounds[0] = 0;
+  for (int q = 0; q < P; ++q) {
+    const auto place = static_cast<std::size_t>(q);
+    sent_bounds[place + 1] = sent_bounds[place] + packed_bytes(own, region(q), wire);
+  }
+  const auto packed = [&](int q) {
+    return pack(own, region(q), memory.sent.subspan(sent_bounds[static_cast<std::size_t>(q)]), wire);
+  };
   const auto slot = [&](int q) {
     const auto number = static_cast<std::size_t>(steps.step_of(r, q, P) % patterns::most_received_at_once(P));
-    return memory.received.subspan(number * memory.most_part_bytes, at(lengths, q)[0]);
+    return memory.received.subspan(number * memory.most_part_bytes, memory.most_part_bytes);
   };
+  const auto came = [&](int q) { return slot(q).first(memory.received_lengths[static_cast<std::size_t>(q)]); };
   const auto add = [&](int first, int last) {  // of steps first .. last - 1
     std::span<T> widened = memory.widened;
     const std::span<SparseVectorView<T>> parts = memory.parts.first(static_cast<std::size_t>(last - first));
     for (int s = first; s < last; ++s) {
       const int q = steps.source(r, s, P);
-      parts[static_cast<std::size_t>(s - first)] = unpack<T>(q == r ? packed(q) : slot(q), region(r), wire, widened);
+      parts[static_cast<std::size_t>(s - first)] = unpack<T>(q == r ? packed(q) : came(q), region(r), wire, widened);
     }
     sum.add(parts);
   };
   patterns::staggered_all_to_all(
       transport, packed, slot, [&](int first, int last) { add(first == 1 ? 0 : first, last); },
-      patterns::EmptyMessages::travel, steps);
+      patterns::EmptyMessages::travel, steps, memory.received_lengths);
 }
 
 /// The same with regions of N/P elements; `transport` has some or all of the problem's ranks.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "algorithms/sparse/expected.hpp"
-#include "algorithms/sparse/unknown_length.hpp"
 #include "patterns/blocks.hpp"
 #include "patterns/steps.hpp"
 
@@ -28,8 +27,7 @@ inline patterns::Network network_of(const SparseProblem& problem, const Machine&
   return {machine, problem.group.nodes, problem.ranks()};
 }
 
-/// Two rounds of P - 1 messages among the network's P: of lengths, and of what all hold of the region, `part` elements
-/// each or Sparsity::dense.
+/// P - 1 messages among the network's P: what all hold of the region, `part` elements each or Sparsity::dense.
 inline Cost split_cost(const SparseProblem& problem, const patterns::Network& network, std::size_t part) {
   const int P = network.ranks();
   const Machine& machine = network.machine();
@@ -39,11 +37,10 @@ inline Cost split_cost(const SparseProblem& problem, const patterns::Network& ne
   const std::size_t part_bytes = packed_bytes(problem, region, part);
   const std::size_t bytes = others * part_bytes;
   Cost cost;
-  cost.messages = 2 * others;
-  cost.bytes = others * length_bytes + bytes;
+  cost.messages = others;
+  cost.bytes = bytes;
   cost.flops = P * stored(part, region);
-  cost.communication_seconds = patterns::all_to_all_step(network, length_bytes).seconds() +
-                               patterns::all_to_all_step(network, part_bytes).seconds();
+  cost.communication_seconds = patterns::all_to_all_step(network, part_bytes).seconds();
   cost.arithmetic_seconds = P * adding_seconds(problem, machine, region, part) +
                             packing_seconds(machine, bytes + part_bytes, bytes + part_bytes) +
                             conversion_seconds(problem, machine, cost.flops, cost.flops);

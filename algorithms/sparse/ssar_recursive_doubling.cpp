@@ -4,8 +4,8 @@
 //   For each dimension of the hypercube: swap the sums so far with the partner across it, and add.
 //
 // Both partners add in the order of their ranks, so their bits are the same. A sum becomes dense on its way where it is
-// smaller or faster to add so. Cost, k elements of each rank: log2 P messages, each with another that tells its length;
-// 2 k log2 P words if all indices are the same, 2 k (P-1) if none are; otherwise one message with the whole sum more.
+// smaller or faster to add so. Cost, k elements of each rank: log2 P messages; 2 k log2 P words if all indices are the
+// same, 2 k (P-1) if none are; otherwise one message with the whole sum more.
 //
 // As bf16 both partners add what they have sent, rounded, to what has come. Each element is rounded log2 P times;
 // otherwise floor(log2 P) times, once more on its way from an extra, and once when the sum is sent back.
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "algorithms/sparse/fold.hpp"
-#include "algorithms/sparse/unknown_length.hpp"
 
 namespace dsop::sparse {
 namespace {
@@ -55,22 +54,22 @@ void run(SparseCall<T>& call) {
 
   call.sum = fold(call, cube, memory.fold, call.result);
   if (cube.is_extra()) {
-    call.sum =
-        copy(unpacked(receive_with_length(transport, memory.received, cube.proxy()), memory.widened), call.result);
+    const std::size_t bytes = transport.recv(memory.received, cube.proxy(), Tag::payload, Length::told);
+    call.sum = copy(unpacked(memory.received.first(bytes), memory.widened), call.result);
     return;
   }
   for (int distance = 1; distance < cube.corners; distance *= 2) {
     const int partner = cube.rank ^ distance;
     const std::span<const std::byte> packed = pack(call.sum, all, memory.sent, problem.wire);
     const SparseVectorView<T> mine = unpacked(packed, memory.widened_sent);
-    const SparseVectorView<T> theirs =
-        unpacked(swap_with_length(transport, packed, memory.received, partner), memory.widened);
+    const std::size_t bytes = transport.sendrecv(packed, partner, memory.received, partner, Tag::payload, Length::told);
+    const SparseVectorView<T> theirs = unpacked(memory.received.first(bytes), memory.widened);
     call.sum = cube.rank < partner ? sum(mine, theirs, call.result, most) : sum(theirs, mine, call.result, most);
   }
   const bool extras_round = cube.corners < cube.ranks && problem.wire == Wire::bf16;
   if (!cube.has_extra() && !extras_round) return;
   const std::span<const std::byte> packed = pack(call.sum, all, memory.sent, problem.wire);
-  if (cube.has_extra()) send_with_length(transport, packed, cube.extra());
+  if (cube.has_extra()) transport.send(packed, cube.extra(), Tag::payload, Length::told);
   if (extras_round) call.sum = copy(unpacked(packed, memory.widened_sent), call.result);  // what extras have
 }
 
@@ -91,9 +90,7 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
     std::fill_n(sums.begin(), extras, expected_folded(problem));
   }
   for (std::size_t distance = 1; distance < corners; distance *= 2) {
-    const auto swapped = [&](int r) {
-      return Traffic{2, length_bytes + bytes(sums[static_cast<std::size_t>(r) / distance])};
-    };
+    const auto swapped = [&](int r) { return Traffic{1, bytes(sums[static_cast<std::size_t>(r) / distance])}; };
     for (int r = 0; r < cube.corners; ++r)
       sent[static_cast<std::size_t>(r)] = sent[static_cast<std::size_t>(r)] + swapped(r);
     cost.communication_seconds +=
@@ -109,13 +106,11 @@ Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& m
       sums[group] = elements_of_sum(problem, sums[2 * group], sums[2 * group + 1], problem.expected_union(ranks));
     }
   }
-  for (std::size_t r = 0; r < corners; ++r)
-    cost.raise_to(r < extras ? sent[r] + Traffic{2, length_bytes + bytes(sums[0])} : sent[r]);
+  for (std::size_t r = 0; r < corners; ++r) cost.raise_to(r < extras ? sent[r] + Traffic{1, bytes(sums[0])} : sent[r]);
   if (sums[0] == Sparsity::dense)
     cost.arithmetic_seconds += machine.memory_seconds(static_cast<double>(N * bytes_of(problem.type)));
   if (extras > 0) {
-    cost.communication_seconds +=
-        patterns::fold_step(network, cube.corners, length_bytes + bytes(sums[0]), 2).seconds();
+    cost.communication_seconds += patterns::fold_step(network, cube.corners, bytes(sums[0])).seconds();
     cost.arithmetic_seconds += conversion_seconds(problem, machine, stored(sums[0], N), stored(sums[0], N));
   }
   return cost;

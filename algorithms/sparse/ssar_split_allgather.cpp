@@ -5,9 +5,9 @@
 //      own on and round, while later parts travel.
 //   2. Sparse allgather: everybody gets the sums of all regions, as many bytes of each as there are.
 //
-// A region's sum is dense where its parts together are larger than that. Cost, k elements of each rank: 2 (P-1)
-// messages, half of them lengths, log2 P with lengths and the allgather's; 2 k (P-1)/P words in step 1, and in step 2
-// as many if all indices are the same, 2 k (P-1) if none are.
+// A region's sum is dense where its parts together are larger than that. Cost, k elements of each rank: P - 1
+// messages, log2 P with lengths and the allgather's; 2 k (P-1)/P words in step 1, and in step 2 as many if all indices
+// are the same, 2 k (P-1) if none are.
 #include "algorithms/sparse/gather_regions.hpp"
 
 namespace dsop::sparse {

@@ -6,8 +6,8 @@
 //   2. Every rank looks which form of its sum is smaller; everybody gets the sums of all regions.
 //
 // Unlike ssar-split-allgather, what a sum holds decides, not what its parts could have held. Cost, k elements of each
-// rank: 2 (P-1) messages, half of them lengths, log2 P with lengths and the allgather's; 2 k (P-1)/P words in step 1,
-// and in step 2 from 2 k (P-1)/P, if all indices are the same, to N (P-1)/P.
+// rank: P - 1 messages, log2 P with lengths and the allgather's; 2 k (P-1)/P words in step 1, and in step 2 from
+// 2 k (P-1)/P, if all indices are the same, to N (P-1)/P.
 #include "algorithms/sparse/gather_regions.hpp"
 
 namespace dsop::sparse {

@@ -60,6 +60,7 @@ struct TopKAlgorithm {
   Parameter<> second_parameter = {};  ///< only where there is a first
   bool keeps_thresholds = false;      ///< the selection and the sum may be of any size, not of about k
   bool sends_k = false;               ///< a rank's choice is always of k elements, zeros too where others are fewer
+  bool published = false;             ///< here to be compared with its paper
   /// Beside the selection, where all ranks choose k evenly spread elements, the same ones where they sum them
   /// themselves: exact for messages and bytes.
   Cost (*cost)(const TopKPlan&, const Machine&);

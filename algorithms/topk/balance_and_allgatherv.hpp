@@ -15,8 +15,9 @@
 
 namespace dsop::topk {
 
-/// Gives bounds[q] .. bounds[q + 1] to the `count` things of each rank q.
-inline void number(Transport& transport, std::size_t count, std::span<std::size_t> bounds) {
+/// Gives bounds[q] .. bounds[q + 1] to the `count` things of each rank q. Blocks that are gathered need them, and the
+/// total decides what follows: so counts travel before.
+inline void gather_offsets(Transport& transport, std::size_t count, std::span<std::size_t> bounds) {
   bounds[0] = 0;
   bounds[static_cast<std::size_t>(transport.rank()) + 1] = count;
   patterns::bruck_allgather(transport, bounds.subspan(1), Tag::payload);

@@ -75,8 +75,8 @@ class TopKCalls {
   std::vector<std::size_t> chosen_of_ranks_;
   Planner<Made> planner_{2};
   AllgatherProblem blocks_;
-  selection::Kept<sparse::Index> indices_;  // of what was selected
-  selection::Kept<T> chosen_;
+  Workspace<sparse::Index> indices_;  // of what was selected
+  Workspace<T> chosen_;
   selection::Memory<T> memory_;
 };
 

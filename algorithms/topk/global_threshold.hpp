@@ -87,7 +87,7 @@ Cut<T> th_re_evaluate(TopKCall<T>& call, const SparseVectorView<T>& reduced, std
   const std::span<const T> own = reduced.values;
   std::size_t count = 0;
   for_each_nonzero(own, [&](std::size_t) { ++count; });
-  number(call.transport, count, bounds);
+  gather_offsets(call.transport, count, bounds);
   if (bounds.back() > memory.size()) sparse::refuse_length(bounds.back() * sizeof(T), memory.size_bytes());
   const std::span<T> values = memory.first(bounds.back());
   const std::size_t first = bounds[static_cast<std::size_t>(call.transport.rank())];

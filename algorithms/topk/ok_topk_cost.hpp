@@ -27,12 +27,11 @@ inline Cost ok_topk_cost(const TopKPlan& plan, const Machine& machine) {
   const AllgatherProblem gathered = ok_topk_blocks(plan.problem);
   Cost cost;
   for (int r = 0; r < P; ++r) cost.raise_to(plan.exchange->sent(gathered, r));
-  cost.messages += 2 * others + rounds;
-  cost.bytes += others * part_bytes + 2 * others * sparse::length_bytes;
+  cost.messages += others + rounds;
+  cost.bytes += others * (part_bytes + sparse::length_bytes);
   cost.flops = static_cast<double>(k);
   const patterns::Network network(machine, group.nodes, P);
-  cost.communication_seconds = patterns::all_to_all_step(network, sparse::length_bytes).seconds() +
-                               patterns::all_to_all_step(network, part_bytes).seconds() +
+  cost.communication_seconds = patterns::all_to_all_step(network, part_bytes).seconds() +
                                patterns::bruck_seconds(network, sparse::length_bytes) +
                                plan.exchange->seconds(gathered, machine);
   const double own_share = cost.flops / P;

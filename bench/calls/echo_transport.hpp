@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <dsop/transport.hpp>
@@ -16,13 +16,9 @@ namespace calls {
 /// before any send. Right for exchanges in which all ranks say the same; the sums of a call are of no use.
 class EchoTransport final : public dsop::Transport {
  public:
-  explicit EchoTransport(int ranks) : ranks_(ranks) {}
+  explicit EchoTransport(int ranks)
+      : Transport({.size = ranks, .kind = std::make_shared<dsop::TransportKind>(dsop::TransportKind{"echo"})}) {}
   ~EchoTransport() override { end_calls(); }
-
-  int rank() const override { return 0; }
-  int size() const override { return ranks_; }
-  std::string name() const override { return "echo"; }
-  dsop::Machine default_machine() const override { return {}; }
 
  private:
   struct Receive {
@@ -30,20 +26,21 @@ class EchoTransport final : public dsop::Transport {
     dsop::Tag tag;
   };
 
-  dsop::Request start_send(std::span<const std::byte> data, int, dsop::Tag tag) override {
+  dsop::Request start_send(std::span<const std::byte> data, int, dsop::Tag tag, dsop::Length) override {
     if (!data.empty()) sent_[tag].assign(data.begin(), data.end());
     return {};
   }
-  dsop::Request start_receive(std::span<std::byte> data, int, dsop::Tag tag) override {
+  dsop::Request start_receive(std::span<std::byte> data, int, dsop::Tag tag, dsop::Length length) override {
     const auto free =
         std::find_if(receives_.begin(), receives_.end(), [](const Receive& r) { return r.data.data() == nullptr; });
     const auto slot = static_cast<std::size_t>(free - receives_.begin());
     if (free == receives_.end()) receives_.emplace_back();
-    receives_[slot] = {data, tag};
+    const bool is_shorter = length == dsop::Length::told && sent_[tag].size() < data.size();
+    receives_[slot] = {is_shorter ? data.first(sent_[tag].size()) : data, tag};
     return make_request(slot);
   }
   bool is_done(std::size_t) override { return true; }
-  void finish(std::size_t slot) override {
+  std::size_t finish(std::size_t slot) override {
     const auto [data, tag] = receives_[slot];
     const std::vector<std::byte>& said = sent_[tag];
     for (std::size_t i = 0; i < data.size(); i += std::max<std::size_t>(said.size(), 1)) {
@@ -54,10 +51,10 @@ class EchoTransport final : public dsop::Transport {
         std::copy_n(said.begin(), std::min(said.size(), part.size()), part.begin());
     }
     withdraw(slot);
+    return data.size();
   }
   void withdraw(std::size_t slot) noexcept override { receives_[slot].data = {}; }
 
-  int ranks_;
   std::map<dsop::Tag, std::vector<std::byte>> sent_;
   std::vector<Receive> receives_;
 };

@@ -14,6 +14,7 @@
 #include <dsop/errors.hpp>
 #include <dsop/types.hpp>
 
+#include "base/fnv.hpp"
 #include "collect.hpp"
 #include "compare/gloo.hpp"
 #include "host.hpp"
@@ -52,7 +53,7 @@ class RanksAsStore final : public gloo::rendezvous::Store {
 };
 
 std::shared_ptr<gloo::Context> connected(Transport& transport) {
-  const std::vector<std::size_t> hosts = of_all_ranks(transport, std::hash<std::string>()(host_name()));
+  const std::vector<std::size_t> hosts = of_all_ranks(transport, checksum(host_name()));
   const bool one_host = std::count(hosts.begin(), hosts.end(), hosts[0]) == transport.size();
   auto device =
       gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr(one_host ? "127.0.0.1" : host_name().c_str()));

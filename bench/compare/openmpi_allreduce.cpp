@@ -17,7 +17,7 @@ class ForcedAllreduce final : public VectorSum {
 
   void run() override {
     forget_openmpi_algorithm();
-    forced_->native_allreduce(std::as_writable_bytes(elements_), data_type<T>);
+    forced_->native().allreduce(std::as_writable_bytes(elements_), data_type<T>);
   }
   std::string used() const override { return prefix + openmpi_algorithm_that_ran(); }
 

@@ -7,8 +7,7 @@ const bool cuts_messages = false;
 
 // SimGrid's MPI_Request_get_status calls every request done. MPI_Test knows, but ends what it finds done: so the status
 // is kept for finish().
-bool MpiTransport::is_done(std::size_t slot) {
-  Message& message = slots_[slot];
+bool MpiTransport::pieces_are_done(Message& message) {
   message.statuses.resize(message.pieces.size());
   for (std::size_t i = 0; i < message.pieces.size(); ++i) {
     if (message.pieces[i] == MPI_REQUEST_NULL) continue;
@@ -21,6 +20,7 @@ bool MpiTransport::is_done(std::size_t slot) {
 
 int MpiTransport::wait_for_pieces(Message& message) {
   int code = MPI_SUCCESS;
+  message.statuses.resize(message.pieces.size());
   for (std::size_t i = 0; i < message.pieces.size() && code == MPI_SUCCESS; ++i)
     if (message.pieces[i] != MPI_REQUEST_NULL) code = MPI_Wait(&message.pieces[i], &message.statuses[i]);
   return code;

@@ -11,9 +11,10 @@ namespace dsop {
 struct AlgorithmDescription {
   /// "outer-product", "sharded", "dense", "broadcast", "reduce", "allgather", "sparse", "topk", "selection"
   std::string family;
-  std::string name;     ///< as Options::algorithm and the command line take it
-  std::string summary;  ///< one line
-  std::string source;   ///< paper, section
+  std::string name;        ///< as Options::algorithm and the command line take it
+  std::string summary;     ///< one line
+  std::string source;      ///< paper, section
+  bool published = false;  ///< here to be compared with its paper: it may be named, and `auto` never takes it
 };
 
 /// All algorithms of all families, in the registries' order.

@@ -40,7 +40,7 @@ class CountingTransport final : public TransportOver {
   std::size_t payload_bytes_leaving(std::span<const int> groups) const;
 
  private:
-  Request start_send(std::span<const std::byte> data, int to, Tag tag) override;
+  Request start_send(std::span<const std::byte> data, int to, Tag tag, Length length) override;
 
   std::size_t ridden_bytes() const;
 
@@ -48,7 +48,7 @@ class CountingTransport final : public TransportOver {
   std::vector<std::size_t> payload_bytes_to_;  // each rank
   Traffic agreement_;
   Traffic probe_;
-  const CallState& state_;
+  const CarriedCalls& calls_;
   std::size_t ridden_bytes_before_;
 };
 

@@ -81,13 +81,12 @@ typedef struct {
 } dsop_factor;
 
 /* A vector of `dimension` elements. Sparse: `count` indices, which rise, and as many values. Dense: no indices, and
- * count is dimension. `first` is where a region of a longer vector begins, else 0. */
+ * count is dimension, at most 2^32. */
 typedef struct {
   size_t dimension;
   size_t count;
   const uint32_t* indices;
   const void* values;
-  uint64_t first;
 } dsop_vector;
 
 /* ---- The library ---- */
@@ -220,9 +219,6 @@ DSOP_API int dsop_rows_free(dsop_rows rows);
 /* The sum over ranks. */
 DSOP_API int dsop_sum_sparse(dsop_communicator communicator, dsop_type type, const dsop_vector* own,
                              const char* options, dsop_sum* sum);
-/* The same for a vector of more than 2^32 elements, in `count` regions, with a sum for each. */
-DSOP_API int dsop_sum_sparse_regions(dsop_communicator communicator, dsop_type type, const dsop_vector* regions,
-                                     size_t count, const char* options, dsop_sum* sums);
 /* Returns at once; what `own` points to stays until dsop_wait(), this structure need not. The sum can be looked at when
  * the call is complete; to free it before is no error. */
 DSOP_API int dsop_start_sum_sparse(dsop_communicator communicator, dsop_type type, const dsop_vector* own,
@@ -336,12 +332,10 @@ DSOP_API int dsop_machine_default(int on_threads, dsop_machine* machine);
 DSOP_API int dsop_machine_of(dsop_communicator communicator, dsop_machine* machine);
 DSOP_API int dsop_machine_read(const char* path, dsop_machine* machine);
 DSOP_API int dsop_machine_write(dsop_machine machine, const char* path);
-/* A number by its name in the machine file: latency_seconds, ..., ring_step_seconds[0], ..., inner_levels[0].nodes, ...;
- * inner_levels is how many of these there are. */
-DSOP_API int dsop_machine_get(dsop_machine machine, const char* name, double* value);
-/* Does not look whether it makes sense: dsop_machine_check(), and every call with the machine, does. */
-DSOP_API int dsop_machine_set(dsop_machine machine, const char* name, double value);
-DSOP_API int dsop_machine_check(dsop_machine machine);
+/* As the text of its file: JSON, with all its numbers and the levels inside its network. */
+DSOP_API int dsop_machine_text(dsop_machine machine, const char** text);
+/* The machine of such a text. What it leaves out is as dsop_machine_default(0, ...) has it. */
+DSOP_API int dsop_machine_of_text(const char* text, dsop_machine* machine);
 /* Of a step in a ring and with changing partners, a product of n x m elements with inner dimension K, an addition of so
  * many elements. Any may be null. */
 DSOP_API int dsop_machine_seconds(dsop_machine machine, dsop_type type, size_t bytes, double n, double m, double K,

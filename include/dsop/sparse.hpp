@@ -29,13 +29,12 @@ struct SparseMatrixView {
 
 /// A vector of `dimension` elements that somebody else owns. Sparse: the indices of those that are not zero, rising,
 /// and their values. Dense: all values, and no indices. Example: 0 0 7 0 3 is {5, indices 2 4, values 7 3}, or {5, no
-/// indices, values 0 0 7 0 3}. A longer vector is given region by region, each of at most 2^32 elements.
+/// indices, values 0 0 7 0 3}. A vector of more than 2^32 elements is several of these, and a call each.
 template <class T>
 struct SparseVectorView {
   std::size_t dimension = 0;
   std::span<const std::uint32_t> indices = {};
   std::span<const T> values = {};
-  std::uint64_t first = 0;  ///< of a region: where it begins; indices are counted from there
 
   bool dense() const { return indices.empty() && values.size() == dimension; }
 };

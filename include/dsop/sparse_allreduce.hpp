@@ -88,8 +88,8 @@ struct SparseSum {
   std::string algorithm = {};        ///< that made it, with its number
 };
 
-/// The sum of all ranks' vectors, the same bits on each. `own` may be sparse or dense, and its dimension and first
-/// element are the same on all ranks, the dimension at most 2^32; a sparse one that is larger so than dense is treated
+/// The sum of all ranks' vectors, the same bits on each. `own` may be sparse or dense, and its dimension,
+/// at most 2^32, is the same on all ranks; a sparse one that is larger so than dense is treated
 /// as dense. All ranks of `communicator` must call it, in the same order as its other calls. Buffers are kept with the
 /// communicator, SparsePlan::workspace_bytes: all ranks' elements with `allgather`, up to two dense vectors with
 /// `ssar-recursive-doubling` (as bf16 three), less than that with the others as a rule (docs/sparse.md has a table);
@@ -111,13 +111,6 @@ template <class T>
 [[nodiscard]] Pending start_sparse_allreduce(Communicator communicator,
                                              const std::type_identity_t<SparseVectorView<T>>& own, SparseSum<T>& sum,
                                              const SparseAllreduceOptions& options = {});
-
-/// sparse_allreduce() for a vector of more than 2^32 elements: one call and one sum for each of its regions, which, but
-/// for what they hold, must be the same on all ranks.
-template <class T>
-[[nodiscard]] std::vector<SparseSum<T>> sparse_allreduce_regions(
-    Communicator communicator, const std::type_identity_t<std::span<const SparseVectorView<T>>>& regions,
-    const SparseAllreduceOptions& options = {});
 
 /// sparse_allreduce() for vectors that belong together, such as one parameter's gradients: plans are its own, and
 /// `auto` expects the overlap that its own last sum had, whatever the communicator's other calls sum. A new object

@@ -82,6 +82,7 @@ struct ParameterStep {
 ///                       and what its algorithm works in: of ok-topk on P ranks of which each selects k elements, up to
 ///                       two such vectors more and room for P k pairs of value and index that may come at once
 ///   none                the gradient stays this rank's own, times the scale
+///   NAME[:ARGUMENT]     one that the program has registered: <dsop/policy.hpp>
 ///
 /// What finish() leaves and the residuals, added over ranks, are the gradients and the residuals before: exactly where
 /// the arithmetic is exact, but for what policies that sum everything round off (SynchronizerOptions::wire). Gradients

@@ -11,7 +11,7 @@ from dsop._library import ArgumentError, Error, TransportError
 from dsop._machine import Machine, plan_outer_products, plan_sparse, plan_topk
 from dsop._mpi import communicator, init
 from dsop._outer_products import OuterProduct, outer_product
-from dsop._sparse import (SparseAllreduce, SparseSum, sparse_allreduce, sparse_allreduce_regions,
+from dsop._sparse import (SparseAllreduce, SparseSum, sparse_allreduce,
                           start_sparse_allreduce)
 from dsop._stores import connect
 from dsop._synchronizer import Synchronizer
@@ -22,5 +22,5 @@ __all__ = ["ArgumentError", "Communicator", "Error", "Machine", "OuterProduct", 
            "SparseAllreduce", "SparseMatrix", "SparseSum", "SparseVector", "Synchronizer", "TopKAllreduce", "TopKSum",
            "TransportError", "__version__", "algorithms", "allreduce", "broadcast", "communicator", "connect", "info",
            "init", "outer_product", "plan_outer_products", "plan_sparse", "plan_topk", "reduce", "run_on_threads",
-           "sparse_allreduce", "sparse_allreduce_regions", "start_allreduce", "start_broadcast", "start_reduce",
+           "sparse_allreduce", "start_allreduce", "start_broadcast", "start_reduce",
            "start_sparse_allreduce"]

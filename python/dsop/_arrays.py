@@ -57,8 +57,6 @@ class SparseVector(NamedTuple):
         They rise; copied unless they are uint32.
     values : ndarray
         As many, float32 or float64, contiguous; not copied.
-    first : int
-        Where a region of a longer vector begins.
 
     Examples
     --------
@@ -70,7 +68,6 @@ class SparseVector(NamedTuple):
     dimension: int
     indices: Array
     values: Array
-    first: int = 0
 
 
 FactorLike = Union[Array, SparseMatrix, Any]
@@ -209,14 +206,14 @@ def vector(given: Array | SparseVector, name: str, type_: int | None = None) -> 
         indices = _index_array(given.indices, np.uint32, f"{name}.indices")
         if indices.size != values.size:
             raise ArgumentError(f"{name} has {indices.size} indices and {values.size} values, expected as many of each")
-        dimension, first = whole_size(given.dimension, f"{name}.dimension"), whole_size(given.first, f"{name}.first")
+        dimension = whole_size(given.dimension, f"{name}.dimension")
     else:
         values = _check_array(given, name, 1, type_, False)
-        indices, dimension, first = np.empty(0, np.uint32), values.size, 0
+        indices, dimension = np.empty(0, np.uint32), values.size
     if not values.flags.c_contiguous:
         raise ArgumentError(f"{name}.strides is {values.strides}, expected a contiguous array")
     where = address(indices) if indices.size else None
-    return Held(Vector(dimension, values.size, where, address(values), first), TYPES[values.dtype], (values, indices))
+    return Held(Vector(dimension, values.size, where, address(values)), TYPES[values.dtype], (values, indices))
 
 
 def copied(where: int | None, count: int, dtype: Any) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_double, c_size_t
 from os import PathLike
@@ -18,9 +19,9 @@ from dsop._mpi import communicator
 class Machine(Owned):
     """A network and a processor as the planner sees them.
 
-    Numbers are set and read by their names in a machine file: ``machine["latency_seconds"]``. ``machine["inner_levels"]``
-    is how many levels it has inside its network, ``machine["inner_levels[0].latency_seconds"]`` a number of the first,
-    that of ranks on one node.
+    Fields are read and replaced by their names in a machine file: ``machine["latency_seconds"]`` is a number,
+    ``machine["ring_step_seconds"]`` a list where it was measured, ``machine["inner_levels"]`` a list of dicts of the levels
+    inside its network, that of ranks on one node first.
 
     Parameters
     ----------
@@ -28,10 +29,10 @@ class Machine(Owned):
         A file that `write`, or `dsop-bench calibrate`, has written; default: a cluster with 10 Gbit/s.
     on_threads : bool
         Whether the default is that of ranks which are threads of one process.
-    **numbers : float
+    **fields
         To replace: latency_seconds, overhead_seconds, gap_seconds, gap_per_byte_seconds, flops_per_second,
         blas_flops_per_second, memory_bytes_per_second, write_bytes_per_second, large_write_bytes_per_second,
-        hidden_share, indexed_addition_factor, piece_bytes.
+        hidden_share, indexed_addition_factor, piece_bytes (numbers), and the others of a machine file.
 
     Raises
     ------
@@ -48,14 +49,13 @@ class Machine(Owned):
 
     _free = "dsop_machine_free"
 
-    def __init__(self, path: str | PathLike[str] | None = None, *, on_threads: bool = False, **numbers: float) -> None:
+    def __init__(self, path: str | PathLike[str] | None = None, *, on_threads: bool = False, **fields: Any) -> None:
         if on_threads and path is not None:
             raise ArgumentError(f"on_threads with the file {shown(path)}, expected one of both")
         self._handle = (new_handle(library.dsop_machine_default, int(bool(on_threads))) if path is None
                         else new_handle(library.dsop_machine_read, encoded_path(path, "path")))
-        for name, number in numbers.items():
-            self[name] = number
-        check(library.dsop_machine_check(self._handle))
+        if fields:
+            self._replace(fields)
 
     @classmethod
     def of(cls, comm: Any = None) -> Machine:
@@ -84,13 +84,32 @@ class Machine(Owned):
         machine._handle = new_handle(library.dsop_machine_of, ranks.handle)
         return machine
 
-    def __getitem__(self, name: str) -> float:
-        value = c_double()
-        check(library.dsop_machine_get(self._handle, encoded(name, "name"), byref(value)))
-        return value.value
+    def _fields(self) -> dict[str, Any]:
+        text = c_char_p()
+        check(library.dsop_machine_text(self._handle, byref(text)))
+        fields: dict[str, Any] = json.loads(decoded(text.value))
+        fields.setdefault("inner_levels", [])
+        return fields
 
-    def __setitem__(self, name: str, value: float) -> None:
-        check(library.dsop_machine_set(self._handle, encoded(name, "name"), real_number(value, name)))
+    def _replace(self, fields: dict[str, Any]) -> None:
+        try:
+            text = json.dumps({**self._fields(), **fields}, default=float, allow_nan=False)
+        except (TypeError, ValueError, RuntimeError, RecursionError):
+            raise ArgumentError(f"{', '.join(fields)}: expected what JSON has for a machine's fields") from None
+        new = new_handle(library.dsop_machine_of_text, encoded(text, "text"))
+        check(library.dsop_machine_free(self._handle))
+        self._handle = new
+
+    def __getitem__(self, name: str) -> Any:
+        encoded(name, "name")
+        fields = self._fields()
+        if name not in fields:
+            raise ArgumentError(f"name is {shown(name)}, expected one of {', '.join(fields)}")
+        return fields[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        encoded(name, "name")
+        self._replace({name: value})
 
     def write(self, path: str | PathLike[str]) -> None:
         """Replace the file as a whole.

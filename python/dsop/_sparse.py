@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_uint64
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +66,7 @@ class Sum(Owned):
         name = decoded(algorithm.value)
         if found.indices is None and found.count == found.dimension:
             return values, name
-        return SparseVector(found.dimension, copied(found.indices, found.count, np.uint32), values, found.first), name
+        return SparseVector(found.dimension, copied(found.indices, found.count, np.uint32), values), name
 
     def sparse(self, dtype: Any) -> SparseSum:
         return SparseSum(*self.values(dtype))
@@ -154,53 +153,6 @@ def start_sparse_allreduce(own: Array | SparseVector, comm: Any = None, *, algor
         options = option_text(algorithm=algorithm, machine=machine, wire=wire)
     made, pending = start_sum(library.dsop_start_sum_sparse, ranks.handle, given.type, given.structure, options)
     return Pending(pending, lambda: made.sparse(DTYPES[given.type]), ranks, given)
-
-
-def sparse_allreduce_regions(regions: Sequence[Array | SparseVector], comm: Any = None, *,
-                             algorithm: str | None = None, machine: Any = None,
-                             wire: str | None = None) -> list[SparseSum]:
-    """As `sparse_allreduce` for a vector of more than 2**32 elements, region by region.
-
-    Parameters
-    ----------
-    regions : sequence of SparseVector or ndarray
-        This rank's, of one dtype, each of at most 2**32 elements; `first` is where a region begins. As many of the same
-        sizes on all ranks.
-    comm, algorithm, machine, wire
-        As for `sparse_allreduce`.
-
-    Returns
-    -------
-    list of SparseSum
-        One a region.
-
-    Raises
-    ------
-    ArgumentError, TransportError
-        As `sparse_allreduce`.
-
-    Examples
-    --------
-    >>> whole = [np.ones(3), dsop.SparseVector(5, np.array([4]), np.array([7.0]), first=3)]
-    >>> len(dsop.sparse_allreduce_regions(whole))
-    2
-    """
-    ranks = communicator(comm)
-    with SaidToAll(ranks):
-        try:
-            several = list(regions)
-        except TypeError:
-            raise ArgumentError(f"regions is {type(regions).__name__}, expected several vectors") from None
-        given = [vector(region, f"regions[{i}]") for i, region in enumerate(several)]
-        types = {region.type for region in given} or {0}
-        if len(types) > 1:
-            raise ValueError("regions are of two dtypes, expected one")
-        options = option_text(algorithm=algorithm, machine=machine, wire=wire)
-    structures = (Vector * max(len(given), 1))(*(region.structure for region in given))
-    handles = (c_uint64 * max(len(given), 1))()
-    check(library.dsop_sum_sparse_regions(ranks.handle, min(types), structures, len(given), options, handles))
-    sums = [Sum(handle) for handle in handles[:len(given)]]
-    return [made.sparse(DTYPES[min(types)]) for made in sums]
 
 
 class SparseAllreduce(Owned):

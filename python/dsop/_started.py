@@ -75,6 +75,9 @@ def connect_started(rank: int, ranks: int) -> Communicator | None:
     if store is None:
         return None
     _stores.append(store)
+    restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    if not restart.isdecimal():
+        raise ArgumentError(f"TORCHELASTIC_RESTART_COUNT is {restart!r}, expected a number")
     run = os.environ.get("TORCHELASTIC_RUN_ID") or _slurm_step() or "run"
     return connect(store, rank, ranks, run="dsop/" + run,
-                   restart=int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")), limit_seconds=_LIMIT_SECONDS)
+                   restart=int(restart), limit_seconds=_LIMIT_SECONDS)

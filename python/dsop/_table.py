@@ -45,7 +45,6 @@ class Vector(Structure):
         ("count", c_size_t),
         ("indices", c_void_p),
         ("values", c_void_p),
-        ("first", c_uint64),
     ]
 
 
@@ -90,7 +89,6 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "dsop_rows_get": (c_int, [c_uint64, POINTER(c_size_t), POINTER(c_size_t), POINTER(c_void_p), POINTER(c_void_p)]),
     "dsop_rows_free": (c_int, [c_uint64]),
     "dsop_sum_sparse": (c_int, [c_uint64, c_int, POINTER(Vector), c_char_p, POINTER(c_uint64)]),
-    "dsop_sum_sparse_regions": (c_int, [c_uint64, c_int, POINTER(Vector), c_size_t, c_char_p, POINTER(c_uint64)]),
     "dsop_start_sum_sparse": (c_int, [c_uint64, c_int, POINTER(Vector), c_char_p, POINTER(c_uint64), POINTER(c_uint64)]),
     "dsop_sparse_allreduce_create": (c_int, [c_uint64, c_int, c_char_p, POINTER(c_uint64)]),
     "dsop_sparse_allreduce_run": (c_int, [c_uint64, POINTER(Vector), POINTER(c_uint64)]),
@@ -131,9 +129,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "dsop_machine_of": (c_int, [c_uint64, POINTER(c_uint64)]),
     "dsop_machine_read": (c_int, [c_char_p, POINTER(c_uint64)]),
     "dsop_machine_write": (c_int, [c_uint64, c_char_p]),
-    "dsop_machine_get": (c_int, [c_uint64, c_char_p, POINTER(c_double)]),
-    "dsop_machine_set": (c_int, [c_uint64, c_char_p, c_double]),
-    "dsop_machine_check": (c_int, [c_uint64]),
+    "dsop_machine_text": (c_int, [c_uint64, POINTER(c_char_p)]),
+    "dsop_machine_of_text": (c_int, [c_char_p, POINTER(c_uint64)]),
     "dsop_machine_seconds": (c_int, [c_uint64, c_int, c_size_t, c_double, c_double, c_double, POINTER(c_double), POINTER(c_double), POINTER(c_double), POINTER(c_double)]),
     "dsop_machine_free": (c_int, [c_uint64]),
     "dsop_plan_outer_products": (c_int, [c_int, c_size_t, c_size_t, c_void_p, c_int, c_char_p, POINTER(c_char_p), POINTER(c_double)]),

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 namespace dsop {
@@ -14,6 +15,12 @@ inline constexpr std::uint64_t fnv_start = 0xcbf29ce484222325;
 /// The hash of what `hash` is of, and then `number`: a byte in the original, but any number serves.
 constexpr std::uint64_t fnv(std::uint64_t hash, std::uint64_t number) {
   return (hash ^ number) * 0x100000001b3;
+}
+
+/// The hash of what `hash` is of, and then these bytes.
+inline std::uint64_t fnv(std::uint64_t hash, std::span<const std::byte> bytes) {
+  for (const std::byte byte : bytes) hash = fnv(hash, static_cast<std::uint64_t>(byte));
+  return hash;
 }
 
 /// FNV-1a over words of 8 bytes, the last one filled with zeros.

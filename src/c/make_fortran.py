@@ -27,11 +27,9 @@ def declaration(parameter: str, handles: set[str]) -> tuple[str, str]:
         return name, f"character(kind=c_char), intent(in), optional :: {name}(*)"
     if target.removeprefix("const ") in STRUCTURES:
         intent = "in" if target.startswith("const") else "out"
-        count = "(*)" if name == "regions" else ""
-        return name, f"type({target.removeprefix('const ')}), intent({intent}), optional :: {name}{count}"
+        return name, f"type({target.removeprefix('const ')}), intent({intent}), optional :: {name}"
     if target in handles:
-        count = "(*)" if name == "sums" else ""
-        return name, f"integer(c_int64_t), intent(out) :: {name}{count}"
+        return name, f"integer(c_int64_t), intent(out) :: {name}"
     if target.endswith("*"):
         return name, f"type(c_ptr), intent(out), optional :: {name}"
     if target in VALUES:

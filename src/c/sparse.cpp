@@ -71,24 +71,6 @@ int dsop_sum_sparse(dsop_communicator communicator, dsop_type type, const dsop_v
   });
 }
 
-int dsop_sum_sparse_regions(dsop_communicator communicator, dsop_type type, const dsop_vector* regions, size_t count,
-                            const char* options, dsop_sum* sums) {
-  return returning_status([&] {
-    dsop::Transport& transport = transport_of(communicator);
-    const auto with = prepared(transport, [&] {
-      result(sums, "sums");
-      given(regions, "regions");
-      return Arguments{data_type_of(type), sparse_options(options)};
-    });
-    dsop::visit(with.type, [&]<class T>(T) {
-      std::vector<dsop::SparseVectorView<T>> own;
-      for (size_t i = 0; i < count; ++i) own.push_back(view_of<T>(regions + i));
-      auto all = dsop::sparse_allreduce_regions<T>(transport, own, with.options);
-      for (size_t i = 0; i < count; ++i) sums[i] = put_sum(std::move(all[i]));
-    });
-  });
-}
-
 int dsop_start_sum_sparse(dsop_communicator communicator, dsop_type type, const dsop_vector* own, const char* options,
                           dsop_sum* sum, dsop_pending* pending) {
   return returning_status([&] {

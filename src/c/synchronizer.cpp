@@ -8,7 +8,7 @@
 #include "c/options.hpp"
 #include "c/status.hpp"
 #include "c/views.hpp"
-#include "synchronizer/policies/policy.hpp"
+#include "synchronizer/policy.hpp"
 
 namespace dsop::c {
 namespace {

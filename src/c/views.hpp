@@ -55,14 +55,12 @@ SparseVectorView<T> view_of(const dsop_vector* vector) {
   if (vector == nullptr) return {};
   return {.dimension = vector->dimension,
           .indices = span_if_there<std::uint32_t>(vector->indices, vector->count),
-          .values = span_if_there<T>(vector->values, vector->count),
-          .first = vector->first};
+          .values = span_if_there<T>(vector->values, vector->count)};
 }
 
 template <class T>
 dsop_vector vector_of(const SparseVectorView<T>& view) {
-  return {view.dimension, view.values.size(), view.indices.empty() ? nullptr : view.indices.data(), view.values.data(),
-          view.first};
+  return {view.dimension, view.values.size(), view.indices.empty() ? nullptr : view.indices.data(), view.values.data()};
 }
 
 }  // namespace dsop::c

@@ -30,7 +30,7 @@ Call::Call(Transport& transport, const char* operation, std::size_t rows, std::s
   same_now("the object whose call it is (0: none, i: made by call i)", object);
   same("data type", type);
   own_.threads = kernels::thread_count() & 0xffff;
-  own_.on_progress_thread = calls.queue->on_progress_thread();
+  own_.on_progress_thread = calls.queue->is_progress_thread;
   own_.asks_for_facts = !communicator_.ranks.known;
 }
 

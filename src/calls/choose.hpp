@@ -91,6 +91,13 @@ struct Ranked {
   bool is_left_out;  ///< it may be named, but `auto` never takes it
 };
 
+template <class Family, class Algorithm>
+bool is_left_out(const Family& family, const Algorithm& algorithm) {
+  if constexpr (requires { algorithm.published; })
+    if (algorithm.published) return true;
+  return is_native(algorithm) && !family.may_take_native(algorithm);
+}
+
 /// Sorts by compared_seconds(). Algorithms that `auto` must not take follow, then those that can't serve.
 template <class Algorithm>
 void rank(std::vector<Ranked<Algorithm>>& all) {
@@ -139,8 +146,7 @@ void choose(PlanOf<Algorithm, OfProblem>& plan, const Family& family, const Regi
   std::vector<Ranked<Algorithm>> ranked;
   for (const Algorithm& algorithm : registry)
     if (evaluated == Evaluated::all || named.algorithm == nullptr || named.algorithm == &algorithm)
-      ranked.push_back({&algorithm, evaluate_best(family, algorithm, named),
-                        is_native(algorithm) && !family.may_take_native(algorithm)});
+      ranked.push_back({&algorithm, evaluate_best(family, algorithm, named), is_left_out(family, algorithm)});
   rank(ranked);
   const auto& chosen = named.algorithm == nullptr
                            ? ranked.front()

@@ -191,7 +191,7 @@ double Measuring::hidden_share(const ProbedGroup& group, const Machine& machine)
 
 StepSeconds Measuring::native_allreduce_seconds() {
   const auto step_of = [&](std::size_t bytes) {
-    return [this, bytes](int) { transport_.native_allreduce(memory_.next_in(bytes), DataType::f32); };
+    return [this, bytes](int) { transport_.native().allreduce(memory_.next_in(bytes), DataType::f32); };
   };
   std::ranges::fill(memory_.sum(), 0.0F);  // so that sums of sums stay finite
   const double smallest = sampling_.step_seconds(true, 1, step_of(sizeof(float)), effort_.short_samples);

@@ -6,8 +6,8 @@
 
 #include <dsop/product_method.hpp>
 
+#include "kernels/add_scaled.hpp"
 #include "kernels/magnitude.hpp"
-#include "sparse/vector.hpp"
 
 namespace dsop::kernels {
 

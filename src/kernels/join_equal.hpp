@@ -5,7 +5,7 @@
 
 #include <dsop/product_method.hpp>
 
-#include "sparse/vector.hpp"
+#include "kernels/add_scaled.hpp"
 
 namespace dsop::kernels {
 

@@ -7,8 +7,8 @@
 
 #include <dsop/views.hpp>
 
+#include "kernels/add_scaled.hpp"
 #include "memory/arena.hpp"
-#include "sparse/vector.hpp"
 
 namespace dsop::kernels {
 

@@ -49,7 +49,7 @@ inline void add_ranks(CLI::App* command, RankOptions& options) {
 
 /// The exit status of a program that would end with `status`, but for a table that could not be written.
 inline int status_with_output(int status) {
-  if (std::cout.flush()) return status;
+  if (status != 0 || std::cout.flush()) return status;
   std::cerr << "error: standard output can't be written\n";
   return 1;
 }

@@ -1,11 +1,11 @@
 #include "launch/memory.hpp"
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include <dsop/errors.hpp>
 
+#include "base/fnv.hpp"
 #include "base/host_name.hpp"
 #include "launch/launch.hpp"
 #include "patterns/of_all_ranks.hpp"
@@ -23,7 +23,7 @@ void check_available(const std::string& who_needs, std::size_t needed_bytes) {
 }  // namespace
 
 std::vector<int> ranks_on_this_host(Transport& transport) {
-  const std::size_t own = std::hash<std::string>()(host_name());
+  const std::size_t own = static_cast<std::size_t>(checksum(host_name()));
   const std::vector<std::size_t> hosts = patterns::of_all_ranks(transport, own);
   std::vector<int> ranks;
   for (int r = 0; r < transport.size(); ++r)

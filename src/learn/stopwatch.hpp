@@ -18,4 +18,16 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+/// Adds the seconds of its life to what is given.
+class AddedSeconds {
+ public:
+  explicit AddedSeconds(double& seconds) : seconds_(seconds) {}
+  AddedSeconds(const AddedSeconds&) = delete;
+  ~AddedSeconds() { watch_.stop(seconds_); }
+
+ private:
+  double& seconds_;
+  Stopwatch watch_;
+};
+
 }  // namespace dsop::learn

@@ -40,9 +40,10 @@ class Workspace {
     if (!memory_) throw std::bad_alloc();
     bytes_ = bytes;
   }
-  /// Keeps what is there if it is enough, else as resize().
-  void at_least(std::size_t bytes) {
-    if (bytes > bytes_) resize(bytes);
+  /// Room for so many. Keeps what is there if it is enough, else as resize().
+  std::span<T> at_least(std::size_t count) {
+    if (count > elements().size()) resize(count * sizeof(T));
+    return elements().first(count);
   }
   std::span<T> elements() const { return {memory_.get(), bytes_ / sizeof(T)}; }
 

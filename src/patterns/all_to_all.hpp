@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <span>
 
 #include <dsop/transport.hpp>
 
@@ -50,10 +52,12 @@ struct Steps {
 /// end, those received until arrived() returns. Calls arrived(s, t) when the messages of steps s .. t - 1 have come,
 /// steps.ahead at most, one span of steps after the other, while those of later steps travel. Messages P - 1, or those
 /// that are not empty alone, where both ends know it. With destinations in order no circle of ranks waits for each
-/// other: what ranks a and b send each other waits for messages of theirs with lower ranks alone.
+/// other: what ranks a and b send each other waits for messages of theirs with lower ranks alone. Where there are
+/// `received_bytes`, `from(q)` is room for at most so much, and received_bytes[q] becomes what has come.
 template <class To, class From, class Arrived>
 void staggered_all_to_all(Transport& transport, To to, From from, Arrived arrived,
-                          EmptyMessages empty = EmptyMessages::travel, const Steps& steps = {}) {
+                          EmptyMessages empty = EmptyMessages::travel, const Steps& steps = {},
+                          std::span<std::size_t> received_bytes = {}) {
   std::array<Request, steps_ahead> sends;
   std::array<Request, steps_ahead> receives;
   const auto of_step = [](auto& requests, int s) -> Request& {
@@ -61,6 +65,7 @@ void staggered_all_to_all(Transport& transport, To to, From from, Arrived arrive
   };
   const int P = transport.size();
   const int r = transport.rank();
+  const Length length = received_bytes.empty() ? Length::known : Length::told;
   const auto travels = [empty](auto message) { return !message.empty() || empty == EmptyMessages::travel; };
   int started = 1;
   int come = 1;
@@ -74,15 +79,17 @@ void staggered_all_to_all(Transport& transport, To to, From from, Arrived arrive
       const int destination = steps.destination(r, started, P);
       const auto in = from(source);
       const auto out = to(destination);
-      if (travels(in)) of_step(receives, started) = transport.irecv(in, source);
-      if (travels(out)) send = transport.isend(out, destination);
+      if (travels(in)) of_step(receives, started) = transport.irecv(in, source, Tag::payload, length);
+      if (travels(out)) send = transport.isend(out, destination, Tag::payload, length);
     }
   };
   while (come < P) {
     const int first = come;
     start(started == come);
-    do transport.wait(of_step(receives, come++));
-    while (come < started && transport.test(of_step(receives, come)));
+    do {
+      const std::size_t bytes = transport.wait(of_step(receives, come));
+      if (!received_bytes.empty()) received_bytes[static_cast<std::size_t>(steps.source(r, come, P))] = bytes;
+    } while (++come < started && transport.test(of_step(receives, come)));
     if (steps.ahead > 1) start(false);
     arrived(first, come);
   }

@@ -36,7 +36,7 @@ int members_of_each(const std::vector<int>& groups) {
 }
 
 // On how many groups members are dealt by turns, equally many on each; else 1.
-int turns_between(const std::vector<int>& groups) {
+int round_robin_nodes_of(const std::vector<int>& groups) {
   const auto first = std::find(groups.begin() + 1, groups.end(), groups[0]);
   const auto turns = static_cast<std::size_t>(first - groups.begin());
   for (std::size_t i = 0; i < groups.size(); ++i)
@@ -67,13 +67,13 @@ Network::Network(const Machine& machine, const std::vector<int>& nodes, int rank
   for (const std::vector<int>& groups : groups_) {
     const int of_each = members_of_each(groups);
     const bool are_alike = of_each > 0 && (of_each % ranks == 0 ||  // whole teams
-                                           (of_each % alike_ == 0 && (teams_ == 1 || ranks % of_each == 0)));
+                                           (of_each % representatives_ == 0 && (teams_ == 1 || ranks % of_each == 0)));
     if (!are_alike) {
-      alike_ = ranks;
-      if (teams_ == 1 && groups_.size() == 1) turns_ = turns_between(groups);
+      representatives_ = ranks;
+      if (teams_ == 1 && groups_.size() == 1) round_robin_nodes_ = round_robin_nodes_of(groups);
       return;
     }
-    if (of_each < ranks) alike_ = of_each;
+    if (of_each < ranks) representatives_ = of_each;
   }
   teams_ = 1;
 }

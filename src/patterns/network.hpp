@@ -22,14 +22,17 @@ class Network {
   const Machine& machine() const { return machine_; }
   int ranks() const { return ranks_; }
   int teams() const { return teams_; }
-  /// In a pattern in which every rank does as all others, ranks 0 .. alike() - 1 stand for all: those of one group,
-  /// where groups are of consecutive ranks, equally many but in the last. 1: no message takes longer than another of
-  /// its length. ranks(): none stands for others.
-  int alike() const { return alike_; }
-  /// The same in a circle, where all send equally far: ranks 0, turns(), 2 turns() .. stand for all, so many of them.
-  int alike_in_circle() const { return turns_ > 1 ? ranks_ / turns_ : alike_; }
+  /// In a pattern in which every rank does as all others, ranks 0 .. representatives() - 1 stand for all: those of one
+  /// group, where groups are of consecutive ranks, equally many but in the last. 1: no message takes longer than
+  /// another of its length. ranks(): none stands for others.
+  int representatives() const { return representatives_; }
+  /// The same in a circle, where all send equally far: ranks 0, round_robin_nodes(), 2 round_robin_nodes() .. stand for
+  /// all, so many of them.
+  int representatives_in_circle() const {
+    return round_robin_nodes_ > 1 ? ranks_ / round_robin_nodes_ : representatives_;
+  }
   /// On how many nodes ranks are dealt by turns, equally many on each, if there is one level of nodes alone; else 1.
-  int turns() const { return turns_; }
+  int round_robin_nodes() const { return round_robin_nodes_; }
   /// Those on which ranks may meet: all of the machine's, or none where no two ranks share a group.
   int inner_levels() const { return static_cast<int>(groups_.size()); }
   /// Of a team's rank, counted through all teams: its group of an inner level.
@@ -48,8 +51,8 @@ class Network {
   const Machine& machine_;
   int ranks_;
   int teams_;
-  int alike_ = 1;
-  int turns_ = 1;
+  int representatives_ = 1;
+  int round_robin_nodes_ = 1;
   std::vector<std::vector<int>> groups_;  // of each inner level, of each member
 };
 

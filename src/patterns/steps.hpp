@@ -19,10 +19,10 @@ inline Senders senders(int alike, int ranks) {
 inline Step shift_step(const Network& network, int distance, Partners partners, std::size_t bytes,
                        std::size_t messages = 1) {
   const int P = network.ranks();
-  const int alike = network.alike_in_circle();
+  const int alike = network.representatives_in_circle();
   Step step(network, partners, senders(alike, P));
   for (int i = 0; i < alike; ++i) {
-    const int r = i * network.turns();
+    const int r = i * network.round_robin_nodes();
     step.send_alone(r, ((r - distance) % P + P) % P, bytes, messages);
   }
   return step;
@@ -40,7 +40,7 @@ Step shift_step(const Network& network, int distance, Partners partners, const T
     most.raise_to(traffic);
     least_bytes = std::min(least_bytes, traffic.bytes);
   }
-  if (least_bytes == most.bytes || network.alike() == 1)
+  if (least_bytes == most.bytes || network.representatives() == 1)
     return shift_step(network, distance, partners, most.bytes, most.messages);
   Step step(network, partners);
   for (int r = 0; r < P; ++r) step.send_alone(r, ((r - distance) % P + P) % P, traffic_of(r).bytes, most.messages);
@@ -55,7 +55,7 @@ inline Step ring_step(const Network& network, std::size_t bytes, std::size_t mes
 /// Seconds of P - 1 steps, in the s-th of which every rank sends so much s places up the circle.
 inline double all_shifts_seconds(const Network& network, std::size_t bytes) {
   const auto seconds = [&](int distance) { return shift_step(network, -distance, Partners::same, bytes).seconds(); };
-  if (network.alike() == 1) return (network.ranks() - 1) * seconds(1);
+  if (network.representatives() == 1) return (network.ranks() - 1) * seconds(1);
   double sum = 0;
   for (int distance = 1; distance < network.ranks(); ++distance) sum += seconds(distance);
   return sum;
@@ -73,8 +73,10 @@ inline double bruck_seconds(const Network& network, std::size_t bytes) {
 
 /// How many ranks, from the first, stand for so many of a hypercube or a tree: they do where groups are powers of two
 /// too.
-inline int alike_in_line(const Network& network, int ranks) {
-  return std::has_single_bit(static_cast<unsigned>(network.alike())) ? std::min(network.alike(), ranks) : ranks;
+inline int representatives_in_line(const Network& network, int ranks) {
+  return std::has_single_bit(static_cast<unsigned>(network.representatives()))
+             ? std::min(network.representatives(), ranks)
+             : ranks;
 }
 
 /// Of a hypercube's corners, or its extras, those that stand for all: corners 0, apart, 2 apart ..., so many of them.
@@ -87,10 +89,10 @@ struct AlikeCorners {
 
 /// They also do where ranks are dealt by turns to a power of two of nodes.
 inline AlikeCorners alike_corners(const Network& network, int corners) {
-  const int turns = network.turns();
+  const int turns = network.round_robin_nodes();
   if (turns > 1 && std::has_single_bit(static_cast<unsigned>(turns)) && corners % turns == 0)
     return {corners / turns, turns, 1};
-  const int count = alike_in_line(network, corners);
+  const int count = representatives_in_line(network, corners);
   return {count, 1, count};
 }
 
@@ -133,7 +135,7 @@ inline Step fold_step(const Network& network, int corners, std::size_t bytes, st
 inline Step all_to_all_step(const Network& network, std::size_t bytes) {
   const auto P = static_cast<std::size_t>(network.ranks());
   Step step(network, Partners::same);
-  if (network.alike() == 1)
+  if (network.representatives() == 1)
     step.send_alone(0, 1 % network.ranks(), (P - 1) * bytes, P - 1);
   else
     step.send_to_all(std::vector<std::size_t>(P, 1), std::vector<std::size_t>(P, bytes));
@@ -142,7 +144,7 @@ inline Step all_to_all_step(const Network& network, std::size_t bytes) {
 
 /// On a binomial tree of the first `ranks`, everybody who has a child at `distance` sends it so much, or is sent it.
 inline Step tree_step(const Network& network, int ranks, int distance, std::size_t bytes) {
-  const int alike = std::max(alike_in_line(network, ranks), std::min(distance + 1, ranks));
+  const int alike = std::max(representatives_in_line(network, ranks), std::min(distance + 1, ranks));
   Step step(network, Partners::same, senders(alike, ranks));
   for (int parent = 0; parent + distance < alike; parent += 2 * distance)
     step.send_alone(parent, parent + distance, bytes);
@@ -152,10 +154,10 @@ inline Step tree_step(const Network& network, int ranks, int distance, std::size
 /// Ranks `first` and first + 1 swap so much, first + 2 and first + 3, and so on round the circle of ranks.
 inline Step couples_step(const Network& network, int first, std::size_t bytes) {
   const int P = network.ranks();
-  const bool by_turns = network.turns() % 2 == 0;
-  const int apart = by_turns ? network.turns() : 2;
+  const bool by_turns = network.round_robin_nodes() % 2 == 0;
+  const int apart = by_turns ? network.round_robin_nodes() : 2;
   // Else those of two groups: the second has a neighbor on each side.
-  const int alike = by_turns ? P / apart : std::min(alike_in_line(network, P), P / 2);
+  const int alike = by_turns ? P / apart : std::min(representatives_in_line(network, P), P / 2);
   Step step(network, Partners::others, senders(alike, P / 2));
   for (int i = 0; i < alike; ++i) {
     const int r = (first + i * apart) % P;
@@ -167,7 +169,8 @@ inline Step couples_step(const Network& network, int first, std::size_t bytes) {
 
 /// Everybody sends so much to the one before in the line of ranks and, both ways, to the one behind.
 inline Step chain_step(const Network& network, bool both_ways, std::size_t bytes, std::size_t messages = 1) {
-  const int alike = std::min(2 * network.alike() + 1, network.ranks());  // the second group has a neighbor on each side
+  const int alike =
+      std::min(2 * network.representatives() + 1, network.ranks());  // the second group has a neighbor on each side
   Step step(network, Partners::same, senders(alike, network.ranks()));
   for (int r = 1; r < alike; ++r) {
     step.send(r, r - 1, bytes, messages);

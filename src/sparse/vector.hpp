@@ -14,9 +14,9 @@
 
 #include <dsop/sparse.hpp>
 
-namespace dsop::sparse {
+#include "kernels/add_scaled.hpp"
 
-using Index = std::uint32_t;
+namespace dsop::sparse {
 
 /// Of a vector: no index is larger.
 inline constexpr std::size_t most_elements = std::size_t{1} << 32;
@@ -36,19 +36,6 @@ constexpr std::size_t bytes_of(const SparseVectorView<T>& x) {
 /// Throws TransportError if a sum of so many bytes has no room: the vectors that came hold more than their senders had
 /// announced. Every function here that makes a sum calls it before it writes.
 void check_room(std::size_t bytes, std::size_t room_bytes);
-
-/// sum += factor x. An element's product is rounded before it is added, whether x is sparse or dense, so that both give
-/// the same bits (where a sum is not -0, and no value infinite or NaN).
-template <class T>
-inline void add_scaled(std::span<T> sum, T factor, const SparseVectorView<T>& x) {
-  const T* const values = x.values.data();
-  if (x.dense()) {
-    for (std::size_t i = 0; i < x.dimension; ++i) sum[i] += factor * values[i];
-    return;
-  }
-  const Index* const indices = x.indices.data();
-  for (std::size_t e = 0; e < x.indices.size(); ++e) sum[indices[e]] += factor * values[e];
-}
 
 /// left + right, made in `memory`, which must not overlap either and then holds the result in whichever form it has: of
 /// left.dimension elements or, where the result is sparse, of the two's pairs of index and value. Sparse where both are

@@ -29,8 +29,7 @@ std::span<T> Bucket<T>::take_memory() {
   for (Parameter<T>* const part : parts_) part->reserve();
   const Given<T>& first = parts_[0]->given;
   if (parts_.size() == 1 && first.target.contiguous() && first.beta() == T{0}) return {first.target.data, elements_};
-  memory_.at_least(elements_ * sizeof(T));
-  return memory_.elements().first(elements_);
+  return memory_.at_least(elements_);
 }
 
 /// Calls body(parameter, its place in `data`).

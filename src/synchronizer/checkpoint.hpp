@@ -15,18 +15,6 @@
 
 namespace dsop::synchronizer {
 
-/// FNV-1a.
-class Hash {
- public:
-  void take_in(std::span<const std::byte> bytes) {
-    for (const std::byte byte : bytes) value_ = fnv(value_, static_cast<std::uint64_t>(byte));
-  }
-  std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = fnv_start;
-};
-
 /// Numbers, arrays of them, and texts; what is wrong with the stream is left there.
 class Writer {
  public:
@@ -35,7 +23,7 @@ class Writer {
   template <class Number>
   void numbers(std::span<const Number> values) {
     const auto bytes = std::as_bytes(values);
-    hash_.take_in(bytes);
+    hash_ = fnv(hash_, bytes);
     out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
   template <class Number>
@@ -46,11 +34,11 @@ class Writer {
     number<std::uint64_t>(value.size());
     numbers(std::span<const char>(value));
   }
-  void hash() { number(hash_.value()); }
+  void hash() { number(hash_); }
 
  private:
   std::ostream& out_;
-  Hash hash_;
+  std::uint64_t hash_ = fnv_start;
 };
 
 /// Reads what Writer wrote. Throws ArgumentError naming `what` where the data end, or can't be.
@@ -64,7 +52,7 @@ class Reader {
     in_.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     if (static_cast<std::size_t>(in_.gcount()) != bytes.size())
       throw ArgumentError("the saved state is cut off within " + what);
-    hash_.take_in(bytes);
+    hash_ = fnv(hash_, bytes);
   }
   template <class Number>
   Number number(const std::string& what) {
@@ -85,14 +73,14 @@ class Reader {
     return value;
   }
   void check_hash() {
-    const std::uint64_t computed = hash_.value();
+    const std::uint64_t computed = hash_;
     if (number<std::uint64_t>("the hash at its end") != computed)
       throw ArgumentError("the saved state is damaged: the hash at its end is another");
   }
 
  private:
   std::istream& in_;
-  Hash hash_;
+  std::uint64_t hash_ = fnv_start;
 };
 
 }  // namespace dsop::synchronizer

@@ -11,7 +11,7 @@
 #include <dsop/synchronizer.hpp>
 
 #include "synchronizer/own_gradient.hpp"
-#include "synchronizer/policies/policy.hpp"
+#include "synchronizer/policy.hpp"
 
 namespace dsop::synchronizer {
 

@@ -6,10 +6,10 @@
 #include <dsop/errors.hpp>
 
 #include "kernels/threads.hpp"
+#include "transport/call_state.hpp"
 #include "transport/interrupt.hpp"
 #include "transport/short_turns.hpp"
 #include "transport/signals.hpp"
-#include "transport/stall.hpp"
 
 namespace dsop {
 
@@ -47,12 +47,13 @@ bool CallQueue::is_complete(const StartedCall& call) {
 }
 
 void CallQueue::wait_for_all() {
-  if (!thread_.joinable() && calls_.empty()) return refuse_within_call();  // nobody else looks at them
+  refuse_within_call();
+  if (!thread_.joinable() && calls_.empty()) return;  // nobody else looks at them
   expect_thread();
   wait_until([&] { return calls_.empty(); });
 }
 
-void CallQueue::set_running(const WatchedCall* call) {
+void CallQueue::set_running(const CallState* call) {
   running_ = call;
   running_thread_ = call != nullptr ? std::this_thread::get_id() : std::thread::id();
 }
@@ -95,13 +96,14 @@ class Awaited {
 
 template <class Condition>
 void CallQueue::wait_until(Condition condition) {
-  refuse_within_call();
   std::unique_lock lock(mutex_);
+  if (condition()) return;  // also where on_stall ends an object whose calls are complete
+  refuse_within_call();
   if (!thread_.joinable()) {
     while (!condition()) run_first(lock);
     return;
   }
-  const Awaited awaited(awaited_);
+  const Awaited awaited(is_awaited);
   if (!has_interrupt_check()) return changed_.wait(lock, condition);
   while (!changed_.wait_for(lock, interrupt_interval, condition)) {
     lock.unlock();
@@ -117,9 +119,9 @@ void CallQueue::run_all_on_thread() {
     changed_.wait(lock, [&] { return closing_ || !calls_.empty(); });
     if (calls_.empty()) return;
     kernels::set_thread_count(static_cast<int>(calls_.front()->threads));
-    on_progress_thread_ = true;
+    is_progress_thread = true;
     run_first(lock);
-    on_progress_thread_ = false;
+    is_progress_thread = false;
   }
 }
 

@@ -15,10 +15,12 @@
 
 #include <dsop/pending.hpp>
 
+#include "transport/carried_calls.hpp"
+
 namespace dsop {
 
 class CallQueue;
-struct WatchedCall;
+struct CallState;
 
 struct StartedCall {
   std::shared_ptr<CallQueue> queue;
@@ -32,7 +34,7 @@ struct StartedCall {
 /// it, on the thread of whoever waits. All but the thread itself are called by one thread at a time. What would wait
 /// for the call that it is called from, as on_stall might, throws ArgumentError. In a forked child start() and
 /// wait_for_all() throw TransportError if there was a thread, and the others return at once.
-class CallQueue : public std::enable_shared_from_this<CallQueue> {
+class CallQueue : public CallThread, public std::enable_shared_from_this<CallQueue> {
  public:
   /// `on_thread` is the same in all calls. If the system has no more threads, it is as if it were false.
   std::shared_ptr<StartedCall> start(std::function<void()> body, bool on_thread);
@@ -45,12 +47,7 @@ class CallQueue : public std::enable_shared_from_this<CallQueue> {
   void close() noexcept;
 
   /// The calling thread begins a call, which `call` describes while it lasts; null: it has ended.
-  void set_running(const WatchedCall* call);
-
-  /// Whether what runs now runs on the queue's own thread.
-  bool on_progress_thread() const { return on_progress_thread_; }
-  /// Whether the program's thread has come to wait, and so leaves its core.
-  bool is_awaited() const { return awaited_; }
+  void set_running(const CallState* call);
 
  private:
   /// In a process that was forked from the one in which the thread is, which may have held the lock.
@@ -66,9 +63,7 @@ class CallQueue : public std::enable_shared_from_this<CallQueue> {
   std::condition_variable changed_;
   std::deque<std::shared_ptr<StartedCall>> calls_;  ///< the first may be running
   bool closing_ = false;
-  bool on_progress_thread_ = false;
-  std::atomic<bool> awaited_ = false;
-  const WatchedCall* running_ = nullptr;  ///< on running_thread_, if any
+  const CallState* running_ = nullptr;  ///< on running_thread_, if any
   std::atomic<std::thread::id> running_thread_;
   std::thread thread_;
   pid_t process_ = getpid();

@@ -1,7 +1,6 @@
-// What a transport knows of the calls that it carries.
+// What calls remember between two calls on a communicator.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,30 +8,30 @@
 #include <utility>
 #include <vector>
 
-#include <dsop/machine.hpp>
-
 #include "transport/call_queue.hpp"
+#include "transport/carried_calls.hpp"
 #include "transport/stall.hpp"
 
 namespace dsop {
 
-struct CallState {
-  CallState() = default;
-  CallState(const CallState&) = delete;
-  ~CallState() { queue->close(); }
+struct CallState final : CarriedCalls {
+  CallState() { thread = queue; }
+  ~CallState() override { queue->close(); }
+  void end() noexcept override { queue->close(); }
+  void report_stall(Transport& transport, Clock::time_point start) override;
 
   std::uint64_t calls = 0;  ///< so far
   /// What calls keep, each under a mark of its type: see kept().
   std::vector<std::pair<const void*, std::shared_ptr<void>>> kept;
-  std::string parameter;         ///< of a synchronizer's, that calls are made for; errors name it
-  std::size_t ridden_bytes = 0;  ///< so far: payload that this rank has sent in agreements
-  WatchedCall watched;
-  std::string failure = {};  ///< with what every call is refused; empty: none has failed
+  std::string parameter;  ///< of a synchronizer's, that calls are made for; errors name it
+  StallWatch watch;
+  WatchedCall watched = {};
+
+  /// "call 3, outer product 5 x 6 f32": the call that is under way, or the last.
+  std::string text() const;
 
   /// Within a handler: no call is made any more, since this rank has left one that others may still be in.
   void fail_with_caught() noexcept;
-  /// Null until it is measured. A duplicate of the communicator has it too, which another thread may be making.
-  std::atomic<std::shared_ptr<const Machine>> measured_machine;
   std::shared_ptr<CallQueue> queue = std::make_shared<CallQueue>();
   /// Ends with the transport, so that who keeps a pointer to that can ask.
   std::shared_ptr<const void> life = std::make_shared<char>();

@@ -1,17 +1,17 @@
 #include <dsop/counting.hpp>
 
-#include "transport/call_state.hpp"
+#include "transport/carried_calls.hpp"
 
 namespace dsop {
 
 CountingTransport::CountingTransport(Transport& inner)
     : TransportOver(inner),
       payload_bytes_to_(static_cast<std::size_t>(inner.size())),
-      state_(inner.calls()),
-      ridden_bytes_before_(state_.ridden_bytes) {}
+      calls_(inner.carried()),
+      ridden_bytes_before_(calls_.ridden_bytes) {}
 
 std::size_t CountingTransport::ridden_bytes() const {
-  return state_.ridden_bytes - ridden_bytes_before_;
+  return calls_.ridden_bytes - ridden_bytes_before_;
 }
 
 Traffic CountingTransport::payload() const {
@@ -29,12 +29,12 @@ std::size_t CountingTransport::payload_bytes_leaving(std::span<const int> groups
   return bytes;
 }
 
-Request CountingTransport::start_send(std::span<const std::byte> data, int to, Tag tag) {
+Request CountingTransport::start_send(std::span<const std::byte> data, int to, Tag tag, Length length) {
   Traffic& traffic = tag == Tag::agreement ? agreement_ : tag == Tag::probe ? probe_ : payload_;
   ++traffic.messages;
   traffic.bytes += data.size();
   if (&traffic == &payload_) payload_bytes_to_[static_cast<std::size_t>(to)] += data.size();
-  return TransportOver::start_send(data, to, tag);
+  return TransportOver::start_send(data, to, tag, length);
 }
 
 }  // namespace dsop

@@ -10,7 +10,7 @@
 
 #include <dsop/errors.hpp>
 
-#include "transport/call_state.hpp"
+#include "transport/carried_calls.hpp"
 #include "transport/mpi_transport.hpp"
 
 namespace dsop {
@@ -27,7 +27,7 @@ class Attributes {
     std::shared_ptr<const Machine> inherited_machine = {};
 
     std::shared_ptr<const Machine> machine() const {
-      return transport ? transport->calls().measured_machine.load() : inherited_machine;
+      return transport ? transport->carried().measured_machine.load() : inherited_machine;
     }
   };
 
@@ -48,7 +48,7 @@ class Attributes {
       attribute = add({});
       check_mpi(MPI_Comm_set_attr(communicator, key(), attribute), "MPI_Comm_set_attr");
     }
-    transport->calls().measured_machine = attribute->inherited_machine;
+    transport->carried().measured_machine = attribute->inherited_machine;
     attribute->transport = std::move(transport);
     return *attribute->transport;
   }

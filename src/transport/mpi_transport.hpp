@@ -4,6 +4,8 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,13 +13,12 @@
 #include <dsop/transport.hpp>
 
 #include "base/version.hpp"
+#include "transport/mpi_meeting.hpp"
+#include "transport/mpi_pieces.hpp"
 #include "transport/mpi_roll_call.hpp"
 #include "transport/slots.hpp"
 
 namespace dsop {
-
-/// Throws TransportError naming the call unless `code` is MPI_SUCCESS.
-void check_mpi(int code, const char* call);
 
 /// Whether messages travel in the machine's pieces. By default those are as long as Open MPI sends over TCP, or inside
 /// a node copies through shared memory, at once. For a longer message the two ranks shake hands first: it waits for the
@@ -38,49 +39,55 @@ class MpiTransport final : public Transport {
   /// What the destructor does, while MPI still works; calls made later throw TransportError.
   void end() noexcept;
 
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-  int node() const override { return nodes_[static_cast<std::size_t>(rank_)]; }
-  std::string name() const override { return "mpi"; }
-  Machine default_machine() const override { return {}; }
-  bool is_probed() const override { return true; }
-  bool use_pieces_of(const Machine& machine) override;
   /// MPI_Wtime, which a simulated MPI has too.
   double now_seconds() const override;
-  bool has_native_collectives() const override { return true; }
-  bool native_sums_have_same_bits() const override { return native_sums_have_same_bits_; }
-  void native_allreduce(std::span<std::byte> data, DataType type) override;
-  void native_allgather(std::span<std::byte> data, std::span<const std::size_t> bounds_bytes) override;
-  void native_broadcast(std::span<std::byte> data, int root) override;
-  void native_reduce(std::span<std::byte> data, DataType type, int root) override;
-  bool allows_progress_thread() const override { return allows_progress_thread_; }
   std::vector<int> ranks_behind(std::uint64_t position, double seconds) override;
 
  private:
-  Request start_send(std::span<const std::byte> data, int to, Tag tag) override;
-  Request start_receive(std::span<std::byte> data, int from, Tag tag) override;
-  bool is_done(std::size_t slot) override;
-  void finish(std::size_t slot) override;
-  void withdraw(std::size_t slot) noexcept override;
+  MpiTransport(MpiMeeting meeting, std::size_t largest_piece_bytes);
 
+  Request start_send(std::span<const std::byte> data, int to, Tag tag, Length length) override;
+  Request start_receive(std::span<std::byte> data, int from, Tag tag, Length length) override;
+  bool is_done(std::size_t slot) override;
+  std::size_t finish(std::size_t slot) override;
+  void withdraw(std::size_t slot) noexcept override;
+  bool use_pieces(double between_nodes_bytes, double in_node_bytes) override;
+
+  /// With what the first piece of a message ends whose length is told, if it has more pieces. Those have a tag of their
+  /// own, so that they come to no other message.
+  struct Rest {
+    std::uint64_t bytes = 0;
+    std::uint64_t tag = 0;
+  };
   struct Message {
-    std::vector<MPI_Request> pieces;
-    std::vector<MPI_Status> statuses;
+    std::vector<MPI_Request> pieces = {};
+    std::vector<MPI_Status> statuses = {};
     bool receives = false;
     int peer = 0;
-    std::size_t bytes = 0;
+    std::size_t bytes = 0;        // of a receive that awaits_rest: the room for it
+    std::byte* data = {};         // of a receive
+    bool awaits_rest = false;     // has no more than the first piece, which tells the length
+    std::size_t begun_bytes = 0;  // which came in that piece
+    Rest rest = {};               // of a send
   };
 
+  /// MPI_Testall, which leaves the pieces as they are.
+  bool pieces_are_done(Message& message);
   /// MPI_Waitall, but watched, answering other ranks' roll calls, and on the progress thread giving way to others.
   /// Returns MPI's error code. Throws what the stall watch throws.
   int wait_for_pieces(Message& message);
-  template <class Sum>
-  void for_summed_pieces(std::size_t bytes, DataType type, Sum sum);
-  const void* roots_own(const std::byte* data, std::size_t bytes);
+  /// Once the first piece has come.
+  void receive_rest(Message& message);
   bool has_messages() const noexcept;
+  bool is_on_this_node(int peer) const { return nodes_[static_cast<std::size_t>(peer)] == node(); }
   /// Of a message of `bytes` from or to `peer`; the same at both ends.
   std::size_t piece_bytes(int peer, std::size_t bytes) const;
-  std::size_t put(bool receives, int peer, std::size_t bytes);
+  /// Of one whose length is told: a shorter one is one piece.
+  std::size_t first_piece_bytes(int peer) const;
+  std::size_t put(bool receives, int peer, std::span<std::byte> data);
+  void send_pieces(Message& message, std::span<const std::byte> data, std::size_t most_bytes, int tag);
+  void send_told(Message& message, std::span<const std::byte> data, int tag);
+  void receive_pieces(Message& message, std::span<std::byte> data, std::size_t most_bytes, int tag);
   std::string describe(const Message& message) const;
   void check_length(const Message& receive) const;
 
@@ -88,17 +95,11 @@ class MpiTransport final : public Transport {
   std::size_t largest_piece_bytes_;
   std::size_t between_nodes_piece_bytes_ = 0;
   std::size_t in_node_piece_bytes_ = 0;
-  int rank_ = 0;
-  int size_ = 1;
   std::vector<int> nodes_;  // of all ranks, each by the lowest rank on it
+  std::unique_ptr<MpiCollectives> collectives_;
+  std::uint64_t rests_ = 0;  // so far
   Slots<Message> slots_;
-  std::vector<int> counts_;  // of native_allgather, kept so that it allocates once
-  std::vector<int> offsets_;
-  std::vector<std::byte> roots_copy_;  // of native_reduce, likewise
-  std::optional<RollCall> roll_call_;
-  bool allows_progress_thread_ = false;
-  bool native_sums_have_same_bits_ = false;
-  bool reduces_in_place_ = true;
+  std::optional<MpiRollCall> roll_call_;
 };
 
 }  // namespace dsop

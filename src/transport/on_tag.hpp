@@ -11,11 +11,11 @@ class OnTag final : public TransportOver {
   OnTag(Transport& inner, Tag tag) : TransportOver(inner), tag_(tag) {}
 
  private:
-  Request start_send(std::span<const std::byte> data, int to, Tag) override {
-    return TransportOver::start_send(data, to, tag_);
+  Request start_send(std::span<const std::byte> data, int to, Tag, Length length) override {
+    return TransportOver::start_send(data, to, tag_, length);
   }
-  Request start_receive(std::span<std::byte> data, int from, Tag) override {
-    return TransportOver::start_receive(data, from, tag_);
+  Request start_receive(std::span<std::byte> data, int from, Tag, Length length) override {
+    return TransportOver::start_receive(data, from, tag_, length);
   }
 
   Tag tag_;

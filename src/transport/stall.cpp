@@ -1,15 +1,10 @@
 #include "transport/stall.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <iomanip>
 #include <sstream>
 
-#include <dsop/errors.hpp>
-
 #include "base/rank_list.hpp"
 #include "transport/call_state.hpp"
-#include "transport/interrupt.hpp"
 
 namespace dsop {
 
@@ -20,10 +15,15 @@ std::string with_shape(const std::string& operation, std::size_t rows, std::size
   return operation + ' ' + std::to_string(rows) + " x " + std::to_string(columns) + ' ' + std::string(name(type));
 }
 
+void come_to(Transport& transport, std::uint64_t position) {
+  transport.calls().position = position;
+  transport.come_to(position);
+}
+
 }  // namespace
 
 std::string WatchedCall::text() const {
-  return "call " + std::to_string((position + 1) / 2) + ", " + with_shape(operation, rows, columns, type);
+  return with_shape(operation, rows, columns, type);
 }
 
 std::string Stall::text() const {
@@ -41,76 +41,21 @@ WithinCall::WithinCall(Transport& transport, const char* operation, std::size_t 
                        DataType type)
     : transport_(transport) {
   CallState& calls = transport.calls();
-  WatchedCall& call = calls.watched;
-  call.position = 2 * calls.calls + 1;
-  call.operation = operation;
-  call.rows = rows;
-  call.columns = columns;
-  call.type = type;
-  transport.come_to(call.position);
+  calls.watched = {operation, rows, columns, type};
+  come_to(transport, 2 * calls.calls + 1);
 }
 
 WithinCall::~WithinCall() {
-  WatchedCall& call = transport_.calls().watched;
-  ++call.position;
-  transport_.come_to(call.position);
+  come_to(transport_, transport_.calls().position + 1);
 }
 
-WithinPart::WithinPart(Transport& transport, const char* operation)
-    : call_(transport.calls().watched), operation_(call_.operation), rows_(call_.rows), columns_(call_.columns) {
-  call_.position = 2 * transport.calls().calls++ + 1;
-  call_.operation = operation;
-  call_.rows = call_.columns = 0;
-  transport.come_to(call_.position);
+WithinPart::WithinPart(Transport& transport, const char* operation) : calls_(transport.calls()), call_(calls_.watched) {
+  calls_.watched = {.operation = operation, .type = call_.type};
+  come_to(transport, 2 * calls_.calls++ + 1);
 }
 
 WithinPart::~WithinPart() {
-  call_.operation = operation_;
-  call_.rows = rows_;
-  call_.columns = columns_;
-}
-
-WatchedWait::WatchedWait(Transport& transport)
-    : transport_(transport),
-      call_(transport.calls().watched),
-      start_(Clock::now()),
-      stall_deadline_(Clock::time_point::max()),
-      interrupt_deadline_(has_interrupt_check() ? start_ + interrupt_interval : Clock::time_point::max()) {
-  const StallWatch& watch = call_.watch;
-  constexpr double for_ever_seconds = 1e9;
-  if ((watch.on_stall || watch.throws) && watch.limit_seconds > 0 && watch.limit_seconds < for_ever_seconds)
-    stall_deadline_ =
-        start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(watch.limit_seconds));
-}
-
-void WatchedWait::look() {
-  const Clock::time_point now = Clock::now();
-  if (now >= interrupt_deadline_) {
-    interrupt_deadline_ = now + interrupt_interval;
-    check_interrupt();
-  }
-  if (now >= stall_deadline_) report();
-}
-
-void WatchedWait::report() {
-  stall_deadline_ = Clock::time_point::max();
-  const StallWatch& watch = call_.watch;
-  const bool within = call_.position % 2 == 1;
-  Stall stall{.operation = within ? call_.operation : "messages between calls",
-              .rows = within ? call_.rows : 0,
-              .columns = within ? call_.columns : 0,
-              .type = call_.type,
-              .call = call_.position / 2,
-              .rank = transport_.rank()};
-  stall.missing_ranks = transport_.ranks_behind(call_.position, std::max(0.1, watch.limit_seconds / 10));
-  stall.waited_seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-  try {
-    if (watch.on_stall) watch.on_stall(stall);
-  } catch (...) {  // whatever it is, the other ranks do not throw it
-    transport_.calls().fail_with_caught();
-    throw;
-  }
-  if (watch.throws) throw TransportError(stall.text());
+  calls_.watched = call_;
 }
 
 }  // namespace dsop

@@ -1,9 +1,7 @@
-// What transports know of the call that they carry, and the watch over their waits.
+// What a stall is reported with: the call that a communicator is within.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
-#include <cstdint>
+#include <cstddef>
 #include <string>
 
 #include <dsop/stall_watch.hpp>
@@ -11,16 +9,14 @@
 
 namespace dsop {
 
-/// The call that a communicator is within, if any.
+/// The call that a communicator is within, or the last.
 struct WatchedCall {
-  StallWatch watch;
-  std::uint64_t position = 0;  ///< 2 c + 1 within call number c, 2 c before it
   const char* operation = "";
   std::size_t rows = 0;
   std::size_t columns = 0;
   DataType type = DataType::f32;
 
-  /// "call 3, outer product 5 x 6 f32": the call that is under way, or the last.
+  /// "outer product 5 x 6 f32"
   std::string text() const;
 };
 
@@ -43,34 +39,8 @@ class WithinPart {
   ~WithinPart();
 
  private:
-  WatchedCall& call_;
-  const char* operation_;  // of the call
-  std::size_t rows_;
-  std::size_t columns_;
-};
-
-/// One wait for a message, from its start. Costs a look at the clock.
-class WatchedWait {
- public:
-  using Clock = std::chrono::steady_clock;
-
-  explicit WatchedWait(Transport& transport);
-
-  /// When look() is due; the end of time if it never is.
-  Clock::time_point deadline() const { return std::min(stall_deadline_, interrupt_deadline_); }
-  /// Asks whether the program ends the wait, and throws Interrupted then. Where the wait is too long: finds out who is
-  /// missing and tells the watch, once; throws TransportError if that is what the watch wants, and whatever the
-  /// callback throws.
-  void look();
-
- private:
-  void report();
-
-  Transport& transport_;
-  const WatchedCall& call_;
-  Clock::time_point start_;
-  Clock::time_point stall_deadline_;
-  Clock::time_point interrupt_deadline_;
+  CallState& calls_;
+  WatchedCall call_;
 };
 
 }  // namespace dsop

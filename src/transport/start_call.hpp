@@ -21,7 +21,7 @@ class RunningCall {
  public:
   explicit RunningCall(CallState& calls) : queue_(*calls.queue) {
     if (!calls.failure.empty()) throw TransportError(calls.failure);
-    queue_.set_running(&calls.watched);
+    queue_.set_running(&calls);
   }
   RunningCall(const RunningCall&) = delete;
   ~RunningCall() { queue_.set_running(nullptr); }

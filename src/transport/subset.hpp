@@ -14,23 +14,17 @@ template <class RankOf>
 class Subset final : public TransportOver {
  public:
   Subset(Transport& inner, int rank, int size, RankOf rank_of)
-      : TransportOver(inner), rank_(rank), size_(size), rank_of_(std::move(rank_of)) {}
-
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-  int node() const override { return rank_; }
-  bool has_native_collectives() const override { return false; }
+      : TransportOver(inner, {.rank = rank, .size = size, .node = rank, .kind = inner.endpoint().kind}),
+        rank_of_(std::move(rank_of)) {}
 
  private:
-  Request start_send(std::span<const std::byte> data, int to, Tag tag) override {
-    return TransportOver::start_send(data, rank_of_(to), tag);
+  Request start_send(std::span<const std::byte> data, int to, Tag tag, Length length) override {
+    return TransportOver::start_send(data, rank_of_(to), tag, length);
   }
-  Request start_receive(std::span<std::byte> data, int from, Tag tag) override {
-    return TransportOver::start_receive(data, rank_of_(from), tag);
+  Request start_receive(std::span<std::byte> data, int from, Tag tag, Length length) override {
+    return TransportOver::start_receive(data, rank_of_(from), tag, length);
   }
 
-  int rank_;
-  int size_;
   RankOf rank_of_;
 };
 

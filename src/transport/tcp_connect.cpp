@@ -1,16 +1,13 @@
 // From a store to connected ranks. The store tells each pair two secrets, one a direction: who connects says its own
-// before anything else, and then hears the other's. So ranks know each other, and who connects or listens in a rank's
-// place learns nothing and is taken for nobody.
+// before anything else, and then hears the other's. So ranks know each other. Who connects in a rank's place learns
+// nothing. Who listens in one's place is not taken for it, but learns the secret that is said to it.
 #include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <iomanip>
 #include <random>
 #include <sstream>
 #include <thread>
@@ -29,14 +26,11 @@ namespace {
 using std::to_string;
 using Clock = Meeting::Clock;
 
-constexpr std::size_t secret_bytes = 32;  // 128 random bits in hexadecimal
-
 std::string random_secret() {
   std::random_device random;
-  std::ostringstream text;
-  text << std::hex << std::setfill('0');
-  for (std::size_t bytes = 0; bytes < secret_bytes; bytes += 8) text << std::setw(8) << random();
-  return text.str();
+  std::string text(secret_bytes, ' ');
+  for (char& digit : text) digit = "0123456789abcdef"[random() % 16];
+  return text;
 }
 
 // Of texts that the ranks say of themselves when they come: "RANKS HOST PROCESS RANDOM VERSION". No two processes say
@@ -58,31 +52,6 @@ std::vector<int> nodes_of(const std::vector<std::string>& texts) {
   return nodes;
 }
 
-std::string interface_of(const TcpOptions& options) {
-  if (!options.interface.empty()) return options.interface;
-  for (const char* const variable : {"DSOP_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"})
-    if (const char* const named = std::getenv(variable); named != nullptr && *named != 0) return named;
-  return {};
-}
-
-// A connection with whom is not proved to be a rank: not a byte more than a secret is read.
-struct Claim {
-  Socket socket = {};
-  std::array<char, secret_bytes> said{};
-  std::size_t bytes = 0;
-  bool is_broken = false;
-
-  bool is_whole() {
-    const ssize_t got = recv(socket.get(), said.data() + bytes, said.size() - bytes, 0);
-    if (got > 0) bytes += static_cast<std::size_t>(got);
-    is_broken = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
-    return bytes == said.size();
-  }
-  bool is(const std::string& secret) const {
-    return std::equal(said.begin(), said.end(), secret.begin(), secret.end());
-  }
-};
-
 struct Peer {
   int rank = 0;
   Address address;
@@ -90,7 +59,6 @@ struct Peer {
   std::string theirs{};  // which it says to this rank
   Socket socket{};       // once it is proved
   Claim attempt{};       // to connect with it
-  bool has_spoken = false;
   Clock::time_point next_attempt{};
   std::string failure = "it does not answer";
 
@@ -132,16 +100,15 @@ class Connecting {
   void attempt(Peer& peer) {
     if (!peer.attempt.socket) {
       peer.attempt = {.socket = tcp_socket(peer.address)};
-      peer.has_spoken = false;
       if (!peer.attempt.socket) return fail(peer, errno);
       if (connect(peer.attempt.socket.get(), peer.address.get(), peer.address.length) != 0 && errno != EINPROGRESS)
         return fail(peer, errno);
     }
-    if (!peer.has_spoken) {
-      peer.has_spoken = peer.hears(peer.attempt.socket);
-      if (!peer.has_spoken && errno != EAGAIN) fail(peer, errno);
+    if (!peer.attempt.has_spoken) {
+      peer.attempt.has_spoken = peer.hears(peer.attempt.socket);
+      if (!peer.attempt.has_spoken && errno != EAGAIN) fail(peer, errno);
     } else if (peer.attempt.is_whole()) {
-      if (peer.attempt.is(peer.theirs))
+      if (peer.attempt.said == peer.theirs)
         peer.socket = std::move(peer.attempt.socket);
       else
         fail(peer, 0, "another than this rank answers");
@@ -175,7 +142,7 @@ class Connecting {
   bool is_settled(Claim& claim) {
     if (!claim.is_whole()) return claim.is_broken;
     for (Peer& peer : peers_)
-      if (peer.rank > rank_ && !peer.socket && claim.is(peer.theirs) && peer.hears(claim.socket)) {
+      if (peer.rank > rank_ && !peer.socket && claim.said == peer.theirs && peer.hears(claim.socket)) {
         peer.socket = std::move(claim.socket);
         break;
       }
@@ -187,7 +154,7 @@ class Connecting {
     for (const Claim& claim : claims_) waits.push_back({claim.socket.get(), POLLIN, 0});
     for (const Peer& peer : peers_)
       if (peer.attempt.socket)
-        waits.push_back({peer.attempt.socket.get(), static_cast<short>(peer.has_spoken ? POLLIN : POLLOUT), 0});
+        waits.push_back({peer.attempt.socket.get(), static_cast<short>(peer.attempt.has_spoken ? POLLIN : POLLOUT), 0});
     poll(waits.data(), waits.size(), static_cast<int>(between_attempts.count()));
   }
 
@@ -229,11 +196,11 @@ void await_all(Transport& transport, Meeting& meeting, bool asks_store) {
 std::unique_ptr<Transport> connect_ranks(Meeting& meeting, const TcpOptions& options) {
   const std::string own = to_string(options.ranks) + ' ' + host_name() + ' ' + to_string(getpid()) + ' ' +
                           random_secret() + ' ' + own_version();
-  std::vector<int> nodes = nodes_of(meeting.exchange("rank", own));
+  const std::vector<int> nodes = nodes_of(meeting.exchange("rank", own));
   const bool one_host = std::count(nodes.begin(), nodes.end(), 0) == options.ranks;
   std::vector<Peer> peers;
   {
-    const Listener listener = listen_for_ranks(options.rank, interface_of(options), one_host);
+    const Listener listener = listen_for_ranks(options.rank, options.interface, one_host);
     std::vector<std::string> secrets;
     std::string told = listener.address.text();
     for (int to = 0; to < options.ranks; ++to) told += ' ' + secrets.emplace_back(random_secret());
@@ -245,7 +212,7 @@ std::unique_ptr<Transport> connect_ranks(Meeting& meeting, const TcpOptions& opt
   }
   std::vector<Socket> sockets;
   for (Peer& peer : peers) sockets.push_back(std::move(peer.socket));
-  auto transport = make_tcp_transport(options.rank, std::move(nodes), std::move(sockets));
+  auto transport = make_tcp_transport(options.rank, nodes[static_cast<std::size_t>(options.rank)], std::move(sockets));
   await_all(*transport, meeting, true);  // when all are here, nobody needs what the others have given
   meeting.end();
   await_all(*transport, meeting, false);  // the store may end with one of the ranks, as torch's with rank 0

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -29,8 +30,9 @@ struct Message {
   std::uint32_t place = 0;
   bool is_posted = false;
   std::byte* data = nullptr;
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;                        // of a receive whose length is told: of the room, until it is known
   std::optional<std::size_t> other_bytes = {};  // at the other end
+  bool is_told = false;                         // the receiver has room for at most so much
   bool has_told = false;                        // the other end its own length
   std::unique_ptr<std::byte[]> kept = {};       // what came before its receive was posted
   bool is_whole = false;                        // it has come
@@ -39,7 +41,12 @@ struct Message {
   bool is_given_up = false;
 
   bool is_long() const { return std::max(bytes, other_bytes.value_or(0)) > most_bytes_at_once; }
-  bool fits() const { return other_bytes == bytes || is_given_up; }
+  /// Whether the lengths of both ends, which are known, go together.
+  bool fits() const {
+    const std::size_t sent = receives ? *other_bytes : bytes;
+    const std::size_t room = receives ? bytes : *other_bytes;
+    return is_given_up || sent == room || (is_told && sent < room);
+  }
 };
 
 struct Peer {
@@ -51,8 +58,6 @@ struct Peer {
     std::vector<std::size_t> open;  // slots
   };
   std::array<std::array<Lane, tags>, 2> lanes;  // of sends and receives
-  bool is_asked = false;                        // and has not answered
-  std::uint64_t position = 0;
 
   Lane& lane(bool receives, std::uint16_t tag) { return lanes[receives ? 1 : 0][tag]; }
 };
@@ -67,11 +72,12 @@ class TcpMessages {
   Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
   Message& operator[](std::size_t slot) { return slots_[slot]; }
 
-  std::size_t post(bool receives, std::byte* data, std::size_t bytes, int to, std::uint16_t tag) {
+  std::size_t post(bool receives, std::span<std::byte> data, int to, std::uint16_t tag, Length length) {
     const std::size_t slot = open(receives, to, tag, peer(to).lane(receives, tag).posted++);
     slots_[slot].is_posted = true;
-    slots_[slot].data = data;
-    slots_[slot].bytes = bytes;
+    slots_[slot].data = data.data();
+    slots_[slot].bytes = data.size();
+    slots_[slot].is_told = length == Length::told;
     go_on(slot);
     return slot;
   }
@@ -91,25 +97,20 @@ class TcpMessages {
     slots_.give_back(slot);
   }
 
-  /// Where the bytes go that come after this frame. Who asks hears this rank's `position`.
-  std::byte* begin(int from, const Frame& frame, std::uint64_t position) {
-    if (frame.tag >= Peer::tags) return peer(from).connection.close("what came is no message"), nullptr;
-    if (frame.kind == Kind::question) {
-      peer(from).connection.push({.kind = Kind::answer, .bytes = position});
-    } else if (frame.kind == Kind::answer) {
-      peer(from).position = std::max(peer(from).position, frame.bytes);
-      peer(from).is_asked = false;
-    } else {
-      const std::size_t slot = open(frame.kind != Kind::request, from, frame.tag, frame.place);
-      Message& message = slots_[slot];
-      message.other_bytes = frame.bytes;
-      if (frame.kind == Kind::message) {
-        if (message.is_posted) return message.fits() && !message.is_given_up ? message.data : nullptr;
-        message.kept = std::make_unique_for_overwrite<std::byte[]>(frame.bytes);
-        return message.kept.get();
-      }
-      if (message.is_posted) go_on(slot);
+  /// Where the bytes go that come after this frame.
+  std::byte* begin(int from, const Frame& frame) {
+    if (frame.tag >= Peer::tags || frame.kind > Kind::request) return refuse(from);
+    if (frame.kind == Kind::request && has_gone(from, frame)) return nullptr;
+    const std::size_t slot = open(frame.kind != Kind::request, from, frame.tag, frame.place);
+    Message& message = slots_[slot];
+    message.other_bytes = frame.bytes;
+    if (frame.kind == Kind::message) {
+      if (message.is_posted) return message.fits() && !message.is_given_up ? message.data : nullptr;
+      if (frame.bytes > Message::most_bytes_at_once) return refuse(from);
+      message.kept = std::make_unique_for_overwrite<std::byte[]>(frame.bytes);
+      return message.kept.get();
     }
+    if (message.is_posted) go_on(slot);
     return nullptr;
   }
 
@@ -121,6 +122,19 @@ class TcpMessages {
   }
 
  private:
+  std::byte* refuse(int rank) {
+    peer(rank).connection.close("what came is no message");
+    return nullptr;
+  }
+
+  // Whether a message that is asked for is sent already: a short one, of which the receiver knew no length.
+  bool has_gone(int to, const Frame& request) {
+    const Peer::Lane& sends = peer(to).lane(false, request.tag);
+    const auto is_it = [&](std::size_t slot) { return slots_[slot].place == request.place; };
+    const bool is_posted = static_cast<std::int32_t>(request.place - sends.posted) < 0;
+    return is_posted && std::ranges::none_of(sends.open, is_it);
+  }
+
   // The slot of a message that is open, or is from now on.
   std::size_t open(bool receives, int of_peer, std::uint16_t tag, std::uint32_t place) {
     std::vector<std::size_t>& all = peer(of_peer).lane(receives, tag).open;
@@ -145,7 +159,8 @@ class TcpMessages {
       if (!message.is_whole && (!message.other_bytes || message.fits())) return;
       message.is_wrong = !message.fits();
       message.is_done = !message.is_wrong;
-      if (message.kept && message.fits() && !message.is_given_up && message.bytes > 0)
+      if (message.is_done && !message.is_given_up) message.bytes = *message.other_bytes;
+      if (message.kept && message.is_done && !message.is_given_up && message.bytes > 0)
         std::memcpy(message.data, message.kept.get(), message.bytes);
       message.kept.reset();
     } else {

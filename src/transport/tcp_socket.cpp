@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <set>
@@ -66,33 +67,29 @@ bool is_of_host_or_link(const Address& address) {
   return IN6_IS_ADDR_LOOPBACK(&ipv6) || IN6_IS_ADDR_LINKLOCAL(&ipv6);
 }
 
-std::vector<Address> of_interfaces(const std::string& interface) {
+std::string named_interface(const std::string& given) {
+  if (!given.empty()) return given;
+  for (const char* const variable : {"DSOP_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"})
+    if (const char* const named = std::getenv(variable); named != nullptr && *named != 0) return named;
+  return {};
+}
+
+// Those of the interface or, where that is "", of loopback, or those that other hosts reach, by the host's name first.
+std::vector<Address> places_to_listen(const std::string& interface, bool one_host) {
   ifaddrs* found = nullptr;
-  if (getifaddrs(&found) != 0) return {};
+  if (getifaddrs(&found) != 0) found = nullptr;
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(found, freeifaddrs);
-  std::vector<Address> addresses;
+  std::vector<Address> places;
+  if (interface.empty() && !one_host) places = look_up(host_name().c_str(), nullptr, 0);
+  std::erase_if(places, is_of_host_or_link);
   for (const ifaddrs* one = found; one != nullptr; one = one->ifa_next) {
     const int family = one->ifa_addr == nullptr ? AF_UNSPEC : one->ifa_addr->sa_family;
     if ((family != AF_INET && family != AF_INET6) || (one->ifa_flags & IFF_UP) == 0) continue;
-    if (!interface.empty() && interface != one->ifa_name) continue;
-    Address address;
-    address.length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    std::memcpy(&address.bytes, one->ifa_addr, address.length);
-    if (!interface.empty() || !is_of_host_or_link(address)) addresses.push_back(address);
+    Address place;
+    place.length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    std::memcpy(&place.bytes, one->ifa_addr, place.length);
+    if (interface.empty() ? is_of_host_or_link(place) == one_host : interface == one->ifa_name) places.push_back(place);
   }
-  return addresses;
-}
-
-std::vector<Address> places_to_listen(const std::string& interface, bool one_host) {
-  std::vector<Address> places;
-  if (interface.empty() && one_host) {
-    for (const char* loopback : {"127.0.0.1", "::1"})
-      for (const Address& place : look_up(loopback, nullptr, AI_NUMERICHOST)) places.push_back(place);
-    return places;
-  }
-  if (interface.empty()) places = look_up(host_name().c_str(), nullptr, 0);
-  std::erase_if(places, is_of_host_or_link);
-  for (const Address& place : of_interfaces(interface)) places.push_back(place);
   std::stable_sort(places.begin(), places.end(), [](const Address& a, const Address& b) {
     return a.bytes.ss_family == AF_INET && b.bytes.ss_family != AF_INET;
   });
@@ -141,7 +138,8 @@ Socket tcp_socket(const Address& address) {
   return made;
 }
 
-Listener listen_for_ranks(int rank, const std::string& interface, bool one_host) {
+Listener listen_for_ranks(int rank, const std::string& given_interface, bool one_host) {
+  const std::string interface = named_interface(given_interface);
   std::string why = "there is no address";
   for (Address& place : places_to_listen(interface, one_host)) {
     Socket made = tcp_socket(place);

@@ -3,6 +3,8 @@
 
 #include <sys/socket.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -58,13 +60,31 @@ Address address_of(const std::string& host, const std::string& port);
 /// A nonblocking socket for this kind of address that sends at once; errno tells why there is none.
 Socket tcp_socket(const Address& address);
 
+constexpr std::size_t secret_bytes = 32;  // 128 random bits in hexadecimal
+
+/// A connection with whom is not proved to be a rank: not a byte more than a secret is read.
+struct Claim {
+  Socket socket = {};
+  bool has_spoken = false;  // this rank, where it connects
+  std::string said = std::string(secret_bytes, ' ');
+  std::size_t bytes = 0;
+  bool is_broken = false;
+
+  bool is_whole() {
+    const ssize_t got = recv(socket.get(), said.data() + bytes, said.size() - bytes, 0);
+    if (got > 0) bytes += static_cast<std::size_t>(got);
+    is_broken = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+    return bytes == said.size();
+  }
+};
+
 struct Listener {
   Socket socket;
   Address address;
 };
 
-/// Listens at the interface, or, where that is "", at a loopback address or one that other hosts reach: IPv4 where the
-/// host has it. Throws TransportError.
-Listener listen_for_ranks(int rank, const std::string& interface, bool one_host);
+/// Listens at the interface, that which is given or else the environment's; or, where there is none, at a loopback
+/// address or one that other hosts reach: IPv4 where the host has it. Throws TransportError.
+Listener listen_for_ranks(int rank, const std::string& given_interface, bool one_host);
 
 }  // namespace dsop

@@ -69,7 +69,7 @@ class FileStore {
   }
 
   std::string get(const std::string& key) {
-    if (!has(key)) throw Error(path_.string() + " has no such key");
+    if (!has(key)) throw Error(path_.string() + " has no key " + key);
     return values_[key];
   }
 
@@ -89,6 +89,12 @@ class FileStore {
     const int file = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0) return std::strerror(errno);
     const std::unique_ptr<const int, void (*)(const int*)> closed(&file, [](const int* it) { close(*it); });
+    struct stat now {};
+    if (fstat(file, &now) != 0) return std::strerror(errno);
+    if (now.st_uid != geteuid())
+      return "user " + std::to_string(now.st_uid) + " owns it, expected " + std::to_string(geteuid()) +
+             ": who reads the store can join";
+    if ((now.st_mode & 0077) != 0 && fchmod(file, 0600) != 0) return std::strerror(errno);
     while (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       if (Clock::now() >= deadline) return "another process keeps it locked";
       check_interrupt();

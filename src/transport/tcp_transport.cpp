@@ -12,11 +12,11 @@
 #include <dsop/errors.hpp>
 
 #include "base/rank_list.hpp"
-#include "transport/call_state.hpp"
+#include "transport/carried_calls.hpp"
 #include "transport/lone_rank.hpp"
-#include "transport/look_for_ranks.hpp"
-#include "transport/stall.hpp"
+#include "transport/roll_call.hpp"
 #include "transport/tcp_messages.hpp"
+#include "transport/watched_wait.hpp"
 
 namespace dsop {
 namespace {
@@ -29,10 +29,18 @@ int milliseconds_until(Clock::time_point end) {
   return static_cast<int>(std::clamp<long>(left, 0, 1 << 30));
 }
 
+std::shared_ptr<const TransportKind> tcp_kind() {
+  static const auto kind = std::make_shared<const TransportKind>(TransportKind{.name = "tcp", .is_probed = true});
+  return kind;
+}
+
 class TcpTransport final : public Transport {
  public:
-  TcpTransport(int rank, std::vector<int> nodes, std::vector<Socket> sockets)
-      : rank_(rank), nodes_(std::move(nodes)), messages_(nodes_.size()), own_(make_lone_rank()) {
+  TcpTransport(int rank, int node, std::vector<Socket> sockets)
+      : Transport({.rank = rank, .size = static_cast<int>(sockets.size()), .node = node, .kind = tcp_kind()}),
+        messages_(sockets.size()),
+        roll_call_(rank, size()),
+        own_(make_lone_rank()) {
     for (int other = 0; other < size(); ++other) {
       if (other == rank) continue;
       TcpConnection& connection = peer(other).connection;
@@ -54,35 +62,20 @@ class TcpTransport final : public Transport {
     close_all();
   }
 
-  int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(nodes_.size()); }
-  int node() const override { return nodes_[static_cast<std::size_t>(rank_)]; }
-  std::string name() const override { return "tcp"; }
-  Machine default_machine() const override { return {}; }
-  bool is_probed() const override { return true; }
-
   std::vector<int> ranks_behind(std::uint64_t position, double seconds) override {
     expect_no_fork();
-    return look_for_ranks(seconds, [&] {
-      drive(0);
-      std::vector<int> behind;
-      for (int rank = 0; rank < size(); ++rank) {
-        if (rank == rank_ || peer(rank).position >= position) continue;
-        behind.push_back(rank);
-        if (!std::exchange(peer(rank).is_asked, true)) peer(rank).connection.push({.kind = Frame::Kind::question});
-      }
-      return behind;
-    });
+    const auto ask = [this](int other) { peer(other).connection.push({.kind = Frame::Kind::question}); };
+    return roll_call_.ranks_behind(position, seconds, ask, [this] { drive(0); });
   }
 
  private:
-  Request start_send(std::span<const std::byte> data, int to, Tag tag) override {
-    if (to == rank_) return own_->isend(data, 0, tag);
-    return post(false, const_cast<std::byte*>(data.data()), data.size(), to, tag);  // which is read alone
+  Request start_send(std::span<const std::byte> data, int to, Tag tag, Length length) override {
+    if (to == rank()) return own_->isend(data, 0, tag, length);
+    return post(false, {const_cast<std::byte*>(data.data()), data.size()}, to, tag, length);  // which is read alone
   }
-  Request start_receive(std::span<std::byte> data, int from, Tag tag) override {
-    if (from == rank_) return own_->irecv(data, 0, tag);
-    return post(true, data.data(), data.size(), from, tag);
+  Request start_receive(std::span<std::byte> data, int from, Tag tag, Length length) override {
+    if (from == rank()) return own_->irecv(data, 0, tag, length);
+    return post(true, data, from, tag, length);
   }
 
   bool is_done(std::size_t slot) override {
@@ -90,18 +83,18 @@ class TcpTransport final : public Transport {
     return is_over(slot);
   }
 
-  void finish(std::size_t slot) override {
+  std::size_t finish(std::size_t slot) override {
     const Message& message = messages_[slot];
     if (!message.is_done) try {
         expect_no_fork();
         wait_for(slot);
       } catch (...) {
-        const auto tag = static_cast<Tag>(message.tag);
-        if (tag == Tag::payload || tag == Tag::agreement) close_all();
+        close_all();
         withdraw(slot);
         throw;
       }
     messages_.give_back(slot);
+    return message.bytes;
   }
 
   void withdraw(std::size_t slot) noexcept override {
@@ -109,9 +102,9 @@ class TcpTransport final : public Transport {
     messages_.withdraw(slot, is_over(slot));
   }
 
-  Request post(bool receives, std::byte* data, std::size_t bytes, int to, Tag tag) {
+  Request post(bool receives, std::span<std::byte> data, int to, Tag tag, Length length) {
     expect_no_fork();
-    return make_request(messages_.post(receives, data, bytes, to, static_cast<std::uint16_t>(tag)));
+    return make_request(messages_.post(receives, data, to, static_cast<std::uint16_t>(tag), length));
   }
   bool is_over(std::size_t slot) { return is_forked() || messages_.is_over(slot); }
   Peer& peer(int rank) { return messages_.peer(rank); }
@@ -119,7 +112,7 @@ class TcpTransport final : public Transport {
   bool is_forked() const { return forks_ != forks(); }
   void expect_no_fork() const {
     if (is_forked())
-      throw TransportError("this process was forked from rank " + to_string(rank_) +
+      throw TransportError("this process was forked from rank " + to_string(rank()) +
                            ", whose connections it has not; expected a call of that process");
   }
 
@@ -133,9 +126,19 @@ class TcpTransport final : public Transport {
       const bool has_ended = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
       peer(from).connection.write();
       peer(from).connection.read(
-          has_ended, [&](const Frame& frame) { return messages_.begin(from, frame, calls().watched.position); },
+          has_ended, [&](const Frame& frame) { return begin(from, frame); },
           [&](const Frame& frame) { messages_.end(from, frame); });
     }
+  }
+
+  std::byte* begin(int from, const Frame& frame) {
+    if (frame.kind == Frame::Kind::question)
+      peer(from).connection.push({.kind = Frame::Kind::answer, .bytes = carried().position});
+    else if (frame.kind == Frame::Kind::answer)
+      roll_call_.take_answer(from, frame.bytes);
+    else
+      return messages_.begin(from, frame);
+    return nullptr;
   }
 
   // To sleep and be woken costs several times what a message does, so the core goes to other ranks first, among which
@@ -146,9 +149,7 @@ class TcpTransport final : public Transport {
     constexpr int waits_without_turns = 64;
     constexpr std::chrono::microseconds longest_turn{100};
     WatchedWait wait(*this);
-    const CallQueue& queue = *calls().queue;
-    const bool gives_way = queue.on_progress_thread() && !queue.is_awaited();
-    const bool takes_turns = !gives_way && waits_without_turns_ == 0;
+    const bool takes_turns = !carried().thread->gives_way() && waits_without_turns_ == 0;
     if (waits_without_turns_ > 0) --waits_without_turns_;
     for (int turn = 1; takes_turns && turn <= turns && !is_over(slot); ++turn) {
       drive(0);
@@ -167,8 +168,9 @@ class TcpTransport final : public Transport {
   }
 
   [[noreturn]] void throw_failure(const Message& message) {
-    std::string text = std::string(message.receives ? "receiving " : "sending ") + to_string(message.bytes) +
-                       " bytes on rank " + to_string(rank_) + (message.receives ? " from rank " : " to rank ") +
+    std::string text = std::string(message.receives ? "receiving " : "sending ") +
+                       (message.receives && message.is_told ? "at most " : "") + to_string(message.bytes) +
+                       " bytes on rank " + to_string(rank()) + (message.receives ? " from rank " : " to rank ") +
                        to_string(message.peer);
     if (message.is_wrong)
       throw TransportError(text + ": " + to_string(*message.other_bytes) +
@@ -190,23 +192,22 @@ class TcpTransport final : public Transport {
   }
 
   void close_all() noexcept {
-    for (int rank = 0; rank < size() && !is_forked(); ++rank)
-      if (rank != rank_) peer(rank).connection.close("rank " + to_string(rank_) + " has given up a message");
+    for (int other = 0; other < size() && !is_forked(); ++other)
+      if (other != rank()) peer(other).connection.close("rank " + to_string(rank()) + " has given up a message");
   }
 
-  int rank_;
-  std::vector<int> nodes_;
   unsigned forks_ = forks();
   Socket events_{[] { return epoll_create1(EPOLL_CLOEXEC); }};
   TcpMessages messages_;
+  RollCall roll_call_;
   std::unique_ptr<Transport> own_;  // messages to oneself
   int waits_without_turns_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> make_tcp_transport(int rank, std::vector<int> nodes, std::vector<Socket> sockets) {
-  return std::make_unique<TcpTransport>(rank, std::move(nodes), std::move(sockets));
+std::unique_ptr<Transport> make_tcp_transport(int rank, int node, std::vector<Socket> sockets) {
+  return std::make_unique<TcpTransport>(rank, node, std::move(sockets));
 }
 
 }  // namespace dsop

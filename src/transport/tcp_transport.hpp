@@ -10,7 +10,7 @@
 
 namespace dsop {
 
-/// `nodes`: of all ranks, each by the lowest rank on it. `sockets`: connected with each other rank.
-std::unique_ptr<Transport> make_tcp_transport(int rank, std::vector<int> nodes, std::vector<Socket> sockets);
+/// `node`: the lowest rank on it. `sockets`: connected with each other rank.
+std::unique_ptr<Transport> make_tcp_transport(int rank, int node, std::vector<Socket> sockets);
 
 }  // namespace dsop

@@ -21,46 +21,49 @@ namespace {
 
 using threads::Hub;
 
+std::shared_ptr<const TransportKind> threads_kind() {
+  static const auto kind = std::make_shared<const TransportKind>(TransportKind{"threads", default_threads_machine()});
+  return kind;
+}
+
 class ThreadsTransport : public Transport {
  public:
-  ThreadsTransport(Hub& hub, int rank, int size, int node) : hub_(hub), rank_(rank), size_(size), node_(node) {}
+  ThreadsTransport(Hub& hub, int rank, int size, int node)
+      : Transport({.rank = rank, .size = size, .node = node, .kind = threads_kind()}), hub_(hub) {}
   ~ThreadsTransport() override { end_calls(); }
 
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-  int node() const override { return node_; }
-  std::string name() const override { return "threads"; }
-  Machine default_machine() const override { return default_threads_machine(); }
-  void come_to(std::uint64_t position) override { hub_.come_to(position, rank_); }
+  void come_to(std::uint64_t position) override { hub_.come_to(position, rank()); }
   std::vector<int> ranks_behind(std::uint64_t position, double) override { return hub_.ranks_behind(position); }
 
  private:
-  Request start_send(std::span<const std::byte> data, int to, Tag tag) override {
+  Request start_send(std::span<const std::byte> data, int to, Tag tag, Length) override {
     static constexpr std::byte nothing{};  // an empty message is told from a receive by its pointer too
     const std::byte* const out = data.empty() ? &nothing : data.data();
-    const std::size_t slot = put({.out = out, .bytes = data.size(), .from = rank_, .to = to, .tag = tag});
+    const std::size_t slot = put({.out = out, .bytes = data.size(), .from = rank(), .to = to, .tag = tag});
     hub_.post_send(slots_[slot]);
     return make_request(slot);
   }
-  Request start_receive(std::span<std::byte> data, int from, Tag tag) override {
-    const std::size_t slot = put({.in = data.data(), .bytes = data.size(), .from = from, .to = rank_, .tag = tag});
+  Request start_receive(std::span<std::byte> data, int from, Tag tag, Length length) override {
+    const std::size_t slot =
+        put({.in = data.data(), .bytes = data.size(), .from = from, .to = rank(), .tag = tag, .length = length});
     hub_.post_receive(slots_[slot]);
     return make_request(slot);
   }
   bool is_done(std::size_t slot) override { return hub_.is_finished(slots_[slot]); }
-  void finish(std::size_t slot) override {
+  std::size_t finish(std::size_t slot) override {
     const GiveBack on_return{slots_, slot};
     WatchedWait wait(*this);
     hub_.let_others_run(slots_[slot]);
     try {
-      while (!hub_.finish(slots_[slot], rank_, wait.deadline())) wait.look();
+      while (!hub_.finish(slots_[slot], rank(), wait.deadline())) wait.look();
     } catch (...) {
-      hub_.withdraw(slots_[slot], rank_);
+      hub_.withdraw(slots_[slot], rank());
       throw;
     }
+    return slots_[slot].bytes;
   }
   void withdraw(std::size_t slot) noexcept override {
-    hub_.withdraw(slots_[slot], rank_);
+    hub_.withdraw(slots_[slot], rank());
     slots_.give_back(slot);
   }
 
@@ -77,9 +80,6 @@ class ThreadsTransport : public Transport {
   }
 
   Hub& hub_;
-  int rank_;
-  int size_;
-  int node_;
   Slots<threads::Message> slots_;
 };
 

@@ -16,7 +16,7 @@
 #include <dsop/errors.hpp>
 #include <dsop/transport.hpp>
 
-#include "transport/stall.hpp"
+#include "transport/watched_wait.hpp"
 
 namespace dsop::threads {
 
@@ -26,11 +26,12 @@ struct Message {
 
   const std::byte* out = nullptr;  // of a send
   std::byte* in = nullptr;         // of a receive
-  std::size_t bytes = 0;
-  std::size_t other_bytes = 0;  // of the message that it met, when the lengths differ
+  std::size_t bytes = 0;           // of a receive that is told the length: at most, until it has come
+  std::size_t other_bytes = 0;     // of the message that it met, when it does not fit
   int from = 0;
   int to = 0;
   Tag tag = Tag::payload;
+  Length length = Length::known;  // of a receive
   State state = State::posted;
   bool awaited = false;  // somebody sleeps until it is done: only then is its rank woken
 
@@ -129,9 +130,10 @@ class Hub {
 
   [[noreturn]] static void throw_wrong_length(const Message& message) {
     const bool sends = message.out != nullptr;
+    const std::string most = message.length == Length::told ? "at most " : "";
     throw TransportError("rank " + std::to_string(message.from) + " sent " +
                          std::to_string(sends ? message.bytes : message.other_bytes) + " bytes to rank " +
-                         std::to_string(message.to) + ", which expected " +
+                         std::to_string(message.to) + ", which expected " + most +
                          std::to_string(sends ? message.other_bytes : message.bytes));
   }
 
@@ -154,7 +156,11 @@ class Hub {
     }
     Message& other = **match;
     other_side.erase(match);
+    const Message& send = mine.out != nullptr ? mine : other;
+    Message& receive = mine.out != nullptr ? other : mine;
+    if (receive.length == Length::told && send.bytes < receive.bytes) receive.bytes = send.bytes;
     if (mine.bytes != other.bytes) {
+      mine.length = other.length = receive.length;
       mine.other_bytes = other.bytes;
       other.other_bytes = mine.bytes;
       settle(mine, other, Message::State::wrong_length, lock);
@@ -162,8 +168,6 @@ class Hub {
     }
     mine.state = other.state = Message::State::copying;
     lock.unlock();
-    const Message& send = mine.out != nullptr ? mine : other;
-    const Message& receive = mine.out != nullptr ? other : mine;
     if (send.bytes > 0) std::memcpy(receive.in, send.out, send.bytes);
     lock.lock();
     settle(mine, other, Message::State::done, lock);

@@ -1,30 +1,12 @@
 #include <dsop/transport.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
-#include <dsop/errors.hpp>
-
-#include "base/error_of.hpp"
-#include "transport/call_state.hpp"
+#include "transport/carried_calls.hpp"
 
 namespace dsop {
-
-void CallState::fail_with_caught() noexcept {
-  if (!failure.empty()) return;
-  try {
-    std::string text = "an exception of an unknown type";
-    try {
-      throw;
-    } catch (const std::exception&) {
-      text = text_of_caught();
-    } catch (...) {
-    }
-    failure = "this communicator has failed in " + watched.text() + ": " + text + "; expected a new one";
-  } catch (const std::bad_alloc&) {
-    failure = "has failed";  // as long as takes no memory
-  }
-}
 
 Request::Request(Request&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)), slot_(other.slot_) {}
 
@@ -38,36 +20,29 @@ Request::~Request() {
   if (owner_ != nullptr) owner_->withdraw(slot_);
 }
 
-Transport::Transport() = default;
+Transport::Transport(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+Transport::Transport(Transport& inner, Endpoint endpoint) : endpoint_(std::move(endpoint)), root_(inner.root_) {}
 Transport::~Transport() = default;
+
+// A node's pieces are the ones of its level, or no longer than what that is without a measurement.
+bool Transport::use_pieces_of(const Machine& machine) {
+  const double in_node_bytes = machine.inner_levels.empty() ? std::min(machine.piece_bytes, Level().piece_bytes)
+                                                            : machine.inner_levels[0].piece_bytes;
+  return use_pieces(machine.piece_bytes, in_node_bytes);
+}
 
 double Transport::now_seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void Transport::wait(Request& request) {
-  if (Transport* owner = std::exchange(request.owner_, nullptr)) owner->finish(request.slot_);
+std::size_t Transport::wait(Request& request) {
+  Transport* const owner = std::exchange(request.owner_, nullptr);
+  return owner != nullptr ? owner->finish(request.slot_) : 0;
 }
 
-void Transport::native_allreduce(std::span<std::byte>, DataType) {
-  throw Error("the transport " + name() + " has no MPI_Allreduce");
-}
-
-void Transport::native_allgather(std::span<std::byte>, std::span<const std::size_t>) {
-  throw Error("the transport " + name() + " has no MPI_Allgatherv");
-}
-
-void Transport::native_broadcast(std::span<std::byte>, int) {
-  throw Error("the transport " + name() + " has no MPI_Bcast");
-}
-
-void Transport::native_reduce(std::span<std::byte>, DataType, int) {
-  throw Error("the transport " + name() + " has no MPI_Reduce");
-}
-
-CallState& Transport::calls() {
-  if (!calls_) calls_ = std::make_unique<CallState>();
-  return *calls_;
+CarriedCalls& Transport::carried() {
+  if (!root_->carried_) root_->carried_ = make_carried_calls();
+  return *root_->carried_;
 }
 
 std::vector<int> Transport::ranks_behind(std::uint64_t, double) {
@@ -75,7 +50,7 @@ std::vector<int> Transport::ranks_behind(std::uint64_t, double) {
 }
 
 void Transport::end_calls() noexcept {
-  if (calls_) calls_->queue->close();
+  if (carried_) carried_->end();
 }
 
 }  // namespace dsop

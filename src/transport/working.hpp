@@ -14,10 +14,10 @@ class WorkingTransport final : public TransportOver {
  public:
   WorkingTransport(Transport& inner, Work work) : TransportOver(inner), work_(std::move(work)) {}
 
-  void wait(Request& request) override {
+  std::size_t wait(Request& request) override {
     while (!inner().test(request) && work_()) {
     }
-    inner().wait(request);
+    return inner().wait(request);
   }
 
  private:

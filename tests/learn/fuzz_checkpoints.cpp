@@ -7,12 +7,12 @@
 
 #include <dsop/threads.hpp>
 
+#include "base/fnv.hpp"
 #include "fuzz_reader.hpp"
 #include "learn/linear/checkpoint.hpp"
 #include "learn/strategies/synchronized.hpp"
 #include "learn/training/bytes.hpp"
 #include "learn/training/checkpoint.hpp"
-#include "synchronizer/checkpoint.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -117,10 +117,8 @@ Reader synchronizer_reader() {
           },
           {good.substr(0, good.size() - sizeof(std::uint64_t))},  // without the hash at its end
           [](const std::string& bytes) {
-            synchronizer::Hash hash;
-            hash.take_in(std::as_bytes(std::span(bytes)));
             std::string file = bytes;
-            append(file, hash.value());
+            append(file, fnv(fnv_start, std::as_bytes(std::span(bytes))));
             return file;
           }};
 }

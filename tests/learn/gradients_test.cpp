@@ -14,7 +14,8 @@
 #include "base/mix.hpp"
 #include "learn/models/mlp.hpp"
 #include "learn/models/sequence_model.hpp"
-#include "learn/strategies/local_product.hpp"
+#include "learn/strategies/strategy.hpp"
+#include "synchronizer/own_gradient.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -22,20 +23,18 @@ namespace {
 /// One rank alone: the gradient is its own.
 class Alone final : public Strategy<double> {
  public:
-  void begin(double) override {}
-  void need(Parameter<double>&) override {}
   void give(Parameter<double>& parameter, const SparseFactors<double>& factors) override {
-    local_product<double>(factors, parameter.gradient.view());
+    const synchronizer::Given<double> whole{factors, parameter.gradient.view()};
+    product.reserve(whole);
+    product.make(whole, 1, {}, whole.target);
     given.push_back(parameter.name);
     if (overwrites_values)
       std::fill_n(parameter.value.elements().begin(), parameter.value.elements().size(),
                   std::numeric_limits<double>::quiet_NaN());
   }
-  void finish() override {}
-  void settle() override {}
-  bool sums_in_gradients() const override { return true; }
   std::string describe() const override { return ""; }
 
+  synchronizer::OwnGradient<double> product;
   std::vector<std::string> given;
   bool overwrites_values = false;  ///< as soon as they are given
 };

@@ -187,6 +187,9 @@ TEST_CASE("data: no more is unpacked than there is room for, and nothing where h
   dsop::learn::InputFile text(bomb);
   expect_error([&] { text.read_rest(100'000); }, bomb, {"out of memory", "more than 131072 bytes"});
   CHECK(dsop::learn::room_bytes() > 0);
+  dsop::learn::readers_on_host = std::size_t{1} << 40;
+  expect_error([&] { read_idx(bomb, 3); }, bomb, {"out of memory"});
+  dsop::learn::readers_on_host = 1;
 
   folder.write_gzipped(images_name + ".gz", header(8, {1U << 30, 1, 1}) + std::string(1 << 20, '\0'));
   const fs::path labels = folder.write(labels_name, labels_file("\1\2"));

@@ -98,7 +98,7 @@ TEST_CASE("xi is what the largest of sums of largest miss, beside the gradient",
       strategy->give(parameter, Factors<float>{{a.data(), pairs, rows}, {b.data(), pairs, columns}});
       strategy->finish();
       const std::lock_guard lock(mutex);
-      const Selected selected = strategy->selected();
+      const Selected& selected = strategy->report().selected;
       INFO("step " << step);
       CHECK(selected.target == k);
       CHECK(selected.xi.has_value() == (step % 2 == 0));

@@ -9,7 +9,7 @@ AllgatherAlgorithm allgather_ring();
 namespace {
 
 void run(AllgatherCall& call) {
-  call.transport.native_allgather(call.data, call.problem.bounds_bytes);
+  call.transport.native().allgather(call.data, call.problem.bounds_bytes);
 }
 
 std::string unsupported(const AllgatherProblem& problem) {

@@ -22,7 +22,10 @@ void run(DenseCall<T>& call) {
   auto transport = from_root(call.transport, call.root);
   const Hypercube cube(transport.rank(), transport.size());
   const Blocks blocks(call.data.size(), cube.corners);
-  if (cube.is_extra()) return transport.recv(call.data, cube.proxy());
+  if (cube.is_extra()) {
+    transport.recv(call.data, cube.proxy());
+    return;
+  }
 
   patterns::tree_scatter(transport, cube.corners, blocks, call.data);
   patterns::recursive_doubling(transport, cube.corners, blocks, call.data);

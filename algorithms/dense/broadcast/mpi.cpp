@@ -11,7 +11,7 @@ namespace {
 
 template <class T>
 void run(DenseCall<T>& call) {
-  call.transport.native_broadcast(std::as_writable_bytes(call.data), call.root);
+  call.transport.native().broadcast(std::as_writable_bytes(call.data), call.root);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 template <class T>
 void run(DenseCall<T>& call) {
-  call.transport.native_reduce(std::as_writable_bytes(call.data), data_type<T>, call.root);
+  call.transport.native().reduce(std::as_writable_bytes(call.data), data_type<T>, call.root);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ void fail_at(const std::filesystem::path& path, std::size_t line, const std::str
 
 std::size_t room_bytes() {
   const std::size_t available = launch::available_memory_bytes();
-  return available > 0 ? available / 3 : std::numeric_limits<std::size_t>::max();
+  return available > 0 ? available / 3 / readers_on_host : std::numeric_limits<std::size_t>::max();
 }
 
 void check_room(const std::filesystem::path& path, std::size_t found, std::size_t room) {

@@ -1,6 +1,7 @@
 // Bytes from a file, and how readers say what is wrong with it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -25,8 +26,10 @@ namespace dsop::learn {
 /// Throws Error: "PATH, line LINE: WHAT"; lines are counted from 1.
 [[noreturn]] void fail_at(const std::filesystem::path& path, std::size_t line, const std::string& what);
 
-/// How large a file may be, unpacked, that is read whole: a third of this host's memory, since memory grows while the
-/// file is read. A few packed bytes may ask for more than any host has.
+/// How many ranks of this host read files at once.
+inline std::atomic<std::size_t> readers_on_host = 1;
+/// How large a file may be, unpacked, that is read whole: a third of a reader's share of this host's memory, since
+/// memory grows while the file is read. A few packed bytes may ask for more than any host has.
 std::size_t room_bytes();
 /// Throws Error naming the file if `found` bytes of it are more.
 void check_room(const std::filesystem::path& path, std::size_t found, std::size_t room);

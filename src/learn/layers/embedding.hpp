@@ -13,7 +13,6 @@
 #include <dsop/sparse.hpp>
 
 #include "learn/layers/matrix.hpp"
-#include "learn/layers/model_size.hpp"
 #include "learn/layers/parameter.hpp"
 
 namespace dsop::learn {

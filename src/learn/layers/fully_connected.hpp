@@ -12,7 +12,6 @@
 
 #include "kernels/gemm.hpp"
 #include "learn/layers/matrix.hpp"
-#include "learn/layers/model_size.hpp"
 #include "learn/layers/parameter.hpp"
 
 namespace dsop::learn {

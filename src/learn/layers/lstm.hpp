@@ -14,7 +14,6 @@
 #include <dsop/views.hpp>
 
 #include "learn/layers/matrix.hpp"
-#include "learn/layers/model_size.hpp"
 #include "learn/layers/packing.hpp"
 #include "learn/layers/parameter.hpp"
 

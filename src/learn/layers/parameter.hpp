@@ -31,6 +31,18 @@ struct Parameter {
       : name(std::move(name_)), max_pairs(max_pairs_), value(rows, columns), gradient(rows, columns) {}
 };
 
+/// How much a model keeps, before it has memory for it: elements, of a layer or of all.
+struct ModelSize {
+  std::size_t weights = 0;
+  std::size_t of_step = 0;  ///< layers' inputs and errors, of the samples of a step
+
+  ModelSize& operator+=(const ModelSize& other) {
+    weights += other.weights;
+    of_step += other.of_step;
+    return *this;
+  }
+};
+
 /// Sets rows first .. first + count - 1 to numbers that look random, evenly spread in [-bound, bound): functions of
 /// seed, name and place, so that all ranks have the same.
 template <class T>

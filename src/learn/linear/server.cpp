@@ -119,7 +119,10 @@ void ServerModel::collect() {
 }
 
 void ServerModel::hand_out() {
-  if (!is_first()) return transport_.recv(weights(), 0);
+  if (!is_first()) {
+    transport_.recv(weights(), 0);
+    return;
+  }
   for (int s = 1; s < settings_.servers(); ++s)
     transport_.send(std::span<const float>(all_weights().subspan(range(s).begin, range(s).size)), s);
 }

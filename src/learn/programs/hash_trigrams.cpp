@@ -1,5 +1,3 @@
-#include "learn/programs/hash_trigrams.hpp"
-
 #include <iostream>
 #include <memory>
 #include <set>
@@ -13,6 +11,7 @@
 #include "learn/data/libsvm.hpp"
 #include "learn/data/same_file.hpp"
 #include "learn/data/trigrams.hpp"
+#include "learn/programs/commands.hpp"
 
 namespace dsop::learn {
 namespace {

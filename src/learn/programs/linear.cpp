@@ -1,5 +1,3 @@
-#include "learn/programs/linear.hpp"
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -11,6 +9,7 @@
 #include "launch/settings.hpp"
 #include "learn/data/same_file.hpp"
 #include "learn/linear/training.hpp"
+#include "learn/programs/commands.hpp"
 #include "learn/programs/number_range.hpp"
 
 namespace dsop::learn {

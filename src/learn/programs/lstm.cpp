@@ -1,14 +1,12 @@
-#include "learn/programs/lstm.hpp"
-
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "learn/data/characters.hpp"
 #include "learn/data/iob.hpp"
+#include "learn/programs/commands.hpp"
 #include "learn/programs/train_options.hpp"
-#include "learn/tasks/characters.hpp"
-#include "learn/tasks/sentences.hpp"
+#include "learn/tasks/tasks.hpp"
 
 namespace dsop::learn {
 namespace {

@@ -1,5 +1,3 @@
-#include "learn/programs/mlp.hpp"
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,8 +5,9 @@
 #include <dsop/errors.hpp>
 
 #include "learn/data/idx.hpp"
+#include "learn/programs/commands.hpp"
 #include "learn/programs/train_options.hpp"
-#include "learn/tasks/digits.hpp"
+#include "learn/tasks/tasks.hpp"
 
 namespace dsop::learn {
 namespace {

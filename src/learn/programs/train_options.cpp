@@ -6,9 +6,10 @@
 #include "launch/command_line.hpp"
 #include "launch/launch.hpp"
 #include "launch/memory.hpp"
+#include "learn/data/input_file.hpp"
 #include "learn/programs/number_range.hpp"
 #include "learn/strategies/schedules.hpp"
-#include "synchronizer/policies/policy.hpp"
+#include "synchronizer/policy.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -48,6 +49,7 @@ void run_rank(const TrainOptions& options, const PlanTask& plan_task, Transport&
   const Share share{static_cast<std::size_t>(transport.rank()), static_cast<std::size_t>(transport.size()),
                     options.batch};
   launch::expect_same_settings(transport, options.settings);
+  readers_on_host = launch::ranks_on_this_host(transport).size();
   PlannedTask planned;
   launch::on_all_ranks(transport, [&] {
     if (transport.rank() == 0) check_out(options);
@@ -125,7 +127,7 @@ void TrainOptions::add_to(CLI::App* command) {
       command
           ->add_option("--schedule", schedule,
                        "Instead of --sync: overlap, reduce-broadcast or allreduce, Wang et al.'s algorithms 1, 2, 3")
-          ->check(CLI::IsMember({"overlap", "reduce-broadcast", "allreduce"}))
+          ->check(CLI::IsMember(schedule_names()))
           ->excludes(sync)
           ->excludes(bucket_bytes)
           ->excludes(with_wire)

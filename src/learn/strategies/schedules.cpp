@@ -1,16 +1,17 @@
 #include "learn/strategies/schedules.hpp"
 
 #include <algorithm>
-#include <cstddef>
+#include <array>
 #include <istream>
 #include <iterator>
+#include <map>
 #include <ostream>
-#include <span>
 
+#include "base/data_type_names.hpp"
 #include "launch/launch.hpp"
 #include "learn/stopwatch.hpp"
-#include "learn/strategies/local_product.hpp"
 #include "machine_text.hpp"
+#include "synchronizer/own_gradient.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -19,23 +20,22 @@ constexpr int root = 0;
 
 class Schedule : public Strategy<float> {
  public:
-  Schedule(std::string name, Transport& transport, std::vector<Parameter<float>*> parameters,
+  Schedule(const std::string& name, Transport& transport, std::vector<Parameter<float>*> parameters,
            CollectiveOptions collective)
-      : transport_(transport), parameters_(std::move(parameters)), collective_(std::move(collective)), name_(name) {
-    measures_ = !collective_.machine && collective_.algorithm == "auto";
+      : Strategy({.updates_weights = name == "allreduce" || transport.rank() == root}),
+        transport_(transport),
+        parameters_(std::move(parameters)),
+        collective_(std::move(collective)),
+        name_(name),
+        measures_(!collective_.machine && collective_.algorithm == "auto") {
     if (measures_) collective_.machine = machine(transport);
   }
 
-  void begin(double) override {}
-  void need(Parameter<float>&) override {}
   void give(Parameter<float>& parameter, const SparseFactors<float>& factors) override {
-    Stopwatch watch;
-    local_product<float>(factors, parameter.gradient.view());
-    watch.stop(product_seconds_);
+    const synchronizer::Given<float> given{factors, parameter.gradient.view()};
+    product_.reserve(given);
+    product_.make(given, 1, {}, given.target);
   }
-  void settle() override {}
-  bool sums_in_gradients() const override { return true; }
-  double product_seconds() const override { return product_seconds_; }
   std::string describe() const override {
     return "schedule " + name_ + ", collectives " + collective_.algorithm + "\n";
   }
@@ -50,7 +50,11 @@ class Schedule : public Strategy<float> {
   }
 
  protected:
-  bool is_root() const { return transport_.rank() == root; }
+  AddedSeconds timed() { return AddedSeconds(report_.communication_seconds); }
+
+  void broadcast_weights() {
+    for (Parameter<float>* const p : parameters_) broadcast(transport_, p->value.elements(), root, collective_);
+  }
 
   Transport& transport_;
   std::vector<Parameter<float>*> parameters_;
@@ -58,8 +62,8 @@ class Schedule : public Strategy<float> {
 
  private:
   std::string name_;
-  bool measures_ = false;  // the machine that it plans for, which a checkpoint then holds
-  double product_seconds_ = 0;
+  bool measures_;  // the machine that it plans for, which a checkpoint then holds
+  synchronizer::OwnGradient<float> product_;
 };
 
 // Algorithm 3. Sums of dsop's own have the same bits on every rank, and so have the weights; an MPI library promises it
@@ -67,27 +71,24 @@ class Schedule : public Strategy<float> {
 // values must be equal.
 class Allreduce final : public Schedule {
  public:
-  Allreduce(std::string name, Transport& transport, std::vector<Parameter<float>*> parameters,
-            CollectiveOptions collective)
-      : Schedule(std::move(name), transport, std::move(parameters), std::move(collective)),
-        sums_may_differ_(collective_.algorithm == "mpi") {}
+  using Schedule::Schedule;
 
   void finish() override {
+    const AddedSeconds timed = this->timed();
     for (Parameter<float>* const p : parameters_) allreduce(transport_, p->gradient.elements(), collective_);
   }
-
   void share_weights() override {
-    if (sums_may_differ_ && ++steps_apart_ == 5) settle();
+    const bool sums_may_differ = collective_.algorithm == "mpi";
+    if (sums_may_differ && ++steps_apart_ == 5) settle();
   }
-
   void settle() override {
     if (steps_apart_ == 0) return;
-    for (Parameter<float>* const p : parameters_) broadcast(transport_, p->value.elements(), root, collective_);
+    const AddedSeconds timed = this->timed();
+    broadcast_weights();
     steps_apart_ = 0;
   }
 
  private:
-  bool sums_may_differ_;
   int steps_apart_ = 0;
 };
 
@@ -97,72 +98,85 @@ class ReduceBroadcast final : public Schedule {
   using Schedule::Schedule;
 
   void finish() override {
+    const AddedSeconds timed = this->timed();
     for (Parameter<float>* const p : parameters_) reduce(transport_, p->gradient.elements(), root, collective_);
   }
-  bool updates_weights() const override { return is_root(); }
-
   void share_weights() override {
-    for (Parameter<float>* const p : parameters_) broadcast(transport_, p->value.elements(), root, collective_);
+    const AddedSeconds timed = this->timed();
+    broadcast_weights();
   }
 };
 
 // Algorithm 1.
 class Overlap final : public Schedule {
  public:
-  Overlap(std::string name, Transport& transport, std::vector<Parameter<float>*> parameters,
-          CollectiveOptions collective)
-      : Schedule(std::move(name), transport, std::move(parameters), std::move(collective)),
-        reduced_(parameters_.size()),
-        broadcast_(parameters_.size()) {}
+  using Schedule::Schedule;
 
-  void need(Parameter<float>& parameter) override { broadcast_[place(parameter)].wait(); }
-
+  void need(Parameter<float>& parameter) override { wait(broadcast_[&parameter]); }
   void give(Parameter<float>& parameter, const SparseFactors<float>& factors) override {
     Schedule::give(parameter, factors);
-    reduced_[place(parameter)] = start_reduce(transport_, parameter.gradient.elements(), root, collective_);
+    const AddedSeconds timed = this->timed();
+    reduced_[&parameter] = start_reduce(transport_, parameter.gradient.elements(), root, collective_);
   }
-
   void finish() override {
-    if (!is_root())
-      for (Pending& pending : reduced_) pending.wait();
+    if (traits.updates_weights) return;
+    for (auto& [parameter, pending] : reduced_) wait(pending);
   }
-  void need_sum(Parameter<float>& parameter) override { reduced_[place(parameter)].wait(); }
-  bool updates_weights() const override { return is_root(); }
-
+  void need_sum(Parameter<float>& parameter) override { wait(reduced_[&parameter]); }
   void share_weights() override {
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      broadcast_[i] = start_broadcast(transport_, parameters_[i]->value.elements(), root, collective_);
+    const AddedSeconds timed = this->timed();
+    for (Parameter<float>* const p : parameters_)
+      broadcast_[p] = start_broadcast(transport_, p->value.elements(), root, collective_);
   }
-
   void settle() override {
-    for (Pending& pending : broadcast_) pending.wait();
+    for (auto& [parameter, pending] : broadcast_) wait(pending);
   }
 
  private:
-  std::size_t place(const Parameter<float>& parameter) const {
-    return static_cast<std::size_t>(std::find(parameters_.begin(), parameters_.end(), &parameter) -
-                                    parameters_.begin());
+  void wait(Pending& pending) {
+    const AddedSeconds timed = this->timed();
+    pending.wait();
   }
 
-  std::vector<Pending> reduced_;
-  std::vector<Pending> broadcast_;
+  std::map<const Parameter<float>*, Pending> reduced_;
+  std::map<const Parameter<float>*, Pending> broadcast_;
 };
 
+template <class Of>
+std::unique_ptr<Strategy<float>> made_as(const std::string& name, Transport& transport,
+                                         std::vector<Parameter<float>*> parameters,
+                                         const CollectiveOptions& collective) {
+  return std::make_unique<Of>(name, transport, std::move(parameters), collective);
+}
+
+struct NamedSchedule {
+  const char* name;
+  decltype(&made_as<Overlap>) make;
+};
+
+constexpr std::array<NamedSchedule, 3> schedules{{
+    {"overlap", made_as<Overlap>},
+    {"reduce-broadcast", made_as<ReduceBroadcast>},
+    {"allreduce", made_as<Allreduce>},
+}};
+
 }  // namespace
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const NamedSchedule& schedule : schedules) names.emplace_back(schedule.name);
+  return names;
+}
 
 std::unique_ptr<Strategy<float>> make_schedule(const std::string& name, Transport& transport,
                                                std::vector<Parameter<float>*> parameters,
                                                const CollectiveOptions& collective) {
   std::unique_ptr<Strategy<float>> schedule;
   launch::on_all_ranks(transport, [&] {
-    if (name == "overlap")
-      schedule = std::make_unique<Overlap>(name, transport, std::move(parameters), collective);
-    else if (name == "reduce-broadcast")
-      schedule = std::make_unique<ReduceBroadcast>(name, transport, std::move(parameters), collective);
-    else if (name == "allreduce")
-      schedule = std::make_unique<Allreduce>(name, transport, std::move(parameters), collective);
-    else
-      throw ArgumentError("--schedule is " + name + ", expected overlap, reduce-broadcast or allreduce");
+    const auto found = std::ranges::find(schedules, name, &NamedSchedule::name);
+    if (found == schedules.end())
+      throw ArgumentError("--schedule is " + name + ", expected " + one_of(schedule_names()));
+    schedule = found->make(name, transport, std::move(parameters), collective);
   });
   return schedule;
 }

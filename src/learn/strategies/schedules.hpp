@@ -13,6 +13,8 @@
 
 namespace dsop::learn {
 
+std::vector<std::string> schedule_names();
+
 /// `name`:
 ///   overlap           1: each layer's gradient starts on its way to rank 0 during backpropagation; rank 0 renews the
 ///                     weights, and each layer's are on their way back until the next forward pass needs them

@@ -1,4 +1,4 @@
-#include "learn/tasks/characters.hpp"
+#include "learn/tasks/tasks.hpp"
 
 #include <algorithm>
 #include <string>
@@ -7,7 +7,6 @@
 #include <dsop/errors.hpp>
 
 #include "learn/models/sequence_model.hpp"
-#include "learn/tasks/gather.hpp"
 #include "learn/tasks/order.hpp"
 #include "patterns/blocks.hpp"
 

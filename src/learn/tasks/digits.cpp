@@ -1,11 +1,10 @@
-#include "learn/tasks/digits.hpp"
+#include "learn/tasks/tasks.hpp"
 
 #include <algorithm>
 
 #include <dsop/errors.hpp>
 
 #include "learn/models/mlp.hpp"
-#include "learn/tasks/gather.hpp"
 #include "learn/tasks/order.hpp"
 #include "patterns/blocks.hpp"
 

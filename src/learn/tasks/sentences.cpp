@@ -1,4 +1,4 @@
-#include "learn/tasks/sentences.hpp"
+#include "learn/tasks/tasks.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,8 +9,6 @@
 
 #include "learn/models/sequence_model.hpp"
 #include "learn/tasks/chunks.hpp"
-#include "learn/tasks/gather.hpp"
-#include "learn/tasks/names.hpp"
 #include "learn/tasks/order.hpp"
 #include "patterns/blocks.hpp"
 
@@ -24,6 +22,27 @@ struct Sentence {
   std::vector<std::uint32_t> words;
   std::vector<std::uint32_t> tags;  // one for each word; the last is O: the format has the intent in its place
   std::uint32_t intent = 0;
+};
+
+/// Numbers names in the order in which they were added.
+class Names {
+ public:
+  std::uint32_t add(const std::string& name) {
+    const auto [place, is_new] = numbers_.emplace(name, static_cast<std::uint32_t>(names_.size()));
+    if (is_new) names_.push_back(name);
+    return place->second;
+  }
+  /// `otherwise` for a name that was not added.
+  std::uint32_t number(const std::string& name, std::uint32_t otherwise) const {
+    const auto place = numbers_.find(name);
+    return place == numbers_.end() ? otherwise : place->second;
+  }
+  const std::string& name(std::size_t number) const { return names_[number]; }
+  std::size_t count() const { return names_.size(); }
+
+ private:
+  std::map<std::string, std::uint32_t> numbers_;
+  std::vector<std::string> names_;
 };
 
 struct Vocabulary {

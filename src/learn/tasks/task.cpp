@@ -2,8 +2,8 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/fnv.hpp"
 #include "base/hexadecimal.hpp"
-#include "learn/training/bytes.hpp"
 
 namespace dsop::learn {
 

@@ -1,6 +1,7 @@
 // A model with the data that it learns from: what the training loop needs to know.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
@@ -12,8 +13,9 @@
 
 #include <dsop/transport.hpp>
 
-#include "learn/layers/model_size.hpp"
+#include "learn/layers/parameter.hpp"
 #include "learn/strategies/strategy.hpp"
+#include "patterns/of_all_ranks.hpp"
 
 namespace dsop::learn {
 
@@ -32,6 +34,15 @@ struct Share {
 /// Of so many that all ranks share out, those of the rank that has most.
 inline std::size_t share_of_largest(std::size_t count, const Share& share) {
   return (count + share.ranks - 1) / share.ranks;
+}
+
+/// Sums of all ranks' numbers, in the order of ranks. All ranks must call it.
+template <std::size_t n>
+std::array<double, n> sums_over_ranks(Transport& transport, const std::array<double, n>& own) {
+  std::array<double, n> sums{};
+  for (const std::array<double, n>& numbers : patterns::of_all_ranks(transport, own))
+    for (std::size_t i = 0; i < n; ++i) sums[i] += numbers[i];
+  return sums;
 }
 
 /// Throws ArgumentError if the training set has fewer samples than a step of all ranks takes.

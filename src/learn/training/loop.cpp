@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include <dsop/errors.hpp>
@@ -15,11 +17,10 @@
 #include "calls/same_bits.hpp"
 #include "launch/launch.hpp"
 #include "learn/layers/finite.hpp"
-#include "learn/strategies/timed.hpp"
 #include "learn/training/checkpoint.hpp"
 #include "learn/training/metrics.hpp"
-#include "learn/training/reports.hpp"
 #include "patterns/of_all_ranks.hpp"
+#include "transport/start_call.hpp"
 
 namespace dsop::learn {
 namespace {
@@ -35,7 +36,7 @@ std::string description_of(const OptimizerOptions& options) {
 }
 
 OptimizerOptions for_strategy(OptimizerOptions options, const Strategy<float>& strategy) {
-  options.sums_in_gradients = strategy.sums_in_gradients();
+  options.sums_in_gradients = strategy.traits.sums_in_gradients;
   return options;
 }
 
@@ -53,10 +54,9 @@ class Training {
                 run.options},
                *optimizer_,
                strategy_},
-        last_step_(options.steps.value_or(options.epochs * task.steps_per_epoch())),
-        reports_(transport) {
+        last_step_(options.steps.value_or(options.epochs * task.steps_per_epoch())) {
     launch::on_all_ranks(transport, [&] {
-      if (!(options.save.empty() && options.resume.empty()) && !strategy.keeps_ranks_equal())
+      if (!(options.save.empty() && options.resume.empty()) && !strategy.traits.keeps_ranks_equal)
         throw ArgumentError(
             "--save and --resume need weights that are equal on all ranks; --sync none lets them drift apart");
       if (transport.rank() == 0) save_lock_ = check_save(options.save, options.resume);
@@ -71,9 +71,9 @@ class Training {
     if (progress_.step >= last_step_ && transport_.rank() == 0) say_nothing_is_left(options_.resume, asked_for());
     epoch_start_ = Clock::now();
     while (progress_.step < last_step_) {
-      const OwnReport own = step();
-      if (reports_.pending()) collect();
-      reports_.start(own);
+      OwnReport own = step();
+      if (reported_) collect();
+      report(std::move(own));
       const std::size_t done = ++progress_.step;
       const bool ends_epoch = done % task_.steps_per_epoch() == 0;
       const bool ends = ends_epoch || done == last_step_;
@@ -102,25 +102,26 @@ class Training {
 
   OwnReport step() {
     const double rate = options_.learning_rate * std::pow(options_.decay, static_cast<double>(epoch()));
-    const double communication_before = strategy_.seconds();
-    const double selection_before = strategy_.selection_seconds();
+    const double communication_before = strategy_.report().communication_seconds;
+    const double selection_before = strategy_.report().selection_seconds;
     const Clock::time_point start = Clock::now();
 
     OwnReport own;
     own.step = progress_.step + 1;
+    own.epoch = epoch() + 1;
     strategy_.begin(rate);
-    optimizer_->begin(strategy_.gradients_hold_rate() ? 1 : rate);
+    optimizer_->begin(strategy_.traits.gradients_hold_rate ? 1 : rate);
     own.loss = task_.forward(epoch(), progress_.step % task_.steps_per_epoch(), strategy_);
     if (!std::isfinite(own.loss)) own.broken_layer = task_.not_finite();
     task_.backward(strategy_);
     strategy_.finish();
-    if (strategy_.updates_weights()) update_weights(rate);
+    if (strategy_.traits.updates_weights) update_weights(rate);
     strategy_.share_weights();
 
-    own.communication_seconds = strategy_.seconds() - communication_before;
-    own.selection_seconds = strategy_.selection_seconds() - selection_before;
+    own.communication_seconds = strategy_.report().communication_seconds - communication_before;
+    own.selection_seconds = strategy_.report().selection_seconds - selection_before;
     own.arithmetic_seconds = seconds_since(start) - own.selection_seconds - own.communication_seconds;
-    own.selected = strategy_.selected();
+    own.selected = strategy_.report().selected;
     return own;
   }
 
@@ -128,7 +129,7 @@ class Training {
     const std::vector<Parameter<float>*>& parameters = optimizer_->parameters();
     if (options_.optimizer.clip_norm > 0) {
       for (Parameter<float>* const p : parameters) strategy_.need_sum(*p);
-      clip_gradients(parameters, options_.optimizer.clip_norm * (strategy_.gradients_hold_rate() ? rate : 1));
+      clip_gradients(parameters, options_.optimizer.clip_norm * (strategy_.traits.gradients_hold_rate ? rate : 1));
     }
     for (std::size_t p = parameters.size(); p-- > 0;) {  // in the order of backpropagation
       strategy_.need_sum(*parameters[p]);
@@ -136,28 +137,26 @@ class Training {
     }
   }
 
+  /// A step's report is started when the step ends and collected when the next one does: between a step's last message
+  /// and the first layer that needs what it brings nothing is waited for.
+  void report(OwnReport own) {
+    reported_ = std::move(own);
+    started_report_ = Pending(
+        start_call(transport_, [this] { reports_ = patterns::of_all_ranks<RankReport>(transport_, *reported_); }));
+  }
   void collect() {
-    const OwnReport& own = reports_.collect();
-    StepReport report{.step = own.step,
-                      .epoch = (own.step - 1) / task_.steps_per_epoch() + 1,
-                      .samples = task_.samples_per_step(),
-                      .selected = own.selected};
-    for (const RankReport& rank : reports_.of_all()) {
-      report.loss += rank.loss;
-      report.arithmetic_seconds.push_back(rank.arithmetic_seconds);
-      report.selection_seconds.push_back(rank.selection_seconds);
-      report.communication_seconds.push_back(rank.communication_seconds);
-    }
-    if (!std::isfinite(report.loss)) stop_at(own);
-    progress_.epoch_loss += report.loss;
-    metrics_->step(report, last_step_);
+    started_report_.wait();
+    const OwnReport own = *std::exchange(reported_, std::nullopt);
+    double loss = 0;
+    for (const RankReport& rank : reports_) loss += rank.loss;
+    if (!std::isfinite(loss)) stop_at(own);
+    progress_.epoch_loss += loss;
+    metrics_->step(own, reports_, loss, task_.samples_per_step(), last_step_);
   }
 
   [[noreturn]] void stop_at(const OwnReport& own) {
-    const std::span<const RankReport> all = reports_.of_all();
-    const auto broken =
-        std::find_if(all.begin(), all.end(), [](const auto& rank) { return !std::isfinite(rank.loss); });
-    const auto first = broken != all.end() ? broken - all.begin() : 0;  // 0 where only the sum is not finite
+    const auto broken = std::ranges::find_if(reports_, [](const auto& rank) { return !std::isfinite(rank.loss); });
+    const auto first = broken != reports_.end() ? broken - reports_.begin() : 0;  // 0 where only the sum is not finite
     std::ostringstream what;
     what << "the loss is " << own.loss;
     if (!own.broken_layer.empty()) what << ", and the first layer whose result is not finite is " << own.broken_layer;
@@ -204,7 +203,7 @@ class Training {
     std::uint64_t hash = 0;
     for (const Parameter<float>* const p : optimizer_->parameters()) {
       const std::uint64_t own = hash_of_bits<float>(p->value.view());
-      if (strategy_.keeps_ranks_equal()) check_equal(p->name, own);
+      if (strategy_.traits.keeps_ranks_equal) check_equal(p->name, own);
       hash = mix(hash ^ own);
     }
     return hexadecimal(hash);
@@ -237,13 +236,15 @@ class Training {
 
   Transport& transport_;
   Task& task_;
-  TimedStrategy<float> strategy_;
+  Strategy<float>& strategy_;
   const TrainingOptions& options_;
   std::unique_ptr<Optimizer<float>> optimizer_;
   Saved saved_;
   std::size_t last_step_;
   std::unique_ptr<PathLock> save_lock_;
-  StepReports reports_;
+  std::vector<RankReport> reports_;  // of the step that was collected last, or is on its way
+  std::optional<OwnReport> reported_;
+  Pending started_report_;
   std::unique_ptr<Metrics> metrics_;
   Progress progress_;
   bool has_saved_ = false;

@@ -26,23 +26,23 @@ void Metrics::run(const nlohmann::ordered_json& what, const std::string& plan) {
   std::cout << std::flush;
 }
 
-void Metrics::step(const StepReport& report, std::size_t last_step) {
+void Metrics::step(const OwnReport& own, std::span<const RankReport> all, double loss, std::size_t samples,
+                   std::size_t last_step) {
   if (!speaks_) return;
   double seconds = 0;
-  for (std::size_t r = 0; r < report.arithmetic_seconds.size(); ++r)
-    seconds =
-        std::max(seconds, report.arithmetic_seconds[r] + report.selection_seconds[r] + report.communication_seconds[r]);
-  if (rows_.is_open()) write_step(report, seconds);
+  for (const RankReport& rank : all)
+    seconds = std::max(seconds, rank.arithmetic_seconds + rank.selection_seconds + rank.communication_seconds);
+  if (rows_.is_open()) write_step(own, all, loss, samples, seconds);
 
   shown_seconds_ += seconds;
-  shown_communication_ += report.communication_seconds[0];
-  shown_samples_ += report.samples;
+  shown_communication_ += own.communication_seconds;
+  shown_samples_ += samples;
   if (shown_seconds_ < 0.2) return;
   constexpr std::size_t width = 30;
-  const std::size_t filled = std::min(width, report.step * width / last_step);
+  const std::size_t filled = std::min(width, own.step * width / last_step);
   std::ostringstream text;
-  text << std::fixed << '[' << std::string(filled, '#') << std::string(width - filled, ' ') << "] step " << report.step
-       << '/' << last_step << ", loss " << std::setprecision(4) << report.loss << ", " << std::setprecision(0)
+  text << std::fixed << '[' << std::string(filled, '#') << std::string(width - filled, ' ') << "] step " << own.step
+       << '/' << last_step << ", loss " << std::setprecision(4) << loss << ", " << std::setprecision(0)
        << static_cast<double>(shown_samples_) / shown_seconds_ << " samples/s, "
        << 100 * shown_communication_ / shown_seconds_ << " % communication";
   progress_.show(text.str());
@@ -50,25 +50,32 @@ void Metrics::step(const StepReport& report, std::size_t last_step) {
   shown_samples_ = 0;
 }
 
-void Metrics::write_step(const StepReport& report, double seconds) {
+void Metrics::write_step(const OwnReport& own, std::span<const RankReport> all, double loss, std::size_t samples,
+                         double seconds) {
+  const auto of_all = [&](double RankReport::*number) {
+    std::vector<double> numbers;
+    for (const RankReport& rank : all) numbers.push_back(rank.*number);
+    return numbers;
+  };
   nlohmann::ordered_json line{{"kind", "step"},
-                              {"step", report.step},
-                              {"epoch", report.epoch},
-                              {"loss", report.loss},
-                              {"samples", report.samples},
+                              {"step", own.step},
+                              {"epoch", own.epoch},
+                              {"loss", loss},
+                              {"samples", samples},
                               {"seconds", seconds},
-                              {"arithmetic_seconds", report.arithmetic_seconds},
-                              {"selection_seconds", report.selection_seconds},
-                              {"communication_seconds", report.communication_seconds}};
-  if (report.selected.target > 0) {
-    line["target"] = report.selected.target;
-    line["chosen"] = report.selected.chosen;
-    line["predicted"] = report.selected.predicted;
-    line["in_sum"] = report.selected.in_sum;
-    line["local_evaluations"] = report.selected.local_evaluations;
-    line["global_evaluations"] = report.selected.global_evaluations;
-    line["algorithms"] = report.selected.algorithms;
-    if (report.selected.xi) line["xi"] = *report.selected.xi;
+                              {"arithmetic_seconds", of_all(&RankReport::arithmetic_seconds)},
+                              {"selection_seconds", of_all(&RankReport::selection_seconds)},
+                              {"communication_seconds", of_all(&RankReport::communication_seconds)}};
+  const Selected& selected = own.selected;
+  if (selected.target > 0) {
+    line["target"] = selected.target;
+    line["chosen"] = selected.chosen;
+    line["predicted"] = selected.predicted;
+    line["in_sum"] = selected.in_sum;
+    line["local_evaluations"] = selected.local_evaluations;
+    line["global_evaluations"] = selected.global_evaluations;
+    line["algorithms"] = selected.algorithms;
+    if (selected.xi) line["xi"] = *selected.xi;
   }
   rows_.write(json_text(line));
 }

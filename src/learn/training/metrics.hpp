@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,17 +14,19 @@
 
 namespace dsop::learn {
 
-/// One step. Seconds are those of each rank: what it computed, what it spent on choosing
-/// elements of gradients, and the rest of its calls that sum gradients.
-struct StepReport {
+/// What all ranks get to know of a step.
+struct RankReport {
+  double loss = 0;                   ///< this rank's part
+  double arithmetic_seconds = 0;     ///< what it computed
+  double selection_seconds = 0;      ///< what it spent on choosing elements of gradients
+  double communication_seconds = 0;  ///< the rest of its calls that sum gradients
+};
+
+struct OwnReport : RankReport {
   std::size_t step = 0;
   std::size_t epoch = 0;
-  double loss = 0;
-  std::size_t samples = 0;
-  std::vector<double> arithmetic_seconds = {};
-  std::vector<double> selection_seconds = {};
-  std::vector<double> communication_seconds = {};
-  Selected selected = {};  ///< of rank 0
+  Selected selected = {};
+  std::string broken_layer = {};  ///< not empty: the loss is not finite
 };
 
 /// Rank 0's; those of other ranks say nothing.
@@ -33,8 +36,9 @@ class Metrics {
   Metrics(bool speaks, const std::string& path);
 
   void run(const nlohmann::ordered_json& what, const std::string& plan);
-  /// `last_step` is the run's, for the bar.
-  void step(const StepReport& report, std::size_t last_step);
+  /// `own` is rank 0's of the step, `all` are those of all ranks. `last_step` is the run's, for the bar.
+  void step(const OwnReport& own, std::span<const RankReport> all, double loss, std::size_t samples,
+            std::size_t last_step);
   void epoch(std::size_t epoch, std::size_t step, double mean_loss, double seconds, const Scores& scores,
              const std::string& weights_hash);
   /// Throws Error if a line could not be written to the file: not at once, so that a full disk costs no checkpoint. A
@@ -42,7 +46,8 @@ class Metrics {
   void check() const { rows_.check(); }
 
  private:
-  void write_step(const StepReport& report, double seconds);
+  void write_step(const OwnReport& own, std::span<const RankReport> all, double loss, std::size_t samples,
+                  double seconds);
 
   bool speaks_;
   RowsFile rows_;

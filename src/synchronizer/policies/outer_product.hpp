@@ -56,12 +56,9 @@ class OuterProductPolicy final : public Policy<T> {
             .tries = chooses() ? step.tries : 0};
   }
 
-  const Policy<T>* other_way(const Parameter<T>& parameter) const {
-    if (!parameter.residual.empty() || (!parameter.given.factors() && !parameter.given.vector())) return &dense_;
-    return parameter.given.vector() ? &sparse_ : nullptr;
-  }
-  Policy<T>* other_way(const Parameter<T>& parameter) {
-    return const_cast<Policy<T>*>(std::as_const(*this).other_way(parameter));
+  Policy<T>* other_way(const Parameter<T>& parameter) const {
+    if (!parameter.residual.empty() || (!parameter.given.factors() && !parameter.given.vector())) return dense_.get();
+    return parameter.given.vector() ? sparse_.get() : nullptr;
   }
 
   void sum(Parameter<T>& parameter, const RunningStep<T>& step) {
@@ -74,8 +71,8 @@ class OuterProductPolicy final : public Policy<T> {
   std::string algorithm_;
   Wire factor_wire_;
   OuterProductCalls<T> calls_;
-  DensePolicy<T> dense_;
-  SparsePolicy<T> sparse_;
+  std::unique_ptr<Policy<T>> dense_ = std::make_unique<DensePolicy<T>>();
+  std::unique_ptr<Policy<T>> sparse_ = std::make_unique<SparsePolicy<T>>();
 };
 
 inline PolicyKind outer_product_policy() {

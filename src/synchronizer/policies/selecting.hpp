@@ -9,6 +9,7 @@
 
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/family.hpp"
+#include "base/digest.hpp"
 #include "base/error_of.hpp"
 #include "calls/agreed_errors.hpp"
 #include "calls/agreement_seconds.hpp"
@@ -75,7 +76,7 @@ class SelectingPolicy final : public Policy<T> {
 
   std::shared_ptr<TopKCalls<T>> make_calls(const Parameter<T>& parameter, TopKState state, Wire wire) const {
     if (state == TopKState{})  // so that parameters draw apart
-      state.selection.seed = std::hash<std::string>()(parameter.name);
+      state.selection.seed = digest(0, parameter.name);
     return std::make_shared<TopKCalls<T>>(parameter.elements(), TopKOptions{algorithm_, {}, wire}, std::move(state));
   }
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "algorithms/selection/memory.hpp"
 #include "algorithms/sparse/family.hpp"
 #include "base/error_of.hpp"
 #include "calls/agreed_errors.hpp"
 #include "calls/communicator.hpp"
+#include "memory/workspace.hpp"
 #include "synchronizer/agree.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/parameter.hpp"
@@ -55,7 +55,7 @@ class SparsePolicy final : public Policy<T> {
     SparseVectorView<T> values;
     fail_on_all<T>(step.transport, error_of([&] { values = own_values(parameter, static_cast<T>(step.terms.scale)); }));
     const SparseSum<T> result = calls_.run(
-        step.transport, values, {.algorithm = algorithm_, .machine = step.terms.machine, .wire = step.terms.wire}, 1);
+        step.transport, values, {.algorithm = algorithm_, .machine = step.terms.machine, .wire = step.terms.wire});
     parameter.forget_residual();
     update_target(parameter.given, result.sum);
     parameter.last_step = {.algorithm = result.algorithm, .in_sum = result.sum.values.size()};
@@ -82,9 +82,9 @@ class SparsePolicy final : public Policy<T> {
 
   std::string algorithm_ = "auto";
   SparseCalls<T> calls_{false};
-  selection::Kept<T> whole_;  // a gradient that has no place of its own
-  selection::Kept<T> values_;
-  selection::Kept<std::uint32_t> indices_;
+  Workspace<T> whole_;  // a gradient that has no place of its own
+  Workspace<T> values_;
+  Workspace<std::uint32_t> indices_;
 };
 
 inline PolicyKind sparse_policy() {

@@ -3,7 +3,7 @@
 
 #include "base/refuse.hpp"
 #include "sparse/vector.hpp"
-#include "synchronizer/policies/policy.hpp"
+#include "synchronizer/policy.hpp"
 
 namespace dsop::synchronizer {
 

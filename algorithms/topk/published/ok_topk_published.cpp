@@ -47,7 +47,7 @@ void run(TopKCall<T>& call) {
   const Cut<T> at_least_th{.key = std::max<Key<T>>(kernels::key_of(static_cast<T>(th)), 1)};
   const Region region = region_of(call.state, call.transport.rank());
   const std::size_t count = select(sum.sum(), region, at_least_th, 0, memory.own);
-  number(call.transport, count, memory.bounds);
+  gather_offsets(call.transport, count, memory.bounds);
   if (thresholds == Thresholds::adapting) th = adapted(th, memory.bounds.back(), call.plan.problem.k);
   gather_sum(call, memory, count, Balancing::where_uneven);
 }
@@ -65,6 +65,7 @@ TopKAlgorithm named(std::string name, std::string summary, std::string source, s
                                .values = [] { return std::vector<double>{64}; },
                                .expected = whole_number},
           .keeps_thresholds = true,
+          .published = true,
           .cost = ok_topk_cost,
           .blocks = ok_topk_blocks,
           .workspace_bytes = counted<OkTopKMemory>,
@@ -74,13 +75,12 @@ TopKAlgorithm named(std::string name, std::string summary, std::string source, s
 }  // namespace
 
 TopKAlgorithm ok_topk_published() {
-  return named<Thresholds::kept>("ok-topk-published", "the same with thresholds that are kept whatever they choose",
+  return named<Thresholds::kept>("ok-topk-published", "ok-topk with thresholds that are kept whatever they choose",
                                  "Li and Hoefler 2022 (Ok-Topk), algorithm 1", "threshold-kept");
 }
 
 TopKAlgorithm ok_topk_adapting() {
-  return named<Thresholds::adapting>("ok-topk-adapting",
-                                     "the same with thresholds that are moved a little in each step",
+  return named<Thresholds::adapting>("ok-topk-adapting", "ok-topk with thresholds that are moved a little in each step",
                                      "Li and Hoefler 2022 (Ok-Topk), the authors' program", "threshold-adapting");
 }
 

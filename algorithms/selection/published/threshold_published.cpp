@@ -55,6 +55,7 @@ SelectionAlgorithm named(std::string name, std::string summary, std::string sour
   return {.name = std::move(name),
           .summary = std::move(summary),
           .source = std::move(source),
+          .published = true,
           .parameter = {.name = "steps between two evaluations",
                         .values = [] { return std::vector<double>{32}; },
                         .expected = whole_number},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <dsop/dsop.hpp>
+#include <dsop/types.hpp>
 
 #include "base/each_type.hpp"
 #include "base/named.hpp"
@@ -80,7 +81,7 @@ struct PolicyText {
 };
 
 template <class T>
-using MakePolicy = std::unique_ptr<Policy<T>> (*)(std::type_identity<T>, const PolicyText&, const Shape&);
+using MakePolicy = std::function<std::unique_ptr<Policy<T>>(std::type_identity<T>, const PolicyText&, const Shape&)>;
 
 /// A line of the list of policies.
 struct PolicyKind {
@@ -102,19 +103,22 @@ EachType<MakePolicy> made_as() {
   };
 }
 
-/// All policies, in the order in which they are shown.
+/// All policies of the library, in the order in which they are shown.
 const std::vector<PolicyKind>& policy_kinds();
-/// "dsop[:ALGORITHM], dense[:ALGORITHM], ..."
+/// "dsop[:ALGORITHM], dense[:ALGORITHM], ...", with those that the program has registered.
 std::string policy_forms();
-/// Throws ArgumentError if there is none.
+/// Of the library, or registered by the program. Throws ArgumentError if there is none.
 const PolicyKind& policy_kind(const PolicyText& text);
 
 /// A policy with its name.
 template <class T>
 struct NamedPolicy {
   NamedPolicy() = default;
-  NamedPolicy(const PolicyText& text_, const Shape& shape)
-      : text(text_.whole), kind(&policy_kind(text_)), how(kind->make.template of<T>()({}, text_, shape)) {}
+  NamedPolicy(const PolicyText& text_, const Shape& shape) : text(text_.whole), kind(&policy_kind(text_)) {
+    const MakePolicy<T>& make = kind->make.template of<T>();
+    if (!make) refuse("policy", text, "one that the program has registered for " + std::string(name(data_type<T>)));
+    how = make({}, text_, shape);
+  }
   bool chooses() const { return how && how->chooses(); }
 
   std::string text = {};

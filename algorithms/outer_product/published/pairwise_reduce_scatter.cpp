@@ -80,6 +80,7 @@ OuterProductAlgorithm pairwise_reduce_scatter() {
           .summary = "owners get their rows of everybody's own product, add them, and send them round",
           .source = "after Thakur, Rabenseifner and Gropp 2005, section 4.4",
           .sends_factors = false,
+          .published = true,
           .cost = cost,
           .gradient_blocks = all_row_blocks,
           .workspace_bytes = counted<Memory>,
