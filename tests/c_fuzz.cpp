@@ -154,7 +154,8 @@ Function functions[] = {
 
 constexpr long enough_calls = 50000;  // for each function to succeed at least once
 
-// MPI does not run, the store loses what is set, files can't be had, no bytes are what save() gave, no text a machine's.
+// MPI does not run, the store loses what is set, files can't be had, no bytes are what save() gave, no text a
+// machine's.
 bool never_succeeds(std::string_view name) {
   return name.starts_with("dsop_communicator_from_") || name == "dsop_communicator_fail" ||
          name == "dsop_machine_read" || name == "dsop_machine_of_text" || name == "dsop_machine_write" ||

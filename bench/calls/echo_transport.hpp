@@ -16,8 +16,7 @@ namespace calls {
 /// before any send. Right for exchanges in which all ranks say the same; the sums of a call are of no use.
 class EchoTransport final : public dsop::Transport {
  public:
-  explicit EchoTransport(int ranks)
-      : Transport({.size = ranks, .kind = std::make_shared<dsop::TransportKind>()}) {}
+  explicit EchoTransport(int ranks) : Transport({.size = ranks, .kind = std::make_shared<dsop::TransportKind>()}) {}
   ~EchoTransport() override { end_calls(); }
 
  private:
