@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "calls/measure.hpp"
 #include "collect.hpp"
 #include "host.hpp"
+#include "machine/measure.hpp"
 #include "memory.hpp"
 #include "sparse/merge.hpp"
 #include "sparse_inputs.hpp"

@@ -7,7 +7,7 @@
 #include <dsop/errors.hpp>
 
 #include "algorithms/outer_product/algorithm.hpp"
-#include "calls/choose.hpp"
+#include "call/choose.hpp"
 #include "contenders.hpp"
 
 namespace dsop::bench {

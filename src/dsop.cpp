@@ -2,7 +2,7 @@
 #include <dsop/dsop.hpp>
 
 #include "algorithms/outer_product/family.hpp"
-#include "transport/start_call.hpp"
+#include "call/start_call.hpp"
 
 namespace dsop {
 

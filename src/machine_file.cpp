@@ -17,8 +17,8 @@
 #include "algorithms/outer_product/algorithm.hpp"
 #include "base/data_type_names.hpp"
 #include "base/json_text.hpp"
-#include "base/machine_fields.hpp"
 #include "base/output_file.hpp"
+#include "machine/machine_fields.hpp"
 #include "machine_text.hpp"
 
 namespace dsop {

@@ -10,7 +10,7 @@
 
 #include <dsop/algorithms.hpp>
 
-#include "calls/same_bits.hpp"
+#include "call/same_bits.hpp"
 #include "failures.hpp"
 #include "outer_product_cases.hpp"
 

@@ -23,7 +23,7 @@
 #include <dsop/topk_allreduce.hpp>
 
 #include "algorithms/dense/family.hpp"
-#include "calls/record.hpp"
+#include "call/record.hpp"
 #include "counted_memory.hpp"
 #include "failures.hpp"
 #include "kernels/threads.hpp"

@@ -14,8 +14,8 @@
 #include <dsop/stall_watch.hpp>
 
 #include "algorithms/outer_product/family.hpp"
-#include "calls/call.hpp"
-#include "calls/kept_plans.hpp"
+#include "call/call.hpp"
+#include "call/kept_plans.hpp"
 #include "counted_memory.hpp"
 #include "failures.hpp"
 #include "kernels/threads.hpp"

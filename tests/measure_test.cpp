@@ -10,10 +10,10 @@
 
 #include <dsop/dsop.hpp>
 
-#include "calls/hidden_share.hpp"
-#include "calls/measure.hpp"
-#include "calls/measure_arithmetic.hpp"
-#include "calls/sampling.hpp"
+#include "machine/hidden_share.hpp"
+#include "machine/measure.hpp"
+#include "machine/measure_arithmetic.hpp"
+#include "machine/sampling.hpp"
 #include "probed_transport.hpp"
 #include "stall_cases.hpp"
 

@@ -16,8 +16,8 @@
 #include <dsop/counting.hpp>
 #include <dsop/threads.hpp>
 
+#include "call/call_state.hpp"
 #include "failures.hpp"
-#include "transport/call_state.hpp"
 
 namespace dsop::tests {
 

@@ -8,8 +8,8 @@
 
 #include <dsop/dsop.hpp>
 
-#include "calls/measure.hpp"
-#include "calls/sampling.hpp"
+#include "machine/measure.hpp"
+#include "machine/sampling.hpp"
 #include "probed_transport.hpp"
 
 using namespace dsop;

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "base/named.hpp"
+#include "call/call_state.hpp"
 #include "topk_cases.hpp"
-#include "transport/call_state.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;

@@ -4,10 +4,10 @@
 
 #include "base/check_aligned.hpp"
 #include "base/refuse.hpp"
-#include "calls/agreement_seconds.hpp"
-#include "calls/choose.hpp"
-#include "calls/show_plan.hpp"
-#include "transport/start_call.hpp"
+#include "call/agreement_seconds.hpp"
+#include "call/choose.hpp"
+#include "call/show_plan.hpp"
+#include "call/start_call.hpp"
 
 namespace dsop {
 static std::string why_unsupported(const DenseAlgorithm& algorithm, const DenseProblem& problem) {

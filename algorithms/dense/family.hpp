@@ -10,7 +10,7 @@
 
 #include "algorithms/dense/algorithm.hpp"
 #include "base/named.hpp"
-#include "calls/planned.hpp"
+#include "call/planned.hpp"
 
 namespace dsop {
 

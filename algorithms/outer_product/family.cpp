@@ -13,7 +13,7 @@
 #include "algorithms/outer_product/gather_rows.hpp"
 #include "algorithms/outer_product/ride.hpp"
 #include "base/refuse.hpp"
-#include "calls/same_bits.hpp"
+#include "call/same_bits.hpp"
 #include "kernels/update.hpp"
 #include "patterns/blocks.hpp"
 #include "sparse/factor.hpp"

@@ -14,8 +14,8 @@
 #include "algorithms/outer_product/algorithm.hpp"
 #include "algorithms/outer_product/terms.hpp"
 #include "algorithms/outer_product/tries.hpp"
-#include "calls/choose.hpp"
-#include "calls/planned.hpp"
+#include "call/choose.hpp"
+#include "call/planned.hpp"
 #include "sparse/factor.hpp"
 
 namespace dsop {

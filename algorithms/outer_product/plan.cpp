@@ -11,8 +11,8 @@
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
 #include "base/refuse.hpp"
-#include "calls/agreement_seconds.hpp"
-#include "calls/communicator.hpp"
+#include "call/agreement_seconds.hpp"
+#include "call/communicator.hpp"
 #include "patterns/blocks.hpp"
 #include "sparse/factor.hpp"
 

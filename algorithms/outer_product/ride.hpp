@@ -10,7 +10,7 @@
 
 #include "algorithms/outer_product/family.hpp"
 #include "algorithms/outer_product/gather_factors.hpp"
-#include "calls/call.hpp"
+#include "call/call.hpp"
 
 namespace dsop::outer_product {
 

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "algorithms/outer_product/algorithm.hpp"
-#include "calls/show_plan.hpp"
+#include "call/show_plan.hpp"
 #include "kernels/blas_info.hpp"
 
 namespace dsop {

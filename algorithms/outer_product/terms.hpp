@@ -6,7 +6,7 @@
 
 #include <dsop/dsop.hpp>
 
-#include "calls/terms.hpp"
+#include "call/terms.hpp"
 
 namespace dsop {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/refuse.hpp"
-#include "calls/record.hpp"
+#include "call/record.hpp"
 
 namespace dsop::outer_product {
 

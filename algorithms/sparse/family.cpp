@@ -8,9 +8,9 @@
 
 #include "base/check_wire.hpp"
 #include "base/refuse.hpp"
+#include "call/start_call.hpp"
 #include "sparse/arguments.hpp"
 #include "sparse/wire.hpp"
-#include "transport/start_call.hpp"
 
 namespace dsop {
 namespace {

@@ -7,7 +7,7 @@
 #include <dsop/sparse_allreduce.hpp>
 
 #include "algorithms/sparse/algorithm.hpp"
-#include "calls/planned.hpp"
+#include "call/planned.hpp"
 
 namespace dsop {
 

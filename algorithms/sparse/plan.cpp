@@ -12,9 +12,9 @@
 #include "base/check_nodes.hpp"
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
-#include "calls/agreement_seconds.hpp"
-#include "calls/choose.hpp"
-#include "calls/show_plan.hpp"
+#include "call/agreement_seconds.hpp"
+#include "call/choose.hpp"
+#include "call/show_plan.hpp"
 #include "patterns/steps.hpp"
 
 namespace dsop {

@@ -12,7 +12,7 @@
 #include "base/error_of.hpp"
 #include "base/mix.hpp"
 #include "base/refuse.hpp"
-#include "transport/start_call.hpp"
+#include "call/start_call.hpp"
 
 namespace dsop {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "algorithms/selection/memory.hpp"
 #include "algorithms/topk/algorithm.hpp"
-#include "calls/planned.hpp"
+#include "call/planned.hpp"
 
 namespace dsop {
 

@@ -9,11 +9,11 @@
 
 #include "c/mpi_world.hpp"
 #include "c/status.hpp"
-#include "calls/call.hpp"
+#include "call/call.hpp"
+#include "call/start_call.hpp"
 #include "transport/interrupt.hpp"
 #include "transport/launcher.hpp"
 #include "transport/lone_rank.hpp"
-#include "transport/start_call.hpp"
 
 namespace dsop::c {
 

@@ -11,7 +11,7 @@
 
 #include "base/error_of.hpp"
 #include "c/handles.hpp"
-#include "transport/call_state.hpp"
+#include "call/call_state.hpp"
 
 namespace dsop::c {
 

@@ -17,11 +17,11 @@
 
 #include "base/error_of.hpp"
 #include "base/shown.hpp"
-#include "calls/agreed_errors.hpp"
+#include "call/start_call.hpp"
 #include "launch/mpi_world.hpp"
 #include "launch/progress_line.hpp"
+#include "patterns/agreed_errors.hpp"
 #include "transport/launcher.hpp"
-#include "transport/start_call.hpp"
 
 namespace dsop::launch {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/error_of.hpp"
 #include "base/shown.hpp"
-#include "calls/agreed_errors.hpp"
+#include "patterns/agreed_errors.hpp"
 #include "transport/mpi_library.hpp"
 
 namespace dsop::launch {

@@ -5,7 +5,7 @@
 
 #include <dsop/transport.hpp>
 
-#include "calls/call.hpp"
+#include "call/call.hpp"
 
 namespace dsop::synchronizer {
 

@@ -6,7 +6,7 @@
 #include <dsop/types.hpp>
 
 #include "algorithms/dense/family.hpp"
-#include "calls/communicator.hpp"
+#include "call/communicator.hpp"
 #include "synchronizer/parameter.hpp"
 
 namespace dsop::synchronizer {

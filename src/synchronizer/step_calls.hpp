@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "transport/start_call.hpp"
+#include "call/start_call.hpp"
 
 namespace dsop::synchronizer {
 

@@ -34,6 +34,7 @@ struct CarriedCalls {
   virtual void report_stall(Transport& transport, Clock::time_point start) = 0;
 
   std::uint64_t position = 0;    ///< 2 c + 1 within call number c, 2 c before it
+  std::string parameter;         ///< of a synchronizer's, that calls are made for; errors name it
   std::string failure;           ///< with what every call is refused; empty: none has failed
   std::size_t ridden_bytes = 0;  ///< so far: payload that this rank has sent in agreements
   Clock::duration stall_limit = Clock::duration::max();

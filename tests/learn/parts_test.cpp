@@ -15,7 +15,7 @@
 #include <dsop/threads.hpp>
 
 #include "../failures.hpp"
-#include "calls/same_bits.hpp"
+#include "call/same_bits.hpp"
 #include "learn/layers/packing.hpp"
 #include "learn/layers/parameter.hpp"
 #include "learn/layers/softmax_cross_entropy.hpp"

@@ -14,13 +14,13 @@
 
 #include "base/hexadecimal.hpp"
 #include "base/mix.hpp"
-#include "calls/same_bits.hpp"
+#include "call/same_bits.hpp"
+#include "call/start_call.hpp"
 #include "launch/launch.hpp"
 #include "learn/layers/finite.hpp"
 #include "learn/training/checkpoint.hpp"
 #include "learn/training/metrics.hpp"
 #include "patterns/of_all_ranks.hpp"
-#include "transport/start_call.hpp"
 
 namespace dsop::learn {
 namespace {

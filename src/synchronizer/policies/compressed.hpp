@@ -7,10 +7,10 @@
 #include <dsop/policy.hpp>
 
 #include "base/error_of.hpp"
-#include "calls/agreed_errors.hpp"
-#include "calls/agreement_seconds.hpp"
-#include "calls/communicator.hpp"
+#include "call/agreement_seconds.hpp"
+#include "call/communicator.hpp"
 #include "memory/workspace.hpp"
+#include "patterns/agreed_errors.hpp"
 #include "patterns/bruck_allgather.hpp"
 #include "patterns/steps.hpp"
 #include "synchronizer/agree.hpp"

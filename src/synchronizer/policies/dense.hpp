@@ -3,8 +3,8 @@
 
 #include "algorithms/dense/family.hpp"
 #include "base/error_of.hpp"
-#include "calls/agreed_errors.hpp"
-#include "calls/communicator.hpp"
+#include "call/communicator.hpp"
+#include "patterns/agreed_errors.hpp"
 #include "synchronizer/buckets.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/parameter.hpp"

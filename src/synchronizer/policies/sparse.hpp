@@ -6,9 +6,9 @@
 
 #include "algorithms/sparse/family.hpp"
 #include "base/error_of.hpp"
-#include "calls/agreed_errors.hpp"
-#include "calls/communicator.hpp"
+#include "call/communicator.hpp"
 #include "memory/workspace.hpp"
+#include "patterns/agreed_errors.hpp"
 #include "synchronizer/agree.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/parameter.hpp"

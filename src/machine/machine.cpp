@@ -10,9 +10,9 @@
 #include <dsop/problem.hpp>
 
 #include "base/largest_inner_dimension.hpp"
-#include "base/machine_fields.hpp"
 #include "base/refuse.hpp"
 #include "base/streaming_bytes.hpp"
+#include "machine/machine_fields.hpp"
 
 namespace dsop {
 

@@ -9,7 +9,7 @@
 #include <dsop/machine.hpp>
 #include <dsop/transport.hpp>
 
-#include "calls/values.hpp"
+#include "call/values.hpp"
 
 namespace dsop {
 

@@ -8,7 +8,7 @@
 
 #include <dsop/machine.hpp>
 
-#include "calls/sampling.hpp"
+#include "machine/sampling.hpp"
 
 namespace dsop {
 

@@ -1,4 +1,4 @@
-#include "calls/communicator.hpp"
+#include "call/communicator.hpp"
 
 #include <algorithm>
 #include <new>

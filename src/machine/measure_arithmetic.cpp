@@ -1,4 +1,4 @@
-#include "calls/measure_arithmetic.hpp"
+#include "machine/measure_arithmetic.hpp"
 
 #include <algorithm>
 #include <cmath>

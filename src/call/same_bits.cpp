@@ -1,4 +1,4 @@
-#include "calls/same_bits.hpp"
+#include "call/same_bits.hpp"
 
 #include <bit>
 #include <cstdint>

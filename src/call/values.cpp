@@ -1,8 +1,8 @@
-#include "calls/values.hpp"
+#include "call/values.hpp"
 
 #include <sstream>
 
-#include "base/machine_fields.hpp"
+#include "machine/machine_fields.hpp"
 
 namespace dsop {
 namespace {

@@ -1,4 +1,4 @@
-#include "calls/own_machine.hpp"
+#include "call/own_machine.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,10 +7,10 @@
 
 #include <dsop/errors.hpp>
 
-#include "calls/measure.hpp"
-#include "calls/node_groups.hpp"
+#include "call/call_state.hpp"
+#include "machine/measure.hpp"
+#include "machine/node_groups.hpp"
 #include "patterns/of_all_ranks.hpp"
-#include "transport/call_state.hpp"
 #include "transport/on_tag.hpp"
 
 namespace dsop {

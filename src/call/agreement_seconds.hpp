@@ -6,7 +6,7 @@
 
 #include <dsop/machine.hpp>
 
-#include "calls/communicator.hpp"
+#include "call/communicator.hpp"
 #include "patterns/network.hpp"
 #include "patterns/steps.hpp"
 

@@ -15,8 +15,8 @@
 #include <dsop/transport.hpp>
 
 #include "base/mix.hpp"
-#include "calls/agreed_errors.hpp"
-#include "calls/measure.hpp"
+#include "machine/measure.hpp"
+#include "patterns/agreed_errors.hpp"
 #include "patterns/of_all_ranks.hpp"
 
 namespace dsop {

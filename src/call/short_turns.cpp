@@ -1,4 +1,4 @@
-#include "transport/short_turns.hpp"
+#include "call/short_turns.hpp"
 
 #if defined(__linux__)
 #include <sched.h>

@@ -5,7 +5,7 @@
 
 #include <dsop/dsop.hpp>
 
-#include "transport/call_state.hpp"
+#include "call/call_state.hpp"
 
 namespace dsop {
 

@@ -9,8 +9,8 @@
 #include <dsop/pending.hpp>
 #include <dsop/transport.hpp>
 
+#include "call/call_state.hpp"
 #include "kernels/float_mode.hpp"
-#include "transport/call_state.hpp"
 #include "transport/interrupt.hpp"
 
 namespace dsop {

@@ -5,9 +5,9 @@
 
 #include <dsop/machine.hpp>
 
-#include "calls/measure.hpp"
-#include "calls/measured_memory.hpp"
-#include "calls/sampling.hpp"
+#include "machine/measure.hpp"
+#include "machine/measured_memory.hpp"
+#include "machine/sampling.hpp"
 
 namespace dsop {
 

@@ -1,4 +1,4 @@
-#include "calls/call.hpp"
+#include "call/call.hpp"
 
 #include <cstring>
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "calls/call.hpp"
-#include "calls/kept_plans.hpp"
+#include "call/call.hpp"
+#include "call/kept_plans.hpp"
 
 namespace dsop {
 

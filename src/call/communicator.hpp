@@ -11,12 +11,12 @@
 
 #include <dsop/transport.hpp>
 
-#include "calls/own_machine.hpp"
-#include "calls/ranks.hpp"
-#include "calls/record.hpp"
-#include "calls/values.hpp"
+#include "call/call_state.hpp"
+#include "call/own_machine.hpp"
+#include "call/ranks.hpp"
+#include "call/record.hpp"
+#include "call/values.hpp"
 #include "memory/workspace.hpp"
-#include "transport/call_state.hpp"
 
 namespace dsop {
 

@@ -9,8 +9,8 @@
 #include <dsop/plan.hpp>
 #include <dsop/transport.hpp>
 
-#include "calls/measure.hpp"
-#include "calls/sampling.hpp"
+#include "machine/measure.hpp"
+#include "machine/sampling.hpp"
 #include "transport/working.hpp"
 
 namespace dsop {

@@ -1,4 +1,4 @@
-#include "calls/ranks.hpp"
+#include "call/ranks.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "calls/measure.hpp"
+#include "machine/measure.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,14 +8,14 @@
 #include <dsop/types.hpp>
 
 #include "base/error_of.hpp"
-#include "calls/agreed_errors.hpp"
-#include "calls/hidden_share.hpp"
-#include "calls/measure_arithmetic.hpp"
-#include "calls/measured_memory.hpp"
-#include "calls/node_groups.hpp"
-#include "calls/sampling.hpp"
-#include "calls/try_whole_messages.hpp"
 #include "kernels/threads.hpp"
+#include "machine/hidden_share.hpp"
+#include "machine/measure_arithmetic.hpp"
+#include "machine/measured_memory.hpp"
+#include "machine/node_groups.hpp"
+#include "machine/sampling.hpp"
+#include "machine/try_whole_messages.hpp"
+#include "patterns/agreed_errors.hpp"
 #include "patterns/hypercube.hpp"
 #include "patterns/ring.hpp"
 #include "transport/subset.hpp"

@@ -6,7 +6,7 @@
 //   call.own().pairs = k;                                   what may differ: a few numbers
 //   call.agree();                                           one exchange; every rank throws, or none
 //
-// calls/planned.hpp says how calls of all families go on from there: a plan, memory for it, the algorithm.
+// call/planned.hpp says how calls of all families go on from there: a plan, memory for it, the algorithm.
 //
 // The exchange is a Bruck allgather of equal slots, each with a Record and room for small factors. How large slots are
 // follows from earlier calls' records, never from this call's arguments, so that ranks that disagree, or fail, still
@@ -28,11 +28,11 @@
 #include <dsop/transport.hpp>
 
 #include "base/error_of.hpp"
-#include "calls/agreed_errors.hpp"
-#include "calls/communicator.hpp"
-#include "calls/record.hpp"
-#include "calls/values.hpp"
-#include "transport/stall.hpp"
+#include "call/communicator.hpp"
+#include "call/record.hpp"
+#include "call/stall.hpp"
+#include "call/values.hpp"
+#include "patterns/agreed_errors.hpp"
 
 namespace dsop {
 

@@ -1,4 +1,4 @@
-#include "calls/agreed_errors.hpp"
+#include "patterns/agreed_errors.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include "base/rank_list.hpp"
 #include "patterns/of_all_ranks.hpp"
-#include "transport/call_state.hpp"
+#include "transport/carried_calls.hpp"
 
 namespace dsop {
 namespace {
@@ -48,7 +48,7 @@ std::string value_of(const Lines& lines, const std::string& name) {
 }  // namespace
 
 void throw_all_errors(Transport& transport, const std::string& own_error) {
-  const std::string& parameter = transport.calls().parameter;
+  const std::string& parameter = transport.carried().parameter;
   std::string own;
   if (!own_error.empty() && !parameter.empty()) own.append("parameter ").append(parameter).append(": ");
   const std::vector<std::string> texts = gather_texts(transport, own.append(own_error));

@@ -1,4 +1,4 @@
-#include "transport/stall.hpp"
+#include "call/stall.hpp"
 
 #include <algorithm>
 #include <iomanip>
@@ -9,7 +9,7 @@
 
 #include "base/error_of.hpp"
 #include "base/rank_list.hpp"
-#include "transport/call_state.hpp"
+#include "call/call_state.hpp"
 
 namespace dsop {
 

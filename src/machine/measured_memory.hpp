@@ -11,8 +11,8 @@
 
 #include "base/largest_inner_dimension.hpp"
 #include "base/streaming_bytes.hpp"
-#include "calls/measure.hpp"
 #include "kernels/outer_product.hpp"
+#include "machine/measure.hpp"
 #include "memory/workspace.hpp"
 
 namespace dsop {

@@ -1,15 +1,15 @@
-#include "transport/call_queue.hpp"
+#include "call/call_queue.hpp"
 
 #include <exception>
 #include <utility>
 
 #include <dsop/errors.hpp>
 
+#include "call/call_state.hpp"
+#include "call/short_turns.hpp"
+#include "call/signals.hpp"
 #include "kernels/threads.hpp"
-#include "transport/call_state.hpp"
 #include "transport/interrupt.hpp"
-#include "transport/short_turns.hpp"
-#include "transport/signals.hpp"
 
 namespace dsop {
 

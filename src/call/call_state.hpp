@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "transport/call_queue.hpp"
+#include "call/call_queue.hpp"
+#include "call/stall.hpp"
 #include "transport/carried_calls.hpp"
-#include "transport/stall.hpp"
 
 namespace dsop {
 
@@ -23,7 +23,6 @@ struct CallState final : CarriedCalls {
   std::uint64_t calls = 0;  ///< so far
   /// What calls keep, each under a mark of its type: see kept().
   std::vector<std::pair<const void*, std::shared_ptr<void>>> kept;
-  std::string parameter;  ///< of a synchronizer's, that calls are made for; errors name it
   StallWatch watch;
   WatchedCall watched = {};
 
