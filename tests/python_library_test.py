@@ -187,6 +187,13 @@ except KeyboardInterrupt:
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.stdout, "[1] True\n", done.stderr)
 
+    def test_plans_know_nodes(self) -> None:
+        alone, in_pairs = ("hierarchical  " + " " * 32 + "not possible: needs ranks that share a node", "on 4 ranks of 2 nodes")
+        without = dsop.plan_outer_products((1000, 1000), [4] * 4)[0]
+        with_nodes = dsop.plan_outer_products((1000, 1000), [4] * 4, nodes=[0, 0, 2, 2])[0]
+        self.assertEqual([(alone in plan, in_pairs in plan) for plan in (without, with_nodes)],
+                         [(True, False), (False, True)], without + with_nodes)
+
     def test_wrong_numbers(self) -> None:
         given: Any = dsop  # what mypy would refuse
         vector = np.ones(4, np.float32)
@@ -201,6 +208,8 @@ except KeyboardInterrupt:
             ("elements is float, ", lambda: given.plan_sparse(9.0, [1])),
             ("nonzeros[1] is -1, ", lambda: dsop.plan_sparse(9, [1, -1])),
             ("pairs is int, ", lambda: given.plan_outer_products((3, 3), 5)),
+            ("nodes.size() is 2, ", lambda: dsop.plan_outer_products((3, 3), [5] * 3, nodes=[0, 0])),
+            ("nodes[2] is 1, ", lambda: dsop.plan_sparse(9, [5] * 3, nodes=[0, 0, 1])),
             ("shape is (3, 3, 3), ", lambda: given.plan_outer_products((3, 3, 3), [5])),
             ("own.dimension is 18446744073709551620, ",
              lambda: dsop.sparse_allreduce(dsop.SparseVector(2**64 + 4, *one))),
