@@ -170,6 +170,8 @@ TEST_CASE("alpha and beta") {
   REQUIRE(dsop_sum_outer_products(communicator, DSOP_F64, &factor, &factor, &matrix, "scale=4; alpha=-0.5; beta=0.5") ==
           DSOP_SUCCESS);
   CHECK(target == std::array<double, 4>{3, 3, 3, 3});
+  CHECK(contains(error_of(dsop_sum_outer_products(communicator, DSOP_F64, &factor, &factor, &matrix, "accumulate=1")),
+                 "an option is accumulate, expected beta=1 in its place"));
   dsop_synchronizer model = 0;
   REQUIRE(dsop_synchronizer_create(communicator, DSOP_F64, nullptr, &model) == DSOP_SUCCESS);
   REQUIRE(dsop_synchronizer_add(model, "w", 2, 2, 1, "dsop", nullptr) == DSOP_SUCCESS);
