@@ -82,14 +82,11 @@ void check_outer_product_memory(const Case& c, Problem problem, const std::strin
     std::vector<T> gradient(rows * c.m);
     const SparseFactors<T> given = factors[rank].given();
     const outer_product::CallMemory<T> own(memory, plan, expanded_pairs);
-    const auto in_full = [](const FactorView<T>& factor, std::span<T> room) {
-      sparse::expand(factor, room);
-      return MatrixView<const T>(room.data(), sparse::rows_of(factor), sparse::columns_of(factor));
-    };
     OuterProductCall<T> call{
         transport,
         plan,
-        expanded_pairs > 0 ? Factors<T>{in_full(given.a, own.a), in_full(given.b, own.b)} : factors[rank].dense(),
+        expanded_pairs > 0 ? Factors<T>{outer_product::in_full(given.a, own.a), outer_product::in_full(given.b, own.b)}
+                           : factors[rank].dense(),
         MatrixView<T>(own.sum.empty() ? gradient.data() : own.sum.data(), rows, c.m),
         T{1},
         false,

@@ -28,9 +28,9 @@ Machine as_seen_by(const Problem& problem, Machine machine) {
 class Family {
  public:
   Family(const Problem& problem, const Machine& machine) : all_(problem), machine_(as_seen_by(problem, machine)) {
-    // Rows alone lie in memory of their own, which all agree on too.
-    agreement_seconds_ = problem.rows_only ? two_agreements_seconds(machine, problem.group.nodes, problem.ranks())
-                                           : agreement_seconds(machine, problem.group.nodes, problem.ranks());
+    // Rows alone lie in memory of their own, which all agree on too: counted as a second exchange of records.
+    const int exchanges = problem.rows_only ? 2 : 1;
+    agreement_seconds_ = exchanges * agreement_seconds(machine, problem.group.nodes, problem.ranks());
     agreement_with_factors_seconds_ =
         agreement_seconds(machine, problem.group.nodes, problem.ranks(), outer_product::riding_bytes(problem));
     if (all_.sparsity.empty()) return;

@@ -4,7 +4,6 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/transport/tcp/device.h>
 
-#include <algorithm>
 #include <array>
 #include <functional>
 #include <limits>
@@ -14,10 +13,10 @@
 #include <dsop/errors.hpp>
 #include <dsop/types.hpp>
 
-#include "base/fnv.hpp"
 #include "collect.hpp"
 #include "compare/gloo.hpp"
 #include "host.hpp"
+#include "launch/memory.hpp"
 #include "patterns/ring.hpp"
 
 namespace dsop::bench::compare {
@@ -53,8 +52,7 @@ class RanksAsStore final : public gloo::rendezvous::Store {
 };
 
 std::shared_ptr<gloo::Context> connected(Transport& transport) {
-  const std::vector<std::size_t> hosts = of_all_ranks(transport, checksum(host_name()));
-  const bool one_host = std::count(hosts.begin(), hosts.end(), hosts[0]) == transport.size();
+  const bool one_host = launch::ranks_on_this_host(transport).size() == static_cast<std::size_t>(transport.size());
   auto device =
       gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr(one_host ? "127.0.0.1" : host_name().c_str()));
   RanksAsStore store(transport);

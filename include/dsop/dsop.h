@@ -342,7 +342,8 @@ DSOP_API int dsop_machine_seconds(dsop_machine machine, dsop_type type, size_t b
                                   double* message, double* exchange, double* product, double* addition);
 DSOP_API int dsop_machine_free(dsop_machine machine);
 /* What a sum of outer products would do: rank r gives pairs[r] pairs. Options: algorithm, machine, wire, factor_wire,
- * sharded, nodes (the lowest rank of each rank's node: 0,0,2,2). `seconds` are those of the whole call, with the agreement that opens it. */
+ * sharded, nodes (the lowest rank of each rank's node: 0,0,2,2). `seconds` are those of the whole call, with the
+ * agreement that opens it. */
 DSOP_API int dsop_plan_outer_products(dsop_type type, size_t rows, size_t columns, const size_t* pairs, int ranks,
                                       const char* options, const char** text, double* seconds);
 /* What a sparse allreduce would do: rank r gives nonzeros[r] elements. Options: algorithm, machine, wire, nodes,

@@ -18,10 +18,4 @@ inline double agreement_seconds(const Machine& machine, const std::vector<int>& 
   return patterns::bruck_seconds({machine, nodes, ranks}, SlotLengths::with_record(ridden_bytes));
 }
 
-/// Where all also agree in each call that each has the memory that its result takes, in as many messages of a byte:
-/// counted as a second exchange of records.
-inline double two_agreements_seconds(const Machine& machine, const std::vector<int>& nodes, int ranks) {
-  return 2 * agreement_seconds(machine, nodes, ranks);
-}
-
 }  // namespace dsop

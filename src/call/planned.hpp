@@ -55,8 +55,7 @@ struct Planned {
 ///   take_result(entry)    memory for the result; before the ranks agree, if there is a plan by then
 ///   agreed(call)          comes before the search for a plan
 ///   by_numbers            plans are found by the numbers that ranks say too, and made by each rank for itself where
-///   the
-///                         values that all say alike were seen before: then a rank without memory throws alone
+///                         the values that all say alike were seen before: then a rank without memory throws alone
 template <class Entry>
 class Planner {
  public:
