@@ -12,52 +12,50 @@ using namespace dsop::c;
 using dsop::CollectiveOptions;
 using dsop::Transport;
 
-struct Arguments {
-  dsop::DataType type;
-  CollectiveOptions options;
-};
-
-// Calls `sum` with the communicator's transport, the values and the options.
-template <class Call>
-int run(dsop_communicator communicator, dsop_type type, void* values, size_t count, const char* options,
-        const Call& call) {
+// Calls `call` with the communicator's transport, the values and the options, once all ranks know that check() throws
+// nothing.
+template <class Check, class Call>
+int checked_call(dsop_communicator communicator, dsop_type type, void* values, size_t count, const char* options,
+                 const Check& check, const Call& call) {
   return returning_status([&] {
     Transport& transport = transport_of(communicator);
     const auto arguments = prepared(transport, [&] {
-      return Arguments{data_type_of(type), collective_options(options)};
+      check();
+      return Arguments<CollectiveOptions>{data_type_of(type), collective_options(options)};
     });
     dsop::visit(arguments.type, [&]<class T>(T) { call(transport, span_of<T>(values, count), arguments.options); });
   });
 }
 
+template <class Call>
+int run(dsop_communicator communicator, dsop_type type, void* values, size_t count, const char* options,
+        const Call& call) {
+  return checked_call(
+      communicator, type, values, count, options, [] {}, call);
+}
+
 template <class Start>
 int start(dsop_communicator communicator, dsop_type type, void* values, size_t count, const char* options,
           dsop_pending* pending, const Start& start_call) {
-  return returning_status([&] {
-    Transport& transport = transport_of(communicator);
-    const auto arguments = prepared(transport, [&] {
-      result(pending, "pending");
-      return Arguments{data_type_of(type), collective_options(options)};
-    });
-    *pending = dsop::visit(arguments.type, [&]<class T>(T) {
-      return put_pending(start_call(transport, span_of<T>(values, count), arguments.options));
-    });
-  });
+  return checked_call(
+      communicator, type, values, count, options, [&] { result(pending, "pending"); },
+      [&](Transport& transport, auto data, const CollectiveOptions& with) {
+        *pending = put_pending(start_call(transport, data, with));
+      });
 }
 
 }  // namespace
 
 int dsop_allreduce(dsop_communicator communicator, dsop_type type, void* values, size_t count, const char* options) {
-  return run(communicator, type, values, count, options,
-             []<class T>(Transport& transport, std::span<T> data, const CollectiveOptions& with) {
-               dsop::allreduce(transport, data, with);
-             });
+  return run(
+      communicator, type, values, count, options,
+      [](Transport& transport, auto data, const CollectiveOptions& with) { dsop::allreduce(transport, data, with); });
 }
 
 int dsop_broadcast(dsop_communicator communicator, dsop_type type, void* values, size_t count, int root,
                    const char* options) {
   return run(communicator, type, values, count, options,
-             [root]<class T>(Transport& transport, std::span<T> data, const CollectiveOptions& with) {
+             [root](Transport& transport, auto data, const CollectiveOptions& with) {
                dsop::broadcast(transport, data, root, with);
              });
 }
@@ -65,7 +63,7 @@ int dsop_broadcast(dsop_communicator communicator, dsop_type type, void* values,
 int dsop_reduce(dsop_communicator communicator, dsop_type type, void* values, size_t count, int root,
                 const char* options) {
   return run(communicator, type, values, count, options,
-             [root]<class T>(Transport& transport, std::span<T> data, const CollectiveOptions& with) {
+             [root](Transport& transport, auto data, const CollectiveOptions& with) {
                dsop::reduce(transport, data, root, with);
              });
 }
@@ -73,7 +71,7 @@ int dsop_reduce(dsop_communicator communicator, dsop_type type, void* values, si
 int dsop_start_allreduce(dsop_communicator communicator, dsop_type type, void* values, size_t count,
                          const char* options, dsop_pending* pending) {
   return start(communicator, type, values, count, options, pending,
-               []<class T>(Transport& transport, std::span<T> data, const CollectiveOptions& with) {
+               [](Transport& transport, auto data, const CollectiveOptions& with) {
                  return dsop::start_allreduce(transport, data, with);
                });
 }
@@ -81,7 +79,7 @@ int dsop_start_allreduce(dsop_communicator communicator, dsop_type type, void* v
 int dsop_start_broadcast(dsop_communicator communicator, dsop_type type, void* values, size_t count, int root,
                          const char* options, dsop_pending* pending) {
   return start(communicator, type, values, count, options, pending,
-               [root]<class T>(Transport& transport, std::span<T> data, const CollectiveOptions& with) {
+               [root](Transport& transport, auto data, const CollectiveOptions& with) {
                  return dsop::start_broadcast(transport, data, root, with);
                });
 }
@@ -89,7 +87,7 @@ int dsop_start_broadcast(dsop_communicator communicator, dsop_type type, void* v
 int dsop_start_reduce(dsop_communicator communicator, dsop_type type, void* values, size_t count, int root,
                       const char* options, dsop_pending* pending) {
   return start(communicator, type, values, count, options, pending,
-               [root]<class T>(Transport& transport, std::span<T> data, const CollectiveOptions& with) {
+               [root](Transport& transport, auto data, const CollectiveOptions& with) {
                  return dsop::start_reduce(transport, data, root, with);
                });
 }

@@ -26,13 +26,13 @@ void refuse_on_all_ranks(Transport& transport, const std::string& error) {
   throw ArgumentError(error);
 }
 
-Ranks::Ranks(std::shared_ptr<Ranks> counted)
+CommunicatorHandle::CommunicatorHandle(std::shared_ptr<CommunicatorHandle> counted)
     : counted_(std::move(counted)), own_(std::make_unique<CountingTransport>(counted_->get())) {
   transport_ = own_.get();
 }
 
 // Calls that were started through it are in the queue of the one that it counts, which goes on.
-Ranks::~Ranks() {
+CommunicatorHandle::~CommunicatorHandle() {
   if (!counted_) return;
   const Uninterrupted uninterrupted;
   try {
@@ -41,7 +41,7 @@ Ranks::~Ranks() {
   }
 }
 
-Transport& Ranks::get() const {
+Transport& CommunicatorHandle::get() const {
   if (is_mpi_ || (own_ && !counted_)) set_waits_end_with_thread(false);  // for ranks that are programs
   if (counted_) counted_->get();
   if (is_mpi_ && !mpi_runs()) throw ArgumentError("MPI is finalized, expected a call before");
@@ -70,7 +70,7 @@ Transport& lone_rank() {
 }
 
 Handle put_transport(Transport& transport, bool is_mpi) {
-  return put(std::make_shared<Ranks>(transport, is_mpi));
+  return put(std::make_shared<CommunicatorHandle>(transport, is_mpi));
 }
 
 CountingTransport& counting_of(Handle communicator) {
@@ -108,7 +108,7 @@ int dsop_communicator_from_mpi(int mpi_fint, dsop_communicator* communicator) {
 int dsop_communicator_count_traffic(dsop_communicator communicator, dsop_communicator* counting) {
   return returning_status([&] {
     Handle& handle = result(counting, "counting");
-    handle = put(std::make_shared<Ranks>(find<Ranks>(communicator)));
+    handle = put(std::make_shared<CommunicatorHandle>(find<CommunicatorHandle>(communicator)));
   });
 }
 
@@ -138,7 +138,7 @@ int dsop_communicator_fail(dsop_communicator communicator, const char* error) {
 }
 
 int dsop_communicator_free(dsop_communicator communicator) {
-  return freeing(communicator, [&] { take<Ranks>(communicator); });
+  return free_object<CommunicatorHandle>(communicator);
 }
 
 int dsop_run_on_threads(int ranks, int (*body)(dsop_communicator, void*), void* data, int omp_threads) {

@@ -4,7 +4,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include <dsop/transport.hpp>
 #include <dsop/types.hpp>
@@ -16,15 +18,16 @@
 namespace dsop::c {
 
 /// What a communicator's handle and the objects that were made with it hold.
-class Ranks {
+class CommunicatorHandle {
  public:
-  Ranks(Transport& transport, bool is_mpi) : transport_(&transport), life_(transport.calls().life), is_mpi_(is_mpi) {}
+  CommunicatorHandle(Transport& transport, bool is_mpi)
+      : transport_(&transport), life_(transport.calls().life), is_mpi_(is_mpi) {}
   /// That nobody else owns.
-  explicit Ranks(std::unique_ptr<Transport> own) : transport_(own.get()), own_(std::move(own)) {}
+  explicit CommunicatorHandle(std::unique_ptr<Transport> own) : transport_(own.get()), own_(std::move(own)) {}
   /// That counts what passes through `counted`.
-  explicit Ranks(std::shared_ptr<Ranks> counted);
-  Ranks(const Ranks&) = delete;
-  ~Ranks();
+  explicit CommunicatorHandle(std::shared_ptr<CommunicatorHandle> counted);
+  CommunicatorHandle(const CommunicatorHandle&) = delete;
+  ~CommunicatorHandle();
 
   /// Throws ArgumentError if it has ended, or MPI.
   Transport& get() const;
@@ -33,15 +36,23 @@ class Ranks {
   Transport* transport_;
   std::weak_ptr<const void> life_ = {};  // of a transport that others own
   bool is_mpi_ = false;
-  std::shared_ptr<Ranks> counted_ = {};
+  std::shared_ptr<CommunicatorHandle> counted_ = {};
   std::unique_ptr<Transport> own_ = {};
 };
 
 template <>
-inline constexpr const char* kind_of<Ranks> = "communicator";
+inline constexpr const char* kind_of<CommunicatorHandle> = "communicator";
 
 inline Transport& transport_of(Handle communicator) {
-  return find<Ranks>(communicator)->get();
+  return find<CommunicatorHandle>(communicator)->get();
+}
+
+/// Calls body(of) with what an object, made with a communicator, is for its element type. Throws ArgumentError if its
+/// ranks have ended.
+template <class Object, class Body>
+decltype(auto) with_typed(Object& object, const Body& body) {
+  object.ranks->get();
+  return std::visit(body, object.of_type);
 }
 
 /// Takes part in the other ranks' call with an error: all throw ArgumentError with `error` in its text.
@@ -50,11 +61,20 @@ inline Transport& transport_of(Handle communicator) {
 /// Returns what `prepare()` makes of this rank's arguments. If it throws, all ranks throw ArgumentError.
 template <class Prepare>
 auto prepared(Transport& transport, const Prepare& prepare) {
-  std::optional<decltype(prepare())> value;
-  const std::string error = error_of([&] { value.emplace(prepare()); });
-  if (!error.empty()) refuse_on_all_ranks(transport, error);
-  return std::move(*value);
+  if constexpr (std::is_void_v<decltype(prepare())>) {
+    if (const std::string error = error_of(prepare); !error.empty()) refuse_on_all_ranks(transport, error);
+  } else {
+    std::optional<decltype(prepare())> value;
+    prepared(transport, [&] { value.emplace(prepare()); });
+    return std::move(*value);
+  }
 }
+
+template <class Options>
+struct Arguments {
+  DataType type;
+  Options options;
+};
 
 /// Throws ArgumentError if a program in C gave a number that is no type.
 DataType data_type_of(int type);

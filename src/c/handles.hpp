@@ -43,6 +43,12 @@ Value& result(Value* pointer, const char* name) {
   return *pointer;
 }
 
+/// Throws ArgumentError if `text` is null, which the caller must give.
+inline std::string given_text(const char* text, const char* name, const char* expected) {
+  if (text == nullptr) throw ArgumentError(std::string(name) + " is null, expected " + expected);
+  return text;
+}
+
 template <class Value>
 void put_if_wanted(Value* pointer, const Value& value) {
   if (pointer != nullptr) *pointer = value;

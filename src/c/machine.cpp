@@ -1,23 +1,12 @@
-#include "c/machine.hpp"
-
+#include <memory>
 #include <string>
 
 #include <dsop/dsop.hpp>
 
 #include "c/communicator.hpp"
+#include "c/options.hpp"
 #include "c/status.hpp"
 #include "machine_text.hpp"
-
-namespace dsop::c {
-namespace {
-
-std::string path_of(const char* path) {
-  if (path == nullptr) throw ArgumentError("path is null, expected a file's");
-  return path;
-}
-
-}  // namespace
-}  // namespace dsop::c
 
 using namespace dsop::c;
 using dsop::Machine;
@@ -34,20 +23,20 @@ int dsop_machine_default(int on_threads, dsop_machine* machine) {
 int dsop_machine_of(dsop_communicator communicator, dsop_machine* machine) {
   return returning_status([&] {
     dsop::Transport& transport = transport_of(communicator);
-    Handle* const handle = prepared(transport, [&] { return &result(machine, "machine"); });
-    *handle = put(std::make_shared<Machine>(dsop::machine(transport)));
+    prepared(transport, [&] { result(machine, "machine"); });
+    *machine = put(std::make_shared<Machine>(dsop::machine(transport)));
   });
 }
 
 int dsop_machine_read(const char* path, dsop_machine* machine) {
   return returning_status([&] {
     Handle& handle = result(machine, "machine");
-    handle = put(std::make_shared<Machine>(dsop::read_machine(path_of(path))));
+    handle = put(std::make_shared<Machine>(dsop::read_machine(given_text(path, "path", "a file's"))));
   });
 }
 
 int dsop_machine_write(dsop_machine machine, const char* path) {
-  return returning_status([&] { dsop::write_machine(*find<Machine>(machine), path_of(path)); });
+  return returning_status([&] { dsop::write_machine(*find<Machine>(machine), given_text(path, "path", "a file's")); });
 }
 
 int dsop_machine_text(dsop_machine machine, const char** text) {
@@ -57,9 +46,9 @@ int dsop_machine_text(dsop_machine machine, const char** text) {
 int dsop_machine_of_text(const char* text, dsop_machine* machine) {
   return returning_status([&] {
     Handle& handle = result(machine, "machine");
-    if (text == nullptr) throw dsop::ArgumentError("text is null, expected a machine's");
+    const std::string given = given_text(text, "text", "a machine's");
     try {
-      handle = put(std::make_shared<Machine>(dsop::machine_of_text(text, "the machine's text")));
+      handle = put(std::make_shared<Machine>(dsop::machine_of_text(given, "the machine's text")));
     } catch (const dsop::Error& error) {
       throw dsop::ArgumentError(error.what());
     }
@@ -80,6 +69,5 @@ int dsop_machine_seconds(dsop_machine machine, dsop_type type, size_t bytes, dou
 }
 
 int dsop_machine_free(dsop_machine machine) {
-  return freeing(
-      machine, [&] { take<Machine>(machine); }, false);
+  return free_object<Machine>(machine, false);
 }

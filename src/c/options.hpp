@@ -4,44 +4,32 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include <dsop/collectives.hpp>
 #include <dsop/dsop.hpp>
 #include <dsop/sparse_allreduce.hpp>
 #include <dsop/synchronizer.hpp>
-#include <dsop/topk_allreduce.hpp>
+
+#include "c/handles.hpp"
 
 namespace dsop::c {
 
-/// Pairs NAME=VALUE. Reading a name sets a value if the text has it; done() throws ArgumentError for what was not read.
-class OptionText {
- public:
-  explicit OptionText(const char* text);
+template <>
+inline constexpr const char* kind_of<Machine> = "machine";
 
-  OptionText& read(const char* name, std::string& value);
-  OptionText& read(const char* name, double& value);
-  OptionText& read(const char* name, bool& value);
-  OptionText& read(const char* name, std::size_t& value);
-  OptionText& read(const char* name, int& value);
-  OptionText& read(const char* name, Wire& value);
-  OptionText& read(const char* name, Overlap& value);
-  OptionText& read(const char* name, std::vector<int>& values);
-  OptionText& read(const char* name, std::optional<Machine>& value);
-  void done() const;
-
- private:
-  struct Pair {
-    std::string name;
-    std::string value;
-    bool read = false;
-  };
-
-  const std::string* find(const char* name);
-
-  std::vector<Pair> pairs_;
-  std::string known_;
+/// An option, and what is set where a text has it.
+struct Option {
+  std::string_view name;
+  std::variant<std::string*, double*, bool*, std::size_t*, int*, Wire*, Overlap*, std::vector<int>*,
+               std::optional<Machine>*>
+      value;
 };
+
+/// Reads pairs NAME=VALUE. Throws ArgumentError for a value that can't be, and for a name that is not in `table`.
+void read_options(const char* text, const std::vector<Option>& table);
 
 struct LayerOptions {
   Shape shape;
@@ -52,8 +40,14 @@ CollectiveOptions collective_options(const char* text);
 Options outer_product_options(const char* text);
 LayerOptions layer_options(const Shape& shape, const char* text);
 Shape with_shape_options(const Shape& shape, const char* text);
-SparseAllreduceOptions sparse_options(const char* text);
-TopKOptions topk_options(const char* text);
 SynchronizerOptions synchronizer_options(const char* text);
+
+/// SparseAllreduceOptions or TopKOptions.
+template <class Options>
+Options allreduce_options(const char* text) {
+  Options options;
+  read_options(text, {{"algorithm", &options.algorithm}, {"machine", &options.machine}, {"wire", &options.wire}});
+  return options;
+}
 
 }  // namespace dsop::c

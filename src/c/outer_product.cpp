@@ -14,21 +14,13 @@ namespace dsop::c {
 namespace {
 
 struct Layer {
-  std::shared_ptr<Ranks> ranks;
-  AnyType<OuterProduct> product;
+  std::shared_ptr<CommunicatorHandle> ranks;
+  AnyType<OuterProduct> of_type;
   std::string plan = {};
   std::string algorithm = {};
 };
 
 using Rows = AnyType<GradientRows>;
-
-// Calls body(T, layer) with the layer of its type.
-template <class Body>
-decltype(auto) visit_product(Layer& layer, const Body& body) {
-  layer.ranks->get();
-  return std::visit([&]<class T>(OuterProduct<T>& product) -> decltype(auto) { return body(T{}, product); },
-                    layer.product);
-}
 
 }  // namespace
 
@@ -45,12 +37,8 @@ int dsop_sum_outer_products(dsop_communicator communicator, dsop_type type, cons
                             const dsop_matrix* gradient, const char* options) {
   return returning_status([&] {
     dsop::Transport& transport = transport_of(communicator);
-    struct Arguments {
-      dsop::DataType type;
-      dsop::Options options;
-    };
     const auto with = prepared(transport, [&] {
-      return Arguments{data_type_of(type), outer_product_options(options)};
+      return Arguments<dsop::Options>{data_type_of(type), outer_product_options(options)};
     });
     dsop::visit(with.type,
                 [&]<class T>(T) { dsop::dsop<T>(transport, factors_of<T>(a, b), view_of<T>(gradient), with.options); });
@@ -68,7 +56,7 @@ int dsop_outer_product_create(dsop_communicator communicator, dsop_type type, si
     });
     *layer = dsop::visit(data_type_of(type), [&]<class T>(T) {
       return put(std::make_shared<Layer>(
-          Layer{find<Ranks>(communicator), dsop::OuterProduct<T>(transport, with.shape, with.options)}));
+          Layer{find<CommunicatorHandle>(communicator), dsop::OuterProduct<T>(transport, with.shape, with.options)}));
     });
   });
 }
@@ -76,7 +64,7 @@ int dsop_outer_product_create(dsop_communicator communicator, dsop_type type, si
 int dsop_outer_product_run(dsop_outer_product layer, const dsop_factor* a, const dsop_factor* b,
                            const dsop_matrix* gradient) {
   return returning_status([&] {
-    visit_product(*find<Layer>(layer), [&]<class T>(T, dsop::OuterProduct<T>& product) {
+    with_typed(*find<Layer>(layer), [&]<class T>(dsop::OuterProduct<T>& product) {
       product.run(factors_of<T>(a, b), view_of<T>(gradient));
     });
   });
@@ -90,9 +78,8 @@ int dsop_outer_product_run_sharded(dsop_outer_product layer, const dsop_factor* 
       for (const dsop_factor* const factor : {a, b})
         if (factor != nullptr && factor->row_offsets != nullptr)
           throw dsop::ArgumentError(std::string(factor == a ? "a" : "b") + " is sparse, expected it dense");
-      return true;
     });
-    visit_product(*of, [&]<class T>(T, dsop::OuterProduct<T>& product) {
+    with_typed(*of, [&]<class T>(dsop::OuterProduct<T>& product) {
       product.run_sharded({dense_view_of<T>(a), dense_view_of<T>(b)}, view_of<T>(own_rows));
     });
   });
@@ -101,8 +88,8 @@ int dsop_outer_product_run_sharded(dsop_outer_product layer, const dsop_factor* 
 int dsop_outer_product_run_rows(dsop_outer_product layer, const dsop_factor* a, const dsop_factor* b, dsop_rows* rows) {
   return returning_status([&] {
     const auto of = find<Layer>(layer);
-    prepared(of->ranks->get(), [&] { return &result(rows, "rows"); });
-    *rows = visit_product(*of, [&]<class T>(T, dsop::OuterProduct<T>& product) {
+    prepared(of->ranks->get(), [&] { result(rows, "rows"); });
+    *rows = with_typed(*of, [&]<class T>(dsop::OuterProduct<T>& product) {
       return put(std::make_shared<Rows>(product.run_rows(factors_of<T>(a, b))));
     });
   });
@@ -112,8 +99,8 @@ int dsop_outer_product_start(dsop_outer_product layer, const dsop_factor* a, con
                              const dsop_matrix* gradient, dsop_pending* pending) {
   return returning_status([&] {
     const auto of = find<Layer>(layer);
-    prepared(of->ranks->get(), [&] { return &result(pending, "pending"); });
-    *pending = visit_product(*of, [&]<class T>(T, dsop::OuterProduct<T>& product) {
+    prepared(of->ranks->get(), [&] { result(pending, "pending"); });
+    *pending = with_typed(*of, [&]<class T>(dsop::OuterProduct<T>& product) {
       return put_pending(product.start(factors_of<T>(a, b), view_of<T>(gradient)));
     });
   });
@@ -122,8 +109,7 @@ int dsop_outer_product_start(dsop_outer_product layer, const dsop_factor* a, con
 int dsop_outer_product_plan(dsop_outer_product layer, const char** text, const char** algorithm) {
   return returning_status([&] {
     const auto of = find<Layer>(layer);
-    const dsop::Plan& plan = visit_product(
-        *of, []<class T>(T, dsop::OuterProduct<T>& product) -> const dsop::Plan& { return product.plan(); });
+    const dsop::Plan& plan = with_typed(*of, [](auto& product) -> const dsop::Plan& { return product.plan(); });
     if (text != nullptr) {
       of->plan = (std::ostringstream() << plan).str();
       *text = of->plan.c_str();
@@ -137,16 +123,14 @@ int dsop_outer_product_row_bounds(dsop_outer_product layer, const size_t** bound
   return returning_status([&] {
     const auto of = find<Layer>(layer);
     const std::vector<std::size_t>& of_plan =
-        visit_product(*of, []<class T>(T, dsop::OuterProduct<T>& product) -> const dsop::Plan& {
-          return product.plan();
-        }).row_bounds;
+        with_typed(*of, [](auto& product) -> const dsop::Plan& { return product.plan(); }).row_bounds;
     result(bounds, "bounds") = of_plan.data();
     put_if_wanted(count, of_plan.size());
   });
 }
 
 int dsop_outer_product_free(dsop_outer_product layer) {
-  return freeing(layer, [&] { take<Layer>(layer); });
+  return free_object<Layer>(layer);
 }
 
 int dsop_rows_get(dsop_rows rows, size_t* count, size_t* columns, const uint32_t** indices, const void** values) {
@@ -163,6 +147,5 @@ int dsop_rows_get(dsop_rows rows, size_t* count, size_t* columns, const uint32_t
 }
 
 int dsop_rows_free(dsop_rows rows) {
-  return freeing(
-      rows, [&] { take<Rows>(rows); }, false);
+  return free_object<Rows>(rows, false);
 }

@@ -39,14 +39,12 @@ int dsop_plan_outer_products(dsop_type type, size_t rows, size_t columns, const 
         .rows = rows, .columns = columns, .pairs = of_each_rank(pairs, ranks, "pairs"), .type = data_type_of(type)};
     std::string algorithm = "auto";
     std::optional<dsop::Machine> machine;
-    OptionText(options)
-        .read("algorithm", algorithm)
-        .read("machine", machine)
-        .read("wire", problem.wire)
-        .read("factor_wire", problem.factor_wire)
-        .read("sharded", problem.sharded)
-        .read("nodes", problem.group.nodes)
-        .done();
+    read_options(options, {{"algorithm", &algorithm},
+                           {"machine", &machine},
+                           {"wire", &problem.wire},
+                           {"factor_wire", &problem.factor_wire},
+                           {"sharded", &problem.sharded},
+                           {"nodes", &problem.group.nodes}});
     give_plan(dsop::make_plan(problem, machine_of(machine), algorithm), text, seconds);
   });
 }
@@ -58,13 +56,11 @@ int dsop_plan_sparse(dsop_type type, size_t elements, const size_t* nonzeros, in
         .elements = elements, .nonzeros = of_each_rank(nonzeros, ranks, "nonzeros"), .type = data_type_of(type)};
     std::string algorithm = "auto";
     std::optional<dsop::Machine> machine;
-    OptionText(options)
-        .read("algorithm", algorithm)
-        .read("machine", machine)
-        .read("wire", problem.wire)
-        .read("overlap", problem.overlap)
-        .read("nodes", problem.group.nodes)
-        .done();
+    read_options(options, {{"algorithm", &algorithm},
+                           {"machine", &machine},
+                           {"wire", &problem.wire},
+                           {"overlap", &problem.overlap},
+                           {"nodes", &problem.group.nodes}});
     give_plan(dsop::make_sparse_plan(problem, machine_of(machine), algorithm), text, seconds);
   });
 }
@@ -76,12 +72,9 @@ int dsop_plan_topk(dsop_type type, size_t elements, size_t k, int ranks, const c
     dsop::TopKProblem problem{.elements = elements, .k = k, .ranks = ranks, .type = data_type_of(type)};
     std::string algorithm = dsop::TopKOptions().algorithm;
     std::optional<dsop::Machine> machine;
-    OptionText(options)
-        .read("algorithm", algorithm)
-        .read("machine", machine)
-        .read("wire", problem.wire)
-        .read("nodes", problem.group.nodes)
-        .done();
+    read_options(
+        options,
+        {{"algorithm", &algorithm}, {"machine", &machine}, {"wire", &problem.wire}, {"nodes", &problem.group.nodes}});
     const dsop::Cost cost = dsop::topk_cost(problem, machine_of(machine), algorithm);
     put_if_wanted(messages, cost.messages);
     put_if_wanted(bytes, cost.bytes);

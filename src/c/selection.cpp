@@ -77,6 +77,5 @@ int dsop_selector_state(dsop_selector selector, uint64_t* step, uint64_t* seed, 
 }
 
 int dsop_selector_free(dsop_selector selector) {
-  return freeing(
-      selector, [&] { take<AnySelector>(selector); }, false);
+  return free_object<AnySelector>(selector, false);
 }

@@ -1,9 +1,6 @@
-#include <optional>
-#include <utility>
-#include <variant>
-#include <vector>
-
 #include <dsop/sparse_allreduce.hpp>
+
+#include <variant>
 
 #include "base/each_type.hpp"
 #include "c/communicator.hpp"
@@ -15,21 +12,11 @@
 namespace dsop::c {
 namespace {
 
-// What is wrong with its options is said by the first run, to all ranks.
-struct SparseObject {
-  std::shared_ptr<Ranks> ranks;
-  std::string error;
-  std::optional<AnyType<SparseAllreduce>> allreduce = {};
-};
+using SparseObject = AllreduceObject<SparseAllreduce>;
+using SparseArguments = Arguments<SparseAllreduceOptions>;
 
-struct Arguments {
-  DataType type;
-  SparseAllreduceOptions options;
-};
-
-const dsop_vector& given(const dsop_vector* own, const char* name) {
-  if (own == nullptr) throw ArgumentError(std::string(name) + " is null, expected a vector");
-  return *own;
+void check_given(const dsop_vector* own) {
+  if (own == nullptr) throw ArgumentError("own is null, expected a vector");
 }
 
 }  // namespace
@@ -37,21 +24,6 @@ const dsop_vector& given(const dsop_vector* own, const char* name) {
 template <>
 inline constexpr const char* kind_of<SparseObject> = "sparse allreduce";
 
-namespace {
-
-// Returns the object once all ranks know that it, the vector and where results go are right.
-template <class... Results>
-std::shared_ptr<SparseObject> checked(Handle allreduce, const dsop_vector* own, const Results&... results) {
-  auto object = find<SparseObject>(allreduce);
-  prepared(object->ranks->get(), [&] {
-    if (!object->error.empty()) throw ArgumentError(object->error);
-    (result(results.first, results.second), ...);
-    return given(own, "own");
-  });
-  return object;
-}
-
-}  // namespace
 }  // namespace dsop::c
 
 using namespace dsop::c;
@@ -62,8 +34,8 @@ int dsop_sum_sparse(dsop_communicator communicator, dsop_type type, const dsop_v
     dsop::Transport& transport = transport_of(communicator);
     const auto with = prepared(transport, [&] {
       result(sum, "sum");
-      given(own, "own");
-      return Arguments{data_type_of(type), sparse_options(options)};
+      check_given(own);
+      return SparseArguments{data_type_of(type), allreduce_options<dsop::SparseAllreduceOptions>(options)};
     });
     *sum = dsop::visit(with.type, [&]<class T>(T) {
       return put_sum(dsop::sparse_allreduce<T>(transport, view_of<T>(own), with.options));
@@ -78,8 +50,8 @@ int dsop_start_sum_sparse(dsop_communicator communicator, dsop_type type, const 
     const auto with = prepared(transport, [&] {
       result(sum, "sum");
       result(pending, "pending");
-      given(own, "own");
-      return Arguments{data_type_of(type), sparse_options(options)};
+      check_given(own);
+      return SparseArguments{data_type_of(type), allreduce_options<dsop::SparseAllreduceOptions>(options)};
     });
     dsop::visit(with.type, [&]<class T>(T) {
       start_sum<dsop::SparseSum<T>>(*sum, *pending, [&](dsop::SparseSum<T>& made) {
@@ -94,9 +66,9 @@ int dsop_sparse_allreduce_create(dsop_communicator communicator, dsop_type type,
   return returning_status([&] {
     Handle& handle = result(allreduce, "allreduce");
     dsop::Transport& transport = transport_of(communicator);
-    auto object = std::make_shared<SparseObject>(SparseObject{find<Ranks>(communicator), {}});
+    auto object = std::make_shared<SparseObject>(SparseObject{find<CommunicatorHandle>(communicator)});
     object->error = dsop::error_of([&] {
-      const dsop::SparseAllreduceOptions with = sparse_options(options);
+      const auto with = allreduce_options<dsop::SparseAllreduceOptions>(options);
       dsop::visit(data_type_of(type),
                   [&]<class T>(T) { object->allreduce.emplace(dsop::SparseAllreduce<T>(transport, with)); });
     });
@@ -107,7 +79,10 @@ int dsop_sparse_allreduce_create(dsop_communicator communicator, dsop_type type,
 
 int dsop_sparse_allreduce_run(dsop_sparse_allreduce allreduce, const dsop_vector* own, dsop_sum* sum) {
   return returning_status([&] {
-    const auto object = checked(allreduce, own, std::pair(sum, "sum"));
+    const auto object = checked<SparseObject>(allreduce, [&](const SparseObject&) {
+      result(sum, "sum");
+      check_given(own);
+    });
     *sum = std::visit([&]<class T>(dsop::SparseAllreduce<T>& of) { return put_sum(of.run(view_of<T>(own))); },
                       *object->allreduce);
   });
@@ -116,7 +91,11 @@ int dsop_sparse_allreduce_run(dsop_sparse_allreduce allreduce, const dsop_vector
 int dsop_sparse_allreduce_start(dsop_sparse_allreduce allreduce, const dsop_vector* own, dsop_sum* sum,
                                 dsop_pending* pending) {
   return returning_status([&] {
-    const auto object = checked(allreduce, own, std::pair(sum, "sum"), std::pair(pending, "pending"));
+    const auto object = checked<SparseObject>(allreduce, [&](const SparseObject&) {
+      result(sum, "sum");
+      result(pending, "pending");
+      check_given(own);
+    });
     std::visit(
         [&]<class T>(dsop::SparseAllreduce<T>& of) {
           start_sum<dsop::SparseSum<T>>(*sum, *pending,
@@ -127,7 +106,7 @@ int dsop_sparse_allreduce_start(dsop_sparse_allreduce allreduce, const dsop_vect
 }
 
 int dsop_sparse_allreduce_free(dsop_sparse_allreduce allreduce) {
-  return freeing(allreduce, [&] { take<SparseObject>(allreduce); });
+  return free_object<SparseObject>(allreduce);
 }
 
 int dsop_sum_get(dsop_sum sum, dsop_vector* vector, const char** algorithm) {
@@ -164,6 +143,5 @@ int dsop_sum_chosen(dsop_sum sum, size_t* chosen, size_t* nans, size_t* infiniti
 }
 
 int dsop_sum_free(dsop_sum sum) {
-  return freeing(
-      sum, [&] { take<Sum>(sum); }, false);
+  return free_object<Sum>(sum, false);
 }

@@ -1,11 +1,11 @@
 // From exceptions to a status and a text.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include <dsop/dsop.h>
 
+#include "c/handles.hpp"
 #include "c/mpi_world.hpp"
 #include "transport/interrupt.hpp"
 
@@ -44,6 +44,12 @@ int freeing(std::uint64_t handle, const Body& body, bool may_wait = true) noexce
   if (handle == 0 || is_forked_process() || mpi_has_ended() || (may_wait && was_interrupted())) return DSOP_SUCCESS;
   const Uninterrupted uninterrupted;
   return returning_status(body);
+}
+
+template <class Object>
+int free_object(Handle handle, bool may_wait = true) noexcept {
+  return freeing(
+      handle, [&] { take<Object>(handle); }, may_wait);
 }
 
 }  // namespace dsop::c

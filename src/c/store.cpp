@@ -17,12 +17,10 @@ using Wait = int (*)(const char* key, double seconds, void* data);
 TcpOptions tcp_options(int rank, int ranks, const char* text) {
   TcpOptions options{.rank = rank, .ranks = ranks};
   std::size_t restart = 0;
-  OptionText(text)
-      .read("run", options.run)
-      .read("restart", restart)
-      .read("limit_seconds", options.limit_seconds)
-      .read("interface", options.interface)
-      .done();
+  read_options(text, {{"run", &options.run},
+                      {"restart", &restart},
+                      {"limit_seconds", &options.limit_seconds},
+                      {"interface", &options.interface}});
   if (restart > std::numeric_limits<int>::max())
     throw ArgumentError("restart is " + std::to_string(restart) + ", expected at most 2147483647");
   options.restart = static_cast<int>(restart);
@@ -54,7 +52,7 @@ Store store_of(Set set, Get get, Wait wait, void* data, int ranks) {
 }
 
 Handle connect(const Store& store, const TcpOptions& options) {
-  return put(std::make_shared<Ranks>(connect_over_tcp(store, options)));
+  return put(std::make_shared<CommunicatorHandle>(connect_over_tcp(store, options)));
 }
 
 }  // namespace
@@ -74,7 +72,7 @@ int dsop_communicator_from_file(const char* path, int rank, int ranks, const cha
                                 dsop_communicator* communicator) {
   return returning_status([&] {
     Handle& handle = result(communicator, "communicator");
-    if (path == nullptr) throw dsop::ArgumentError("path is null, expected a file's");
-    handle = connect(dsop::file_store(path), tcp_options(rank, ranks, options));
+    const std::string given = given_text(path, "path", "a file's");
+    handle = connect(dsop::file_store(given), tcp_options(rank, ranks, options));
   });
 }

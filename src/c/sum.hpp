@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,7 +10,7 @@
 #include <dsop/topk_allreduce.hpp>
 
 #include "base/each_type.hpp"
-#include "c/handles.hpp"
+#include "c/communicator.hpp"
 #include "c/pending.hpp"
 
 namespace dsop::c {
@@ -52,6 +53,25 @@ std::shared_ptr<Started> start_sum(Handle& sum, Handle& pending, const Start& st
   sum = put(std::move(made));
   pending = put(started);
   return started;
+}
+
+/// A sparse or a top-k allreduce. What is wrong with its options is said by the first run, to all ranks.
+template <template <class> class Of>
+struct AllreduceObject {
+  std::shared_ptr<CommunicatorHandle> ranks;
+  std::string error = {};
+  std::optional<AnyType<Of>> allreduce = {};
+};
+
+/// Returns the object once all ranks know that it is right, and that check(*object) throws nothing.
+template <class Object, class Check>
+std::shared_ptr<Object> checked(Handle allreduce, const Check& check) {
+  auto object = find<Object>(allreduce);
+  prepared(object->ranks->get(), [&] {
+    if (!object->error.empty()) throw ArgumentError(object->error);
+    check(*object);
+  });
+  return object;
 }
 
 }  // namespace dsop::c

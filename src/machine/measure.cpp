@@ -37,43 +37,6 @@ struct ProbedGroup {
 };
 
 class Measuring {
- public:
-  Measuring(Transport& transport, const Effort& effort)
-      : transport_(transport), effort_(effort), sampling_(transport, effort) {
-    agree_on_errors(transport, error_of([&] { memory_.take(effort); }));
-  }
-
-  /// As try_whole_messages().
-  void try_whole(const ProbedGroup& group, std::span<const std::size_t> lengths_bytes, const Machine& machine,
-                 double& piece_bytes, double until);
-  /// Messages round a ring, in two thirds of the time that is left.
-  template <class Network>
-  void measure_ring(const ProbedGroup& group, Network& network, double until);
-  /// After measure_ring(): messages among partners that change.
-  template <class Network>
-  void measure_exchanges(const ProbedGroup& group, Network& network, double until);
-  /// What `ranks` ranks of a node send out together.
-  double out_bytes_per_second(Transport& partners, bool take_part, int ranks);
-  /// As hidden_share().
-  double hidden_share(const ProbedGroup& group, const Machine& machine);
-  StepSeconds native_allreduce_seconds();
-  void measure_arithmetic(Machine& machine) {
-    dsop::measure_arithmetic(sampling_, effort_, memory_, machine);
-    sampling_.least_seconds_a_byte = 1 / machine.memory_bytes_per_second;
-    arithmetic_.push_back(machine);
-  }
-  /// As often as it is to be measured, and takes the median.
-  void end_arithmetic(Machine& machine) {
-    while (arithmetic_.size() < static_cast<std::size_t>(effort_.arithmetic_times)) measure_arithmetic(machine);
-    if (arithmetic_.size() > 1) take_median_arithmetic(arithmetic_, machine);
-  }
-  void check_clock() { sampling_.check_clock(); }
-  double spent_seconds() const { return sampling_.spent_seconds(); }
-
- private:
-  double gap_seconds(const ProbedGroup& group);
-  double overhead_seconds(const ProbedGroup& group);
-
   auto ring_step_of(Transport& partners) {
     return [this, &partners, ring = patterns::Ring(partners)](std::size_t bytes) {
       return [this, &partners, ring, bytes](int) {
@@ -91,6 +54,117 @@ class Measuring {
     };
   }
 
+ public:
+  Measuring(Transport& transport, const Effort& effort)
+      : transport_(transport), effort_(effort), sampling_(transport, effort) {
+    agree_on_errors(transport, error_of([&] { memory_.take(effort); }));
+  }
+
+  /// As try_whole_messages().
+  void try_whole(const ProbedGroup& group, std::span<const std::size_t> lengths_bytes, const Machine& machine,
+                 double& piece_bytes, double until) {
+    try_whole_messages(sampling_, group.takes_part, lengths_bytes, ring_step_of(group.transport), until, piece_bytes,
+                       [&] { return transport_.use_pieces_of(machine); });
+  }
+  /// Messages round a ring, in two thirds of the time that is left.
+  template <class Network>
+  void measure_ring(const ProbedGroup& group, Network& network, double until) {
+    const double start = sampling_.spent_seconds();
+    const double seconds = std::max(until - start, 0.0);
+    const auto ring_step = ring_step_of(group.transport);
+    const double guess = sampling_.step_seconds(group.takes_part, 1, ring_step(1));
+    const int samples = effort_.short_samples;
+    const int timed = sampling_.steps_in_time(group.steps[0], guess, start + seconds / 8, samples);
+    const double small = sampling_.step_seconds(group.takes_part, timed, ring_step(1), samples);
+    network.overhead_seconds = std::min(overhead_seconds(group), small / 2.1);
+    network.latency_seconds = small - 2 * network.overhead_seconds;
+    network.gap_seconds = gap_seconds(group);
+    network.ring_step_seconds =
+        sampling_.steps_seconds(group.takes_part, small, start + seconds * 2 / 3, group.steps, ring_step);
+    network.gap_per_byte_seconds = (network.ring_step_seconds.back() - small) / static_cast<double>(step_bytes.back());
+  }
+  /// After measure_ring(): messages among partners that change. After an agreement no more steps than a call of the
+  /// largest group makes. Of many that follow each other ranks get into a jam, as in Sampling::come_to_a_call().
+  template <class Network>
+  void measure_exchanges(const ProbedGroup& group, Network& network, double until) {
+    const int most_in_a_call = 2 * patterns::Hypercube(0, group.largest_size).dimensions();
+    const bool is_extra = patterns::Hypercube(group.transport.rank(), group.transport.size()).is_extra();
+    const double small = network.latency_seconds + 2 * network.overhead_seconds;
+    network.exchange_step_seconds = sampling_.steps_seconds(group.takes_part && !is_extra, small, until, group.steps,
+                                                            exchange_step_of(group.transport), most_in_a_call);
+  }
+  /// What `ranks` ranks of a node send out together.
+  double out_bytes_per_second(Transport& partners, bool take_part, int ranks) {
+    constexpr std::size_t together_bytes = 256 << 10;
+    const std::size_t bytes = std::max(together_bytes / static_cast<std::size_t>(ranks), step_bytes[0]);
+    const double seconds = sampling_.step_seconds(take_part, effort_.steps[3], ring_step_of(partners)(bytes));
+    return static_cast<double>(bytes) * ranks / seconds;
+  }
+  /// As hidden_share().
+  double hidden_share(const ProbedGroup& group, const Machine& machine) {
+    constexpr std::size_t largest_side = 384;  // algorithms make blocks of about this size while they would wait
+    const std::size_t side = std::min(effort_.product_side, largest_side);
+    const auto columns = static_cast<double>(side);
+    return dsop::hidden_share(
+        sampling_, effort_, group.transport, group.takes_part,
+        [this](Transport& transport) { return ring_step_of(transport); },
+        [this, side] { memory_.product(own_kernel_pairs, memory_.square(side)); },
+        machine.product_seconds(columns, columns, own_kernel_pairs, DataType::f32), machine,
+        sampling_.spent_seconds() + effort_.seconds / 2);
+  }
+  StepSeconds native_allreduce_seconds() {
+    const auto step_of = [&](std::size_t bytes) {
+      return [this, bytes](int) { transport_.native().allreduce(memory_.next_in(bytes), DataType::f32); };
+    };
+    std::ranges::fill(memory_.sum(), 0.0F);  // so that sums of sums stay finite
+    const double smallest = sampling_.step_seconds(true, 1, step_of(sizeof(float)), effort_.short_samples);
+    const double until = sampling_.spent_seconds() + effort_.seconds / 4;
+    return sampling_.steps_seconds(true, smallest, until, effort_.native_allreduces, step_of);
+  }
+  void measure_arithmetic(Machine& machine) {
+    dsop::measure_arithmetic(sampling_, effort_, memory_, machine);
+    sampling_.least_seconds_a_byte = 1 / machine.memory_bytes_per_second;
+    arithmetic_.push_back(machine);
+  }
+  /// As often as it is to be measured, and takes the median.
+  void end_arithmetic(Machine& machine) {
+    while (arithmetic_.size() < static_cast<std::size_t>(effort_.arithmetic_times)) measure_arithmetic(machine);
+    if (arithmetic_.size() > 1) take_median_arithmetic(arithmetic_, machine);
+  }
+  void check_clock() { sampling_.check_clock(); }
+  double spent_seconds() const { return sampling_.spent_seconds(); }
+
+ private:
+  // LogGP's g: the time from one small message to the next when many are sent without waiting.
+  double gap_seconds(const ProbedGroup& group) {
+    constexpr int messages = 40;
+    Transport& partners = group.transport;
+    const patterns::Ring ring(partners);
+    return sampling_.step_seconds(group.takes_part, 1, [&](int) {
+      std::vector<Request> requests;
+      for (int i = 0; i < messages; ++i) requests.push_back(partners.irecv(memory_.next_in(1), ring.left()));
+      for (int i = 0; i < messages; ++i) requests.push_back(partners.isend(memory_.next_out(1), ring.right()));
+      for (Request& request : requests) partners.wait(request);
+    }) / messages;
+  }
+
+  // LogGP's o: the time until a send's call returns. The receives stand ready.
+  double overhead_seconds(const ProbedGroup& group) {
+    const int messages = 4 * effort_.samples;
+    Transport& partners = group.transport;
+    const patterns::Ring ring(partners);
+    std::vector<double> seconds{0};
+    for (int i = 0; group.takes_part && i < messages; ++i) {
+      Request receive = partners.irecv(memory_.next_in(1), ring.left());
+      const double start = sampling_.now();
+      Request send = partners.isend(memory_.next_out(1), ring.right());
+      seconds.push_back(sampling_.now() - start);
+      partners.wait(receive);
+      partners.wait(send);
+    }
+    return sampling_.of_slowest(median(seconds));
+  }
+
   Transport& transport_;
   const Effort& effort_;
   Sampling sampling_;
@@ -98,105 +172,12 @@ class Measuring {
   std::vector<Machine> arithmetic_;  // as measured each time
 };
 
-void Measuring::try_whole(const ProbedGroup& group, std::span<const std::size_t> lengths_bytes, const Machine& machine,
-                          double& piece_bytes, double until) {
-  try_whole_messages(sampling_, group.takes_part, lengths_bytes, ring_step_of(group.transport), until, piece_bytes,
-                     [&] { return transport_.use_pieces_of(machine); });
-}
-
-template <class Network>
-void Measuring::measure_ring(const ProbedGroup& group, Network& network, double until) {
-  const double start = sampling_.spent_seconds();
-  const double seconds = std::max(until - start, 0.0);
-  const auto ring_step = ring_step_of(group.transport);
-  const double guess = sampling_.step_seconds(group.takes_part, 1, ring_step(1));
-  const int samples = effort_.short_samples;
-  const int timed = sampling_.steps_in_time(group.steps[0], guess, start + seconds / 8, samples);
-  const double small = sampling_.step_seconds(group.takes_part, timed, ring_step(1), samples);
-  network.overhead_seconds = std::min(overhead_seconds(group), small / 2.1);
-  network.latency_seconds = small - 2 * network.overhead_seconds;
-  network.gap_seconds = gap_seconds(group);
-  network.ring_step_seconds =
-      sampling_.steps_seconds(group.takes_part, small, start + seconds * 2 / 3, group.steps, ring_step);
-  network.gap_per_byte_seconds = (network.ring_step_seconds.back() - small) / static_cast<double>(step_bytes.back());
-}
-
-// After an agreement no more steps than a call of the largest group makes. Of many that follow each other ranks get
-// into a jam, as in Sampling::come_to_a_call().
-template <class Network>
-void Measuring::measure_exchanges(const ProbedGroup& group, Network& network, double until) {
-  const int most_in_a_call = 2 * patterns::Hypercube(0, group.largest_size).dimensions();
-  const bool is_extra = patterns::Hypercube(group.transport.rank(), group.transport.size()).is_extra();
-  const double small = network.latency_seconds + 2 * network.overhead_seconds;
-  network.exchange_step_seconds = sampling_.steps_seconds(group.takes_part && !is_extra, small, until, group.steps,
-                                                          exchange_step_of(group.transport), most_in_a_call);
-}
-
 // Between nodes no byte of a short message travels faster than one of a long message: what a shaper lets through at
 // once, calls that follow each other have used up.
 void hold_to_rate(Machine& machine) {
   for (StepSeconds* const seconds : {&machine.ring_step_seconds, &machine.exchange_step_seconds})
     for (std::size_t i = 0; i < seconds->size(); ++i)
       (*seconds)[i] = std::max((*seconds)[i], static_cast<double>(step_bytes[i]) * machine.gap_per_byte_seconds);
-}
-
-double Measuring::out_bytes_per_second(Transport& partners, bool take_part, int ranks) {
-  constexpr std::size_t together_bytes = 256 << 10;
-  const std::size_t bytes = std::max(together_bytes / static_cast<std::size_t>(ranks), step_bytes[0]);
-  const double seconds = sampling_.step_seconds(take_part, effort_.steps[3], ring_step_of(partners)(bytes));
-  return static_cast<double>(bytes) * ranks / seconds;
-}
-
-// LogGP's g: the time from one small message to the next when many are sent without waiting.
-double Measuring::gap_seconds(const ProbedGroup& group) {
-  constexpr int messages = 40;
-  Transport& partners = group.transport;
-  const patterns::Ring ring(partners);
-  return sampling_.step_seconds(group.takes_part, 1, [&](int) {
-    std::vector<Request> requests;
-    for (int i = 0; i < messages; ++i) requests.push_back(partners.irecv(memory_.next_in(1), ring.left()));
-    for (int i = 0; i < messages; ++i) requests.push_back(partners.isend(memory_.next_out(1), ring.right()));
-    for (Request& request : requests) partners.wait(request);
-  }) / messages;
-}
-
-// LogGP's o: the time until a send's call returns. The receives stand ready.
-double Measuring::overhead_seconds(const ProbedGroup& group) {
-  const int messages = 4 * effort_.samples;
-  Transport& partners = group.transport;
-  const patterns::Ring ring(partners);
-  std::vector<double> seconds{0};
-  for (int i = 0; group.takes_part && i < messages; ++i) {
-    Request receive = partners.irecv(memory_.next_in(1), ring.left());
-    const double start = sampling_.now();
-    Request send = partners.isend(memory_.next_out(1), ring.right());
-    seconds.push_back(sampling_.now() - start);
-    partners.wait(receive);
-    partners.wait(send);
-  }
-  return sampling_.of_slowest(median(seconds));
-}
-
-double Measuring::hidden_share(const ProbedGroup& group, const Machine& machine) {
-  constexpr std::size_t largest_side = 384;  // algorithms make blocks of about this size while they would wait
-  const std::size_t side = std::min(effort_.product_side, largest_side);
-  const auto columns = static_cast<double>(side);
-  return dsop::hidden_share(
-      sampling_, effort_, group.transport, group.takes_part,
-      [this](Transport& transport) { return ring_step_of(transport); },
-      [this, side] { memory_.product(own_kernel_pairs, memory_.square(side)); },
-      machine.product_seconds(columns, columns, own_kernel_pairs, DataType::f32), machine,
-      sampling_.spent_seconds() + effort_.seconds / 2);
-}
-
-StepSeconds Measuring::native_allreduce_seconds() {
-  const auto step_of = [&](std::size_t bytes) {
-    return [this, bytes](int) { transport_.native().allreduce(memory_.next_in(bytes), DataType::f32); };
-  };
-  std::ranges::fill(memory_.sum(), 0.0F);  // so that sums of sums stay finite
-  const double smallest = sampling_.step_seconds(true, 1, step_of(sizeof(float)), effort_.short_samples);
-  const double until = sampling_.spent_seconds() + effort_.seconds / 4;
-  return sampling_.steps_seconds(true, smallest, until, effort_.native_allreduces, step_of);
 }
 
 }  // namespace
