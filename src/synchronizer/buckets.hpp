@@ -1,15 +1,93 @@
-// The buckets of a step.
+// Dense gradients that are summed as one vector, and the step that they belong to.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "synchronizer/bucket.hpp"
+#include "algorithms/dense/family.hpp"
+#include "kernels/update.hpp"
+#include "memory/workspace.hpp"
+#include "synchronizer/agree.hpp"
 #include "synchronizer/packing.hpp"
+#include "synchronizer/parameter.hpp"
 #include "synchronizer/step_calls.hpp"
 
 namespace dsop::synchronizer {
+
+/// Reused from step to step; keeps its memory and plan.
+template <class T>
+class Bucket {
+ public:
+  void open(const BucketKey& bucket_key) {
+    bucket_key_ = bucket_key;
+    parts_.clear();
+    names_.clear();
+    elements_ = 0;
+  }
+  void add(Parameter<T>& parameter) {
+    names_.append(parts_.empty() ? "" : ", ").append(parameter.name);
+    parts_.push_back(&parameter);
+    elements_ += parameter.elements();
+  }
+  /// Sums what is in it and leaves the sums in the gradients.
+  void run(Transport& transport, const StepTerms& terms) {
+    const OnBehalf on_behalf(transport, names_);
+    calls_.run(transport, Sum{{.collective = Collective::allreduce,
+                               .elements = elements_,
+                               .algorithm = bucket_key_.algorithm,
+                               .machine = terms.machine,
+                               .wire = terms.wire,
+                               .scale = terms.scale},
+                              *this});
+  }
+  bool starts_at_once() const { return bucket_key_.at_once; }
+
+ private:
+  // An allreduce whose data are made from the parts, and go back there.
+  struct Sum : DenseOperation<T> {
+    Bucket& bucket;
+
+    void check(const Call&) { this->data = bucket.take_memory(); }
+    void run(const Call& call, const Planned<DensePlan>& made) const {
+      bucket.for_each_part(this->data, [&](Parameter<T>& part, MatrixView<T> place) {
+        part.make_gradient(static_cast<T>(this->scale), place);
+        part.forget_residual();
+      });
+      DenseOperation<T>::run(call, made);
+      bucket.for_each_part(this->data, [&](Parameter<T>& part, MatrixView<T> place) {
+        kernels::update<T>(place, part.given.alpha(), part.given.beta(), part.given.target);
+        part.last_step = {.algorithm = made.text};
+      });
+    }
+  };
+
+  // A gradient that is alone and has no gaps is summed in its target, unless something there is still needed.
+  std::span<T> take_memory() {
+    for (Parameter<T>* const part : parts_) part->reserve();
+    const Given<T>& first = parts_[0]->given;
+    if (parts_.size() == 1 && first.target.contiguous() && first.beta() == T{0}) return {first.target.data, elements_};
+    return memory_.at_least(elements_);
+  }
+
+  /// Calls body(parameter, its place in `data`).
+  template <class Body>
+  void for_each_part(std::span<T> data, const Body& body) const {
+    for (Parameter<T>* const part : parts_) {
+      body(*part, MatrixView<T>(data.data(), part->shape.rows, part->shape.columns));
+      data = data.subspan(part->elements());
+    }
+  }
+
+  BucketKey bucket_key_;
+  std::vector<Parameter<T>*> parts_;
+  std::string names_;
+  std::size_t elements_ = 0;
+  Workspace<T> memory_;
+  DenseCalls calls_;
+};
 
 template <class T>
 struct RunningStep;
@@ -21,7 +99,7 @@ class Buckets {
 
   /// Puts the parameter into a bucket, and starts what is complete.
   void add(Parameter<T>& parameter, const BucketKey& bucket_key, RunningStep<T>& step) {
-    const auto place = packing_.place(parameter.elements() * sizeof(T), bucket_key.text());
+    const auto place = packing_.place(parameter.elements() * sizeof(T), bucket_key);
     if (place.closed) start(*place.closed, step);
     if (place.bucket == buckets_.size()) buckets_.push_back(std::make_unique<Bucket<T>>());
     if (place.is_first) buckets_[place.bucket]->open(bucket_key);
@@ -41,6 +119,15 @@ class Buckets {
 
   Packing packing_;
   std::vector<std::unique_ptr<Bucket<T>>> buckets_;
+};
+
+/// The step that is under way, as policies see it.
+template <class T>
+struct RunningStep {
+  Transport& transport;
+  StepCalls& calls;
+  StepTerms terms = {};
+  Buckets<T> buckets;
 };
 
 }  // namespace dsop::synchronizer

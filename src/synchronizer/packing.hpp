@@ -9,6 +9,14 @@
 
 namespace dsop::synchronizer {
 
+/// What they must have in common.
+struct BucketKey {
+  std::string algorithm = "auto";
+  bool at_once = false;  ///< its bucket starts when it is full, and does not wait for finish()
+
+  bool operator==(const BucketKey&) const = default;
+};
+
 class Packing {
  public:
   struct Place {
@@ -20,7 +28,7 @@ class Packing {
 
   explicit Packing(std::size_t bucket_bytes) : bucket_bytes_(bucket_bytes) {}
 
-  Place place(std::size_t bytes, const std::string& bucket_key) {
+  Place place(std::size_t bytes, const BucketKey& bucket_key) {
     if (bytes >= bucket_bytes_) return {buckets_++, true, true, {}};
     const auto same = [&](const Open& open) { return open.bucket_key == bucket_key; };
     const auto open = std::find_if(open_.begin(), open_.end(), same);
@@ -51,7 +59,7 @@ class Packing {
   struct Open {
     std::size_t bucket;
     std::size_t bytes;
-    std::string bucket_key;
+    BucketKey bucket_key;
   };
 
   std::size_t bucket_bytes_;

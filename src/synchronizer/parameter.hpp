@@ -44,11 +44,25 @@ class Parameter {
   void forget_residual() { left_behind_ = LeftBehind::nothing; }
   /// As many elements as the gradient has, to become the residual if the step ends well and keep_next_residual() was
   /// called. Throws std::bad_alloc.
-  std::span<T> next_residual();
+  std::span<T> next_residual() {
+    next_residual_.resize(elements());
+    return next_residual_;
+  }
   void keep_next_residual() { left_behind_ = LeftBehind::next; }
   /// The step has ended well on all ranks, or not: then it leaves nothing, and the residual and what belongs to it are
   /// as before.
-  void end_step(bool well);
+  void end_step(bool well) {
+    const LeftBehind left_behind = std::exchange(left_behind_, LeftBehind::the_same);
+    policy.how->end_step(well);
+    if (!well) {
+      last_step = {};
+    } else if (left_behind == LeftBehind::next) {
+      residual.swap(next_residual_);
+    } else if (left_behind == LeftBehind::nothing) {
+      residual = std::vector<T>();
+      next_residual_ = std::vector<T>();
+    }
+  }
 
   /// `factor` times what was given is the sum for the target. Needs no memory beyond reserve().
   void keep_own(T factor) { own_gradient_.update_target(given, factor); }

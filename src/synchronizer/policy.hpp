@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <dsop/dsop.hpp>
@@ -14,6 +15,7 @@
 #include "base/each_type.hpp"
 #include "base/named.hpp"
 #include "base/refuse.hpp"
+#include "sparse/vector.hpp"
 
 namespace dsop::synchronizer {
 
@@ -87,7 +89,7 @@ using MakePolicy = std::function<std::unique_ptr<Policy<T>>(std::type_identity<T
 struct PolicyKind {
   std::string form;     ///< as errors and help show it
   std::string example;  ///< a text of that form under which nothing is left out, for tests
-  bool (*takes)(const PolicyText& text);
+  std::function<bool(const PolicyText& text)> takes = {};
   bool selects = false;        ///< a part of the gradient stays behind in a residual
   bool sums = true;            ///< over ranks: all get the same bits
   bool for_f32_alone = false;  ///< made of another type it throws
@@ -101,6 +103,14 @@ EachType<MakePolicy> made_as() {
   return []<class T>(std::type_identity<T>, const PolicyText& text, const Shape& shape) -> std::unique_ptr<Policy<T>> {
     return std::make_unique<Of<T>>(text, shape);
   };
+}
+
+/// A line for "NAME" and "NAME:ALGORITHM".
+inline PolicyKind kind_named(std::string name, EachType<MakePolicy> make) {
+  return {.form = name + "[:ALGORITHM]",
+          .example = name,
+          .takes = [name](const PolicyText& text) { return text.name == name; },
+          .make = std::move(make)};
 }
 
 /// All policies of the library, in the order in which they are shown.
@@ -132,6 +142,14 @@ std::string algorithm_of(const PolicyText& text, const Registry& known) {
   if (!text.has_argument || text.argument == "auto") return "auto";
   parse_algorithm(text.argument, "the algorithm of policy " + text.whole, known);
   return text.argument;
+}
+
+/// What travels with indices must not have too many elements for them.
+inline void check_indices(const PolicyText& text, const Shape& shape) {
+  const std::size_t elements = shape.rows * shape.columns;
+  if (elements > sparse::most_elements)
+    refuse("the number of elements under policy " + text.whole, elements,
+           "at most " + std::to_string(sparse::most_elements));
 }
 
 }  // namespace dsop::synchronizer

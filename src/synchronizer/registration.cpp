@@ -52,11 +52,11 @@ Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& 
 
 // give() outside a step may send nothing: ranks that have not made it would take that for another call of their own.
 template <class T>
-void Synchronizer<T>::State::tell_early_error(std::string& subject, std::string& error) {
-  if (!early_) return;
-  subject = std::move(early_->subject);
-  error = std::move(early_->error);
-  early_.reset();
+void Synchronizer<T>::State::take_deferred_error(std::string& subject, std::string& error) {
+  if (!deferred_error_) return;
+  subject = std::move(deferred_error_->subject);
+  error = std::move(deferred_error_->error);
+  deferred_error_.reset();
 }
 
 template <class T>
@@ -107,8 +107,8 @@ void Synchronizer<T>::State::take_policy(Parameter& parameter, NamedPolicy<T> po
   parameter.last_step = {};
 }
 
-// As if the parameters had been registered with it: what a probe has found is for those that choose, what was given for
-// all. If it fails, it does on all ranks.
+// Plans the parameters as if they had been registered with this machine. Where a probe has found it, it is for those
+// that choose an algorithm; where the program has given it, for all. If it fails, it does on all ranks.
 template <class T>
 void Synchronizer<T>::State::plan_for(const Machine& machine, bool is_probed) {
   OwnMachine& own = kept<CommunicatorState>(transport).own_machine;
@@ -124,7 +124,7 @@ void Synchronizer<T>::State::plan_for(const Machine& machine, bool is_probed) {
 
 #define INSTANTIATE(T)                                                                             \
   template Synchronizer<T>::State::State(Transport&, const SynchronizerOptions&);                  \
-  template void Synchronizer<T>::State::tell_early_error(std::string&, std::string&);              \
+  template void Synchronizer<T>::State::take_deferred_error(std::string&, std::string&);           \
   template void Synchronizer<T>::State::add(const std::string&, const Shape&, const std::string&); \
   template void Synchronizer<T>::State::set_policy(const std::string&, const std::string&);        \
   template void Synchronizer<T>::State::plan_for(const Machine&, bool);

@@ -70,8 +70,8 @@ Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& param
   reader.numbers("the residual" + of, std::span<T>(loaded.residual));
   const std::string state = reader.text("the algorithm's state" + of);
   if (parameter.policy.kind->selects) loaded.residual.resize(parameter.elements());
-  const bool goes_on = policy == parameter.policy.text;
-  loaded.take_over = parameter.policy.how->load(parameter, goes_on ? state : "", terms);
+  const bool active = policy == parameter.policy.text;
+  loaded.take_over = parameter.policy.how->load(parameter, active ? state : "", terms);
   return loaded;
 }
 
@@ -137,7 +137,8 @@ void Synchronizer<T>::State::load(std::istream& in) {
     agree("loading a synchronizer's state", "", error, [&](Call& call) {
       call.same_now("the state's step", saved_steps).same_now("the hash of its machine", machine_digest);
     });
-    // Even if the communicator has it by now, of another synchronizer's state: these were registered with what it had.
+    // Also where the communicator has got a machine since, from another synchronizer's state: these parameters were
+    // planned with what it had before.
     if (machine && !has_given_machine_) plan_for(*machine, is_probed);
 
     for (auto& [parameter, state] : loaded) {

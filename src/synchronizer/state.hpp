@@ -10,9 +10,9 @@
 
 #include "base/refuse.hpp"
 #include "synchronizer/agree.hpp"
+#include "synchronizer/buckets.hpp"
 #include "synchronizer/memory_ranges.hpp"
 #include "synchronizer/parameter.hpp"
-#include "synchronizer/running_step.hpp"
 #include "synchronizer/step_calls.hpp"
 
 namespace dsop {
@@ -29,7 +29,7 @@ struct Synchronizer<T>::State {
 
   void begin(const Step& step);
   void give(const std::string& name, Given given);
-  void give_up(const std::string& name, const std::string& error);
+  void fail(const std::string& name, const std::string& error);
   void finish();
 
   std::string describe() const;
@@ -64,7 +64,7 @@ struct Synchronizer<T>::State {
  private:
   template <class Say>
   bool agree(const char* operation, std::string subject, std::string error, const Say& say, bool chooses = false);
-  void tell_early_error(std::string& subject, std::string& error);
+  void take_deferred_error(std::string& subject, std::string& error);
   synchronizer::PolicyTerms terms(bool some_rank_gives_factors) {
     return {transport, step_.terms, planned_machine(transport, options.machine), some_rank_gives_factors};
   }
@@ -72,19 +72,19 @@ struct Synchronizer<T>::State {
   void take_policy(Parameter& parameter, synchronizer::NamedPolicy<T> policy, bool some_rank_gives_factors);
   void check_given(const Parameter& parameter, const Given& given) const;
   void check_apart(const Given& given) const;
-  void fail(std::string subject, std::string error);
+  void tell_failure(std::string subject, std::string error);
   void end_step();
 
   /// What was wrong with a call outside a step, for the ranks' next agreement.
-  struct Early {
+  struct DeferredError {
     std::string subject;
     std::string error;
   };
 
   /// Texts of a step's end, which stay while its order does.
-  struct Said {
-    Said() = default;
-    explicit Said(const std::vector<Parameter*>& given) : order(given) {
+  struct StepNames {
+    StepNames() = default;
+    explicit StepNames(const std::vector<Parameter*>& given) : order(given) {
       for (const Parameter* const parameter : given) {
         names.append(names.empty() ? "" : ", ").append(parameter->name);
         alphas.push_back("alpha of " + parameter->name);
@@ -98,12 +98,12 @@ struct Synchronizer<T>::State {
     std::vector<std::string> betas = {};
   };
 
-  Said said_;
+  StepNames step_names_;
   bool has_given_machine_;  // its maker has, so that no saved one takes its place
   std::map<std::string, Parameter*> by_name_;
   bool has_begun_ = false;
   bool is_interrupted_ = false;
-  std::optional<Early> early_;
+  std::optional<DeferredError> deferred_error_;
   synchronizer::MemoryRanges targets_;  // of this step, by places in `order`
   synchronizer::MemoryRanges owns_;     // of what they are made from
   synchronizer::RunningStep<T> step_;
@@ -117,7 +117,7 @@ template <class T>
 template <class Say>
 bool Synchronizer<T>::State::agree(const char* operation, std::string subject, std::string error, const Say& say,
                                    bool chooses) {
-  tell_early_error(subject, error);
+  take_deferred_error(subject, error);
   const synchronizer::OnBehalf on_behalf(transport, subject);
   Call call(transport, operation, 0, 0, data_type<T>, object);
   call.check([&] {

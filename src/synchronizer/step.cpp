@@ -39,13 +39,13 @@ void Synchronizer<T>::State::begin(const Step& step) {
     }
     step_.terms.scale = factor;
   }
-  if (early_ || !error.empty()) fail("", std::move(error));
+  if (deferred_error_ || !error.empty()) tell_failure("", std::move(error));
 }
 
 // In place of a call, so that the other ranks hear it in their next one: at once if that can have started.
 template <class T>
-void Synchronizer<T>::State::fail(std::string subject, std::string error) {
-  tell_early_error(subject, error);
+void Synchronizer<T>::State::tell_failure(std::string subject, std::string error) {
+  take_deferred_error(subject, error);
   const auto tell = [this, subject = std::move(subject), error = std::move(error)] {
     const synchronizer::OnBehalf on_behalf(transport, subject);
     synchronizer::fail_on_all<T>(transport, error);
@@ -122,7 +122,7 @@ void Synchronizer<T>::State::give(const std::string& name, Given given) {
     parameter = &find(name);
     check_given(*parameter, given);
   });
-  if (!error.empty()) return give_up(name, error);
+  if (!error.empty()) return fail(name, error);
   given.target = with_sane_stride(given.target);
   parameter->given = given;
   parameter->is_given = true;
@@ -133,14 +133,14 @@ void Synchronizer<T>::State::give(const std::string& name, Given given) {
 }
 
 template <class T>
-void Synchronizer<T>::State::give_up(const std::string& name, const std::string& error) {
-  if (has_begun_) return fail(name, error);
-  if (!early_) early_ = {name, error};
+void Synchronizer<T>::State::fail(const std::string& name, const std::string& error) {
+  if (has_begun_) return tell_failure(name, error);
+  if (!deferred_error_) deferred_error_ = {name, error};
 }
 
 template <class T>
 void Synchronizer<T>::State::finish() {
-  if (!has_begun_) fail("", "finish() stands outside a step, expected after begin()");
+  if (!has_begun_) tell_failure("", "finish() stands outside a step, expected after begin()");
   const synchronizer::Clock::time_point waits_from = synchronizer::Clock::now();
   step_.buckets.close_all(step_);
   has_begun_ = false;
@@ -166,12 +166,12 @@ void Synchronizer<T>::State::finish() {
 // All ranks find out here if one has given fewer parameters than the others.
 template <class T>
 void Synchronizer<T>::State::end_step() {
-  if (said_.order != order) said_ = Said(order);
-  agree(synchronizer::end_of_step, said_.names, "", [&](Call& call) {
+  if (step_names_.order != order) step_names_ = StepNames(order);
+  agree(synchronizer::end_of_step, step_names_.names, "", [&](Call& call) {
     call.same_now(options.residual_holds_step ? "scale times learning_rate" : "scale", step_.terms.scale);
     for (std::size_t i = 0; i < order.size(); ++i)
-      call.same_now(said_.alphas[i].c_str(), order[i]->given.update.alpha)
-          .same_now(said_.betas[i].c_str(), order[i]->given.update.beta);
+      call.same_now(step_names_.alphas[i].c_str(), order[i]->given.update.alpha)
+          .same_now(step_names_.betas[i].c_str(), order[i]->given.update.beta);
   });
 }
 

@@ -53,7 +53,7 @@ void Synchronizer<T>::give(const std::string& name, const SparseVectorView<T>& o
 }
 template <class T>
 void Synchronizer<T>::fail(const std::string& name, const std::string& error) {
-  state_->give_up(name, error.empty() ? "the step was given up" : error);
+  state_->fail(name, error.empty() ? "the step was given up" : error);
 }
 
 template <class T>

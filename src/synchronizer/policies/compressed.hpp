@@ -14,9 +14,9 @@
 #include "patterns/bruck_allgather.hpp"
 #include "patterns/steps.hpp"
 #include "synchronizer/agree.hpp"
+#include "synchronizer/buckets.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/parameter.hpp"
-#include "synchronizer/running_step.hpp"
 
 namespace dsop::synchronizer {
 

@@ -8,7 +8,6 @@
 #include "synchronizer/buckets.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/parameter.hpp"
-#include "synchronizer/running_step.hpp"
 
 namespace dsop::synchronizer {
 
@@ -42,17 +41,11 @@ class DensePolicy final : public Policy<T> {
 };
 
 inline PolicyKind dense_policy() {
-  return {.form = "dense[:ALGORITHM]",
-          .example = "dense",
-          .takes = [](const PolicyText& text) { return text.name == "dense"; },
-          .make = made_as<DensePolicy>()};
+  return kind_named("dense", made_as<DensePolicy>());
 }
 
 inline PolicyKind dense_overlapped_policy() {
-  return {.form = "dense-overlapped[:ALGORITHM]",
-          .example = "dense-overlapped",
-          .takes = [](const PolicyText& text) { return text.name == "dense-overlapped"; },
-          .make = made_as<DensePolicy>()};
+  return kind_named("dense-overlapped", made_as<DensePolicy>());
 }
 
 }  // namespace dsop::synchronizer

@@ -3,9 +3,9 @@
 
 #include "base/error_of.hpp"
 #include "synchronizer/agree.hpp"
+#include "synchronizer/buckets.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/parameter.hpp"
-#include "synchronizer/running_step.hpp"
 
 namespace dsop::synchronizer {
 

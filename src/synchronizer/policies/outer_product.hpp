@@ -76,18 +76,13 @@ class OuterProductPolicy final : public Policy<T> {
 };
 
 inline PolicyKind outer_product_policy() {
-  return {.form = "dsop[:ALGORITHM]",
-          .example = "dsop",
-          .takes = [](const PolicyText& text) { return text.name == "dsop"; },
-          .make = made_as<OuterProductPolicy>()};
+  return kind_named("dsop", made_as<OuterProductPolicy>());
 }
 
 inline PolicyKind rounded_outer_product_policy() {
-  return {.form = "dsop-bf16[:ALGORITHM]",
-          .example = "dsop-bf16",
-          .takes = [](const PolicyText& text) { return text.name == "dsop-bf16"; },
-          .for_f32_alone = true,
-          .make = made_as<OuterProductPolicy>()};
+  PolicyKind kind = kind_named("dsop-bf16", made_as<OuterProductPolicy>());
+  kind.for_f32_alone = true;
+  return kind;
 }
 
 }  // namespace dsop::synchronizer

@@ -15,10 +15,9 @@
 #include "call/communicator.hpp"
 #include "patterns/agreed_errors.hpp"
 #include "synchronizer/agree.hpp"
+#include "synchronizer/buckets.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/parameter.hpp"
-#include "synchronizer/policies/with_indices.hpp"
-#include "synchronizer/running_step.hpp"
 
 namespace dsop::synchronizer {
 

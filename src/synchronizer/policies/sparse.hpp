@@ -10,10 +10,9 @@
 #include "memory/workspace.hpp"
 #include "patterns/agreed_errors.hpp"
 #include "synchronizer/agree.hpp"
+#include "synchronizer/buckets.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/parameter.hpp"
-#include "synchronizer/policies/with_indices.hpp"
-#include "synchronizer/running_step.hpp"
 
 namespace dsop::synchronizer {
 
@@ -88,10 +87,7 @@ class SparsePolicy final : public Policy<T> {
 };
 
 inline PolicyKind sparse_policy() {
-  return {.form = "sparse[:ALGORITHM]",
-          .example = "sparse",
-          .takes = [](const PolicyText& text) { return text.name == "sparse"; },
-          .make = made_as<SparsePolicy>()};
+  return kind_named("sparse", made_as<SparsePolicy>());
 }
 
 }  // namespace dsop::synchronizer
