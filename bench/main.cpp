@@ -164,7 +164,7 @@ int main(int argc, char** argv) {
       };
       return dsop::launch::run(line.ranks, default_ranks, checked_body, level);
     };
-    if (list->parsed() && dsop::launch::speaks()) bench::print_list(line.markdown);
+    if (list->parsed() && dsop::launch::is_reporting_process()) bench::print_list(line.markdown);
     if (info->parsed()) status = ranks([&](Transport& t) { bench::print_info(t, planned_machine(t, line)); });
     if (calibrate->parsed()) status = ranks([&](Transport& t) { run_calibrate(t, line); });
     if (tune->parsed()) {

@@ -62,13 +62,22 @@ TEST_CASE("every sparse allreduce is exact over MPI") {
   CHECK(failures_of_all(failures) == "");
 }
 
-TEST_CASE("ranks of another version are refused on all ranks of MPI") {
+TEST_CASE("ranks of another version are refused on all ranks of MPI, and leave no communicator") {
   Failures failures;
+  int freed = 0;  // duplicates of this communicator, which inherit its attribute
+  const auto count = [](MPI_Comm, int, void* counter, void*) {
+    ++*static_cast<int*>(counter);
+    return MPI_SUCCESS;
+  };
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm communicator = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+  MPI_Comm_create_keyval(MPI_COMM_DUP_FN, count, &key, nullptr);
+  MPI_Comm_set_attr(communicator, key, &freed);
   const int last = world().size() - 1;
   std::string error;
   try {
-    const MpiTransport transport(MPI_COMM_WORLD, 60,
-                                 world().rank() == last ? "9.8.7, record format 65" : own_version());
+    const MpiTransport transport(communicator, 60, world().rank() == last ? "9.8.7, record format 65" : own_version());
   } catch (const TransportError& refused) {
     error = refused.what();
   }
@@ -76,6 +85,9 @@ TEST_CASE("ranks of another version are refused on all ranks of MPI") {
                                      : "the ranks disagree: dsop is " + own_version() +
                                            ", on rank 0; 9.8.7, record format 65, on rank " + std::to_string(last)),
                  error);
+  failures.check(freed == 1, std::to_string(freed) + " duplicates were freed");
+  MPI_Comm_free(&communicator);
+  MPI_Comm_free_keyval(&key);
   CHECK(failures_of_all(failures) == "");
 }
 

@@ -11,7 +11,7 @@ bool under_mpi_launcher() {
   return true;
 }
 
-bool speaks() {
+bool is_reporting_process() {
   const char* const rank = simgrid::s4u::Actor::self()->get_property("rank");
   return rank != nullptr && std::string_view(rank) == "0";
 }

@@ -23,39 +23,28 @@ struct Handles {
     static Handles& never_destroyed = *std::make_unique<Handles>().release();
     return never_destroyed;
   }
-
-  auto find(Handle handle, const char* kind) {
-    const auto found = entries.find(handle);
-    if (found == entries.end() || std::string_view(found->second.kind) != kind)
-      throw ArgumentError("handle " + std::to_string(handle) + " is " +
-                          (found == entries.end() ? (handle == 0 || handle > last ? "of nothing" : "dead")
-                                                  : "of a " + std::string(found->second.kind)) +
-                          ", expected one of a " + kind);
-    return found;
-  }
 };
 
 }  // namespace
 
 Handle put_object(std::shared_ptr<void> object, const char* kind) {
-  Handles& handles = Handles::instance();
-  const std::lock_guard lock(handles.mutex);
-  handles.entries.emplace(handles.last + 1, Entry{std::move(object), kind});
-  return ++handles.last;
+  auto& [mutex, entries, last] = Handles::instance();
+  const std::lock_guard lock(mutex);
+  entries.emplace(last + 1, Entry{std::move(object), kind});
+  return ++last;
 }
 
-std::shared_ptr<void> find_object(Handle handle, const char* kind) {
-  Handles& handles = Handles::instance();
-  const std::lock_guard lock(handles.mutex);
-  return handles.find(handle, kind)->second.object;
-}
-
-std::shared_ptr<void> take_object(Handle handle, const char* kind) {
-  Handles& handles = Handles::instance();
-  const std::lock_guard lock(handles.mutex);
-  const auto found = handles.find(handle, kind);
-  std::shared_ptr<void> object = std::move(found->second.object);
-  handles.entries.erase(found);
+std::shared_ptr<void> find_object(Handle handle, const char* kind, bool is_taken) {
+  auto& [mutex, entries, last] = Handles::instance();
+  const std::lock_guard lock(mutex);
+  const auto found = entries.find(handle);
+  if (found == entries.end() || std::string_view(found->second.kind) != kind)
+    throw ArgumentError("handle " + std::to_string(handle) + " is " +
+                        (found == entries.end() ? (handle == 0 || handle > last ? "of nothing" : "dead")
+                                                : "of a " + std::string(found->second.kind)) +
+                        ", expected one of a " + kind);
+  std::shared_ptr<void> object = found->second.object;
+  if (is_taken) entries.erase(found);
   return object;
 }
 

@@ -16,10 +16,8 @@ template <class Object>
 inline constexpr const char* kind_of = nullptr;
 
 Handle put_object(std::shared_ptr<void> object, const char* kind);
-/// Throws ArgumentError naming the handle if it is of no such object.
-std::shared_ptr<void> find_object(Handle handle, const char* kind);
-/// The same, and the handle is dead afterwards.
-std::shared_ptr<void> take_object(Handle handle, const char* kind);
+/// The handle is dead afterwards if it `is_taken`. Throws ArgumentError naming it if it is of no such object.
+std::shared_ptr<void> find_object(Handle handle, const char* kind, bool is_taken);
 
 template <class Object>
 Handle put(std::shared_ptr<Object> object) {
@@ -28,12 +26,12 @@ Handle put(std::shared_ptr<Object> object) {
 
 template <class Object>
 std::shared_ptr<Object> find(Handle handle) {
-  return std::static_pointer_cast<Object>(find_object(handle, kind_of<Object>));
+  return std::static_pointer_cast<Object>(find_object(handle, kind_of<Object>, false));
 }
 
 template <class Object>
 std::shared_ptr<Object> take(Handle handle) {
-  return std::static_pointer_cast<Object>(take_object(handle, kind_of<Object>));
+  return std::static_pointer_cast<Object>(find_object(handle, kind_of<Object>, true));
 }
 
 /// Throws ArgumentError if `pointer`, which the caller wants a result in, is null.

@@ -2,7 +2,6 @@
 // fused multiply-add.
 #pragma once
 
-#include <cstddef>
 #include <span>
 
 namespace dsop::kernels {

@@ -59,7 +59,7 @@ inline int end_of(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream words;
   const int status = app.exit(error, words, words);
   if (status != 0) return refuse_to_run(words.str().substr(0, words.str().find_last_not_of('\n') + 1));
-  if (speaks()) std::cout << words.str();
+  if (is_reporting_process()) std::cout << words.str();
   return status_with_output(0);
 }
 

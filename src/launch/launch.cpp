@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
-#include <new>
-#include <sstream>
 #include <string_view>
 
 #include <dsop/dsop.hpp>
@@ -38,16 +36,18 @@ double stall_seconds() {
   return seconds;
 }
 
+int print_error(const std::string& what) {  // one write, so that the ranks' lines do not mix
+  std::cerr << "error: " + printable_lines(what) + '\n' << std::flush;
+  return 1;
+}
+
 int status_of(const std::function<void()>& body) {
   try {
     body();
     return 0;
-  } catch (const std::bad_alloc&) {
-    std::cerr << "error: out of memory\n";
-  } catch (const std::exception& error) {
-    std::cerr << "error: " << printable_lines(error.what()) << '\n';
+  } catch (const std::exception&) {
+    return print_error(text_of_caught());
   }
-  return 1;
 }
 
 Store named_store(const std::string& name) {
@@ -57,30 +57,37 @@ Store named_store(const std::string& name) {
 }
 
 int run_over_tcp(const RankOptions& options, const std::function<void(Transport&)>& body) {
-  const auto report = [](const std::string& who, const std::string& what) {
-    std::cerr << (std::ostringstream() << "error: " << who << printable_lines(what) << '\n').str() << std::flush;
-    return 1;
-  };
   const std::optional<StartedProcess> started = started_without_mpi();
   if (!started && (!options.rank || !options.ranks))
-    return report("", "--transport tcp needs --rank and --ranks, or a launcher that sets RANK and WORLD_SIZE");
+    return print_error("--transport tcp needs --rank and --ranks, or a launcher that sets RANK and WORLD_SIZE");
   const TcpOptions place{.rank = options.rank ? *options.rank : started->rank,
                          .ranks = options.ranks ? *options.ranks : started->ranks};
   try {
     body(*connect_over_tcp(named_store(options.store), place));
     return 0;
-  } catch (const AgreedError& error) {
-    return place.rank == 0 ? report("", error.what()) : 1;
   } catch (const std::exception&) {
-    return report("rank " + std::to_string(place.rank) + ": ", text_of_caught());
+    print_caught(place.rank);
+    return 1;
   }
 }
 
 void print_stall(const Stall& stall) {  // one write, so that the ranks' lines do not mix
-  std::cerr << (std::ostringstream() << over_progress() << "warning: " << stall.text() << '\n').str() << std::flush;
+  std::cerr << over_progress() + ("warning: " + stall.text()) + '\n' << std::flush;
 }
 
 }  // namespace
+
+bool print_caught(int rank) {
+  try {
+    throw;
+  } catch (const AgreedError& error) {
+    if (rank == 0) print_error(error.what());
+    return true;
+  } catch (const std::exception&) {
+    print_error("rank " + std::to_string(rank) + ": " + text_of_caught());
+    return false;
+  }
+}
 
 void keep_standard_descriptors() {
   int opened = 0;
@@ -105,15 +112,14 @@ int run(const RankOptions& options, int default_ranks, const std::function<void(
 }
 
 int run_alone(const std::function<void()>& body) {
-  return speaks() ? status_of(body) : 0;
+  return is_reporting_process() ? status_of(body) : 0;
 }
 
 int refuse_to_run(const std::string& why) {
   if (under_mpi_launcher())
     return run_on_mpi_world(
         std::nullopt, [&](Transport& transport) { agree_on_errors(transport, why); }, ThreadLevel::funneled);
-  std::cerr << "error: " << printable_lines(why) << '\n';
-  return 1;
+  return print_error(why);
 }
 
 void on_all_ranks(Transport& transport, const std::function<void()>& body) {

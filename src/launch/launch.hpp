@@ -17,7 +17,7 @@ void keep_standard_descriptors();
 bool under_mpi_launcher();
 
 /// Whether this process is the one that should speak to the user before ranks exist: the launcher's rank 0, or alone.
-bool speaks();
+bool is_reporting_process();
 
 /// What the program needs of MPI; started calls go on by themselves only with `multiple` (MPI_THREAD_MULTIPLE), which
 /// makes every message a little dearer. Threads as ranks have it always.

@@ -12,7 +12,7 @@ bool under_mpi_launcher() {
   return dsop::under_mpi_launcher();
 }
 
-bool speaks() {
+bool is_reporting_process() {
   constexpr std::array names{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
   for (const char* const name : names)
     if (const char* const rank = std::getenv(name)) return std::string_view(rank) == "0";

@@ -1,7 +1,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <string>
 #include <system_error>
 
 #include <dsop/errors.hpp>

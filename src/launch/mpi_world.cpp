@@ -1,14 +1,11 @@
 #include "launch/mpi_world.hpp"
 
 #include <exception>
-#include <iostream>
-#include <sstream>
 
 #include <dsop/errors.hpp>
 #include <dsop/mpi.hpp>
 
 #include "base/error_of.hpp"
-#include "base/shown.hpp"
 #include "patterns/agreed_errors.hpp"
 #include "transport/mpi_library.hpp"
 
@@ -23,10 +20,6 @@ int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transpor
   int size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  // One write a message, so that the ranks' lines do not mix.
-  const auto report = [&](const std::string& who, const std::string& what) {
-    std::cerr << (std::ostringstream() << "error: " << who << printable_lines(what) << '\n').str() << std::flush;
-  };
   try {
     if (const std::string error = error_of(check_mpi_launcher); !error.empty()) throw AgreedError(error);
     if (ranks && *ranks != size)
@@ -34,11 +27,8 @@ int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transpor
                         " that the MPI launcher has started");
     body(TransportOf<MPI_Comm>::get(MPI_COMM_WORLD));
     status = 0;
-  } catch (const AgreedError& error) {
-    if (rank == 0) report("", error.what());
   } catch (const std::exception&) {
-    report("rank " + std::to_string(rank) + ": ", text_of_caught());
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    if (!print_caught(rank)) MPI_Abort(MPI_COMM_WORLD, 1);
   }
   MPI_Finalize();
   return status;

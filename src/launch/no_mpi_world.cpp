@@ -7,7 +7,8 @@
 namespace dsop::launch {
 
 int run_on_mpi_world(std::optional<int>, const std::function<void(Transport&)>&, ThreadLevel) {
-  if (speaks()) std::cerr << "error: started by an MPI launcher, but built without MPI (meson setup -Dmpi=enabled)\n";
+  if (is_reporting_process())
+    std::cerr << "error: started by an MPI launcher, but built without MPI (meson setup -Dmpi=enabled)\n";
   return 1;
 }
 

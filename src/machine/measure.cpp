@@ -14,7 +14,6 @@
 #include "machine/measured_memory.hpp"
 #include "machine/node_groups.hpp"
 #include "machine/sampling.hpp"
-#include "machine/try_whole_messages.hpp"
 #include "patterns/agreed_errors.hpp"
 #include "patterns/hypercube.hpp"
 #include "patterns/ring.hpp"
@@ -60,11 +59,22 @@ class Measuring {
     agree_on_errors(transport, error_of([&] { memory_.take(effort); }));
   }
 
-  /// As try_whole_messages().
+  /// Sets `piece_bytes`, a number of `machine`, to 0 if long messages take less time whole than in pieces. Leaves it
+  /// where that would take longer than `until` to find out, by what short messages take; and where the transport cuts
+  /// none.
   void try_whole(const ProbedGroup& group, std::span<const std::size_t> lengths_bytes, const Machine& machine,
                  double& piece_bytes, double until) {
-    try_whole_messages(sampling_, group.takes_part, lengths_bytes, ring_step_of(group.transport), until, piece_bytes,
-                       [&] { return transport_.use_pieces_of(machine); });
+    constexpr std::size_t short_bytes = step_bytes[1];
+    if (!transport_.use_pieces_of(machine)) return;
+    const double short_seconds =
+        sampling_.step_seconds(group.takes_part, 1, ring_step_of(group.transport)(short_bytes));
+    const bool are_faster_whole = std::ranges::all_of(lengths_bytes, [&](std::size_t bytes) {
+      const double seconds = short_seconds * std::max(static_cast<double>(bytes) / short_bytes, 1.0);
+      return sampling_.fit(turns_to_try * (steps_of_a_turn + 1), seconds, until) &&
+             is_faster_whole(group, bytes, machine, piece_bytes);
+    });
+    if (are_faster_whole) piece_bytes = 0;
+    transport_.use_pieces_of(machine);
   }
   /// Messages round a ring, in two thirds of the time that is left.
   template <class Network>
@@ -135,6 +145,26 @@ class Measuring {
   double spent_seconds() const { return sampling_.spent_seconds(); }
 
  private:
+  static constexpr int turns_to_try = 4;
+  static constexpr int steps_of_a_turn = 2;
+
+  // Whether messages of one length take less time whole, by turns. Less than a fifth may be noise.
+  bool is_faster_whole(const ProbedGroup& group, std::size_t bytes, const Machine& machine, double& piece_bytes) {
+    constexpr double surely = 1.2;
+    const double cut_bytes = piece_bytes;
+    std::array<double, 2> least_seconds{1e300, 1e300};  // in pieces, whole
+    for (int turn = 0; turn < turns_to_try; ++turn) {
+      const auto is_whole = static_cast<std::size_t>(turn % 2);
+      piece_bytes = is_whole != 0 ? 0 : cut_bytes;
+      transport_.use_pieces_of(machine);
+      least_seconds[is_whole] =
+          std::min(least_seconds[is_whole],
+                   sampling_.step_seconds(group.takes_part, steps_of_a_turn, ring_step_of(group.transport)(bytes)));
+    }
+    piece_bytes = cut_bytes;
+    return surely * least_seconds[1] < least_seconds[0];
+  }
+
   // LogGP's g: the time from one small message to the next when many are sent without waiting.
   double gap_seconds(const ProbedGroup& group) {
     constexpr int messages = 40;

@@ -1,9 +1,8 @@
 #include "synchronizer/own_gradient.hpp"
 
-#include <algorithm>
-
 #include <dsop/types.hpp>
 
+#include "kernels/copy.hpp"
 #include "kernels/outer_product.hpp"
 #include "kernels/sparse_product.hpp"
 #include "kernels/update.hpp"
@@ -37,11 +36,6 @@ struct ProductMemory {
   kernels::SparseProductMemory<T> terms;
 };
 
-template <class T>
-void fill(std::span<const T> values, MatrixView<T> to) {
-  for (std::size_t i = 0; i < to.rows; ++i) std::copy_n(values.data() + i * to.columns, to.columns, to.row(i));
-}
-
 // to = alpha times the vector + beta to.
 template <class T>
 void update_by(const SparseVectorView<T>& vector, T alpha, T beta, MatrixView<T> to) {
@@ -51,19 +45,12 @@ void update_by(const SparseVectorView<T>& vector, T alpha, T beta, MatrixView<T>
     to.row(vector.indices[e] / to.columns)[vector.indices[e] % to.columns] += alpha * vector.values[e];
 }
 
+// to = factor times `from` + `added`, as OwnGradient::make().
 template <class T>
 void scale_and_add(MatrixView<const T> from, T factor, std::span<const T> added, MatrixView<T> to) {
-  if (factor == T{1} && added.empty() && from.data == to.data) return;
-  for (std::size_t i = 0; i < to.rows; ++i) {
-    const T* const source = from.row(i);
-    T* const target = to.row(i);
-    if (added.empty()) {
-      for (std::size_t j = 0; j < to.columns; ++j) target[j] = factor * source[j];
-    } else {
-      const T* const other = added.data() + i * to.columns;
-      for (std::size_t j = 0; j < to.columns; ++j) target[j] = other[j] + factor * source[j];
-    }
-  }
+  if (added.empty()) return kernels::update<T>(from, factor, 0, to);
+  for (std::size_t i = 0; i < to.rows; ++i)
+    for (std::size_t j = 0; j < to.columns; ++j) to.row(i)[j] = added[i * to.columns + j] + factor * from.row(i)[j];
 }
 
 }  // namespace
@@ -96,7 +83,7 @@ template <class T>
 void OwnGradient<T>::make(const Given<T>& given, T factor, std::span<const T> added, MatrixView<T> to) {
   if (to.rows == 0 || to.columns == 0) return;
   if (std::holds_alternative<std::monostate>(given.own)) return scale_and_add<T>(given.target, factor, added, to);
-  if (!added.empty()) fill(added, to);
+  if (!added.empty()) kernels::copy<T>({added.data(), to.rows, to.columns}, to);
   const T beta = added.empty() ? 0 : 1;
   if (const auto* const factors = std::get_if<SparseFactors<T>>(&given.own))
     make_product(*factors, factor, beta, to);

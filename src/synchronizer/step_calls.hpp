@@ -22,7 +22,7 @@ class StepCalls {
     wait_quietly();
   }
 
-  /// `call()` runs in its turn, or is held back until start_all() if neither this nor everything is to start at once.
+  /// `call()` runs in its turn, or is held back until finish() if neither this nor everything is to start at once.
   template <class Call>
   void start(Call call, bool at_once = false) {
     if (at_once_ || at_once)
@@ -30,14 +30,11 @@ class StepCalls {
     else
       held_back_.push_back(std::move(call));
   }
-  void start_all() {
-    for (auto& call : held_back_) enqueue(std::move(call));
-    held_back_.clear();
-  }
 
   /// Returns when what was started is complete, and throws the error that ended it.
   void finish() {
-    start_all();
+    for (auto& call : held_back_) enqueue(std::move(call));
+    held_back_.clear();
     wait_quietly();
     if (!error_ && last_ && last_->error) error_ = last_->error;
     last_.reset();

@@ -35,7 +35,7 @@ struct MpiTransport::Meeting {
 
 MpiTransport::Meeting MpiTransport::meet(MPI_Comm communicator, std::size_t largest_piece_bytes,
                                          const std::string& version) {
-  const MPI_Comm own_communicator = duplicate_of(communicator);
+  MPI_Comm own_communicator = duplicate_of(communicator);
   MPI_Comm_set_errhandler(own_communicator, MPI_ERRORS_RETURN);
   Meeting met{own_communicator, std::make_unique<MpiCollectives>(own_communicator, largest_piece_bytes)};
   int rank = 0;
@@ -55,14 +55,20 @@ MpiTransport::Meeting MpiTransport::meet(MPI_Comm communicator, std::size_t larg
     met.nodes.push_back(other.node);
     versions.emplace_back(other.version.data());
   }
-  expect_one_version(versions);
+  try {
+    expect_one_version(versions);
+  } catch (...) {
+    MPI_Comm_free(&own_communicator);
+    throw;
+  }
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
-  const auto kind = std::make_shared<TransportKind>();
-  kind->name = "mpi";
-  kind->is_probed = true;
-  kind->allows_progress_thread = level == MPI_THREAD_MULTIPLE;
-  met.endpoint = {.rank = rank, .size = size, .node = own.node, .kind = kind, .native = met.collectives.get()};
+  met.endpoint = {.rank = rank,
+                  .size = size,
+                  .node = own.node,
+                  .kind = std::make_shared<const TransportKind>(TransportKind{
+                      .name = "mpi", .is_probed = true, .allows_progress_thread = level == MPI_THREAD_MULTIPLE}),
+                  .native = met.collectives.get()};
   return met;
 }
 

@@ -69,41 +69,44 @@ std::size_t MpiTransport::put(bool receives, int peer, std::span<std::byte> data
   const std::size_t slot = slots_.take();
   Message& message = slots_[slot];
   message.pieces.clear();
-  message.receives = receives;
-  message.peer = peer;
-  message.bytes = data.size();
-  message.data = data.data();
-  message.awaits_rest = false;
-  message.begun_bytes = 0;
+  message = {.pieces = std::move(message.pieces),
+             .statuses = std::move(message.statuses),
+             .receives = receives,
+             .peer = peer,
+             .bytes = data.size(),
+             .data = data.data()};
   return slot;
 }
 
 Request MpiTransport::start_send(std::span<const std::byte> data, int to, Tag tag, Length length) {
-  const std::size_t slot = put(false, to, {const_cast<std::byte*>(data.data()), data.size()});  // which is read alone
+  const std::span<std::byte> all(const_cast<std::byte*>(data.data()), data.size());  // which is read alone
+  const std::size_t slot = put(false, to, all);
   Request request = make_request(slot);
-  Message& message = slots_[slot];
-  if (length == Length::told && data.size() < first_piece_bytes(to))
-    send_pieces(message, data, data.size(), static_cast<int>(tag));
-  else if (length == Length::told)
-    send_told(message, data, static_cast<int>(tag));
+  const bool is_told = length == Length::told;
+  if (is_told && data.size() >= first_piece_bytes(to))
+    send_told(slots_[slot], all, static_cast<int>(tag));
   else
-    send_pieces(message, data, piece_bytes(to, data.size()), static_cast<int>(tag));
+    start_pieces(slots_[slot], all, is_told ? all.size() : piece_bytes(to, all.size()), static_cast<int>(tag));
   return request;
 }
 
-void MpiTransport::send_pieces(Message& message, std::span<const std::byte> data, std::size_t most_bytes, int tag) {
+void MpiTransport::start_pieces(Message& message, std::span<std::byte> data, std::size_t most_bytes, int tag) {
   for_pieces(data.size(), most_bytes, [&](std::size_t offset, int count) {
+    std::byte* const first = data.data() + offset;
     MPI_Request& piece = message.pieces.emplace_back(MPI_REQUEST_NULL);
-    check_mpi(MPI_Isend(data.data() + offset, count, MPI_BYTE, message.peer, tag, communicator_, &piece), "MPI_Isend");
+    if (message.receives)
+      check_mpi(MPI_Irecv(first, count, MPI_BYTE, message.peer, tag, communicator_, &piece), "MPI_Irecv");
+    else
+      check_mpi(MPI_Isend(first, count, MPI_BYTE, message.peer, tag, communicator_, &piece), "MPI_Isend");
   });
 }
 
 // The first piece has two parts, which lie apart.
-void MpiTransport::send_told(Message& message, std::span<const std::byte> data, int tag) {
+void MpiTransport::send_told(Message& message, std::span<std::byte> data, int tag) {
   constexpr std::uint64_t first_tag = 1024;
   constexpr std::uint64_t tags = 16384;
-  const std::span<const std::byte> first = data.first(first_piece_bytes(message.peer) - sizeof(Rest));
-  const std::span<const std::byte> rest = data.subspan(first.size());
+  const std::span<std::byte> first = data.first(first_piece_bytes(message.peer) - sizeof(Rest));
+  const std::span<std::byte> rest = data.subspan(first.size());
   message.rest = {.bytes = rest.size(), .tag = first_tag + rests_++ % tags};
   const std::array lengths{static_cast<int>(first.size()), static_cast<int>(sizeof(Rest))};
   std::array<MPI_Aint, 2> places{};
@@ -116,7 +119,7 @@ void MpiTransport::send_told(Message& message, std::span<const std::byte> data, 
   const int code = MPI_Isend(MPI_BOTTOM, 1, parts, message.peer, tag, communicator_, &piece);
   MPI_Type_free(&parts);  // once the message is sent
   check_mpi(code, "MPI_Isend");
-  send_pieces(message, rest, piece_bytes(message.peer, rest.size()), static_cast<int>(message.rest.tag));
+  start_pieces(message, rest, piece_bytes(message.peer, rest.size()), static_cast<int>(message.rest.tag));
 }
 
 Request MpiTransport::start_receive(std::span<std::byte> data, int from, Tag tag, Length length) {
@@ -124,19 +127,11 @@ Request MpiTransport::start_receive(std::span<std::byte> data, int from, Tag tag
   Request request = make_request(slot);
   Message& message = slots_[slot];
   message.awaits_rest = length == Length::told;
-  if (message.awaits_rest)
-    receive_pieces(message, data.first(std::min(data.size(), first_piece_bytes(from))), data.size(),
-                   static_cast<int>(tag));
-  else
-    receive_pieces(message, data, piece_bytes(from, data.size()), static_cast<int>(tag));
+  const std::span<std::byte> first =
+      message.awaits_rest ? data.first(std::min(data.size(), first_piece_bytes(from))) : data;
+  start_pieces(message, first, message.awaits_rest ? data.size() : piece_bytes(from, data.size()),
+               static_cast<int>(tag));
   return request;
-}
-
-void MpiTransport::receive_pieces(Message& message, std::span<std::byte> data, std::size_t most_bytes, int tag) {
-  for_pieces(data.size(), most_bytes, [&](std::size_t offset, int count) {
-    MPI_Request& piece = message.pieces.emplace_back(MPI_REQUEST_NULL);
-    check_mpi(MPI_Irecv(data.data() + offset, count, MPI_BYTE, message.peer, tag, communicator_, &piece), "MPI_Irecv");
-  });
 }
 
 void MpiTransport::receive_rest(Message& message) {
@@ -154,8 +149,8 @@ void MpiTransport::receive_rest(Message& message) {
   message.bytes = message.begun_bytes + rest.bytes;
   if (message.bytes > room.size())
     throw TransportError(describe(message) + ": there is room for " + std::to_string(room.size()));
-  receive_pieces(message, room.subspan(message.begun_bytes, rest.bytes), piece_bytes(message.peer, rest.bytes),
-                 static_cast<int>(rest.tag));
+  start_pieces(message, room.subspan(message.begun_bytes, rest.bytes), piece_bytes(message.peer, rest.bytes),
+               static_cast<int>(rest.tag));
 }
 
 bool MpiTransport::is_done(std::size_t slot) {

@@ -94,9 +94,9 @@ class MpiTransport final : public Transport {
   /// Of one whose length is told: a shorter one is one piece.
   std::size_t first_piece_bytes(int peer) const;
   std::size_t put(bool receives, int peer, std::span<std::byte> data);
-  void send_pieces(Message& message, std::span<const std::byte> data, std::size_t most_bytes, int tag);
-  void send_told(Message& message, std::span<const std::byte> data, int tag);
-  void receive_pieces(Message& message, std::span<std::byte> data, std::size_t most_bytes, int tag);
+  /// Sends or receives.
+  void start_pieces(Message& message, std::span<std::byte> data, std::size_t most_bytes, int tag);
+  void send_told(Message& message, std::span<std::byte> data, int tag);
   std::string describe(const Message& message) const;
   void check_length(const Message& receive) const;
 

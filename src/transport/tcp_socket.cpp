@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include <dsop/errors.hpp>
 

@@ -22,13 +22,9 @@ namespace {
 using threads::Hub;
 
 std::shared_ptr<const TransportKind> threads_kind() {
-  static const auto all = [] {
-    const auto kind = std::make_shared<TransportKind>();
-    kind->name = "threads";
-    kind->default_machine = default_threads_machine();
-    return kind;
-  }();
-  return all;
+  static const auto kind = std::make_shared<const TransportKind>(
+      TransportKind{.name = "threads", .default_machine = default_threads_machine()});
+  return kind;
 }
 
 class ThreadsTransport : public Transport {
@@ -108,6 +104,11 @@ void run_on_threads(int ranks, const std::function<void(Transport&)>& body, int 
   Hub hub(ranks);
   std::exception_ptr first_failure;
   std::mutex first_failure_lock;
+  const auto note_failure = [&](const std::string& reason) {
+    const std::lock_guard lock(first_failure_lock);
+    if (!first_failure) first_failure = std::current_exception();
+    hub.fail(reason);
+  };
   const auto run_rank = [&](int rank) {
     kernels::set_thread_count(omp_threads);
     try {
@@ -117,13 +118,9 @@ void run_on_threads(int ranks, const std::function<void(Transport&)>& body, int 
       ThreadsTransport transport(hub, rank, ranks, node);
       body(transport);
     } catch (const std::exception& failure) {
-      const std::lock_guard lock(first_failure_lock);
-      if (!first_failure) first_failure = std::current_exception();
-      hub.fail("rank " + std::to_string(rank) + " ended with an error: " + failure.what());
+      note_failure("rank " + std::to_string(rank) + " ended with an error: " + failure.what());
     } catch (...) {
-      const std::lock_guard lock(first_failure_lock);
-      if (!first_failure) first_failure = std::current_exception();
-      hub.fail("rank " + std::to_string(rank) + " ended with an unknown error");
+      note_failure("rank " + std::to_string(rank) + " ended with an unknown error");
     }
     hub.end(rank);
   };

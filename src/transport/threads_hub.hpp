@@ -163,18 +163,17 @@ class Hub {
       mine.length = other.length = receive.length;
       mine.other_bytes = other.bytes;
       other.other_bytes = mine.bytes;
-      settle(mine, other, Message::State::wrong_length, lock);
-      return;
+      return complete(mine, other, Message::State::wrong_length, lock);
     }
     mine.state = other.state = Message::State::copying;
     lock.unlock();
     if (send.bytes > 0) std::memcpy(receive.in, send.out, send.bytes);
     lock.lock();
-    settle(mine, other, Message::State::done, lock);
+    complete(mine, other, Message::State::done, lock);
   }
 
   // `other` may be gone as soon as the lock is free; nobody waits for `mine` yet.
-  void settle(Message& mine, Message& other, Message::State state, std::unique_lock<std::mutex>& lock) {
+  void complete(Message& mine, Message& other, Message::State state, std::unique_lock<std::mutex>& lock) {
     mine.state = other.state = state;
     std::condition_variable* const sleeper = other.awaited ? &place(other.rank()).changed : nullptr;
     lock.unlock();

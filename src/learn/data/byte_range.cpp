@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
 
 #include "learn/data/input_file.hpp"
 #include "patterns/blocks.hpp"

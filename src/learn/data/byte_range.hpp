@@ -18,9 +18,8 @@ std::unique_ptr<launch::ReadableFile> open_plain(const std::filesystem::path& pa
 
 /// Those of part `part` of `parts`.
 struct ByteRange {
-  std::string lines =
-      {};  ///< whole lines with their ends, which the file's last may lack; empty where none begins in the part
-  std::size_t first_byte = 0;     ///< of `lines` in the file
+  std::string lines = {};      ///< whole, with their ends, which the file's last may lack; none may begin in the part
+  std::size_t first_byte = 0;  ///< of `lines` in the file
   bool carriage_returns = false;  ///< whether the file's first line ends in "\r\n"
 };
 

@@ -1,7 +1,6 @@
 // Text files as lines.
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>

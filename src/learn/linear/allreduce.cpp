@@ -30,7 +30,6 @@ void train_by_allreduce(Transport& transport, const LinearSettings& given, const
   settings.machine = machine_to_plan_for(transport, given, data);
   const SparseAllreduceOptions options{.algorithm = algorithm_of(settings, transport, data.features),
                                        .machine = settings.machine};
-  const LinearLoss& loss = *settings.loss;
   std::vector<float> weights;
   launch::on_all_ranks(transport, [&] { weights.resize(data.features); });
   std::vector<float> own_weights;
@@ -66,7 +65,7 @@ void train_by_allreduce(Transport& transport, const LinearSettings& given, const
     total.stop(part.total_seconds);
 
     gather(weights, data.test.columns, own_weights);
-    const Evaluation test = evaluate(data.test, loss, own_weights);
+    const Evaluation test = evaluate(data.test, *settings.loss, own_weights);
     part.test_loss = test.loss;
     part.test_correct = test.correct;
     const std::vector<EpochPart> parts = patterns::of_all_ranks(transport, part);

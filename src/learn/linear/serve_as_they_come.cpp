@@ -63,8 +63,11 @@ class ComingServer {
     Worker& worker = workers_[v];
     switch (worker.wait) {
       case Wait::call:
-        if (worker.call.saying == Saying::ends_epoch) return end_epoch(v);
-        if (worker.call.saying == Saying::leaves) return leave(worker);
+        if (worker.call.request == ServerRequest::ends_epoch) return end_epoch(v);
+        if (worker.call.request == ServerRequest::leaves) {
+          if (error_.empty()) error_ = model_.broken(worker.call);
+          return end(worker);
+        }
         worker.columns.resize(worker.call.columns);
         return expect(v, Wait::columns, std::span(worker.columns));
       case Wait::columns:
@@ -96,11 +99,6 @@ class ComingServer {
       end(worker);
     else
       expect(v, Wait::call, std::span(&worker.call, 1));
-  }
-
-  void leave(Worker& worker) {
-    if (error_.empty()) error_ = model_.broken(worker.call);
-    end(worker);
   }
 
   /// Nothing more is to come.

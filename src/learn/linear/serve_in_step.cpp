@@ -22,10 +22,6 @@ struct Worker {
   Request request = {};
 };
 
-std::span<float> elements_of(Worker& worker) {
-  return worker.elements;
-}
-
 class StepServer {
  public:
   StepServer(Transport& transport, ServerModel& model, const LinearData& data) : transport_(transport), model_(model) {
@@ -56,7 +52,7 @@ class StepServer {
     }
     wait();
     for (Worker& worker : workers_) worker.elements.pop_back();
-    receive(elements_of);
+    receive([](Worker& worker) { return std::span(worker.elements); });
     double decay_share = 1;
     for (const Worker& worker : workers_) {
       model_.step(worker.call, worker.columns, worker.elements, decay_share);
@@ -68,7 +64,7 @@ class StepServer {
   /// Those that leave are served no more.
   void receive_calls() {
     receive([](Worker& worker) { return std::span(&worker.call, 1); });
-    const auto leaves = [](const Worker& worker) { return worker.call.saying == Saying::leaves; };
+    const auto leaves = [](const Worker& worker) { return worker.call.request == ServerRequest::leaves; };
     for (const Worker& worker : workers_)
       if (leaves(worker) && error_.empty()) error_ = model_.broken(worker.call);
     std::erase_if(workers_, leaves);

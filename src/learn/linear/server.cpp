@@ -52,14 +52,13 @@ class Servers {
 
   void divide(std::span<const std::uint32_t> columns) {
     std::size_t first = 0;
+    std::size_t begin = 0;
     for (std::size_t s = 0; s < parts_.size(); ++s) {
-      const auto begin_and_end = [&](std::size_t server) {
-        return range_begin(features_, static_cast<int>(parts_.size()), static_cast<int>(server));
-      };
-      const auto begin = static_cast<std::uint32_t>(begin_and_end(s));
+      const std::size_t end = range_begin(features_, static_cast<int>(parts_.size()), static_cast<int>(s) + 1);
       parts_[s] = {first, {}};
-      for (; first < columns.size() && columns[first] < begin_and_end(s + 1); ++first)
-        parts_[s].columns.push_back(columns[first] - begin);
+      for (; first < columns.size() && columns[first] < end; ++first)
+        parts_[s].columns.push_back(columns[first] - static_cast<std::uint32_t>(begin));
+      begin = end;
     }
   }
 
@@ -97,13 +96,13 @@ void work(Transport& transport, const LinearSettings& settings, const LinearData
       servers.send_gradient(gradient);
       watch.stop(part.communication_seconds);
       if (is_finite && all_well) continue;
-      call.saying = Saying::leaves;
+      call.request = ServerRequest::leaves;
       if (!is_finite) call.broken_step = step;
       servers.say(call);
       meet();
     }
     total.stop(part.total_seconds);
-    servers.say({.saying = Saying::ends_epoch, .epoch = epoch, .part = part});
+    servers.say({.request = ServerRequest::ends_epoch, .epoch = epoch, .part = part});
     if (settings.waits_for_all()) meet();
     write_checkpoint(transport, settings, data, epoch, {});
   }

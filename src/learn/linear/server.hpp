@@ -10,7 +10,7 @@
 namespace dsop::learn {
 
 /// What a worker has to say.
-enum class Saying : std::uint64_t {
+enum class ServerRequest : std::uint64_t {
   needs_weights,  ///< then travel: columns to the server, their weights and a word back, and the gradient there
   ends_epoch,
   leaves,  ///< nothing more comes: something broke, here or, as the word behind the weights said, elsewhere
@@ -18,7 +18,7 @@ enum class Saying : std::uint64_t {
 
 /// A worker sends it to every server.
 struct ServerCall {
-  Saying saying = Saying::needs_weights;
+  ServerRequest request = ServerRequest::needs_weights;
   std::uint64_t epoch = 0;
   std::uint64_t step = 0;         ///< from 1
   std::uint64_t broken_step = 0;  ///< that made this worker leave, as its gradient was not finite; 0: none did

@@ -145,6 +145,5 @@ double clip_gradients(const std::vector<Parameter<T>*>& parameters, double large
   template std::unique_ptr<Optimizer<T>> make_optimizer(std::vector<Parameter<T>*>, const OptimizerOptions&); \
   template double clip_gradients(const std::vector<Parameter<T>*>&, double);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
-#undef INSTANTIATE
 
 }  // namespace dsop::learn

@@ -161,7 +161,9 @@ class Synchronized final : public Strategy<float> {
     const AddedSeconds timed(report_.communication_seconds);
     synchronizer_.finish();
     for (const NamedParameter& parameter : parameters_) add(synchronizer_.last_step(parameter.name));
-    if (report_.selected.xi) measure_xi();
+    if (!report_.selected.xi) return;
+    for (auto& [name, part] : xi_parts_) part.k = synchronizer_.last_step(name).target;
+    report_.selected.xi = xi(transport_, xi_parts_);
   }
 
   std::string describe() const override { return synchronizer_.describe(); }
@@ -209,11 +211,6 @@ class Synchronized final : public Strategy<float> {
     for (std::size_t i = 0; i < part.gradient.size(); ++i) part.accumulated[i] += part.gradient[i];
     part.sum = parameter.gradient.elements();
   }
-  void measure_xi() {
-    for (auto& [name, part] : xi_parts_) part.k = synchronizer_.last_step(name).target;
-    report_.selected.xi = xi(transport_, xi_parts_);
-  }
-
   Transport& transport_;
   Synchronizer<float> synchronizer_;
   std::vector<NamedParameter> parameters_;

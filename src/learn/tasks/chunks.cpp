@@ -14,11 +14,10 @@ std::vector<Chunk> chunks_of(std::span<const std::string> tags) {
       continue;
     }
     const std::string type = tag.substr(2);
-    if (inside && tag[0] == 'I' && chunks.back().type == type) {
+    if (inside && tag[0] == 'I' && chunks.back().type == type)
       chunks.back().last = i + 1;
-    } else {
+    else
       chunks.push_back({i, i + 1, type});
-    }
     inside = true;
   }
   return chunks;

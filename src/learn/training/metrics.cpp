@@ -1,7 +1,6 @@
 #include "learn/training/metrics.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <iomanip>
 #include <iostream>
 #include <sstream>

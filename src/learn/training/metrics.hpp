@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "launch/progress_line.hpp"
 #include "learn/rows_file.hpp"
