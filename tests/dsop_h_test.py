@@ -95,9 +95,9 @@ CXX_ALONE: dict[str, set[str] | None] = {
 # each of its fields, as a parameter or, in C, as an option.
 FIELDS = {
     ("collectives.hpp", "CollectiveOptions"): ("collective_options", "allreduce"),
-    ("dsop.hpp", "Options"): ("read_sum_options layer_options", "OuterProduct"),
-    ("sparse_allreduce.hpp", "SparseAllreduceOptions"): ("sparse_options", "sparse_allreduce"),
-    ("topk_allreduce.hpp", "TopKOptions"): ("topk_options", "TopKAllreduce"),
+    ("dsop.hpp", "Options"): ("sum_options layer_options", "OuterProduct"),
+    ("sparse_allreduce.hpp", "SparseAllreduceOptions"): ("allreduce_options", "sparse_allreduce"),
+    ("topk_allreduce.hpp", "TopKOptions"): ("allreduce_options", "TopKAllreduce"),
     ("synchronizer.hpp", "SynchronizerOptions"): ("synchronizer_options", "Synchronizer"),
     ("synchronizer.hpp", "Step"): ("dsop_synchronizer_begin", "Synchronizer.begin"),
     ("synchronizer.hpp", "Update"): ("dsop_synchronizer_give_factors", "Synchronizer.give_factors"),
@@ -177,7 +177,7 @@ class DsopHTest(unittest.TestCase):
 
     def test_every_field_has_its_form_in_c_and_python(self) -> None:
         import dsop  # noqa: PLC0415
-        options = (ROOT / "src/c/options.cpp").read_text(encoding="utf-8")
+        options = "".join((ROOT / "src/c" / name).read_text(encoding="utf-8") for name in ("options.cpp", "options.hpp"))
         for (header, structure), (in_c, in_python) in FIELDS.items():
             fields = fields_of(ROOT / "include/dsop" / header, structure) - (OF_EVERY_SUM if structure == "TopKSum" else set())
             if in_c.startswith("dsop_"):
@@ -190,9 +190,9 @@ class DsopHTest(unittest.TestCase):
             else:
                 read: set[str] = set()
                 for function in in_c.split():
-                    body = re.search(rf"^(?:static )?[\w&]+ {function}\(.*?\n}}", options, flags=re.DOTALL | re.MULTILINE)
+                    body = re.search(rf"^[\w:<>]+ {function}\(.*?\n}}", options, flags=re.DOTALL | re.MULTILINE)
                     assert body is not None
-                    read |= set(re.findall(r'read\("(\w+)"', body.group()))
+                    read |= set(re.findall(r'{"(\w+)", &', body.group()))
                 self.assertLessEqual(fields, read, in_c)
             found: Any = dsop
             for part in in_python.split("."):

@@ -96,7 +96,7 @@ void read(const std::string& name, std::string_view text, std::optional<Machine>
 }
 
 // What every outer product takes.
-std::vector<Option> table_of(Options& options) {
+std::vector<Option> sum_options(Options& options) {
   return {{"algorithm", &options.algorithm},
           {"scale", &options.scale},
           {"alpha", &options.alpha},
@@ -109,7 +109,7 @@ std::vector<Option> table_of(Options& options) {
           {"check_bits", &options.check_bits}};
 }
 
-std::vector<Option> table_of(Shape& shape) {
+std::vector<Option> shape_options(Shape& shape) {
   return {{"density_a", &shape.density_a}, {"density_b", &shape.density_b}, {"expected_pairs", &shape.expected_pairs}};
 }
 
@@ -139,22 +139,22 @@ CollectiveOptions collective_options(const char* text) {
 
 Options outer_product_options(const char* text) {
   Options options;
-  read_options(text, table_of(options));
+  read_options(text, sum_options(options));
   return options;
 }
 
 LayerOptions layer_options(const Shape& shape, const char* text) {
   LayerOptions of{shape, {}};
-  std::vector<Option> table = table_of(of.options);
+  std::vector<Option> table = sum_options(of.options);
   table.push_back({"tries", &of.options.tries});
-  std::ranges::copy(table_of(of.shape), std::back_inserter(table));
+  std::ranges::copy(shape_options(of.shape), std::back_inserter(table));
   read_options(text, table);
   return of;
 }
 
 Shape with_shape_options(const Shape& shape, const char* text) {
   Shape with = shape;
-  read_options(text, table_of(with));
+  read_options(text, shape_options(with));
   return with;
 }
 

@@ -15,8 +15,8 @@
 
 #include <dsop/views.hpp>
 
-#include "kernels/copy.hpp"
 #include "kernels/gemm.hpp"
+#include "kernels/update.hpp"
 #include "learn/layers/matrix.hpp"
 #include "learn/layers/packing.hpp"
 #include "learn/layers/parameter.hpp"
@@ -82,8 +82,8 @@ class Lstm {
       const std::size_t first = packing.row(0, t);
       const std::size_t active = packing.active(t);
       const MatrixView<T> before = input_.view().column_range(inputs_, h).row_range(first, active);
-      kernels::copy<T>(now.output.view().row_range(0, active), before);
-      kernels::copy<T>(now.cell.view().row_range(0, active), cell_before_.view().row_range(first, active));
+      kernels::update<T>(now.output.view().row_range(0, active), 1, 0, before);
+      kernels::update<T>(now.cell.view().row_range(0, active), 1, 0, cell_before_.view().row_range(first, active));
       kernels::multiply(before, recurrent_weights(), gates_.view().row_range(first, active), true);
 
       for (std::size_t s = 0; s < active; ++s) {
