@@ -81,17 +81,21 @@ struct Options {
   int tries = 0;
 };
 
-/// Sets `gradient` (n x m) on every rank to beta gradient + alpha sum, the sum being scale times that over all ranks of
-/// a^T b, with the same bits on each. Where no part of G travels the product itself does that, in one pass over the
-/// target. a is k x n and b is k x m; k may differ between ranks and be zero.
-/// All ranks of `communicator` must call it, in the same order as its other calls, one thread at a time. The views stay
-/// the caller's; the range of memory from the gradient's first element to its last must not meet those of a and b.
-/// Plans of up to 64 shapes and numbers of pairs are kept with the communicator, whose calls share their working
-/// memory: a call that was seen before allocates nothing. What a call that fails leaves in the gradient is undefined.
+/// Sets `gradient` to beta gradient + alpha sum on every rank, with the same bits on each: the sum is scale times that
+/// of a^T b over all ranks.
+///
+/// a is k x n, b is k x m and the gradient n x m; k may differ between ranks and be zero. The views stay the caller's;
+/// the range of memory from the gradient's first element to its last must not meet those of a and b. All ranks of
+/// `communicator` must call it, in the same order as its other calls, one thread at a time.
+///
 /// Throws ArgumentError on every rank if any rank's arguments are wrong or the ranks disagree, TransportError if a rank
-/// is lost. A rank that has no memory to plan for another number of pairs throws std::bad_alloc alone, and the others
-/// wait for it, as the stall watch tells. Cost: see the table of algorithms, plus one exchange of records of 32 bytes
-/// (log2 P messages), in which `allgather` lets factors ride where those of all ranks take at most 64 KiB.
+/// is lost. What a call that fails leaves in the gradient is undefined. Where one rank has no memory to plan for
+/// another number of pairs, it alone throws std::bad_alloc: the other ranks wait for it, and the stall watch says so.
+///
+/// Cost: see the table of algorithms, plus one exchange of records of 32 bytes (log2 P messages), in which `allgather`
+/// lets factors ride where those of all ranks take at most 64 KiB. Where no part of G travels, the product itself makes
+/// the update, in one pass over the target. Plans of up to 64 shapes and numbers of pairs are kept with the
+/// communicator, whose calls share their working memory: a call that was seen before allocates nothing.
 template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& factors, MatrixView<T> gradient,
           const Options& options = {});

@@ -88,17 +88,21 @@ struct SparseSum {
   std::string algorithm = {};        ///< that made it, with its number
 };
 
-/// The sum of all ranks' vectors, the same bits on each. `own` may be sparse or dense, and its dimension,
-/// at most 2^32, is the same on all ranks; a sparse one that is larger so than dense is treated
-/// as dense. All ranks of `communicator` must call it, in the same order as its other calls. Buffers are kept with the
-/// communicator, SparsePlan::workspace_bytes: all ranks' elements with `allgather`, up to two dense vectors with
-/// `ssar-recursive-doubling` (as bf16 three), less than that with the others as a rule (docs/sparse.md has a table);
-/// beside them and the result a call that was seen before allocates nothing. Throws ArgumentError on every rank if
-/// any rank's arguments are wrong or the ranks disagree, TransportError if a rank is lost or a message malformed.
+/// The sum of all ranks' vectors, the same bits on each.
+///
+/// `own` may be sparse or dense, and its dimension, at most 2^32, is the same on all ranks; a sparse one that is larger
+/// so than dense is treated as dense. All ranks of `communicator` must call it, in the same order as its other calls.
+/// Throws ArgumentError on every rank if any rank's arguments are wrong or the ranks disagree, TransportError if a rank
+/// is lost or a message malformed.
+///
 /// `auto` expects the overlap of indices that the communicator's last sum by `auto` of as many elements had, before any
-/// what chance makes, and chooses anew when numbers of elements or overlap have changed by more than a twentieth. Cost:
-/// a pass over the indices, an exchange (log2 P messages) of records of 32 bytes, and what the algorithm's formula
-/// says. A call that plans, or needs an eighth more memory than the last that did, makes a second exchange, of a byte.
+/// what chance makes, and chooses anew when numbers of elements or overlap have changed by more than a twentieth.
+///
+/// Cost: a pass over the indices, an exchange (log2 P messages) of records of 32 bytes, and what the algorithm's
+/// formula says. A call that plans, or needs an eighth more memory than the last that did, makes a second exchange, of
+/// a byte. Buffers are kept with the communicator, SparsePlan::workspace_bytes: all ranks' elements with `allgather`,
+/// up to two dense vectors with `ssar-recursive-doubling` (as bf16 three), less than that with the others as a rule
+/// (docs/sparse.md has a table); beside them and the result a call that was seen before allocates nothing.
 template <class T>
 [[nodiscard]] SparseSum<T> sparse_allreduce(Communicator communicator,
                                             const std::type_identity_t<SparseVectorView<T>>& own,

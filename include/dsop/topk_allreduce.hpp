@@ -82,17 +82,22 @@ class TopKAllreduce {
   TopKAllreduce& operator=(TopKAllreduce&&) noexcept;
   ~TopKAllreduce();
 
+  /// Sums about the k largest elements of all ranks' values; what is not in the sum stays behind.
+  ///
   /// `values`: in, this rank's gradient and its old residual, added; out, its new residual: all that is not in the sum,
   /// be it that nobody chose it or that it was dropped on its way. So the values of all ranks before, added, are the
   /// sum and the residuals of all ranks after, added: exactly where the arithmetic is exact. NaN and infinity count as
   /// the largest, so are sent first and never lost. k, the same on all ranks, is at most values.size(); 0 selects
-  /// nothing. All ranks of the communicator must call it, in the same order as its other calls. Buffers are kept from
-  /// call to call. Throws ArgumentError on every rank, and changes neither values nor state, if any rank's arguments
-  /// are wrong or the ranks disagree, also about k, the number of calls, thresholds or bounds in their states;
-  /// TransportError if a rank is lost or a message malformed, which leaves values undefined. Cost: the selection, an
-  /// exchange (log2 P messages) of records of 32 bytes, and what the algorithm's formula says. The first call makes a
-  /// second exchange, of a byte; so do calls with another k, with many more chosen elements than before or, where the
-  /// exact sum beneath is chosen by their numbers, with others.
+  /// nothing. All ranks of the communicator must call it, in the same order as its other calls.
+  ///
+  /// Throws ArgumentError on every rank, and changes neither values nor state, if any rank's arguments are wrong or the
+  /// ranks disagree, also about k, the number of calls, thresholds or bounds in their states; TransportError if a rank
+  /// is lost or a message malformed, which leaves values undefined.
+  ///
+  /// Cost: the selection, an exchange (log2 P messages) of records of 32 bytes, and what the algorithm's formula says.
+  /// The first call makes a second exchange, of a byte; so do calls with another k, with many more chosen elements than
+  /// before or, where the exact sum beneath is chosen by their numbers, with others. Buffers are kept from call to
+  /// call.
   TopKSum<T> run(std::span<T> values, std::size_t k);
 
   /// The same, returning at once, as OuterProduct::start does and in one order with what that starts: values and `sum`,

@@ -22,7 +22,7 @@ Call::Call(Transport& transport, const char* operation, std::size_t rows, std::s
       within_call_(transport, operation, rows, columns, type),
       type_(type),
       values_(communicator_.values, communicator_.key),
-      machine_(&communicator_.own_machine.for_named()) {
+      machine_(&communicator_.own_machine.unprobed()) {
   CallState& calls = transport.calls();
   same_now<std::string_view>("the parameter", calls.parameter);
   same_now("the number of calls before this one", calls.calls++);
@@ -49,16 +49,16 @@ Call& Call::same_machine(const std::optional<Machine>& given, bool chooses) {
       });
     machine_ = &described;
   } else {
-    OwnMachine& own = communicator_.own_machine;
+    MachineSource& own = communicator_.own_machine;
     asks_environment_ = !own.is_agreed();
     if (asks_environment_) check([&] { own.ask_environment(); });
-    machine_ = chooses ? own.for_choice() : &own.for_named();
+    machine_ = chooses ? own.measured() : &own.unprobed();
   }
   if (machine_ != nullptr)
     check([&] { values_.say(name_of_machine, *machine_); });
   else
     same_now<std::string_view>(name_of_machine, "to be measured");
-  if (asks_environment_) same_now<std::string_view>("DSOP_MACHINE", communicator_.own_machine.asked_for());
+  if (asks_environment_) same_now<std::string_view>("DSOP_MACHINE", communicator_.own_machine.requested());
   return *this;
 }
 
@@ -94,19 +94,19 @@ void Call::agree() {
 // A call that names its algorithm plans for another machine than the measured one, but its messages travel on that.
 const Machine& Call::machine_of_pieces() const {
   const bool is_given = machine_ == &communicator_.given_machine;
-  const DescribedMachine* const own = communicator_.own_machine.for_choice();
+  const DescribedMachine* const own = communicator_.own_machine.measured();
   return (is_given || own == nullptr ? machine_ : own)->machine();
 }
 
 void Call::measure_machine() {
-  OwnMachine& own = communicator_.own_machine;
+  MachineSource& own = communicator_.own_machine;
   try {
     own.measure(transport_, communicator_.ranks.group.nodes);
   } catch (...) {
     communicator_.slot_lengths.forget();
     throw;
   }
-  machine_ = own.for_choice();
+  machine_ = own.measured();
   values_.say(name_of_machine, *machine_);
 }
 

@@ -48,16 +48,16 @@ void CommunicatorState::grow_arena(std::size_t bytes) {
 
 const Machine& planned_machine(Transport& transport, const std::optional<Machine>& given, bool chooses) {
   if (given) return *given;
-  const OwnMachine& own = kept<CommunicatorState>(transport).own_machine;
-  const DescribedMachine* const choice = chooses ? own.for_choice() : nullptr;
-  return (choice != nullptr ? *choice : own.for_named()).machine();
+  const MachineSource& own = kept<CommunicatorState>(transport).own_machine;
+  const DescribedMachine* const choice = chooses ? own.measured() : nullptr;
+  return (choice != nullptr ? *choice : own.unprobed()).machine();
 }
 
 KeptMachine machine_to_keep(Transport& transport, const std::optional<Machine>& given) {
   if (given) return {given};
-  const OwnMachine& own = kept<CommunicatorState>(transport).own_machine;
+  const MachineSource& own = kept<CommunicatorState>(transport).own_machine;
   if (!own.is_known()) return {};
-  return {own.for_choice()->machine(), own.is_measured()};
+  return {own.measured()->machine(), own.is_measured()};
 }
 
 }  // namespace dsop

@@ -97,7 +97,7 @@ struct CommunicatorState {
   std::vector<Record> records;     ///< of the last call
   std::vector<NamedValue> values;  ///< that the last call's ranks had to say alike
   std::vector<std::uint64_t> key;  ///< of the last call
-  OwnMachine own_machine;
+  MachineSource own_machine;
   DescribedMachine given_machine;   ///< the last that a caller gave
   Workspace<std::byte> arena;       ///< that all calls work in, one after the other
   std::size_t arena_bytes = 0;      ///< that all ranks are known to have

@@ -24,28 +24,28 @@ bool all_have(Transport& transport, const DescribedMachine& inherited) {
 
 }  // namespace
 
-OwnMachine::OwnMachine(const Transport& transport) : is_probed_(transport.is_probed() && transport.size() > 1) {
+MachineSource::MachineSource(const Transport& transport) : is_probed_(transport.is_probed() && transport.size() > 1) {
   default_.describe(transport.default_machine());
 }
 
-void OwnMachine::ask_environment() {
+void MachineSource::ask_environment() {
   const char* const variable = std::getenv("DSOP_MACHINE");
-  asked_for_ = variable == nullptr || *variable == 0 ? probe : variable;
-  is_file_ = asked_for_ != probe && asked_for_ != "default";
+  requested_ = variable == nullptr || *variable == 0 ? probe : variable;
+  is_file_ = requested_ != probe && requested_ != "default";
   if (!is_file_) return;
   try {
-    machine_.describe(read_machine(asked_for_));
+    machine_.describe(read_machine(requested_));
   } catch (const Error& error) {
     throw Error(std::string("DSOP_MACHINE: ") + error.what());
   }
 }
 
-const DescribedMachine* OwnMachine::for_choice() const {
+const DescribedMachine* MachineSource::measured() const {
   if (is_file_ || is_measured_) return &machine_;
-  return is_probed_ && asked_for_ == probe ? nullptr : &default_;
+  return is_probed_ && requested_ == probe ? nullptr : &default_;
 }
 
-void OwnMachine::measure(Transport& transport, const std::vector<int>& nodes) {
+void MachineSource::measure(Transport& transport, const std::vector<int>& nodes) {
   const WithinPart within(transport, "measuring the machine");
   OnTag apart(transport, Tag::probe);
   std::shared_ptr<const Machine> machine = transport.calls().measured_machine.load();
@@ -62,7 +62,7 @@ void OwnMachine::measure(Transport& transport, const std::vector<int>& nodes) {
   take(transport, std::move(machine));
 }
 
-void OwnMachine::take(Transport& transport, std::shared_ptr<const Machine> probed) {
+void MachineSource::take(Transport& transport, std::shared_ptr<const Machine> probed) {
   machine_.describe(*probed);
   is_measured_ = true;
   is_file_ = false;

@@ -17,31 +17,31 @@ namespace dsop {
 /// `probe`. All ranks must be told alike. Only what must choose an algorithm waits for a probe: others plan for the
 /// transport's machine, so that a named algorithm has the same parameter, and bits, in every run. What a probe found in
 /// an earlier run, and a checkpoint has kept, goes before all of these.
-class OwnMachine {
+class MachineSource {
  public:
-  explicit OwnMachine(const Transport& transport);
+  explicit MachineSource(const Transport& transport);
 
   /// Whether all ranks have been told alike, once and for all.
   bool is_agreed() const { return is_agreed_; }
   /// Looks into the environment. Throws Error naming DSOP_MACHINE if it names a file that can't be read.
   void ask_environment();
   /// What ask_environment() has found: a file's name, `default` or `probe`.
-  const std::string& asked_for() const { return asked_for_; }
+  const std::string& requested() const { return requested_; }
   /// All ranks have found the same.
   void agree() { is_agreed_ = true; }
 
   /// Whether a resumed run needs this machine to make the same choices: a file or a probe may say something else then.
-  bool is_known() const { return is_agreed_ && (is_file_ || is_measured_ || (is_probed_ && asked_for_ != probe)); }
+  bool is_known() const { return is_agreed_ && (is_file_ || is_measured_ || (is_probed_ && requested_ != probe)); }
   /// Whether a probe has found it; what names an algorithm then plans for another.
   bool is_measured() const { return is_measured_; }
   /// Whether calls may choose by what a probe has found, in this run or in the one that is resumed.
   bool takes_probed() const { return is_probed_ && is_agreed_; }
   /// Null while what calls must choose by is still to be measured.
-  const DescribedMachine* for_choice() const;
-  const DescribedMachine& for_named() const { return is_file_ ? machine_ : default_; }
+  const DescribedMachine* measured() const;
+  const DescribedMachine& unprobed() const { return is_file_ ? machine_ : default_; }
 
   /// Measures the machine. A duplicate of a communicator takes that one's, if all its ranks have it. All ranks call
-  /// it after an agreement, if for_choice() is null. If it throws AgreedError, which all ranks then do, they may call
+  /// it after an agreement, if measured() is null. If it throws AgreedError, which all ranks then do, they may call
   /// it again. `nodes` as in Problem.
   void measure(Transport& transport, const std::vector<int>& nodes);
   /// Takes what a probe has found before, in another run, as if it were measured now. All ranks call it, with one
@@ -53,7 +53,7 @@ class OwnMachine {
 
   DescribedMachine default_;
   DescribedMachine machine_;  // the file's, or measured
-  std::string asked_for_;
+  std::string requested_;
   bool is_probed_;
   bool is_agreed_ = false;
   bool is_file_ = false;

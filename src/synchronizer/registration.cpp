@@ -111,7 +111,7 @@ void Synchronizer<T>::State::take_policy(Parameter& parameter, NamedPolicy<T> po
 // that choose an algorithm; where the program has given it, for all. If it fails, it does on all ranks.
 template <class T>
 void Synchronizer<T>::State::plan_for(const Machine& machine, bool is_probed) {
-  OwnMachine& own = kept<CommunicatorState>(transport).own_machine;
+  MachineSource& own = kept<CommunicatorState>(transport).own_machine;
   if (is_probed && own.takes_probed())
     own.take(transport, std::make_shared<const Machine>(machine));
   else
