@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/dense/family.hpp"
+#include "algorithms/dense/operation.hpp"
 #include "algorithms/outer_product/family.hpp"
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/topk/algorithm.hpp"

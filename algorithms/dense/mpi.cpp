@@ -1,7 +1,8 @@
 // The MPI library's own MPI_Allreduce: what programs call today, and so the base that everything is compared with.
 // The cost is that of the algorithm that Open MPI 4.1's fixed rules take for so many ranks and bytes
 // (coll_tuned_decision_fixed.c), by our formula for it; MPICH's rules differ for short vectors. It holds for one
-// MPI_Allreduce, as long as nobody tunes the library.
+// MPI_Allreduce, as long as nobody tunes the library. Of its MPI_Bcast and MPI_Reduce it is the bidirectional
+// exchange's, whatever they take.
 #include <algorithm>
 #include <limits>
 
@@ -15,6 +16,8 @@ DenseAlgorithm butterfly();
 DenseAlgorithm minimum_spanning_tree();
 DenseAlgorithm rabenseifner();
 DenseAlgorithm ring();
+DenseAlgorithm broadcast_bidirectional_exchange();
+DenseAlgorithm reduce_bidirectional_exchange();
 
 namespace {
 
@@ -57,11 +60,6 @@ constexpr Rule rules[] = {
     {any_ranks, 32 << 10, butterfly},
     {any_ranks, any_bytes, rabenseifner},
 };
-
-template <class T>
-void run(DenseCall<T>& call) {
-  call.transport.native().allreduce(std::as_writable_bytes(call.data), data_type<T>);
-}
 
 std::string unsupported(const DenseProblem& problem) {
   return problem.group.native ? "" : "runs inside the MPI library, and these ranks do not use MPI";
@@ -116,7 +114,33 @@ DenseAlgorithm mpi() {
           .measured = true,
           .unsupported = unsupported,
           .cost = cost,
-          .run = [](auto& call) { run(call); }};
+          .run = []<class T>(DenseCall<T>& call) {
+            call.transport.native().allreduce(std::as_writable_bytes(call.data), data_type<T>);
+          }};
+}
+
+DenseAlgorithm broadcast_mpi() {
+  return {.name = "mpi",
+          .summary = "the MPI library's own MPI_Bcast, the usual baseline",
+          .source = "MPI standard, MPI_Bcast",
+          .native = true,
+          .unsupported = unsupported,
+          .cost = broadcast_bidirectional_exchange().cost,
+          .run = []<class T>(DenseCall<T>& call) {
+            call.transport.native().broadcast(std::as_writable_bytes(call.data), call.root);
+          }};
+}
+
+DenseAlgorithm reduce_mpi() {
+  return {.name = "mpi",
+          .summary = "the MPI library's own MPI_Reduce, the usual baseline",
+          .source = "MPI standard, MPI_Reduce",
+          .native = true,
+          .unsupported = unsupported,
+          .cost = reduce_bidirectional_exchange().cost,
+          .run = []<class T>(DenseCall<T>& call) {
+            call.transport.native().reduce(std::as_writable_bytes(call.data), data_type<T>, call.root);
+          }};
 }
 
 }  // namespace dsop::dense

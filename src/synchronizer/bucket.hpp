@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/dense/family.hpp"
+#include "algorithms/dense/operation.hpp"
 #include "synchronizer/bucket_key.hpp"
 #include "synchronizer/parameter.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <dsop/types.hpp>
 
-#include "algorithms/dense/family.hpp"
+#include "algorithms/dense/operation.hpp"
 #include "call/communicator.hpp"
 #include "synchronizer/parameter.hpp"
 
