@@ -13,7 +13,7 @@
 // Cost: that of two allgathers, (P-1) k (n+m) + (g-1)/g n m words; 2 P k n m / g flops.
 #include <cmath>
 
-#include "algorithms/outer_product/owners_cost.hpp"
+#include "algorithms/outer_product/pairs.hpp"
 #include "transport/subset.hpp"
 
 namespace dsop::outer_product {
@@ -56,7 +56,8 @@ void run(OuterProductCall<T>& call, const Groups& groups) {
 }
 
 template <GroupsOf groups_of>
-AllgatherProblem gradient_blocks(const Problem& problem, double parameter) {
+Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine,
+                    double parameter) {
   const Groups groups = groups_of(problem, parameter);
   AllgatherProblem blocks = row_blocks(problem, problem.rows, groups.size);
   const std::vector<int>& nodes = problem.group.nodes;
@@ -65,14 +66,16 @@ AllgatherProblem gradient_blocks(const Problem& problem, double parameter) {
   for (int r = 0; r < problem.ranks(); ++r)
     if (groups.place(r) == 0)
       for (int i = 0; i < groups.size; ++i) blocks.group.nodes.push_back(node(r + i * groups.stride));
-  return blocks;
+  return {.factors = exchange_of_factors(self, factor_blocks(problem), machine),
+          .gradient = exchange_of_parts(self, std::move(blocks), machine)};
 }
 
 template <GroupsOf groups_of>
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double parameter) {
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double parameter,
+          const Exchanges& exchanges) {
   const Groups groups = groups_of(problem, parameter);
-  return owners_cost(self, problem, machine, gradient_blocks<groups_of>(problem, parameter),
-                     [&](int r) { return groups.place(r); });
+  return cost_of_rows(problem, machine, exchanges, Blocks(problem.rows, groups.size).largest(),
+                      [&](int r) { return groups.place(r); });
 }
 
 std::string expected(double divisor, const OuterProductAlgorithm&, const Problem& problem) {
@@ -105,8 +108,8 @@ OuterProductAlgorithm in_groups(const char* name, const char* summary, const cha
           .source = source,
           .takes_sparse = true,
           .parameter = {.name = parameter, .values = values<groups_of>, .expected = expected},
+          .exchanges = exchanges<groups_of>,
           .cost = cost<groups_of>,
-          .gradient_blocks = gradient_blocks<groups_of>,
           .workspace_bytes = workspace_bytes<groups_of>,
           .run = [](auto& call) { run(call, groups_of(call.plan.problem, call.plan.parameter)); }};
 }

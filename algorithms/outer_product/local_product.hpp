@@ -40,9 +40,11 @@ inline std::size_t largest_nonzeros_of_a(const Problem& problem) {
   return largest;
 }
 
-/// The product of the pairs of ranks first .. first + count - 1. Where non-zeros lie in a and b counts as independent.
+/// The product of all pairs, or of those of ranks first .. first + count - 1. Where non-zeros lie in a and b counts as
+/// independent.
 class LocalProduct {
  public:
+  explicit LocalProduct(const Problem& problem) : LocalProduct(problem, 0, problem.ranks()) {}
   LocalProduct(const Problem& problem, int first, int count) : problem_(problem) {
     for (int r = first; r < first + count; ++r) {
       const auto rank = static_cast<std::size_t>(r);

@@ -27,6 +27,10 @@ Machine as_seen_by(const Problem& problem, Machine machine) {
 
 class Family {
  public:
+  struct Considered : Candidate {
+    Exchanges exchanges = {};
+  };
+
   Family(const Problem& problem, const Machine& machine) : all_(problem), machine_(as_seen_by(problem, machine)) {
     // Rows alone lie in memory of their own, which all agree on too: counted as a second exchange of records.
     const int exchanges = problem.rows_only ? 2 : 1;
@@ -47,10 +51,11 @@ class Family {
     return algorithm.dense != nullptr && algorithm.dense->measured && all_.allow_native && !all_.native_sums_vary &&
            machine_.native_seconds(1, all_.ranks()) > 0;
   }
-  Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter) const {
+  Considered evaluate(const OuterProductAlgorithm& algorithm, double parameter) const {
     const Problem& seen = problem(algorithm);
-    Candidate candidate{
-        algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, seen, machine_, parameter), {}};
+    Considered candidate{{algorithm_text(algorithm, parameter), parameter, {}, {}},
+                         algorithm.exchanges(algorithm, seen, machine_, parameter)};
+    candidate.cost = algorithm.cost(algorithm, seen, machine_, parameter, candidate.exchanges);
     const double elements = static_cast<double>(seen.rows) * static_cast<double>(seen.columns);
     if (seen.staged_result && algorithm.sends_gradient)
       candidate.cost.arithmetic_seconds += machine_.addition_seconds(elements, seen.type);
@@ -73,7 +78,7 @@ class Family {
 bool sparse_is_faster(Problem problem, const Machine& machine) {
   const auto seconds = [&](bool sparse) {
     problem.sparse_product = sparse;
-    return outer_product::LocalProduct(problem, 0, problem.ranks()).seconds(machine, problem.rows);
+    return outer_product::LocalProduct(problem).seconds(machine, problem.rows);
   };
   return seconds(true) < seconds(false);
 }
@@ -126,22 +131,6 @@ void check_problem(const Problem& problem) {
                 {problem.pairs.size(), problem.largest_pairs(), problem.rows + problem.columns, element_bytes});
 }
 
-void choose_exchanges(Plan& plan) {
-  const auto blocks_of = plan.algorithm->factor_blocks;
-  plan.factors.problem = blocks_of != nullptr ? blocks_of(plan.problem) : outer_product::factor_blocks(plan.problem);
-  plan.factors.algorithm = &outer_product::exchange_of(*plan.algorithm, plan.factors.problem, plan.machine);
-  if (plan.algorithm->gradient_blocks != nullptr) {
-    plan.gradient.problem = plan.algorithm->gradient_blocks(plan.problem, plan.parameter);
-    plan.gradient.algorithm =
-        &outer_product::gradient_exchange_of(*plan.algorithm, plan.gradient.problem, plan.machine);
-  }
-  if (plan.algorithm->segments == nullptr) return;
-  const std::vector<EqualAllgathers> segments = plan.algorithm->segments(plan.problem, plan.parameter);
-  const AllgatherAlgorithm& exchange =
-      outer_product::segment_exchange_of(*plan.algorithm, segments.front().one, plan.machine);
-  for (const auto& [one, count] : segments) plan.segments.insert(plan.segments.end(), count, {&exchange, one});
-}
-
 }  // namespace
 
 namespace outer_product {
@@ -181,7 +170,8 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   const Family family(all, machine);
   const Winner* const winner = measured_winner(family, machine, problem);
   const bool takes_winner = algorithm == "auto" && winner != nullptr;
-  choose(plan, family, algorithms_for(problem), takes_winner ? winner->algorithm : algorithm, evaluated);
+  static_cast<Exchanges&>(plan) =
+      choose(plan, family, algorithms_for(problem), takes_winner ? winner->algorithm : algorithm, evaluated).exchanges;
   plan.auto_is_measured = winner != nullptr;
   plan.auto_choice = winner != nullptr ? winner->algorithm : plan.candidates.front().algorithm;
   if (algorithm != "auto") plan.reason = "named by the caller or by DSOP_ALGORITHM";
@@ -193,7 +183,6 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
     plan.row_bounds.push_back(patterns::Blocks(problem.rows, problem.ranks()).offset(r));
   for (std::size_t r = 0; r < problem.group.nodes.size(); ++r)
     if (problem.group.nodes[r] == static_cast<int>(r)) plan.leaders.push_back(problem.group.nodes[r]);
-  choose_exchanges(plan);
   plan.workspace_bytes = workspace_bytes(plan, 0);
   plan.warning = why_not_valid(machine, problem.ranks(), problem.group.nodes);
   return plan;
