@@ -21,7 +21,6 @@
 #include "algorithms/outer_product/factor_segments.hpp"
 #include "base/segments.hpp"
 #include "kernels/outer_product.hpp"
-#include "transport/working.hpp"
 
 namespace dsop::outer_product {
 namespace {
@@ -41,22 +40,14 @@ void run(OuterProductCall<T>& call) {
   const auto S = static_cast<int>(call.plan.parameter);
   const FactorSegments<T> segments(call, S, S);
   const std::size_t gradient_bytes = call.gradient.rows * call.gradient.columns * sizeof(T);
-  int gathered = 0;
   int blocks_made = 0;
-  const auto make_block = [&] {
+  segments.gather_all([&](int gathered) {
     if (blocks_made == gathered * gathered) return false;
     const auto [i, j] = block_number(blocks_made++);
     kernels::product<T>(segments.a(i), segments.b(j), segments.block_of_gradient(i, j), call.scale, call.beta,
                         call.plan.shared_method, gradient_bytes);
     return true;
-  };
-  WorkingTransport never_idle(call.transport, make_block);
-  while (gathered < S) {
-    segments.gather(gathered, never_idle);
-    ++gathered;
-  }
-  while (make_block()) {
-  }
+  });
 }
 
 // Each block packs its factors anew. And where a row of a block ends, what the processor has fetched of the memory

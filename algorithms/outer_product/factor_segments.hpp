@@ -6,6 +6,7 @@
 
 #include "algorithms/outer_product/gather_factors.hpp"
 #include "patterns/blocks.hpp"
+#include "transport/working.hpp"
 
 namespace dsop::outer_product {
 
@@ -32,7 +33,7 @@ template <class T>
 class FactorSegments {
  public:
   FactorSegments(const OuterProductCall<T>& call, int segments_of_a, int S)
-      : call_(call), gathered_(call.memory, call.plan.problem), cut_(call.plan.problem, segments_of_a, S) {}
+      : call_(call), S_(S), gathered_(call.memory, call.plan.problem), cut_(call.plan.problem, segments_of_a, S) {}
 
   MatrixView<T> a(int s) const { return segment(s).column_range(0, cut_.rows(s)); }
   MatrixView<T> b(int s) const { return segment(s).column_range(cut_.rows(s), cut_.columns(s)); }
@@ -40,20 +41,31 @@ class FactorSegments {
     return call_.gradient.row_range(cut_.row(i), cut_.rows(i)).column_range(cut_.column(j), cut_.columns(j));
   }
 
-  /// Everybody gets everybody's part of segment s.
+  /// Everybody gets everybody's part of each segment. Whenever this rank would wait, and in the end, make(segments that
+  /// have been gathered) makes a part of G, until it returns false: nothing is left.
+  template <class Make>
+  void gather_all(const Make& make) const {
+    int gathered = 0;
+    const auto make_part = [&] { return make(gathered); };
+    WorkingTransport never_idle(call_.transport, make_part);
+    for (; gathered < S_; ++gathered) gather(gathered, never_idle);
+    while (make_part()) {
+    }
+  }
+
+ private:
   void gather(int s, Transport& transport) const {
     const Factors<T> part{call_.own.a.column_range(cut_.row(s), cut_.rows(s)),
                           call_.own.b.column_range(cut_.column(s), cut_.columns(s))};
     gather_segment(call_.plan, transport, segment_exchange(call_.plan, s), part, segment(s), gathered_);
   }
-
- private:
   MatrixView<T> segment(int s) const {
     const std::size_t K = call_.plan.pair_bounds.back();
     return {gathered_.elements.data() + K * (cut_.row(s) + cut_.column(s)), K, cut_.rows(s) + cut_.columns(s)};
   }
 
   const OuterProductCall<T>& call_;
+  int S_;
   GatheredFactors<T> gathered_;
   Cut cut_;
 };

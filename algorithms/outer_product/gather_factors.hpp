@@ -30,14 +30,8 @@ inline std::size_t total_factor_bytes(const Problem& problem) {
 
 /// Seconds for rounding the largest rank's pairs and widening all.
 inline double factor_conversion_seconds(const Problem& problem, const Machine& machine) {
-  std::size_t largest = 0;
-  std::size_t total = 0;
-  for (std::size_t r = 0; r < problem.pairs.size(); ++r) {
-    const std::size_t own = nonzeros_of_a(problem, r) + nonzeros_of_b(problem, r);
-    largest = std::max(largest, own);
-    total += own;
-  }
-  return conversion_seconds(problem.factor_wire, machine, largest, total);
+  const Nonzeros nonzeros(problem);
+  return conversion_seconds(problem.factor_wire, machine, nonzeros.largest, nonzeros.total);
 }
 
 /// Rank r's block are its pairs: a and b of each or, in a problem with sparse factors, all its a, then all its b.

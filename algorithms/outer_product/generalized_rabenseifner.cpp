@@ -38,7 +38,7 @@ void run(OuterProductCall<T>& call) {
 
 Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
   return {.factors = exchange_of_factors(self, factor_blocks(problem), machine),
-          .gradient = exchange_of_parts(self, row_blocks(problem, problem.rows), machine)};
+          .gradient = exchange_of_parts(self, row_blocks(problem, problem.rows, problem.ranks()), machine)};
 }
 
 Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double,

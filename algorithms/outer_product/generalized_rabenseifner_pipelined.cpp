@@ -16,7 +16,6 @@
 #include "algorithms/outer_product/factor_segments.hpp"
 #include "base/segments.hpp"
 #include "kernels/outer_product.hpp"
-#include "transport/working.hpp"
 
 namespace dsop::outer_product {
 namespace {
@@ -33,27 +32,19 @@ void run(OuterProductCall<T>& call) {
   const Blocks rows(G.rows, call.transport.size());
   const FactorSegments<T> segments(call, 1, S);
 
-  int gathered = 0;
   int made = 0;
-  const auto make_segment = [&] {
+  segments.gather_all([&](int gathered) {
     if (made == gathered) return false;
     kernels::product<T>(segments.a(0).column_range(rows.offset(r), rows.size(r)), segments.b(made),
                         segments.block_of_gradient(0, made).row_range(rows.offset(r), rows.size(r)), call.scale, 0);
     ++made;
     return true;
-  };
-  WorkingTransport never_idle(call.transport, make_segment);
-  while (gathered < S) {
-    segments.gather(gathered, never_idle);
-    ++gathered;
-  }
-  while (make_segment()) {
-  }
+  });
   allgather(call.transport, call.plan.gradient, std::span(G.data, G.rows * G.columns));
 }
 
 Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
-  return {.gradient = exchange_of_parts(self, row_blocks(problem, problem.rows), machine),
+  return {.gradient = exchange_of_parts(self, row_blocks(problem, problem.rows, problem.ranks()), machine),
           .segments = factor_segments(self, problem, machine, 1, static_cast<int>(S))};
 }
 

@@ -52,7 +52,7 @@ Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, c
   return {.factors = exchange_of_factors(self, factor_blocks(problem), machine),
           .segments = exchanges_of_segments(
               self, static_cast<int>(S), [&](int s) { return rows.size(s); },
-              [&](std::size_t size) { return row_blocks(problem, size); }, machine)};
+              [&](std::size_t size) { return row_blocks(problem, size, problem.ranks()); }, machine)};
 }
 
 Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double S,

@@ -81,17 +81,8 @@ Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& m
   return cost;
 }
 
-std::vector<double> divisors_of_ranks(const OuterProductAlgorithm&, const Problem& problem) {
-  std::vector<double> divisors;
-  for (int height = 1; height <= problem.ranks(); ++height)
-    if (problem.ranks() % height == 0) divisors.push_back(height);
-  return divisors;
-}
-
-std::string expected(double p_r, const OuterProductAlgorithm& self, const Problem& problem) {
-  const std::vector<double> divisors = divisors_of_ranks(self, problem);
-  if (std::find(divisors.begin(), divisors.end(), p_r) != divisors.end()) return "";
-  return "a divisor of the number of ranks, " + std::to_string(problem.ranks());
+std::vector<double> values(const OuterProductAlgorithm&, const Problem& problem) {
+  return divisors_of(problem.ranks());
 }
 
 }  // namespace
@@ -101,7 +92,7 @@ OuterProductAlgorithm generalized_rabenseifner_scattered() {
           .summary = "the same in a grid of owners, each of which gets only the parts of the factors that it needs",
           .source = "Enderlin et al. 2021 (DSOP), future work (all-scatter)",
           .sends_bf16 = true,
-          .parameter = {.name = "rows of the grid of owners", .values = divisors_of_ranks, .expected = expected},
+          .parameter = {.name = "rows of the grid of owners", .values = values, .expected = expected_divisor},
           .exchanges = exchanges,
           .cost = cost,
           .workspace_bytes = counted<Memory>,

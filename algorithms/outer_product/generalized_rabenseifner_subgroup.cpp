@@ -11,8 +11,6 @@
 // Consecutive ranks are often near each other; then rows do not go far. P / g ranks compute the same element, in the
 // same way (the plan's shared_method).
 // Cost: that of two allgathers, (P-1) k (n+m) + (g-1)/g n m words; 2 P k n m / g flops.
-#include <cmath>
-
 #include "algorithms/outer_product/pairs.hpp"
 #include "transport/subset.hpp"
 
@@ -78,21 +76,13 @@ Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& m
                       [&](int r) { return groups.place(r); });
 }
 
-std::string expected(double divisor, const OuterProductAlgorithm&, const Problem& problem) {
-  const bool divides = divisor >= 1 && divisor <= problem.ranks() && divisor == std::floor(divisor) &&
-                       std::fmod(problem.ranks(), divisor) == 0;
-  return divides ? "" : "a divisor of the number of ranks, " + std::to_string(problem.ranks());
-}
-
 // What lies between the allgather and Generalized Rabenseifner, or the latter where nothing does.
 template <GroupsOf groups_of>
 std::vector<double> values(const OuterProductAlgorithm&, const Problem& problem) {
-  std::vector<double> divisors;
-  for (int divisor = 2; divisor < problem.ranks(); ++divisor)
-    if (problem.ranks() % divisor == 0) divisors.push_back(divisor);
+  const std::vector<double> divisors = divisors_of(problem.ranks());
+  if (divisors.size() > 2) return {divisors.begin() + 1, divisors.end() - 1};
   const bool one_group = groups_of(problem, 1).size == problem.ranks();
-  if (divisors.empty()) divisors.push_back(one_group ? 1 : problem.ranks());
-  return divisors;
+  return {one_group ? 1.0 : problem.ranks()};
 }
 
 template <GroupsOf groups_of>
@@ -107,7 +97,7 @@ OuterProductAlgorithm in_groups(const char* name, const char* summary, const cha
           .summary = summary,
           .source = source,
           .takes_sparse = true,
-          .parameter = {.name = parameter, .values = values<groups_of>, .expected = expected},
+          .parameter = {.name = parameter, .values = values<groups_of>, .expected = expected_divisor},
           .exchanges = exchanges<groups_of>,
           .cost = cost<groups_of>,
           .workspace_bytes = workspace_bytes<groups_of>,

@@ -74,7 +74,7 @@ void run(OuterProductCall<T>& call) {
 Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double f) {
   Exchanges exchanges = all_factors(self, problem, machine, f);
   const std::size_t owned = owned_rows(problem, f);
-  if (owned > 0) exchanges.gradient = exchange_of_parts(self, row_blocks(problem, owned), machine);
+  if (owned > 0) exchanges.gradient = exchange_of_parts(self, row_blocks(problem, owned, problem.ranks()), machine);
   return exchanges;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -84,8 +85,18 @@ inline AllgatherProblem row_blocks(const Problem& problem, std::size_t rows, int
   return blocks_of(problem.group, owners,
                    [&](int owner) { return blocks.size(owner) * problem.columns * bytes_on_wire(problem); });
 }
-inline AllgatherProblem row_blocks(const Problem& problem, std::size_t rows) {
-  return row_blocks(problem, rows, problem.ranks());
+
+/// What the number of rows or groups may be into which an algorithm divides the ranks.
+inline std::vector<double> divisors_of(int ranks) {
+  std::vector<double> divisors;
+  for (int divisor = 1; divisor <= ranks; ++divisor)
+    if (ranks % divisor == 0) divisors.push_back(divisor);
+  return divisors;
+}
+inline std::string expected_divisor(double divisor, const OuterProductAlgorithm&, const Problem& problem) {
+  const std::vector<double> divisors = divisors_of(problem.ranks());
+  if (std::find(divisors.begin(), divisors.end(), divisor) != divisors.end()) return "";
+  return "a divisor of the number of ranks, " + std::to_string(problem.ranks());
 }
 
 /// An allgather of factors, which all ranks begin to send at once: in the algorithm's own way or the cheapest.

@@ -52,7 +52,7 @@ void run(OuterProductCall<T>& call) {
 }
 
 Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
-  return {.gradient = exchange_of_parts(self, row_blocks(problem, problem.rows), machine)};
+  return {.gradient = exchange_of_parts(self, row_blocks(problem, problem.rows, problem.ranks()), machine)};
 }
 
 Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double,
