@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "algorithms/dense/operation.hpp"
-#include "algorithms/outer_product/family.hpp"
+#include "algorithms/outer_product/operation.hpp"
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/split_and_reduce.hpp"
