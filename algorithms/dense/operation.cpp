@@ -39,7 +39,6 @@ DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const Dens
   DensePlan plan;
   plan.problem = problem;
   choose(plan, Family{problem, machine}, algorithms, name, Evaluated::named);
-  plan.candidates.erase(plan.candidates.begin() + 1, plan.candidates.end());
   plan.workspace_bytes = plan.algorithm->workspace_bytes(problem, plan.parameter);
   return plan;
 }

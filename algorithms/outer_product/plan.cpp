@@ -51,8 +51,10 @@ class Family {
   }
   Considered evaluate(const OuterProductAlgorithm& algorithm, double parameter) const {
     const Problem& seen = problem(algorithm);
-    Considered candidate{{algorithm_text(algorithm, parameter), parameter, {}, {}},
-                         algorithm.exchanges(algorithm, seen, machine_, parameter)};
+    Considered candidate;  // not as an aggregate: where a member throws, g++ 12 destroys those before it twice
+    candidate.algorithm = algorithm_text(algorithm, parameter);
+    candidate.parameter = parameter;
+    candidate.exchanges = algorithm.exchanges(algorithm, seen, machine_, parameter);
     Cost& cost = candidate.cost = algorithm.cost(algorithm, seen, machine_, parameter, candidate.exchanges);
     if (seen.staged_result && algorithm.sends_gradient)
       cost.arithmetic_seconds +=

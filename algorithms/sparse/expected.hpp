@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include <dsop/errors.hpp>
 
@@ -102,6 +103,11 @@ inline double adding_seconds(const SparseProblem& problem, const Machine& machin
 /// Seconds to write so many bytes of messages, and to look through the indices of so many that came.
 inline double packing_seconds(const Machine& machine, std::size_t packed_bytes, std::size_t unpacked_bytes) {
   return machine.memory_seconds(2 * static_cast<double>(packed_bytes) + static_cast<double>(unpacked_bytes) / 2);
+}
+
+inline Exchange cheapest(AllgatherProblem problem, const Machine& machine) {
+  const AllgatherAlgorithm& algorithm = cheapest_allgather(problem, machine);
+  return {&algorithm, std::move(problem)};
 }
 
 /// Of an exchange: what the rank that sends the most sends, and its time.

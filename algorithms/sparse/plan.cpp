@@ -73,29 +73,31 @@ std::ostream& operator<<(std::ostream& stream, const SparsePlan& plan) {
 
 namespace {
 
-Exchange exchange_of(const SparsePlan& plan, const Machine& machine) {
-  if (plan.algorithm->exchange == nullptr) return {};
-  AllgatherProblem problem = plan.algorithm->exchange(plan.problem, plan.parameter);
-  return {&cheapest_allgather(problem, machine), std::move(problem)};
-}
-
 struct Family {
+  struct Considered : Candidate {
+    Exchange exchange = {};
+  };
+
   SparsePlan& plan;  // its problem's, of each algorithm by turns
   const Machine& machine;
   double agreement = agreement_seconds(machine, plan.problem.group.nodes, plan.problem.ranks());
 
   const SparseProblem& problem(const SparseAlgorithm&) const { return plan.problem; }
   bool may_take_native(const SparseAlgorithm&) const { return false; }
-  Candidate evaluate(const SparseAlgorithm& algorithm, double parameter) const {
+  Considered evaluate(const SparseAlgorithm& algorithm, double parameter) const {
     plan.algorithm = &algorithm;
     plan.parameter = parameter;
-    plan.exchange = exchange_of(plan, machine);
-    return {algorithm_text(algorithm, parameter),
-            parameter,
-            algorithm.cost(plan, machine),
-            {},
-            algorithm.needed_lead,
-            agreement};
+    plan.exchange = {};
+    if (algorithm.exchange != nullptr)
+      plan.exchange = sparse::cheapest(algorithm.exchange(plan.problem, parameter), machine);
+    Considered candidate;  // not as an aggregate: where a member throws, g++ 12 destroys those before it twice
+    candidate.algorithm = algorithm_text(algorithm, parameter);
+    candidate.parameter = parameter;
+    candidate.cost = algorithm.cost(plan, machine);
+    candidate.needed_lead = algorithm.needed_lead;
+    candidate.agreement_seconds = agreement;
+    candidate.exchange = plan.exchange;
+    return candidate;
   }
 };
 
@@ -133,8 +135,7 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 
   problem.sparse_share = sparse_share(problem, machine);
-  choose(plan, Family{plan, machine}, sparse_algorithms(), algorithm);
-  plan.exchange = exchange_of(plan, machine);
+  plan.exchange = choose(plan, Family{plan, machine}, sparse_algorithms(), algorithm).exchange;
   plan.warning = why_not_valid(machine, problem.ranks(), problem.group.nodes);
   adapt_plan(plan, problem.nonzeros);
   return plan;

@@ -73,10 +73,7 @@ TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, cons
     plan.exact = make_sparse_plan(exact, machine, name);
     plan.chooses_exact_sum = plan.exact.algorithm_text() != name;
   }
-  if (algorithm.exchange != nullptr) {
-    plan.exchange.problem = algorithm.exchange(problem);
-    plan.exchange.algorithm = &cheapest_allgather(plan.exchange.problem, machine);
-  }
+  if (algorithm.exchange != nullptr) plan.exchange = sparse::cheapest(algorithm.exchange(problem), machine);
   adapt_plan(plan, chosen);
   return plan;
 }
