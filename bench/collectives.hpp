@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "algorithms/dense/family.hpp"
+#include "algorithms/dense/operation.hpp"
 #include "benchmark.hpp"
 
 namespace dsop::bench {

@@ -9,7 +9,7 @@
 #include <dsop/errors.hpp>
 
 #include "algorithms/outer_product/algorithm.hpp"
-#include "algorithms/outer_product/family.hpp"
+#include "algorithms/outer_product/operation.hpp"
 #include "base/shown.hpp"
 #include "collect.hpp"
 #include "compare/rival.hpp"

@@ -108,7 +108,7 @@ Rows rows_of(const SelectOptions& options, std::size_t size, double density) {
   const auto of = std::make_shared<Operands<T>>();
   of->values = gradient_like<T>(0, size, 0, Distribution::uniform);
   of->pairs.resize(size);
-  of->indices.resize(room_for(k, size));
+  of->indices.resize(capacity(k, size));
   of->chosen.resize(of->indices.size());
   Rows rows;
   const auto add = [&](const std::string& name, const std::function<void()>& call) -> SelectRow& {
@@ -154,7 +154,7 @@ void check(const SelectOptions& options) {
     if (size == 0 || size > sparse::most_elements)
       throw Error("--size is " + std::to_string(size) + ", expected 1 to 2^32");
     const double densest = *std::max_element(options.densities.begin(), options.densities.end());
-    const std::size_t room = room_for(chosen_of(densest, size), size);
+    const std::size_t room = capacity(chosen_of(densest, size), size);
     std::size_t most_bytes = 0;
     for (const DataType type : types_named(options.dtype))
       // The pieces of the threads and the keys among which the k-th is looked for are as much again.

@@ -10,7 +10,7 @@
 
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/topk/algorithm.hpp"
-#include "algorithms/topk/family.hpp"
+#include "algorithms/topk/operation.hpp"
 #include "collect.hpp"
 #include "gradient_inputs.hpp"
 #include "host.hpp"
@@ -224,7 +224,7 @@ Rows rows_of(Watch& watch, std::size_t size, double density, const std::vector<s
       row->own = given ? vector->view() : SparseVectorView<T>{size, {}, *gradient};
       if (gradient && !sums_all(algorithm)) {
         row->selector.emplace(options.selection);
-        row->indices.resize(room_for(k, size));
+        row->indices.resize(capacity(k, size));
         row->values.resize(row->indices.size());
       }
       add(std::move(row));

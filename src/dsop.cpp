@@ -1,10 +1,21 @@
 // The public calls.
 #include <dsop/dsop.hpp>
 
-#include "algorithms/outer_product/family.hpp"
+#include "algorithms/outer_product/operation.hpp"
 #include "call/start_call.hpp"
 
 namespace dsop {
+
+static OuterProductTerms terms_of(const Options& options) {
+  return {.algorithm = options.algorithm,
+          .machine = options.machine,
+          .sum = {options.scale, options.alpha, options.beta, options.wire},
+          .factor_wire = options.factor_wire,
+          .allow_native = options.allow_native,
+          .find_zeros = options.find_zeros,
+          .check_bits = options.check_bits,
+          .tries = options.tries};
+}
 
 Machine machine(Communicator communicator) {
   Transport& transport = communicator.transport();
@@ -26,7 +37,8 @@ void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>
           const Options& options) {
   Transport& transport = communicator.transport();
   make_call(transport, [&] {
-    calls_of<OuterProductCalls<T>>(transport).run(transport, factors, gradient, terms_of(options), nullptr);
+    calls_of<OuterProductCalls<T>>(transport).run(transport,
+                                                  {Output::whole, terms_of(options), nullptr, factors, gradient});
   });
 }
 
@@ -37,6 +49,10 @@ struct OuterProduct<T>::State {
   Options options;
   OuterProductCalls<T> calls = {};
   LastStarted last_started = {};
+
+  GradientRows<T> run(Output output, const SparseFactors<T>& factors = Factors<T>{}, MatrixView<T> gradient = {}) {
+    return calls.run(transport, {output, terms_of(options), &shape, factors, gradient});
+  }
 };
 
 template <class T>
@@ -46,7 +62,7 @@ OuterProduct<T>::OuterProduct(Communicator communicator, Shape shape, Options op
     state_ = make_for_call(transport, [&] {
       return std::unique_ptr<State>(new State{transport, shape, std::move(options)});
     });
-    state_->calls.prepare(transport, shape, terms_of(state_->options));
+    state_->run(Output::plan);
   });
 }
 
@@ -64,23 +80,17 @@ void OuterProduct<T>::run(const Factors<T>& factors, MatrixView<T> gradient) {
 
 template <class T>
 void OuterProduct<T>::run_sharded(const Factors<T>& factors, MatrixView<T> own_rows) {
-  make_call(state_->transport, [&] {
-    state_->calls.run_sharded(state_->transport, factors, own_rows, terms_of(state_->options), state_->shape);
-  });
+  make_call(state_->transport, [&] { state_->run(Output::own_rows, factors, own_rows); });
 }
 
 template <class T>
 void OuterProduct<T>::run(const SparseFactors<T>& factors, MatrixView<T> gradient) {
-  make_call(state_->transport, [&] {
-    state_->calls.run(state_->transport, factors, gradient, terms_of(state_->options), &state_->shape);
-  });
+  make_call(state_->transport, [&] { state_->run(Output::whole, factors, gradient); });
 }
 
 template <class T>
 GradientRows<T> OuterProduct<T>::run_rows(const SparseFactors<T>& factors) {
-  return make_call(state_->transport, [&] {
-    return state_->calls.run_rows(state_->transport, factors, terms_of(state_->options), state_->shape);
-  });
+  return make_call(state_->transport, [&] { return state_->run(Output::rows, factors); });
 }
 
 template <class T>
@@ -91,9 +101,8 @@ Pending OuterProduct<T>::start(const Factors<T>& factors, MatrixView<T> gradient
 template <class T>
 Pending OuterProduct<T>::start(const SparseFactors<T>& factors, MatrixView<T> gradient) {
   State& state = *state_;
-  return state.last_started.start(state.transport, [&state, factors, gradient] {
-    state.calls.run(state.transport, factors, gradient, terms_of(state.options), &state.shape);
-  });
+  return state.last_started.start(state.transport,
+                                  [&state, factors, gradient] { state.run(Output::whole, factors, gradient); });
 }
 
 template <class T>

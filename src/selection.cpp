@@ -9,6 +9,7 @@
 #include "algorithms/selection/algorithm.hpp"
 #include "algorithms/selection/ranges.hpp"
 #include "base/check_aligned.hpp"
+#include "base/named.hpp"
 #include "base/refuse.hpp"
 #include "kernels/compact.hpp"
 #include "kernels/float_mode.hpp"
@@ -74,13 +75,8 @@ struct Selector<T>::Impl {
 
 template <class T>
 Selector<T>::Selector(const std::string& algorithm, SelectionState state) {
-  const SelectionAlgorithm* const found = selection_algorithms().find(algorithm.substr(0, algorithm.find('(')));
-  if (found == nullptr) refuse("algorithm", algorithm, "one of " + selection_algorithms().names());
-  const Parameter<>& parameter = found->parameter;
-  const double number = number_in_brackets("algorithm", algorithm, parameter.name).value_or(parameter.values().front());
-  if (const std::string expected = parameter.expected(number); !expected.empty())
-    refuse("the number of " + algorithm + ", its " + parameter.name + ",", number, expected);
-  impl_ = std::unique_ptr<Impl>(new Impl{*found, number, state});
+  const SelectionAlgorithm& named = find_algorithm(algorithm, "algorithm", selection_algorithms());
+  impl_ = std::unique_ptr<Impl>(new Impl{named, numbers_of(algorithm, {&named.parameter}).front(), state});
 }
 
 template <class T>

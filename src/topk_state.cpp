@@ -8,7 +8,6 @@
 //   bounds 3 0 4000 9000
 //
 // Numbers are written so that reading gives the same bits. `bounds`: how many, then each.
-#include <algorithm>
 #include <charconv>
 #include <string>
 
@@ -27,71 +26,45 @@ void write(std::string& text, Number number) {
   text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
 
-/// Line after line, each of which is a name and numbers.
-class Reader {
+/// The next line of what is left of a text, which begins with `name`: its numbers.
+class Line {
  public:
-  explicit Reader(std::string_view text) : rest_(text) {}
-
-  void next_line(std::string_view name) {
-    ++number_;
-    const std::size_t end = rest_.find('\n');
-    line_ = rest_.substr(0, end);
-    numbers_ = line_;
-    if (end == rest_.npos || !line_.starts_with(name))
-      refuse_line("\"" + std::string(name) + "\", all that, and its end");
+  Line(std::string_view& left, int number, std::string_view name)
+      : line_(left.substr(0, left.find('\n'))), number_(number), numbers_(line_) {
+    expect(line_.size() < left.size() && line_.starts_with(name),
+           "\"" + std::string(name) + "\", all that, and its end");
     numbers_.remove_prefix(name.size());
-    rest_.remove_prefix(end + 1);
+    left.remove_prefix(line_.size() + 1);
   }
+
   template <class Number>
-  Number number(const std::string& what) {
-    Number number{};
-    if (!numbers_.starts_with(' ')) refuse_line(what);
+  void read(Number& number, const std::string& what) {
+    expect(numbers_.starts_with(' '), what);
     const char* const last = numbers_.data() + numbers_.size();
     const auto [end, error] = std::from_chars(numbers_.data() + 1, last, number);
-    if (error != std::errc()) refuse_line(what);
+    expect(error == std::errc(), what);
     numbers_ = {end, static_cast<std::size_t>(last - end)};
-    return number;
   }
-  void end_line() const {
-    if (!numbers_.empty()) refuse_line("nothing after the number");
+  /// That is all there is.
+  void read_last(std::uint64_t& count) {
+    read(count, "a whole number below 2^64");
+    end();
   }
-  bool at_end() const { return rest_.empty(); }
-  [[noreturn]] void refuse_line(const std::string& expected) const {
-    refuse("line " + std::to_string(number_) + " of a top-k state", in_quotes(line_), expected);
+  void read_last(double& threshold) {
+    read(threshold, "a number");
+    end();
+    expect(!(threshold < 0), "a number of at least 0");
+  }
+  void end() const { expect(numbers_.empty(), "nothing after the number"); }
+  void expect(bool good, const std::string& expected) const {
+    if (!good) refuse("line " + std::to_string(number_) + " of a top-k state", in_quotes(line_), expected);
   }
 
  private:
-  std::string_view rest_;
-  std::string_view line_ = {};
-  std::string_view numbers_ = {};  // of the line, those not yet read
-  int number_ = 0;
+  std::string_view line_;
+  int number_;
+  std::string_view numbers_;  // those not yet read
 };
-
-std::uint64_t read_count(Reader& reader, std::string_view name) {
-  reader.next_line(name);
-  const auto count = reader.number<std::uint64_t>("a whole number below 2^64");
-  reader.end_line();
-  return count;
-}
-
-double read_threshold(Reader& reader, std::string_view name) {
-  reader.next_line(name);
-  const auto threshold = reader.number<double>("a number");
-  reader.end_line();
-  if (threshold < 0) reader.refuse_line("a number of at least 0");
-  return threshold;
-}
-
-std::vector<std::uint64_t> read_bounds(Reader& reader) {
-  std::vector<std::uint64_t> bounds;
-  reader.next_line("bounds");
-  for (auto left = reader.number<std::uint64_t>("how many bounds follow"); left > 0; --left) {
-    bounds.push_back(reader.number<std::uint64_t>("as many bounds as it says"));
-    if (bounds.size() > 1 && bounds.back() < bounds[bounds.size() - 2]) reader.refuse_line("bounds that rise");
-  }
-  reader.end_line();
-  return bounds;
-}
 
 }  // namespace
 
@@ -108,15 +81,20 @@ std::string TopKState::text() const {
 
 TopKState TopKState::from_text(std::string_view text) {
   TopKState state;
-  Reader reader(text);
-  reader.next_line(first_line);
-  reader.end_line();
-  state.selection.step = read_count(reader, "step");
-  state.selection.seed = read_count(reader, "seed");
-  state.selection.threshold = read_threshold(reader, "local threshold");
-  state.global_threshold = read_threshold(reader, "global threshold");
-  state.bounds = read_bounds(reader);
-  if (!reader.at_end()) throw ArgumentError("a top-k state goes on after its 6 lines, expected its end");
+  Line(text, 1, first_line).end();
+  Line(text, 2, "step").read_last(state.selection.step);
+  Line(text, 3, "seed").read_last(state.selection.seed);
+  Line(text, 4, "local threshold").read_last(state.selection.threshold);
+  Line(text, 5, "global threshold").read_last(state.global_threshold);
+  Line bounds(text, 6, "bounds");
+  std::uint64_t left = 0;
+  for (bounds.read(left, "how many bounds follow"); left > 0; --left) {
+    const std::uint64_t before = state.bounds.empty() ? 0 : state.bounds.back();
+    bounds.read(state.bounds.emplace_back(), "as many bounds as it says");
+    bounds.expect(state.bounds.back() >= before, "bounds that rise");
+  }
+  bounds.end();
+  if (!text.empty()) throw ArgumentError("a top-k state goes on after its 6 lines, expected its end");
   return state;
 }
 

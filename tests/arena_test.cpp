@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/dense/family.hpp"
-#include "algorithms/outer_product/family.hpp"
+#include "algorithms/dense/operation.hpp"
+#include "algorithms/outer_product/operation.hpp"
 #include "algorithms/sparse/algorithm.hpp"
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/split_and_reduce.hpp"
@@ -113,9 +113,9 @@ void check_sparse_memory(int P, const SparseCase& c, Wire wire) {
       const std::vector<T> full = in_full(own.view());
       const bool dense = problem.nonzeros[static_cast<std::size_t>(transport.rank())] == Sparsity::dense;
       std::vector<T> result(plan.result_bytes / sizeof(T));
-      AllgatherProblem blocks{std::vector<std::size_t>(static_cast<std::size_t>(P) + 1)};
+      Exchange exchange = plan.exchange;
       SparseCall<T> call{transport, plan,   dense ? SparseVectorView<T>{c.dimension, {}, full} : own.view(),
-                         result,    memory, blocks};
+                         result,    memory, exchange};
       plan.algorithm->run(call);
     });
     INFO(algorithm << " " << name(problem.type) << ", P = " << P << ", " << c.text() << ", wire " << name(wire));
@@ -146,14 +146,14 @@ void check_topk_memory(const TopKProblem& problem, const std::string& algorithm)
     TopKState state;
     selection::Memory<T> selection;
     selection::reserve_cut(std::min(topk::reduced_elements(plan), problem.elements), selection);
-    AllgatherProblem blocks{std::vector<std::size_t>(chosen.size() + 1)};
+    Exchange exchange = plan.exact.algorithm == nullptr ? plan.exchange : plan.exact.exchange;
     for (; state.selection.step < 3; ++state.selection.step) {
       Choice<T> own(problem.elements, problem.k, transport.rank());
       std::vector<T> result(plan.result_bytes / sizeof(T));
       const std::size_t before = memory.mark();
       TopKCall<T> call{transport,   plan,     own.values, {problem.elements, own.indices, own.chosen},
                        own.indices, state,    result,     memory,
-                       blocks,      selection};
+                       exchange,    selection};
       plan.algorithm->run(call);
       memory.rewind(before);
     }

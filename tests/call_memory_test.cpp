@@ -22,7 +22,7 @@
 #include <dsop/synchronizer.hpp>
 #include <dsop/topk_allreduce.hpp>
 
-#include "algorithms/dense/family.hpp"
+#include "algorithms/dense/operation.hpp"
 #include "call/record.hpp"
 #include "counted_memory.hpp"
 #include "failures.hpp"

@@ -13,7 +13,7 @@
 #include <dsop/sparse_allreduce.hpp>
 #include <dsop/stall_watch.hpp>
 
-#include "algorithms/outer_product/family.hpp"
+#include "algorithms/outer_product/operation.hpp"
 #include "call/call.hpp"
 #include "call/kept_plans.hpp"
 #include "counted_memory.hpp"

@@ -11,7 +11,7 @@
 #include <dsop/collectives.hpp>
 #include <dsop/counting.hpp>
 
-#include "algorithms/dense/family.hpp"
+#include "algorithms/dense/operation.hpp"
 #include "failures.hpp"
 #include "inputs.hpp"
 #include "sent_by_calls.hpp"

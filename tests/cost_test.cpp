@@ -286,16 +286,30 @@ TEST_CASE("by no formula does a single rank send anything") {
     CHECK(cost.bytes == 0);
     CHECK(cost.communication_seconds == 0);
   };
+  const auto cost_of = [](const auto& algorithm, const auto& problem, const Machine& machine, double value) {
+    if constexpr (requires { algorithm.exchanges; })
+      return algorithm.cost(algorithm, problem, machine, value,
+                            algorithm.exchanges(algorithm, problem, machine, value));
+    else
+      return algorithm.cost(algorithm, problem, machine, value);
+  };
   const auto check_all = [&](const auto& algorithms, const auto& problem) {
     for (const auto& algorithm : algorithms) {
       if (!why_unsupported(algorithm, problem).empty()) continue;
       for (const double value : algorithm.parameter.values(algorithm, problem))
-        check(algorithm_text(algorithm, value), algorithm.cost(algorithm, problem, Machine{.hidden_share = 1}, value));
+        check(algorithm_text(algorithm, value), cost_of(algorithm, problem, Machine{.hidden_share = 1}, value));
     }
   };
   check_all(outer_product_algorithms(), Problem{.rows = 40, .columns = 30, .pairs = {3}, .group = {.nodes = {0}}});
   check_all(sharded_algorithms(), Problem{.rows = 40, .columns = 30, .pairs = {3}, .sharded = true});
-  check_all(sparse_algorithms(), SparseProblem{.elements = 1000, .nonzeros = {100}});
+  const SparseProblem sparse{.elements = 1000, .nonzeros = {100}};
+  for (const SparseAlgorithm& algorithm : sparse_algorithms()) {
+    if (!why_unsupported(algorithm, sparse).empty()) continue;
+    for (const double value : algorithm.parameter.values(algorithm, sparse)) {
+      const std::string name = algorithm_text(algorithm, value);
+      check(name, make_sparse_plan(sparse, Machine{.hidden_share = 1}, name).cost());
+    }
+  }
   for (const Family& family : families())
     for (const DenseProblem& problem : {DenseProblem{.elements = 1000}, DenseProblem{.elements = 100000}})
       for (const DenseAlgorithm& algorithm : family.algorithms)

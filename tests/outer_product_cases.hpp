@@ -250,7 +250,8 @@ inline std::vector<std::string> usable_algorithms(const Problem& problem) {
     if (algorithm.parameter.name.empty()) continue;
     const std::vector<double> values = algorithm.parameter.values(algorithm, problem);
     std::set tried{values.front(), values[values.size() / 2], values.back()};
-    if (algorithm.segments != nullptr) tried.insert({4, 8});  // more than so small a problem is cut into
+    if (!algorithm.exchanges(algorithm, problem, Machine{}, values.front()).segments.empty())
+      tried.insert({4, 8});  // more than so small a problem is cut into
     for (const double value : tried) names.push_back(algorithm_text(algorithm, value));
   }
   return names;

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "algorithms/dense/algorithm.hpp"
-#include "algorithms/sparse/family.hpp"
+#include "algorithms/sparse/operation.hpp"
 #include "sparse_allreduce_cases.hpp"
 
 using namespace dsop;

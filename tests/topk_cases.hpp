@@ -103,7 +103,7 @@ class SameChoice {
 
   /// In the order of indices; zeros are sent by those alone that send k in any case.
   std::vector<std::uint32_t> of(const std::vector<T>& values, std::size_t k) {
-    std::vector<std::uint32_t> indices(room_for(algorithm_, k, values.size()));
+    std::vector<std::uint32_t> indices(capacity(algorithm_, k, values.size()));
     std::vector<T> chosen(indices.size());
     if (!values.empty()) indices.resize(selector_.select(values, k, indices, chosen).chosen);
     if (!algorithm_.sends_k) std::erase_if(indices, [&](std::uint32_t i) { return values[i] == 0; });

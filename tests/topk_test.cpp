@@ -64,7 +64,7 @@ namespace {
 template <class T>
 SparseVectorView<T> chosen_by(Selector<T>& selector, const std::vector<T>& values, std::size_t k,
                               std::vector<std::uint32_t>& indices, std::vector<T>& chosen) {
-  indices.resize(room_for(k, values.size()));
+  indices.resize(capacity(k, values.size()));
   chosen.resize(indices.size());
   const std::size_t count = selector.select(values, k, indices, chosen).chosen;
   return {values.size(), std::span(indices).first(count), std::span(chosen).first(count)};

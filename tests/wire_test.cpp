@@ -46,8 +46,9 @@ void check_bf16(const SparseVectorView<float>& x, Region r, const std::vector<fl
 
 template <class T>
 std::string error_of(std::span<const std::byte> bytes, Region of) {
+  std::span<T> none;
   try {
-    sparse::unpack<T>(bytes, of);
+    sparse::unpack<T>(bytes, of, Wire::full, none);
   } catch (const TransportError& error) {
     const std::string text = error.what();
     const std::string begins = "a sparse vector that was received is malformed: ";
@@ -83,7 +84,9 @@ TEMPLATE_TEST_CASE("what is packed comes out again, sparse where that is no larg
         INFO(percent << " %, region of " << r.size << " from " << r.first << (x.dense() ? ", dense" : ", sparse"));
         const Words words = packed(x, r);
         CHECK(words.size() * 8 <= 32 + (r.size * sizeof(TestType) + 7) / 8 * 8);
-        const SparseVectorView<TestType> back = sparse::unpack<TestType>(std::as_bytes(std::span(words)), r);
+        std::span<TestType> none;
+        const SparseVectorView<TestType> back =
+            sparse::unpack<TestType>(std::as_bytes(std::span(words)), r, Wire::full, none);
         std::vector<TestType> expanded(r.size);
         sparse::expand<TestType>(back, expanded);
         CHECK(std::equal(expanded.begin(), expanded.end(), elements.begin() + static_cast<std::ptrdiff_t>(r.first)));

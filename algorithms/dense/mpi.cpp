@@ -1,11 +1,13 @@
 // The MPI library's own MPI_Allreduce: what programs call today, and so the base that everything is compared with.
 // The cost is that of the algorithm that Open MPI 4.1's fixed rules take for so many ranks and bytes
 // (coll_tuned_decision_fixed.c), by our formula for it; MPICH's rules differ for short vectors. It holds for one
-// MPI_Allreduce, as long as nobody tunes the library.
+// MPI_Allreduce, as long as nobody tunes the library. Of its MPI_Bcast and MPI_Reduce it is the bidirectional
+// exchange's, whatever they take, of its MPI_Allgatherv the ring's.
 #include <algorithm>
 #include <limits>
 
 #include "algorithms/dense/algorithm.hpp"
+#include "algorithms/dense/allgather.hpp"
 #include "patterns/hypercube.hpp"
 #include "patterns/network.hpp"
 
@@ -15,6 +17,9 @@ DenseAlgorithm butterfly();
 DenseAlgorithm minimum_spanning_tree();
 DenseAlgorithm rabenseifner();
 DenseAlgorithm ring();
+DenseAlgorithm broadcast_bidirectional_exchange();
+DenseAlgorithm reduce_bidirectional_exchange();
+AllgatherAlgorithm allgather_ring();
 
 namespace {
 
@@ -58,12 +63,8 @@ constexpr Rule rules[] = {
     {any_ranks, any_bytes, rabenseifner},
 };
 
-template <class T>
-void run(DenseCall<T>& call) {
-  call.transport.native().allreduce(std::as_writable_bytes(call.data), data_type<T>);
-}
-
-std::string unsupported(const DenseProblem& problem) {
+template <class AnyProblem>
+std::string unsupported(const AnyProblem& problem) {
   return problem.group.native ? "" : "runs inside the MPI library, and these ranks do not use MPI";
 }
 
@@ -116,7 +117,45 @@ DenseAlgorithm mpi() {
           .measured = true,
           .unsupported = unsupported,
           .cost = cost,
-          .run = [](auto& call) { run(call); }};
+          .run = []<class T>(DenseCall<T>& call) {
+            call.transport.native().allreduce(std::as_writable_bytes(call.data), data_type<T>);
+          }};
+}
+
+DenseAlgorithm broadcast_mpi() {
+  return {.name = "mpi",
+          .summary = "the MPI library's own MPI_Bcast, the usual baseline",
+          .source = "MPI standard, MPI_Bcast",
+          .native = true,
+          .unsupported = unsupported,
+          .cost = broadcast_bidirectional_exchange().cost,
+          .run = []<class T>(DenseCall<T>& call) {
+            call.transport.native().broadcast(std::as_writable_bytes(call.data), call.root);
+          }};
+}
+
+DenseAlgorithm reduce_mpi() {
+  return {.name = "mpi",
+          .summary = "the MPI library's own MPI_Reduce, the usual baseline",
+          .source = "MPI standard, MPI_Reduce",
+          .native = true,
+          .unsupported = unsupported,
+          .cost = reduce_bidirectional_exchange().cost,
+          .run = []<class T>(DenseCall<T>& call) {
+            call.transport.native().reduce(std::as_writable_bytes(call.data), data_type<T>, call.root);
+          }};
+}
+
+AllgatherAlgorithm allgather_mpi() {
+  const AllgatherAlgorithm ring = allgather_ring();
+  return {.name = "mpi",
+          .summary = "by the MPI library's own MPI_Allgatherv",
+          .source = "MPI standard, MPI_Allgatherv",
+          .native = true,
+          .unsupported = unsupported,
+          .sent = ring.sent,
+          .seconds = ring.seconds,
+          .run = [](AllgatherCall& call) { call.transport.native().allgather(call.data, call.problem.bounds_bytes); }};
 }
 
 }  // namespace dsop::dense

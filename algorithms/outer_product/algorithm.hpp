@@ -34,12 +34,6 @@ struct OuterProductCall {
   Callback<std::span<T>> unpack = {};
 };
 
-/// So many allgathers of equal blocks.
-struct EqualAllgathers {
-  AllgatherProblem one;
-  std::size_t count = 0;
-};
-
 struct OuterProductAlgorithm {
   std::string name;
   std::string summary;
@@ -58,13 +52,10 @@ struct OuterProductAlgorithm {
   std::string (*unsupported)(const OuterProductAlgorithm&, const Problem&) =
       [](const OuterProductAlgorithm&, const Problem&) { return std::string(); };
   Parameter<OuterProductAlgorithm, Problem> parameter = {};
-  Cost (*cost)(const OuterProductAlgorithm&, const Problem&, const Machine&, double parameter);
-  /// The blocks of the allgather of factors. Null: each rank's pairs are a block.
-  AllgatherProblem (*factor_blocks)(const Problem&) = nullptr;
-  /// The blocks of the allgather of parts of G. Null: there is none.
-  AllgatherProblem (*gradient_blocks)(const Problem&, double parameter) = nullptr;
-  /// If it gathers segments of factors or of G one after the other: those allgathers.
-  std::vector<EqualAllgathers> (*segments)(const Problem&, double parameter) = nullptr;
+  /// The allgathers that it makes, with the way in which it makes them. Chosen once, for its cost and its run.
+  Exchanges (*exchanges)(const OuterProductAlgorithm&, const Problem&, const Machine&, double parameter) =
+      [](const OuterProductAlgorithm&, const Problem&, const Machine&, double) { return Exchanges(); };
+  Cost (*cost)(const OuterProductAlgorithm&, const Problem&, const Machine&, double parameter, const Exchanges&);
   std::size_t (*workspace_bytes)(const OuterProductAlgorithm&, const Problem&, double parameter);
   TypedRun<OuterProductCall> run;
 

@@ -23,17 +23,9 @@ void run(OuterProductCall<T>& call) {
   product<T>(call, all, 0, call.gradient, call.beta, call.plan.shared_method);
 }
 
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
-  const LocalProduct product(problem, 0, problem.ranks());
-  const AllgatherProblem factors = factor_blocks(problem);
-  const AllgatherAlgorithm& exchange = exchange_of(self, factors, machine);
-
-  Cost cost;
-  for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(exchange.sent(factors, r));
-  cost.flops = product.flops(problem.rows);
-  cost.communication_seconds = exchange.seconds(factors, machine);
-  cost.arithmetic_seconds = product.seconds(machine, problem.rows) + factor_conversion_seconds(problem, machine);
-  return cost;
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double,
+          const Exchanges& exchanges) {
+  return cost_of_rows(problem, machine, exchanges, problem.rows);
 }
 
 }  // namespace
@@ -45,6 +37,7 @@ OuterProductAlgorithm allgather() {
           .sends_gradient = false,
           .takes_sparse = true,
           .can_ride = true,
+          .exchanges = all_factors,
           .cost = cost,
           .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};

@@ -21,7 +21,6 @@
 #include "algorithms/outer_product/factor_segments.hpp"
 #include "base/segments.hpp"
 #include "kernels/outer_product.hpp"
-#include "transport/working.hpp"
 
 namespace dsop::outer_product {
 namespace {
@@ -39,24 +38,16 @@ std::pair<int, int> block_number(int q) {
 template <class T>
 void run(OuterProductCall<T>& call) {
   const auto S = static_cast<int>(call.plan.parameter);
-  const FactorSegments<T> segments(call, S);
+  const FactorSegments<T> segments(call, S, S);
   const std::size_t gradient_bytes = call.gradient.rows * call.gradient.columns * sizeof(T);
-  int gathered = 0;
   int blocks_made = 0;
-  const auto make_block = [&] {
+  segments.gather_all([&](int gathered) {
     if (blocks_made == gathered * gathered) return false;
     const auto [i, j] = block_number(blocks_made++);
     kernels::product<T>(segments.a(i), segments.b(j), segments.block_of_gradient(i, j), call.scale, call.beta,
                         call.plan.shared_method, gradient_bytes);
     return true;
-  };
-  WorkingTransport never_idle(call.transport, make_block);
-  while (gathered < S) {
-    segments.gather(gathered, never_idle);
-    ++gathered;
-  }
-  while (make_block()) {
-  }
+  });
 }
 
 // Each block packs its factors anew. And where a row of a block ends, what the processor has fetched of the memory
@@ -72,16 +63,15 @@ double blocks_seconds(const Problem& problem, const Machine& machine, double S) 
   return machine.product_seconds(n, m, K, problem.type) + machine.memory_seconds(packed_bytes + fetched_bytes);
 }
 
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
-  const std::vector<EqualAllgathers> exchanges = factor_segments(problem, S);
-  const AllgatherAlgorithm& exchange = segment_exchange_of(self, exchanges.front().one, machine);
+Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
+  return {.segments = factor_segments(self, problem, machine, static_cast<int>(S), static_cast<int>(S))};
+}
 
-  Cost cost;
-  for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(sent_in_all(exchange, exchanges, r));
-  cost.flops = 2 * static_cast<double>(problem.total_pairs()) * static_cast<double>(problem.rows) *
-               static_cast<double>(problem.columns);
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double S,
+          const Exchanges& exchanges) {
+  Cost cost = exchange_cost(exchanges, problem.ranks(), machine);
+  cost.flops = LocalProduct(problem).flops(problem.rows);
   cost.arithmetic_seconds = blocks_seconds(problem, machine, S);
-  cost.communication_seconds = seconds_of_all(exchange, exchanges, machine);
   const double idle_seconds = cost.idle_seconds(machine) / S;  // in the exchange of a segment
   double hidden_seconds = 0;
   for (double s = 0; s < S; ++s) {
@@ -111,8 +101,8 @@ OuterProductAlgorithm allgather_overlapped() {
           .parameter = {.name = "number of segments of the factors",
                         .values = values,
                         .expected = expected_segments<most_factor_segments>},
+          .exchanges = exchanges,
           .cost = cost,
-          .segments = factor_segments,
           .workspace_bytes = counted<GatheredFactors>,
           .run = [](auto& call) { run(call); }};
 }

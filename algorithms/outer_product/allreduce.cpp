@@ -53,7 +53,8 @@ void run(OuterProductCall<T>& call) {
   dense.run(sum);
 }
 
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double parameter) {
+Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double parameter,
+          const Exchanges&) {
   double flops = 0;
   double seconds = 0;
   for (int r = 0; r < problem.ranks(); ++r) {

@@ -30,14 +30,8 @@ inline std::size_t total_factor_bytes(const Problem& problem) {
 
 /// Seconds for rounding the largest rank's pairs and widening all.
 inline double factor_conversion_seconds(const Problem& problem, const Machine& machine) {
-  std::size_t largest = 0;
-  std::size_t total = 0;
-  for (std::size_t r = 0; r < problem.pairs.size(); ++r) {
-    const std::size_t own = nonzeros_of_a(problem, r) + nonzeros_of_b(problem, r);
-    largest = std::max(largest, own);
-    total += own;
-  }
-  return conversion_seconds(problem.factor_wire, machine, largest, total);
+  const Nonzeros nonzeros(problem);
+  return conversion_seconds(problem.factor_wire, machine, nonzeros.largest, nonzeros.total);
 }
 
 /// Rank r's block are its pairs: a and b of each or, in a problem with sparse factors, all its a, then all its b.
@@ -46,7 +40,25 @@ inline AllgatherProblem factor_blocks(const Problem& problem) {
                    [&](int r) { return factor_bytes(problem, static_cast<std::size_t>(r)); });
 }
 
-/// The same of so many elements of each pair, in a problem without sparse factors.
+/// The exchanges of an algorithm that gathers all factors at once, and nothing else.
+inline Exchanges all_factors(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine,
+                             double) {
+  return {.factors = exchange_of_factors(self, factor_blocks(problem), machine)};
+}
+
+/// What the exchanges cost, and `rows` rows of the product of all pairs, where nothing is hidden.
+template <class PlaceOf = std::identity>
+Cost cost_of_rows(const Problem& problem, const Machine& machine, const Exchanges& exchanges, std::size_t rows,
+                  const PlaceOf& place_of = {}) {
+  const LocalProduct product(problem);
+  Cost cost = exchange_cost(exchanges, problem.ranks(), machine, place_of);
+  cost.flops = product.flops(rows);
+  cost.arithmetic_seconds = product.seconds(machine, rows) + factor_conversion_seconds(problem, machine) +
+                            parts_conversion_seconds(problem, exchanges, machine);
+  return cost;
+}
+
+/// The blocks of so many elements of each pair, in a problem without sparse factors.
 inline AllgatherProblem parts_of_pairs(const Problem& problem, std::size_t elements) {
   const std::size_t bytes = elements * bytes_on_wire(problem.factor_wire, problem.type);
   return blocks_of(problem.group, problem.ranks(),

@@ -8,9 +8,7 @@
 // exchange in all its runs; here factors are gathered in the cheapest way, rows of G round the ring unless another is
 // surely faster.
 // Cost: that of two allgathers, (P-1) k (n+m) + (P-1)/P n m words; 2 k n m flops.
-#include <functional>
-
-#include "algorithms/outer_product/owners_cost.hpp"
+#include "algorithms/outer_product/pairs.hpp"
 
 namespace dsop::outer_product {
 namespace {
@@ -38,8 +36,14 @@ void run(OuterProductCall<T>& call) {
   share_parts(call.transport, call.plan.gradient, std::span<T>(G.data, G.rows * G.columns), memory.wire);
 }
 
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
-  return owners_cost(self, problem, machine, all_row_blocks(problem, 0), std::identity());
+Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
+  return {.factors = exchange_of_factors(self, factor_blocks(problem), machine),
+          .gradient = exchange_of_parts(self, row_blocks(problem, problem.rows, problem.ranks()), machine)};
+}
+
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double,
+          const Exchanges& exchanges) {
+  return cost_of_rows(problem, machine, exchanges, Blocks(problem.rows, problem.ranks()).largest());
 }
 
 }  // namespace
@@ -50,8 +54,8 @@ OuterProductAlgorithm generalized_rabenseifner() {
           .source = "Enderlin et al. 2021 (DSOP), the paper's contribution",
           .takes_sparse = true,
           .sends_bf16 = true,
+          .exchanges = exchanges,
           .cost = cost,
-          .gradient_blocks = all_row_blocks,
           .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }

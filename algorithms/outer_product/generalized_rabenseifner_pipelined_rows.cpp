@@ -12,7 +12,6 @@
 #include <algorithm>
 
 #include "algorithms/outer_product/gather_factors.hpp"
-#include "algorithms/outer_product/row_blocks.hpp"
 #include "base/segments.hpp"
 #include "kernels/outer_product.hpp"
 #include "transport/working.hpp"
@@ -44,41 +43,34 @@ void run(OuterProductCall<T>& call) {
   for (int s = 0; s < S; ++s) {
     if (made == s) make_rows();
     const MatrixView<T> segment = G.row_range(segments.offset(s), segments.size(s));
-    allgather(never_idle, call.plan.segments[static_cast<std::size_t>(s)],
-              std::span(segment.data, segment.rows * segment.columns));
+    allgather(never_idle, segment_exchange(call.plan, s), std::span(segment.data, segment.rows * segment.columns));
   }
 }
 
-std::vector<EqualAllgathers> segments(const Problem& problem, double count) {
-  const auto S = static_cast<int>(count);
-  const Blocks rows(problem.rows, S);
-  return segment_allgathers(
-      S, [&](int s) { return rows.size(s); },
-      [&](std::size_t size) { return row_blocks(problem, size, problem.ranks()); });
+Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
+  const Blocks rows(problem.rows, static_cast<int>(S));
+  return {.factors = exchange_of_factors(self, factor_blocks(problem), machine),
+          .segments = exchanges_of_segments(
+              self, static_cast<int>(S), [&](int s) { return rows.size(s); },
+              [&](std::size_t size) { return row_blocks(problem, size, problem.ranks()); }, machine)};
 }
 
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
-  const auto m = static_cast<double>(problem.columns);
-  const auto K = static_cast<double>(problem.total_pairs());
-  const AllgatherProblem factors = factor_blocks(problem);
-  const std::vector<EqualAllgathers> exchanges = segments(problem, S);
-  const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
-  const AllgatherAlgorithm& gather_rows = segment_exchange_of(self, exchanges.front().one, machine);
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double S,
+          const Exchanges& exchanges) {
+  const Blocks segments(problem.rows, static_cast<int>(S));
+  const LocalProduct product(problem);
+  const double packed_again =  // B, for each segment
+      2 * (S - 1) * static_cast<double>(problem.total_pairs() * problem.columns * bytes_of(problem.type));
 
-  Cost cost;
-  for (int r = 0; r < problem.ranks(); ++r)
-    cost.raise_to(gather_factors.sent(factors, r) + sent_in_all(gather_rows, exchanges, r));
-  const double rows_seconds = seconds_of_all(gather_rows, exchanges, machine);
+  Cost cost = exchange_cost(exchanges, problem.ranks(), machine);
   for (int s = 0; s < static_cast<int>(S); ++s) {
-    const auto rows =
-        static_cast<double>(Blocks(Blocks(problem.rows, static_cast<int>(S)).size(s), problem.ranks()).largest());
-    cost.flops += 2 * K * rows * m;
-    cost.arithmetic_seconds += machine.product_seconds(rows, m, K, problem.type);
+    const std::size_t rows = Blocks(segments.size(s), problem.ranks()).largest();
+    cost.flops += product.flops(rows);
+    cost.arithmetic_seconds += product.seconds(machine, rows);
   }
-  const double packed_again = 2 * (S - 1) * K * m * static_cast<double>(bytes_of(problem.type));  // B, for each segment
   cost.arithmetic_seconds += machine.memory_seconds(packed_again);
-  cost.communication_seconds = gather_factors.seconds(factors, machine) + rows_seconds;
-  cost.hide(1 - 1 / S, std::min(cost.arithmetic_seconds, rows_seconds), machine);  // all but the first segment
+  const double hideable_seconds = std::min(cost.arithmetic_seconds, seconds(exchanges.segments, machine));
+  cost.hide(1 - 1 / S, hideable_seconds, machine);  // all but the first segment
   cost.arithmetic_seconds += factor_conversion_seconds(problem, machine);
   return cost;
 }
@@ -97,8 +89,8 @@ OuterProductAlgorithm generalized_rabenseifner_pipelined_rows() {
           .parameter = {.name = "number of segments of the rows",
                         .values = values,
                         .expected = expected_segments<most_segments>},
+          .exchanges = exchanges,
           .cost = cost,
-          .segments = segments,
           .workspace_bytes = counted<GatheredFactors>,
           .run = [](auto& call) { run(call); }};
 }

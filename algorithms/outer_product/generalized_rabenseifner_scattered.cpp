@@ -56,43 +56,33 @@ void run(OuterProductCall<T>& call, double p_r) {
                      G.row_range(grid.first_row(r), grid.rows(r)).column_range(grid.first_column(r), grid.columns(r)));
 }
 
-AllgatherProblem gradient_blocks(const Problem& problem, double p_r) {
+Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double p_r) {
   const Grid grid = grid_of(problem, p_r);
-  return blocks_of(problem.group, problem.ranks(),
-                   [&](int r) { return grid.rows(r) * grid.columns(r) * bytes_on_wire(problem); });
+  const auto part_bytes = [&](int r) { return grid.rows(r) * grid.columns(r) * bytes_on_wire(problem); };
+  return {.gradient = exchange_of_parts(self, blocks_of(problem.group, problem.ranks(), part_bytes), machine)};
 }
 
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double p_r) {
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double p_r,
+          const Exchanges& exchanges) {
   const Grid grid = grid_of(problem, p_r);
-  const AllgatherProblem parts = gradient_blocks(problem, p_r);
-  const AllgatherAlgorithm& gather_parts = gradient_exchange_of(self, parts, machine);
   const auto K = static_cast<double>(problem.total_pairs());
   const auto rows = static_cast<double>(grid.most_rows());
   const auto columns = static_cast<double>(grid.most_columns());
   const auto copied_bytes = static_cast<double>(packed_elements(problem, grid) * bytes_of(problem.type));
 
   Cost cost;
-  for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(scattered_by(problem, grid, r) + gather_parts.sent(parts, r));
+  for (int r = 0; r < problem.ranks(); ++r)
+    cost.raise_to(scattered_by(problem, grid, r) + sent_by(r, exchanges.gradient));
   cost.flops = 2 * K * rows * columns;
-  cost.communication_seconds = scatter_seconds(problem, grid, machine) + gather_parts.seconds(parts, machine);
+  cost.communication_seconds = scatter_seconds(problem, grid, machine) + seconds(exchanges.gradient, machine);
   cost.arithmetic_seconds =
       machine.product_seconds(rows, columns, K, problem.type) + machine.memory_seconds(2 * copied_bytes) +
-      scatter_conversion_seconds(problem, grid, machine) +
-      conversion_seconds(problem.wire, machine, grid.most_rows() * grid.most_columns(), problem.rows * problem.columns);
+      scatter_conversion_seconds(problem, grid, machine) + parts_conversion_seconds(problem, exchanges, machine);
   return cost;
 }
 
-std::vector<double> divisors_of_ranks(const OuterProductAlgorithm&, const Problem& problem) {
-  std::vector<double> divisors;
-  for (int height = 1; height <= problem.ranks(); ++height)
-    if (problem.ranks() % height == 0) divisors.push_back(height);
-  return divisors;
-}
-
-std::string expected(double p_r, const OuterProductAlgorithm& self, const Problem& problem) {
-  const std::vector<double> divisors = divisors_of_ranks(self, problem);
-  if (std::find(divisors.begin(), divisors.end(), p_r) != divisors.end()) return "";
-  return "a divisor of the number of ranks, " + std::to_string(problem.ranks());
+std::vector<double> values(const OuterProductAlgorithm&, const Problem& problem) {
+  return divisors_of(problem.ranks());
 }
 
 }  // namespace
@@ -102,9 +92,9 @@ OuterProductAlgorithm generalized_rabenseifner_scattered() {
           .summary = "the same in a grid of owners, each of which gets only the parts of the factors that it needs",
           .source = "Enderlin et al. 2021 (DSOP), future work (all-scatter)",
           .sends_bf16 = true,
-          .parameter = {.name = "rows of the grid of owners", .values = divisors_of_ranks, .expected = expected},
+          .parameter = {.name = "rows of the grid of owners", .values = values, .expected = expected_divisor},
+          .exchanges = exchanges,
           .cost = cost,
-          .gradient_blocks = gradient_blocks,
           .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call, call.plan.parameter); }};
 }

@@ -11,9 +11,7 @@
 // Consecutive ranks are often near each other; then rows do not go far. P / g ranks compute the same element, in the
 // same way (the plan's shared_method).
 // Cost: that of two allgathers, (P-1) k (n+m) + (g-1)/g n m words; 2 P k n m / g flops.
-#include <cmath>
-
-#include "algorithms/outer_product/owners_cost.hpp"
+#include "algorithms/outer_product/pairs.hpp"
 #include "transport/subset.hpp"
 
 namespace dsop::outer_product {
@@ -56,7 +54,8 @@ void run(OuterProductCall<T>& call, const Groups& groups) {
 }
 
 template <GroupsOf groups_of>
-AllgatherProblem gradient_blocks(const Problem& problem, double parameter) {
+Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine,
+                    double parameter) {
   const Groups groups = groups_of(problem, parameter);
   AllgatherProblem blocks = row_blocks(problem, problem.rows, groups.size);
   const std::vector<int>& nodes = problem.group.nodes;
@@ -65,31 +64,25 @@ AllgatherProblem gradient_blocks(const Problem& problem, double parameter) {
   for (int r = 0; r < problem.ranks(); ++r)
     if (groups.place(r) == 0)
       for (int i = 0; i < groups.size; ++i) blocks.group.nodes.push_back(node(r + i * groups.stride));
-  return blocks;
+  return {.factors = exchange_of_factors(self, factor_blocks(problem), machine),
+          .gradient = exchange_of_parts(self, std::move(blocks), machine)};
 }
 
 template <GroupsOf groups_of>
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double parameter) {
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double parameter,
+          const Exchanges& exchanges) {
   const Groups groups = groups_of(problem, parameter);
-  return owners_cost(self, problem, machine, gradient_blocks<groups_of>(problem, parameter),
-                     [&](int r) { return groups.place(r); });
-}
-
-std::string expected(double divisor, const OuterProductAlgorithm&, const Problem& problem) {
-  const bool divides = divisor >= 1 && divisor <= problem.ranks() && divisor == std::floor(divisor) &&
-                       std::fmod(problem.ranks(), divisor) == 0;
-  return divides ? "" : "a divisor of the number of ranks, " + std::to_string(problem.ranks());
+  return cost_of_rows(problem, machine, exchanges, Blocks(problem.rows, groups.size).largest(),
+                      [&](int r) { return groups.place(r); });
 }
 
 // What lies between the allgather and Generalized Rabenseifner, or the latter where nothing does.
 template <GroupsOf groups_of>
 std::vector<double> values(const OuterProductAlgorithm&, const Problem& problem) {
-  std::vector<double> divisors;
-  for (int divisor = 2; divisor < problem.ranks(); ++divisor)
-    if (problem.ranks() % divisor == 0) divisors.push_back(divisor);
+  const std::vector<double> divisors = divisors_of(problem.ranks());
+  if (divisors.size() > 2) return {divisors.begin() + 1, divisors.end() - 1};
   const bool one_group = groups_of(problem, 1).size == problem.ranks();
-  if (divisors.empty()) divisors.push_back(one_group ? 1 : problem.ranks());
-  return divisors;
+  return {one_group ? 1.0 : problem.ranks()};
 }
 
 template <GroupsOf groups_of>
@@ -104,9 +97,9 @@ OuterProductAlgorithm in_groups(const char* name, const char* summary, const cha
           .summary = summary,
           .source = source,
           .takes_sparse = true,
-          .parameter = {.name = parameter, .values = values<groups_of>, .expected = expected},
+          .parameter = {.name = parameter, .values = values<groups_of>, .expected = expected_divisor},
+          .exchanges = exchanges<groups_of>,
           .cost = cost<groups_of>,
-          .gradient_blocks = gradient_blocks<groups_of>,
           .workspace_bytes = workspace_bytes<groups_of>,
           .run = [](auto& call) { run(call, groups_of(call.plan.problem, call.plan.parameter)); }};
 }

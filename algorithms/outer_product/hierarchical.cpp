@@ -64,13 +64,14 @@ void run(OuterProductCall<T>& call) {
                       call.plan.shared_method);
 }
 
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
-  const auto n = static_cast<double>(problem.rows);
-  const auto m = static_cast<double>(problem.columns);
-  const auto K = static_cast<double>(problem.total_pairs());
+Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
+  return {.factors = exchange_of_factors(self, node_blocks(problem), machine)};
+}
+
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double,
+          const Exchanges& exchanges) {
   const std::size_t all_bytes = problem.total_pairs() * pair_bytes(problem);
-  const AllgatherProblem nodes = node_blocks(problem);
-  const AllgatherAlgorithm& exchange = exchange_of(self, nodes, machine);
+  const LocalProduct product(problem);
   const patterns::Network network(machine, problem.group.nodes, problem.ranks());
 
   Cost cost;
@@ -92,14 +93,13 @@ Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machi
       passing_on.send_alone(r, q, all_bytes);
       passing_on_seconds += passing_on.seconds();
     });
-    cost.raise_to(exchange.sent(nodes, node) + Traffic{others, others * all_bytes});
+    cost.raise_to(sent_by(node, exchanges.factors) + Traffic{others, others * all_bytes});
     longest_in_node = std::max(longest_in_node, pooling.seconds() + passing_on_seconds);
     ++node;
   }
-  cost.flops = 2 * K * n * m;
-  cost.communication_seconds = longest_in_node + exchange.seconds(nodes, machine);
-  cost.arithmetic_seconds =
-      machine.product_seconds(n, m, K, problem.type) + factor_conversion_seconds(problem, machine);
+  cost.flops = product.flops(problem.rows);
+  cost.communication_seconds = longest_in_node + seconds(exchanges.factors, machine);
+  cost.arithmetic_seconds = product.seconds(machine, problem.rows) + factor_conversion_seconds(problem, machine);
   return cost;
 }
 
@@ -115,8 +115,8 @@ OuterProductAlgorithm hierarchical() {
           .source = "Traff 2006, for the factors of Enderlin et al. 2021 (DSOP)",
           .sends_gradient = false,
           .unsupported = unsupported,
+          .exchanges = exchanges,
           .cost = cost,
-          .factor_blocks = node_blocks,
           .workspace_bytes = counted<GatheredFactors>,
           .run = [](auto& call) { run(call); }};
 }

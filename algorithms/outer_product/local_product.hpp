@@ -9,50 +9,44 @@
 
 namespace dsop::outer_product {
 
-/// Elements of rank r's a that may not be zero.
-inline std::size_t nonzeros_of_a(const Problem& problem, std::size_t r) {
-  const bool dense = problem.sparsity.empty() || problem.sparsity[r].a == Sparsity::dense;
-  return dense ? problem.pairs[r] * problem.rows : problem.sparsity[r].a;
+/// How many elements of rank r's a and b may not be zero.
+inline Sparsity nonzeros_of(const Problem& problem, std::size_t r) {
+  Sparsity nonzeros = problem.sparsity.empty() ? Sparsity{} : problem.sparsity[r];
+  if (nonzeros.a == Sparsity::dense) nonzeros.a = problem.pairs[r] * problem.rows;
+  if (nonzeros.b == Sparsity::dense) nonzeros.b = problem.pairs[r] * problem.columns;
+  return nonzeros;
 }
 
-/// The same of its b.
-inline std::size_t nonzeros_of_b(const Problem& problem, std::size_t r) {
-  const bool dense = problem.sparsity.empty() || problem.sparsity[r].b == Sparsity::dense;
-  return dense ? problem.pairs[r] * problem.columns : problem.sparsity[r].b;
-}
-
-inline std::size_t total_nonzeros_of_a(const Problem& problem) {
-  std::size_t total = 0;
-  for (std::size_t r = 0; r < problem.pairs.size(); ++r) total += nonzeros_of_a(problem, r);
-  return total;
-}
-
-/// Of both.
-inline std::size_t total_nonzeros(const Problem& problem) {
-  std::size_t total = total_nonzeros_of_a(problem);
-  for (std::size_t r = 0; r < problem.pairs.size(); ++r) total += nonzeros_of_b(problem, r);
-  return total;
-}
-
-inline std::size_t largest_nonzeros_of_a(const Problem& problem) {
+/// The same of all ranks, and of the one that has the most.
+struct Nonzeros {
+  explicit Nonzeros(const Problem& problem) {
+    for (std::size_t r = 0; r < problem.pairs.size(); ++r) {
+      const auto [a, b] = nonzeros_of(problem, r);
+      total_a += a;
+      total += a + b;
+      largest_a = std::max(largest_a, a);
+      largest = std::max(largest, a + b);
+    }
+  }
+  std::size_t total_a = 0;
+  std::size_t total = 0;  ///< of a and b
+  std::size_t largest_a = 0;
   std::size_t largest = 0;
-  for (std::size_t r = 0; r < problem.pairs.size(); ++r) largest = std::max(largest, nonzeros_of_a(problem, r));
-  return largest;
-}
+};
 
-/// The product of the pairs of ranks first .. first + count - 1. Where non-zeros lie in a and b counts as independent.
+/// The product of all pairs, or of those of ranks first .. first + count - 1. Where non-zeros lie in a and b counts as
+/// independent.
 class LocalProduct {
  public:
+  explicit LocalProduct(const Problem& problem) : LocalProduct(problem, 0, problem.ranks()) {}
   LocalProduct(const Problem& problem, int first, int count) : problem_(problem) {
     for (int r = first; r < first + count; ++r) {
       const auto rank = static_cast<std::size_t>(r);
-      const Sparsity sparsity = problem.sparsity.empty() ? Sparsity{} : problem.sparsity[rank];
+      const bool in_rows = problem.sparsity.empty() || problem.sparsity[rank].b == Sparsity::dense;
       const std::size_t k = problem.pairs[rank];
-      const std::size_t a = nonzeros_of_a(problem, rank);
-      const std::size_t b = nonzeros_of_b(problem, rank);
+      const auto [a, b] = nonzeros_of(problem, rank);
       if (k > 0)
-        (sparsity.b == Sparsity::dense ? in_rows_ : scattered_) +=
-            static_cast<double>(a) * static_cast<double>(b) / static_cast<double>(k);
+        (in_rows ? in_rows_ : scattered_) += static_cast<double>(a) * static_cast<double>(b) / static_cast<double>(k);
       pairs_ += k;
     }
   }

@@ -36,9 +36,9 @@ struct GatheredPairs {
   GatheredPairs(Arena& arena, const Problem& problem, std::size_t rows)
       : factors(arena, problem),
         blocks(arena.take<std::byte>(problem.sparsity.empty() ? 0 : total_factor_bytes(problem))),
-        widened(arena.take<T>(!problem.sparsity.empty() && problem.factor_wire == Wire::bf16 ? total_nonzeros(problem)
+        widened(arena.take<T>(!problem.sparsity.empty() && problem.factor_wire == Wire::bf16 ? Nonzeros(problem).total
                                                                                              : 0)),
-        sparse(arena, problem, problem.total_pairs(), total_nonzeros_of_a(problem), rows) {}
+        sparse(arena, problem, problem.total_pairs(), Nonzeros(problem).total_a, rows) {}
   GatheredFactors<T> factors;
   std::span<std::byte> blocks;
   std::span<T> widened;  ///< the values of `blocks`, where these travel as bf16
@@ -49,7 +49,7 @@ struct GatheredPairs {
 template <class T>
 struct OwnPairs {
   OwnPairs(Arena& arena, const Problem& problem)
-      : sparse(arena, problem, problem.largest_pairs(), largest_nonzeros_of_a(problem), problem.rows) {}
+      : sparse(arena, problem, problem.largest_pairs(), Nonzeros(problem).largest_a, problem.rows) {}
   SparsePairsMemory<T> sparse;
 };
 

@@ -1,11 +1,13 @@
 // Plans of outer products: which algorithm, and what it will exchange.
+#include <dsop/plan.hpp>
+
 #include <algorithm>
+#include <sstream>
 
 #include <dsop/errors.hpp>
-#include <dsop/plan.hpp>
 #include <dsop/types.hpp>
 
-#include "algorithms/outer_product/family.hpp"
+#include "algorithms/outer_product/operation.hpp"
 #include "algorithms/outer_product/pairs.hpp"
 #include "base/check_nodes.hpp"
 #include "base/check_wire.hpp"
@@ -13,56 +15,59 @@
 #include "base/refuse.hpp"
 #include "call/agreement_seconds.hpp"
 #include "call/communicator.hpp"
+#include "call/show_plan.hpp"
+#include "kernels/blas_info.hpp"
 #include "patterns/blocks.hpp"
 #include "sparse/factor.hpp"
 
 namespace dsop {
 namespace {
 
-// Where the program computes meanwhile, cores are never idle while messages travel.
-Machine as_seen_by(const Problem& problem, Machine machine) {
-  if (problem.started) machine.hidden_share = 0;
-  return machine;
-}
-
 class Family {
  public:
-  Family(const Problem& problem, const Machine& machine) : all_(problem), machine_(as_seen_by(problem, machine)) {
-    // Rows alone lie in memory of their own, which all agree on too: counted as a second exchange of records.
-    const int exchanges = problem.rows_only ? 2 : 1;
-    agreement_seconds_ = exchanges * agreement_seconds(machine, problem.group.nodes, problem.ranks());
-    agreement_with_factors_seconds_ =
-        agreement_seconds(machine, problem.group.nodes, problem.ranks(), outer_product::riding_bytes(problem));
-    if (all_.sparsity.empty()) return;
-    dense_ = all_;
+  struct Considered : Candidate {
+    Exchanges exchanges = {};
+  };
+
+  Family(const Problem& problem, const Machine& machine) : all_(problem), dense_(problem), machine_(machine) {
     dense_.sparsity.clear();
     dense_.sparse_product = false;
+    if (problem.started) machine_.hidden_share = 0;  // cores are never idle: the program computes
+    const auto seconds = [&](std::size_t factor_bytes) {
+      return agreement_seconds(machine, problem.group.nodes, problem.ranks(), factor_bytes);
+    };
+    // Rows alone lie in memory of their own, which all agree on too: counted as a second exchange of records.
+    agreement_seconds_ = (problem.rows_only ? 2 : 1) * seconds(0);
+    agreement_with_factors_seconds_ = seconds(outer_product::riding_bytes(problem));
   }
 
   /// One that does not take sparse factors sees none.
   const Problem& problem(const OuterProductAlgorithm& algorithm) const {
-    return algorithm.takes_sparse || all_.sparsity.empty() ? all_ : dense_;
+    return algorithm.takes_sparse ? all_ : dense_;
   }
   bool may_take_native(const OuterProductAlgorithm& algorithm) const {
     return algorithm.dense != nullptr && algorithm.dense->measured && all_.allow_native && !all_.native_sums_vary &&
            machine_.native_seconds(1, all_.ranks()) > 0;
   }
-  Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter) const {
+  Considered evaluate(const OuterProductAlgorithm& algorithm, double parameter) const {
     const Problem& seen = problem(algorithm);
-    Candidate candidate{
-        algorithm_text(algorithm, parameter), parameter, algorithm.cost(algorithm, seen, machine_, parameter), {}};
-    const double elements = static_cast<double>(seen.rows) * static_cast<double>(seen.columns);
+    Considered candidate;  // not as an aggregate: where a member throws, g++ 12 destroys those before it twice
+    candidate.algorithm = algorithm_text(algorithm, parameter);
+    candidate.parameter = parameter;
+    candidate.exchanges = algorithm.exchanges(algorithm, seen, machine_, parameter);
+    Cost& cost = candidate.cost = algorithm.cost(algorithm, seen, machine_, parameter, candidate.exchanges);
     if (seen.staged_result && algorithm.sends_gradient)
-      candidate.cost.arithmetic_seconds += machine_.addition_seconds(elements, seen.type);
+      cost.arithmetic_seconds +=
+          machine_.addition_seconds(static_cast<double>(seen.rows) * static_cast<double>(seen.columns), seen.type);
     candidate.rides = algorithm.can_ride && outer_product::riding_bytes(seen) > 0;
     candidate.agreement_seconds = candidate.rides ? agreement_with_factors_seconds_ : agreement_seconds_;
-    if (candidate.cost.hidden_seconds > 0)
-      candidate.needed_lead += algorithm.doubted_share * candidate.cost.hidden_seconds / candidate.cost.seconds();
+    if (cost.hidden_seconds > 0)
+      candidate.needed_lead += algorithm.doubted_share * cost.hidden_seconds / cost.seconds();
     return candidate;
   }
 
  private:
-  const Problem& all_;
+  Problem all_;
   Problem dense_;
   Machine machine_;
   double agreement_seconds_;               // Bruck's exchange of records, which opens every call
@@ -73,13 +78,9 @@ class Family {
 bool sparse_is_faster(Problem problem, const Machine& machine) {
   const auto seconds = [&](bool sparse) {
     problem.sparse_product = sparse;
-    return outer_product::LocalProduct(problem, 0, problem.ranks()).seconds(machine, problem.rows);
+    return outer_product::LocalProduct(problem).seconds(machine, problem.rows);
   };
   return seconds(true) < seconds(false);
-}
-
-const Registry<OuterProductAlgorithm>& algorithms_for(const Problem& problem) {
-  return problem.sharded ? sharded_algorithms() : outer_product_algorithms();
 }
 
 double ratio(std::size_t left, std::size_t right) {
@@ -126,20 +127,11 @@ void check_problem(const Problem& problem) {
                 {problem.pairs.size(), problem.largest_pairs(), problem.rows + problem.columns, element_bytes});
 }
 
-void choose_exchanges(Plan& plan) {
-  const auto blocks_of = plan.algorithm->factor_blocks;
-  plan.factors.problem = blocks_of != nullptr ? blocks_of(plan.problem) : outer_product::factor_blocks(plan.problem);
-  plan.factors.algorithm = &outer_product::exchange_of(*plan.algorithm, plan.factors.problem, plan.machine);
-  if (plan.algorithm->gradient_blocks != nullptr) {
-    plan.gradient.problem = plan.algorithm->gradient_blocks(plan.problem, plan.parameter);
-    plan.gradient.algorithm =
-        &outer_product::gradient_exchange_of(*plan.algorithm, plan.gradient.problem, plan.machine);
-  }
-  if (plan.algorithm->segments == nullptr) return;
-  const std::vector<EqualAllgathers> segments = plan.algorithm->segments(plan.problem, plan.parameter);
-  const AllgatherAlgorithm& exchange =
-      outer_product::segment_exchange_of(*plan.algorithm, segments.front().one, plan.machine);
-  for (const auto& [one, count] : segments) plan.segments.insert(plan.segments.end(), count, {&exchange, one});
+std::string text(const ProductMethod& method) {
+  const std::string instructions(name(method.instructions));
+  if (!method.blas_allowed) return instructions + ", no OpenBLAS: its cores or threads differ between ranks";
+  if (!kernels::blas_keeps_up_with(method.instructions)) return instructions + ", no OpenBLAS: its core has no AVX";
+  return instructions + ", OpenBLAS for large inner dimensions";
 }
 
 }  // namespace
@@ -169,33 +161,35 @@ std::size_t workspace_bytes(const Plan& plan, std::size_t expanded_pairs) {
 }
 
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
-               ProductMethod shared_method, Evaluated evaluated) {
+               ProductMethod shared_method, Evaluated evaluated, int threads) {
   check_problem(problem);
   check_machine(machine);
-  Plan plan;
-  plan.problem = problem;
-  plan.machine = machine;
-  plan.shared_method = shared_method;
-  plan.problem.sparse_product = !problem.sparsity.empty() && (problem.rows_only || sparse_is_faster(problem, machine));
-  const Problem all = plan.problem;
+  Problem all = problem;
+  all.sparse_product = !problem.sparsity.empty() && (problem.rows_only || sparse_is_faster(problem, machine));
   const Family family(all, machine);
   const Winner* const winner = measured_winner(family, machine, problem);
   const bool takes_winner = algorithm == "auto" && winner != nullptr;
-  choose(plan, family, algorithms_for(problem), takes_winner ? winner->algorithm : algorithm, evaluated);
+  Plan plan;
+  static_cast<Exchanges&>(plan) =
+      choose(plan, family, problem.sharded ? sharded_algorithms() : outer_product_algorithms(),
+             takes_winner ? winner->algorithm : algorithm, evaluated)
+          .exchanges;
   plan.auto_is_measured = winner != nullptr;
   plan.auto_choice = winner != nullptr ? winner->algorithm : plan.candidates.front().algorithm;
   if (algorithm != "auto") plan.reason = "named by the caller or by DSOP_ALGORITHM";
   if (takes_winner) plan.reason = "measured to be the fastest on this machine";
   plan.problem = family.problem(*plan.algorithm);
+  plan.machine = machine;
+  plan.threads = threads;
+  plan.shared_method = shared_method;
   plan.pair_bounds.assign(1, 0);
   for (const std::size_t pairs : problem.pairs) plan.pair_bounds.push_back(plan.pair_bounds.back() + pairs);
   for (int r = 0; r <= problem.ranks(); ++r)
     plan.row_bounds.push_back(patterns::Blocks(problem.rows, problem.ranks()).offset(r));
   for (std::size_t r = 0; r < problem.group.nodes.size(); ++r)
     if (problem.group.nodes[r] == static_cast<int>(r)) plan.leaders.push_back(problem.group.nodes[r]);
-  choose_exchanges(plan);
   plan.workspace_bytes = workspace_bytes(plan, 0);
-  plan.warning = why_not_valid(machine, problem.ranks(), problem.group.nodes);
+  plan.warning = why_not_valid(machine, problem.ranks(), problem.group.nodes, threads);
   return plan;
 }
 
@@ -210,6 +204,36 @@ std::string why_unsupported(const OuterProductAlgorithm& algorithm, const Proble
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
                ProductMethod shared_method) {
   return outer_product::make_plan(problem, machine, algorithm, shared_method, Evaluated::all);
+}
+
+template struct PlanOf<OuterProductAlgorithm, Problem>;
+
+std::ostream& operator<<(std::ostream& stream, const Plan& plan) {
+  std::ostringstream out;
+  const Problem& problem = plan.problem;
+  out << (problem.sharded ? "the ranks' rows of G " : "G ") << problem.rows << " x " << problem.columns << ' '
+      << name(problem.type) << ", " << problem.total_pairs() << " pairs on " << problem.ranks() << " ranks";
+  if (!plan.leaders.empty()) {
+    out << " of " << plan.leaders.size() << (plan.leaders.size() == 1 ? " node" : " nodes") << " (led by";
+    for (const int leader : plan.leaders) out << ' ' << leader;
+    out << ')';
+  }
+  if (problem.wire != Wire::full) out << ", gradient travels as " << name(problem.wire);
+  if (problem.factor_wire != Wire::full) out << ", factors travel as " << name(problem.factor_wire);
+  if (problem.started) out << ", started while the program computes";
+  out << "; machine: " << plan.machine.source;
+  if (!plan.leaders.empty()) {
+    if (plan.machine.inner_levels.empty())
+      out << ", one level: messages inside a node cost what others do";
+    else
+      out << ", " << plan.machine.inner_levels.size() + 1 << " levels";
+  }
+  out << '\n';
+  show_plan(out, plan, "; shared products: " + text(plan.shared_method),
+            plan.runs_at_wait
+                ? "started calls run at wait(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n"
+                : "");
+  return stream << out.str();
 }
 
 }  // namespace dsop

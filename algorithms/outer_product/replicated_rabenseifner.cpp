@@ -16,7 +16,6 @@
 #include <cmath>
 
 #include "algorithms/outer_product/pairs.hpp"
-#include "algorithms/outer_product/row_blocks.hpp"
 #include "transport/working.hpp"
 
 namespace dsop::outer_product {
@@ -72,33 +71,30 @@ void run(OuterProductCall<T>& call) {
   }
 }
 
-AllgatherProblem gradient_blocks(const Problem& problem, double f) {
-  return row_blocks(problem, owned_rows(problem, f), problem.ranks());
+Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double f) {
+  Exchanges exchanges = all_factors(self, problem, machine, f);
+  const std::size_t owned = owned_rows(problem, f);
+  if (owned > 0) exchanges.gradient = exchange_of_parts(self, row_blocks(problem, owned, problem.ranks()), machine);
+  return exchanges;
 }
 
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double f) {
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double f,
+          const Exchanges& exchanges) {
   const std::size_t owned = owned_rows(problem, f);
   const std::size_t own = Blocks(owned, problem.ranks()).largest();
   const std::size_t replicated = problem.rows - owned;
-  const LocalProduct product(problem, 0, problem.ranks());
-  const AllgatherProblem factors = factor_blocks(problem);
-  const AllgatherProblem parts = gradient_blocks(problem, f);
-  const AllgatherAlgorithm& gather_factors = exchange_of(self, factors, machine);
-  const AllgatherAlgorithm& gather_parts = gradient_exchange_of(self, parts, machine);
-  const double exchange_seconds = owned > 0 ? gather_parts.seconds(parts, machine) : 0;
-  const double copying_seconds =
-      std::min(exchange_seconds, machine.memory_seconds(2 * static_cast<double>(parts.total_bytes())));
+  const LocalProduct product(problem);
+  const double exchange_seconds = seconds(exchanges.gradient, machine);
+  const auto copied_bytes = static_cast<double>(owned * problem.columns * bytes_on_wire(problem));
+  const double copying_seconds = std::min(exchange_seconds, machine.memory_seconds(2 * copied_bytes));
   const double pieces_seconds = product.seconds(machine, replicated);
 
-  Cost cost;
-  for (int r = 0; r < problem.ranks(); ++r)
-    cost.raise_to(gather_factors.sent(factors, r) + (owned > 0 ? gather_parts.sent(parts, r) : Traffic{}));
+  Cost cost = exchange_cost(exchanges, problem.ranks(), machine);
   cost.flops = product.flops(own + replicated);
-  cost.communication_seconds = gather_factors.seconds(factors, machine) + exchange_seconds;
   cost.hide(std::min(pieces_seconds, exchange_seconds - copying_seconds), machine);
   cost.arithmetic_seconds = product.seconds(machine, own) + pieces_seconds +
                             factor_conversion_seconds(problem, machine) +
-                            conversion_seconds(problem.wire, machine, own * problem.columns, owned * problem.columns);
+                            parts_conversion_seconds(problem, exchanges, machine);
   return cost;
 }
 
@@ -121,8 +117,8 @@ OuterProductAlgorithm replicated_rabenseifner() {
       .source = "between Enderlin et al. 2021 (DSOP)'s contribution and its allgather",
       .sends_bf16 = true,
       .parameter = {.name = "fraction of the rows that everybody computes", .values = sixteenths, .expected = expected},
+      .exchanges = exchanges,
       .cost = cost,
-      .gradient_blocks = gradient_blocks,
       .workspace_bytes = counted<Memory>,
       .run = [](auto& call) { run(call); }};
 }

@@ -8,8 +8,8 @@
 
 #include <dsop/counting.hpp>
 
-#include "algorithms/outer_product/family.hpp"
 #include "algorithms/outer_product/gather_factors.hpp"
+#include "algorithms/outer_product/operation.hpp"
 #include "call/call.hpp"
 
 namespace dsop::outer_product {

@@ -6,7 +6,7 @@
 
 #include <dsop/types.hpp>
 
-#include "algorithms/outer_product/family.hpp"
+#include "algorithms/outer_product/operation.hpp"
 
 namespace dsop {
 
@@ -47,7 +47,7 @@ template <class T>
 void OuterProductCalls<T>::next_try(std::span<const Record> records) {
   tries_.take_times(records);
   if (tries_.left() == 0) {
-    settle();
+    finish_tries();
     return;
   }
   run_by(tries_.next(), "predicted to be near the best: tried");
@@ -55,8 +55,8 @@ void OuterProductCalls<T>::next_try(std::span<const Record> records) {
 }
 
 template <class T>
-const std::string& OuterProductCalls<T>::settle() {
-  if (tries_.goes_on()) keep(std::string(tries_.fastest()));
+const std::string& OuterProductCalls<T>::finish_tries() {
+  if (tries_.active()) keep(std::string(tries_.fastest()));
   return tried_;
 }
 

@@ -9,14 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/refuse.hpp"
 #include "call/record.hpp"
 
 namespace dsop::outer_product {
-
-inline void check_tries(int tries) {
-  if (tries < 0) refuse("tries", tries, "0 (none), or how often each near candidate is tried");
-}
 
 /// Decides by what all ranks' records say, so all ranks decide alike.
 class Tries {
@@ -30,7 +25,7 @@ class Tries {
         least_seconds_(algorithms_.size(), std::numeric_limits<double>::infinity()),
         turns_(algorithms_.size() * static_cast<std::size_t>(each)) {}
 
-  bool goes_on() const { return !algorithms_.empty(); }
+  bool active() const { return !algorithms_.empty(); }
   std::size_t left() const { return turns_ - turn_; }
   /// What the slowest rank took for the turn that is over, if there was one.
   void take_times(std::span<const Record> records) {

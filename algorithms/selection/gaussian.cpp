@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/selection/candidates.hpp"
 #include "algorithms/selection/collect.hpp"
 #include "kernels/magnitude_sums.hpp"
 

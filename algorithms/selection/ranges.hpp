@@ -25,6 +25,14 @@ void for_blocks(std::span<const T> values, std::size_t first, std::size_t last, 
     if (!visit(values.subspan(i, std::min(kernels::compact_block, last - i)), i)) return;
 }
 
+/// Those of `block`, whose first element has the index `first`, whose keys lie in `range`; in `picked`.
+template <class T>
+std::span<const T> those_inside(std::span<const T> block, std::size_t first, kernels::KeyRange<T> range,
+                                kernels::Picked<T>& picked) {
+  const kernels::Compact<T> compact = kernels::compactor<T>(best_instruction_set());
+  return {picked.values, compact(block, static_cast<sparse::Index>(first), range, picked)};
+}
+
 /// The sum of of(part) over parts that depend on the number of values alone, always added in one order, so that
 /// the bits do not depend on threads.
 template <class T, class Of>

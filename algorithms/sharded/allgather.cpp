@@ -14,8 +14,6 @@
 namespace dsop::sharded {
 namespace {
 
-using patterns::Blocks;
-
 template <class T>
 void run(OuterProductCall<T>& call) {
   const outer_product::GatheredFactors<T> memory(call.memory, call.plan.problem);
@@ -24,20 +22,10 @@ void run(OuterProductCall<T>& call) {
   kernels::product<T>(all.a.column_range(first, call.gradient.rows), all.b, call.gradient, call.scale, call.beta);
 }
 
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
-  const auto m = static_cast<double>(problem.columns);
-  const auto K = static_cast<double>(problem.total_pairs());
-  const auto rows = static_cast<double>(Blocks(problem.rows, problem.ranks()).largest());
-  const AllgatherProblem factors = outer_product::factor_blocks(problem);
-  const AllgatherAlgorithm& exchange = outer_product::exchange_of(self, factors, machine);
-
-  Cost cost;
-  for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(exchange.sent(factors, r));
-  cost.flops = 2 * K * rows * m;
-  cost.communication_seconds = exchange.seconds(factors, machine);
-  cost.arithmetic_seconds =
-      machine.product_seconds(rows, m, K, problem.type) + outer_product::factor_conversion_seconds(problem, machine);
-  return cost;
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double,
+          const Exchanges& exchanges) {
+  return outer_product::cost_of_rows(problem, machine, exchanges,
+                                     patterns::Blocks(problem.rows, problem.ranks()).largest());
 }
 
 }  // namespace
@@ -47,6 +35,7 @@ OuterProductAlgorithm allgather() {
           .summary = "everybody gets all factors and computes its rows of G; fewest messages",
           .source = "Enderlin et al. 2021 (DSOP), without the paper's last step",
           .sends_gradient = false,
+          .exchanges = outer_product::all_factors,
           .cost = cost,
           .workspace_bytes = counted<outer_product::GatheredFactors>,
           .run = [](auto& call) { run(call); }};

@@ -33,7 +33,7 @@ void run(OuterProductCall<T>& call) {
   kernels::product<T>(needed.a, needed.b, call.gradient, call.scale, call.beta);
 }
 
-Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double) {
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double, const Exchanges&) {
   const Grid grid = owners_of_rows(problem);
   const auto m = static_cast<double>(problem.columns);
   const auto K = static_cast<double>(problem.total_pairs());

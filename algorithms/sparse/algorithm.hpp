@@ -25,7 +25,7 @@ struct SparseCall {
   SparseVectorView<T> own;       ///< in the form that is smaller
   std::span<T> result;           ///< the plan's result_bytes
   Arena& memory;                 ///< with the plan's workspace_bytes
-  AllgatherProblem& blocks;      ///< with a bound for each rank and one more, to be filled
+  Exchange& exchange;            ///< the plan's; its bounds are to become those of this call
   SparseVectorView<T> sum = {};  ///< is to become the sum, in `result`
 };
 
@@ -41,12 +41,12 @@ struct SparseAlgorithm {
   std::string (*unsupported)(const SparseAlgorithm&, const SparseProblem&) =
       [](const SparseAlgorithm&, const SparseProblem&) { return std::string(); };
   Parameter<SparseAlgorithm, SparseProblem> parameter = {};
+  /// What it gathers, as expected; null: nothing.
+  AllgatherProblem (*exchange)(const SparseProblem&, double parameter) = nullptr;
   /// Messages and bytes are exact where all ranks hold equally many elements, evenly spread, and all or none of them
-  /// are the same; otherwise expected ones.
-  Cost (*cost)(const SparseAlgorithm&, const SparseProblem&, const Machine&, double parameter);
-  /// Of the allgather that it makes, as expected; null: it makes none.
-  AllgatherProblem (*blocks)(const SparseProblem&, double parameter) = nullptr;
-  std::size_t (*workspace_bytes)(const SparseAlgorithm&, const SparseProblem&, double parameter);
+  /// are the same; otherwise expected ones. Of the plan it sees the problem, the parameter and the exchange.
+  Cost (*cost)(const SparsePlan&, const Machine&);
+  std::size_t (*workspace_bytes)(const SparsePlan&);
   TypedRun<SparseCall> run;
 
   /// Runs inside the MPI library: its messages can't be counted, its cost is a guess.
@@ -54,6 +54,12 @@ struct SparseAlgorithm {
 };
 
 const Registry<SparseAlgorithm>& sparse_algorithms();
+
+/// The workspace_bytes of an algorithm with such a Memory.
+template <template <class> class Memory>
+static std::size_t counted(const SparsePlan& plan) {
+  return counted_bytes<Memory>(plan.problem.type, plan.problem, plan.parameter);
+}
 
 /// Empty, or why the algorithm can't serve.
 std::string why_unsupported(const SparseAlgorithm& algorithm, const SparseProblem& problem);

@@ -10,7 +10,7 @@
 namespace dsop::sparse {
 namespace {
 
-AllgatherProblem vectors(const SparseProblem& problem, double = 0) {
+AllgatherProblem vectors(const SparseProblem& problem, double) {
   return blocks_of(problem.group, problem.ranks(), [&](int r) {
     return packed_bytes(problem, problem.elements, problem.nonzeros[static_cast<std::size_t>(r)]);
   });
@@ -36,31 +36,28 @@ void run(SparseCall<T>& call) {
   const Region all{0, call.own.dimension};
   const SparseProblem& problem = call.plan.problem;
   const auto& nonzeros = problem.nonzeros;
-  auto& bounds = call.blocks.bounds_bytes;
+  auto& bounds = call.exchange.problem.bounds_bytes;
   for (std::size_t q = 0; q < nonzeros.size(); ++q)
     bounds[q + 1] = bounds[q] + packed_bytes<T>(all.size, nonzeros[q], problem.wire);
 
   Memory<T> memory(call.memory, problem);
-  AllgatherCall exchange{call.transport, memory.gathered, call.blocks};
-  pack(call.own, all, exchange.blocks(call.transport.rank()), problem.wire);
-  call.plan.exchange->run(exchange);
+  AllgatherCall gather{call.transport, memory.gathered, call.exchange.problem};
+  pack(call.own, all, gather.blocks(call.transport.rank()), problem.wire);
+  call.exchange.algorithm->run(gather);
   for (int q = 0; q < P; ++q)
-    memory.vectors[static_cast<std::size_t>(q)] = unpack<T>(exchange.blocks(q), all, problem.wire, memory.widened);
+    memory.vectors[static_cast<std::size_t>(q)] = unpack<T>(gather.blocks(q), all, problem.wire, memory.widened);
   call.sum = sum_all(memory.vectors, call.result, most_summed(problem, all.size));
 }
 
-Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
-  const AllgatherProblem blocks = vectors(problem);
-  const AllgatherAlgorithm& exchange = cheapest_allgather(blocks, machine);
+Cost cost(const SparsePlan& plan, const Machine& machine) {
+  const SparseProblem& problem = plan.problem;
+  const std::size_t gathered_bytes = plan.exchange.problem.total_bytes();
   const bool dense = problem.total_nonzeros() > most_summed(problem, problem.elements);
-  Cost cost;
-  for (int r = 0; r < problem.ranks(); ++r) cost.raise_to(exchange.sent(blocks, r));
+  Cost cost = cost_of(plan.exchange, machine);
   cost.flops = static_cast<double>(problem.total_nonzeros());
-  cost.communication_seconds = exchange.seconds(blocks, machine);
   for (const std::size_t k : problem.nonzeros)
     cost.arithmetic_seconds += adding_seconds(problem, machine, problem.elements, k);
-  cost.arithmetic_seconds +=
-      packing_seconds(machine, blocks.total_bytes() / problem.nonzeros.size(), blocks.total_bytes());
+  cost.arithmetic_seconds += packing_seconds(machine, gathered_bytes / problem.nonzeros.size(), gathered_bytes);
   cost.arithmetic_seconds += conversion_seconds(problem, machine, cost.flops / problem.ranks(), cost.flops);
   if (dense)
     cost.arithmetic_seconds += machine.memory_seconds(static_cast<double>(problem.elements * bytes_of(problem.type)));
@@ -74,8 +71,8 @@ SparseAlgorithm allgather() {
           .summary = "everybody gets everybody's elements and adds them; fewest messages",
           .source = "Li and Hoefler 2022 (Ok-Topk), TopkA",
           .sends_bf16 = true,
+          .exchange = vectors,
           .cost = cost,
-          .blocks = vectors,
           .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }

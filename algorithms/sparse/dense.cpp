@@ -21,8 +21,8 @@ DenseProblem vector_of(const SparseProblem& problem) {
           .wire = problem.wire};
 }
 
-bool asks_for_sums(const SparseAlgorithm& self, const SparseProblem& problem) {
-  return self.dense->asks_for_sums && problem.wire == Wire::full;
+bool asks_for_sums(const SparsePlan& plan) {
+  return plan.algorithm->dense->asks_for_sums && plan.problem.wire == Wire::full;
 }
 
 template <class T>
@@ -39,7 +39,7 @@ void run(SparseCall<T>& call) {
     add(to);
   };
   DenseCall<T> sum{call.transport, x, call.memory, plan.parameter};
-  if (asks_for_sums(*plan.algorithm, plan.problem)) {
+  if (asks_for_sums(plan)) {
     sum.make = make;
     sum.add = add;
   } else {
@@ -51,16 +51,17 @@ void run(SparseCall<T>& call) {
   plan.algorithm->dense->run(sum);
 }
 
-Cost cost(const SparseAlgorithm& self, const SparseProblem& problem, const Machine& machine, double parameter) {
-  Cost cost = self.dense->cost(vector_of(problem), machine, parameter);
-  const std::size_t parts = asks_for_sums(self, problem) ? problem.nonzeros.size() : 1;
+Cost cost(const SparsePlan& plan, const Machine& machine) {
+  const SparseProblem& problem = plan.problem;
+  Cost cost = plan.algorithm->dense->cost(vector_of(problem), machine, plan.parameter);
+  const std::size_t parts = asks_for_sums(plan) ? problem.nonzeros.size() : 1;
   cost.arithmetic_seconds +=
       machine.memory_seconds(static_cast<double>(problem.elements / parts * bytes_of(problem.type)));
   return cost;
 }
 
-std::size_t workspace_bytes(const SparseAlgorithm& self, const SparseProblem& problem, double parameter) {
-  return self.dense->workspace_bytes(vector_of(problem), parameter);
+std::size_t workspace_bytes(const SparsePlan& plan) {
+  return plan.algorithm->dense->workspace_bytes(vector_of(plan.problem), plan.parameter);
 }
 
 }  // namespace

@@ -13,13 +13,64 @@
 // ranks beyond, a wait for 2 k words before, and up to twice as many in step 1.
 //
 // As bf16 an element is rounded in step 1, up to log2 C times in step 2, and in step 3; from a rank beyond once more.
-#include "algorithms/sparse/early_switch_cost.hpp"
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "algorithms/dense/halving_cost.hpp"
+#include "algorithms/sparse/fold.hpp"
+#include "algorithms/sparse/gather_dense.hpp"
 #include "algorithms/sparse/split.hpp"
 #include "patterns/recursive_halving.hpp"
 #include "transport/subset.hpp"
 
 namespace dsop::sparse {
 namespace {
+
+/// C groups of g ranks, C the largest power of two that P has room for; the ranks beyond are their extras. Each rank of
+/// a group has a region of N/g elements, and of that a block of N/gC: the first C ranks have the first region, and so
+/// on, so that blocks lie in the order of ranks. Extras have none.
+struct Groups {
+  /// Groups of more ranks than there are: one of all.
+  Groups(const SparseProblem& problem, double ranks_a_group)
+      : P(problem.ranks()),
+        g(static_cast<int>(std::min<double>(ranks_a_group, P))),
+        C(patterns::Hypercube(0, P / g).corners),
+        regions(problem.elements, g) {}
+
+  patterns::Corners corners(int rank) const { return {rank, P, g * C}; }
+  int extras() const { return P - g * C; }
+  int position(int rank) const { return rank / C; }  ///< in its group, and of its region
+  int group(int rank) const { return rank % C; }
+  patterns::Blocks blocks(int position) const { return {regions.size(position), C}; }
+  /// Each rank's node, group by group, and region by region, as patterns::Network takes teams; `nodes` as in Problem.
+  std::vector<int> nodes_by_group(const std::vector<int>& nodes) const {
+    std::vector<int> sorted;
+    for (int c = 0; c < C; ++c)
+      for (int i = 0; i < g; ++i) sorted.push_back(node(nodes, i * C + c));
+    return sorted;
+  }
+  std::vector<int> nodes_by_region(const std::vector<int>& nodes) const {
+    std::vector<int> sorted;
+    for (int r = 0; r < g * C; ++r) sorted.push_back(node(nodes, r));
+    return sorted;
+  }
+  /// Of a rank's block, in elements; for P all.
+  std::size_t offset(int rank) const {
+    if (rank >= g * C) return regions.offset(g);
+    return regions.offset(position(rank)) + blocks(position(rank)).offset(group(rank));
+  }
+
+  int P;
+  int g;
+  int C;
+  patterns::Blocks regions;
+
+ private:
+  static int node(const std::vector<int>& nodes, int rank) {
+    return nodes.empty() ? rank : nodes[static_cast<std::size_t>(rank)];
+  }
+};
 
 // The most elements of a vector that is split, or Sparsity::dense.
 std::size_t most_held(const SparseProblem& problem, const Groups& groups) {
@@ -77,8 +128,7 @@ void run(SparseCall<T>& call) {
   const Memory<T> memory(call.memory, problem, groups);
   const SparseVectorView<T> own = fold(call, rank, memory.fold, memory.folded);
   if (!rank.is_extra()) sum_own_block(call, groups, own, memory);
-  gather_dense(
-      call, [&](int q) { return groups.offset(q); }, memory.gather);
+  gather_dense(call, memory.gather);
 }
 
 AllgatherProblem blocks(const SparseProblem& problem, double ranks_a_group) {
@@ -86,8 +136,42 @@ AllgatherProblem blocks(const SparseProblem& problem, double ranks_a_group) {
   return dense_blocks(problem, [&](int q) { return groups.offset(q); });
 }
 
-Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double ranks_a_group) {
-  return early_switch_cost(problem, machine, Groups(problem, ranks_a_group), blocks(problem, ranks_a_group));
+Cost cost(const SparsePlan& plan, const Machine& machine) {
+  const SparseProblem& problem = plan.problem;
+  const Groups groups(problem, plan.parameter);
+  const patterns::Network within_groups(machine, groups.nodes_by_group(problem.group.nodes), groups.g);
+  const patterns::Network between_groups(machine, groups.nodes_by_region(problem.group.nodes), groups.C);
+  const auto split_of = [&](std::size_t held) {
+    const std::size_t part = held == Sparsity::dense ? held : whole(static_cast<double>(held) / groups.g);
+    return split_cost(problem, within_groups, part);
+  };
+  const std::size_t k = whole(problem.expected_union(1));
+  const Cost without_extra = split_of(k);
+  const bool folds = groups.extras() > 0;
+  const Cost with_extra = folds ? split_of(expected_folded(problem)) : without_extra;
+  const dense::HalvingCost halving{groups.blocks(0), groups.C, bytes_on_wire(problem)};
+
+  Cost cost = folds ? fold_cost(problem, machine, groups.g * groups.C) : Cost();
+  for (int r = 0; r < groups.P; ++r) {
+    const patterns::Corners rank = groups.corners(r);
+    const Cost& own_split = rank.has_extra() ? with_extra : without_extra;
+    const Traffic before = rank.is_extra()
+                               ? Traffic{1, packed_bytes(problem, problem.elements, k)}
+                               : Traffic{own_split.messages, own_split.bytes} + halving.sent(groups.group(r));
+    cost.raise_to(before + plan.exchange.algorithm->sent(plan.exchange.problem, r));
+  }
+  // The share of the first group's ranks that have extras.
+  const double share = std::ceil(static_cast<double>(groups.extras()) / groups.C) / groups.g;
+  cost.flops += std::lerp(without_extra.flops, with_extra.flops, share) + halving.additions();
+  cost.communication_seconds += with_extra.communication_seconds + halving.communication_seconds(between_groups) +
+                                plan.exchange.algorithm->seconds(plan.exchange.problem, machine);
+  cost.arithmetic_seconds +=
+      std::lerp(without_extra.arithmetic_seconds, with_extra.arithmetic_seconds, share) +
+      machine.addition_seconds(halving.additions(), problem.type) +
+      machine.memory_seconds(static_cast<double>(groups.regions.largest() * bytes_of(problem.type))) +
+      conversion_seconds(problem, machine, halving.additions(),
+                         halving.additions() + static_cast<double>(problem.elements));
+  return cost;
 }
 
 // The largest for each number of groups.
@@ -106,8 +190,8 @@ SparseAlgorithm dsar_early_switch() {
           .makes_dense = true,
           .sends_bf16 = true,
           .parameter = {.name = "ranks a group", .values = values, .expected = whole_number},
+          .exchange = blocks,
           .cost = cost,
-          .blocks = blocks,
           .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }

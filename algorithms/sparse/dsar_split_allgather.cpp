@@ -36,21 +36,16 @@ void run(SparseCall<T>& call) {
   const std::span<T> x = regions.of(call.result.first(problem.elements), call.transport.rank());
   RunningSum<T> own_region(x.size(), 0, x, {});
   split(call.transport, problem, call.own, memory.split, own_region);
-  gather_dense(
-      call, [&](int q) { return regions.offset(q); }, memory.gather);
+  gather_dense(call, memory.gather);
 }
 
-Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
-  const AllgatherProblem regions = blocks(problem, 0);
-  const AllgatherAlgorithm& exchange = cheapest_allgather(regions, machine);
-  Cost gather;
-  for (int r = 0; r < problem.ranks(); ++r) gather.raise_to(exchange.sent(regions, r));
-  gather.communication_seconds = exchange.seconds(regions, machine);
+Cost cost(const SparsePlan& plan, const Machine& machine) {
+  const SparseProblem& problem = plan.problem;
+  Cost gather = cost_of(plan.exchange, machine);
   gather.arithmetic_seconds =
       machine.memory_seconds(static_cast<double>(largest_region(problem, problem.ranks()) * bytes_of(problem.type))) +
       conversion_seconds(problem, machine, 0, static_cast<double>(problem.elements));
-  return one_after_the_other(split_cost(problem, network_of(problem, machine), expected_part(problem, problem.ranks())),
-                             gather);
+  return one_after_the_other(split_cost(problem, machine), gather);
 }
 
 }  // namespace
@@ -61,8 +56,8 @@ SparseAlgorithm dsar_split_allgather() {
           .source = "Renggli 2017 (SparCML), section 3.3",
           .makes_dense = true,
           .sends_bf16 = true,
+          .exchange = blocks,
           .cost = cost,
-          .blocks = blocks,
           .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }

@@ -2,11 +2,19 @@
 #pragma once
 
 #include <cmath>
+#include <string>
+#include <utility>
+
+#include <dsop/errors.hpp>
 
 #include "algorithms/sparse/algorithm.hpp"
+#include "patterns/blocks.hpp"
+#include "patterns/steps.hpp"
 #include "sparse/wire.hpp"
 
 namespace dsop::sparse {
+
+using patterns::Blocks;
 
 /// The memory of so many pairs of index and value, counted in values.
 inline std::size_t values_for_pairs(std::size_t pairs, DataType type) {
@@ -56,6 +64,14 @@ double conversion_seconds(const AnyProblem& problem, const Machine& machine, dou
   return problem.wire == Wire::bf16 ? machine.memory_seconds(6 * (rounded + widened)) : 0;
 }
 
+/// Of a length that is told before blocks are gathered: an allgather puts each in its place, which lengths alone tell.
+inline constexpr std::size_t length_bytes = sizeof(std::size_t);
+
+[[noreturn]] inline void refuse_length(std::size_t bytes, std::size_t most_bytes) {
+  throw TransportError("messages of " + std::to_string(bytes) + " bytes were announced, expected at most " +
+                       std::to_string(most_bytes));
+}
+
 inline std::size_t whole(double elements) {
   return static_cast<std::size_t>(std::llround(elements));
 }
@@ -89,12 +105,68 @@ inline double packing_seconds(const Machine& machine, std::size_t packed_bytes, 
   return machine.memory_seconds(2 * static_cast<double>(packed_bytes) + static_cast<double>(unpacked_bytes) / 2);
 }
 
+inline Exchange cheapest(AllgatherProblem problem, const Machine& machine) {
+  const AllgatherAlgorithm& algorithm = cheapest_allgather(problem, machine);
+  return {&algorithm, std::move(problem)};
+}
+
+/// Of an exchange: what the rank that sends the most sends, and its time.
+inline Cost cost_of(const Exchange& exchange, const Machine& machine) {
+  Cost cost;
+  for (int r = 0; r < exchange.problem.ranks(); ++r) cost.raise_to(exchange.algorithm->sent(exchange.problem, r));
+  cost.communication_seconds = exchange.algorithm->seconds(exchange.problem, machine);
+  return cost;
+}
+
 inline Cost one_after_the_other(const Cost& left, const Cost& right) {
   return {.messages = left.messages + right.messages,
           .bytes = left.bytes + right.bytes,
           .flops = left.flops + right.flops,
           .communication_seconds = left.communication_seconds + right.communication_seconds,
           .arithmetic_seconds = left.arithmetic_seconds + right.arithmetic_seconds};
+}
+
+inline std::size_t largest_region(const SparseProblem& problem, int parts) {
+  return Blocks(problem.elements, parts).largest();
+}
+
+/// What a rank holds of a region, as expected.
+inline std::size_t expected_part(const SparseProblem& problem, int parts) {
+  return whole(problem.expected_union(1) / parts);
+}
+
+/// Elements that are not zero in the sum of a region, as expected.
+inline std::size_t expected_in_region(const SparseProblem& problem) {
+  return whole(problem.expected_union(problem.ranks()) / problem.ranks());
+}
+
+inline patterns::Network network_of(const SparseProblem& problem, const Machine& machine) {
+  return {machine, problem.group.nodes, problem.ranks()};
+}
+
+/// P - 1 messages among the network's P: what all hold of the region, `part` elements each or Sparsity::dense.
+inline Cost split_cost(const SparseProblem& problem, const patterns::Network& network, std::size_t part) {
+  const int P = network.ranks();
+  const Machine& machine = network.machine();
+  if (P == 1) return {};
+  const auto others = static_cast<std::size_t>(P - 1);
+  const std::size_t region = largest_region(problem, P);
+  const std::size_t part_bytes = packed_bytes(problem, region, part);
+  const std::size_t bytes = others * part_bytes;
+  Cost cost;
+  cost.messages = others;
+  cost.bytes = bytes;
+  cost.flops = P * stored(part, region);
+  cost.communication_seconds = patterns::all_to_all_step(network, part_bytes).seconds();
+  cost.arithmetic_seconds = P * adding_seconds(problem, machine, region, part) +
+                            packing_seconds(machine, bytes + part_bytes, bytes + part_bytes) +
+                            conversion_seconds(problem, machine, cost.flops, cost.flops);
+  return cost;
+}
+
+/// The same among all ranks, as expected.
+inline Cost split_cost(const SparseProblem& problem, const Machine& machine) {
+  return split_cost(problem, network_of(problem, machine), expected_part(problem, problem.ranks()));
 }
 
 }  // namespace dsop::sparse

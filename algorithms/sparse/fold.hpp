@@ -1,7 +1,7 @@
 // Extras, which take no part in a sum, first send their vectors to their corners.
 #pragma once
 
-#include "algorithms/sparse/split_cost.hpp"
+#include "algorithms/sparse/expected.hpp"
 #include "patterns/hypercube.hpp"
 #include "patterns/steps.hpp"
 

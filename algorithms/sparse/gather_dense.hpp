@@ -19,30 +19,27 @@ inline std::span<kernels::Bf16> gather_dense_memory(Arena& arena, const SparsePr
   return arena.take<kernels::Bf16>(widened_elements(problem, problem.elements));
 }
 
+/// Makes the call's sum of such blocks, as planned, which lie in `result`. As bf16 every rank, the block's owner too,
+/// ends with the rounded values.
 template <class T>
-void gather_blocks(const SparseCall<T>& call, std::span<std::byte> data) {
-  AllgatherCall exchange{call.transport, data, call.blocks};
-  call.plan.exchange->run(exchange);
-}
-
-/// Makes the call's sum of such blocks, which lie in `result`. As bf16 every rank, the block's owner too, ends with the
-/// rounded values.
-template <class T, class Offset>
-void gather_dense(SparseCall<T>& call, Offset offset, std::span<kernels::Bf16> wire) {
+void gather_dense(SparseCall<T>& call, std::span<kernels::Bf16> wire) {
   const SparseProblem& problem = call.plan.problem;
   const std::span<T> result = call.result.first(problem.elements);
-  for (int q = 0; q <= problem.ranks(); ++q)
-    call.blocks.bounds_bytes[static_cast<std::size_t>(q)] = offset(q) * bytes_on_wire(problem);
+  const auto gather = [&](std::span<std::byte> data) {
+    AllgatherCall blocks{call.transport, data, call.exchange.problem};
+    call.exchange.algorithm->run(blocks);
+  };
   call.sum = {result.size(), {}, result};
   if constexpr (can_travel_as(Wire::bf16, data_type<T>))
     if (problem.wire == Wire::bf16) {
-      const std::size_t first = offset(call.transport.rank());
-      const std::size_t size = offset(call.transport.rank() + 1) - first;
+      const int r = call.transport.rank();
+      const std::size_t first = call.exchange.problem.bounds_bytes[static_cast<std::size_t>(r)] / sizeof(kernels::Bf16);
+      const std::size_t size = call.exchange.problem.bytes(r) / sizeof(kernels::Bf16);
       kernels::round_to_bf16(wire.subspan(first, size), result.subspan(first, size));
-      gather_blocks(call, std::as_writable_bytes(wire));
+      gather(std::as_writable_bytes(wire));
       return kernels::widen(result, wire);
     }
-  gather_blocks(call, std::as_writable_bytes(result));
+  gather(std::as_writable_bytes(result));
 }
 
 }  // namespace dsop::sparse

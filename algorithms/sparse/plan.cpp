@@ -74,19 +74,30 @@ std::ostream& operator<<(std::ostream& stream, const SparsePlan& plan) {
 namespace {
 
 struct Family {
-  const SparseProblem& of;
-  const Machine& machine;
-  double agreement = agreement_seconds(machine, of.group.nodes, of.ranks());
+  struct Considered : Candidate {
+    Exchange exchange = {};
+  };
 
-  const SparseProblem& problem(const SparseAlgorithm&) const { return of; }
+  SparsePlan& plan;  // its problem's, of each algorithm by turns
+  const Machine& machine;
+  double agreement = agreement_seconds(machine, plan.problem.group.nodes, plan.problem.ranks());
+
+  const SparseProblem& problem(const SparseAlgorithm&) const { return plan.problem; }
   bool may_take_native(const SparseAlgorithm&) const { return false; }
-  Candidate evaluate(const SparseAlgorithm& algorithm, double parameter) const {
-    return {algorithm_text(algorithm, parameter),
-            parameter,
-            algorithm.cost(algorithm, of, machine, parameter),
-            {},
-            algorithm.needed_lead,
-            agreement};
+  Considered evaluate(const SparseAlgorithm& algorithm, double parameter) const {
+    plan.algorithm = &algorithm;
+    plan.parameter = parameter;
+    plan.exchange = {};
+    if (algorithm.exchange != nullptr)
+      plan.exchange = sparse::cheapest(algorithm.exchange(plan.problem, parameter), machine);
+    Considered candidate;  // not as an aggregate: where a member throws, g++ 12 destroys those before it twice
+    candidate.algorithm = algorithm_text(algorithm, parameter);
+    candidate.parameter = parameter;
+    candidate.cost = algorithm.cost(plan, machine);
+    candidate.needed_lead = algorithm.needed_lead;
+    candidate.agreement_seconds = agreement;
+    candidate.exchange = plan.exchange;
+    return candidate;
   }
 };
 
@@ -106,12 +117,6 @@ double sparse_share(const SparseProblem& problem, const Machine& machine) {
          (sent_byte * (value_bytes + sizeof(sparse::Index)) + sparse::summing_seconds(machine, 1, problem.type));
 }
 
-std::size_t most_result_bytes(const SparseProblem& problem, bool dense) {
-  const std::size_t total = problem.total_nonzeros();
-  if (dense || total > sparse::most_summed(problem, problem.elements)) return problem.elements * bytes_of(problem.type);
-  return sparse::values_for_pairs(total, problem.type) * bytes_of(problem.type);
-}
-
 }  // namespace
 
 std::string why_unsupported(const SparseAlgorithm& algorithm, const SparseProblem& problem) {
@@ -120,7 +125,9 @@ std::string why_unsupported(const SparseAlgorithm& algorithm, const SparseProble
 }
 
 SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, const std::string& algorithm) {
-  SparseProblem problem = asked;
+  SparsePlan plan;
+  plan.problem = asked;
+  SparseProblem& problem = plan.problem;
   if (problem.nonzeros.empty()) throw ArgumentError("problem.nonzeros is empty, expected one number a rank");
   check_machine(machine);
   check_problem_nodes(problem.group.nodes, problem.nonzeros.size());
@@ -128,12 +135,8 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 
   problem.sparse_share = sparse_share(problem, machine);
-  SparsePlan plan;
-  choose(plan, Family{problem, machine}, sparse_algorithms(), algorithm);
-  plan.problem = problem;
+  plan.exchange = choose(plan, Family{plan, machine}, sparse_algorithms(), algorithm).exchange;
   plan.warning = why_not_valid(machine, problem.ranks(), problem.group.nodes);
-  if (plan.algorithm->blocks != nullptr)
-    plan.exchange = &cheapest_allgather(plan.algorithm->blocks(problem, plan.parameter), machine);
   adapt_plan(plan, problem.nonzeros);
   return plan;
 }
@@ -141,9 +144,13 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
 void adapt_plan(SparsePlan& plan, const std::vector<std::size_t>& nonzeros) {
   if (static_cast<int>(nonzeros.size()) != plan.problem.ranks())
     refuse("nonzeros.size()", nonzeros.size(), "one for each of " + std::to_string(plan.problem.ranks()) + " ranks");
-  plan.problem.nonzeros = nonzeros;
-  plan.workspace_bytes = plan.algorithm->workspace_bytes(*plan.algorithm, plan.problem, plan.parameter);
-  plan.result_bytes = most_result_bytes(plan.problem, plan.algorithm->makes_dense);
+  SparseProblem& problem = plan.problem;
+  problem.nonzeros = nonzeros;
+  plan.workspace_bytes = plan.algorithm->workspace_bytes(plan);
+  const std::size_t total = problem.total_nonzeros();
+  const bool dense = plan.algorithm->makes_dense || total > sparse::most_summed(problem, problem.elements);
+  plan.result_bytes =
+      (dense ? problem.elements : sparse::values_for_pairs(total, problem.type)) * bytes_of(problem.type);
 }
 
 }  // namespace dsop

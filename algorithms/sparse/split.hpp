@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "algorithms/sparse/split_cost.hpp"
+#include "algorithms/sparse/expected.hpp"
 #include "patterns/all_to_all.hpp"
 #include "sparse/running_sum.hpp"
 

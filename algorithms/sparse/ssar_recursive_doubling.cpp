@@ -73,7 +73,8 @@ void run(SparseCall<T>& call) {
   if (extras_round) call.sum = copy(unpacked(packed, memory.widened_sent), call.result);  // what extras have
 }
 
-Cost cost(const SparseAlgorithm&, const SparseProblem& problem, const Machine& machine, double) {
+Cost cost(const SparsePlan& plan, const Machine& machine) {
+  const SparseProblem& problem = plan.problem;
   const std::size_t N = problem.elements;
   const patterns::Hypercube cube(0, problem.ranks());
   const auto corners = static_cast<std::size_t>(cube.corners);

@@ -24,10 +24,10 @@ struct TopKAlgorithm;
 
 struct TopKPlan : PlanOf<TopKAlgorithm, TopKProblem> {
   double second_parameter = 0;
-  std::vector<std::size_t> chosen = {};          ///< elements that each rank has selected
-  SparsePlan exact = {};                         ///< of those that sum exactly
-  bool chooses_exact_sum = false;                ///< by what the ranks have selected
-  const AllgatherAlgorithm* exchange = nullptr;  ///< null: the algorithm makes no allgather of its own
+  std::vector<std::size_t> chosen = {};  ///< elements that each rank has selected
+  SparsePlan exact = {};                 ///< of those that sum exactly
+  bool chooses_exact_sum = false;        ///< by what the ranks have selected
+  Exchange exchange = {};                ///< of what the algorithm itself gathers, as expected
 
   std::size_t total_chosen() const;
 };
@@ -43,7 +43,7 @@ struct TopKCall {
   TopKState& state;                    ///< its step is still that of this call
   std::span<T> result;                 ///< the plan's result_bytes
   Arena& memory;                       ///< with the plan's workspace_bytes
-  AllgatherProblem& blocks;            ///< with a bound for each rank and one more, to be filled
+  Exchange& exchange;                  ///< the plan's, or its exact sum's; its bounds are to become those of this call
   selection::Memory<T>& selection;     ///< for selections of sums
   SparseVectorView<T> sum = {};        ///< is to become the sum, in `result`
   bool evaluated_global = false;       ///< as in TopKSum, a result too
@@ -61,11 +61,11 @@ struct TopKAlgorithm {
   bool keeps_thresholds = false;      ///< the selection and the sum may be of any size, not of about k
   bool sends_k = false;               ///< a rank's choice is always of k elements, zeros too where others are fewer
   bool published = false;             ///< here to be compared with its paper
+  /// What it gathers itself, as expected; null: nothing.
+  AllgatherProblem (*exchange)(const TopKProblem&) = nullptr;
   /// Beside the selection, where all ranks choose k evenly spread elements, the same ones where they sum them
   /// themselves: exact for messages and bytes.
   Cost (*cost)(const TopKPlan&, const Machine&);
-  /// Of the allgather that it makes, as expected; null: it makes none of its own.
-  AllgatherProblem (*blocks)(const TopKProblem&) = nullptr;
   std::size_t (*workspace_bytes)(const TopKPlan&);
   TypedRun<TopKCall> run;
 };
@@ -73,18 +73,18 @@ struct TopKAlgorithm {
 const Registry<TopKAlgorithm>& topk_algorithms();
 
 /// The most elements that a selection of about k may give.
-inline std::size_t room_for(std::size_t k, std::size_t elements) {
+inline std::size_t capacity(std::size_t k, std::size_t elements) {
   return std::min(2 * k + 100, elements);
 }
 
 /// The same of the algorithm's selection.
-inline std::size_t room_for(const TopKAlgorithm& algorithm, std::size_t k, std::size_t elements) {
-  return algorithm.keeps_thresholds ? elements : room_for(k, elements);
+inline std::size_t capacity(const TopKAlgorithm& algorithm, std::size_t k, std::size_t elements) {
+  return algorithm.keeps_thresholds ? elements : capacity(k, elements);
 }
 
 /// The most elements that the sum may have where it is made of a selection of sums.
 inline std::size_t most_in_sum(const TopKPlan& plan) {
-  const std::size_t most = room_for(*plan.algorithm, plan.problem.k, plan.problem.elements);
+  const std::size_t most = capacity(*plan.algorithm, plan.problem.k, plan.problem.elements);
   return plan.algorithm->keeps_thresholds ? std::min(plan.total_chosen(), most) : most;
 }
 

@@ -45,61 +45,22 @@ void run(TopKCall<T>& call) {
   const bool larger_sparse = call.own.indices.size() > sparse::most_indices<T>(call.own.dimension, wire);
   const SparseVectorView<T> own = larger_sparse ? sparse::expand(call.own, memory.own_in_full) : call.own;
   Arena memory_of_sum(memory.exact);
-  SparseCall<T> sum{call.transport, exact, own, call.result, memory_of_sum, call.blocks};
+  SparseCall<T> sum{call.transport, exact, own, call.result, memory_of_sum, call.exchange};
   exact.algorithm->run(sum);
   call.sum = sum.sum;
   leave_out(call.values, call.took_part, wire);
 }
 
-TopKAlgorithm named(std::string name, std::string summary, std::string source) {
+TopKAlgorithm named(std::string name, std::string summary, std::string source, std::string selection,
+                    std::string exact_sum = "auto") {
   return {.name = std::move(name),
           .summary = std::move(summary),
           .source = std::move(source),
-          .selection = "exact",
-          .exact_sum = "auto",
+          .selection = std::move(selection),
+          .exact_sum = std::move(exact_sum),
           .cost = [](const TopKPlan& plan, const Machine&) { return plan.exact.cost(); },
           .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
-}
-
-}  // namespace
-
-TopKAlgorithm exact_topk() {
-  return named("topk", "everybody's k largest, summed exactly by whatever is cheapest",
-               "Aji and Heafield 2017, section 3");
-}
-
-TopKAlgorithm gaussian_k() {
-  TopKAlgorithm algorithm = named("gaussian-k", "what reaches a threshold for normal values, gathered and added by all",
-                                  "Shi et al. 2019 (GaussianK), as run by Li and Hoefler 2022");
-  algorithm.selection = "gaussian";
-  algorithm.exact_sum = "allgather";
-  return algorithm;
-}
-
-TopKAlgorithm expected_k() {
-  TopKAlgorithm algorithm =
-      named("expected-k", "a random choice of which k are expected, summed exactly by whatever is cheapest",
-            "Renggli 2017 (SparCML's thesis), section 2.4.1");
-  algorithm.selection = "expected-k";
-  return algorithm;
-}
-
-TopKAlgorithm expected_k_clipped() {
-  TopKAlgorithm algorithm = named(
-      "expected-k-clipped", "a random choice of which at most k are expected, summed exactly by whatever is cheapest",
-      "Renggli 2017 (SparCML's thesis), section 2.4.1");
-  algorithm.selection = "expected-k-clipped";
-  return algorithm;
-}
-
-TopKAlgorithm expected_k_threshold() {
-  TopKAlgorithm algorithm = named("expected-k-threshold",
-                                  "a random choice of which k are expected, certain above a threshold, summed exactly "
-                                  "by whatever is cheapest",
-                                  "Wangni et al. 2018, greedy algorithm");
-  algorithm.selection = "expected-k-threshold";
-  return algorithm;
 }
 
 TopKAlgorithm per_bucket(TopKAlgorithm algorithm) {
@@ -109,6 +70,28 @@ TopKAlgorithm per_bucket(TopKAlgorithm algorithm) {
   algorithm.selection += "-per-bucket";
   algorithm.parameter = selection_algorithms().find(algorithm.selection)->parameter;
   return algorithm;
+}
+
+}  // namespace
+
+std::vector<TopKAlgorithm> exact_sums() {
+  std::vector<TopKAlgorithm> all{
+      named("topk", "everybody's k largest, summed exactly by whatever is cheapest", "Aji and Heafield 2017, section 3",
+            "exact"),
+      named("gaussian-k", "what reaches a threshold for normal values, gathered and added by all",
+            "Shi et al. 2019 (GaussianK), as run by Li and Hoefler 2022", "gaussian", "allgather"),
+      named("expected-k", "a random choice of which k are expected, summed exactly by whatever is cheapest",
+            "Renggli 2017 (SparCML's thesis), section 2.4.1", "expected-k"),
+      named("expected-k-clipped",
+            "a random choice of which at most k are expected, summed exactly by whatever is cheapest",
+            "Renggli 2017 (SparCML's thesis), section 2.4.1", "expected-k-clipped"),
+      named("expected-k-threshold",
+            "a random choice of which k are expected, certain above a threshold, summed exactly by whatever is "
+            "cheapest",
+            "Wangni et al. 2018, greedy algorithm", "expected-k-threshold"),
+  };
+  for (std::size_t of_vectors = all.size(), i = 0; i < of_vectors; ++i) all.push_back(per_bucket(all[i]));
+  return all;
 }
 
 }  // namespace dsop::topk

@@ -94,12 +94,12 @@ Cut<T> th_re_evaluate(TopKCall<T>& call, const SparseVectorView<T>& reduced, std
   std::size_t next = first;
   for_each_nonzero(own, [&](std::size_t e) { values[next++] = own[e]; });
 
-  const std::span<std::size_t> shares(call.blocks.bounds_bytes);
+  const std::span<std::size_t> shares(call.exchange.problem.bounds_bytes);
   std::copy(bounds.begin(), bounds.end(), shares.begin());
   if (is_uneven(shares, 2)) balance(call.transport, values, shares);
   for (std::size_t& bound : shares) bound *= sizeof(T);
-  AllgatherCall exchange{call.transport, std::as_writable_bytes(values), call.blocks};
-  call.plan.exchange->run(exchange);
+  AllgatherCall gather{call.transport, std::as_writable_bytes(values), call.exchange.problem};
+  call.exchange.algorithm->run(gather);
 
   const std::size_t k = call.plan.problem.k;
   Cut<T> cut{.key = 0};

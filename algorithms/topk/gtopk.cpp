@@ -13,7 +13,6 @@
 #include "algorithms/selection/cut.hpp"
 #include "algorithms/sparse/expected.hpp"
 #include "algorithms/topk/algorithm.hpp"
-#include "algorithms/topk/elements.hpp"
 #include "algorithms/topk/residual.hpp"
 #include "patterns/steps.hpp"
 
@@ -96,7 +95,7 @@ void run(TopKCall<T>& call) {
   for (distance /= 2; distance >= 1; distance /= 2)
     if (r + distance < P) transport.send(message, r + distance);
   call.sum = sparse::copy(unpacked(memory.widened), call.result);
-  call.took_part = those_in(call.sum, call.took_part);
+  call.took_part = intersect(call.took_part, call.sum);
 }
 
 Cost cost(const TopKPlan& plan, const Machine& machine) {

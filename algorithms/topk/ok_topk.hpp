@@ -1,5 +1,5 @@
-// Ok-Topk with thresholds that are replaced where they are off, which the paper keeps: after Li and Hoefler,
-// "Near-Optimal Sparse Allreduce for Distributed Deep Learning" (PPoPP 2022), algorithm 1.
+// Ok-Topk, about the k largest of the sum of what all ranks select, by thresholds that are reused: after Li and
+// Hoefler, "Near-Optimal Sparse Allreduce for Distributed Deep Learning" (PPoPP 2022), algorithm 1.
 //
 //   1. Every tau steps: regions in which ranks hold equally many elements, as the mean of what balances each.
 //   2. Split and reduce: every rank gets what all have chosen of its region, and adds it.
@@ -8,22 +8,29 @@
 //      four times the mean of it, it is shared out evenly first.
 //   5. What this rank has chosen and what came in 4. have in common is its part in the sum, the rest its residual.
 //
-// The local threshold, every tau' steps too, is the selection's ("threshold-reuse"); tau = 2 tau', as in two of the
-// paper's three models, where they are 64 and 32. Unlike there, of values that are as large as the threshold in 3.
-// those of lower index are taken, so that it gives k; zeros are never sent; and where 4. would not give within a fifth
-// of k, its threshold is moved first, to that of 128 beside it whose count, over all ranks, is nearest to k; where that
-// is not enough, 3. is made at once. The paper keeps thresholds for tau' steps whatever they choose, which serves where
-// gradients change more slowly: "ok-topk-published" does. All of it is decided by counts that all ranks have. A step at
-// which nobody has anything but zeros sends nothing, and finds neither thresholds nor regions. Cost, k elements of each
-// rank, alike: 2 k (P-1)/P words each in 2. and 4., as many where 4. balances, and O(P): a header each in 2., a count
-// each in 4. Of ranks that are not alike 2 k in 2. and less than 6 k in 4.: the allgather may send a block
-// of up to four times the mean log2 P times. On steps with 3. the values that are not zero of all sums more: k (P-1)
-// words at most where ranks are alike, else 2 k (P-1), since these are shared out from twice the mean on; on those with
-// 1. an allreduce of P - 1 numbers, 2 (P-1) log2 P words; where 4. moves its threshold one of 128, 256 log2 P words,
-// and counts again. P - 1 messages in 2., log2 P and the allgather's in 4.
+// The local threshold, every tau' steps too, is the selection's ("threshold-reuse"). tau = 2 tau', as in two of the
+// paper's three models, where they are 64 and 32.
+//
+// Thresholds that are off are replaced. Where 4. would not give within a fifth of k, its threshold is moved to that of
+// 128 beside it whose count, over all ranks, is nearest to k; where that is not enough, 3. is made at once. The paper
+// keeps thresholds for tau' steps whatever they choose, which serves where gradients change more slowly:
+// "ok-topk-published" does.
+//
+// Also unlike in the paper, of values that are as large as the threshold in 3. those of lower index are taken, so that
+// it gives k, and zeros are never sent. Counts that all ranks have decide all of it. A step at which nobody has
+// anything but zeros sends nothing, and finds neither thresholds nor regions.
+//
+// Cost, k elements of each rank, alike: P - 1 messages in 2., log2 P and the allgather's in 4.; 2 k (P-1)/P words in
+// each, as many again where 4. balances, and O(P): a header for each message of 2., a count of each rank in 4.
+//
+//   ranks not alike      2 k words in 2., less than 6 k in 4., whose allgather may send a block of up to four times the
+//                        mean log2 P times
+//   steps with 1.        an allreduce of P - 1 numbers, 2 (P-1) log2 P words
+//   steps with 3.        the values that are not zero of all sums: k (P-1) words at most where ranks are alike, else
+//                        2 k (P-1), since they are shared out from twice the mean on
+//   a threshold moved    an allreduce of 128 numbers, 256 log2 P words, and counts again
 #pragma once
 
-#include "algorithms/topk/ok_topk_cost.hpp"
 #include "algorithms/topk/ok_topk_parts.hpp"
 
 namespace dsop::topk {
@@ -45,7 +52,7 @@ void run_ok_topk(TopKCall<T>& call) {
 
   if (variant.equal_regions)
     equal_regions(call);
-  else if (call.state.bounds.empty() || every(2 * tau_prime, call.state))
+  else if (call.state.bounds.empty() || is_multiple(call.state.selection.step, 2 * tau_prime))
     space_repartition(call, memory.regions);
   const Region region = region_of(call.state, r);
   const sparse::RunningSum<T> sum =
@@ -63,7 +70,7 @@ void run_ok_topk(TopKCall<T>& call) {
     return no_more || selection::is_about(bounds.back(), call.plan.problem.k);
   };
   const auto th = kernels::key_of(static_cast<T>(call.state.global_threshold));
-  const bool reuses = !every(tau_prime, call.state);
+  const bool reuses = !is_multiple(call.state.selection.step, tau_prime);
   if (reuses) select_beyond({.key = std::max<Key<T>>(th, 1)}, 0);
   if (reuses && !gives_about_k()) select_beyond(th_adjust(call, reduced, memory.counts), 0);
   if (!reuses || !gives_about_k()) {
@@ -83,8 +90,8 @@ TopKAlgorithm ok_topk_named(std::string name, std::string summary) {
           .parameter = {.name = "steps between two evaluations of thresholds",
                         .values = [] { return std::vector<double>{32}; },
                         .expected = whole_number},
+          .exchange = ok_topk_blocks,
           .cost = ok_topk_cost,
-          .blocks = ok_topk_blocks,
           .workspace_bytes = counted<OkTopKMemory>,
           .run = [](auto& call) { run_ok_topk<variant>(call); }};
 }

@@ -1,17 +1,49 @@
-// What all forms of Ok-Topk have in common: their periods, their memory, their end.
+// What all forms of Ok-Topk have in common: their periods, exchange, cost, memory, and end.
 #pragma once
 
+#include <bit>
 #include <cmath>
 
+#include "algorithms/sparse/expected.hpp"
 #include "algorithms/topk/global_threshold.hpp"
 #include "algorithms/topk/residual.hpp"
 #include "algorithms/topk/split_and_reduce.hpp"
+#include "patterns/steps.hpp"
 
 namespace dsop::topk {
 
-/// Whether the number of the step is a multiple of `period`.
-inline bool every(double period, const TopKState& state) {
-  return std::fmod(static_cast<double>(state.selection.step), period) == 0;
+inline bool is_multiple(std::uint64_t step, double period) {
+  return std::fmod(static_cast<double>(step), period) == 0;
+}
+
+/// Everybody's share of the sum.
+inline AllgatherProblem ok_topk_blocks(const TopKProblem& problem) {
+  const patterns::Blocks shares(problem.k, problem.ranks);
+  return blocks_of(problem.group, problem.ranks,
+                   [&](int q) { return shares.size(q) * pair_bytes(problem.type, problem.wire); });
+}
+
+/// Of a call that reuses thresholds and regions, where all ranks have chosen the same k elements, evenly spread. Times
+/// are those of rotated buckets: what leaving them out costs, where messages meet, is for measurements to say.
+inline Cost ok_topk_cost(const TopKPlan& plan, const Machine& machine) {
+  const auto& [N, k, P, type, group, wire] = plan.problem;
+  const auto others = static_cast<std::size_t>(P - 1);
+  const patterns::Blocks shares(k, P);
+  const std::size_t part_bytes = sparse::packed_bytes(N / static_cast<std::size_t>(P), shares.largest(), type, wire);
+  const auto rounds = static_cast<std::size_t>(std::bit_width(others));
+  Cost cost = sparse::cost_of(plan.exchange, machine);
+  cost.messages += others + rounds;
+  cost.bytes += others * (part_bytes + sparse::length_bytes);
+  cost.flops = static_cast<double>(k);
+  const patterns::Network network(machine, group.nodes, P);
+  cost.communication_seconds = patterns::all_to_all_step(network, part_bytes).seconds() +
+                               patterns::bruck_seconds(network, sparse::length_bytes) + cost.communication_seconds;
+  const double own_share = cost.flops / P;
+  cost.arithmetic_seconds =
+      sparse::summing_seconds(machine, 3 * cost.flops, type) +                     // packed, added, written
+      sparse::conversion_seconds(plan.problem, machine, cost.flops, cost.flops) +  // split and reduce
+      sparse::conversion_seconds(plan.problem, machine, own_share, cost.flops);    // allgatherv
+  return cost;
 }
 
 template <class T>
@@ -47,7 +79,7 @@ void gather_sum(TopKCall<T>& call, const OkTopKMemory<T>& memory, std::size_t co
   const std::span<const Pair<T>> own = memory.own.first(count);
   call.sum = wire == Wire::full ? balance_and_allgatherv(call, own, balancing, memory.bounds, memory.gathered)
                                 : balance_and_allgatherv(call, own, balancing, memory.bounds, memory.gathered_bf16);
-  call.took_part = those_in(call.sum, call.took_part);
+  call.took_part = intersect(call.took_part, call.sum);
   leave_out(call.values, call.took_part, wire);
   if (wire == Wire::bf16)
     for (const Pair<T>& pair : own) {

@@ -1,6 +1,5 @@
 // What a selecting allreduce will do, from what every rank has chosen.
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "algorithms/sparse/expected.hpp"
@@ -8,7 +7,6 @@
 #include "base/check_nodes.hpp"
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
-#include "base/refuse.hpp"
 
 namespace dsop {
 namespace {
@@ -50,23 +48,11 @@ std::size_t TopKPlan::total_chosen() const {
 }
 
 NamedTopK parse_topk(const std::string& text) {
-  const TopKAlgorithm* const algorithm = topk_algorithms().find(text.substr(0, text.find('(')));
-  if (algorithm == nullptr) refuse("algorithm", text, "one of " + topk_algorithms().names());
-  if (std::string exact_sum = exact_sum_of(*algorithm, text); !exact_sum.empty())
-    return {.algorithm = algorithm, .exact_sum = std::move(exact_sum)};
-  const std::array<const Parameter<>*, 2> parameters{&algorithm->parameter, &algorithm->second_parameter};
-  std::vector<std::string> names;
-  for (const Parameter<>* const parameter : parameters)
-    if (!parameter->name.empty()) names.push_back(parameter->name);
-  const std::vector<double> given = numbers_in_brackets("algorithm", text, names);
-  const auto number = [&](std::size_t n) {
-    const Parameter<>& parameter = *parameters[n];
-    if (n >= given.size()) return parameter.values().front();
-    if (const std::string expected = parameter.expected(given[n]); !expected.empty())
-      refuse("the number of " + text + ", its " + parameter.name + ",", given[n], expected);
-    return given[n];
-  };
-  return {algorithm, number(0), number(1)};
+  const TopKAlgorithm& algorithm = find_algorithm(text, "algorithm", topk_algorithms());
+  if (std::string exact_sum = exact_sum_of(algorithm, text); !exact_sum.empty())
+    return {.algorithm = &algorithm, .exact_sum = std::move(exact_sum)};
+  const std::vector<double> numbers = numbers_of(text, {&algorithm.parameter, &algorithm.second_parameter});
+  return {&algorithm, numbers[0], numbers[1]};
 }
 
 TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, const NamedTopK& named,
@@ -87,7 +73,7 @@ TopKPlan make_topk_plan(const TopKProblem& problem, const Machine& machine, cons
     plan.exact = make_sparse_plan(exact, machine, name);
     plan.chooses_exact_sum = plan.exact.algorithm_text() != name;
   }
-  if (algorithm.blocks != nullptr) plan.exchange = &cheapest_allgather(algorithm.blocks(problem), machine);
+  if (algorithm.exchange != nullptr) plan.exchange = sparse::cheapest(algorithm.exchange(problem), machine);
   adapt_plan(plan, chosen);
   return plan;
 }

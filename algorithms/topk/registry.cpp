@@ -5,45 +5,22 @@ namespace dsop {
 namespace topk {
 TopKAlgorithm ok_topk();
 TopKAlgorithm gtopk();
-TopKAlgorithm exact_topk();
-TopKAlgorithm gaussian_k();
-TopKAlgorithm expected_k();
-TopKAlgorithm expected_k_clipped();
-TopKAlgorithm expected_k_threshold();
-TopKAlgorithm per_bucket(TopKAlgorithm algorithm);
+std::vector<TopKAlgorithm> exact_sums();
 // published/
-TopKAlgorithm ok_topk_equal_regions();
-TopKAlgorithm ok_topk_direct();
-TopKAlgorithm ok_topk_naive();
-TopKAlgorithm ok_topk_unrotated();
-TopKAlgorithm ok_topk_unbucketed();
+std::vector<TopKAlgorithm> ok_topk_ablations();
 TopKAlgorithm ok_topk_published();
 TopKAlgorithm ok_topk_adapting();
 }  // namespace topk
 
 const Registry<TopKAlgorithm>& topk_algorithms() {
   static const Registry<TopKAlgorithm> registry([] {
-    const std::vector<TopKAlgorithm> of_vectors{
-        topk::ok_topk(),
-        topk::gtopk(),
-        topk::exact_topk(),
-        topk::gaussian_k(),
-        topk::expected_k(),
-        topk::expected_k_clipped(),
-        topk::expected_k_threshold(),
+    std::vector<TopKAlgorithm> algorithms{topk::ok_topk(), topk::gtopk()};
+    const auto append = [&](const std::vector<TopKAlgorithm>& more) {
+      algorithms.insert(algorithms.end(), more.begin(), more.end());
     };
-    std::vector<TopKAlgorithm> algorithms = of_vectors;
-    for (const TopKAlgorithm& algorithm : of_vectors)
-      if (!algorithm.exact_sum.empty()) algorithms.push_back(topk::per_bucket(algorithm));
-    algorithms.insert(algorithms.end(), {
-                                            topk::ok_topk_equal_regions(),
-                                            topk::ok_topk_direct(),
-                                            topk::ok_topk_naive(),
-                                            topk::ok_topk_unrotated(),
-                                            topk::ok_topk_unbucketed(),
-                                            topk::ok_topk_published(),
-                                            topk::ok_topk_adapting(),
-                                        });  // published
+    append(topk::exact_sums());
+    append(topk::ok_topk_ablations());
+    append({topk::ok_topk_published(), topk::ok_topk_adapting()});
     return algorithms;
   }());
   return registry;

@@ -52,10 +52,18 @@ struct Candidate {
   double seconds() const { return agreement_seconds + (rides ? cost.arithmetic_seconds : cost.seconds()); }
 };
 
-/// An allgather that an algorithm makes.
+/// Allgathers of equal blocks, one after the other.
 struct Exchange {
-  const AllgatherAlgorithm* algorithm = nullptr;  ///< null: it makes none
+  const AllgatherAlgorithm* algorithm = nullptr;  ///< null: there is none
   AllgatherProblem problem = {};
+  std::size_t count = 1;
+};
+
+/// The allgathers that an algorithm makes, each by the pattern that was chosen for it.
+struct Exchanges {
+  Exchange factors = {};                ///< of all ranks' pairs
+  Exchange gradient = {};               ///< of the parts of G
+  std::vector<Exchange> segments = {};  ///< of factors or of G, where these travel in segments; equal ones together
 };
 
 /// What plans of all families say. A plan is a pure function of what all ranks said and of the machine, so every rank
@@ -81,14 +89,11 @@ struct PlanOf {
 };
 
 /// Of an outer product.
-struct Plan : PlanOf<OuterProductAlgorithm, Problem> {
+struct Plan : PlanOf<OuterProductAlgorithm, Problem>, Exchanges {
   std::string auto_choice =
       {};  ///< with its parameter: what "auto" takes, a winner of the machine or the least predicted
   bool auto_is_measured = false;  ///< whether that is a winner
   Machine machine = {};
-  Exchange factors = {};                      ///< of all ranks' pairs
-  Exchange gradient = {};                     ///< of the parts of G, where the algorithm makes one
-  std::vector<Exchange> segments = {};        ///< of factors or of G, where the algorithm gathers these in segments
   int threads = 0;                            ///< OpenMP's, of a rank; 0: not known
   ProductMethod shared_method = {};           ///< for products that several ranks make of the same elements
   std::vector<std::size_t> pair_bounds = {};  ///< rank r's pairs are pair_bounds[r] .. pair_bounds[r + 1]

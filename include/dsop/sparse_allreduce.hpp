@@ -46,7 +46,7 @@ struct SparseProblem {
 };
 
 struct SparsePlan : PlanOf<SparseAlgorithm, SparseProblem> {
-  const AllgatherAlgorithm* exchange = nullptr;  ///< null: the algorithm makes no allgather
+  Exchange exchange = {};  ///< of what the algorithm gathers, as expected
 };
 
 /// Several lines: the problem, the choice and its reason, the predicted times of all, what can't serve and why.

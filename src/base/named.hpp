@@ -20,14 +20,22 @@ struct Named {
   std::optional<double> parameter = std::nullopt;
 };
 
-/// Throws ArgumentError, listing the known names, if `text` does not name one of `known`, or if its number can't be
-/// read; `argument` is what the error calls it.
+/// The one that `text` names, whatever its numbers. Throws ArgumentError, listing the known names, if none is;
+/// `argument` is what the error calls the text, `or_else` what else it might have been.
+template <class Algorithm>
+const Algorithm& find_algorithm(const std::string& text, const std::string& argument, const Registry<Algorithm>& known,
+                                const char* or_else = "") {
+  const Algorithm* const algorithm = known.find(std::string_view(text).substr(0, text.find('(')));
+  if (algorithm == nullptr) refuse(argument, text, or_else + ("one of " + known.names()));
+  return *algorithm;
+}
+
+/// The same with its number, and throws if that can't be read.
 template <class Algorithm>
 Named<Algorithm> parse_algorithm(const std::string& text, const std::string& argument,
                                  const Registry<Algorithm>& known) {
-  const Algorithm* const algorithm = known.find(std::string_view(text).substr(0, text.find('(')));
-  if (algorithm == nullptr) refuse(argument, text, "auto or one of " + known.names());
-  return {algorithm, number_in_brackets(argument, text, algorithm->parameter.name)};
+  const Algorithm& algorithm = find_algorithm(text, argument, known, "auto or ");
+  return {&algorithm, number_in_brackets(argument, text, algorithm.parameter.name)};
 }
 
 /// Reads back as the same number.

@@ -17,8 +17,7 @@ std::string expected_form(const std::string& name, const std::vector<std::string
   return name + '(' + numbers + "), the number" + (parameters.size() > 1 ? "s" : "") + " being " + meanings;
 }
 
-}  // namespace
-
+/// As many as there are, the first ones.
 std::vector<double> numbers_in_brackets(const std::string& argument, const std::string& text,
                                         const std::vector<std::string>& parameters) {
   const std::size_t bracket = text.find('(');
@@ -38,12 +37,29 @@ std::vector<double> numbers_in_brackets(const std::string& argument, const std::
   return numbers;
 }
 
+}  // namespace
+
 std::optional<double> number_in_brackets(const std::string& argument, const std::string& text,
                                          const std::string& parameter) {
   if (text.find('(') == std::string::npos) return std::nullopt;
   const std::vector<double> numbers = numbers_in_brackets(
       argument, text, parameter.empty() ? std::vector<std::string>{} : std::vector<std::string>{parameter});
   return numbers.front();
+}
+
+std::vector<double> numbers_of(const std::string& text, std::initializer_list<const Parameter<>*> parameters) {
+  std::vector<std::string> names;
+  for (const Parameter<>* const parameter : parameters)
+    if (!parameter->name.empty()) names.push_back(parameter->name);
+  std::vector<double> numbers = numbers_in_brackets("algorithm", text, names);
+  std::size_t n = 0;
+  for (const Parameter<>* const parameter : parameters) {
+    if (n == numbers.size()) numbers.push_back(parameter->values().front());
+    if (const std::string expected = parameter->expected(numbers[n]); !expected.empty())
+      refuse("the number of " + text + ", its " + parameter->name + ",", numbers[n], expected);
+    ++n;
+  }
+  return numbers;
 }
 
 }  // namespace dsop

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,9 +30,8 @@ std::string whole_number(double number, const Subject&...) {
 std::optional<double> number_in_brackets(const std::string& argument, const std::string& text,
                                          const std::string& parameter);
 
-/// The same of an algorithm that leaves several numbers open, "name(first,second)": as many as there are, the first
-/// ones.
-std::vector<double> numbers_in_brackets(const std::string& argument, const std::string& text,
-                                        const std::vector<std::string>& parameters);
+/// The numbers of an algorithm of which no problem says what they may be, "name(first,second)": those in brackets and,
+/// where there are no more, the algorithm's own. Throws ArgumentError where one can't be read or used.
+std::vector<double> numbers_of(const std::string& text, std::initializer_list<const Parameter<>*> parameters);
 
 }  // namespace dsop

@@ -19,7 +19,7 @@ namespace dsop {
 
 // A Family, to choose(), is an object with
 //   const Problem& problem(const Algorithm&)               as the algorithm sees it
-//   Candidate evaluate(const Algorithm&, double parameter)
+//   Candidate evaluate(const Algorithm&, double parameter)   or what has more beside one
 //   bool may_take_native(const Algorithm&)                 where `auto` may take what runs inside MPI
 // beside why_unsupported(const Algorithm&, const Problem&), empty if it can serve.
 
@@ -32,7 +32,7 @@ bool is_native(const Algorithm& algorithm) {
     return algorithm.native;
 }
 
-/// Which algorithms are evaluated.
+/// Which algorithms are evaluated: all, or those that the choice needs. Then the plan has the chosen candidate alone.
 enum class Evaluated : unsigned char { all, named };
 
 /// The time by which `auto` compares candidates: a call's, the algorithm's part of it times needed_lead.
@@ -69,25 +69,34 @@ std::string why_not(const Family& family, const Named<Algorithm>& named) {
                           : "algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected;
 }
 
+/// What a family's evaluate() returns: a Candidate, or one with more.
+template <class Family, class Algorithm>
+using CandidateOf = decltype(std::declval<const Family&>().evaluate(std::declval<const Algorithm&>(), 0.0));
+
 /// With the parameter that the caller named, or with the best of its values.
 template <class Family, class Algorithm>
-Candidate evaluate_best(const Family& family, const Algorithm& algorithm, const Named<Algorithm>& named) {
+CandidateOf<Family, Algorithm> evaluate_best(const Family& family, const Algorithm& algorithm,
+                                             const Named<Algorithm>& named) {
   const auto& problem = family.problem(algorithm);
-  if (std::string reason = why_unsupported(algorithm, problem); !reason.empty())
-    return {algorithm.name, 0, {}, std::move(reason)};
+  if (std::string reason = why_unsupported(algorithm, problem); !reason.empty()) {
+    CandidateOf<Family, Algorithm> refused;
+    refused.algorithm = algorithm.name;
+    refused.unsupported = std::move(reason);
+    return refused;
+  }
   if (named.algorithm == &algorithm && named.parameter) return family.evaluate(algorithm, *named.parameter);
-  std::optional<Candidate> best;
+  std::optional<CandidateOf<Family, Algorithm>> best;
   for (const double value : values_of(algorithm, problem)) {
-    Candidate candidate = family.evaluate(algorithm, value);
+    CandidateOf<Family, Algorithm> candidate = family.evaluate(algorithm, value);
     if (!best || compared_seconds(candidate) < compared_seconds(*best)) best = std::move(candidate);
   }
   return *best;
 }
 
-template <class Algorithm>
+template <class Algorithm, class OfFamily = Candidate>
 struct Ranked {
   const Algorithm* algorithm;
-  Candidate candidate;
+  OfFamily candidate;
   bool is_left_out;  ///< it may be named, but `auto` never takes it
 };
 
@@ -99,9 +108,9 @@ bool is_left_out(const Family& family, const Algorithm& algorithm) {
 }
 
 /// Sorts by compared_seconds(). Algorithms that `auto` must not take follow, then those that can't serve.
-template <class Algorithm>
-void rank(std::vector<Ranked<Algorithm>>& all) {
-  std::stable_sort(all.begin(), all.end(), [](const Ranked<Algorithm>& l, const Ranked<Algorithm>& r) {
+template <class AnyRanked>
+void rank(std::vector<AnyRanked>& all) {
+  std::stable_sort(all.begin(), all.end(), [](const AnyRanked& l, const AnyRanked& r) {
     const bool possible = l.candidate.unsupported.empty();
     if (possible != r.candidate.unsupported.empty()) return possible;
     if (l.is_left_out != r.is_left_out) return r.is_left_out;
@@ -111,16 +120,16 @@ void rank(std::vector<Ranked<Algorithm>>& all) {
 
 /// Why the first of the ranked is taken. An algorithm may stand there under two names, as an allgather over the
 /// cheapest pattern and as one over that very pattern: both send the same messages.
-template <class Algorithm>
-std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
+template <class AnyRanked>
+std::string why_first(const std::vector<AnyRanked>& ranked) {
   const Candidate& first = ranked[0].candidate;
   if (!(first.cost.seconds() > 0)) return "nothing to do";
   if (first.rides) return "the factors are so few that they ride in the agreement";
   const auto find = [&](auto is_it) {
-    const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const Ranked<Algorithm>& r) {
+    const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const AnyRanked& r) {
       return r.candidate.unsupported.empty() && !r.is_left_out && is_it(r.candidate.seconds());
     });
-    return found == ranked.end() ? nullptr : &found->candidate;
+    return found == ranked.end() ? nullptr : static_cast<const Candidate*>(&found->candidate);
   };
   const Candidate* const faster = find([&](double seconds) { return seconds < first.seconds(); });
   if (faster != nullptr) return "least predicted time but for " + faster->algorithm + ", which is not far enough ahead";
@@ -131,32 +140,35 @@ std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
   return std::string("least predicted time, ") + times + "x ahead of " + next->algorithm;
 }
 
-/// Says in the plan which algorithm serves the call, why, and which were considered; the chosen one alone where only
-/// that is evaluated. `name` is an algorithm's, perhaps with its parameter, or "auto": the least predicted time, of
-/// those that run inside the MPI library only if the family allows it. Throws ArgumentError when the name is unknown
-/// (the text lists the known ones), or when it can't serve. The same on all ranks that ask the same.
+/// Says in the plan which algorithm serves the call, why, and which were considered. `name` is an algorithm's, perhaps
+/// with its parameter, or "auto": the least predicted time, of those that run inside the MPI library only if the family
+/// allows it. Throws ArgumentError when the name is unknown (the text lists the known ones), or when it can't serve.
+/// The same on all ranks that ask the same. Returns what the family's evaluate() gave for the chosen one.
 template <class Family, class Algorithm, class OfProblem>
-void choose(PlanOf<Algorithm, OfProblem>& plan, const Family& family, const Registry<Algorithm>& registry,
-            const std::string& name, Evaluated evaluated = Evaluated::all) {
+CandidateOf<Family, Algorithm> choose(PlanOf<Algorithm, OfProblem>& plan, const Family& family,
+                                      const Registry<Algorithm>& registry, const std::string& name,
+                                      Evaluated evaluated = Evaluated::all) {
   Named<Algorithm> named;
   if (name != "auto") {
     named = parse_algorithm(name, "algorithm", registry);
     if (const std::string reason = why_not(family, named); !reason.empty()) throw ArgumentError(reason);
   }
-  std::vector<Ranked<Algorithm>> ranked;
+  using Considered = Ranked<Algorithm, CandidateOf<Family, Algorithm>>;
+  std::vector<Considered> ranked;
   for (const Algorithm& algorithm : registry)
     if (evaluated == Evaluated::all || named.algorithm == nullptr || named.algorithm == &algorithm)
       ranked.push_back({&algorithm, evaluate_best(family, algorithm, named), is_left_out(family, algorithm)});
   rank(ranked);
-  const auto& chosen = named.algorithm == nullptr
-                           ? ranked.front()
-                           : *std::ranges::find(ranked, named.algorithm, &Ranked<Algorithm>::algorithm);
+  Considered chosen =
+      named.algorithm == nullptr ? ranked.front() : *std::ranges::find(ranked, named.algorithm, &Considered::algorithm);
   plan.algorithm = chosen.algorithm;
   plan.parameter = chosen.candidate.parameter;
   plan.reason = named.algorithm == nullptr ? why_first(ranked) : "named by the caller";
   plan.candidates.clear();
-  plan.candidates.reserve(ranked.size());
-  for (auto& [algorithm, candidate, left_out] : ranked) plan.candidates.push_back(std::move(candidate));
+  for (Considered& considered : ranked)
+    if (evaluated == Evaluated::all || considered.algorithm == chosen.algorithm)
+      plan.candidates.push_back(std::move(considered.candidate));
+  return std::move(chosen.candidate);
 }
 
 }  // namespace dsop

@@ -9,6 +9,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "call/call.hpp"
@@ -63,20 +64,11 @@ class Planner {
 
   template <class Operation>
   void run(Transport& transport, Operation&& operation) {
+    constexpr bool by_numbers = requires {
+      std::remove_reference_t<Operation>::by_numbers;
+    };
     Call call = operation.open(transport);
     call.check([&] { operation.check(call); });
-    agree(call, operation);
-    const auto start = Clock::now();
-    operation.run(call, *last_);
-    last_run_seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
-  }
-
-  /// All but checks and run.
-  template <class Operation>
-  void agree(Call& call, Operation& operation) {
-    constexpr bool by_numbers = requires {
-      Operation::by_numbers;
-    };
     operation.say(call);
     call.own().take_last_call(last_run_seconds_);
     const Entry* const before = plans_.peek(call.key(), call.key_digest());
@@ -90,6 +82,9 @@ class Planner {
       plans_.clear_but(last_);
       throw;
     }
+    const auto start = Clock::now();
+    operation.run(call, *last_);
+    last_run_seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
   }
 
   /// Of the last call; null before any.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include <dsop/errors.hpp>
 #include <dsop/types.hpp>
@@ -27,7 +28,7 @@ struct Header {
 static_assert(sizeof(Header) == packed_bytes<float>(0, 0));
 
 template <class Value, class Expected>
-[[noreturn]] void refuse(const char* what, const Value& value, const Expected& expected) {
+[[noreturn]] void refuse(std::string_view what, const Value& value, const Expected& expected) {
   std::ostringstream text;
   text << "a sparse vector that was received is malformed: " << what << " is " << value << ", expected " << expected;
   throw TransportError(text.str());
@@ -38,28 +39,16 @@ void check(const char* what, std::uint64_t value, Expected expected) {
   if (value != expected) refuse(what, value, expected);
 }
 
-[[noreturn]] void refuse_indices(std::span<const Index> indices, std::size_t size) {
-  for (std::size_t e = 0;; ++e) {
-    std::ostringstream what;
-    what << "index " << e << " of " << indices.size();
-    if (e > 0 && indices[e] <= indices[e - 1]) {
-      std::ostringstream expected;
-      expected << "more than the " << indices[e - 1] << " before it";
-      refuse(what.str().c_str(), indices[e], expected.str());
-    }
-    if (indices[e] >= size) {
-      std::ostringstream expected;
-      expected << "less than the region's " << size << " elements";
-      refuse(what.str().c_str(), indices[e], expected.str());
-    }
-  }
-}
-
 void check_indices(std::span<const Index> indices, std::size_t size) {
-  if (indices.empty()) return;
   bool rising = true;
   for (std::size_t e = 1; e < indices.size(); ++e) rising &= indices[e - 1] < indices[e];
-  if (!rising || indices.back() >= size) refuse_indices(indices, size);
+  if (indices.empty() || (rising && indices.back() < size)) return;
+  for (std::size_t e = 0;; ++e) {
+    const std::string what = "index " + std::to_string(e) + " of " + std::to_string(indices.size());
+    if (e > 0 && indices[e] <= indices[e - 1])
+      refuse(what, indices[e], "more than the " + std::to_string(indices[e - 1]) + " before it");
+    if (indices[e] >= size) refuse(what, indices[e], "less than the region's " + std::to_string(size) + " elements");
+  }
 }
 
 template <class T>
@@ -134,12 +123,6 @@ std::span<std::byte> pack(const SparseVectorView<T>& x, Region region, std::span
 }
 
 template <class T>
-SparseVectorView<T> unpack(std::span<const std::byte> from, Region region) {
-  std::span<T> none;
-  return unpack(from, region, Wire::full, none);
-}
-
-template <class T>
 SparseVectorView<T> unpack(std::span<const std::byte> from, Region region, Wire wire, std::span<T>& widened) {
   Header header;
   if (from.size() < sizeof header) refuse("its length", from.size(), "at least the 32 bytes of a header");
@@ -168,7 +151,6 @@ SparseVectorView<T> unpack(std::span<const std::byte> from, Region region, Wire 
   template SparseVectorView<T> part(const SparseVectorView<T>&, Region);                              \
   template std::size_t packed_bytes(const SparseVectorView<T>&, Region, Wire);                        \
   template std::span<std::byte> pack(const SparseVectorView<T>&, Region, std::span<std::byte>, Wire); \
-  template SparseVectorView<T> unpack(std::span<const std::byte>, Region);                            \
   template SparseVectorView<T> unpack(std::span<const std::byte>, Region, Wire, std::span<T>&);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 

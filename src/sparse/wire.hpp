@@ -58,14 +58,10 @@ std::size_t packed_bytes(const SparseVectorView<T>& x, Region region, Wire wire 
 template <class T>
 std::span<std::byte> pack(const SparseVectorView<T>& x, Region region, std::span<std::byte> to, Wire wire = Wire::full);
 
-/// A view of what was packed; indices are counted from the region's first element. Throws TransportError naming what is
-/// wrong if these bytes are not the region: truncated, another type or region, an impossible count, or indices that do
-/// not rise or lie outside. Cost: a pass over the indices.
-template <class T>
-SparseVectorView<T> unpack(std::span<const std::byte> from, Region region);
-
-/// The same of what may have been packed as bf16, whose values are then written in full to the beginning of `widened`,
-/// which becomes what is left of it.
+/// A view of what was packed; indices are counted from the region's first element. What may have been packed as bf16 is
+/// written in full to the beginning of `widened`, which becomes what is left of it. Throws TransportError naming what
+/// is wrong if these bytes are not the region: truncated, another type or region, an impossible count, or indices that
+/// do not rise or lie outside. Cost: a pass over the indices.
 template <class T>
 SparseVectorView<T> unpack(std::span<const std::byte> from, Region region, Wire wire, std::span<T>& widened);
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/dense/family.hpp"
+#include "algorithms/dense/operation.hpp"
 #include "kernels/update.hpp"
 #include "memory/workspace.hpp"
 #include "synchronizer/agree.hpp"

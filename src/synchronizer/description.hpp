@@ -12,7 +12,7 @@
 #include <dsop/plan.hpp>
 #include <dsop/transport.hpp>
 
-#include "algorithms/dense/family.hpp"
+#include "algorithms/dense/operation.hpp"
 #include "call/communicator.hpp"
 #include "synchronizer/packing.hpp"
 #include "synchronizer/parameter.hpp"

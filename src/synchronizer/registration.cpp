@@ -5,7 +5,6 @@
 #include <dsop/types.hpp>
 
 #include "algorithms/outer_product/arguments.hpp"
-#include "algorithms/outer_product/tries.hpp"
 #include "base/check_wire.hpp"
 #include "base/error_of.hpp"
 #include "base/refuse.hpp"
@@ -40,7 +39,7 @@ Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& 
     agree("making a synchronizer", "", error_of([&] {
             if (options.machine) check_machine(*options.machine);
             check_wire("wire", options.wire, data_type<T>, "gradients");
-            outer_product::check_tries(options.tries);
+            check_tries(options.tries);
           }),
           [&](Call& call) {
             call.same("bucket_bytes", options.bucket_bytes)

@@ -123,7 +123,7 @@ void Synchronizer<T>::State::give(const std::string& name, Given given) {
     check_given(*parameter, given);
   });
   if (!error.empty()) return fail(name, error);
-  given.target = with_sane_stride(given.target);
+  given.target = with_canonical_stride(given.target);
   parameter->given = given;
   parameter->is_given = true;
   targets_.add(memory_range(given.target), order.size());

@@ -9,7 +9,6 @@
 // where Generalized Rabenseifner gives them factors.
 // Cost: P - 1 messages and an allgather's; 2 (P-1)/P n m words; 2 k n m flops and (P-1)/P n m additions.
 #include "algorithms/outer_product/gather_factors.hpp"
-#include "algorithms/outer_product/row_blocks.hpp"
 #include "kernels/add.hpp"
 #include "kernels/outer_product.hpp"
 #include "patterns/steps.hpp"
@@ -52,22 +51,26 @@ void run(OuterProductCall<T>& call) {
   allgather(call.transport, call.plan.gradient, std::span(G.data, G.rows * G.columns));
 }
 
-Cost cost(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
+Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
+  return {.gradient = exchange_of_parts(self, row_blocks(problem, problem.rows, problem.ranks()), machine)};
+}
+
+Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double,
+          const Exchanges& exchanges) {
   const auto n = static_cast<double>(problem.rows);
   const auto m = static_cast<double>(problem.columns);
   const auto k = static_cast<double>(problem.largest_pairs());
   const auto others = static_cast<std::size_t>(problem.ranks() - 1);
-  const AllgatherProblem parts = all_row_blocks(problem, 0);
-  const AllgatherAlgorithm& gather = gradient_exchange_of(self, parts, machine);
+  const AllgatherProblem& parts = exchanges.gradient.problem;
 
   Cost cost;
   for (int r = 0; r < problem.ranks(); ++r)
-    cost.raise_to(Traffic{others, parts.total_bytes() - parts.bytes(r)} + gather.sent(parts, r));
+    cost.raise_to(Traffic{others, parts.total_bytes() - parts.bytes(r)} + sent_by(r, exchanges.gradient));
   const double additions = static_cast<double>(others) / problem.ranks() * n * m;
   cost.flops = 2 * k * n * m + additions;
   const patterns::Network network(machine, problem.group.nodes, problem.ranks());
   cost.communication_seconds =
-      patterns::all_shifts_seconds(network, parts.largest_bytes()) + gather.seconds(parts, machine);
+      patterns::all_shifts_seconds(network, parts.largest_bytes()) + seconds(exchanges.gradient, machine);
   cost.arithmetic_seconds =
       machine.product_seconds(n, m, k, problem.type) + machine.addition_seconds(additions, problem.type);
   return cost;
@@ -81,8 +84,8 @@ OuterProductAlgorithm pairwise_reduce_scatter() {
           .source = "after Thakur, Rabenseifner and Gropp 2005, section 4.4",
           .sends_factors = false,
           .published = true,
+          .exchanges = exchanges,
           .cost = cost,
-          .gradient_blocks = all_row_blocks,
           .workspace_bytes = counted<Memory>,
           .run = [](auto& call) { run(call); }};
 }

@@ -18,7 +18,6 @@
 // there are none yet, and 3. gathers values without their indices. Nothing bounds what is chosen but N, so the memory
 // for it has room for N elements.
 // Cost: that of ok-topk for what is chosen; of steps with 1. or 3. too.
-#include "algorithms/topk/ok_topk_cost.hpp"
 #include "algorithms/topk/ok_topk_parts.hpp"
 
 namespace dsop::topk {
@@ -40,9 +39,9 @@ void run(TopKCall<T>& call) {
   double& th = call.state.global_threshold;
   const OkTopKMemory<T> memory(call.memory, call.plan);
 
-  if (call.state.bounds.empty() || every(tau, call.state)) space_repartition(call, memory.regions);
+  if (call.state.bounds.empty() || is_multiple(call.state.selection.step, tau)) space_repartition(call, memory.regions);
   const sparse::RunningSum<T> sum = split_and_reduce(call, memory.reduced, memory.other_reduced, memory.split);
-  call.evaluated_global = every(tau_prime, call.state);
+  call.evaluated_global = is_multiple(call.state.selection.step, tau_prime);
   if (call.evaluated_global) th_re_evaluate(call, sum.sum(), memory.bounds, sum.other());
   const Cut<T> at_least_th{.key = std::max<Key<T>>(kernels::key_of(static_cast<T>(th)), 1)};
   const Region region = region_of(call.state, call.transport.rank());
@@ -66,8 +65,8 @@ TopKAlgorithm named(std::string name, std::string summary, std::string source, s
                                .expected = whole_number},
           .keeps_thresholds = true,
           .published = true,
+          .exchange = ok_topk_blocks,
           .cost = ok_topk_cost,
-          .blocks = ok_topk_blocks,
           .workspace_bytes = counted<OkTopKMemory>,
           .run = [](auto& call) { run<thresholds>(call); }};
 }

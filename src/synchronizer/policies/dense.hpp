@@ -1,7 +1,7 @@
 // dense, dense-overlapped: an allreduce of the family "dense"; small gradients are fused into buckets.
 #pragma once
 
-#include "algorithms/dense/family.hpp"
+#include "algorithms/dense/operation.hpp"
 #include "base/error_of.hpp"
 #include "call/communicator.hpp"
 #include "patterns/agreed_errors.hpp"

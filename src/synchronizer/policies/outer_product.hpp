@@ -2,7 +2,7 @@
 // is summed as it stands.
 #pragma once
 
-#include "algorithms/outer_product/family.hpp"
+#include "algorithms/outer_product/operation.hpp"
 #include "base/check_wire.hpp"
 #include "synchronizer/policies/dense.hpp"
 #include "synchronizer/policies/sparse.hpp"
@@ -21,7 +21,7 @@ class OuterProductPolicy final : public Policy<T> {
   void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
     if (!terms.some_rank_gives_factors) return;
     OuterProductCalls<T> calls;
-    calls.prepare(terms.transport, parameter.shape, call_terms(terms.step));
+    calls.run(terms.transport, {Output::plan, call_terms(terms.step), &parameter.shape});
     calls_ = std::move(calls);
   }
 
@@ -38,7 +38,7 @@ class OuterProductPolicy final : public Policy<T> {
   }
   bool chooses() const override { return algorithm_ == "auto"; }
   /// The algorithm that stays of its tries.
-  std::string save() override { return calls_.settle(); }
+  std::string save() override { return calls_.finish_tries(); }
   std::function<void()> load(const Parameter<T>&, const std::string& state, const StepTerms&) override {
     if (!state.empty()) parse_algorithm(state, "the algorithm that was tried", outer_product_algorithms());
     return [this, state] {
@@ -63,8 +63,8 @@ class OuterProductPolicy final : public Policy<T> {
 
   void sum(Parameter<T>& parameter, const RunningStep<T>& step) {
     const OnBehalf on_behalf(step.transport, parameter.name);
-    calls_.run(step.transport, std::get<SparseFactors<T>>(parameter.given.own), parameter.given.target,
-               call_terms(step.terms, parameter.given.update), &parameter.shape);
+    calls_.run(step.transport, {Output::whole, call_terms(step.terms, parameter.given.update), &parameter.shape,
+                                std::get<SparseFactors<T>>(parameter.given.own), parameter.given.target});
     parameter.last_step = {.algorithm = calls_.algorithm_text()};
   }
 

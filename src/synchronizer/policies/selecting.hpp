@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "algorithms/topk/algorithm.hpp"
-#include "algorithms/topk/family.hpp"
+#include "algorithms/topk/operation.hpp"
 #include "base/digest.hpp"
 #include "base/error_of.hpp"
 #include "call/agreement_seconds.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "algorithms/sparse/family.hpp"
+#include "algorithms/sparse/operation.hpp"
 #include "base/error_of.hpp"
 #include "call/communicator.hpp"
 #include "memory/workspace.hpp"

@@ -37,7 +37,6 @@ class SparseCalls {
   std::uint64_t object_;
   Planner<Made> planner_{32};
   SparseProblem problem_;  // of the call
-  AllgatherProblem blocks_;
 };
 
 }  // namespace dsop

@@ -1,4 +1,4 @@
-#include "algorithms/sparse/family.hpp"
+#include "algorithms/sparse/operation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -99,7 +99,6 @@ struct SparseCalls<T>::Operation {
     made.chosen_for = kept.problem_;
     made.expanded = expanded_elements(call, given.dimension);
     made.take(memory_bytes(made), made.plan.result_bytes, given.dimension * sizeof(T));
-    kept.blocks_.bounds_bytes.assign(made.plan.problem.nonzeros.size() + 1, 0);
   }
 
   void take_result(const Made& made) {
@@ -112,8 +111,8 @@ struct SparseCalls<T>::Operation {
     Arena memory(call.memory(made.memory_bytes));
     const std::span<T> expanded = memory.take<T>(made.expanded);
     const SparseVectorView<T> own = is_larger_sparse ? sparse::expand<T>(given, expanded) : given;
-    SparseCall<T> step{call.transport(), made.plan,   own, {result.memory.get(), made.plan.result_bytes / sizeof(T)},
-                       memory,           kept.blocks_};
+    const std::span<T> sum(result.memory.get(), made.plan.result_bytes / sizeof(T));
+    SparseCall<T> step{call.transport(), made.plan, own, sum, memory, made.plan.exchange};
     if (call.transport().size() == 1)
       step.sum = sparse::copy<T>(own, step.result);
     else

@@ -1,4 +1,4 @@
-#include "algorithms/dense/family.hpp"
+#include "algorithms/dense/operation.hpp"
 
 #include <dsop/errors.hpp>
 
@@ -10,6 +10,7 @@
 #include "call/start_call.hpp"
 
 namespace dsop {
+
 static std::string why_unsupported(const DenseAlgorithm& algorithm, const DenseProblem& problem) {
   if (problem.wire == Wire::bf16 && algorithm.run_bf16 == nullptr) return "sends values in full only, and wire is bf16";
   return algorithm.unsupported(problem);
@@ -33,17 +34,11 @@ struct Family {
 
 }  // namespace
 
-const Registry<DenseAlgorithm>& algorithms_of(Collective collective) {
-  if (collective == Collective::broadcast) return broadcast_algorithms();
-  return collective == Collective::reduce ? reduce_algorithms() : dense_algorithms();
-}
-
 DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const DenseProblem& problem,
                           const Machine& machine, const std::string& name) {
   DensePlan plan;
   plan.problem = problem;
   choose(plan, Family{problem, machine}, algorithms, name, Evaluated::named);
-  plan.candidates.erase(plan.candidates.begin() + 1, plan.candidates.end());
   plan.workspace_bytes = plan.algorithm->workspace_bytes(problem, plan.parameter);
   return plan;
 }
@@ -109,13 +104,6 @@ void run(Transport& transport, Collective collective, std::span<T> data, int roo
 }
 
 template <class T>
-void run_now(Communicator communicator, Collective collective, std::span<T> data, int root,
-             const CollectiveOptions& options) {
-  Transport& transport = communicator.transport();
-  make_call(transport, [&] { run(transport, collective, data, root, options); });
-}
-
-template <class T>
 Pending start(Communicator communicator, Collective collective, std::span<T> data, int root,
               const CollectiveOptions& options) {
   Transport& transport = communicator.transport();
@@ -127,17 +115,20 @@ Pending start(Communicator communicator, Collective collective, std::span<T> dat
 
 template <class T>
 void allreduce(Communicator communicator, std::span<T> data, const CollectiveOptions& options) {
-  run_now(communicator, Collective::allreduce, data, 0, options);
+  Transport& transport = communicator.transport();
+  make_call(transport, [&] { run(transport, Collective::allreduce, data, 0, options); });
 }
 
 template <class T>
 void broadcast(Communicator communicator, std::span<T> data, int root, const CollectiveOptions& options) {
-  run_now(communicator, Collective::broadcast, data, root, options);
+  Transport& transport = communicator.transport();
+  make_call(transport, [&] { run(transport, Collective::broadcast, data, root, options); });
 }
 
 template <class T>
 void reduce(Communicator communicator, std::span<T> data, int root, const CollectiveOptions& options) {
-  run_now(communicator, Collective::reduce, data, root, options);
+  Transport& transport = communicator.transport();
+  make_call(transport, [&] { run(transport, Collective::reduce, data, root, options); });
 }
 
 template <class T>

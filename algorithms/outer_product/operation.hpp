@@ -12,19 +12,44 @@
 #include <dsop/dsop.hpp>
 
 #include "algorithms/outer_product/algorithm.hpp"
-#include "algorithms/outer_product/terms.hpp"
 #include "algorithms/outer_product/tries.hpp"
 #include "call/choose.hpp"
 #include "call/planned.hpp"
+#include "call/terms.hpp"
 #include "sparse/factor.hpp"
 
 namespace dsop {
 
+/// What Options say of a call, inside the library. The algorithm and the machine stay the caller's.
+struct OuterProductTerms {
+  const std::string& algorithm;
+  const std::optional<Machine>& machine;
+  SumTerms sum = {};
+  Wire factor_wire = Wire::full;
+  bool allow_native = false;
+  bool find_zeros = false;
+  bool check_bits = false;
+  int tries = 0;
+};
+
+/// What a call gives: nothing but a plan, G, this rank's rows of G, or the rows of G that are not all zero.
+enum class Output : unsigned char { plan, whole, own_rows, rows };
+
+/// One rank's part in a call.
+template <class T>
+struct OuterProductArguments {
+  Output output;
+  OuterProductTerms terms;
+  const Shape* promised = nullptr;          ///< the layer's shape; null for dsop()
+  SparseFactors<T> factors = Factors<T>{};  ///< a plan is made without
+  MatrixView<T> gradient = {};              ///< or this rank's rows of it
+};
+
 namespace outer_product {
 
-/// dsop::make_plan(), perhaps without the costs of what is not named.
+/// dsop::make_plan(), perhaps without what was not chosen. `threads` are OpenMP's, of a rank; 0: not known.
 Plan make_plan(const Problem& problem, const Machine& machine, const std::string& algorithm,
-               ProductMethod shared_method, Evaluated evaluated);
+               ProductMethod shared_method, Evaluated evaluated, int threads = 0);
 
 /// What a call works in, beside its algorithm. `expanded_pairs`: the most that a rank gives sparse, if the algorithm
 /// needs them in full; else 0.
@@ -57,15 +82,15 @@ std::size_t workspace_bytes(const Plan& plan, std::size_t expanded_pairs);
 /// The bytes of the largest rank's factors if all ranks' may ride in an agreement; else 0.
 std::size_t riding_bytes(const Problem& problem);
 
-/// The number of non-zeros that a layer's shape lets expect.
-Sparsity expected_sparsity(const Shape& shape, DataType type, Wire factor_wire);
-
 /// What later calls keep to, of a plan for the algorithm that the caller named, or `auto`. A parameter that was
 /// measured stays: the formula's may be another one for fewer pairs.
 inline std::string to_keep(const Plan& plan, const std::string& asked) {
   if (asked != "auto") return asked;
   return plan.auto_is_measured ? plan.algorithm_text() : plan.algorithm_name();
 }
+
+/// The number of non-zeros that a layer's shape lets expect.
+Sparsity expected_sparsity(const Shape& shape, DataType type, Wire factor_wire);
 
 }  // namespace outer_product
 
@@ -76,30 +101,23 @@ class OuterProductCalls {
  public:
   static constexpr std::size_t most_plans = 64;
 
-  /// Plans for `shape` and takes the memory, without computing. Later runs keep to the algorithm chosen here.
-  void prepare(Transport& transport, const Shape& shape, const OuterProductTerms& terms);
-  /// `promised` is the layer's shape, null for dsop().
-  void run(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> gradient,
-           const OuterProductTerms& terms, const Shape* promised);
-  GradientRows<T> run_rows(Transport& transport, const SparseFactors<T>& factors, const OuterProductTerms& terms,
-                           const Shape& promised);
-  /// Leaves this rank its own rows of G alone, of the shape that was promised.
-  void run_sharded(Transport& transport, const SparseFactors<T>& factors, MatrixView<T> own_rows,
-                   const OuterProductTerms& terms, const Shape& promised);
+  /// A layer's first call makes a plan, and takes the memory: later ones keep to the algorithm that it chose. Returns
+  /// the rows, where these are the output.
+  GradientRows<T> run(Transport& transport, OuterProductArguments<T> arguments);
   /// The plan of the last call, with the costs of all algorithms. They are computed here, since calls need only their
   /// own algorithm's.
   const Plan& plan() const;
   /// Ends what is still tried: the fastest so far stays. Returns what tries have left, "" where there were none.
-  const std::string& settle();
-  /// Later runs keep to what settle() returned on a layer like this one.
+  const std::string& finish_tries();
+  /// Later runs keep to what finish_tries() returned on a layer like this one.
   void keep(const std::string& algorithm);
-  /// Whether a call was planned, perhaps by prepare().
+  /// Whether a call was planned, perhaps a layer's first.
   bool has_plan() const { return planner_.last() != nullptr; }
   /// The name of the algorithm that made the last sum, with its parameter.
   const std::string& algorithm_text() const { return planner_.last()->text; }
 
  private:
-  struct Made : Planned<Plan> {      // the plan has the cost of its own algorithm alone
+  struct Made : Planned<Plan> {      // the plan has its own candidate alone
     Problem problem = {};            ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
     std::string algorithm = {};      ///< calls of as many pairs, or about as many, keep to it
     std::size_t pairs = 0;           ///< of all ranks, for which that was chosen

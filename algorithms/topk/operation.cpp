@@ -1,4 +1,4 @@
-#include "algorithms/topk/family.hpp"
+#include "algorithms/topk/operation.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -81,9 +81,9 @@ void TopKCalls<T>::choose(const Transport& transport, std::span<const T> values)
     state.seed = mix(state.seed) + static_cast<std::uint64_t>(transport.rank());
     selector_.emplace(name, state);
   }
-  const std::size_t room = room_for(*algorithm, choice_.k, elements_);
-  const std::span<sparse::Index> indices = indices_.at_least(room);
-  const std::span<T> chosen = chosen_.at_least(room);
+  const std::size_t most = capacity(*algorithm, choice_.k, elements_);
+  const std::span<sparse::Index> indices = indices_.at_least(most);
+  const std::span<T> chosen = chosen_.at_least(most);
   if (elements_ > 0) choice_.selection = selector_->select(values, choice_.k, indices, chosen);
   std::size_t& count = choice_.selection.chosen;
   const bool may_have_zeros = choice_.selection.threshold == 0 && !algorithm->sends_k;
@@ -151,7 +151,6 @@ struct TopKCalls<T>::Operation {
     made.take(made.plan.workspace_bytes, made.plan.result_bytes, kept.elements_ * sizeof(T));
     made.cut_elements = std::min(cut_elements(made.plan) * 9 / 8, kept.elements_);
     selection::reserve_cut(made.cut_elements, kept.memory_);
-    kept.blocks_.bounds_bytes.assign(made.plan.chosen.size() + 1, 0);
     kept.state_.bounds.reserve(made.plan.chosen.size() + 1);
   }
 
@@ -160,20 +159,21 @@ struct TopKCalls<T>::Operation {
     result.algorithm = made.text;
   }
 
-  void run(const Call& call, const Made& made) {
-    const TopKPlan& plan = made.plan;
+  void run(const Call& call, Made& made) {
+    TopKPlan& plan = made.plan;
     result.sum.dimension = kept.elements_;
     if (plan.total_chosen() == 0) return;
     const std::span<T> memory(result.memory.get(), plan.result_bytes / sizeof(T));
     if (call.transport().size() == 1) {
       result.sum = topk::copy_smaller_form(choice.own, memory);
-      result.took_part = topk::those_in(result.sum, choice.indices);
+      result.took_part = topk::intersect(choice.indices, result.sum);
       topk::leave_out(values, result.took_part, Wire::full);
       return;
     }
     Arena arena(call.memory(made.memory_bytes));
-    TopKCall<T> step{call.transport(), plan,   values, choice.own,   choice.indices,
-                     kept.state_,      memory, arena,  kept.blocks_, kept.memory_};
+    Exchange& exchange = plan.algorithm->exact_sum.empty() ? plan.exchange : plan.exact.exchange;
+    TopKCall<T> step{call.transport(), plan,   values, choice.own, choice.indices,
+                     kept.state_,      memory, arena,  exchange,   kept.memory_};
     plan.algorithm->run(step);
     result.sum = step.sum;
     result.evaluated_global = step.evaluated_global;
