@@ -284,6 +284,24 @@ TEST_CASE("auto sends sparse vectors in fewer bytes than a dense allreduce or ma
       }
 }
 
+TEST_CASE("the exchanges that a plan will make are those whose cost it states, and nothing else is exchanged") {
+  Problem eight = problem(600, 300, 8, 5);
+  eight.group.nodes = {0, 0, 2, 2, 4, 4, 6, 6};
+  const Machine machine{.hidden_share = 0.5};
+  for (const OuterProductAlgorithm& algorithm : outer_product_algorithms()) {
+    if (!why_unsupported(algorithm, eight).empty()) continue;
+    const Plan plan = make_plan(eight, machine, algorithm.name);
+    INFO(plan.algorithm_text());
+    const Cost cost = algorithm.cost(algorithm, plan.problem, machine, plan.parameter, plan);
+    CHECK(cost.messages == plan.cost().messages);
+    CHECK(cost.bytes == plan.cost().bytes);
+    CHECK(cost.seconds() == plan.cost().seconds());
+    const bool makes_none = algorithm.dense != nullptr;
+    CHECK((plan.factors.algorithm == nullptr && plan.gradient.algorithm == nullptr && plan.segments.empty()) ==
+          makes_none);
+  }
+}
+
 TEST_CASE("a call's predicted time is that of its algorithm after the ranks have agreed") {
   const Machine machine{.latency_seconds = 30e-6, .overhead_seconds = 1e-9, .gap_seconds = 1e-9};
   const double alpha = machine.latency_seconds + 2 * machine.overhead_seconds;

@@ -14,9 +14,9 @@
 // the second part within the node; 2 P k n m flops. A machine of one level charges messages within a node as it charges
 // others, an upper bound.
 #include <algorithm>
+#include <utility>
 
 #include "algorithms/outer_product/gather_factors.hpp"
-#include "algorithms/outer_product/nodes.hpp"
 #include "kernels/outer_product.hpp"
 #include "patterns/network.hpp"
 #include "transport/subset.hpp"
@@ -26,6 +26,26 @@ namespace {
 
 using patterns::Partners;
 using patterns::Step;
+
+// The lowest rank of r's node, its leader.
+int node_of(const Problem& problem, int r) {
+  return problem.group.nodes[static_cast<std::size_t>(r)];
+}
+
+template <class Body>
+void for_others_on_node(const Problem& problem, int r, Body body) {
+  for (int q = 0; q < problem.ranks(); ++q)
+    if (q != r && node_of(problem, q) == node_of(problem, r)) body(q);
+}
+
+// Where rank r's pairs begin in the order of nodes.
+std::size_t first_pair(const Problem& problem, int r) {
+  std::size_t before = 0;
+  for (int q = 0; q < problem.ranks(); ++q)
+    if (std::pair(node_of(problem, q), q) < std::pair(node_of(problem, r), r))
+      before += problem.pairs[static_cast<std::size_t>(q)];
+  return before;
+}
 
 // Puts all pairs there, as they travel.
 template <class T, class Element>
@@ -65,7 +85,11 @@ void run(OuterProductCall<T>& call) {
 }
 
 Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
-  return {.factors = exchange_of_factors(self, node_blocks(problem), machine)};
+  AllgatherProblem nodes;  // by their leaders, no two of whom share one
+  for (int r = 0; r < problem.ranks(); ++r)
+    if (node_of(problem, r) == r) nodes.bounds_bytes.push_back(first_pair(problem, r) * pair_bytes(problem));
+  nodes.bounds_bytes.push_back(problem.total_pairs() * pair_bytes(problem));
+  return {.factors = exchange_of_factors(self, std::move(nodes), machine)};
 }
 
 Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double,

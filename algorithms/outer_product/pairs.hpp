@@ -47,10 +47,9 @@ struct GatheredPairs {
 
 /// One rank's own pairs, and their product.
 template <class T>
-struct OwnPairs {
+struct OwnPairs : SparsePairsMemory<T> {
   OwnPairs(Arena& arena, const Problem& problem)
-      : sparse(arena, problem, problem.largest_pairs(), Nonzeros(problem).largest_a, problem.rows) {}
-  SparsePairsMemory<T> sparse;
+      : SparsePairsMemory<T>(arena, problem, problem.largest_pairs(), Nonzeros(problem).largest_a, problem.rows) {}
 };
 
 /// Some ranks' pairs, ready to be multiplied: as two matrices or, in a problem with sparse factors, as sparse vectors.
@@ -103,13 +102,13 @@ template <class T>
 Pairs<T> own_pairs(OuterProductCall<T>& call, const OwnPairs<T>& memory) {
   if (call.plan.problem.sparsity.empty()) return {.matrices = call.own};
   const std::size_t k = sparse::rows_of(call.sparse_own->a);
-  const std::span<SparseVectorView<T>> a = memory.sparse.a.first(k);
-  const std::span<SparseVectorView<T>> b = memory.sparse.b.first(k);
+  const std::span<SparseVectorView<T>> a = memory.a.first(k);
+  const std::span<SparseVectorView<T>> b = memory.b.first(k);
   for (std::size_t p = 0; p < k; ++p) {
     a[p] = sparse::row(call.sparse_own->a, p);
     b[p] = sparse::row(call.sparse_own->b, p);
   }
-  return {.sparse = {a, b}, .memory = &memory.sparse};
+  return {.sparse = {a, b}, .memory = &memory};
 }
 
 /// C = scale times rows first_row .. first_row + C.rows - 1 of the pairs' A^T B, + beta C, by the kernel that the plan

@@ -25,10 +25,6 @@ namespace {
 
 class Family {
  public:
-  struct Considered : Candidate {
-    Exchanges exchanges = {};
-  };
-
   Family(const Problem& problem, const Machine& machine) : all_(problem), dense_(problem), machine_(machine) {
     dense_.sparsity.clear();
     dense_.sparse_product = false;
@@ -49,9 +45,9 @@ class Family {
     return algorithm.dense != nullptr && algorithm.dense->measured && all_.allow_native && !all_.native_sums_vary &&
            machine_.native_seconds(1, all_.ranks()) > 0;
   }
-  Considered evaluate(const OuterProductAlgorithm& algorithm, double parameter) const {
+  Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter) const {
     const Problem& seen = problem(algorithm);
-    Considered candidate;  // not as an aggregate: where a member throws, g++ 12 destroys those before it twice
+    Candidate candidate;  // not as an aggregate: where a member throws, g++ 12 destroys those before it twice
     candidate.algorithm = algorithm_text(algorithm, parameter);
     candidate.parameter = parameter;
     candidate.exchanges = algorithm.exchanges(algorithm, seen, machine_, parameter);
@@ -170,10 +166,9 @@ Plan make_plan(const Problem& problem, const Machine& machine, const std::string
   const Winner* const winner = measured_winner(family, machine, problem);
   const bool takes_winner = algorithm == "auto" && winner != nullptr;
   Plan plan;
-  static_cast<Exchanges&>(plan) =
-      choose(plan, family, problem.sharded ? sharded_algorithms() : outer_product_algorithms(),
-             takes_winner ? winner->algorithm : algorithm, evaluated)
-          .exchanges;
+  choose(plan, family, problem.sharded ? sharded_algorithms() : outer_product_algorithms(),
+         takes_winner ? winner->algorithm : algorithm, evaluated);
+  static_cast<Exchanges&>(plan) = plan.chosen().exchanges;
   plan.auto_is_measured = winner != nullptr;
   plan.auto_choice = winner != nullptr ? winner->algorithm : plan.candidates.front().algorithm;
   if (algorithm != "auto") plan.reason = "named by the caller or by DSOP_ALGORITHM";

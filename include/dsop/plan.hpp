@@ -38,20 +38,6 @@ struct Cost {
   void hide(double seconds, const Machine& machine);
 };
 
-/// An algorithm that was considered: its cost, or why it can't serve.
-struct Candidate {
-  std::string algorithm;  ///< with its parameter: "ring-pipelined(8)"
-  double parameter = 0;
-  Cost cost;
-  std::string unsupported;       ///< empty, or the reason
-  double needed_lead = 1;        ///< `auto` counts the algorithm's seconds so many times
-  double agreement_seconds = 0;  ///< of what opens the call, with the factors that ride
-  bool rides = false;  ///< its factors ride there in place of its messages, from the second call like this one on
-
-  /// What the whole call is predicted to take.
-  double seconds() const { return agreement_seconds + (rides ? cost.arithmetic_seconds : cost.seconds()); }
-};
-
 /// Allgathers of equal blocks, one after the other.
 struct Exchange {
   const AllgatherAlgorithm* algorithm = nullptr;  ///< null: there is none
@@ -64,6 +50,21 @@ struct Exchanges {
   Exchange factors = {};                ///< of all ranks' pairs
   Exchange gradient = {};               ///< of the parts of G
   std::vector<Exchange> segments = {};  ///< of factors or of G, where these travel in segments; equal ones together
+};
+
+/// An algorithm that was considered: its cost, or why it can't serve.
+struct Candidate {
+  std::string algorithm;  ///< with its parameter: "ring-pipelined(8)"
+  double parameter = 0;
+  Cost cost;
+  std::string unsupported;       ///< empty, or the reason
+  double needed_lead = 1;        ///< `auto` counts the algorithm's seconds so many times
+  double agreement_seconds = 0;  ///< of what opens the call, with the factors that ride
+  bool rides = false;        ///< its factors ride there in place of its messages, from the second call like this one on
+  Exchanges exchanges = {};  ///< of an outer product
+
+  /// What the whole call is predicted to take.
+  double seconds() const { return agreement_seconds + (rides ? cost.arithmetic_seconds : cost.seconds()); }
 };
 
 /// What plans of all families say. A plan is a pure function of what all ranks said and of the machine, so every rank

@@ -19,7 +19,7 @@ namespace dsop {
 
 // A Family, to choose(), is an object with
 //   const Problem& problem(const Algorithm&)               as the algorithm sees it
-//   Candidate evaluate(const Algorithm&, double parameter)   or what has more beside one
+//   Candidate evaluate(const Algorithm&, double parameter)
 //   bool may_take_native(const Algorithm&)                 where `auto` may take what runs inside MPI
 // beside why_unsupported(const Algorithm&, const Problem&), empty if it can serve.
 
@@ -69,34 +69,25 @@ std::string why_not(const Family& family, const Named<Algorithm>& named) {
                           : "algorithm is " + algorithm_text(algorithm, *named.parameter) + ", expected " + expected;
 }
 
-/// What a family's evaluate() returns: a Candidate, or one with more.
-template <class Family, class Algorithm>
-using CandidateOf = decltype(std::declval<const Family&>().evaluate(std::declval<const Algorithm&>(), 0.0));
-
 /// With the parameter that the caller named, or with the best of its values.
 template <class Family, class Algorithm>
-CandidateOf<Family, Algorithm> evaluate_best(const Family& family, const Algorithm& algorithm,
-                                             const Named<Algorithm>& named) {
+Candidate evaluate_best(const Family& family, const Algorithm& algorithm, const Named<Algorithm>& named) {
   const auto& problem = family.problem(algorithm);
-  if (std::string reason = why_unsupported(algorithm, problem); !reason.empty()) {
-    CandidateOf<Family, Algorithm> refused;
-    refused.algorithm = algorithm.name;
-    refused.unsupported = std::move(reason);
-    return refused;
-  }
+  if (std::string reason = why_unsupported(algorithm, problem); !reason.empty())
+    return {algorithm.name, 0, {}, std::move(reason)};
   if (named.algorithm == &algorithm && named.parameter) return family.evaluate(algorithm, *named.parameter);
-  std::optional<CandidateOf<Family, Algorithm>> best;
+  std::optional<Candidate> best;
   for (const double value : values_of(algorithm, problem)) {
-    CandidateOf<Family, Algorithm> candidate = family.evaluate(algorithm, value);
+    Candidate candidate = family.evaluate(algorithm, value);
     if (!best || compared_seconds(candidate) < compared_seconds(*best)) best = std::move(candidate);
   }
   return *best;
 }
 
-template <class Algorithm, class OfFamily = Candidate>
+template <class Algorithm>
 struct Ranked {
   const Algorithm* algorithm;
-  OfFamily candidate;
+  Candidate candidate;
   bool is_left_out;  ///< it may be named, but `auto` never takes it
 };
 
@@ -108,9 +99,9 @@ bool is_left_out(const Family& family, const Algorithm& algorithm) {
 }
 
 /// Sorts by compared_seconds(). Algorithms that `auto` must not take follow, then those that can't serve.
-template <class AnyRanked>
-void rank(std::vector<AnyRanked>& all) {
-  std::stable_sort(all.begin(), all.end(), [](const AnyRanked& l, const AnyRanked& r) {
+template <class Algorithm>
+void rank(std::vector<Ranked<Algorithm>>& all) {
+  std::stable_sort(all.begin(), all.end(), [](const Ranked<Algorithm>& l, const Ranked<Algorithm>& r) {
     const bool possible = l.candidate.unsupported.empty();
     if (possible != r.candidate.unsupported.empty()) return possible;
     if (l.is_left_out != r.is_left_out) return r.is_left_out;
@@ -120,16 +111,16 @@ void rank(std::vector<AnyRanked>& all) {
 
 /// Why the first of the ranked is taken. An algorithm may stand there under two names, as an allgather over the
 /// cheapest pattern and as one over that very pattern: both send the same messages.
-template <class AnyRanked>
-std::string why_first(const std::vector<AnyRanked>& ranked) {
+template <class Algorithm>
+std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
   const Candidate& first = ranked[0].candidate;
   if (!(first.cost.seconds() > 0)) return "nothing to do";
   if (first.rides) return "the factors are so few that they ride in the agreement";
   const auto find = [&](auto is_it) {
-    const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const AnyRanked& r) {
+    const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const Ranked<Algorithm>& r) {
       return r.candidate.unsupported.empty() && !r.is_left_out && is_it(r.candidate.seconds());
     });
-    return found == ranked.end() ? nullptr : static_cast<const Candidate*>(&found->candidate);
+    return found == ranked.end() ? nullptr : &found->candidate;
   };
   const Candidate* const faster = find([&](double seconds) { return seconds < first.seconds(); });
   if (faster != nullptr) return "least predicted time but for " + faster->algorithm + ", which is not far enough ahead";
@@ -143,32 +134,29 @@ std::string why_first(const std::vector<AnyRanked>& ranked) {
 /// Says in the plan which algorithm serves the call, why, and which were considered. `name` is an algorithm's, perhaps
 /// with its parameter, or "auto": the least predicted time, of those that run inside the MPI library only if the family
 /// allows it. Throws ArgumentError when the name is unknown (the text lists the known ones), or when it can't serve.
-/// The same on all ranks that ask the same. Returns what the family's evaluate() gave for the chosen one.
+/// The same on all ranks that ask the same.
 template <class Family, class Algorithm, class OfProblem>
-CandidateOf<Family, Algorithm> choose(PlanOf<Algorithm, OfProblem>& plan, const Family& family,
-                                      const Registry<Algorithm>& registry, const std::string& name,
-                                      Evaluated evaluated = Evaluated::all) {
+void choose(PlanOf<Algorithm, OfProblem>& plan, const Family& family, const Registry<Algorithm>& registry,
+            const std::string& name, Evaluated evaluated = Evaluated::all) {
   Named<Algorithm> named;
   if (name != "auto") {
     named = parse_algorithm(name, "algorithm", registry);
     if (const std::string reason = why_not(family, named); !reason.empty()) throw ArgumentError(reason);
   }
-  using Considered = Ranked<Algorithm, CandidateOf<Family, Algorithm>>;
-  std::vector<Considered> ranked;
+  std::vector<Ranked<Algorithm>> ranked;
   for (const Algorithm& algorithm : registry)
     if (evaluated == Evaluated::all || named.algorithm == nullptr || named.algorithm == &algorithm)
       ranked.push_back({&algorithm, evaluate_best(family, algorithm, named), is_left_out(family, algorithm)});
   rank(ranked);
-  Considered chosen =
-      named.algorithm == nullptr ? ranked.front() : *std::ranges::find(ranked, named.algorithm, &Considered::algorithm);
+  const auto& chosen = named.algorithm == nullptr
+                           ? ranked.front()
+                           : *std::ranges::find(ranked, named.algorithm, &Ranked<Algorithm>::algorithm);
   plan.algorithm = chosen.algorithm;
   plan.parameter = chosen.candidate.parameter;
   plan.reason = named.algorithm == nullptr ? why_first(ranked) : "named by the caller";
   plan.candidates.clear();
-  for (Considered& considered : ranked)
-    if (evaluated == Evaluated::all || considered.algorithm == chosen.algorithm)
-      plan.candidates.push_back(std::move(considered.candidate));
-  return std::move(chosen.candidate);
+  for (auto& [algorithm, candidate, left_out] : ranked)
+    if (evaluated == Evaluated::all || algorithm == plan.algorithm) plan.candidates.push_back(std::move(candidate));
 }
 
 }  // namespace dsop
