@@ -137,7 +137,7 @@ def claims_table(claims: Iterable[Claim], page: str) -> str:
     lines = []
     for case in (case for case in CASES if page in case.pages):
         best, *rest = (each for each in claims if each.claim == case.name)
-        mpi = best if best.rival == AS_IT_COMES else (rest or [None])[0]
+        mpi = best if best.rival == AS_IT_COMES else rest[0] if rest else None
         words = case.words if page == "README.md" else case.words.replace("](docs/", "](")
         lines.append([words, shown(best), best.rival, shown(mpi)])
     return table(["what", "beside the fastest dense form", "which is", "beside MPI_Allreduce as it comes"], lines)

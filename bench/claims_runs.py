@@ -95,7 +95,7 @@ def simulated(factors: str, out: Path) -> Iterator[Row]:
     """Deterministic: its runs are the sizes."""
     command = [str(ROOT / "scripts/simulate"), "--platform", "euler3", "--ranks", "48", "--selector", "openmpi-4.0.2",
                "--latency-factors", factors, "--flops", "40e9", "--memory-bandwidth", "12e9", "--", "--rows", "1000:8000:1000",
-               "--dtype", "f64", "--algorithm", "auto,allreduce-mpi,allreduce-ring,allreduce-ring-pipelined"]
+               "--dtype", "f64", "--algorithm", "auto,allreduce-mpi,allreduce-ring"]
     for row in rows_of(command, {}, out):
         yield summary(f"simulated-48-{factors}", contender(row["algorithm"], OPEN_MPI), row["rows"], slowest_rank(row), row)
 
