@@ -13,30 +13,25 @@
 #include <dsop/dsop.hpp>
 #include <dsop/errors.hpp>
 
+#include "advice.hpp"
 #include "base/json_text.hpp"
 #include "base/shown.hpp"
 #include "command_options.hpp"
 #include "host.hpp"
 #include "launch/command_line.hpp"
 #include "launch/launch.hpp"
-#include "lists.hpp"
 #include "named_machine.hpp"
 #include "output.hpp"
-#include "plan.hpp"
 #include "version.hpp"
 
 namespace dsop::bench {
 namespace {
 
-constexpr double least_gain = 1.15;      // less is within what runs differ by
 constexpr double most_memory_cores = 4;  // more cores of a rank read and write no faster
 
 struct Line {
-  PlanOptions plan{.ranks = {4}};
-  std::string model;
-  std::string lstm;
-  std::size_t time_steps = 35;
-  std::size_t batch = 0;
+  PlanOptions plan;
+  Model model;
   std::string rate;
   std::string machine;
   bool probe = false;
@@ -44,57 +39,6 @@ struct Line {
   double step_ms = 0;
   std::string out;
 };
-
-struct Layer {
-  std::string name;
-  Point point;
-  std::size_t pairs_a_sample;
-  std::size_t weights = 1;  // of this shape
-};
-
-/// "1024-2048-100": the widths, at least two, whose products fit.
-std::vector<std::size_t> widths(const std::string& option, const std::string& text) {
-  std::vector<std::size_t> found;
-  for (const std::string& part : split(text, '-')) {
-    const std::vector<std::size_t> number = parse_numbers(option, part);
-    if (number.size() != 1 || number[0] > (std::size_t{1} << 24))
-      throw ArgumentError(option + " is '" + printable(text) +
-                          "', expected widths from 1 to 16777216, as 1024-2048-100");
-    found.push_back(number[0]);
-  }
-  if (found.size() < 2 || found.size() > 1000)
-    throw ArgumentError(option + " is '" + printable(text) + "', expected two to a thousand widths, as 1024-2048-100");
-  return found;
-}
-
-std::vector<Layer> layers_of(const Line& line) {
-  std::vector<Layer> layers;
-  if (!line.model.empty()) {
-    const std::vector<std::size_t> model = widths("--model", line.model);
-    for (std::size_t i = 1; i < model.size(); ++i)
-      layers.push_back({"layer " + std::to_string(i), {model[i - 1], model[i], line.batch}, 1});
-  }
-  if (!line.lstm.empty()) {
-    const std::vector<std::size_t> model = widths("--lstm", line.lstm);
-    const std::size_t pairs = line.batch * line.time_steps;
-    for (std::size_t i = 1; i < model.size(); ++i) {
-      layers.push_back(
-          {"lstm " + std::to_string(i) + ", inputs", {model[i - 1], 4 * model[i], pairs}, line.time_steps});
-      layers.push_back({"lstm " + std::to_string(i) + ", hidden", {model[i], 4 * model[i], pairs}, line.time_steps});
-    }
-  }
-  if (layers.empty()) throw ArgumentError("no model, expected --model 1024-2048-100 or --lstm 512-1024");
-  // One line for what is of one shape.
-  std::vector<Layer> shapes;
-  for (const Layer& layer : layers) {
-    const auto same = std::find_if(shapes.begin(), shapes.end(), [&](const Layer& other) {
-      return other.point.rows == layer.point.rows && other.point.columns == layer.point.columns &&
-             other.point.pairs == layer.point.pairs;
-    });
-    same == shapes.end() ? shapes.push_back(layer) : void(++same->weights);
-  }
-  return shapes;
-}
 
 Machine machine_of(const Line& line) {
   Machine machine = named_machine(line.machine.empty() ? "ethernet" : line.machine);
@@ -109,65 +53,27 @@ Machine machine_of(const Line& line) {
   return machine;
 }
 
-struct Advice {
-  std::vector<Layer> layers;
-  std::vector<Forecast> forecasts;  // one a layer
-  double dense_seconds = 0;
-  double dsop_seconds = 0;
-
-  double gain() const { return dense_seconds / dsop_seconds; }
-};
-
-Advice advice_of(const std::vector<Layer>& layers, const PlanOptions& options) {
-  Advice advice{layers, {}};
-  PlanOptions one = options;
-  for (const Layer& layer : layers) {
-    one.points = {layer.point};
-    const Forecast forecast = forecasts(one).front();
-    advice.dense_seconds += static_cast<double>(layer.weights) * forecast.dense.seconds();
-    advice.dsop_seconds +=
-        static_cast<double>(layer.weights) * std::min(forecast.chosen.seconds(), forecast.dense.seconds());
-    advice.forecasts.push_back(forecast);
-  }
-  return advice;
-}
-
 std::string in_ms(double seconds) {
   std::ostringstream text;
-  text << std::setprecision(seconds < 0.1 ? 3 : 4) << seconds * 1e3 << " ms";
+  text << std::fixed << std::setprecision(seconds < 0.01 ? 2 : seconds < 0.1 ? 1 : 0) << seconds * 1e3 << " ms";
   return text.str();
 }
 
-/// A step with its sums done by dsop: what the sums save comes off it, where no sum hides behind arithmetic.
 std::string verdict(const Advice& advice, double step_seconds) {
+  const double dense = step_seconds + advice.dense_seconds;
+  const double dsop = step_seconds + advice.dsop_seconds;
   const std::string sums = "sums take " + in_ms(advice.dsop_seconds) + " instead of " + in_ms(advice.dense_seconds);
-  if (step_seconds == 0) {
-    if (advice.gain() < least_gain) return "no gain: " + sums;
-    return "it helps: " + sums + ", " + with_two_decimals(advice.gain()) + "x; --step-ms MS tells what a step gains";
-  }
-  if (advice.dense_seconds > step_seconds)
-    return "unclear: dense sums alone are predicted to take " + in_ms(advice.dense_seconds) +
-           ", more than the step's " + in_ms(step_seconds) +
-           ": the network is faster than was said, or sums hide behind arithmetic; " + sums;
-  const double new_step = step_seconds - advice.dense_seconds + advice.dsop_seconds;
-  const std::string steps = "a step of " + in_ms(step_seconds) + " would take " + in_ms(new_step) + ", " +
-                            with_two_decimals(step_seconds / new_step) + "x; " + sums;
-  return (step_seconds / new_step < least_gain ? "no gain: " : "it helps: ") + steps;
+  std::string text = dense / dsop < least_gain ? "no gain: " : "it helps: ";
+  if (step_seconds > 0)
+    text += "a step of " + in_ms(dense) + " with dense sums takes " + in_ms(dsop) + " with dsop, " +
+            with_two_decimals(dense / dsop) + "x, if neither hides behind arithmetic; ";
+  return text + sums + ", " + with_two_decimals(advice.gain()) + "x";
 }
 
-std::string where_it_stops(const Advice& advice) {
-  std::size_t least = most_pairs;
-  std::string which;
-  for (std::size_t i = 0; i < advice.layers.size(); ++i)
-    if (const auto pairs = advice.forecasts[i].factors_pay_to_pairs;
-        pairs && *pairs / advice.layers[i].pairs_a_sample < least) {
-      least = *pairs / advice.layers[i].pairs_a_sample;
-      which = advice.layers[i].name;
-    }
-  if (which.empty()) return "factors pay with any batch that was tried";
-  return least == 0 ? "factors never pay for " + which
-                    : "factors pay up to a batch of " + std::to_string(least) + " a rank; " + which +
-                          " is the first that then sends its gradient";
+std::string where_it_stops(const Line& line) {
+  const std::size_t batch = largest_batch_that_pays(line.model, line.plan);
+  if (batch > most_batch) return "it pays with a batch of " + std::to_string(most_batch) + " a rank, too";
+  return batch == 0 ? "it pays with no batch" : "it pays up to a batch of " + std::to_string(batch) + " a rank";
 }
 
 /// Others that are predicted to take as long as what auto takes.
@@ -182,13 +88,14 @@ std::string equals_of(const Forecast& forecast) {
 
 void print_advice(std::ostream& out, const Line& line, const Advice& advice) {
   out << verdict(advice, line.step_ms / 1e3) << '\n'
-      << where_it_stops(advice) << "\n"
+      << where_it_stops(line) << "\n"
       << "try: dsop.torch.attach(model) in PyTorch, dsop::Synchronizer in C++; --wire bf16; `mpirun -n "
       << line.plan.ranks.front() << " dsop-bench calibrate`, then --machine machine.json\n"
       << "# dsop-bench " << version << " advise, " << name(line.plan.type) << ", " << line.plan.ranks.front()
-      << " ranks, " << line.batch
+      << " ranks, " << line.model.batch
       << " samples a rank; predicted for: " << printable(advice.forecasts.front().plan.machine.source)
-      << "\n# layer                  rows     cols  pairs  weights  auto takes                                  ms  "
+      << "\n# pays to batch: from there on auto sends the layer's gradient alone\n# layer                  rows     "
+         "cols  pairs  weights  auto takes                                  ms  "
          "dense ms      gain  pays to batch\n";
   for (std::size_t i = 0; i < advice.layers.size(); ++i) {
     const Layer& layer = advice.layers[i];
@@ -229,14 +136,14 @@ void write_advice(std::ostream& out, const Line& line, const Advice& advice) {
                                 {"machine", forecast.plan.machine.source},
                                 {"host", host_facts()}};
     if (forecast.factors_pay_to_pairs) json["pays_to_batch"] = *forecast.factors_pay_to_pairs / layer.pairs_a_sample;
-    if (line.step_ms > 0) json["step_seconds"] = line.step_ms / 1e3 - advice.dense_seconds + advice.dsop_seconds;
+    if (line.step_ms > 0) json["step_seconds"] = line.step_ms / 1e3 + advice.dsop_seconds;
     out << json_text(json) << '\n';
   }
 }
 
 void advise(const Line& line) {
   RowsFile file(line.out);
-  const Advice advice = advice_of(layers_of(line), line.plan);
+  const Advice advice = advice_of(layers_of(line.model), line.plan);
   print_advice(std::cout, line, advice);
   file.append([&](std::ostream& out) { write_advice(out, line, advice); });
 }
@@ -267,12 +174,12 @@ int run(Line& line) {
 void add_advise(CLI::App& app, int& status) {
   const auto line = std::make_shared<Line>();
   CLI::App* const command = app.add_subcommand("advise", "Whether dsop helps a model, and how much a step gains");
-  command->add_option("--model", line->model, "Widths of fully connected layers, as 1024-2048-2048-100");
-  command->add_option("--lstm", line->lstm, "Inputs and hidden widths of an LSTM's layers, as 512-1024-1024");
-  command->add_option("--time-steps", line->time_steps, "Of the LSTM: a sample is so many pairs")
+  command->add_option("--model", line->model.widths, "Widths of fully connected layers, as 1024-2048-2048-100");
+  command->add_option("--lstm", line->model.lstm, "Inputs and hidden widths of an LSTM's layers, as 512-1024-1024");
+  command->add_option("--time-steps", line->model.time_steps, "Of the LSTM: a sample is so many pairs")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  command->add_option("--batch", line->batch, "Samples of a rank")->required()->check(CLI::Range(1, 1 << 20));
+  command->add_option("--batch", line->model.batch, "Samples of a rank")->required()->check(CLI::Range(1, 1 << 20));
   add_numbers(command, "--ranks", "4", line->plan.ranks, "Ranks P");
   command->add_option("--ranks-per-node", line->plan.ranks_per_node, "Ranks that fill a node before the next")
       ->check(CLI::Range(std::size_t{1}, most_planned_ranks))
@@ -288,7 +195,7 @@ void add_advise(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 1024))
       ->excludes(command->get_option("--probe"))
       ->capture_default_str();
-  command->add_option("--step-ms", line->step_ms, "What a training step takes now, with dense sums, in ms")
+  command->add_option("--step-ms", line->step_ms, "What a training step takes on one rank, without sums, in ms")
       ->check(CLI::PositiveNumber);
   add_dtype(command, line->plan.type);
   launch::add_choice(command, "--wire", line->plan.wire, Wire::bf16, "full, or bf16: parts of G travel in 16 bits");
