@@ -9,6 +9,7 @@
 
 #include <dsop/dsop.hpp>
 
+#include "advise.hpp"
 #include "benchmark_commands.hpp"
 #include "calibrate.hpp"
 #include "compare/openmpi.hpp"
@@ -122,6 +123,7 @@ int main(int argc, char** argv) {
   add_machine(info);
 
   bench::add_plan(app, status);
+  bench::add_advise(app, status);
   bench::add_kernel(app, status);
   bench::add_select(app, status);
 

@@ -18,8 +18,8 @@
 
 #include <dsop/dsop.hpp>
 
-#include "glyphs.hpp"
 #include "launch/command_line.hpp"
+#include "learn/data/drawn_digits.hpp"
 #include "learn/data/idx.hpp"
 #include "share.hpp"
 
@@ -37,7 +37,7 @@ struct Settings {
 };
 
 dsop::learn::Digits load_digits(const std::string& folder) {
-  if (folder.empty()) return examples::draw_digits(10000, 1);
+  if (folder.empty()) return dsop::learn::draw_digits(10000, 1);
   dsop::learn::Digits digits = dsop::learn::read_digits(folder);
   if (digits.count() < 10)
     throw std::runtime_error(folder + ": has " + std::to_string(digits.count()) + " images, expected at least 10");

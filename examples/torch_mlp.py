@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """A perceptron in plain PyTorch. One added line, marked below, trains it on all ranks that mpirun starts.
 
-The data are made: a teacher network's answers to random inputs. With --ddp DistributedDataParallel over Gloo trains it.
+The data are made: a teacher network's answers to random inputs. With --ddp DistributedDataParallel over Gloo trains it;
+MASTER_ADDR then names rank 0's host where there are several.
 """
+import os
 import sys
 import time
 
@@ -18,7 +20,8 @@ teacher = nn.Linear(784, 10)
 model = nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
 by_ddp = "--ddp" in sys.argv
 if by_ddp:
-    distributed.init_process_group("gloo", "tcp://127.0.0.1:29500", rank=everybody.rank, world_size=everybody.size)
+    store = f"tcp://{os.environ.get('MASTER_ADDR', '127.0.0.1')}:{os.environ.get('MASTER_PORT', '29500')}"
+    distributed.init_process_group("gloo", store, rank=everybody.rank, world_size=everybody.size)
     model = nn.parallel.DistributedDataParallel(model)
 else:
     attachment = dsop.torch.attach(model)  # the added line

@@ -3,22 +3,22 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "glyphs.hpp"
+#include "learn/data/drawn_digits.hpp"
 #include "share.hpp"
 
 TEST_CASE("digits: a seed gives the same pictures, another seed others") {
-  const dsop::learn::Digits first = examples::draw_digits(200, 1);
+  const dsop::learn::Digits first = dsop::learn::draw_digits(200, 1);
   CHECK(first.count() == 200);
   CHECK(first.pixels.size() == 200 * 28 * 28);
   for (std::uint8_t digit = 0; digit < 10; ++digit)
     CHECK(std::find(first.labels.begin(), first.labels.end(), digit) != first.labels.end());
   CHECK(*std::max_element(first.labels.begin(), first.labels.end()) == 9);
-  CHECK(examples::draw_digits(200, 1).pixels == first.pixels);
-  CHECK(examples::draw_digits(200, 2).pixels != first.pixels);
+  CHECK(dsop::learn::draw_digits(200, 1).pixels == first.pixels);
+  CHECK(dsop::learn::draw_digits(200, 2).pixels != first.pixels);
 }
 
 TEST_CASE("digits: the shares of all ranks hold each place once, in the order of one rank") {
-  const dsop::learn::Digits digits = examples::draw_digits(101, 1);
+  const dsop::learn::Digits digits = dsop::learn::draw_digits(101, 1);
   const examples::Share whole(digits, 0, 1);
   REQUIRE(whole.total() == 101);
   REQUIRE(whole.features() == 785);

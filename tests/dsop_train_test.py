@@ -131,6 +131,13 @@ class Losses(unittest.TestCase):
             self.assertEqual(row["predicted"], row["chosen"])
 
 
+class Drawn(unittest.TestCase):
+    def test_draws_digits_without_a_folder(self) -> None:
+        result = run("mlp", "--ranks", "2", "--hidden", "8", "--steps", "2")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("784-8-10 relu, 8000 samples", result.stdout)
+
+
 class BadInput(Refusing):
     def test_bad_input(self) -> None:
         cases = {

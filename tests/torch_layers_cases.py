@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import doctest
+import importlib
 import io
 import warnings
 from typing import Any
@@ -256,3 +258,26 @@ def recorded() -> None:
         loss(model, COMM.rank).backward()
         for parameter, theirs in zip(model.parameters(), expected):
             assert parameter.grad is not None and torch.allclose(parameter.grad, theirs, atol=1e-5)
+
+
+@case
+def advised() -> None:
+    if COMM.rank > 0:
+        return
+    assert doctest.testmod(importlib.import_module("dsop.torch._advise"), extraglobs={"dsop": dsop, "torch": torch}).failed == 0
+    slow = dsop.Machine(gap_per_byte_seconds=8e-9)
+    told = dsop.torch.advise(nn.Sequential(nn.Linear(700, 2000), nn.Conv1d(2, 3, 4)), 4, 8, slow, step_ms=20).splitlines()
+    assert told[0].startswith("it helps: a step takes "), told
+    assert [line.split(":")[0] for line in told[1:]] == ["0.weight 2000x700", f"all else, {2000 + 27} elements"], told
+    assert [line.split(":")[0] for line in dsop.torch.advise(nn.LSTM(300, 400), 1, 4, slow, time_steps=9).splitlines()[1:]] == [
+        "weight_ih_l0 1600x300", "weight_hh_l0 1600x400", "all else, 3200 elements"]
+    assert dsop.torch.advise(nn.Conv2d(3, 64, 3), 2, 8, slow).startswith("no gain: sums take ")
+    assert dsop.torch.advise(nn.ReLU(), 2, 8, slow) == "no gain: the model has nothing to sum"
+    for wrong, text in (({"batch": 0}, "batch is 0"), ({"ranks": 0}, "ranks is 0"), ({"time_steps": -1}, "time_steps is -1"),
+                        ({"step_ms": float("nan")}, "step_ms is nan")):
+        try:
+            dsop.torch.advise(nn.Linear(2, 3), **{"batch": 1, "ranks": 2, "machine": slow} | wrong)
+        except dsop.ArgumentError as error:
+            assert text in str(error), error
+        else:
+            raise AssertionError(wrong)

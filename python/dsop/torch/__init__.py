@@ -8,10 +8,11 @@ Examples
 
 import dsop.torch._embedding
 import dsop.torch._linear  # these enter themselves into GIVERS
+from dsop.torch._advise import advise
 from dsop.torch._attach import attach
 from dsop.torch._attachment import Attachment
 from dsop.torch._hook import TopKHook
 from dsop.torch._recurrent import GRU, LSTM
 from dsop.torch._sums import Arrivals
 
-__all__ = ["GRU", "LSTM", "Arrivals", "Attachment", "TopKHook", "attach"]
+__all__ = ["GRU", "LSTM", "Arrivals", "Attachment", "TopKHook", "advise", "attach"]

@@ -4,6 +4,7 @@
 
 #include <dsop/errors.hpp>
 
+#include "learn/data/drawn_digits.hpp"
 #include "learn/data/idx.hpp"
 #include "learn/programs/commands.hpp"
 #include "learn/programs/train_options.hpp"
@@ -23,11 +24,12 @@ struct Line {
 int run(Line& line) {
   line.model.activation = line.activation == "relu" ? Activation::relu : Activation::tanh;
   line.model.seed = line.train.seed;
-  for (const auto& path : digits_files(line.data)) line.train.data.push_back({"DATA", path});
+  if (!line.data.empty())
+    for (const auto& path : digits_files(line.data)) line.train.data.push_back({"DATA", path});
   if (!line.test.empty())
     for (const auto& path : digits_files(line.test)) line.train.data.push_back({"--test", path});
   return run_training(line.train, [&](const Share& share) {
-    Digits train = read_digits(line.data);
+    Digits train = line.data.empty() ? draw_digits(10000, 1) : read_digits(line.data);
     std::optional<Digits> test;
     if (!line.test.empty()) test = read_digits(line.test, DigitsSet::t10k);
     if (test && test->pixels == train.pixels) throw Error("--test has the pictures of DATA, expected others");
@@ -40,7 +42,8 @@ int run(Line& line) {
 void add_mlp(CLI::App& app, int& status) {
   const auto line = std::make_shared<Line>();
   CLI::App* const command = app.add_subcommand("mlp", "A perceptron that tells handwritten digits apart");
-  command->add_option("DATA", line->data, "Folder with MNIST's files (IDX, gzip'd or plain)")->required();
+  command->add_option("DATA", line->data,
+                      "Folder with MNIST's files (IDX, gzip'd or plain); without it digits are drawn");
   command->add_option(
       "--test", line->test,
       "Folder with those held out, its t10k files where it has them; without it the last fifth of DATA is");

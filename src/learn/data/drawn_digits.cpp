@@ -1,11 +1,11 @@
-#include "glyphs.hpp"
+#include "learn/data/drawn_digits.hpp"
 
 #include <algorithm>
 #include <array>
 #include <random>
 #include <string_view>
 
-namespace examples {
+namespace dsop::learn {
 namespace {
 
 constexpr int picture_size = 28;
@@ -74,9 +74,9 @@ void draw(const Glyph& glyph, Random& random, std::vector<std::uint8_t>& pixels)
 
 }  // namespace
 
-dsop::learn::Digits draw_digits(std::size_t count, std::uint32_t seed) {
+Digits draw_digits(std::size_t count, std::uint32_t seed) {
   Random random(seed);
-  dsop::learn::Digits digits{picture_size, picture_size, {}, {}};
+  Digits digits{picture_size, picture_size, {}, {}};
   digits.pixels.reserve(count * picture_size * picture_size);
   for (std::size_t i = 0; i < count; ++i) {
     const auto label = static_cast<std::uint8_t>(random.between(0, 10));
@@ -86,4 +86,4 @@ dsop::learn::Digits draw_digits(std::size_t count, std::uint32_t seed) {
   return digits;
 }
 
-}  // namespace examples
+}  // namespace dsop::learn

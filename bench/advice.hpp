@@ -1,0 +1,49 @@
+// Whether dsop helps a model: what its layers' sums are predicted to take, by dsop and dense.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "plan.hpp"
+
+namespace dsop::bench {
+
+constexpr double least_gain = 1.15;  ///< less is within what runs differ by
+constexpr std::size_t most_batch = 1 << 14;
+
+/// A model as the command line says it.
+struct Model {
+  std::string widths;  ///< of fully connected layers: "1024-2048-100"
+  std::string lstm;    ///< inputs and hidden widths: "512-1024"
+  std::size_t time_steps = 35;
+  std::size_t batch = 1;  ///< samples of a rank
+};
+
+/// The weights of one shape.
+struct Layer {
+  std::string name;  ///< of the first
+  Point point;
+  std::size_t pairs_a_sample;
+  std::size_t weights = 1;
+};
+
+/// Throws ArgumentError naming an option that makes no sense, or if there is no model.
+std::vector<Layer> layers_of(const Model& model);
+
+struct Advice {
+  std::vector<Layer> layers;
+  std::vector<Forecast> forecasts;  ///< one a layer
+  double dense_seconds = 0;         ///< of all sums of a step, beside a rank's own products, which a step makes anyway
+  double dsop_seconds = 0;
+
+  double gain() const { return dense_seconds / dsop_seconds; }
+};
+
+/// `options` say for which ranks and machine.
+Advice advice_of(const std::vector<Layer>& layers, const PlanOptions& options);
+
+/// The largest batch a rank with which all sums together gain `least_gain`; 0: none, more than most_batch: any.
+std::size_t largest_batch_that_pays(const Model& model, const PlanOptions& options);
+
+}  // namespace dsop::bench

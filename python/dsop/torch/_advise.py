@@ -1,0 +1,100 @@
+"""Whether dsop helps a model, before any rank of it runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import nn
+
+from dsop._library import ArgumentError
+from dsop._machine import Machine, plan_outer_products
+
+LEAST_GAIN = 1.15  # less is within what runs differ by
+DENSE = "allreduce-ring-pipelined"
+
+
+class _Weight(NamedTuple):
+    name: str
+    rows: int
+    columns: int
+
+
+def _weights_with_factors(model: nn.Module) -> list[_Weight]:
+    found = []
+    for name, module in model.named_modules():
+        if isinstance(module, (nn.Linear, nn.RNNBase)):
+            prefix = f"{name}." if name else ""
+            found += [_Weight(prefix + own, *parameter.shape) for own, parameter in module.named_parameters(recurse=False)
+                      if parameter.dim() == 2 and parameter.requires_grad]
+    return found
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.{2 if seconds < 0.01 else 1 if seconds < 0.1 else 0}f} ms"
+
+
+def advise(model: nn.Module, batch: int, ranks: int, machine: Machine, *, time_steps: int = 1, step_ms: float = 0) -> str:
+    """Whether `attach(model)` would make steps faster: a verdict, then a line a weight. Nothing is sent, nothing runs.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        As it is. Its linear and recurrent layers' weights count as summed by dsop, all else as one dense sum either way.
+    batch : int
+        Samples of a rank in a step.
+    ranks : int
+        How many there would be, one a host.
+    machine : dsop.Machine
+        Of a file that `dsop-bench calibrate` has written, or `dsop.Machine.of()` on the ranks at hand.
+    time_steps : int
+        Rows that a sample has in what goes into a layer: the length of a sequence.
+    step_ms : float
+        What a step takes on one rank, without sums. Without it sums alone are compared.
+
+    Returns
+    -------
+    str
+        Predictions, as if no sum hid behind arithmetic.
+
+    Raises
+    ------
+    ArgumentError
+        A number makes no sense.
+
+    Examples
+    --------
+    >>> model = torch.nn.Sequential(torch.nn.Linear(3000, 2000))
+    >>> print(dsop.torch.advise(model, 16, 8, dsop.Machine(gap_per_byte_seconds=8e-9)).split(":")[0])
+    it helps
+    """
+    for number, name in ((batch, "batch"), (ranks, "ranks"), (time_steps, "time_steps")):
+        if number < 1:
+            raise ArgumentError(f"{name} is {number}, expected at least 1")
+    if not step_ms >= 0:
+        raise ArgumentError(f"step_ms is {step_ms}, expected a number of at least 0")
+    weights = _weights_with_factors(model)
+    pairs = batch * time_steps
+    with_dsop = with_dense = 0.0
+    lines = []
+    for name, rows, columns in weights:
+        own = machine.seconds(n=rows, m=columns, K=pairs)["product"]  # which a step makes in any case
+        text, seconds = plan_outer_products((rows, columns), [pairs] * ranks, machine=machine)
+        _, dense_seconds = plan_outer_products((rows, columns), [pairs] * ranks, algorithm=DENSE, machine=machine)
+        with_dsop += min(seconds, dense_seconds) - own
+        with_dense += dense_seconds - own
+        gain = dense_seconds / seconds
+        shown = "no gain" if gain < LEAST_GAIN else f"{gain:.2f}x"
+        lines.append(f"{name} {rows}x{columns}: {_ms(seconds)} instead of {_ms(dense_seconds)}, {shown}; {text.splitlines()[1]}")
+    others = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad) - sum(
+        weight.rows * weight.columns for weight in weights)
+    if others:
+        seconds = plan_outer_products((1, others), [1] * ranks, algorithm=DENSE, machine=machine)[1]
+        with_dsop, with_dense = with_dsop + seconds, with_dense + seconds
+        lines.append(f"all else, {others} elements: dense, {_ms(seconds)}")
+    if not lines:
+        return "no gain: the model has nothing to sum"
+    step, dense_step = step_ms / 1e3 + with_dsop, step_ms / 1e3 + with_dense
+    verdict = "it helps" if dense_step >= LEAST_GAIN * step else "no gain"
+    what = "a step takes" if step_ms else "sums take"
+    return "\n".join([f"{verdict}: {what} {_ms(step)} instead of {_ms(dense_step)} with dense sums, {dense_step / step:.2f}x",
+                      *lines])
