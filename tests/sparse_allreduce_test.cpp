@@ -178,9 +178,9 @@ std::string error_when_rank_1_has(std::size_t count, const std::vector<std::size
     Workspace<std::byte> workspace;
     workspace.resize(plan.workspace_bytes);
     Arena memory(workspace.elements());
-    AllgatherProblem blocks{std::vector<std::size_t>(announced.size() + 1)};
-    SparseCall<float> call{transport, plan,  {4000, indices, values}, std::span(result).first(plan.result_bytes / 4),
-                           memory,    blocks};
+    Exchange exchange = plan.exchange;
+    SparseCall<float> call{transport, plan,    {4000, indices, values}, std::span(result).first(plan.result_bytes / 4),
+                           memory,    exchange};
     try {
       plan.algorithm->run(call);
     } catch (const TransportError& caught) {

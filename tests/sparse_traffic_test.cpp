@@ -47,8 +47,8 @@ std::vector<Counted> count(int P, const SparseCase& c, const std::vector<std::st
       Workspace<std::byte> workspace;
       workspace.resize(plans[a].workspace_bytes);
       Arena memory(workspace.elements());
-      AllgatherProblem blocks{std::vector<std::size_t>(static_cast<std::size_t>(P) + 1)};
-      SparseCall<float> call{transport, plans[a], own.view(), result, memory, blocks};
+      Exchange exchange = plans[a].exchange;
+      SparseCall<float> call{transport, plans[a], own.view(), result, memory, exchange};
       plans[a].algorithm->run(call);
       failures.check(in_full(call.sum) == expected, algorithms[a] + " is wrong");
       const std::lock_guard lock(mutex);
@@ -119,13 +119,13 @@ TEST_CASE("every sparse allreduce keeps to the memory that its plan states", "[s
                 const std::span<std::byte> unused = workspace.elements().subspan(plan.workspace_bytes);
                 std::fill(unused.begin(), unused.end(), std::byte{77});
                 Arena memory(workspace.elements().first(plan.workspace_bytes));
-                AllgatherProblem blocks{std::vector<std::size_t>(static_cast<std::size_t>(P) + 1)};
+                Exchange exchange = plan.exchange;
                 SparseCall<float> call{transport,
                                        plan,
                                        dense ? SparseVectorView<float>{c.dimension, {}, in_full_own} : own.view(),
                                        std::span(result).first(result.size() - behind),
                                        memory,
-                                       blocks};
+                                       exchange};
                 plan.algorithm->run(call);
                 failures.check(std::count(result.end() - behind, result.end(), 0.5F) == behind &&
                                    std::count(unused.begin(), unused.end(), std::byte{77}) == behind,
