@@ -74,29 +74,25 @@ std::ostream& operator<<(std::ostream& stream, const SparsePlan& plan) {
 namespace {
 
 struct Family {
-  struct Considered : Candidate {
-    Exchange exchange = {};
-  };
-
   SparsePlan& plan;  // its problem's, of each algorithm by turns
   const Machine& machine;
   double agreement = agreement_seconds(machine, plan.problem.group.nodes, plan.problem.ranks());
 
   const SparseProblem& problem(const SparseAlgorithm&) const { return plan.problem; }
   bool may_take_native(const SparseAlgorithm&) const { return false; }
-  Considered evaluate(const SparseAlgorithm& algorithm, double parameter) const {
+  Candidate evaluate(const SparseAlgorithm& algorithm, double parameter) const {
     plan.algorithm = &algorithm;
     plan.parameter = parameter;
     plan.exchange = {};
     if (algorithm.exchange != nullptr)
       plan.exchange = sparse::cheapest(algorithm.exchange(plan.problem, parameter), machine);
-    Considered candidate;  // not as an aggregate: where a member throws, g++ 12 destroys those before it twice
+    Candidate candidate;  // not as an aggregate: where a member throws, g++ 12 destroys those before it twice
     candidate.algorithm = algorithm_text(algorithm, parameter);
     candidate.parameter = parameter;
     candidate.cost = algorithm.cost(plan, machine);
     candidate.needed_lead = algorithm.needed_lead;
     candidate.agreement_seconds = agreement;
-    candidate.exchange = plan.exchange;
+    candidate.exchanges.gradient = plan.exchange;
     return candidate;
   }
 };
@@ -135,7 +131,8 @@ SparsePlan make_sparse_plan(const SparseProblem& asked, const Machine& machine, 
   checked_bytes("all ranks' vectors", {problem.nonzeros.size(), problem.elements, bytes_of(problem.type)});
 
   problem.sparse_share = sparse_share(problem, machine);
-  plan.exchange = choose(plan, Family{plan, machine}, sparse_algorithms(), algorithm).exchange;
+  choose(plan, Family{plan, machine}, sparse_algorithms(), algorithm);
+  plan.exchange = plan.chosen().exchanges.gradient;
   plan.warning = why_not_valid(machine, problem.ranks(), problem.group.nodes);
   adapt_plan(plan, problem.nonzeros);
   return plan;
