@@ -16,7 +16,7 @@
 #include "kernels/threads.hpp"
 #include "launch/launch.hpp"
 #include "launch/progress_line.hpp"
-#include "loops.hpp"
+#include "loop_benchmarks.hpp"
 #include "wire.hpp"
 
 namespace dsop::bench {
@@ -33,7 +33,7 @@ Traffic busiest_of(Transport& transport, const Traffic& own) {
 }
 
 // Returns the slowest rank's seconds.
-double look_at(Row& row, Watch& watch, const Method& method, bool first) {
+double look_at(Row& row, Watch& watch, const Method& method, bool verify, bool first) {
   Transport& transport = watch.transport;
   row.reset();
   const Traffic before = watch.counted.payload();
@@ -46,7 +46,7 @@ double look_at(Row& row, Watch& watch, const Method& method, bool first) {
   if (first) return seconds;
   row.agreement_messages = watch.counted.agreement().messages - agreed_before;
   row.describe();
-  if (method.verify) {
+  if (verify) {
     struct Count {
       bool known;
       std::size_t wrong;
@@ -68,9 +68,22 @@ double look_at(Row& row, Watch& watch, const Method& method, bool first) {
   return largest_of_all_ranks(transport, seconds);
 }
 
+void find_bases(const Rows& rows) {
+  const Row* base = nullptr;
+  const Row* mpi = nullptr;
+  for (const auto& row : rows) {
+    if (row->of_mpi && mpi == nullptr) mpi = row.get();
+    if (row->dense && (base == nullptr || row->median_seconds() < base->median_seconds())) base = row.get();
+  }
+  for (const auto& row : rows) {
+    row->base = base;
+    row->mpi = mpi;
+  }
+}
+
 }  // namespace
 
-void measure(Watch& watch, const Rows& rows, const Method& method,
+void measure(Watch& watch, const Rows& rows, const Method& method, const BenchmarkOptions& options,
              const std::function<void(const std::string&)>& progress) {
   std::vector<Contender*> contenders;
   double fastest_seconds = std::numeric_limits<double>::infinity();
@@ -81,8 +94,8 @@ void measure(Watch& watch, const Rows& rows, const Method& method,
     if (row->counted) row->message_seconds = [&watch] { return watch.timed.seconds(); };
     progress(row->label + ", first call");
     // It touches memory and makes connections.
-    if (!is_simulated() || method.first_differs) look_at(*row, watch, method, true);
-    const double seconds = look_at(*row, watch, method, false);
+    if (!is_simulated() || method.first_differs) look_at(*row, watch, method, options.verify, true);
+    const double seconds = look_at(*row, watch, method, options.verify, false);
     fastest_seconds = std::min(fastest_seconds, seconds);
     if (method.turns == Method::Turns::of_each)
       row->runs_a_turn = runs_a_turn(seconds, std::numeric_limits<int>::max());
@@ -93,41 +106,37 @@ void measure(Watch& watch, const Rows& rows, const Method& method,
     if (method.turns == Method::Turns::of_fastest && !is_simulated())
       row->runs_a_turn = runs_a_turn(fastest_seconds, 100);
   }
-  time_in_turns(watch.transport, contenders, method.protocol, progress);
+  time_in_turns(watch.transport, contenders, options.protocol, progress);
+  find_bases(rows);
 }
 
-Columns CallRow::call_columns() const {
-  return {{"ranks", 7, "ranks", ranks()},
-          {"algorithm", -36, "algorithm", label},
-          {"median(us)", 13, "", median_seconds(), microseconds},
-          {"predicted(us)", 15, "predicted_seconds", or_null(predicted_seconds), microseconds}};
-}
-
-Columns CallRow::traffic_columns() const {
-  return {{"sent(B)", 13, "bytes_sent", busiest ? Json(busiest->bytes) : Json()},
-          {"msgs", 7, "messages_sent", busiest ? Json(busiest->messages) : Json()}};
-}
-
-Columns CallRow::comparison_columns() const {
-  return {{"x base", 9, "", base != nullptr ? Json(base->median_seconds() / median_seconds()) : Json(), two_decimals},
-          {"#wrong", 9, "wrong", or_null(wrong)}};
-}
-
-Column CallRow::busbw_column(int width) const {
-  return {"busbw(GB/s)", width, "busbw", bus_bytes / median_seconds(), {1e-9, 3}};
-}
-
-Columns CallRow::call_fields() const {
+Columns CallRow::columns() const {
   const auto one_or_null = [](const auto& repetitions) { return repetitions.empty() ? Json() : Json(repetitions[0]); };
+  const auto times_as_fast_as = [this](const Row* other) {
+    return other != nullptr ? Json(other->median_seconds() / median_seconds()) : Json();
+  };
+  const auto of_busiest = [this](std::size_t Traffic::*part) { return busiest ? Json((*busiest).*part) : Json(); };
   const Interval interval = samples.interval(0);
   const bool split = !samples.message_seconds.empty();
+  const Columns all = input() +
+                      Columns{{"ranks", 7, "ranks", ranks()},
+                              {"algorithm", -36, "algorithm", label},
+                              {"median(us)", 13, "", median_seconds(), microseconds},
+                              {"predicted(us)", 15, "predicted_seconds", or_null(predicted_seconds), microseconds}} +
+                      results();
   Columns fields{
+      {"sent(B)", 13, "bytes_sent", of_busiest(&Traffic::bytes)},
+      {"msgs", 7, "messages_sent", of_busiest(&Traffic::messages)},
+      {"x base", 9, "x_base", times_as_fast_as(base), times_faster},
+      {"x mpi", 9, "x_mpi", times_as_fast_as(mpi), times_faster},
+      {"#wrong", 8, "wrong", or_null(wrong)},
+      field("base", base != nullptr ? Json(base->label) : Json()),
       field("used", used),
       field("dtype", name(asked_for.type)),
       field("transport", watch.transport.name()),
       field("wire", name(asked_for.wire)),
       field("agreement_messages", agreement_messages),
-      busbw_column(),
+      field("busbw", bus_bytes / median_seconds()),
       field("repetition", samples.first_repetition),
       field("runs_a_turn", samples.runs_a_turn),
       field("seconds", samples.seconds[0]),
@@ -139,7 +148,7 @@ Columns CallRow::call_fields() const {
   };
   if (!wire_bytes_per_host.empty()) fields.push_back(field("wire_bytes_per_host", wire_bytes_per_host));
   if (const std::optional<std::string> job = batch_job()) fields.push_back(field("job", *job));
-  return fields;
+  return all + fields;
 }
 
 Machine CallRow::planned_for() const {
@@ -153,44 +162,61 @@ void check_can_verify(const Transport& transport, const BenchmarkOptions& option
                         " ranks, whose sums bf16 holds");
 }
 
-void benchmark(Transport& transport, const Family& family, const Method& method, const std::string& out,
-               const std::vector<Input>& inputs) {
+void benchmark(Transport& transport, const Family& family, const BenchmarkOptions& options) {
   const bool speaks = transport.rank() == 0;
   std::optional<RowsFile> file;
-  launch::on_all_ranks(transport, [&] { file.emplace(speaks ? out : ""); });
+  launch::on_all_ranks(transport, [&] { file.emplace(speaks ? options.out : ""); });
   Json host = host_facts();
   host["nodes"] = count_nodes(transport);
   if (speaks) print_head(std::cout, family);
   std::size_t wrong = 0;
+  StepTimes step;
   launch::ProgressLine progress(speaks);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const std::string place = "[" + std::to_string(i + 1) + "/" + std::to_string(inputs.size()) + "] " + inputs[i].text;
-    const auto show = [&](const std::string& what) { progress.show(place + ": " + what); };
+  for (std::size_t i = 0; i < family.inputs.size(); ++i) {
+    const Input& input = family.inputs[i];
+    const std::string place =
+        "[" + std::to_string(i + 1) + "/" + std::to_string(family.inputs.size()) + "] " + input.text + ": ";
     Watch watch(transport);
-    const Rows rows = inputs[i].rows(watch);
-    const auto base = std::ranges::find_if(rows, [&](const auto& row) {
-      return row->label.substr(0, row->label.find(':')) == family.base;  // without encoding and wire
-    });
-    for (const auto& row : rows) row->base = base == rows.end() ? nullptr : base->get();
-    measure(watch, rows, method, show);
+    const Rows rows = input.rows(watch);
+    measure(watch, rows, family.method, options, [&](const std::string& what) { progress.show(place + what); });
     for (const auto& row : rows) wrong += row->wrong.value_or(0);
     if (!speaks) continue;
     progress.clear();
     print_rows(std::cout, family, rows, i == 0);
+    step.add(rows);
     file->append([&](std::ostream& stream) { write_rows(stream, family, rows, host); });
   }
+  if (speaks && family.is_one_step) step.print(std::cout);
   launch::on_all_ranks(transport, [&] {
     if (wrong > 0) throw Error(std::to_string(wrong) + " elements are wrong");
   });
 }
 
-void benchmark_loops(Family family, const LoopOptions& options, const std::vector<Input>& inputs) {
+FunctionRow& add_loop(Rows& rows, const std::string& name, const std::function<void()>& call,
+                      const std::function<Columns(const Row&)>& shown) {
+  auto row = std::make_unique<FunctionRow>(name);
+  FunctionRow& added = *row;
+  added.call = call;
+  added.shown = shown;
+  added.untimed_calls = 1;
+  rows.push_back(std::move(row));
+  return added;
+}
+
+Columns interval_columns(const std::string& title, int width, int interval_width, const Row& row, Print print) {
+  const Interval interval = row.samples.interval(0);
+  return {{title, width, "", row.median_seconds(), print},
+          {"low", interval_width, "", interval.low, print},
+          {"high", interval_width, "", interval.high, print}};
+}
+
+void benchmark_loops(Family family, const LoopOptions& options) {
   family.name_key = "benchmark";
-  const Method method{.protocol = {.iterations = static_cast<int>(options.iterations)},
-                      .verify = true,
-                      .turns = Method::Turns::of_each};
-  const auto body = [&](Transport& alone) { benchmark(alone, family, method, options.out, inputs); };
-  run_on_threads(1, body, static_cast<int>(kernels::thread_count()));
+  family.method.turns = Method::Turns::of_each;
+  const BenchmarkOptions all{
+      .protocol = {.iterations = static_cast<int>(options.iterations)}, .verify = true, .out = options.out};
+  run_on_threads(
+      1, [&](Transport& alone) { benchmark(alone, family, all); }, static_cast<int>(kernels::thread_count()));
 }
 
 Columns loop_fields(const Row& row) {

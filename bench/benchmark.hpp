@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,8 +65,11 @@ struct Row : Contender {
   std::optional<double> predicted_seconds = {};       ///< none for a rival
   double bus_bytes = 0;                               ///< what busbw is made of
   bool counted = true;                                ///< false: of some messages nothing is seen
+  bool dense = false;                                 ///< sums dense vectors: the fastest such is the base
+  bool of_mpi = false;                                ///< the MPI library's own sum, as it comes
   const Rows* among = nullptr;                        ///< all rows of the input
-  const Row* base = nullptr;                          ///< with which others are compared; null: it was not asked for
+  const Row* base = nullptr;                          ///< with which others are compared; null: there is none
+  const Row* mpi = nullptr;                           ///< the same
   std::optional<Traffic> first = {};                  ///< the busiest rank's in the first call; none if not counted
   std::optional<Traffic> busiest = {};                ///< in a later one
   std::optional<Traffic> path = {};                   ///< the critical path of a later one; none if not followed
@@ -75,16 +80,15 @@ struct Row : Contender {
   double median_seconds() const { return median(samples.observations()); }
 };
 
-/// A row whose contender is a collective call, and the columns that all such have.
+/// A row whose contender is a collective call.
 struct CallRow : Row {
   CallRow(Watch& over, std::string name, const BenchmarkOptions& asked)
       : Row(std::move(name)), watch(over), asked_for(asked) {}
 
-  Columns call_columns() const;        ///< ranks, algorithm, median(us), predicted(us)
-  Columns traffic_columns() const;     ///< sent(B), msgs
-  Columns comparison_columns() const;  ///< x base, #wrong
-  Columns call_fields() const;         ///< in the JSON object alone
-  Column busbw_column(int width = 0) const;
+  virtual Columns input() const = 0;    ///< to the left of what all calls have
+  virtual Columns results() const = 0;  ///< before traffic and comparison
+  Columns columns() const final;
+
   int ranks() const { return watch.transport.size(); }
   Machine planned_for() const;
 
@@ -92,43 +96,56 @@ struct CallRow : Row {
   const BenchmarkOptions& asked_for;
 };
 
+/// A row whose contender is a function, and what is shown of it another's answer.
+struct FunctionRow final : Row {
+  using Row::Row;
+  void run() override { call(); }
+  std::optional<std::size_t> count_wrong() override { return check ? std::optional(check()) : std::nullopt; }
+  Columns columns() const override { return shown(*this); }
+
+  std::function<void()> call = {};
+  std::function<std::size_t()> check = {};  ///< after a call, elements that are wrong; empty: none can be
+  std::function<Columns(const Row&)> shown = {};
+};
+
+/// Elements that are not the same.
+template <class T>
+std::size_t count_different(std::span<const T> made, std::span<const T> expected) {
+  return std::transform_reduce(made.begin(), made.end(), expected.begin(), std::size_t{0}, std::plus<>(),
+                               std::not_equal_to<>());
+}
+
 /// What the notes above a table say of them.
 inline const std::string median_note =
     "median over iterations of the slowest rank's time; sent and msgs: the busiest rank's";
 inline const std::string predicted_note =
     "predicted: the call's agreement and the algorithm's cost formula, for the machine planned for";
-
-/// How the rows of an input are measured.
-struct Method {
-  Protocol protocol = {};
-  bool verify = false;
-  bool follows_path = false;   ///< two more calls, for the critical path in bytes and in messages; not in a simulation
-  bool first_differs = false;  ///< from later calls, so that it is made in a simulation too
-  /// One call, or all contenders as many as the fastest needs for a millisecond, or each as many as it needs itself.
-  enum class Turns : unsigned char { one_call, of_fastest, of_each } turns = Turns::one_call;
-};
-
-/// Looks at each row's calls, then times all in turns. All ranks call it and all get the same.
-void measure(Watch& watch, const Rows& rows, const Method& method,
-             const std::function<void(const std::string&)>& progress);
+inline const std::string base_note =
+    "x base, x mpi: times faster than the fastest dense form of this run, and than MPI's as it comes; under 1.15: no "
+    "gain";
 
 /// nccl-tests' factor of an allreduce: what each rank's link must carry at least.
 inline double allreduce_bus_bytes(std::size_t bytes, int ranks) {
   return static_cast<double>(bytes) * 2 * (ranks - 1) / ranks;
 }
 
+/// Adds the names of those that can run.
+template <class Known, class WhyNot>
+void add_all(std::vector<std::string>& names, const Known& known, const WhyNot& why_not) {
+  for (const auto& algorithm : known)
+    if (why_not(algorithm).empty()) names.push_back(algorithm.name);
+}
+
 /// Throws ArgumentError if sums could be larger than the whole numbers that bf16 holds, where that is what is compared:
 /// up to 2^8. A rank adds `largest` at most.
 void check_can_verify(const Transport& transport, const BenchmarkOptions& options, std::size_t largest);
 
-struct Input {
-  std::string text;  ///< for the line that says how far a run is
-  std::function<Rows(Watch&)> rows;
-};
+/// Looks at each row's calls, then times all in turns. All ranks call it and all get the same.
+void measure(Watch& watch, const Rows& rows, const Method& method, const BenchmarkOptions& options,
+             const std::function<void(const std::string&)>& progress);
 
 /// Measures all rows of all inputs; rank 0 prints the table on stdout and writes the JSON lines. Throws Error after the
 /// last if elements are wrong. All ranks must call it.
-void benchmark(Transport& transport, const Family& family, const Method& method, const std::string& out,
-               const std::vector<Input>& inputs);
+void benchmark(Transport& transport, const Family& family, const BenchmarkOptions& options);
 
 }  // namespace dsop::bench

@@ -9,11 +9,10 @@
 #include <dsop/errors.hpp>
 #include <dsop/selection.hpp>
 
-#include "collectives.hpp"
 #include "command_options.hpp"
 #include "launch/command_line.hpp"
 #include "outer_product.hpp"
-#include "sparse_allreduce.hpp"
+#include "vector_benchmarks.hpp"
 
 namespace dsop::bench {
 
@@ -48,6 +47,7 @@ struct OuterProductCommand {
   OuterProductOptions options() const {
     OuterProductOptions options = options_;
     options.points = shapes_.points(options.densities);
+    options.is_a_model = !shapes_.layers.empty() && shapes_.pairs.size() == 1;
     options.encodings = parse_encodings(encoding_, options.densities);
     return options;
   }

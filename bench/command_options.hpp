@@ -37,20 +37,29 @@ struct ShapeLists {
   std::vector<std::size_t> rows;
   std::vector<std::size_t> columns;  // empty: as rows
   std::vector<std::size_t> pairs;
+  std::vector<std::pair<std::size_t, std::size_t>> layers;  // empty: rows and columns hold
 
   void add_to(CLI::App* command) {
-    add_numbers(command, "--rows", "1000,2000,4000", rows, "Rows n: a list, or first:last:step");
-    add_parsed(command, "--cols", "same", "Columns m: same, or a list", [this](const std::string& text) {
-      columns = text == "same" ? std::vector<std::size_t>() : parse_numbers("--cols", text);
-    });
+    CLI::Option* const n = add_numbers(command, "--rows", "1000,2000,4000", rows, "Rows n: a list, or first:last:step");
+    CLI::Option* const m =
+        add_parsed(command, "--cols", "same", "Columns m: same, or a list", [this](const std::string& text) {
+          columns = text == "same" ? std::vector<std::size_t>() : parse_numbers("--cols", text);
+        });
+    command
+        ->add_option_function<std::string>(
+            "--layers", [this](const std::string& text) { layers = parse_layers("--layers", text); },
+            "Instead: the shapes of a model's layers, as 1024x2048,2048x100")
+        ->excludes(n, m);
     add_numbers(command, "--pairs", "1", pairs, "Pairs a rank: a list");
   }
 
   std::vector<Point> points(Densities densities = {}) const {
+    std::vector<std::pair<std::size_t, std::size_t>> shapes = layers;
+    for (const std::size_t n : layers.empty() ? rows : std::vector<std::size_t>())
+      for (const std::size_t m : columns.empty() ? std::vector{n} : columns) shapes.emplace_back(n, m);
     std::vector<Point> points;
-    for (const std::size_t n : rows)
-      for (const std::size_t m : columns.empty() ? std::vector{n} : columns)
-        for (const std::size_t k : pairs) points.push_back({n, m, k, densities});
+    for (const auto& [n, m] : shapes)
+      for (const std::size_t k : pairs) points.push_back({n, m, k, densities});
     return points;
   }
 };

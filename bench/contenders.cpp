@@ -13,20 +13,23 @@
 #include "base/shown.hpp"
 #include "collect.hpp"
 #include "compare/rival.hpp"
+#include "host.hpp"
 #include "launch/launch.hpp"
 
 namespace dsop::bench {
 namespace {
 
 void check_known(const std::string& name, Calls calls) {
-  if (name == "auto" || name == auto_probed || name == near || name == nearest || name == sharded ||
-      rivals().find(name) != nullptr)
+  const bool whole = calls == Calls::whole;
+  if (name == auto_probed || name == sharded || rivals().find(name) != nullptr) {
+    if (!whole) throw ArgumentError("--algorithm is " + name + ", expected with --overlap what can be started");
     return;
+  }
+  if (name == "auto" || name == near || name == nearest) return;
   if (outer_product_algorithms().find(without_parameter(name)) != nullptr) {
     parse_algorithm(name, "algorithm", outer_product_algorithms());
     return;
   }
-  const bool whole = calls == Calls::whole;
   throw ArgumentError("algorithm is " + shown(name) + ", expected all, near, nearest, auto, " +
                       (whole ? "auto-probed, sharded, external, " : "") + "or one of " +
                       outer_product_algorithms().names() + (whole ? ", " + rivals().names() : ""));
@@ -53,6 +56,13 @@ std::vector<std::string> expand(const std::vector<std::string>& names, const Tra
       expanded.push_back(name);
     }
   }
+  const auto is_compared_with = [](const std::string& name) {
+    return name == near || name == nearest || is_dense(name);
+  };
+  if (calls == Calls::started || is_simulated() || std::ranges::any_of(expanded, is_compared_with)) return expanded;
+  const std::string ring = any.wire == Wire::full ? "allreduce-ring-pipelined" : "allreduce-ring";
+  for (const std::string& base : {ring, mpi_allreduce})
+    if (why_unsupported(*outer_product_algorithms().find(base), any).empty()) expanded.push_back(base);
   return expanded;
 }
 
@@ -77,6 +87,12 @@ Shape shape_of(const Point& point, Encoding encoding) {
     shape.density_b = point.densities.b;
   }
   return shape;
+}
+
+bool is_dense(const std::string& algorithm) {
+  if (const Rival* const rival = rivals().find(algorithm)) return rival->dense;
+  const OuterProductAlgorithm* const own = outer_product_algorithms().find(without_parameter(algorithm));
+  return own != nullptr && !own->sends_factors;
 }
 
 std::string without_parameter(const std::string& text) {

@@ -58,11 +58,19 @@ constexpr std::size_t nearest_count = 6;
 /// An algorithm's name, without the parameter that its text may end with.
 std::string without_parameter(const std::string& text);
 
+/// Whether G alone travels.
+bool is_dense(const std::string& algorithm);
+
+/// The MPI library's own sum, as it comes.
+inline const std::string mpi_allreduce = "allreduce-mpi";
+
 /// How calls are made: rivals, and what the words "auto-probed" and "sharded" stand for, can't be started.
 enum class Calls : unsigned char { whole, started };
 
 /// "all" and "external" become the names of those that can run here; for the others, rank 0 says why not. "near" and
-/// "nearest" stay.
+/// "nearest" stay. Where whole calls are made, and nothing of what is named is dense or is chosen by shape, the ring in
+/// segments (of bf16 the plain one) and MPI's own sum come last, to compare with; not in a simulation, where they would
+/// take long.
 /// Throws ArgumentError for a name that is unknown, listing those that `calls` allow, or that can't run here. All ranks
 /// must call it.
 std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names,

@@ -1,9 +1,6 @@
 #include "host.hpp"
 
-#include <array>
 #include <cstdlib>
-#include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -12,29 +9,11 @@
 #include "base/json_text.hpp"
 #include "kernels/blas_info.hpp"
 #include "kernels/threads.hpp"
+#include "launch/provenance.hpp"
+#include "program_version.hpp"
 #include "transport/mpi_library.hpp"
-#include "version.hpp"
 
 namespace dsop::bench {
-namespace {
-
-std::string processor() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "unknown";
-}
-
-std::string date() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
-}
-
-}  // namespace
 
 std::optional<std::string> batch_job() {
   const char* const job = std::getenv("SLURM_JOB_ID");
@@ -48,7 +27,6 @@ int cores() {
 nlohmann::ordered_json host_facts() {
   nlohmann::ordered_json facts{
       {"hostname", host_name()},
-      {"cpu", processor()},
       {"cores", cores()},
       {"mpi", mpi_library()},
       {"blas", std::string(kernels::blas_version())},
@@ -56,10 +34,9 @@ nlohmann::ordered_json host_facts() {
       {"threads", kernels::thread_count()},
       {"instructions", std::string(name(best_instruction_set()))},
       {"version", version},
-      {"commit", commit},
       {"compiler", compiler},
-      {"date", date()},
   };
+  facts.update(launch::provenance());
   if (is_simulated()) facts["simulated"] = simulation_facts();
   if (const char* const cluster = std::getenv("DSOP_CLUSTER")) facts["cluster"] = cluster;
   return facts;

@@ -9,8 +9,8 @@
 
 namespace dsop::bench {
 
-/// hostname, cpu, cores, mpi, blas, blas_core, threads, instructions, version, commit, compiler, date, and the cluster
-/// that DSOP_CLUSTER names, if any.
+/// hostname, cores, mpi, blas, blas_core, threads, instructions, version, compiler, commit, cpu, date, command, and the
+/// cluster that DSOP_CLUSTER names, if any.
 nlohmann::ordered_json host_facts();
 
 /// "4 ranks (mpi) on 2 cores, ranks share cores"

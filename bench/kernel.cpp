@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <random>
 
@@ -12,8 +13,10 @@
 #include "kernels/gemm.hpp"
 #include "kernels/outer_product.hpp"
 #include "kernels/threads.hpp"
-#include "store_loops.hpp"
-#include "types.hpp"
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 
 namespace dsop::bench {
 namespace {
@@ -42,39 +45,101 @@ class Matrices {
   std::vector<T> a_elements_, b_elements_, c_elements_;
 };
 
+// Loops that write a matrix and compute nothing: the floor under every product.
+
+/// Calls write(rows of C) on each thread.
+template <class T, class Write>
+void on_row_ranges(MatrixView<T> c, const Write& write) {
+  kernels::on_threads(kernels::thread_count(), [&](std::size_t t, std::size_t team) {
+    const std::size_t first = c.rows * t / team;
+    write(c.row_range(first, c.rows * (t + 1) / team - first));
+  });
+}
+
+template <class T>
+void library_call(MatrixView<T> c) {
+  on_row_ranges(c, [](MatrixView<T> part) {
+    for (std::size_t i = 0; i < part.rows; ++i) std::memset(part.row(i), 0, part.columns * sizeof(T));
+  });
+}
+
+/// Zeros by cache lines, `rows` rows at a time, as a register-blocked product writes them.
+template <class T, std::size_t rows>
+void side_by_side(MatrixView<T> c) {
+  on_row_ranges(c, [](MatrixView<T> part) {
+    constexpr std::size_t line = 64 / sizeof(T);
+    const std::size_t whole = part.columns / line * line;
+    for (std::size_t i = 0; i < part.rows; i += rows) {
+      const std::size_t end = std::min(i + rows, part.rows);
+      for (std::size_t j = 0; j < whole; j += line)
+        for (std::size_t r = i; r < end; ++r) std::fill_n(part.row(r) + j, line, T{0});
+      for (std::size_t r = i; r < end; ++r) std::fill_n(part.row(r) + whole, part.columns - whole, T{0});
+    }
+  });
+}
+
+#if defined(__x86_64__)
+template <class T>
+void streaming(MatrixView<T> c) {
+  on_row_ranges(c, [](MatrixView<T> part) {
+    for (std::size_t i = 0; i < part.rows; ++i) {
+      T* to = part.row(i);
+      T* const end = to + part.columns;
+      while (to != end && reinterpret_cast<std::uintptr_t>(to) % 64 != 0) *to++ = 0;
+      for (constexpr std::size_t step = 16 / sizeof(T); static_cast<std::size_t>(end - to) >= step; to += step)
+        _mm_stream_si128(reinterpret_cast<__m128i*>(to), _mm_setzero_si128());
+      while (to != end) *to++ = 0;
+    }
+    _mm_sfence();
+  });
+}
+#endif
+
+template <class T>
+struct StoreLoop {
+  std::string_view name;
+  void (*write_zeros)(MatrixView<T> c);  ///< on the OpenMP threads of the calling thread
+};
+
+/// C's library call, vectors a row after the other, vectors eight rows side by side, and, on x86-64, streaming stores.
+template <class T>
+std::vector<StoreLoop<T>> store_loops() {
+  return {
+    {"memset", library_call<T>}, {"ordinary", side_by_side<T, 1>}, {"ordinary8", side_by_side<T, 8>},
+#if defined(__x86_64__)
+    {
+      "streaming", streaming<T>
+    }
+#endif
+  };
+}
+
 enum Contenders : std::size_t { product, kernel, openblas, first_store };
 
 template <class T>
-struct KernelRow final : LoopRow {
-  KernelRow(std::string name, std::function<void()> body, std::shared_ptr<Matrices<T>> of)
-      : LoopRow(std::move(name), std::move(body)), matrices(std::move(of)) {}
-
-  std::shared_ptr<Matrices<T>> matrices;
-
-  Columns columns() const override {
-    const MatrixView<T> c = matrices->c;
-    const auto elements = static_cast<double>(c.rows * c.columns);
-    const auto seconds = [](const auto& row) { return row->median_seconds(); };
-    const Row& store = **std::ranges::min_element(among->begin() + first_store, among->end(), {}, seconds);
-    Columns all{{"type", 6, "type", name(data_type<T>)}, {"K", 7, "inner", matrices->a.rows}};
-    for (const Row* const row : {&other(product), &other(kernel), &other(openblas), &store})
-      all = all + interval_columns("ns", 9, 8, *row, {1e9 / elements, 3}) +
-            Columns{{"GB/s", 8, "", elements * sizeof(T) / row->median_seconds(), {1e-9, 2}}};
-    const double openblas_seconds = other(openblas).median_seconds(), own_seconds = other(product).median_seconds();
-    return all +
-           Columns{{"loop", 11, "", store.label},
-                   {"product", 8, "", openblas_seconds / own_seconds, two_decimals},
-                   {"kernel", 8, "", openblas_seconds / other(kernel).median_seconds(), two_decimals},
-                   {"/store", 8, "", own_seconds / store.median_seconds(), two_decimals},
-                   field("rows", c.rows),
-                   field("columns", c.columns),
-                   field("contender", label),
-                   field("threads", kernels::thread_count()),
-                   field("instructions", name(best_instruction_set())),
-                   field("openblas_core", openblas_get_corename())} +
-           loop_fields(*this);
-  }
-};
+Columns shown(const Row& row, const Matrices<T>& of) {
+  const auto elements = static_cast<double>(of.c.rows * of.c.columns);
+  const auto seconds = [&](Contenders which) { return (*row.among)[which]->median_seconds(); };
+  const Row& store = **std::ranges::min_element(row.among->begin() + first_store, row.among->end(), {},
+                                                [](const auto& one) { return one->median_seconds(); });
+  Columns all{{"type", 6, "type", name(data_type<T>)}, {"K", 7, "inner", of.a.rows}};
+  for (const Row* const one : std::initializer_list<const Row*>{(*row.among)[product].get(), (*row.among)[kernel].get(),
+                                                                (*row.among)[openblas].get(), &store})
+    all = all + interval_columns("ns", 9, 8, *one, {1e9 / elements, 3}) +
+          Columns{{"GB/s", 8, "", elements * sizeof(T) / one->median_seconds(), {1e-9, 2}}};
+  return all +
+         Columns{{"loop", 11, "", store.label},
+                 {"product", 8, "", seconds(openblas) / seconds(product), two_decimals},
+                 {"kernel", 8, "", seconds(openblas) / seconds(kernel), two_decimals},
+                 {"/store", 8, "", seconds(product) / store.median_seconds(), two_decimals},
+                 field("rows", of.c.rows),
+                 field("columns", of.c.columns),
+                 field("contender", row.label),
+                 field("threads", kernels::thread_count()),
+                 field("instructions", name(best_instruction_set())),
+                 field("openblas_core", openblas_get_corename())} +
+         loop_fields(row);
+}
 
 template <class T>
 Rows rows_of(const KernelOptions& options, std::size_t inner) {
@@ -82,19 +147,14 @@ Rows rows_of(const KernelOptions& options, std::size_t inner) {
   const MatrixView<const T> a = matrices->a, b = matrices->b;
   const MatrixView<T> c = matrices->c;
   Rows rows;
-  const auto add = [&](const std::string& name, const std::function<void()>& call) -> LoopRow& {
-    auto row = std::make_unique<KernelRow<T>>(name, call, matrices);
-    LoopRow& added = *row;
-    rows.push_back(std::move(row));
-    return added;
+  const auto add = [&](const std::string& name, const std::function<void()>& call) -> FunctionRow& {
+    return add_loop(rows, name, call, [matrices](const Row& row) { return shown(row, *matrices); });
   };
   // Integers are exact in any order of summation, so the products must be equal.
-  const auto count_wrong = [=]() -> std::optional<std::size_t> {
+  const auto count_wrong = [=] {
     const std::vector<T> made(c.data, c.data + c.rows * c.columns);
     kernels::gemm<T>(a, b, c, 1, 0);
-    std::size_t wrong = 0;
-    for (std::size_t i = 0; i < made.size(); ++i) wrong += made[i] == c.data[i] ? 0 : 1;
-    return wrong;
+    return count_different<T>(made, {c.data, made.size()});
   };
   add("product", [=] { kernels::product<T>(a, b, c, 1, 0); }).check = count_wrong;
   add("kernel", [=] { kernels::product<T>(a, b, c, 1, 0, {.blas_allowed = false}); }).check = count_wrong;
@@ -117,7 +177,7 @@ void check(const KernelOptions& options) {
 void kernel_benchmark(const KernelOptions& options) {
   check(options);
   const std::string n = std::to_string(options.rows), m = std::to_string(options.columns);
-  const Family family{
+  Family family{
       .name = "kernel",
       .title = "kernel: C = A^T B, A is K x n, B is K x m, C is n x m = " + n + " x " + m + ", row-major, overwritten",
       .notes = {"threads " + std::to_string(kernels::thread_count()) + ", instructions " +
@@ -130,13 +190,10 @@ void kernel_benchmark(const KernelOptions& options) {
                 "               product                          kernel                           OpenBLAS"
                 "                         store                                      blas/   blas/ product"},
       .one_line = true};
-  std::vector<Input> inputs;
   for (const std::size_t inner : options.inner)
-    for (const DataType type : types_named(options.dtype))
-      inputs.push_back({"K = " + std::to_string(inner), [&options, inner, type](Watch&) {
-                          return visit(type, [&]<class T>(T) { return rows_of<T>(options, inner); });
-                        }});
-  benchmark_loops(family, options, inputs);
+    add_inputs(family, "K = " + std::to_string(inner), options.dtype,
+               [&options, inner]<class T>() { return rows_of<T>(options, inner); });
+  benchmark_loops(family, options);
 }
 
 }  // namespace dsop::bench

@@ -1,6 +1,7 @@
 #include "lists.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iomanip>
 #include <sstream>
@@ -82,6 +83,24 @@ std::vector<std::size_t> parse_numbers(const std::string& option, const std::str
   }
   if (numbers.size() > most_numbers) refuse(option, text);
   return numbers;
+}
+
+std::vector<std::pair<std::size_t, std::size_t>> parse_layers(const std::string& option, const std::string& text) {
+  std::vector<std::pair<std::size_t, std::size_t>> layers;
+  for (const std::string& part : split(text, ',')) {
+    std::array<std::size_t, 2> sides{};
+    const std::vector<std::string> numbers = split(part, 'x');
+    bool whole = numbers.size() == sides.size() && layers.size() < most_numbers;
+    for (std::size_t i = 0; whole && i < sides.size(); ++i) {
+      const char* const end = numbers[i].data() + numbers[i].size();
+      whole = std::from_chars(numbers[i].data(), end, sides[i]).ptr == end && sides[i] > 0;
+    }
+    if (!whole)
+      throw Error(option + " is \"" + shown(text) + "\", expected rows x columns of at most " +
+                  std::to_string(most_numbers) + " layers, like 1024x2048,2048x100");
+    layers.emplace_back(sides[0], sides[1]);
+  }
+  return layers;
 }
 
 std::vector<Rate> parse_rates(const std::string& option, const std::string& text) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "contenders.hpp"
@@ -12,6 +13,9 @@ namespace dsop::bench {
 /// "1,2,4", "1000:8000:1000" (first, last, step) or both mixed: whole numbers. Throws Error naming the option, the
 /// text and what was expected.
 std::vector<std::size_t> parse_numbers(const std::string& option, const std::string& text);
+
+/// "1024x2048,2048x100": rows and columns of layers. Throws Error as above.
+std::vector<std::pair<std::size_t, std::size_t>> parse_layers(const std::string& option, const std::string& text);
 
 /// "ring,ok-topk-published(32,64)": commas in brackets part nothing.
 std::vector<std::string> split_names(const std::string& text);

@@ -1,16 +1,46 @@
-// The benchmark of the local product: our kernel, OpenBLAS and writing C alone, in one interleaved run.
+// The benchmarks on one rank: of the local product, of selections and of sums of two vectors.
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <string>
 #include <vector>
 
-#include "loops.hpp"
+#include "benchmark.hpp"
+#include "types.hpp"
 
 namespace CLI {
 class App;
 }
 
 namespace dsop::bench {
+
+struct LoopOptions {
+  std::string dtype = "both";  ///< f32, f64 or both
+  std::size_t iterations = 15;
+  std::string out = {};  ///< JSON lines are appended to it; empty: none
+};
+
+/// Adds a contender without messages. A turn lasts a millisecond at least and follows an untimed call, so that memory
+/// is where that contender leaves it.
+FunctionRow& add_loop(Rows& rows, const std::string& name, const std::function<void()>& call,
+                      const std::function<Columns(const Row&)>& shown);
+
+/// The median and its 95 % interval.
+Columns interval_columns(const std::string& title, int width, int interval_width, const Row& row, Print print);
+
+/// Adds an input of each type, whose rows make<T>() gives.
+template <class Make>
+void add_inputs(Family& family, const std::string& text, const std::string& dtype, Make make) {
+  for (const DataType type : types_named(dtype))
+    family.inputs.push_back({text, [type, make](Watch&) {
+                               return visit(type, [&]<class T>(T) { return make.template operator()<T>(); });
+                             }});
+}
+
+/// As benchmark(), verified, on one rank that is not among others. The objects have calls_per_sample and seconds, too.
+void benchmark_loops(Family family, const LoopOptions& options);
+Columns loop_fields(const Row& row);
 
 struct KernelOptions : LoopOptions {
   std::size_t rows = 4096;

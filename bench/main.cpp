@@ -24,8 +24,8 @@
 #include "machine_out.hpp"
 #include "named_machine.hpp"
 #include "plan_command.hpp"
+#include "program_version.hpp"
 #include "tune.hpp"
-#include "version.hpp"
 
 namespace {
 

@@ -96,11 +96,10 @@ struct TypedRow final : OuterProductRow {
     const MatrixView<T> made = result();
     const std::size_t first_row = algorithm == sharded ? bound(0) : 0;
     std::size_t different = 0;
-    std::vector<T> expected(made.columns);
     for (std::size_t i = 0; i < made.rows; ++i) {
-      std::fill(expected.begin(), expected.end(), T{0});
+      std::vector<T> expected(made.columns);
       for (const InputFactors<T>& factors : all) add_reference_row<T>(factors.view(), first_row + i, T{1}, expected);
-      for (std::size_t j = 0; j < made.columns; ++j) different += made.row(i)[j] == expected[j] ? 0 : 1;
+      different += count_different<T>({made.row(i), made.columns}, expected);
     }
     return different;
   }
@@ -115,26 +114,24 @@ struct TypedRow final : OuterProductRow {
     untimed_calls = !is_simulated() && std::ranges::any_of(*among, rides) ? 2 : 0;
   }
 
-  Columns columns() const override {
+  Columns results() const override {
     const auto bytes = static_cast<double>(problem.rows * problem.columns * sizeof(T));
-    Columns all = shape_columns() + call_columns() +
-                  Columns{{"p95(us)", 13, "", quantile(samples.observations(), 0.95), microseconds},
-                          {"algbw(GB/s)", 13, "", bytes / median_seconds(), {1e-9, 3}}} +
-                  traffic_columns() + Columns{{"flops", 12, "flops", flops, {1, 3, true}}} + comparison_columns() +
-                  Columns{{"messages(%)", 13, "", counted_messages() ? Json(samples.message_share()) : Json(), percent},
-                          field("density_a", point.densities.a),
-                          field("density_b", point.densities.b),
-                          field("encoding", name(encoding)),
-                          field("formula_bytes", plan ? Json(plan->cost().bytes) : Json()),
-                          field("external", !plan),
-                          field("auto_choice", plan ? Json(without_parameter(plan->auto_choice)) : Json()),
-                          field("machine", plan ? Json(plan->machine.source) : Json())} +
-                  call_fields();
+    const bool split = !samples.message_seconds.empty();
+    Columns all{{"p95(us)", 13, "", quantile(samples.observations(), 0.95), microseconds},
+                {"algbw(GB/s)", 13, "", bytes / median_seconds(), {1e-9, 3}},
+                {"messages(%)", 13, "", split ? Json(samples.message_share()) : Json(), percent},
+                {"flops", 12, "flops", flops, {1, 3, true}},
+                field("density_a", point.densities.a),
+                field("density_b", point.densities.b),
+                field("encoding", name(encoding)),
+                field("formula_bytes", plan ? Json(plan->cost().bytes) : Json()),
+                field("external", !plan),
+                field("auto_choice", plan ? Json(without_parameter(plan->auto_choice)) : Json()),
+                field("machine", plan ? Json(plan->machine.source) : Json())};
     if (probed_seconds) all.push_back(field("probed_seconds", *probed_seconds));
     return all;
   }
 
-  bool counted_messages() const { return !samples.message_seconds.empty(); }
   MatrixView<T> G() const { return {operands->gradient.elements().data(), point.rows, point.columns}; }
   // The rows of G that this rank ends with.
   MatrixView<T> result() const { return algorithm == sharded ? G().row_range(bound(0), bound(1) - bound(0)) : G(); }
@@ -164,6 +161,8 @@ Rows rows_of(Watch& watch, const Point& point, const std::vector<EncodedAlgorith
     row.encoding = encoding;
     row.bus_bytes = allreduce_bus_bytes(gradient_bytes, transport.size());
     row.rival = rivals().find(algorithm);
+    row.dense = is_dense(algorithm);
+    row.of_mpi = algorithm == mpi_allreduce;
     if (encoding != Encoding::dense) row.label.append(":").append(name(encoding));
     if (row.rival != nullptr) {
       needed_bytes += row.rival->workspace_elements(problem) * sizeof(T);
@@ -210,7 +209,7 @@ std::string text_of(const Point& point) {
   return text.str();
 }
 
-Columns OuterProductRow::shape_columns() const {
+Columns shape_columns(const Problem& problem) {
   return {{"rows", 9, "rows", problem.rows},
           {"cols", 9, "columns", problem.columns},
           {"pairs", 7, "pairs", problem.largest_pairs()}};
@@ -221,30 +220,28 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
     throw ArgumentError("--encoding: what sparse factors send depends on data, which is there with --real alone");
   for (const Point& point : options.points)
     check_can_verify(transport, options, largest_product * std::max(point.pairs, std::size_t{1}));
-  const bool mpi_can = transport.has_native_collectives() && options.wire == Wire::full;
   Family family{.name = "outer-product",
                 .title = "outer-product, " + std::string(name(options.type)) + ", " + ranks_and_cores(transport),
                 .notes = {"median and p95 over iterations of the slowest rank's time; algbw = bytes(G) / median; sent, "
                           "msgs and flops: the busiest rank's",
                           predicted_note,
                           "messages: the share of all ranks' time that is spent sending and waiting; the rest is "
-                          "arithmetic"},
-                .base = mpi_can ? "allreduce-mpi" : "allreduce-ring"};
+                          "arithmetic",
+                          base_note},
+                .is_one_step = options.is_a_model,
+                .method = {.turns = Method::Turns::of_fastest}};
   std::ostringstream densities;
   densities << "share of elements that are not zero: of a " << options.densities.a << ", of b " << options.densities.b;
   if (options.densities.a < 1 || options.densities.b < 1) family.notes.push_back(densities.str());
   const std::vector<std::string> algorithms = expand_algorithms(transport, options.algorithms, options.wire);
-  std::vector<Input> inputs;
   for (const Point& point : options.points)
-    inputs.push_back({text_of(point), [&, point](Watch& watch) {
-                        return outer_product_rows(watch, point,
-                                                  expand_near(transport, algorithms, options.encodings, point,
-                                                              options.type, options.wire, options.machine),
-                                                  options);
-                      }});
-  benchmark(transport, family,
-            {.protocol = options.protocol, .verify = options.verify, .turns = Method::Turns::of_fastest}, options.out,
-            inputs);
+    family.inputs.push_back({text_of(point), [&, point](Watch& watch) {
+                               return outer_product_rows(watch, point,
+                                                         expand_near(transport, algorithms, options.encodings, point,
+                                                                     options.type, options.wire, options.machine),
+                                                         options);
+                             }});
+  benchmark(transport, family, options);
 }
 
 }  // namespace dsop::bench

@@ -15,13 +15,17 @@ namespace dsop::bench {
 
 struct OuterProductOptions : BenchmarkOptions {
   std::vector<Point> points = {};
+  bool is_a_model = false;  ///< whose layers the points are: their times are added up, too
   Densities densities = {};
   std::vector<Encoding> encodings = {Encoding::dense};
 };
 
+/// rows, cols, pairs
+Columns shape_columns(const Problem& problem);
+
 struct OuterProductRow : CallRow {
   using CallRow::CallRow;
-  Columns shape_columns() const;  ///< rows, cols, pairs
+  Columns input() const override { return shape_columns(problem); }
 
   Problem problem = {};
   std::optional<Plan> plan = {};  ///< none for a rival

@@ -9,8 +9,8 @@
 
 #include "base/json_text.hpp"
 #include "benchmark.hpp"
+#include "program_version.hpp"
 #include "statistics.hpp"
-#include "version.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -19,9 +19,11 @@ std::string text_of(const Json& value, const Print& print) {
   if (value.is_null()) return "-";
   if (value.is_string()) return value;
   if (value.is_number_integer()) return value.dump();
+  const auto number = value.get<double>();
+  if (print.is_gain && number > 1 && number < least_gain) return "no gain";
   std::ostringstream text;
   text << (print.scientific ? std::scientific : std::fixed) << std::setprecision(print.decimals)
-       << value.get<double>() * print.factor;
+       << number * print.factor;
   return text.str();
 }
 
@@ -41,7 +43,8 @@ std::string line_of(const Columns& columns, bool titles) {
 // Observation i of all rows was made at the same time, so the ratio is formed within each.
 void print_ratio_intervals(std::ostream& out, const Rows& rows, const Row& base) {
   const std::vector<double> base_seconds = base.samples.observations();
-  out << (base_seconds.size() >= 6 ? "# x base, 95 % interval of the median of ratios:"
+  out << "# base: " << base.label << '\n'
+      << (base_seconds.size() >= 6 ? "# x base, 95 % interval of the median of ratios:"
                                    : "# x base, range of the ratios, too few for an interval:");
   for (const auto& row : rows) {
     if (row.get() == &base) continue;
@@ -58,7 +61,6 @@ void print_ratio_intervals(std::ostream& out, const Rows& rows, const Row& base)
 void print_head(std::ostream& out, const Family& family) {
   out << "# dsop-bench " << version << ' ' << family.title << '\n';
   for (const std::string& note : family.notes) out << "# " << note << '\n';
-  if (!family.base.empty()) out << "# x base: how many times faster than " << family.base << " in this run\n";
   out << std::flush;
 }
 
@@ -75,19 +77,42 @@ void print_rows(std::ostream& out, const Family& family, const Rows& rows, bool 
   out << std::flush;
 }
 
-void write_rows(std::ostream& out, const Family& family, const Rows& rows, const Json& host) {
+void StepTimes::add(const Rows& rows) {
+  ++inputs;
+  if (const Row* const base = rows.front()->base) base_seconds += base->median_seconds();
   for (const auto& row : rows) {
-    const Samples all = row->samples;
-    for (std::size_t repetition = 0; repetition < all.seconds.size(); ++repetition) {
-      row->samples = all.only(repetition);
+    auto sum = std::ranges::find(sums, row->label, &Sum::label);
+    if (sum == sums.end()) sum = sums.insert(sum, {row->label});
+    sum->seconds += row->median_seconds();
+    ++sum->inputs;
+  }
+}
+
+void StepTimes::print(std::ostream& out) const {
+  out << "# all layers, one call after the other: median(us), x base\n";
+  for (const Sum& sum : sums)
+    if (sum.inputs == inputs)
+      out << '#'
+          << line_of({{"", -36, "", sum.label},
+                      {"", 13, "", sum.seconds, microseconds},
+                      {"", 9, "", base_seconds > 0 ? Json(base_seconds / sum.seconds) : Json(), times_faster}},
+                     false);
+  out << std::flush;
+}
+
+void write_rows(std::ostream& out, const Family& family, const Rows& rows, const Json& host) {
+  std::vector<Samples> all;
+  for (const auto& row : rows) all.push_back(row->samples);
+  for (std::size_t repetition = 0; repetition < all.front().seconds.size(); ++repetition) {
+    for (std::size_t r = 0; r < rows.size(); ++r) rows[r]->samples = all[r].only(repetition);  // rows look at others
+    for (const auto& row : rows) {
       Json json{{family.name_key, family.name}};
       for (const Column& column : row->columns())
         if (!column.key.empty()) json[column.key] = column.value;
       json["host"] = host;
       out << json_text(json) << '\n';
+      if (family.one_object) break;
     }
-    row->samples = all;
-    if (family.one_object) break;
   }
   out << std::flush;
 }

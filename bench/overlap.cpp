@@ -7,7 +7,6 @@
 #include <dsop/errors.hpp>
 
 #include "collect.hpp"
-#include "compare/rival.hpp"
 #include "host.hpp"
 #include "inputs.hpp"
 #include "kernels/add.hpp"
@@ -68,42 +67,33 @@ double share_not_waited_for(double call, double arithmetic, double both) {
   return 1 - std::max(0.0, both - arithmetic) / call;
 }
 
-struct OverlapRow final : OuterProductRow {
-  using OuterProductRow::OuterProductRow;
-
-  std::function<void()> body;
-  double asked_seconds = 0;  // of arithmetic by the clock
-
-  void run() override { body(); }
-
-  Columns columns() const override {
-    const auto all = [this](Measured which) { return (*among)[which]->samples.seconds[0]; };
-    const auto seconds = [this](Measured which) { return (*among)[which]->median_seconds(); };
-    const auto& timed_arithmetic = (*among)[both_by_clock]->samples.selection_seconds[0];
-    const double hidden =
-        share_not_waited_for(median_mean(all(call)), median_mean(timed_arithmetic), median_mean(all(both_by_clock)));
-    Columns called = call_columns();
-    called.resize(2);  // ranks and algorithm
-    return shape_columns() + called +
-           Columns{{"call(us)", 13, "", seconds(call), microseconds},
-                   {"arithmetic(us)", 16, "", seconds(arithmetic), microseconds},
-                   {"both(us)", 14, "", seconds(both), microseconds},
-                   {"saved(%)", 11, "saved", share_not_waited_for(seconds(call), seconds(arithmetic), seconds(both)),
-                    percent},
-                   {"hidden(%)", 11, "hidden_by_clock", hidden, percent},
-                   field("dtype", name(problem.type)),
-                   field("transport", watch.transport.name()),
-                   field("used", used),
-                   field("runs_at_wait", plan->runs_at_wait),
-                   field("call_seconds", all(call)),
-                   field("arithmetic_seconds", all(arithmetic)),
-                   field("both_seconds", all(both)),
-                   field("asked_arithmetic_seconds", asked_seconds),
-                   field("timed_arithmetic_seconds", timed_arithmetic),
-                   field("timed_both_seconds", all(both_by_clock)),
-                   field("machine", plan->machine.source)};
-  }
-};
+// `asked_seconds`: of arithmetic by the clock.
+Columns shown(const Row& row, const Plan& plan, const std::string& transport, double asked_seconds) {
+  const auto all = [&](Measured which) { return (*row.among)[which]->samples.seconds[0]; };
+  const auto seconds = [&](Measured which) { return (*row.among)[which]->median_seconds(); };
+  const auto& timed_arithmetic = (*row.among)[both_by_clock]->samples.selection_seconds[0];
+  const double saved = share_not_waited_for(seconds(call), seconds(arithmetic), seconds(both));
+  const double hidden =
+      share_not_waited_for(median_mean(all(call)), median_mean(timed_arithmetic), median_mean(all(both_by_clock)));
+  return shape_columns(plan.problem) + Columns{{"ranks", 7, "ranks", plan.problem.ranks()},
+                                               {"algorithm", -36, "algorithm", row.label},
+                                               {"call(us)", 13, "", seconds(call), microseconds},
+                                               {"arithmetic(us)", 16, "", seconds(arithmetic), microseconds},
+                                               {"both(us)", 14, "", seconds(both), microseconds},
+                                               {"saved(%)", 11, "saved", saved, percent},
+                                               {"hidden(%)", 11, "hidden_by_clock", hidden, percent},
+                                               field("dtype", name(plan.problem.type)),
+                                               field("transport", transport),
+                                               field("used", row.used),
+                                               field("runs_at_wait", plan.runs_at_wait),
+                                               field("call_seconds", all(call)),
+                                               field("arithmetic_seconds", all(arithmetic)),
+                                               field("both_seconds", all(both)),
+                                               field("asked_arithmetic_seconds", asked_seconds),
+                                               field("timed_arithmetic_seconds", timed_arithmetic),
+                                               field("timed_both_seconds", all(both_by_clock)),
+                                               field("machine", plan.machine.source)};
+}
 
 template <class T>
 struct Layer {
@@ -133,6 +123,7 @@ Rows rows_of(Watch& watch, const std::string& algorithm, const Point& point, con
   layer->arithmetic.last(transport, length);
 
   const auto compute = [layer] { layer->arithmetic.run(); };
+  const auto by_clock = [layer, length] { layer->arithmetic_seconds += layer->arithmetic.run_for(length); };
   const auto call_and = [layer](const auto& body) {
     return [layer, body] {
       Pending pending = layer->start();
@@ -140,20 +131,18 @@ Rows rows_of(Watch& watch, const std::string& algorithm, const Point& point, con
       pending.wait();
     };
   };
-  const auto by_clock = [layer, length] { layer->arithmetic_seconds += layer->arithmetic.run_for(length); };
+  const Plan plan = layer->layer.plan();
   Rows rows;
   for (const std::function<void()>& body :
        {std::function<void()>(call_alone), std::function<void()>(compute), std::function<void()>(call_and(compute)),
         std::function<void()>(call_and(by_clock))}) {
-    auto row = std::make_unique<OverlapRow>(watch, algorithm, options);
-    row->body = body;
-    row->asked_seconds = length;
-    row->plan = layer->layer.plan();
-    row->problem = row->plan->problem;
+    auto row = std::make_unique<FunctionRow>(algorithm);
+    row->call = body;
+    row->shown = [=, where = transport.name()](const Row& of) { return shown(of, plan, where, length); };
     rows.push_back(std::move(row));
   }
-  rows[call]->used = layer->layer.plan().algorithm_text();
-  if (layer->layer.plan().runs_at_wait) rows[call]->reason = "started calls run at wait()";
+  rows[call]->used = plan.algorithm_text();
+  if (plan.runs_at_wait) rows[call]->reason = "started calls run at wait()";
   rows[both_by_clock]->selection_seconds = [layer] { return layer->arithmetic_seconds; };  // a part like any other
   return rows;
 }
@@ -166,20 +155,7 @@ void benchmark_overlap(Transport& transport, const OuterProductOptions& options)
   });
   const std::vector<std::string> algorithms =
       expand_algorithms(transport, options.algorithms, Wire::full, Calls::started);
-  launch::on_all_ranks(transport, [&] {
-    for (const std::string& algorithm : algorithms)
-      if (algorithm == sharded || algorithm == auto_probed || rivals().find(algorithm) != nullptr)
-        throw ArgumentError("--algorithm is " + algorithm + ", expected with --overlap what can be started");
-  });
-  std::vector<Input> inputs;
-  for (const Point& point : options.points)
-    for (const EncodedAlgorithm& asked :
-         expand_near(transport, algorithms, {Encoding::dense}, point, options.type, Wire::full, options.machine))
-      inputs.push_back({text_of(point), [&, point, algorithm = asked.algorithm](Watch& watch) {
-                          return visit(options.type,
-                                       [&]<class T>(T) { return rows_of<T>(watch, algorithm, point, options); });
-                        }});
-  const Family family{
+  Family family{
       .name = "outer-product-overlap",
       .title = "outer-product --overlap, " + std::string(name(options.type)) + ", " + ranks_and_cores(transport),
       .notes =
@@ -189,7 +165,14 @@ void benchmark_overlap(Transport& transport, const OuterProductOptions& options)
            "hidden: the same of the ranks' means, where arithmetic lasts as long as the call by the clock (as OSU)"},
       .one_line = true,
       .one_object = true};
-  benchmark(transport, family, {.protocol = options.protocol}, options.out, inputs);
+  for (const Point& point : options.points)
+    for (const EncodedAlgorithm& asked :
+         expand_near(transport, algorithms, {Encoding::dense}, point, options.type, Wire::full, options.machine))
+      family.inputs.push_back({text_of(point), [&, point, algorithm = asked.algorithm](Watch& watch) {
+                                 return visit(options.type,
+                                              [&]<class T>(T) { return rows_of<T>(watch, algorithm, point, options); });
+                               }});
+  benchmark(transport, family, options);
 }
 
 }  // namespace dsop::bench

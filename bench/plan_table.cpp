@@ -9,7 +9,7 @@
 #include "contenders.hpp"
 #include "host.hpp"
 #include "output.hpp"
-#include "version.hpp"
+#include "program_version.hpp"
 
 namespace dsop::bench {
 namespace {

@@ -15,11 +15,10 @@
 
 #include "algorithms/selection/ranges.hpp"
 #include "algorithms/topk/algorithm.hpp"
-#include "gradient_inputs.hpp"
 #include "kernels/magnitude.hpp"
 #include "kernels/threads.hpp"
 #include "memory.hpp"
-#include "types.hpp"
+#include "sparse_inputs.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -65,73 +64,58 @@ T nth_of_pairs(std::span<const T> values, std::size_t k, std::vector<Pair<T>>& p
   return kernels::magnitude_of<T>(nth->magnitude);
 }
 
-struct SelectRow final : LoopRow {
-  using LoopRow::LoopRow;
-  DataType type = DataType::f32;
-  std::size_t size = 0;
-  double density = 0;
-  std::size_t k = 0;
-  std::optional<std::size_t> chosen = {};  // none: nothing is
-
-  Columns columns() const override {
-    const auto read_bytes = static_cast<double>(size * bytes_of(type));
-    const auto written_bytes = static_cast<double>(chosen.value_or(0) * (bytes_of(type) + sizeof(std::uint32_t)));
-    const double of_read = other(0).median_seconds() / median_seconds();
-    return Columns{{"type", 6, "dtype", name(type)},
-                   {"N", 12, "size", size},
-                   {"k", 11, "k", k},
-                   {"algorithm", -22, "algorithm", label},
-                   {"chosen", 11, "chosen", or_null(chosen)}} +
-           interval_columns("us", 12, 12, *this, microseconds) +
-           Columns{{"GB/s", 9, "", read_bytes / median_seconds(), {1e-9, 2}},
-                   {"x nth", 9, "", other(1).median_seconds() / median_seconds(), two_decimals},
-                   {"of read", 9, "", of_read, {1, 3}},
-                   {"+written", 9, "", (read_bytes + written_bytes) / read_bytes * of_read, {1, 3}},
-                   field("density", density)} +
-           loop_fields(*this);
-  }
-};
-
 template <class T>
 struct Operands {
+  std::size_t k;
+  double density;
   std::vector<T> values;
-  std::vector<Pair<T>> pairs;
-  std::vector<std::uint32_t> indices;
-  std::vector<T> chosen;
+  std::vector<Pair<T>> pairs = std::vector<Pair<T>>(values.size());
+  std::vector<std::uint32_t> indices = std::vector<std::uint32_t>(capacity(k, values.size()));
+  std::vector<T> chosen = std::vector<T>(indices.size());
   T kth = 0;  // by nth_element
   volatile kernels::Key<T> sink = 0;
 };
 
 template <class T>
-Rows rows_of(const SelectOptions& options, std::size_t size, double density) {
+Columns shown(const Row& row, const Operands<T>& of, std::optional<std::size_t> chosen) {
+  const auto times_as_fast_as = [&](std::size_t i) { return (*row.among)[i]->median_seconds() / row.median_seconds(); };
+  const auto read_bytes = static_cast<double>(of.values.size() * sizeof(T));
+  const auto written_bytes = static_cast<double>(chosen.value_or(0) * (sizeof(T) + sizeof(std::uint32_t)));
+  return Columns{{"type", 6, "dtype", name(data_type<T>)},
+                 {"N", 12, "size", of.values.size()},
+                 {"k", 11, "k", of.k},
+                 {"algorithm", -22, "algorithm", row.label},
+                 {"chosen", 11, "chosen", or_null(chosen)}} +
+         interval_columns("us", 12, 12, row, microseconds) +
+         Columns{{"GB/s", 9, "", read_bytes / row.median_seconds(), {1e-9, 2}},
+                 {"x nth", 9, "", times_as_fast_as(1), two_decimals},
+                 {"of read", 9, "", times_as_fast_as(0), {1, 3}},
+                 {"+written", 9, "", (read_bytes + written_bytes) / read_bytes * times_as_fast_as(0), {1, 3}},
+                 field("density", of.density)} +
+         loop_fields(row);
+}
+
+template <class T>
+Rows rows_of(const std::vector<std::string>& algorithms, std::size_t size, double density) {
   const std::size_t k = chosen_of(density, size);
-  const auto of = std::make_shared<Operands<T>>();
-  of->values = gradient_like<T>(0, size, 0, Distribution::uniform);
-  of->pairs.resize(size);
-  of->indices.resize(capacity(k, size));
-  of->chosen.resize(of->indices.size());
+  const auto of =
+      std::make_shared<Operands<T>>(Operands<T>{k, density, gradient_like<T>(0, size, 0, Distribution::uniform)});
   Rows rows;
-  const auto add = [&](const std::string& name, const std::function<void()>& call) -> SelectRow& {
-    auto row = std::make_unique<SelectRow>(name, call);
-    row->type = data_type<T>;
-    row->size = size;
-    row->density = density;
-    row->k = k;
-    rows.push_back(std::move(row));
-    return static_cast<SelectRow&>(*rows.back());
-  };
-  add("read", [of] { of->sink = read_all<T>(of->values); });
-  add("nth_element", [of, k] { of->kth = nth_of_pairs<T>(of->values, k, of->pairs); });
-  for (const std::string& algorithm : options.algorithms) {
+  const auto shown_alone = [of](const Row& row) { return shown(row, *of, std::nullopt); };
+  add_loop(
+      rows, "read", [of] { of->sink = read_all<T>(of->values); }, shown_alone);
+  add_loop(
+      rows, "nth_element", [of] { of->kth = nth_of_pairs<T>(of->values, of->k, of->pairs); }, shown_alone);
+  for (const std::string& algorithm : algorithms) {
     const auto selector = std::make_shared<Selector<T>>(algorithm);
-    SelectRow& row = add(algorithm, {});
-    row.call = [of, selector, k, &row] {
-      row.chosen = selector->select(of->values, k, of->indices, of->chosen).chosen;
-    };
+    const auto chosen = std::make_shared<std::size_t>();
+    FunctionRow& row = add_loop(
+        rows, algorithm, [=] { *chosen = selector->select(of->values, of->k, of->indices, of->chosen).chosen; },
+        [=](const Row& measured) { return shown(measured, *of, *chosen); });
     const T least = algorithm == "exact" ? T{1} : T{0};  // times the k-th
-    row.check = [of, least, &row]() -> std::optional<std::size_t> {
+    row.check = [=] {
       std::size_t wrong = 0;
-      for (std::size_t i = 0; i < *row.chosen; ++i)
+      for (std::size_t i = 0; i < *chosen; ++i)
         wrong += of->values[of->indices[i]] == of->chosen[i] && std::abs(of->chosen[i]) >= least * of->kth ? 0 : 1;
       return wrong;
     };
@@ -170,7 +154,7 @@ void check(const SelectOptions& options) {
 void select_benchmark(const SelectOptions& asked) {
   const SelectOptions options = with_all_names(asked);
   check(options);
-  const Family family{
+  Family family{
       .name = "select",
       .title = "select: about k of N values, a mixture of normal ones; threads " +
                std::to_string(kernels::thread_count()) + ", instructions " + std::string(name(best_instruction_set())) +
@@ -181,14 +165,11 @@ void select_benchmark(const SelectOptions& asked) {
                 "us: median time, with the 95 % interval of the median; GB/s: bytes of the values per second",
                 "ratios: of medians; x nth is nth_element's time over its own, of read is read's time over its own,",
                 "+written the same where what is written, chosen values and indices, counts as bytes moved too"}};
-  std::vector<Input> inputs;
   for (const std::size_t size : options.sizes)
     for (const double density : options.densities)
-      for (const DataType type : types_named(options.dtype))
-        inputs.push_back({std::to_string(size) + " values", [&options, size, density, type](Watch&) {
-                            return visit(type, [&]<class T>(T) { return rows_of<T>(options, size, density); });
-                          }});
-  benchmark_loops(family, options, inputs);
+      add_inputs(family, std::to_string(size) + " values", options.dtype,
+                 [&options, size, density]<class T>() { return rows_of<T>(options.algorithms, size, density); });
+  benchmark_loops(family, options);
 }
 
 }  // namespace dsop::bench

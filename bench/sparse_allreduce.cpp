@@ -1,5 +1,3 @@
-#include "sparse_allreduce.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -12,10 +10,10 @@
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/operation.hpp"
 #include "collect.hpp"
-#include "gradient_inputs.hpp"
 #include "host.hpp"
 #include "launch/launch.hpp"
 #include "memory.hpp"
+#include "vector_benchmarks.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -34,6 +32,8 @@ struct SparseRow : CallRow {
       : CallRow(over, std::move(name), asked), options(asked) {
     if (options.wire != Wire::full) label.append(":").append(dsop::name(options.wire));
     if (!options.selection.empty()) selection_seconds = [this] { return in_selections_seconds; };
+    dense = sums_all(algorithm);
+    of_mpi = algorithm == "dense-mpi";
   }
 
   const SparseBenchOptions& options;
@@ -71,25 +71,23 @@ struct SparseRow : CallRow {
     kept = std::move(made);
   }
 
-  Columns columns() const override {
-    const bool given = options.selection.empty();
-    const std::string result = std::to_string(result_elements) + (result_dense ? 'd' : 's');
-    Columns all =
-        Columns{{"size", 10, "size", size}, {given ? "k" : "chosen", 9, given ? "nonzeros" : "chosen", held}} +
-        call_columns() + Columns{{"result", 12, "", result}} + traffic_columns();
-    if (!given)
-      all = all + Columns{{"first(B)", 14, "first_bytes_sent", first ? Json(first->bytes) : Json()},
-                          field("selection", options.selection),
-                          field("communication_alone", options.communication_alone)};
-    return all + comparison_columns() +
-           Columns{field("density", density),
-                   field("distribution", dsop::bench::name(options.distribution)),
-                   field("result_elements", result_elements),
-                   field("result_form", result_dense ? "dense" : "sparse"),
-                   field("path_bytes", path ? Json(path->bytes) : Json()),
-                   field("path_messages", path ? Json(path->messages) : Json()),
-                   field("formula_bytes", or_null(formula_bytes))} +
-           call_fields();
+  bool given() const { return options.selection.empty(); }
+  Columns input() const override {
+    return {{"size", 10, "size", size}, {given() ? "k" : "chosen", 9, given() ? "nonzeros" : "chosen", held}};
+  }
+  Columns results() const override {
+    const Columns all{{"result", 12, "", std::to_string(result_elements) + (result_dense ? 'd' : 's')},
+                      field("density", density),
+                      field("distribution", dsop::bench::name(options.distribution)),
+                      field("result_elements", result_elements),
+                      field("result_form", result_dense ? "dense" : "sparse"),
+                      field("path_bytes", path ? Json(path->bytes) : Json()),
+                      field("path_messages", path ? Json(path->messages) : Json()),
+                      field("formula_bytes", or_null(formula_bytes))};
+    if (given()) return all;
+    return all + Columns{{"first(B)", 14, "first_bytes_sent", first ? Json(first->bytes) : Json()},
+                         field("selection", options.selection),
+                         field("communication_alone", options.communication_alone)};
   }
 };
 
@@ -233,29 +231,26 @@ Rows rows_of(Watch& watch, std::size_t size, double density, const std::vector<s
   return rows;
 }
 
-// The algorithms that are asked for, "all" being those that can run here. Throws ArgumentError if one is unknown or
-// can't run here.
-std::vector<std::string> expand_all(Transport& transport, const SparseBenchOptions& options) {
+// Throws ArgumentError if one is unknown or can't run here.
+std::vector<std::string> expand(Transport& transport, const SparseBenchOptions& options) {
   const bool with_topk = !options.selection.empty();
   SparseProblem any{.elements = 1, .nonzeros = std::vector<std::size_t>(static_cast<std::size_t>(transport.size()), 1)};
   any.group.native = transport.has_native_collectives();
   any.wire = options.wire;
-  std::vector<std::string> expanded;
+  std::vector<std::string> names;
   for (const std::string& name : options.algorithms) {
-    if (name != "all") {
-      if (with_topk && selects(name))
-        parse_topk(name);
-      else
-        make_sparse_plan(any, transport.default_machine(), name);
-      expanded.push_back(name);
+    if (name == "all") {
+      add_all(names, sparse_algorithms(), [&](const SparseAlgorithm& one) { return why_unsupported(one, any); });
+      if (with_topk) add_all(names, topk_algorithms(), [](const TopKAlgorithm&) { return std::string(); });
       continue;
     }
-    for (const SparseAlgorithm& algorithm : sparse_algorithms())
-      if (why_unsupported(algorithm, any).empty()) expanded.push_back(algorithm.name);
-    if (!with_topk) continue;
-    for (const TopKAlgorithm& algorithm : topk_algorithms()) expanded.push_back(algorithm.name);
+    if (with_topk && selects(name))
+      parse_topk(name);
+    else
+      make_sparse_plan(any, transport.default_machine(), name);
+    names.push_back(name);
   }
-  return expanded;
+  return names;
 }
 
 }  // namespace
@@ -268,36 +263,33 @@ void benchmark_sparse_allreduce(Transport& transport, const SparseBenchOptions& 
   if (!given && options.verify && transport.size() > 32)
     throw ArgumentError("--verify compares with ==, expected with --select at most 32 ranks, whose sums f32 holds");
   std::vector<std::string> algorithms;
-  launch::on_all_ranks(transport, [&] { algorithms = expand_all(transport, options); });
+  launch::on_all_ranks(transport, [&] { algorithms = expand(transport, options); });
   const std::string place = name(options.distribution) + ", " + ranks_and_cores(transport);
   const std::string type(name(options.type));
   const std::string result_note = "result: elements stored of the sum, s sparse or d dense";
   Family family{.name = "sparse-allreduce",
                 .title = "sparse-allreduce, " + type + ", elements " + place,
                 .notes = {"k: elements of the rank with the most; " + result_note, median_note,
-                          predicted_note + " and indices by chance"},
-                .base = "dense-ring"};
+                          predicted_note + " and indices by chance", base_note},
+                .method = {.follows_path = true, .first_differs = !given}};
   if (!given) {
     family.name = "topk-allreduce";
     family.title = "sparse-allreduce --select, " + type + ", gradients whose wide elements are " + place;
-    family.notes = {"sparse allreduces sum what " + options.selection +
-                        " selects, dense ones all; others select for themselves; times are " +
-                        (options.communication_alone ? "without" : "with") + " the selection",
-                    "chosen: by the rank with the most; " + result_note,
-                    median_note + " in the second call, first: in the first",
-                    "predicted: by the algorithm's cost formula, without the selection and the agreements before it"};
+    family.notes = {
+        "sparse allreduces sum what " + options.selection +
+            " selects, dense ones all; others select for themselves; times are " +
+            (options.communication_alone ? "without" : "with") + " the selection",
+        "chosen: by the rank with the most; " + result_note, median_note + " in the second call, first: in the first",
+        "predicted: by the algorithm's cost formula, without the selection and the agreements before it", base_note};
   }
-  std::vector<Input> inputs;
   for (const std::size_t size : options.sizes)
     for (const double density : options.densities)
-      inputs.push_back(
+      family.inputs.push_back(
           {std::to_string(size) + " elements, density " + std::to_string(density), [&, size, density](Watch& watch) {
              return visit(options.type,
                           [&]<class T>(T) { return rows_of<T>(watch, size, density, algorithms, options); });
            }});
-  benchmark(transport, family,
-            {.protocol = options.protocol, .verify = options.verify, .follows_path = true, .first_differs = !given},
-            options.out, inputs);
+  benchmark(transport, family, options);
 }
 
 }  // namespace dsop::bench

@@ -12,7 +12,6 @@
 #include "sparse/merge.hpp"
 #include "sparse/wire.hpp"
 #include "sparse_inputs.hpp"
-#include "types.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -148,80 +147,67 @@ struct Sums {
 enum Contenders : std::size_t { by_ours, by_plain, by_dense = 6 };
 
 template <class T>
-struct SumRow final : LoopRow {
-  using Body = void (*)(Sums<T>&);
-  SumRow(std::string name, const std::shared_ptr<Sums<T>>& of, Body body)
-      : LoopRow(std::move(name), [of, body] { body(*of); }), sums(of) {}
-
-  std::shared_ptr<Sums<T>> sums;
-  // Makes the sum of two vectors that is compared with the plain merge's.
-  std::vector<Pair<T>> (*made)(Sums<T>&, const Operands<T>&) = nullptr;
-
-  std::optional<std::size_t> count_wrong() override {
-    std::size_t wrong_pairs = 0;
-    for (const Operands<T>& each : sums->operands)
-      if (made != nullptr && made(*sums, each) != interleaved(sums->plain(each))) wrong_pairs += each.pairs();
-    return wrong_pairs;
-  }
-
-  Columns columns() const override {
-    const auto of_pair = [&](Contenders which) {
-      return other(which).median_seconds() / static_cast<double>(std::max(sums->pairs, std::size_t{1}));
-    };
-    const double of_element = other(by_dense).median_seconds() / static_cast<double>(sums->N);
-    std::vector<double> times_faster = other(by_plain).samples.observations();  // round by round, as they take turns
-    std::ranges::transform(times_faster, other(by_ours).samples.observations(), times_faster.begin(), std::divides<>());
-    const Interval interval = median_interval(times_faster);
-    return Columns{{"type", 6, "type", name(data_type<T>)},
-                   {"N", 11, "size", sums->N},
-                   {"density", 9, "density", sums->density, {1, 4}},
-                   {"sparse", 9, "", of_pair(by_ours), nanoseconds},
-                   {"plain", 9, "", of_pair(by_plain), nanoseconds},
-                   {"dense", 9, "", of_element, nanoseconds},
-                   {"x plain", 9, "", median(times_faster), two_decimals},
-                   {"low", 7, "", interval.low, two_decimals},
-                   {"high", 7, "", interval.high, two_decimals},
-                   {"factor", 9, "", of_pair(by_ours) / of_element, two_decimals},
-                   {"meet", 9, "", of_element / of_pair(by_ours) / 2, {1, 4}},
-                   field("pairs", sums->pairs),
-                   field("contender", label)} +
-           loop_fields(*this);
-  }
-};
+Columns shown(const Row& row, const Sums<T>& sums) {
+  const auto other = [&](Contenders which) -> const Row& { return *(*row.among)[which]; };
+  const auto of_pair = [&](Contenders which) {
+    return other(which).median_seconds() / static_cast<double>(std::max(sums.pairs, std::size_t{1}));
+  };
+  const double of_element = other(by_dense).median_seconds() / static_cast<double>(sums.N);
+  std::vector<double> times_faster = other(by_plain).samples.observations();  // round by round, as they take turns
+  std::ranges::transform(times_faster, other(by_ours).samples.observations(), times_faster.begin(), std::divides<>());
+  const Interval interval = median_interval(times_faster);
+  return Columns{{"type", 6, "type", name(data_type<T>)},
+                 {"N", 11, "size", sums.N},
+                 {"density", 9, "density", sums.density, {1, 4}},
+                 {"sparse", 9, "", of_pair(by_ours), nanoseconds},
+                 {"plain", 9, "", of_pair(by_plain), nanoseconds},
+                 {"dense", 9, "", of_element, nanoseconds},
+                 {"x plain", 9, "", median(times_faster), two_decimals},
+                 {"low", 7, "", interval.low, two_decimals},
+                 {"high", 7, "", interval.high, two_decimals},
+                 {"factor", 9, "", of_pair(by_ours) / of_element, two_decimals},
+                 {"meet", 9, "", of_element / of_pair(by_ours) / 2, {1, 4}},
+                 field("pairs", sums.pairs),
+                 field("contender", row.label)} +
+         loop_fields(row);
+}
 
 template <class T>
 Rows rows_of(std::size_t size, double density) {
-  using Of = Sums<T>;
-  const auto sums = std::make_shared<Of>(size, density);
+  const auto of = std::make_shared<Sums<T>>(size, density);
   Rows rows;
-  const auto add = [&](const std::string& name, typename SumRow<T>::Body body) -> SumRow<T>& {
-    rows.push_back(std::make_unique<SumRow<T>>(name, sums, body));
-    return static_cast<SumRow<T>&>(*rows.back());
+  const auto add = [&](const std::string& name, const std::function<void()>& call) -> FunctionRow& {
+    return add_loop(rows, name, call, [of](const Row& row) { return shown(row, *of); });
   };
-  add("sparse", [](Of& of) { of.ours(of.turn()); }).made = [](Of& of, const Operands<T>& each) {
-    return interleaved(of.ours(each));
+  // `made` makes the sum of two vectors that is compared with the plain merge's.
+  const auto count_wrong = [of](const auto& made) {
+    std::size_t wrong_pairs = 0;
+    for (const Operands<T>& each : of->operands)
+      if (!std::ranges::equal(made(each), interleaved(of->plain(each)))) wrong_pairs += each.pairs();
+    return wrong_pairs;
   };
-  add("plain merge", [](Of& of) { of.plain(of.turn()); });
-  add("interleaved merge", [](Of& of) { of.interleaved_merge(of.turn()); }).made = [](Of& of, const Operands<T>& each) {
-    const std::span<Pair<T>> pairs = of.interleaved_merge(each);
-    return std::vector<Pair<T>>(pairs.begin(), pairs.end());
+  add("sparse", [of] { of->ours(of->turn()); }).check = [=] {
+    return count_wrong([of](const Operands<T>& each) { return interleaved(of->ours(each)); });
   };
-  add("sparse, packed", [](Of& of) { of.pack(of.ours(of.turn())); });
-  add("plain merge, packed", [](Of& of) { of.pack(of.plain(of.turn())); });
+  add("plain merge", [of] { of->plain(of->turn()); });
+  add("interleaved merge", [of] { of->interleaved_merge(of->turn()); }).check = [=] {
+    return count_wrong([of](const Operands<T>& each) { return of->interleaved_merge(each); });
+  };
+  add("sparse, packed", [of] { of->pack(of->ours(of->turn())); });
+  add("plain merge, packed", [of] { of->pack(of->plain(of->turn())); });
   add("interleaved merge, packed",
-      [](Of& of) { std::ranges::copy(of.interleaved_merge(of.turn()), of.sent_pairs.begin()); });
-  add("dense", [](Of& of) { kernels::add<T>(std::span(of.memory).first(of.N), of.dense_left, of.dense_right); });
+      [of] { std::ranges::copy(of->interleaved_merge(of->turn()), of->sent_pairs.begin()); });
+  add("dense", [of] { kernels::add<T>(std::span(of->memory).first(of->N), of->dense_left, of->dense_right); });
   return rows;
 }
 
 }  // namespace
 
 void sum_benchmark(const SumOptions& options) {
-  const std::vector<DataType> types = types_named(options.dtype);
   std::size_t value_bytes = 0;
-  for (const DataType type : types) value_bytes = std::max(value_bytes, bytes_of(type));
+  for (const DataType type : types_named(options.dtype)) value_bytes = std::max(value_bytes, bytes_of(type));
   check_memory(options.size * (11 * value_bytes + 10 * sizeof(Index)));
-  const Family family{
+  Family family{
       .name = "sums",
       .title = "kernel --sums: two vectors of N elements, indices equally likely, one thread, " +
                std::to_string(options.iterations) + " rounds",
@@ -234,13 +220,10 @@ void sum_benchmark(const SumOptions& options) {
            "factor: elements added dense in the time of a pair; meet: the density of both vectors at which both "
            "take as long"},
       .one_line = true};
-  std::vector<Input> inputs;
   for (const double density : {0.0001, 0.001, 0.01, 0.0625, 0.125, 0.25})
-    for (const DataType type : types)
-      inputs.push_back({"density " + std::to_string(density), [&options, density, type](Watch&) {
-                          return visit(type, [&]<class T>(T) { return rows_of<T>(options.size, density); });
-                        }});
-  benchmark_loops(family, options, inputs);
+    add_inputs(family, "density " + std::to_string(density), options.dtype,
+               [&options, density]<class T>() { return rows_of<T>(options.size, density); });
+  benchmark_loops(family, options);
 }
 
 }  // namespace dsop::bench

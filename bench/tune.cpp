@@ -12,8 +12,8 @@
 #include "launch/progress_line.hpp"
 #include "machine_out.hpp"
 #include "outer_product.hpp"
+#include "program_version.hpp"
 #include "statistics.hpp"
-#include "version.hpp"
 
 namespace dsop::bench {
 namespace {
@@ -85,13 +85,13 @@ void tune(Transport& transport, const TuneOptions& options) {
   progress.clear();
   if (speaks) print_head(transport, options.type);
 
-  BenchmarkOptions measured{.type = options.type, .machine = machine};
+  BenchmarkOptions measured{.type = options.type, .machine = machine, .protocol = options.protocol};
   measured.machine->winners.clear();
   for (std::size_t p = 0; p < options.points.size(); ++p) {
     const Plan plan = predict(transport, options.points[p], options.type, Wire::full, measured.machine);
     Watch watch(transport);
     const Rows rows = outer_product_rows(watch, options.points[p], could_win(plan), measured);
-    measure(watch, rows, {.protocol = options.protocol, .turns = Method::Turns::of_fastest},
+    measure(watch, rows, {.turns = Method::Turns::of_fastest}, measured,
             [&](const std::string& what) { progress.show(text_of(options.points[p]) + ": " + what); });
     const auto of = [](const std::unique_ptr<Row>& row) -> const OuterProductRow& {
       return static_cast<const OuterProductRow&>(*row);

@@ -99,6 +99,9 @@ take_results() {
   flock --nonblock 8 || fail "another run writes to $1"
 }
 
+# refuse_others_rows FILE...: of another commit or CPU, which a run that goes on would mix with its own.
+refuse_others_rows() { bench/provenance.py "$@" || exit 1; }
+
 # Without it ccache, where it is installed, leaves alone what has a precompiled header.
 export CCACHE_SLOPPINESS=pch_defines,time_macros
 

@@ -23,6 +23,11 @@ def run(*arguments: str, ranks: int = 0) -> subprocess.CompletedProcess:
     return subprocess.run(command(*arguments, ranks=ranks), capture_output=True, text=True, timeout=60)
 
 
+def table_of(stdout: str) -> list[list[str]]:
+    """The cells of a table's rows."""
+    return [line.replace("no gain", "no-gain").split() for line in stdout.splitlines() if not line.startswith("#")]
+
+
 def command(*arguments: str, ranks: int = 0) -> list[str]:
     launcher = [MPIRUN, "-n", str(ranks)] if ranks else []
     return [*launcher, BENCH, *arguments]

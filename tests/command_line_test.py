@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import mean, median
 
-from command_line import ALGORITHMS_PAGE, LongRun, Refusing, command, main, run
+from command_line import ALGORITHMS_PAGE, LongRun, Refusing, command, main, run, table_of
 
 
 def time_of_children() -> float:
@@ -61,7 +61,7 @@ class OnThreads(Refusing):
     def test_memory_that_is_not_there(self) -> None:
         self.assert_refused(run("outer-product", "--rows", "8000000", "--pairs", "1", "--ranks", "2"),
                             "ranks 0-1: no memory for a workspace of")
-        self.assert_refused(run("outer-product", "--rows", "500000", "--algorithm", "allgather"),
+        self.assert_refused(run("outer-product", "--rows", "500000", "--algorithm", "allgather", "--overlap"),
                             "out of memory: the ranks on", "need 4000")
 
     def test_files(self) -> None:
@@ -153,13 +153,15 @@ class OnThreads(Refusing):
             bus_bytes = row["rows"] * row["columns"] * 4 * 2 * (3 - 1) / 3  # as nccl-tests count them, of G in full
             self.assertAlmostEqual(row["busbw"] * median(map(max, row["seconds"])) / bus_bytes, 1)
         self.assertIn("cpu", first["host"])
-        table = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
-        self.assertEqual([len(line) for line in table], [15] * 6, result.stdout)
+        self.assertEqual(first["host"]["command"].split()[1:6], ["outer-product", "--ranks", "3", "--rows", "50"])
+        self.assertTrue(first["host"]["commit"] and first["host"]["date"].endswith("Z"), first["host"])
+        table = table_of(result.stdout)
+        self.assertEqual([len(line) for line in table], [16] * 6, result.stdout)
         head = next(line for line in result.stdout.splitlines() if line.startswith("#    rows"))
         self.assertEqual(head.split()[5:8], ["algorithm", "median(us)", "predicted(us)"])
-        self.assertEqual(head.split()[-1], "messages(%)")
+        self.assertEqual(head.split()[-5:], ["x", "base", "x", "mpi", "#wrong"])
         shares = [[100 * sum(part) / sum(whole) for part, whole in zip(row["message_seconds"], row["seconds"])] for row in rows]
-        self.assertEqual([line[14] for line in table], [f"{median(share):.1f}" for share in shares])
+        self.assertEqual([line[9] for line in table], [f"{median(share):.1f}" for share in shares])
         self.assertEqual([line[6] for line in table], [f"{row['predicted_seconds'] * 1e6:.1f}" for row in rows])
 
     def test_base_and_choice_are_found_whatever_travels(self) -> None:
@@ -168,19 +170,71 @@ class OnThreads(Refusing):
                                (["--encoding", "sparse", "--wire", "bf16"], ["auto:sparse:bf16"])):
             result = run(*line, *options)
             self.assertEqual(result.returncode, 0, result)
-            table = [row.split() for row in result.stdout.splitlines() if not row.startswith("#")]
-            self.assertNotIn("-", [row[12] for row in table], result.stdout)
-            self.assertEqual(table[0][12], "1.00", "the first is the base")
+            table = table_of(result.stdout)
+            self.assertNotIn("-", [row[13] for row in table], result.stdout)
+            self.assertEqual({row[14] for row in table}, {"-"}, "no rank uses MPI")
+            base, = (line.removeprefix("# base: ") for line in result.stdout.splitlines() if line.startswith("# base: "))
+            self.assertEqual([row[13] for row in table if row[4] == base], ["1.00"], result.stdout)
+            self.assertTrue(base.startswith("allreduce-ring"), base)
             self.assertIn("\n# x base, ", result.stdout)
             self.assertEqual([row[4] for row in table if row[4].startswith("auto")], names)
             for name in names:
                 self.assertIn(f"\n# {name} used ", result.stdout)
 
+    def test_base_is_the_fastest_dense_form_of_the_run(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "rows.jsonl"
+            result = run("outer-product", "--ranks", "3", "--rows", "30,200", "--iterations", "3", "--algorithm",
+                         "allgather,allreduce-ring,allreduce-butterfly,auto", "--repetitions", "2", "--out", str(out))
+            self.assertEqual(result.returncode, 0, result)
+            rows = [json.loads(line) for line in out.read_text().splitlines()]
+        table = table_of(result.stdout)
+        for n in (30, 200):
+            own = [row for row in rows if row["rows"] == n]
+            base = own[0]["base"]
+            medians = {row["algorithm"]: median(median(map(max, other["seconds"])) for other in own
+                                                if other["algorithm"] == row["algorithm"]) for row in own}
+            dense = {name: seconds for name, seconds in medians.items() if name.startswith("allreduce-")}
+            self.assertEqual({row["base"] for row in own}, {min(dense, key=lambda name: dense[name])})
+            for row in own:  # of its own repetition
+                beside, = (other for other in own if (other["algorithm"], other["repetition"]) == (base, row["repetition"]))
+                self.assertAlmostEqual(row["x_base"], median(map(max, beside["seconds"])) / median(map(max, row["seconds"])))
+                self.assertIsNone(row["x_mpi"])
+            for line in (line for line in table if int(line[0]) == n):
+                gain = medians[base] / medians[line[4]]
+                self.assertEqual(line[13], "no-gain" if 1 < gain < 1.15 else f"{gain:.2f}", line)
+
+    def test_layers_of_a_model(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "rows.jsonl"
+            result = run("outer-product", "--ranks", "2", "--layers", "20x30,30x30,30x5", "--pairs", "4", "--iterations", "3",
+                         "--algorithm", "allreduce-ring,auto", "--out", str(out))
+            self.assertEqual(result.returncode, 0, result)
+            rows = [json.loads(line) for line in out.read_text().splitlines()]
+        self.assertEqual([(row["rows"], row["columns"], row["pairs"]) for row in rows[::2]], [(20, 30, 4), (30, 30, 4), (30, 5, 4)])
+        sums = [line.replace("no gain", "no-gain").split() for line in result.stdout.split("# all layers, ")[1].splitlines()[1:]]
+        medians = {name: sum(median(map(max, row["seconds"])) for row in rows if row["algorithm"] == name)
+                   for name in ("allreduce-ring", "auto")}
+        gain = medians["allreduce-ring"] / medians["auto"]
+        self.assertEqual(sums, [["#", "allreduce-ring", f"{medians['allreduce-ring'] * 1e6:.1f}", "1.00"],
+                                ["#", "auto", f"{medians['auto'] * 1e6:.1f}", "no-gain" if 1 < gain < 1.15 else f"{gain:.2f}"]])
+        for text in ("", "20", "20x", "20x30x4", "axb", "20x30,", "0x5", "-1x5", "99999999999999999999x2"):
+            self.assert_refused(run("outer-product", "--layers", text), f'--layers is "{text}", expected rows x columns of at most')
+        self.assert_refused(run("outer-product", "--layers", "5x5", "--rows", "5"), "--layers", "--rows", "excludes")
+
+    def test_where_no_dense_form_is_named_one_runs(self) -> None:
+        line = ["outer-product", "--ranks", "2", "--rows", "20", "--iterations", "1", "--algorithm"]
+        for named, expected in (("allgather", ["allgather", "allreduce-ring-pipelined"]), ("auto", ["auto", "allreduce-ring-pipelined"]),
+                                ("allgather,allreduce-ring", ["allgather", "allreduce-ring"])):
+            result = run(*line, named)
+            self.assertEqual(result.returncode, 0, result)
+            self.assertEqual([row[4] for row in table_of(result.stdout)], expected)
+
     def test_whole_numbers_that_bf16_holds_are_verified(self) -> None:
         line = ["outer-product", "--ranks", "3", "--rows", "40", "--iterations", "1", "--wire", "bf16", "--verify", "--pairs"]
         result = run(*line, "5")
         self.assertEqual(result.returncode, 0, result)
-        self.assertEqual({row.split()[13] for row in result.stdout.splitlines() if not row.startswith("#")}, {"0"})
+        self.assertEqual({row[15] for row in table_of(result.stdout)}, {"0"})
         self.assert_refused(run(*line, "8"), "--verify compares with ==, expected --wire full, or at most 2 ranks")
 
     def test_type_of_elements(self) -> None:
@@ -193,7 +247,7 @@ class OnThreads(Refusing):
     def test_repetitions_of_several_jobs(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             out = f"{folder}/rows.jsonl"
-            line = ["outer-product", "--ranks", "2", "--rows", "20", "--algorithm", "allgather", "--iterations", "2", "--out", out]
+            line = ["outer-product", "--ranks", "2", "--rows", "20", "--algorithm", "allreduce-ring", "--iterations", "2", "--out", out]
             with unittest.mock.patch.dict(os.environ):
                 os.environ.pop("SLURM_JOB_ID", None)
                 self.assertEqual(run(*line).returncode, 0)
@@ -207,7 +261,7 @@ class OnThreads(Refusing):
         """Looks at 12, 24 and 40 samples, each at 1 - 0.05 / 3, so that all together miss the median in 5 % of runs."""
         with tempfile.TemporaryDirectory() as folder:
             out = f"{folder}/rows.jsonl"
-            line = ["outer-product", "--ranks", "2", "--rows", "20", "--algorithm", "allgather", "--iterations", "40", "--out", out]
+            line = ["outer-product", "--ranks", "2", "--rows", "20", "--algorithm", "allreduce-ring", "--iterations", "40", "--out", out]
             self.assertEqual(run(*line, "--precision", "1%").returncode, 0)
             self.assertEqual(run(*line).returncode, 0)
             stopped, whole = [json.loads(text) for text in Path(out).read_text().splitlines()]
@@ -226,7 +280,7 @@ class OnThreads(Refusing):
                          "--iterations", "4", "--algorithm", "allgather,external", "--out", out)
             self.assertEqual(result.returncode, 0, result)
             rows = {row["algorithm"]: row for row in map(json.loads, Path(out).read_text().splitlines())}
-        table = {line.split()[4]: line.split() for line in result.stdout.splitlines() if not line.startswith("#")}
+        table = {line[4]: line for line in table_of(result.stdout)}
         self.assertEqual(table["allgather-per-pair"][6], "-", "a rival has a prediction")
         self.assertIs(rows["allgather"]["external"], False)
         rival = rows["allgather-per-pair"]
@@ -236,7 +290,7 @@ class OnThreads(Refusing):
         for name in rows.keys() - {"allgather", "allgather-per-pair"}:
             self.assertEqual([rows[name]["external"], rows[name]["wrong"], rows[name]["bytes_sent"]], [True, 0, None])
             self.assertIsNone(rows[name]["message_seconds"])
-            self.assertEqual(table[name][14], "-")
+            self.assertEqual(table[name][9], "-")
         self.assertGreater(rival["message_seconds"][0][0], 0)
 
     def test_calibrated_machine_is_planned_for(self) -> None:

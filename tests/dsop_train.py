@@ -85,6 +85,9 @@ class Rows:
             if result.returncode != 0:
                 raise AssertionError(f"{arguments}: status {result.returncode}, {result.stderr}")
             self.rows = [json.loads(line) for line in out.read_text().splitlines()]
+            for row in self.rows:
+                if sorted(row["host"]) != ["command", "commit", "cpu", "date"] or str(out) not in row["host"]["command"]:
+                    raise AssertionError(f"{row} does not say where it comes from")
 
     def of_kind(self, kind: str) -> list[dict]:
         return [row for row in self.rows if row["kind"] == kind]

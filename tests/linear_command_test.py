@@ -49,6 +49,8 @@ class Linear(OnTexts):
         self.assertEqual([row["epoch"] for row in rows], [1, 2] * (len(rows) // 2))
         for row in rows:
             self.assertEqual(row["sync"], "async-ps")
+            self.assertEqual(sorted(row["host"]), ["command", "commit", "cpu", "date"])
+            self.assertIn("linear", row["host"]["command"].split())
             self.assertGreater(row["total_seconds"], 0)
         self.assertGreaterEqual(rows[-1]["test_accuracy"], 0.9)
 

@@ -11,7 +11,7 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
-from command_line import BENCH, MPIRUN, LongRun, Refusing, main, run
+from command_line import BENCH, MPIRUN, LongRun, Refusing, main, run, table_of
 from programs import each_rank
 
 
@@ -29,13 +29,15 @@ class UnderMpirun(Refusing):
         self.assertIn("3 ranks (mpi)", result.stdout)
         self.assertIn("allreduce-mpi", result.stdout)
 
-    def test_base_is_what_can_send_bf16(self) -> None:
-        for wire, base in (("full", "allreduce-mpi"), ("bf16", "allreduce-ring")):
-            result = run("outer-product", "--rows", "40", "--wire", wire, "--algorithm", f"{base},auto", ranks=2)
+    def test_bases_are_what_can_send_bf16(self) -> None:
+        for wire, bases in (("full", ["allreduce-ring-pipelined", "allreduce-mpi"]), ("bf16", ["allreduce-ring:bf16"])):
+            result = run("outer-product", "--rows", "40", "--wire", wire, "--algorithm", "auto", ranks=2)
             self.assertEqual(result.returncode, 0, result)
-            self.assertIn(f"how many times faster than {base} ", result.stdout)
-            table = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
-            self.assertEqual(table[0][12], "1.00", result.stdout)
+            table = table_of(result.stdout)
+            self.assertEqual([row[4] for row in table[1:]], bases)
+            self.assertIn("1.00", [row[13] for row in table[1:]], result.stdout)
+            self.assertEqual([row[14] for row in table if row[4] == "allreduce-mpi"], ["1.00"] * (wire == "full"))
+            self.assertEqual("-" in [row[14] for row in table], wire == "bf16", result.stdout)
 
     def test_info_plans_for_ranks_that_share_a_node(self) -> None:
         result = run("info", ranks=4)

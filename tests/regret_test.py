@@ -15,6 +15,9 @@ import runner
 from report_fixture import host, row
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+
+from provenance import commit, cpu, refusal  # noqa: E402
 
 
 def with_costs(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -154,6 +157,53 @@ class ScriptTest(unittest.TestCase):
             done = self.run_script(*arguments)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(words, done.stderr)
+
+
+class ResumeTest(unittest.TestCase):
+    """What is there already is not measured again, and not mixed with rows of another commit or CPU."""
+
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+        self.here = {"commit": commit(), "cpu": cpu()}
+
+    def write(self, *rows: dict[str, Any], name: str = "rows.jsonl") -> Path:
+        path = self.folder / name
+        path.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in rows))
+        return path
+
+    def test_rows_of_another_commit_or_cpu(self) -> None:
+        own, other = {"host": self.here}, {"host": self.here | {"commit": "0123456789"}}
+        self.assertEqual(refusal([self.folder / "none", self.write(), self.write(own, {"kind": "diverged"}, own)], (commit(), cpu())), "")
+        for rows, words in (([own, other], f"rows of commit 0123456789 on {cpu()}, expected {commit()} on {cpu()}"),
+                            ([{"host": self.here | {"cpu": "Another"}}], f"{commit()} on Another, expected {commit()} on {cpu()}"),
+                            ([{"rows": 5}], "rows of commit unknown on unknown, expected")):
+            self.assertIn(words, refusal([self.write(*rows)], (commit(), cpu())))
+
+    def test_scripts_refuse_them(self) -> None:
+        self.write({"host": self.here | {"commit": "0123456789"}}, name="accuracy.jsonl")
+        path = self.write({"host": self.here | {"commit": "0123456789"}})
+        for script, *arguments in (("regret", "--simulated"), ("training", "--only", "accuracy", str(self.folder))):
+            done = subprocess.run([str(ROOT / "scripts" / script), *arguments, "--out", str(self.folder)],
+                                  capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), done)
+            self.assertRegex(done.stderr, r"^error: .* has rows of commit 0123456789 on .*\. Name another folder, or remove the file")
+        self.assertTrue(path.exists())
+
+    def test_cells_that_are_there(self) -> None:
+        """As dsop-bench writes rows now, whatever the order of their fields."""
+        real = {"rows": 256, "columns": 256, "pairs": 1, "ranks": 2}
+        script = (ROOT / "scripts/regret").read_text()
+        functions = "".join(script[script.index(f"\n{name}() {{"):].split("\n}\n")[0] + "\n}\n" for name in ("is_there", "has_row", "is_simulated"))
+        where = script[script.index("\nwhere_text() {"):].splitlines()[1]
+        for fields in ({"algorithm": "auto"} | real, real | {"algorithm": "auto"}):
+            self.write(fields | {"host": {"cluster": "hosts=8 rate=1gbit", "simulated": {"platform": "euler3", "ranks_per_host": 1}}})
+            for call, status in (("is_there 1gbit 2 1 order 256 1", 0), ("is_there 200mbit 2 1 order 256 1", 1),
+                                 ("is_there 1gbit 2 1 order 25 1", 1), ("is_simulated euler3 2 1 256 1", 0),
+                                 ("is_simulated fat-tree 2 1 256 1", 1)):
+                done = subprocess.run(["bash", "-c", f"out={self.folder}\n{where}\n{functions}\n{call}"], check=False, timeout=30)
+                self.assertEqual(done.returncode, status, (fields, call))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@
 #include <dsop/topk_allreduce.hpp>
 
 #include "critical_path.hpp"
-#include "gradient_inputs.hpp"
+#include "sparse_inputs.hpp"
 #include "sparse_allreduce_cases.hpp"
 
 using namespace dsop;

@@ -6,7 +6,7 @@
 
 #include <dsop/counting.hpp>
 
-#include "gradient_inputs.hpp"
+#include "sparse_inputs.hpp"
 #include "topk_cases.hpp"
 
 using namespace dsop;

@@ -11,6 +11,7 @@ Rival over_gloo(const std::string& name, GlooAlgorithm algorithm, const std::str
   return {.name = name,
           .summary = "own product, then Gloo's " + how,
           .source = "Gloo, " + source,
+          .dense = true,
           .unsupported = [](const Transport&) { return gloo_unavailable(); },
           .flops = own_product_flops,
           .workspace_elements = [](const Problem& problem) { return 2 * problem.rows * problem.columns; },
@@ -21,12 +22,10 @@ Rival over_gloo(const std::string& name, GlooAlgorithm algorithm, const std::str
 
 }  // namespace
 
-Rival gloo_ring() {
-  return over_gloo("gloo-ring", GlooAlgorithm::ring, "ring, what PyTorch calls", "allreduce.h, RING");
-}
-Rival gloo_halving_doubling() {
-  return over_gloo("gloo-halving-doubling", GlooAlgorithm::halving_doubling, "recursive halving and doubling",
-                   "allreduce_halving_doubling.h");
+std::vector<Rival> gloo_allreduces() {
+  return {over_gloo("gloo-ring", GlooAlgorithm::ring, "ring, what PyTorch calls", "allreduce.h, RING"),
+          over_gloo("gloo-halving-doubling", GlooAlgorithm::halving_doubling, "recursive halving and doubling",
+                    "allreduce_halving_doubling.h")};
 }
 
 }  // namespace dsop::bench::compare

@@ -92,28 +92,18 @@ Rival forced(int number, const std::string& name, const std::string& how) {
 
 }  // namespace
 
-Rival openmpi_allgather_linear() {
-  return forced(1, "linear", "to rank 0 and back");
-}
-Rival openmpi_allgather_bruck() {
-  return forced(2, "bruck", "in ceil(log2 P) rounds");
-}
-Rival openmpi_allgather_recursive_doubling() {
-  return forced(3, "recursive_doubling", "across a hypercube");
-}
-Rival openmpi_allgather_ring() {
-  return forced(4, "ring", "round a ring");
-}
-Rival openmpi_allgather_neighbor() {
-  return forced(5, "neighbor", "swapped with both neighbours by turns");
-}
-Rival openmpi_allgather_two_proc() {
-  Rival rival = forced(6, "two_proc", "one swap of two ranks");
-  rival.unsupported = [](const Transport& transport) {
+std::vector<Rival> openmpi_allgathers() {
+  std::vector<Rival> all{forced(1, "linear", "to rank 0 and back"),
+                         forced(2, "bruck", "in ceil(log2 P) rounds"),
+                         forced(3, "recursive_doubling", "across a hypercube"),
+                         forced(4, "ring", "round a ring"),
+                         forced(5, "neighbor", "swapped with both neighbours by turns"),
+                         forced(6, "two_proc", "one swap of two ranks")};
+  all.back().unsupported = [](const Transport& transport) {
     const std::string reason = openmpi_unavailable(transport);
     return reason.empty() && transport.size() != 2 ? "swaps the blocks of two ranks" : reason;
   };
-  return rival;
+  return all;
 }
 
 }  // namespace dsop::bench::compare

@@ -30,6 +30,7 @@ Rival forced(int number, const std::string& name, const std::string& how) {
   return {.name = prefix + name,
           .summary = "own product, then Open MPI's allreduce algorithm " + std::to_string(number) + ", " + how,
           .source = "Open MPI 4.1, coll_tuned_allreduce_algorithm",
+          .dense = true,
           .unsupported = openmpi_unavailable,
           .flops = own_product_flops,
           .workspace_elements = [](const Problem& problem) { return problem.rows * problem.columns; },
@@ -40,23 +41,13 @@ Rival forced(int number, const std::string& name, const std::string& how) {
 
 }  // namespace
 
-Rival openmpi_basic_linear() {
-  return forced(1, "basic_linear", "all to rank 0 and back");
-}
-Rival openmpi_nonoverlapping() {
-  return forced(2, "nonoverlapping", "its reduce, then its broadcast");
-}
-Rival openmpi_recursive_doubling() {
-  return forced(3, "recursive_doubling", "the whole vector at each step");
-}
-Rival openmpi_ring() {
-  return forced(4, "ring", "reduce-scatter and allgather round a ring");
-}
-Rival openmpi_segmented_ring() {
-  return forced(5, "segmented_ring", "the ring in segments of 1 MiB");
-}
-Rival openmpi_rabenseifner() {
-  return forced(6, "rabenseifner", "recursive halving, then recursive doubling");
+std::vector<Rival> openmpi_allreduces() {
+  return {forced(1, "basic_linear", "all to rank 0 and back"),
+          forced(2, "nonoverlapping", "its reduce, then its broadcast"),
+          forced(3, "recursive_doubling", "the whole vector at each step"),
+          forced(4, "ring", "reduce-scatter and allgather round a ring"),
+          forced(5, "segmented_ring", "the ring in segments of 1 MiB"),
+          forced(6, "rabenseifner", "recursive halving, then recursive doubling")};
 }
 
 }  // namespace dsop::bench::compare

@@ -6,40 +6,18 @@ namespace dsop::bench {
 
 namespace compare {
 Rival allgather_per_pair();
-Rival openmpi_basic_linear();
-Rival openmpi_nonoverlapping();
-Rival openmpi_recursive_doubling();
-Rival openmpi_ring();
-Rival openmpi_segmented_ring();
-Rival openmpi_rabenseifner();
-Rival openmpi_allgather_linear();
-Rival openmpi_allgather_bruck();
-Rival openmpi_allgather_recursive_doubling();
-Rival openmpi_allgather_ring();
-Rival openmpi_allgather_neighbor();
-Rival openmpi_allgather_two_proc();
-Rival gloo_ring();
-Rival gloo_halving_doubling();
+std::vector<Rival> openmpi_allreduces();
+std::vector<Rival> openmpi_allgathers();
+std::vector<Rival> gloo_allreduces();
 }  // namespace compare
 
 const Registry<Rival>& rivals() {
-  static const Registry<Rival> registry({
-      compare::allgather_per_pair(),
-      compare::openmpi_basic_linear(),
-      compare::openmpi_nonoverlapping(),
-      compare::openmpi_recursive_doubling(),
-      compare::openmpi_ring(),
-      compare::openmpi_segmented_ring(),
-      compare::openmpi_rabenseifner(),
-      compare::openmpi_allgather_linear(),
-      compare::openmpi_allgather_bruck(),
-      compare::openmpi_allgather_recursive_doubling(),
-      compare::openmpi_allgather_ring(),
-      compare::openmpi_allgather_neighbor(),
-      compare::openmpi_allgather_two_proc(),
-      compare::gloo_ring(),
-      compare::gloo_halving_doubling(),
-  });
+  static const Registry<Rival> registry([] {
+    std::vector<Rival> all{compare::allgather_per_pair()};
+    for (auto* const some : {compare::openmpi_allreduces, compare::openmpi_allgathers, compare::gloo_allreduces})
+      for (Rival& rival : some()) all.push_back(std::move(rival));
+    return all;
+  }());
   return registry;
 }
 

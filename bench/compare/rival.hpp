@@ -44,6 +44,7 @@ struct Rival {
   std::string summary;
   std::string source;
   bool counted = false;  ///< all its messages go over the job's transport
+  bool dense = false;    ///< it sums G as a vector
   std::function<std::string(const Transport&)> unsupported = [](const Transport&) { return std::string(); };
   std::function<double(const Problem&)> flops;  ///< of one rank's products; sums inside a library are not in it
   std::function<std::size_t(const Problem&)> workspace_elements;  ///< a rank, at most

@@ -1,12 +1,16 @@
-// The file of --out: rows that a run appends to it.
+// The file of --out: rows that a run appends to it, each with its commit, CPU, date and command.
 #pragma once
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include <dsop/errors.hpp>
+
+#include "base/json_text.hpp"
+#include "launch/provenance.hpp"
 
 namespace dsop::learn {
 
@@ -20,9 +24,10 @@ class RowsFile {
     if (!out_) throw Error("--out " + path_ + ": can't be opened for writing: " + std::strerror(errno));
   }
   bool is_open() const { return out_.is_open(); }
-  void write(const std::string& row) {
+  void write(nlohmann::ordered_json row) {
     if (!is_open()) return;
-    out_ << row << '\n' << std::flush;
+    row["host"] = host_;
+    out_ << json_text(row) << '\n' << std::flush;
     if (!out_ && error_.empty()) error_ = "--out " + path_ + ": can't be written: " + std::strerror(errno);
   }
   /// Throws Error if a row could not be written: not at once, so that a full disk costs no checkpoint.
@@ -33,6 +38,7 @@ class RowsFile {
  private:
   std::string path_;
   std::ofstream out_;
+  nlohmann::ordered_json host_ = launch::provenance();
   std::string error_;
 };
 

@@ -28,10 +28,10 @@ def _lines_by_point(path: Path, job: Job) -> dict[Point, dict[tuple[str, int], b
 
 
 def complete_points(path: Path, settings: Settings, job: Job) -> dict[Point, list[bytes]]:
-    """The lines of each point that has one for every algorithm and repetition."""
+    """All lines of each point that has one for every algorithm and repetition: dsop-bench may add what they are compared with."""
     repetitions = range(job.first_repetition, job.first_repetition + job.repetitions)
     wanted = [(algorithm, repetition) for algorithm in settings.algorithm for repetition in repetitions]
-    return {point: [lines[key] for key in wanted]
+    return {point: list(lines.values())
             for point, lines in _lines_by_point(path, job).items() if all(key in lines for key in wanted)}
 
 

@@ -5,8 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/json_text.hpp"
-
 namespace dsop::learn {
 
 EpochLog::EpochLog(const LinearSettings& settings, const Transport& transport, std::ostream& table)
@@ -89,7 +87,7 @@ void EpochLog::row(const LinearData& data, std::size_t epoch, std::span<const Ep
   column("communication_seconds", 13, 3);
   column("data_seconds", 7, 3);
   table_ << std::endl;
-  rows_.write(json_text(row));
+  rows_.write(row);
 }
 
 void EpochLog::show(const LinearData& data, std::size_t epoch, std::size_t step, const EpochPart& part) {

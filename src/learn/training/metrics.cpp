@@ -17,7 +17,7 @@ void Metrics::run(const nlohmann::ordered_json& what, const std::string& plan) {
   if (!speaks_) return;
   nlohmann::ordered_json line{{"kind", "run"}};
   line.update(what);
-  rows_.write(json_text(line));
+  rows_.write(line);
   for (const auto& [name, value] : what.items())
     std::cout << "# " << name << ' ' << (value.is_string() ? value.get<std::string>() : json_text(value)) << '\n';
   std::istringstream lines(plan);
@@ -76,7 +76,7 @@ void Metrics::write_step(const OwnReport& own, std::span<const RankReport> all, 
     line["algorithms"] = selected.algorithms;
     if (selected.xi) line["xi"] = *selected.xi;
   }
-  rows_.write(json_text(line));
+  rows_.write(line);
 }
 
 void Metrics::epoch(std::size_t epoch, std::size_t step, double mean_loss, double seconds, const Scores& scores,
@@ -92,7 +92,7 @@ void Metrics::epoch(std::size_t epoch, std::size_t step, double mean_loss, doubl
   }
   line["weights"] = weights_hash;
   text << ", " << std::setprecision(1) << seconds << " s, weights " << weights_hash << '\n';
-  rows_.write(json_text(line));
+  rows_.write(line);
   progress_.clear();
   std::cout << text.str() << std::flush;
 }

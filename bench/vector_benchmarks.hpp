@@ -1,15 +1,24 @@
-// dsop-bench sparse-allreduce: every sparse allreduce on the same vectors, in one run; with --select every selecting
-// one too, on the same gradients.
+// dsop-bench allreduce, broadcast, reduce and sparse-allreduce: every algorithm on the same vectors, in one run.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "algorithms/dense/operation.hpp"
 #include "benchmark.hpp"
 #include "sparse_inputs.hpp"
 
 namespace dsop::bench {
+
+struct CollectiveBenchOptions : BenchmarkOptions {
+  Collective operation = Collective::allreduce;
+  std::vector<std::size_t> sizes = {};
+  int root = 0;  ///< of a broadcast or reduce
+};
+
+/// As benchmark_outer_product(), for dense vectors.
+void benchmark_collective(Transport& transport, const CollectiveBenchOptions& options);
 
 struct SparseBenchOptions : BenchmarkOptions {
   std::vector<std::size_t> sizes = {};

@@ -1,0 +1,47 @@
+#include "launch/provenance.hpp"
+
+#include <array>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "commit.hpp"
+
+namespace dsop::launch {
+namespace {
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown";
+}
+
+std::string date() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
+}
+
+// As one would type it.
+std::string command() {
+  std::ifstream file("/proc/self/cmdline");
+  std::string line;
+  for (std::string word; std::getline(file, word, '\0');) {
+    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}~#!`") == std::string::npos;
+    line.append(line.empty() ? "" : " ").append(plain ? word : "'" + word + "'");
+  }
+  return line;
+}
+
+}  // namespace
+
+nlohmann::ordered_json provenance() {
+  return {{"commit", commit}, {"cpu", processor()}, {"date", date()}, {"command", command()}};
+}
+
+}  // namespace dsop::launch
