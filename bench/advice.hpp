@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "output.hpp"
 #include "plan.hpp"
 
 namespace dsop::bench {
 
-constexpr double least_gain = 1.15;  ///< less is within what runs differ by
 constexpr std::size_t most_batch = 1 << 14;
 
 /// A model as the command line says it.

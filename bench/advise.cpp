@@ -22,7 +22,7 @@
 #include "launch/launch.hpp"
 #include "named_machine.hpp"
 #include "output.hpp"
-#include "version.hpp"
+#include "program_version.hpp"
 
 namespace dsop::bench {
 namespace {
