@@ -107,11 +107,11 @@ struct TypedRow final : OuterProductRow {
   // In a loop a call follows one like it, or comes where one like it came, and its few factors ride in the agreement.
   // Among calls in an order that is drawn anew they would not.
   void settle() override {
-    const auto rides = [](const std::unique_ptr<Row>& row) {
+    const auto piggybacks = [](const std::unique_ptr<Row>& row) {
       const std::optional<Plan>& its = static_cast<const OuterProductRow&>(*row).plan;
-      return its && its->chosen().rides;
+      return its && its->chosen().piggybacks;
     };
-    untimed_calls = !is_simulated() && std::ranges::any_of(*among, rides) ? 2 : 0;
+    untimed_calls = !is_simulated() && std::ranges::any_of(*among, piggybacks) ? 2 : 0;
   }
 
   Columns results() const override {

@@ -29,10 +29,10 @@ std::vector<Candidate> shown(const Forecast& forecast) {
 
 // After the agreement.
 double communication_seconds(const Candidate& candidate) {
-  return candidate.rides ? 0 : candidate.cost.communication_seconds;
+  return candidate.piggybacks ? 0 : candidate.cost.communication_seconds;
 }
 std::size_t messages(const Candidate& candidate) {
-  return candidate.rides ? 0 : candidate.cost.messages;
+  return candidate.piggybacks ? 0 : candidate.cost.messages;
 }
 
 std::string where_factors_stop_paying(const Forecast& forecast) {

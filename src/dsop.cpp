@@ -62,7 +62,7 @@ OuterProduct<T>::OuterProduct(Communicator communicator, Shape shape, Options op
     state_ = make_for_call(transport, [&] {
       return std::unique_ptr<State>(new State{transport, shape, std::move(options)});
     });
-    state_->run(Output::plan);
+    state_->run(Output::plan_only);
   });
 }
 
@@ -90,7 +90,7 @@ void OuterProduct<T>::run(const SparseFactors<T>& factors, MatrixView<T> gradien
 
 template <class T>
 GradientRows<T> OuterProduct<T>::run_rows(const SparseFactors<T>& factors) {
-  return make_call(state_->transport, [&] { return state_->run(Output::rows, factors); });
+  return make_call(state_->transport, [&] { return state_->run(Output::nonzero_rows, factors); });
 }
 
 template <class T>

@@ -15,7 +15,7 @@
 
 #include "algorithms/outer_product/operation.hpp"
 #include "call/call.hpp"
-#include "call/kept_plans.hpp"
+#include "call/plan_cache.hpp"
 #include "counted_memory.hpp"
 #include "failures.hpp"
 #include "kernels/threads.hpp"
@@ -51,7 +51,7 @@ TEST_CASE("a record has 32 bytes and keeps its numbers") {
   }
   Record other = record;
   other.digest = 1;
-  other.failed = other.checks_bits = other.rides = other.asks_for_facts = 1;
+  other.failed = other.checks_bits = other.piggybacks = other.asks_for_facts = 1;
   CHECK(other.numbers() == record.numbers());
   other.threads = 2;
   CHECK(other.numbers() != record.numbers());
@@ -128,7 +128,7 @@ TEST_CASE("factors that are given sparse and travel dense ask for no room in the
             const bool took_memory = call == 0;  // which all agree on
             failures.check(took_memory || transport.agreement().bytes - before == 3 * 32,
                            "other than records were sent");
-            failures.check(!layer.plan().chosen().rides, "the plan says that factors ride");
+            failures.check(!layer.plan().chosen().piggybacks, "the plan says that factors ride");
             failures.check(G.back() == 4, "a sum is wrong");
           }
         }) == "");
@@ -194,7 +194,7 @@ TEST_CASE("a rank that throws while memory is taken makes all ranks throw, and t
               Call call(transport, "allreduce", 1, 1, DataType::f32);
               call.agree();
               failures.check(call.must_grow(1000), "what one rank has not is taken for there");
-              call.together([&] {
+              call.all_or_none([&] {
                 call.grow(1000);
                 if (fails && transport.rank() == 2) throw Error("no memory here");
               });
@@ -284,7 +284,7 @@ TEST_CASE("a digest tells numbers, their order and how many there are") {
 }
 
 TEST_CASE("kept plans are found by value, and the one that was not used for longest goes") {
-  KeptPlans<int> plans(2);
+  PlanCache<int> plans(2);
   const std::vector<std::uint64_t> a{1, 2}, b{1, 3}, c{4};
   plans.insert(a, 9, 1);
   plans.insert(b, 9, 2);  // the same digest

@@ -15,7 +15,7 @@
 #include <dsop/dsop.hpp>
 
 #include "algorithms/outer_product/algorithm.hpp"
-#include "algorithms/outer_product/ride.hpp"
+#include "algorithms/outer_product/piggyback.hpp"
 #include "collect.hpp"
 #include "inputs.hpp"
 #include "sent_by_calls.hpp"
@@ -126,10 +126,10 @@ constexpr T untouched = T{-1000};  // what G and its gaps hold before the call
 /// What the plan says is sent; where the factors rode in the agreement, what that says.
 inline Cost stated_cost(const Plan& plan, const Traffic& sent) {
   Cost cost = plan.cost();
-  if (!plan.algorithm->can_ride || sent.messages > 0) return cost;
-  const Traffic ridden = outer_product::ridden_traffic(plan.problem);
-  cost.messages = ridden.messages;
-  cost.bytes = ridden.bytes;
+  if (!plan.algorithm->can_piggyback || sent.messages > 0) return cost;
+  const Traffic piggybacked = outer_product::ridden_traffic(plan.problem);
+  cost.messages = piggybacked.messages;
+  cost.bytes = piggybacked.bytes;
   return cost;
 }
 

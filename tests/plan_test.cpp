@@ -320,7 +320,7 @@ TEST_CASE("a call's predicted time is that of its algorithm after the ranks have
 
   const auto has_one_that_rides = [&](const Problem& given) {
     const Plan plan = make_plan(given, machine, given.sharded ? "auto" : "allgather");
-    return std::any_of(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.rides; });
+    return std::any_of(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.piggybacks; });
   };
   CHECK(has_one_that_rides(problem(40, 20, 8, 2)));
   CHECK_FALSE(has_one_that_rides(problem(40, 20, 8, 200)));  // too long
@@ -349,7 +349,7 @@ TEST_CASE("auto lets factors ride only where that is predicted to take the least
   const Plan apart = make_plan(given, machine);
   CHECK(apart.algorithm_text() == "allgather");
   CHECK(apart.reason == "the factors are so few that they ride in the agreement");
-  CHECK(apart.candidates[0].rides);
+  CHECK(apart.candidates[0].piggybacks);
 
   given.group.nodes = {0, 0, 0, 0,
                        4, 4, 4, 4};  // the agreement's messages leave a node more often than those of one leader
@@ -362,7 +362,7 @@ TEST_CASE("auto lets factors ride only where that is predicted to take the least
          << "x ahead of " << next->algorithm;
   CHECK(shared.reason == reason.str());
   const Plan named = make_plan(given, machine, "allgather");
-  CHECK(named.chosen().rides);
+  CHECK(named.chosen().piggybacks);
   CHECK(named.auto_choice == "hierarchical");
   CHECK(shared.seconds() < named.seconds());
 }

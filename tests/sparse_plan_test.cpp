@@ -97,7 +97,7 @@ TEST_CASE("auto learns the overlap from the last sum, and keeps its choice while
           failures.check(by_chance != all_alike, "the overlap makes no difference to the choice: " + by_chance);
           failures.check(call(k) == by_chance, "the first call is not chosen by chance");
           failures.check(call(k) == all_alike, "the second call is not chosen by what was measured");
-          const auto& calls = kept<SparseCalls<float>>(transport);
+          const auto& calls = attachment<SparseCalls<float>>(transport);
           const Candidate* const evaluated = calls.plan()->candidates.data();
           // Numbers change a little, and on each rank otherwise.
           for (const std::size_t fewer : {1UL, 10UL, 100UL}) {

@@ -50,7 +50,7 @@ TEST_CASE("what would ride in the agreement is not tried, since nothing rides wh
           for (run(); layer.plan().reason.find("measured") == std::string::npos && turns < 100; run(), ++turns)
             failures.check(layer.plan().algorithm_name() != "allgather", "allgather is tried");
           failures.check(turns > 1 && turns < 100, std::to_string(turns) + " turns");
-          failures.check(!layer.plan().chosen().rides, "what rides was taken");
+          failures.check(!layer.plan().chosen().piggybacks, "what rides was taken");
         }) == "");
 }
 

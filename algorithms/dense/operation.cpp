@@ -58,7 +58,7 @@ void DenseOperation<T>::say(Call& call) const {
   call.same("data.size()", elements)
       .same("root", root)
       .same("algorithm", std::string_view(algorithm))
-      .same_now("scale", scale)
+      .same_unplanned("scale", scale)
       .same("wire", wire)
       .same("allow_native", allow_native)
       .same_machine(machine, algorithm == "auto");

@@ -31,8 +31,8 @@ DensePlan make_dense_plan(const Registry<DenseAlgorithm>& algorithms, const Dens
                           const Machine& machine, const std::string& name);
 
 /// What a communicator, or a bucket of a synchronizer, keeps from call to call.
-struct DenseCalls : Planner<Planned<DensePlan>> {
-  DenseCalls() : Planner(64) {}
+struct DenseCalls : PlannedCalls<Planned<DensePlan>> {
+  DenseCalls() : PlannedCalls(64) {}
 };
 
 /// A call, for DenseCalls::run().

@@ -45,7 +45,7 @@ struct OuterProductAlgorithm {
   bool sends_factors = true;                              ///< otherwise parts of G alone travel
   bool sends_gradient = true;  ///< parts of G travel; a G with gaps, or added to, is made in other memory
   bool takes_sparse = false;   ///< otherwise sees a problem without sparsity, and is given `own` in full
-  bool can_ride = false;       ///< gathers factors in any way, so those of few bytes ride in the agreement
+  bool can_piggyback = false;  ///< gathers factors in any way, so those of few bytes ride in the agreement
   bool sends_bf16 = false;     ///< and can travel as bf16, if the problem's wire says so
   bool published = false;      ///< here to be compared with its paper: it may be named, and `auto` never takes it
   double doubted_share = dsop::doubted_share;  ///< of what its formula hides, `auto` does not count on

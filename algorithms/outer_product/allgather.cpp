@@ -36,7 +36,7 @@ OuterProductAlgorithm allgather() {
           .source = "Enderlin et al. 2021 (DSOP), allgather baseline",
           .sends_gradient = false,
           .takes_sparse = true,
-          .can_ride = true,
+          .can_piggyback = true,
           .exchanges = all_factors,
           .cost = cost,
           .workspace_bytes = counted<Memory>,
@@ -49,7 +49,7 @@ OuterProductAlgorithm allgather_over(const AllgatherAlgorithm& exchange) {
   algorithm.summary = "as allgather, factors " + exchange.summary;
   algorithm.source = exchange.source;
   algorithm.exchange = &exchange;
-  algorithm.can_ride = false;
+  algorithm.can_piggyback = false;
   algorithm.unsupported = [](const OuterProductAlgorithm& self, const Problem& problem) {
     return self.exchange->unsupported(factor_blocks(problem));
   };

@@ -109,11 +109,12 @@ void check_arguments(const OuterProductArguments<T>& given, const Transport& tra
       refuse("tries", terms.tries, "0, since only an OuterProduct keeps what it has tried");
     return;
   }
-  if (output == Output::rows && terms.sum.beta != 0) refuse("beta", terms.sum.beta, "0: the rows are made anew");
+  if (output == Output::nonzero_rows && terms.sum.beta != 0)
+    refuse("beta", terms.sum.beta, "0: the rows are made anew");
   if (output == Output::own_rows) check_view("own_rows", result);
   check_factors(factors, "the layer's ", promised->rows, promised->columns);
   check_pairs(factors, *promised);
-  if (output == Output::rows) return;
+  if (output == Output::nonzero_rows) return;
   const std::size_t own_rows = patterns::Blocks(promised->rows, transport.size()).size(transport.rank());
   if (result.rows != own_rows)
     refuse("own_rows.rows", result.rows, std::to_string(own_rows) + ", this rank's rows by plan().row_bounds");

@@ -9,7 +9,7 @@
 
 #include "algorithms/outer_product/arguments.hpp"
 #include "algorithms/outer_product/pairs.hpp"
-#include "algorithms/outer_product/ride.hpp"
+#include "algorithms/outer_product/piggyback.hpp"
 #include "call/same_bits.hpp"
 #include "kernels/update.hpp"
 
@@ -17,7 +17,7 @@ namespace dsop {
 namespace {
 
 constexpr const char* operation_name(Output output) {
-  if (output == Output::plan) return "preparing an outer product";
+  if (output == Output::plan_only) return "preparing an outer product";
   if (output == Output::whole) return "outer product";
   return output == Output::own_rows ? "sharded outer product" : "outer product's rows";
 }
@@ -42,16 +42,16 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
   GradientRows<T> result = {rows, columns};
 
   /// Whether the call keeps to what was chosen before.
-  bool keeps() const { return output == Output::plan || output == Output::whole; }
+  bool keeps() const { return output == Output::plan_only || output == Output::whole; }
 
   Call open(Transport& transport) const {
     return {transport, operation_name(output), rows, columns, data_type<T>, kept.object_};
   }
 
   void check(Call& call) {
-    Record& own = call.own();
+    Record& own = call.record();
     check_terms<T>(terms);
-    if (output == Output::plan) {
+    if (output == Output::plan_only) {
       check_shape<T>(*promised);
       own.pairs = promised->planned_pairs() & Record::dense;
       own.take_sparsity(outer_product::expected_sparsity(*promised, data_type<T>, terms.factor_wire));
@@ -60,8 +60,8 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
       own.pairs = sparse::rows_of(factors.a) & Record::dense;
     }
     static const std::string automatic = "auto", allgather = "allgather";
-    algorithm = output == Output::rows ? &allgather : keeps() ? &named_algorithm() : &automatic;
-    if (output == Output::whole || output == Output::rows) describe_factors(own);
+    algorithm = output == Output::nonzero_rows ? &allgather : keeps() ? &named_algorithm() : &automatic;
+    if (output == Output::whole || output == Output::nonzero_rows) describe_factors(own);
     if (output != Output::whole) return;
     own.result_aside = terms.sum.beta != 0 || !gradient.contiguous();
     own.large_stride = gradient.stride > std::numeric_limits<std::int32_t>::max();
@@ -69,22 +69,22 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
   }
 
   void say(Call& call) const {
-    call.same_now("the state of its tries", std::string_view(kept.tried_))
+    call.same_unplanned("the state of its tries", std::string_view(kept.tried_))
         .same("rows", rows)
         .same("columns", columns)
         .same("algorithm", std::string_view(*algorithm))
-        .same_now("scale", terms.sum.scale)
-        .same_now("alpha", terms.sum.alpha)
-        .same_now("beta", terms.sum.beta)
+        .same_unplanned("scale", terms.sum.scale)
+        .same_unplanned("alpha", terms.sum.alpha)
+        .same_unplanned("beta", terms.sum.beta)
         .same("wire", terms.sum.wire)
         .same("factor_wire", terms.factor_wire)
         .same("allow_native", terms.allow_native)
-        .same_now("tries", terms.tries)
+        .same_unplanned("tries", terms.tries)
         .same_machine(terms.machine, *algorithm == "auto");
     if (output != Output::whole || kept.tries_.active()) return;
-    const std::string& used = kept.prepared(call.own().on_progress_thread != 0).algorithm;
+    const std::string& used = kept.prepared(call.record().on_progress_thread != 0).algorithm;
     if (const std::string& by = used.empty() ? *algorithm : used; by == "auto" || by == "allgather")
-      outer_product::ride(call, factors, terms.factor_wire);
+      outer_product::piggyback(call, factors, terms.factor_wire);
   }
 
   void agreed(const Call& call) const {
@@ -92,41 +92,41 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
     if (kept.tries_.active() && keeps()) kept.next_try(call.records());
   }
 
-  bool serves(const Call&, const Made& made) const { return !keeps() || made.turn == kept.turn_; }
+  bool serves(const Call&, const PlanEntry& made) const { return !keeps() || made.turn == kept.turn_; }
 
   // A layer keeps the algorithms that it was prepared with. dsop() keeps the one in use while all ranks' pairs are at
   // most twice, and at least half, of those that it was chosen for.
-  void make(const Call& call, Made& to) const {
-    Made made;
+  void make(const Call& call, PlanEntry& to) const {
+    PlanEntry made;
     made.problem = problem_of(call);
     made.turn = kept.turn_;
     made.pairs = made.packed_pairs = made.problem.total_pairs();
     const Prepared& prepared = kept.prepared(made.problem.started);
     const bool keeps_prepared = keeps() && !prepared.algorithm.empty();
-    const Made* like = keeps() ? kept.planner_.latest(call.key_without_numbers()) : nullptr;
+    const PlanEntry* like = keeps() ? kept.planned_.latest(call.key_without_numbers()) : nullptr;
     if (like != nullptr && !is_near(made.pairs, like->pairs)) like = nullptr;
     const std::string& asked = keeps_prepared ? prepared.algorithm : like != nullptr ? like->algorithm : *algorithm;
     Plan& plan = made.plan = outer_product::make_plan(made.problem, call.machine(), asked, call.shared_method(),
                                                       Evaluated::named, static_cast<int>(call.records()[0].threads));
     if (keeps_prepared) plan.reason = prepared.reason;
-    if (output == Output::rows) plan.reason = "the only one that computes rows alone";
+    if (output == Output::nonzero_rows) plan.reason = "the only one that computes rows alone";
     plan.runs_at_wait = !call.ranks().all_allow_progress_thread;
     made.text = plan.algorithm_text();
     for (const Record& record : call.records())
       if (record.may_expand != 0 && plan.problem.sparsity.empty())
         made.expanded_pairs = std::max(made.expanded_pairs, std::size_t{record.pairs});
     made.memory_bytes = outer_product::workspace_bytes(plan, made.expanded_pairs);
-    if (plan.chosen().rides) made.riding_bytes = outer_product::riding_bytes(made.problem);
+    if (plan.chosen().piggybacks) made.piggyback_bytes = outer_product::piggyback_bytes(made.problem);
     made.algorithm = like != nullptr ? like->algorithm : outer_product::to_keep(plan, *algorithm);
     if (like != nullptr) made.pairs = like->pairs;
-    if (output == Output::plan) kept.keep_choice(call, made, *algorithm, terms.tries);
+    if (output == Output::plan_only) kept.keep_choice(call, made, *algorithm, terms.tries);
     to = std::move(made);
   }
 
-  void run(Call& call, const Made& made) {
-    call.rides_next_time(kept.tries_.active() ? 0 : made.riding_bytes);
-    if (output == Output::rows) return make_rows(call, made);
-    if (output == Output::plan || rows == 0 || columns == 0) return;
+  void run(Call& call, const PlanEntry& made) {
+    call.expect_piggyback(kept.tries_.active() ? 0 : made.piggyback_bytes);
+    if (output == Output::nonzero_rows) return make_rows(call, made);
+    if (output == Output::plan_only || rows == 0 || columns == 0) return;
     compute(call, made);
     if (call.any([](const Record& record) { return record.checks_bits != 0; }))
       check_same_bits<T>(call.transport(), gradient);
@@ -164,7 +164,7 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
                     .wire = terms.sum.wire,
                     .factor_wire = terms.factor_wire,
                     .sharded = output == Output::own_rows,
-                    .rows_only = output == Output::rows};
+                    .rows_only = output == Output::nonzero_rows};
     problem.native_sums_vary = problem.group.native && !call.transport().native_sums_have_same_bits();
     for (const Record& record : call.records()) {
       problem.pairs.push_back(record.pairs);
@@ -178,7 +178,7 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
     return problem;
   }
 
-  void compute(Call& call, const Made& made) {
+  void compute(Call& call, const PlanEntry& made) {
     const Plan& plan = made.plan;
     const OuterProductAlgorithm& by = *plan.algorithm;
     Arena memory(call.memory(made.memory_bytes));
@@ -190,12 +190,12 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
         .scale = static_cast<T>(by.sends_gradient ? terms.sum.scale : terms.sum.scale * terms.sum.alpha),
         .beta = static_cast<T>(terms.sum.beta),
         .memory = memory};
-    const auto unpack = [&](std::span<T> all) { outer_product::unpack_ridden(call, plan, all); };
+    const auto unpack = [&](std::span<T> all) { outer_product::unpack_piggybacked(call, plan, all); };
     if (!plan.problem.sparsity.empty()) {
       step.sparse_own = &factors;
     } else {
       step.own = {outer_product::in_full(factors.a, own.a), outer_product::in_full(factors.b, own.b)};
-      if (by.can_ride && call.all_ride()) step.unpack = unpack;
+      if (by.can_piggyback && call.all_piggyback()) step.unpack = unpack;
     }
     if (!by.sends_gradient) return by.run(step);
     // Only the sum travels: alpha, and a target's own values, join it afterwards.
@@ -207,9 +207,9 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
 
   // Everybody gets all factors, and computes the rows of G that have a term: at most one for each non-zero of all a.
   // All ranks get the same bits.
-  void make_rows(Call& call, const Made& made) {
+  void make_rows(Call& call, const PlanEntry& made) {
     const Problem& problem = made.plan.problem;
-    call.together([&] {
+    call.all_or_none([&] {
       const std::size_t most_rows = std::min(outer_product::Nonzeros(problem).total_a, rows);
       result.indices.resize(most_rows);
       result.elements = std::make_unique_for_overwrite<T[]>(most_rows * columns);
@@ -230,12 +230,12 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
 
 template <class T>
 GradientRows<T> OuterProductCalls<T>::run(Transport& transport, OuterProductArguments<T> arguments) {
-  if (arguments.output == Output::plan) object_ = transport.calls().calls + 1;
+  if (arguments.output == Output::plan_only) object_ = transport.calls().calls + 1;
   for (FactorView<T>* const factor : {&arguments.factors.a, &arguments.factors.b})
     if (auto* const dense = std::get_if<MatrixView<const T>>(factor)) *dense = with_canonical_stride(*dense);
   arguments.gradient = with_canonical_stride(arguments.gradient);
   Operation operation{arguments, *this};
-  planner_.run(transport, operation);
+  planned_.run(transport, operation);
   return std::move(operation.result);
 }
 

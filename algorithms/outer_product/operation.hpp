@@ -33,7 +33,7 @@ struct OuterProductTerms {
 };
 
 /// What a call gives: nothing but a plan, G, this rank's rows of G, or the rows of G that are not all zero.
-enum class Output : unsigned char { plan, whole, own_rows, rows };
+enum class Output : unsigned char { plan_only, whole, own_rows, nonzero_rows };
 
 /// One rank's part in a call.
 template <class T>
@@ -80,7 +80,7 @@ MatrixView<const T> in_full(const FactorView<T>& factor, std::span<T> memory) {
 std::size_t workspace_bytes(const Plan& plan, std::size_t expanded_pairs);
 
 /// The bytes of the largest rank's factors if all ranks' may ride in an agreement; else 0.
-std::size_t riding_bytes(const Problem& problem);
+std::size_t piggyback_bytes(const Problem& problem);
 
 /// What later calls keep to, of a plan for the algorithm that the caller named, or `auto`. A parameter that was
 /// measured stays: the formula's may be another one for fewer pairs.
@@ -112,18 +112,18 @@ class OuterProductCalls {
   /// Later runs keep to what finish_tries() returned on a layer like this one.
   void keep(const std::string& algorithm);
   /// Whether a call was planned, perhaps a layer's first.
-  bool has_plan() const { return planner_.last() != nullptr; }
+  bool has_plan() const { return planned_.last() != nullptr; }
   /// The name of the algorithm that made the last sum, with its parameter.
-  const std::string& algorithm_text() const { return planner_.last()->text; }
+  const std::string& algorithm_text() const { return planned_.last()->text; }
 
  private:
-  struct Made : Planned<Plan> {      // the plan has its own candidate alone
-    Problem problem = {};            ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
-    std::string algorithm = {};      ///< calls of as many pairs, or about as many, keep to it
-    std::size_t pairs = 0;           ///< of all ranks, for which that was chosen
-    std::size_t expanded_pairs = 0;  ///< of the largest rank's that are given sparse and needed in full
-    std::size_t riding_bytes = 0;    ///< of the largest rank's factors, if they may ride in the agreement
-    int turn = 0;                    ///< in which it was made; in later ones it serves no more
+  struct PlanEntry : Planned<Plan> {  // the plan has its own candidate alone
+    Problem problem = {};             ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
+    std::string algorithm = {};       ///< calls of as many pairs, or about as many, keep to it
+    std::size_t pairs = 0;            ///< of all ranks, for which that was chosen
+    std::size_t expanded_pairs = 0;   ///< of the largest rank's that are given sparse and needed in full
+    std::size_t piggyback_bytes = 0;  ///< of the largest rank's factors, if they may ride in the agreement
+    int turn = 0;                     ///< in which it was made; in later ones it serves no more
   };
   /// What a layer keeps to. The parameter is chosen again for each number of pairs, unless it was named.
   struct Prepared {
@@ -133,9 +133,9 @@ class OuterProductCalls {
   struct Operation;
 
   const Prepared& prepared(bool started) const { return started && started_ ? *started_ : prepared_; }
-  void keep_choice(const Call& call, const Made& made, const std::string& asked, int tries);
-  static Plan with_all_candidates(const Made& made);
-  void begin_tries(const Made& made, int each);
+  void keep_choice(const Call& call, const PlanEntry& made, const std::string& asked, int tries);
+  static Plan with_all_candidates(const PlanEntry& made);
+  void begin_tries(const PlanEntry& made, int each);
   void next_try(std::span<const Record> records);
   void run_by(const std::string& algorithm, const char* reason);
 
@@ -146,7 +146,7 @@ class OuterProductCalls {
   outer_product::Tries tries_;
   int turn_ = 0;       // goes on where another algorithm is to run
   std::string tried_;  // what has stayed of them; while they last how many are left
-  Planner<Made> planner_{most_plans};
+  PlannedCalls<PlanEntry> planned_{most_plans};
   mutable std::optional<Plan> shown_;  // for plan()
 };
 

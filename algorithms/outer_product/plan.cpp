@@ -34,7 +34,7 @@ class Family {
     };
     // Rows alone lie in memory of their own, which all agree on too: counted as a second exchange of records.
     agreement_seconds_ = (problem.rows_only ? 2 : 1) * seconds(0);
-    agreement_with_factors_seconds_ = seconds(outer_product::riding_bytes(problem));
+    agreement_with_factors_seconds_ = seconds(outer_product::piggyback_bytes(problem));
   }
 
   /// One that does not take sparse factors sees none.
@@ -55,8 +55,8 @@ class Family {
     if (seen.staged_result && algorithm.sends_gradient)
       cost.arithmetic_seconds +=
           machine_.addition_seconds(static_cast<double>(seen.rows) * static_cast<double>(seen.columns), seen.type);
-    candidate.rides = algorithm.can_ride && outer_product::riding_bytes(seen) > 0;
-    candidate.agreement_seconds = candidate.rides ? agreement_with_factors_seconds_ : agreement_seconds_;
+    candidate.piggybacks = algorithm.can_piggyback && outer_product::piggyback_bytes(seen) > 0;
+    candidate.agreement_seconds = candidate.piggybacks ? agreement_with_factors_seconds_ : agreement_seconds_;
     if (cost.hidden_seconds > 0)
       candidate.needed_lead += algorithm.doubted_share * cost.hidden_seconds / cost.seconds();
     return candidate;
@@ -142,7 +142,7 @@ Sparsity expected_sparsity(const Shape& shape, DataType type, Wire factor_wire) 
   return {form(shape.rows, shape.density_a), form(shape.columns, shape.density_b)};
 }
 
-std::size_t riding_bytes(const Problem& problem) {
+std::size_t piggyback_bytes(const Problem& problem) {
   if (problem.ranks() == 1 || problem.sharded || problem.rows_only || problem.given_sparse || !problem.sparsity.empty())
     return 0;
   const std::size_t bytes = problem.largest_pairs() * pair_bytes(problem);

@@ -11,7 +11,7 @@
 namespace dsop {
 
 template <class T>
-void OuterProductCalls<T>::keep_choice(const Call& call, const Made& made, const std::string& asked, int tries) {
+void OuterProductCalls<T>::keep_choice(const Call& call, const PlanEntry& made, const std::string& asked, int tries) {
   prepared_ = {outer_product::to_keep(made.plan, asked), made.plan.reason};
   started_.reset();
   if (asked != "auto") return;
@@ -28,12 +28,12 @@ void OuterProductCalls<T>::keep_choice(const Call& call, const Made& made, const
 // Of what may be taken without being named. Factors that ride in the agreement need no tries; and since none ride while
 // tries last, what would ride is not tried where it was not taken.
 template <class T>
-void OuterProductCalls<T>::begin_tries(const Made& made, int each) {
-  if (made.riding_bytes > 0) return;
+void OuterProductCalls<T>::begin_tries(const PlanEntry& made, int each) {
+  if (made.piggyback_bytes > 0) return;
   std::vector<std::string> near;
   double best_seconds = 0;
   for (const Candidate& candidate : with_all_candidates(made).candidates) {
-    if (!candidate.unsupported.empty() || candidate.rides) continue;
+    if (!candidate.unsupported.empty() || candidate.piggybacks) continue;
     if (is_native(*parse_algorithm(candidate.algorithm, "algorithm", outer_product_algorithms()).algorithm)) continue;
     if (near.empty()) best_seconds = compared_seconds(candidate);
     if (compared_seconds(candidate) <= outer_product::Tries::near * best_seconds) near.push_back(candidate.algorithm);
@@ -77,7 +77,7 @@ void OuterProductCalls<T>::run_by(const std::string& algorithm, const char* reas
 }
 
 template <class T>
-Plan OuterProductCalls<T>::with_all_candidates(const Made& made) {
+Plan OuterProductCalls<T>::with_all_candidates(const PlanEntry& made) {
   const Plan all =
       outer_product::make_plan(made.problem, made.plan.machine, made.text, made.plan.shared_method, Evaluated::all);
   Plan shown = made.plan;
@@ -88,7 +88,7 @@ Plan OuterProductCalls<T>::with_all_candidates(const Made& made) {
 
 template <class T>
 const Plan& OuterProductCalls<T>::plan() const {
-  if (!shown_) shown_ = with_all_candidates(*planner_.last());
+  if (!shown_) shown_ = with_all_candidates(*planned_.last());
   return *shown_;
 }
 

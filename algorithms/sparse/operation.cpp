@@ -67,8 +67,8 @@ struct SparseCalls<T>::Operation {
     check_wire("wire", options.wire, data_type<T>, "values");
     if (options.algorithm != "auto") parse_algorithm(options.algorithm, "algorithm", sparse_algorithms());
     is_larger_sparse = !given.dense() && given.indices.size() > sparse::most_indices<T>(given.dimension, options.wire);
-    call.own().take_sparsity({.a = given.dense() || is_larger_sparse ? Sparsity::dense : given.indices.size()});
-    call.own().may_expand = is_larger_sparse;
+    call.record().take_sparsity({.a = given.dense() || is_larger_sparse ? Sparsity::dense : given.indices.size()});
+    call.record().may_expand = is_larger_sparse;
   }
 
   void say(Call& call) const {
@@ -146,7 +146,7 @@ template <class T>
 SparseSum<T> SparseCalls<T>::run(Transport& transport, const SparseVectorView<T>& own,
                                  const SparseAllreduceOptions& options) {
   Operation operation{*this, own, options};
-  planner_.run(transport, operation);
+  planned_.run(transport, operation);
   return std::move(operation.result);
 }
 

@@ -23,7 +23,7 @@ class SparseCalls {
   SparseSum<T> run(Transport& transport, const SparseVectorView<T>& own, const SparseAllreduceOptions& options);
 
   /// Of the last call; null before any.
-  const SparsePlan* plan() const { return planner_.last() == nullptr ? nullptr : &planner_.last()->plan; }
+  const SparsePlan* plan() const { return planned_.last() == nullptr ? nullptr : &planned_.last()->plan; }
 
  private:
   struct Made : Planned<SparsePlan> {
@@ -35,7 +35,7 @@ class SparseCalls {
 
   bool learns_;
   std::uint64_t object_;
-  Planner<Made> planner_{32};
+  PlannedCalls<Made> planned_{32};
   SparseProblem problem_;  // of the call
 };
 

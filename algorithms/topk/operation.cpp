@@ -110,14 +110,14 @@ struct TopKCalls<T>::Operation {
 
   void check(Call& call) const {
     if (!choice.error.empty()) throw ArgumentError(choice.error);
-    call.own().take_sparsity({.a = choice.selection.chosen});
+    call.record().take_sparsity({.a = choice.selection.chosen});
   }
 
   void say(Call& call) const {
     call.same("elements", kept.elements_)
         .same("k", choice.k)
-        .same_now("the state's step", kept.state_.selection.step)
-        .same_now("the hash of the state's global threshold and bounds", hash_of_common(kept.state_))
+        .same_unplanned("the state's step", kept.state_.selection.step)
+        .same_unplanned("the hash of the state's global threshold and bounds", hash_of_common(kept.state_))
         .same("algorithm", std::string_view(options.algorithm))
         .same("wire", options.wire)
         .same_machine(options.machine, false);
@@ -202,7 +202,7 @@ template <class T>
 TopKSum<T> TopKCalls<T>::sum(Transport& transport, std::span<T> values) {
   Operation operation{*this, values};
   try {
-    planner_.run(transport, operation);
+    planned_.run(transport, operation);
   } catch (const AgreedError&) {
     selector_.reset();
     throw;

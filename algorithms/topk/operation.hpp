@@ -73,7 +73,7 @@ class TopKCalls {
   Choice choice_;
   std::optional<Selector<T>> selector_;  // one step further than the state once it has selected
   std::vector<std::size_t> chosen_of_ranks_;
-  Planner<Made> planner_{2};
+  PlannedCalls<Made> planned_{2};
   Workspace<sparse::Index> indices_;  // of what was selected
   Workspace<T> chosen_;
   selection::Memory<T> memory_;

@@ -42,7 +42,7 @@ class CountingTransport final : public TransportOver {
  private:
   Request start_send(std::span<const std::byte> data, int to, Tag tag, Length length) override;
 
-  std::size_t ridden_bytes() const;
+  std::size_t piggybacked_bytes() const;
 
   Traffic payload_;
   std::vector<std::size_t> payload_bytes_to_;  // each rank

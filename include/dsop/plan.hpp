@@ -60,11 +60,11 @@ struct Candidate {
   std::string unsupported;       ///< empty, or the reason
   double needed_lead = 1;        ///< `auto` counts the algorithm's seconds so many times
   double agreement_seconds = 0;  ///< of what opens the call, with the factors that ride
-  bool rides = false;        ///< its factors ride there in place of its messages, from the second call like this one on
+  bool piggybacks = false;   ///< its factors ride there in place of its messages, from the second call like this one on
   Exchanges exchanges = {};  ///< of an outer product
 
   /// What the whole call is predicted to take.
-  double seconds() const { return agreement_seconds + (rides ? cost.arithmetic_seconds : cost.seconds()); }
+  double seconds() const { return agreement_seconds + (piggybacks ? cost.arithmetic_seconds : cost.seconds()); }
 };
 
 /// What plans of all families say. A plan is a pure function of what all ranks said and of the machine, so every rank

@@ -18,16 +18,17 @@ constexpr const char* name_of_machine = "machine";
 Call::Call(Transport& transport, const char* operation, std::size_t rows, std::size_t columns, DataType type,
            std::uint64_t object)
     : transport_(transport),
-      communicator_(kept<CommunicatorState>(transport)),
+      communicator_(attachment<CommunicatorState>(transport)),
       within_call_(transport, operation, rows, columns, type),
       type_(type),
       values_(communicator_.values, communicator_.key),
       machine_(&communicator_.own_machine.unprobed()) {
   CallState& calls = transport.calls();
-  same_now<std::string_view>("the parameter", calls.parameter);
-  same_now("the number of calls before this one", calls.calls++);
+  const std::uint64_t number = calls.calls++;
+  same_unplanned<std::string_view>("the parameter", calls.parameter);
+  same_unplanned("the number of calls before this one", number);
   same<std::string_view>("the operation", operation);
-  same_now("the object whose call it is (0: none, i: made by call i)", object);
+  same_unplanned("the object whose call it is (0: none, i: made by call i)", object);
   same("data type", type);
   own_.threads = kernels::thread_count() & 0xffff;
   own_.on_progress_thread = calls.queue->is_progress_thread;
@@ -35,7 +36,7 @@ Call::Call(Transport& transport, const char* operation, std::size_t rows, std::s
 }
 
 Call::~Call() {
-  if (agreed_) communicator_.slot_lengths.learn(key_digest(), rides_next_time_bytes_, transport_.size());
+  if (agreed_) communicator_.slot_lengths.learn(key_digest(), expected_piggyback_bytes_, transport_.size());
 }
 
 Call& Call::same_machine(const std::optional<Machine>& given, bool chooses) {
@@ -52,19 +53,19 @@ Call& Call::same_machine(const std::optional<Machine>& given, bool chooses) {
     MachineSource& own = communicator_.own_machine;
     asks_environment_ = !own.is_agreed();
     if (asks_environment_) check([&] { own.ask_environment(); });
-    machine_ = chooses ? own.measured() : &own.unprobed();
+    machine_ = chooses ? own.to_choose_by() : &own.unprobed();
   }
   if (machine_ != nullptr)
     check([&] { values_.say(name_of_machine, *machine_); });
   else
-    same_now<std::string_view>(name_of_machine, "to be measured");
-  if (asks_environment_) same_now<std::string_view>("DSOP_MACHINE", communicator_.own_machine.requested());
+    same_unplanned<std::string_view>(name_of_machine, "to be measured");
+  if (asks_environment_) same_unplanned<std::string_view>("DSOP_MACHINE", communicator_.own_machine.requested());
   return *this;
 }
 
-std::span<std::byte> Call::ride(std::size_t bytes) {
+std::span<std::byte> Call::piggyback(std::size_t bytes) {
   if (!error_.empty() || sizeof(Record) + bytes > communicator_.slot_lengths.bytes()) return {};
-  own_.rides = 1;
+  own_.piggybacks = 1;
   return std::span(communicator_.slots).subspan(sizeof(Record), bytes);
 }
 
@@ -82,9 +83,10 @@ void Call::agree() {
     std::memcpy(&state.records[static_cast<std::size_t>(q)],
                 state.slots.data() + static_cast<std::size_t>(i) * slot_bytes_, sizeof(Record));
 
-  if (any([](const Record& record) { return record.asks_for_facts != 0; })) exchange_facts(transport_, state.ranks);
+  if (any([](const Record& record) { return record.asks_for_facts != 0; }))
+    exchange_capabilities(transport_, state.ranks);
   if (any([&](const Record& record) { return record.failed != 0 || record.digest != own_.digest; })) throw_error();
-  all_ride_ = !any([](const Record& record) { return record.rides == 0; });
+  all_piggyback_ = !any([](const Record& record) { return record.piggybacks == 0; });
   if (asks_environment_) state.own_machine.agree();
   if (machine_ == nullptr) measure_machine();
   transport_.use_pieces_of(machine_of_pieces());
@@ -94,7 +96,7 @@ void Call::agree() {
 // A call that names its algorithm plans for another machine than the measured one, but its messages travel on that.
 const Machine& Call::machine_of_pieces() const {
   const bool is_given = machine_ == &communicator_.given_machine;
-  const DescribedMachine* const own = communicator_.own_machine.measured();
+  const DescribedMachine* const own = communicator_.own_machine.to_choose_by();
   return (is_given || own == nullptr ? machine_ : own)->machine();
 }
 
@@ -106,7 +108,7 @@ void Call::measure_machine() {
     communicator_.slot_lengths.forget();
     throw;
   }
-  machine_ = own.measured();
+  machine_ = own.to_choose_by();
   values_.say(name_of_machine, *machine_);
 }
 
@@ -118,7 +120,7 @@ void Call::throw_error() {
   throw_disagreement(transport_, values_.text());
 }
 
-std::span<const std::byte> Call::ridden(int rank) const {
+std::span<const std::byte> Call::piggybacked(int rank) const {
   const int P = transport_.size();
   const auto place = static_cast<std::size_t>((rank - transport_.rank() + P) % P);
   return std::span(communicator_.slots).subspan(place * slot_bytes_ + sizeof(Record), slot_bytes_ - sizeof(Record));

@@ -1,10 +1,10 @@
 // One call, whatever its operation: what is checked, what all ranks agree on, and the memory that they then work in.
 //
 //   Call call(transport, "allreduce", n, 1, DataType::f32)  counts it and names it for the stall watch
-//   call.check([&] { ... });                                keeps this rank's own error
-//   call.same("algorithm", name).same("root", root);        what all must say alike
-//   call.own().pairs = k;                                   what may differ: a few numbers
-//   call.agree();                                           one exchange; every rank throws, or none
+//   call.check([&] { ... });                                     keeps this rank's own error
+//   call.same("algorithm", name).same("root", root);             what all must say alike
+//   call.record().pairs = k;                                     what may differ: a few numbers
+//   call.agree();                                                one exchange; every rank throws, or none
 //
 // call/planned.hpp says how calls of all families go on from there: a plan, memory for it, the algorithm.
 //
@@ -65,7 +65,7 @@ class Call {
   }
   /// All ranks must say the same; no plan depends on it.
   template <class Value>
-  Call& same_now(const char* name, const Value& value) {
+  Call& same_unplanned(const char* name, const Value& value) {
     check([&] { values_.say(name, value, false); });
     return *this;
   }
@@ -73,11 +73,11 @@ class Call {
   /// it is still unknown, agree() measures it, and then adds it to the key. So a call must say its machine last.
   Call& same_machine(const std::optional<Machine>& given, bool chooses);
   /// What this rank says of itself.
-  Record& own() { return own_; }
+  Record& record() { return own_; }
 
   /// Memory for `bytes` of this rank's factors, behind its record. Empty if the slot is too short; else the record says
   /// that they ride.
-  std::span<std::byte> ride(std::size_t bytes);
+  std::span<std::byte> piggyback(std::size_t bytes);
 
   /// Exchanges the records, and measures the machine if that is still to be done. Throws AgreedError on every rank if
   /// one has an error or ranks disagree.
@@ -89,16 +89,16 @@ class Call {
   bool any(const Has& has) const {
     return std::any_of(records().begin(), records().end(), has);
   }
-  /// Whether every rank's factors came with its record. Rank r's are then the first bytes of ridden(r).
-  bool all_ride() const { return all_ride_; }
-  std::span<const std::byte> ridden(int rank) const;
+  /// Whether every rank's factors came with its record. Rank r's are then the first bytes of piggybacked(r).
+  bool all_piggyback() const { return all_piggyback_; }
+  std::span<const std::byte> piggybacked(int rank) const;
   /// Counts `bytes` of what this rank sent to agree as payload, since the call uses them.
-  void count_ridden(std::size_t bytes) const { transport_.calls().ridden_bytes += bytes; }
+  void count_piggybacked(std::size_t bytes) const { transport_.calls().piggybacked_bytes += bytes; }
   /// In a call like this one a rank has at most `bytes` of factors. Later slots may have room for them.
-  void rides_next_time(std::size_t bytes) { rides_next_time_bytes_ = bytes; }
+  void expect_piggyback(std::size_t bytes) { expected_piggyback_bytes_ = bytes; }
 
   /// After agree(); from the second call on before it too.
-  const Ranks& ranks() const { return communicator_.ranks; }
+  const Capabilities& ranks() const { return communicator_.ranks; }
   /// How to compute a product that several ranks compute.
   ProductMethod shared_method() const;
   const Machine& machine() const { return machine_->machine(); }
@@ -113,7 +113,7 @@ class Call {
   /// Runs `take()`, in which ranks plan and take memory. Costs an exchange of a byte. Throws AgreedError on all ranks
   /// if it throws on one.
   template <class Take>
-  void together(const Take& take) {
+  void all_or_none(const Take& take) {
     try {
       agree_on_errors(transport_, error_of(take));
     } catch (const AgreedError&) {
@@ -122,7 +122,7 @@ class Call {
     }
   }
   /// Whether some rank may have less than `bytes` of memory, or none for packing so many pairs: then all ranks grow()
-  /// together(). All ranks give the same numbers.
+  /// all_or_none(). All ranks give the same numbers.
   bool must_grow(std::size_t bytes, std::size_t packed_pairs = 0) const {
     return bytes > communicator_.arena_bytes || (packed_pairs > 0 && !has_packed(packed_pairs));
   }
@@ -150,10 +150,10 @@ class Call {
   std::string error_;
   std::size_t slot_bytes_ = 0;  // of this call's exchange
   std::size_t key_length_ = 0;  // without numbers
-  std::size_t rides_next_time_bytes_ = 0;
+  std::size_t expected_piggyback_bytes_ = 0;
   bool asks_environment_ = false;
   bool agreed_ = false;
-  bool all_ride_ = false;
+  bool all_piggyback_ = false;
 };
 
 /// What `make()` returns, which this rank needs before it makes a call. If it has no memory for it, all ranks throw:
@@ -170,10 +170,10 @@ decltype(auto) make_for_call(Transport& transport, const Make& make) {
   }
 }
 
-/// kept<Calls>(transport), for a call of theirs.
+/// attachment<Calls>(transport), for a call of theirs.
 template <class Calls>
 Calls& calls_of(Transport& transport) {
-  return make_for_call(transport, [&]() -> Calls& { return kept<Calls>(transport); });
+  return make_for_call(transport, [&]() -> Calls& { return attachment<Calls>(transport); });
 }
 
 }  // namespace dsop

@@ -21,7 +21,7 @@ struct CallState final : CarriedCalls {
   void report_stall(Transport& transport, Clock::time_point start) override;
 
   std::uint64_t calls = 0;  ///< so far
-  /// What calls keep, each under a mark of its type: see kept().
+  /// What calls keep, each under a mark of its type: see attachment().
   std::vector<std::pair<const void*, std::shared_ptr<void>>> kept;
   StallWatch watch;
   WatchedCall watched = {};

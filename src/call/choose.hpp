@@ -115,7 +115,7 @@ template <class Algorithm>
 std::string why_first(const std::vector<Ranked<Algorithm>>& ranked) {
   const Candidate& first = ranked[0].candidate;
   if (!(first.cost.seconds() > 0)) return "nothing to do";
-  if (first.rides) return "the factors are so few that they ride in the agreement";
+  if (first.piggybacks) return "the factors are so few that they ride in the agreement";
   const auto find = [&](auto is_it) {
     const auto found = std::find_if(ranked.begin(), ranked.end(), [&](const Ranked<Algorithm>& r) {
       return r.candidate.unsupported.empty() && !r.is_left_out && is_it(r.candidate.seconds());

@@ -23,11 +23,11 @@ SlotLengths::Followed& SlotLengths::place(std::uint64_t digest) {
   return set[digest / sets % places];
 }
 
-void SlotLengths::learn(std::uint64_t digest, std::size_t ridden_bytes, int ranks) {
-  const std::size_t of_this_call = fit(ridden_bytes, ranks) ? with_record(ridden_bytes) : sizeof(Record);
+void SlotLengths::learn(std::uint64_t digest, std::size_t piggybacked_bytes, int ranks) {
+  const std::size_t of_this_call = fit(piggybacked_bytes, ranks) ? with_record(piggybacked_bytes) : sizeof(Record);
   Followed& before = place(last_);
-  const bool rides = of_this_call > sizeof(Record);
-  before = {last_, rides && before.digest == last_ ? fallen(before.bytes, of_this_call) : of_this_call};
+  const bool piggybacks = of_this_call > sizeof(Record);
+  before = {last_, piggybacks && before.digest == last_ ? fallen(before.bytes, of_this_call) : of_this_call};
   const Followed& after = place(digest);
   bytes_ = after.digest == digest ? after.bytes : of_this_call;
   last_ = digest;
@@ -48,16 +48,16 @@ void CommunicatorState::grow_arena(std::size_t bytes) {
 
 const Machine& planned_machine(Transport& transport, const std::optional<Machine>& given, bool chooses) {
   if (given) return *given;
-  const MachineSource& own = kept<CommunicatorState>(transport).own_machine;
-  const DescribedMachine* const choice = chooses ? own.measured() : nullptr;
+  const MachineSource& own = attachment<CommunicatorState>(transport).own_machine;
+  const DescribedMachine* const choice = chooses ? own.to_choose_by() : nullptr;
   return (choice != nullptr ? *choice : own.unprobed()).machine();
 }
 
-KeptMachine machine_to_keep(Transport& transport, const std::optional<Machine>& given) {
+SavedMachine machine_to_keep(Transport& transport, const std::optional<Machine>& given) {
   if (given) return {given};
-  const MachineSource& own = kept<CommunicatorState>(transport).own_machine;
+  const MachineSource& own = attachment<CommunicatorState>(transport).own_machine;
   if (!own.is_known()) return {};
-  return {own.measured()->machine(), own.is_measured()};
+  return {own.to_choose_by()->machine(), own.is_measured()};
 }
 
 }  // namespace dsop

@@ -12,8 +12,8 @@
 #include <dsop/transport.hpp>
 
 #include "call/call_state.hpp"
+#include "call/capabilities.hpp"
 #include "call/own_machine.hpp"
-#include "call/ranks.hpp"
 #include "call/record.hpp"
 #include "call/values.hpp"
 #include "memory/workspace.hpp"
@@ -28,19 +28,20 @@ class SlotLengths {
   static constexpr std::size_t most_bytes = 64 << 10;
 
   /// A slot's length if it has room for so many bytes of factors.
-  static std::size_t with_record(std::size_t ridden_bytes) {
+  static std::size_t with_record(std::size_t piggybacked_bytes) {
     constexpr std::size_t alignment = alignof(std::max_align_t);
-    return sizeof(Record) + (std::min(ridden_bytes, most_bytes) + alignment - 1) / alignment * alignment;
+    return sizeof(Record) + (std::min(piggybacked_bytes, most_bytes) + alignment - 1) / alignment * alignment;
   }
   /// Whether so many bytes of each rank's factors may ride.
-  static bool fit(std::size_t ridden_bytes, int ranks) {
-    return static_cast<std::size_t>(ranks) * with_record(ridden_bytes) <= most_bytes;
+  static bool fit(std::size_t piggybacked_bytes, int ranks) {
+    return static_cast<std::size_t>(ranks) * with_record(piggybacked_bytes) <= most_bytes;
   }
 
   /// The length of the next call's slots.
   std::size_t bytes() const { return bytes_; }
-  /// The ranks have agreed on a call with this digest, in which each rank has at most `ridden_bytes` of small factors.
-  void learn(std::uint64_t digest, std::size_t ridden_bytes, int ranks);
+  /// The ranks have agreed on a call with this digest, in which each rank has at most `piggybacked_bytes` of small
+  /// factors.
+  void learn(std::uint64_t digest, std::size_t piggybacked_bytes, int ranks);
   /// A call has failed.
   void forget() {
     bytes_ = sizeof(Record);
@@ -91,7 +92,7 @@ struct CommunicatorState {
     packed.clear();
   }
 
-  Ranks ranks;
+  Capabilities ranks;
   SlotLengths slot_lengths;
   std::vector<std::byte> slots;    ///< of all ranks, this rank's first
   std::vector<Record> records;     ///< of the last call
@@ -106,7 +107,7 @@ struct CommunicatorState {
 
 /// What calls keep with a communicator, an object of each type; made on first use, as State(transport) if it can be.
 template <class State>
-State& kept(Transport& transport) {
+State& attachment(Transport& transport) {
   static constexpr char identity = 0;
   auto& all = transport.calls().kept;
   for (const auto& [type, state] : all)

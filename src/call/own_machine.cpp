@@ -40,7 +40,7 @@ void MachineSource::ask_environment() {
   }
 }
 
-const DescribedMachine* MachineSource::measured() const {
+const DescribedMachine* MachineSource::to_choose_by() const {
   if (is_file_ || is_measured_) return &machine_;
   return is_probed_ && requested_ == probe ? nullptr : &default_;
 }

@@ -37,11 +37,11 @@ class MachineSource {
   /// Whether calls may choose by what a probe has found, in this run or in the one that is resumed.
   bool takes_probed() const { return is_probed_ && is_agreed_; }
   /// Null while what calls must choose by is still to be measured.
-  const DescribedMachine* measured() const;
+  const DescribedMachine* to_choose_by() const;
   const DescribedMachine& unprobed() const { return is_file_ ? machine_ : default_; }
 
   /// Measures the machine. A duplicate of a communicator takes that one's, if all its ranks have it. All ranks call
-  /// it after an agreement, if measured() is null. If it throws AgreedError, which all ranks then do, they may call
+  /// it after an agreement, if to_choose_by() is null. If it throws AgreedError, which all ranks then do, they may call
   /// it again. `nodes` as in Problem.
   void measure(Transport& transport, const std::vector<int>& nodes);
   /// Takes what a probe has found before, in another run, as if it were measured now. All ranks call it, with one
@@ -64,10 +64,10 @@ class MachineSource {
 /// an algorithm by it, or for a named one. Sends nothing.
 const Machine& planned_machine(Transport& transport, const std::optional<Machine>& given, bool chooses = true);
 /// What a checkpoint holds: the given one, else the communicator's, unless that is still the transport's own.
-struct KeptMachine {
+struct SavedMachine {
   std::optional<Machine> machine;
   bool is_probed = false;
 };
-KeptMachine machine_to_keep(Transport& transport, const std::optional<Machine>& given);
+SavedMachine machine_to_keep(Transport& transport, const std::optional<Machine>& given);
 
 }  // namespace dsop

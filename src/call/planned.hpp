@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "call/call.hpp"
-#include "call/kept_plans.hpp"
+#include "call/plan_cache.hpp"
 
 namespace dsop {
 
@@ -36,7 +36,7 @@ struct Planned {
 
 /// What an operation keeps from call to call: plans, found by what the ranks say alike. Each of its calls goes one way:
 ///
-///   check    what may be wrong on this rank alone
+///   check    what may be wrong on this rank alone; it also prepares this rank's data and its record
 ///   say      what all ranks must say alike, the machine last, and what this rank says of itself
 ///   agree    one exchange
 ///   plan     the kept one if it serves, else a new one, of what all ranks have said
@@ -55,12 +55,13 @@ struct Planned {
 ///   serves(call, entry)   whether the plan that was found serves, perhaps once it has other numbers; allocates nothing
 ///   take_result(entry)    memory for the result; before the ranks agree, if there is a plan by then
 ///   agreed(call)          comes before the search for a plan
-///   by_numbers            plans are found by the numbers that ranks say too, and made by each rank for itself where
-///                         the values that all say alike were seen before: then a rank without memory throws alone
+///   by_numbers            a plan also depends on what each rank says of itself, its Record's numbers. Where a plan for
+///                         the same values is kept, each rank makes the new one without a second exchange: then a
+///                         rank without memory throws alone
 template <class Entry>
-class Planner {
+class PlannedCalls {
  public:
-  explicit Planner(std::size_t most_plans) : plans_(most_plans) {}
+  explicit PlannedCalls(std::size_t most_plans) : plans_(most_plans) {}
 
   template <class Operation>
   void run(Transport& transport, Operation&& operation) {
@@ -70,9 +71,10 @@ class Planner {
     Call call = operation.open(transport);
     call.check([&] { operation.check(call); });
     operation.say(call);
-    call.own().take_last_call(last_run_seconds_);
-    const Entry* const before = plans_.peek(call.key(), call.key_digest());
-    call.own().lacks_plan = !by_numbers && before == nullptr;
+    call.record().take_last_call(last_run_seconds_);
+    const Entry* before = nullptr;
+    if constexpr (!by_numbers) before = plans_.peek(call.key(), call.key_digest());
+    call.record().lacks_plan = !by_numbers && before == nullptr;
     if (before != nullptr) call.check([&] { take_result(operation, *before); });
     call.agree();
     try {
@@ -127,14 +129,14 @@ class Planner {
       } catch (const std::exception&) {  // every rank's, which they tell each other below
       }
     if (!serves || must_agree || call.must_grow(entry->memory_bytes, entry->packed_pairs))
-      call.together([&] {
+      call.all_or_none([&] {
         make();
         call.grow(entry->memory_bytes, entry->packed_pairs);
       });
     last_ = entry;
   }
 
-  KeptPlans<Entry> plans_;
+  PlanCache<Entry> plans_;
   Entry* last_ = nullptr;  // in plans_
   double last_run_seconds_ = 0;
 };

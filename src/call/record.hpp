@@ -33,7 +33,7 @@ struct Record {
   // No plan depends on these: they are this call's alone.
   std::uint64_t failed : 1 = 0;          ///< it has found an error of its own
   std::uint64_t asks_for_facts : 1 = 0;  ///< it does not know what never changes on the other ranks
-  std::uint64_t rides : 1 = 0;           ///< its factors stand behind the record
+  std::uint64_t piggybacks : 1 = 0;      ///< its factors stand behind the record
   std::uint64_t checks_bits : 1 = 0;     ///< Options::check_bits
   std::uint64_t last_call_log : 12 = 0;  ///< how long such a call took last, see last_call_seconds()
 

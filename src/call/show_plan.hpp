@@ -56,7 +56,7 @@ void show_plan(std::ostream& out, const PlanOf<Algorithm, OfProblem>& plan, cons
     }
     out << std::fixed << std::setprecision(3) << std::setw(12) << candidate.seconds() * 1e3 << " ms  (agreement "
         << candidate.agreement_seconds * 1e3;
-    if (candidate.rides)
+    if (candidate.piggybacks)
       out << " with the factors";
     else
       out << ", network " << candidate.cost.communication_seconds * 1e3;

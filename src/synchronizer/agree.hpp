@@ -26,7 +26,7 @@ class OnBehalf {
 /// Does nothing if `error` is empty. Else all ranks throw it: this rank here, in place of its call, the others in their
 /// next call.
 template <class T>
-void fail_on_all(Transport& transport, const std::string& error) {
+void all_throw_if(Transport& transport, const std::string& error) {
   if (error.empty()) return;
   Call call(transport, end_of_step, 0, 0, data_type<T>);
   call.check([&] { throw ArgumentError(error); });

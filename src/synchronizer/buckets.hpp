@@ -32,7 +32,7 @@ class Bucket {
     parts_.push_back(&parameter);
     elements_ += parameter.elements();
   }
-  /// Sums what is in it and leaves the sums in the gradients.
+  /// Sums what is in it and leaves the sums in the targets.
   void run(Transport& transport, const StepTerms& terms) {
     const OnBehalf on_behalf(transport, names_);
     calls_.run(transport, Sum{{.collective = Collective::allreduce,
@@ -46,7 +46,8 @@ class Bucket {
   bool starts_at_once() const { return bucket_key_.at_once; }
 
  private:
-  // An allreduce whose data are made from the parts, and go back there.
+  // An allreduce whose data are made from the parts, and go back there: its check() and run() hide those of the
+  // operation, and PlannedCalls is given a Sum.
   struct Sum : DenseOperation<T> {
     Bucket& bucket;
 

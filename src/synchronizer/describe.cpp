@@ -28,7 +28,7 @@ std::string Synchronizer<T>::State::describe() const {
   std::ostringstream text;
   text << parameters.size() << " parameters in " << name(data_type<T>) << ", " << transport.size()
        << " ranks; machine: " << printable(machine.source);
-  const Ranks& ranks = kept<CommunicatorState>(transport).ranks;
+  const Capabilities& ranks = attachment<CommunicatorState>(transport).ranks;
   if (!ranks.group.nodes.empty() && machine.inner_levels.empty())
     text << ", one level: messages inside a node cost what others do";
   text << '\n';

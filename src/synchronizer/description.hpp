@@ -105,7 +105,7 @@ class Description {
     const Bucket& bucket = buckets_[b];
     DenseProblem problem{.ranks = transport.size(),
                          .type = data_type<T>,
-                         .group = kept<CommunicatorState>(transport).ranks.group,
+                         .group = attachment<CommunicatorState>(transport).ranks.group,
                          .wire = wire};
     for (const Parameter<T>* const part : bucket.parts) problem.elements += part->elements();
     std::string algorithm = bucket.algorithm;

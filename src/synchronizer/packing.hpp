@@ -12,7 +12,7 @@ namespace dsop::synchronizer {
 /// What they must have in common.
 struct BucketKey {
   std::string algorithm = "auto";
-  bool at_once = false;  ///< its bucket starts when it is full, and does not wait for finish()
+  bool at_once = false;  ///< its bucket starts when it is full, without SynchronizerOptions::overlap too
 
   bool operator==(const BucketKey&) const = default;
 };

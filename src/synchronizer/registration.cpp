@@ -21,7 +21,7 @@ namespace {
 
 void say(Call& call, const Shape& shape, const std::string& policy) {
   call.same("rows", shape.rows).same("columns", shape.columns).same("policy", std::string_view(policy));
-  call.own().pairs = shape.max_pairs & Record::dense;
+  call.record().pairs = shape.max_pairs & Record::dense;
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ void Synchronizer<T>::State::take_policy(Parameter& parameter, NamedPolicy<T> po
 // that choose an algorithm; where the program has given it, for all. If it fails, it does on all ranks.
 template <class T>
 void Synchronizer<T>::State::plan_for(const Machine& machine, bool is_probed) {
-  MachineSource& own = kept<CommunicatorState>(transport).own_machine;
+  MachineSource& own = attachment<CommunicatorState>(transport).own_machine;
   if (is_probed && own.takes_probed())
     own.take(transport, std::make_shared<const Machine>(machine));
   else

@@ -135,7 +135,7 @@ void Synchronizer<T>::State::load(std::istream& in) {
       reader.check_hash();
     });
     agree("loading a synchronizer's state", "", error, [&](Call& call) {
-      call.same_now("the state's step", saved_steps).same_now("the hash of its machine", machine_digest);
+      call.same_unplanned("the state's step", saved_steps).same_unplanned("the hash of its machine", machine_digest);
     });
     // Also where the communicator has got a machine since, from another synchronizer's state: these parameters were
     // planned with what it had before.

@@ -48,7 +48,7 @@ void Synchronizer<T>::State::tell_failure(std::string subject, std::string error
   take_deferred_error(subject, error);
   const auto tell = [this, subject = std::move(subject), error = std::move(error)] {
     const synchronizer::OnBehalf on_behalf(transport, subject);
-    synchronizer::fail_on_all<T>(transport, error);
+    synchronizer::all_throw_if<T>(transport, error);
   };
   calls_.start(tell, std::any_of(parameters.begin(), parameters.end(),
                                  [](const auto& parameter) { return parameter->policy.how->starts_at_once(); }));
@@ -168,10 +168,10 @@ template <class T>
 void Synchronizer<T>::State::end_step() {
   if (step_names_.order != order) step_names_ = StepNames(order);
   agree(synchronizer::end_of_step, step_names_.names, "", [&](Call& call) {
-    call.same_now(options.residual_holds_step ? "scale times learning_rate" : "scale", step_.terms.scale);
+    call.same_unplanned(options.residual_holds_step ? "scale times learning_rate" : "scale", step_.terms.scale);
     for (std::size_t i = 0; i < order.size(); ++i)
-      call.same_now(step_names_.alphas[i].c_str(), order[i]->given.update.alpha)
-          .same_now(step_names_.betas[i].c_str(), order[i]->given.update.beta);
+      call.same_unplanned(step_names_.alphas[i].c_str(), order[i]->given.update.alpha)
+          .same_unplanned(step_names_.betas[i].c_str(), order[i]->given.update.beta);
   });
 }
 

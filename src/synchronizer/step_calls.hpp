@@ -23,8 +23,8 @@ class StepCalls {
   }
 
   /// `call()` runs in its turn, or is held back until finish() if neither this nor everything is to start at once.
-  template <class Call>
-  void start(Call call, bool at_once = false) {
+  template <class Body>
+  void start(Body call, bool at_once = false) {
     if (at_once_ || at_once)
       enqueue(std::move(call));
     else
@@ -46,8 +46,8 @@ class StepCalls {
     if (last_) last_->queue->wait(*last_);
   }
   /// Runs `call` now, unless the step has failed; its error ends the step.
-  template <class Call>
-  void run(const Call& call) {
+  template <class Body>
+  void run(const Body& call) {
     if (error_) return;
     try {
       call();
@@ -58,8 +58,8 @@ class StepCalls {
   }
 
  private:
-  template <class Call>
-  void enqueue(Call call) {
+  template <class Body>
+  void enqueue(Body call) {
     last_ = start_call(transport_, [this, call = std::move(call)] { run(call); });
   }
 

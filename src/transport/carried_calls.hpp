@@ -33,10 +33,10 @@ struct CarriedCalls {
   /// A wait since `start` has taken longer than `stall_limit`. Throws if it is to end.
   virtual void report_stall(Transport& transport, Clock::time_point start) = 0;
 
-  std::uint64_t position = 0;    ///< 2 c + 1 within call number c, 2 c before it
-  std::string parameter;         ///< of a synchronizer's, that calls are made for; errors name it
-  std::string failure;           ///< with what every call is refused; empty: none has failed
-  std::size_t ridden_bytes = 0;  ///< so far: payload that this rank has sent in agreements
+  std::uint64_t position = 0;         ///< 2 c + 1 within call number c, 2 c before it
+  std::string parameter;              ///< of a synchronizer's, that calls are made for; errors name it
+  std::string failure;                ///< with what every call is refused; empty: none has failed
+  std::size_t piggybacked_bytes = 0;  ///< so far: payload that this rank has sent in agreements
   Clock::duration stall_limit = Clock::duration::max();
   std::shared_ptr<const CallThread> thread;
   /// Null until it is measured. A duplicate of the communicator has it too, which another thread may be making.

@@ -8,18 +8,18 @@ CountingTransport::CountingTransport(Transport& inner)
     : TransportOver(inner),
       payload_bytes_to_(static_cast<std::size_t>(inner.size())),
       calls_(inner.carried()),
-      ridden_bytes_before_(calls_.ridden_bytes) {}
+      ridden_bytes_before_(calls_.piggybacked_bytes) {}
 
-std::size_t CountingTransport::ridden_bytes() const {
-  return calls_.ridden_bytes - ridden_bytes_before_;
+std::size_t CountingTransport::piggybacked_bytes() const {
+  return calls_.piggybacked_bytes - ridden_bytes_before_;
 }
 
 Traffic CountingTransport::payload() const {
-  return payload_ + Traffic{0, ridden_bytes()};
+  return payload_ + Traffic{0, piggybacked_bytes()};
 }
 
 Traffic CountingTransport::agreement() const {
-  return {agreement_.messages, agreement_.bytes - ridden_bytes()};
+  return {agreement_.messages, agreement_.bytes - piggybacked_bytes()};
 }
 
 std::size_t CountingTransport::payload_bytes_leaving(std::span<const int> groups) const {

@@ -37,7 +37,7 @@ class CompressedPolicy final : public Policy<T> {
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
     const int P = description.transport.size();
     const patterns::Network network(description.machine,
-                                    kept<CommunicatorState>(description.transport).ranks.group.nodes, P);
+                                    attachment<CommunicatorState>(description.transport).ranks.group.nodes, P);
     description.alone(parameter, text_,
                       Predicted{static_cast<std::size_t>(P - 1) * bytes_, patterns::bruck_seconds(network, bytes_)});
   }
@@ -62,11 +62,11 @@ class CompressedPolicy final : public Policy<T> {
     });
     call.same("the bytes of a message", bytes_).agree();
     patterns::bruck_rounds(step.transport, messages, bytes_, Tag::payload);
-    fail_on_all<T>(step.transport, error_of([&] {
-                     std::ranges::fill(sum, T{0});
-                     for (std::size_t q = 0; q < P; ++q)
-                       compressor_->decode(messages.subspan((q + P - r) % P * bytes_, bytes_), sum);
-                   }));
+    all_throw_if<T>(step.transport, error_of([&] {
+                      std::ranges::fill(sum, T{0});
+                      for (std::size_t q = 0; q < P; ++q)
+                        compressor_->decode(messages.subspan((q + P - r) % P * bytes_, bytes_), sum);
+                    }));
     update_target(parameter.given, SparseVectorView<T>{.dimension = sum.size(), .values = sum});
     parameter.keep_next_residual();
     parameter.last_step = {.algorithm = text_};

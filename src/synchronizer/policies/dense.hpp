@@ -23,7 +23,7 @@ class DensePolicy final : public Policy<T> {
     const DenseProblem problem{.elements = parameter.elements(),
                                .ranks = transport.size(),
                                .type = data_type<T>,
-                               .group = kept<CommunicatorState>(terms.transport).ranks.group,
+                               .group = attachment<CommunicatorState>(terms.transport).ranks.group,
                                .wire = terms.step.wire};
     agree_on_errors(terms.transport, error_of([&] {
                       make_dense_plan(dense_algorithms(), problem, terms.machine, in_bucket_.algorithm);

@@ -18,7 +18,7 @@ class NonePolicy final : public Policy<T> {
   void start(Parameter<T>& parameter, RunningStep<T>& step) override {
     step.calls.start([&parameter, &step] {
       const OnBehalf on_behalf(step.transport, parameter.name);
-      fail_on_all<T>(step.transport, error_of([&] { parameter.reserve(); }));
+      all_throw_if<T>(step.transport, error_of([&] { parameter.reserve(); }));
       parameter.keep_own(static_cast<T>(step.terms.scale));
       parameter.last_step = {};
     });

@@ -21,7 +21,7 @@ class OuterProductPolicy final : public Policy<T> {
   void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
     if (!terms.some_rank_gives_factors) return;
     OuterProductCalls<T> calls;
-    calls.run(terms.transport, {Output::plan, call_terms(terms.step), &parameter.shape});
+    calls.run(terms.transport, {Output::plan_only, call_terms(terms.step), &parameter.shape});
     calls_ = std::move(calls);
   }
 

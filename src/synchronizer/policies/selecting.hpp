@@ -84,7 +84,7 @@ class SelectingPolicy final : public Policy<T> {
             .k = k(parameter),
             .ranks = transport.size(),
             .type = data_type<T>,
-            .group = kept<CommunicatorState>(transport).ranks.group,
+            .group = attachment<CommunicatorState>(transport).ranks.group,
             .wire = wire};
   }
 
@@ -94,16 +94,17 @@ class SelectingPolicy final : public Policy<T> {
     return std::min(std::max(k, std::size_t{1}), elements);
   }
 
-  // The next residual is the last and the gradient, but for what the sum has.
+  // accumulated = residual + scale x gradient. TopKCalls::sum() takes out of it what went into the sum; what is left is
+  // the next residual, if the step ends well.
   void sum(Parameter<T>& parameter, const RunningStep<T>& step) {
     const OnBehalf on_behalf(step.transport, parameter.name);
     std::span<T> accumulated;
-    fail_on_all<T>(step.transport, error_of([&] {
-                     parameter.reserve();
-                     calls_->plan_for(step.terms.machine);
-                     accumulated = parameter.next_residual();
-                     state_before_ = calls_->state();
-                   }));
+    all_throw_if<T>(step.transport, error_of([&] {
+                      parameter.reserve();
+                      calls_->plan_for(step.terms.machine);
+                      accumulated = parameter.next_residual();
+                      state_before_ = calls_->state();
+                    }));
     parameter.make_gradient(static_cast<T>(step.terms.scale),
                             {accumulated.data(), parameter.shape.rows, parameter.shape.columns});
     parameter.keep_next_residual();

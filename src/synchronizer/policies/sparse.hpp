@@ -31,7 +31,7 @@ class SparsePolicy final : public Policy<T> {
                       const SparseProblem problem{.elements = parameter.elements(),
                                                   .nonzeros = all,
                                                   .type = data_type<T>,
-                                                  .group = kept<CommunicatorState>(terms.transport).ranks.group,
+                                                  .group = attachment<CommunicatorState>(terms.transport).ranks.group,
                                                   .wire = terms.step.wire};
                       make_sparse_plan(problem, terms.machine, algorithm_);
                     }));
@@ -52,7 +52,8 @@ class SparsePolicy final : public Policy<T> {
   void sum(Parameter<T>& parameter, const RunningStep<T>& step) {
     const OnBehalf on_behalf(step.transport, parameter.name);
     SparseVectorView<T> values;
-    fail_on_all<T>(step.transport, error_of([&] { values = own_values(parameter, static_cast<T>(step.terms.scale)); }));
+    all_throw_if<T>(step.transport,
+                    error_of([&] { values = own_values(parameter, static_cast<T>(step.terms.scale)); }));
     const SparseSum<T> result = calls_.run(
         step.transport, values, {.algorithm = algorithm_, .machine = step.terms.machine, .wire = step.terms.wire});
     parameter.forget_residual();

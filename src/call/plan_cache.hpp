@@ -14,9 +14,9 @@ namespace dsop {
 /// At most `most` plans. The least recently used one goes first. Ranks that find() and insert() the same keys in the
 /// same order keep the same plans. Keys are compared by value.
 template <class Plan>
-class KeptPlans {
+class PlanCache {
  public:
-  explicit KeptPlans(std::size_t most) : most_(most) {}
+  explicit PlanCache(std::size_t most) : most_(most) {}
 
   /// As find(), but does not count as a use of the plan, since ranks may ask before they have agreed.
   const Plan* peek(std::span<const std::uint64_t> key, std::uint64_t digest) {

@@ -1,4 +1,4 @@
-#include "call/ranks.hpp"
+#include "call/capabilities.hpp"
 
 #include <algorithm>
 #include <string>
@@ -30,7 +30,7 @@ Facts own_facts(const Transport& transport) {
 
 }  // namespace
 
-void exchange_facts(Transport& transport, Ranks& ranks) {
+void exchange_capabilities(Transport& transport, Capabilities& ranks) {
   const std::vector<Facts> all = patterns::of_all_ranks(transport, own_facts(transport));
   ranks.least_instructions = all[0].instructions;
   ranks.same_blas = ranks.all_allow_progress_thread = true;

@@ -10,7 +10,7 @@
 
 namespace dsop {
 
-struct Ranks {
+struct Capabilities {
   bool known = false;
   Group group = {};
   InstructionSet least_instructions = InstructionSet::baseline;
@@ -19,6 +19,6 @@ struct Ranks {
 };
 
 /// Fills `ranks`. All ranks of the transport must call it.
-void exchange_facts(Transport& transport, Ranks& ranks);
+void exchange_capabilities(Transport& transport, Capabilities& ranks);
 
 }  // namespace dsop
