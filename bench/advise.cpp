@@ -16,6 +16,7 @@
 #include "advice.hpp"
 #include "base/json_text.hpp"
 #include "base/shown.hpp"
+#include "collect.hpp"
 #include "command_options.hpp"
 #include "host.hpp"
 #include "launch/command_line.hpp"
@@ -142,6 +143,9 @@ void write_advice(std::ostream& out, const Line& line, const Advice& advice) {
 }
 
 void advise(const Line& line) {
+  if (line.plan.ranks.front() < 2)
+    throw ArgumentError("--ranks is " + std::to_string(line.plan.ranks.front()) +
+                        ", expected at least 2: one sends nothing");
   RowsFile file(line.out);
   const Advice advice = advice_of(layers_of(line.model), line.plan);
   print_advice(std::cout, line, advice);
@@ -156,9 +160,14 @@ int run(Line& line) {
     throw ArgumentError("--ranks has " + std::to_string(line.plan.ranks.size()) + " numbers, expected one");
   if (line.probe)
     return launch::run({}, static_cast<int>(line.plan.ranks.front()), [&](Transport& transport) {
-      line.plan.machine = dsop::machine(transport);
-      line.plan.ranks = {static_cast<std::size_t>(transport.size())};
-      if (transport.rank() == 0) advise(line);
+      Line own = line;  // ranks may be threads
+      own.plan.machine = dsop::machine(transport);
+      own.plan.ranks = {static_cast<std::size_t>(transport.size())};
+      const std::vector<int> nodes = nodes_of_ranks(transport);
+      own.plan.ranks_per_node = static_cast<std::size_t>(std::ranges::count(nodes, nodes.front()));
+      launch::on_all_ranks(transport, [&] {
+        if (transport.rank() == 0) advise(own);
+      });
     });
   if (line.machine.empty() && line.rate.empty())
     throw ArgumentError(
@@ -194,6 +203,7 @@ void add_advise(CLI::App& app, int& status) {
   command->add_option("--cores", line->cores, "Of a rank, for its arithmetic, where no machine was measured")
       ->check(CLI::Range(1, 1024))
       ->excludes(command->get_option("--probe"))
+      ->excludes(command->get_option("--machine"))
       ->capture_default_str();
   command->add_option("--step-ms", line->step_ms, "What a training step takes on one rank, without sums, in ms")
       ->check(CLI::PositiveNumber);

@@ -62,9 +62,8 @@ def contender(algorithm: str, mpi: Mpi) -> str:
 
 def summary(case: str, name: str, run: int, seconds: float, row: Row) -> Row:
     host = row["host"]
-    words = row["words"].split(" --out ")[0]
     return {"case": case, "contender": name, "run": run, "seconds": float(f"{seconds:.6g}"), "commit": host["commit"],
-            "cpu": f"{host['cpu']}, {host['instructions']}, {host['cores']} cores", "date": host["date"], "command": words}
+            "cpu": f"{host['cpu']}, {host['instructions']}, {host['cores']} cores", "date": host["date"], "command": row["words"]}
 
 
 CALLS = ((OPEN_MPI, "auto,allreduce-ring-pipelined,allreduce-mpi,gloo-ring,gloo-halving-doubling"), (OPEN_MPI_EAGER, "allreduce-mpi"),

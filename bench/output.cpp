@@ -79,7 +79,9 @@ void print_rows(std::ostream& out, const Family& family, const Rows& rows, bool 
 
 void StepTimes::add(const Rows& rows) {
   ++inputs;
-  if (const Row* const base = rows.front()->base) base_seconds += base->median_seconds();
+  const Row* const base = rows.front()->base;
+  all_have_base = all_have_base && base != nullptr;
+  if (base != nullptr) base_seconds += base->median_seconds();
   for (const auto& row : rows) {
     auto sum = std::ranges::find(sums, row->label, &Sum::label);
     if (sum == sums.end()) sum = sums.insert(sum, {row->label});
@@ -95,7 +97,7 @@ void StepTimes::print(std::ostream& out) const {
       out << '#'
           << line_of({{"", -36, "", sum.label},
                       {"", 13, "", sum.seconds, microseconds},
-                      {"", 9, "", base_seconds > 0 ? Json(base_seconds / sum.seconds) : Json(), times_faster}},
+                      {"", 9, "", all_have_base ? Json(base_seconds / sum.seconds) : Json(), times_faster}},
                      false);
   out << std::flush;
 }

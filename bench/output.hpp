@@ -100,6 +100,7 @@ struct StepTimes {
   void print(std::ostream& out) const;
 
   std::vector<Sum> sums = {};
+  bool all_have_base = true;
   double base_seconds = 0;
   std::size_t inputs = 0;
 };

@@ -26,7 +26,7 @@ def commit() -> str:
 
 def cpu() -> str:
     names = [line.split(": ", 1)[1] for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-             if line.startswith("model name")]
+             if line.startswith("model name") and ": " in line]
     return names[0] if names else "unknown"
 
 

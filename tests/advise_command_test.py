@@ -45,6 +45,11 @@ class Advise(Refusing):
         self.assertTrue(advised(*model, "--batch", str(batch))[0][0].startswith("it helps"))
         self.assertTrue(advised(*model, "--batch", str(batch + 1))[0][0].startswith("no gain"))
 
+    def test_probes_the_ranks_at_hand(self) -> None:
+        printed, rows = advised("--model", "1000-1000", "--batch", "1", "--probe")
+        self.assertEqual([(row["ranks"], row["rows"]) for row in rows], [(4, 1000)])
+        self.assertIn(": sums take ", printed[0])
+
     def test_bad_input(self) -> None:
         model = ("--model", "10-10", "--batch", "1")
         for arguments, text in (
@@ -57,10 +62,12 @@ class Advise(Refusing):
             ((*model, "--rate", "1gbit,2gbit"), "--rate is '1gbit,2gbit', expected one rate"),
             ((*model, "--rate", "fast"), "--rate"),
             ((*model, "--rate", "1gbit", "--ranks", "2,4"), "--ranks has 2 numbers, expected one"),
+            ((*model, "--rate", "1gbit", "--ranks", "1"), "--ranks is 1, expected at least 2: one sends nothing"),
+            (("--batch", "1", "--probe"), "no model, expected --model"),
         ):
             self.assert_refused(run("advise", *arguments), text)
         for arguments in (("--model", "10-10", "--rate", "1gbit"), (*model, "--probe", "--rate", "1gbit"),
-                          (*model, "--rate", "1gbit", "--step-ms", "-3"), (*model, "--rate", "1gbit", "--cores", "0")):
+                          (*model, "--machine", "ethernet", "--cores", "2"), (*model, "--rate", "1gbit", "--step-ms", "-3"), (*model, "--rate", "1gbit", "--cores", "0")):
             result = run("advise", *arguments)
             self.assertGreater(result.returncode, 0, arguments)
 

@@ -79,7 +79,7 @@ CXX_ALONE: dict[str, set[str] | None] = {
     "algorithms.hpp": set(), "collectives.hpp": set(), "errors.hpp": set(), "mpi.hpp": {"get"},
     "counting.hpp": {"raise_to", "node", "has_native_collectives", "native_allreduce", "native_allgather",
                      "native_broadcast", "native_reduce", "inner", "allows_progress_thread", "calls", "come_to",
-                     "ranks_behind", "start_send", "ridden_bytes", "probe", "payload_bytes_leaving"},
+                     "ranks_behind", "start_send", "piggybacked_bytes", "probe", "payload_bytes_leaving"},
     "dsop.hpp": {"transport", "planned_pairs"},
     "machine.hpp": {"sparse_product_seconds", "memory_seconds", "native_seconds", "why_not_valid"},
     "plan.hpp": {"seconds", "raise_to", "idle_seconds", "hide", "algorithm_name", "chosen", "cost"},

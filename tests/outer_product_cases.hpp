@@ -127,7 +127,7 @@ constexpr T untouched = T{-1000};  // what G and its gaps hold before the call
 inline Cost stated_cost(const Plan& plan, const Traffic& sent) {
   Cost cost = plan.cost();
   if (!plan.algorithm->can_piggyback || sent.messages > 0) return cost;
-  const Traffic piggybacked = outer_product::ridden_traffic(plan.problem);
+  const Traffic piggybacked = outer_product::piggybacked_traffic(plan.problem);
   cost.messages = piggybacked.messages;
   cost.bytes = piggybacked.bytes;
   return cost;

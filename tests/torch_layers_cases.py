@@ -271,9 +271,12 @@ def advised() -> None:
     assert [line.split(":")[0] for line in told[1:]] == ["0.weight 2000x700", f"all else, {2000 + 27} elements"], told
     assert [line.split(":")[0] for line in dsop.torch.advise(nn.LSTM(300, 400), 1, 4, slow, time_steps=9).splitlines()[1:]] == [
         "weight_ih_l0 1600x300", "weight_hh_l0 1600x400", "all else, 3200 elements"]
+    shared = nn.Sequential(nn.Linear(50, 50), nn.Linear(50, 50))
+    shared[1].weight = shared[0].weight
+    assert len(dsop.torch.advise(shared, 2, 8, slow).splitlines()) == 3
     assert dsop.torch.advise(nn.Conv2d(3, 64, 3), 2, 8, slow).startswith("no gain: sums take ")
     assert dsop.torch.advise(nn.ReLU(), 2, 8, slow) == "no gain: the model has nothing to sum"
-    for wrong, text in (({"batch": 0}, "batch is 0"), ({"ranks": 0}, "ranks is 0"), ({"time_steps": -1}, "time_steps is -1"),
+    for wrong, text in (({"batch": 0}, "batch is 0"), ({"ranks": 1}, "ranks is 1, expected at least 2"), ({"time_steps": -1}, "time_steps is -1"),
                         ({"step_ms": float("nan")}, "step_ms is nan")):
         try:
             dsop.torch.advise(nn.Linear(2, 3), **{"batch": 1, "ranks": 2, "machine": slow} | wrong)

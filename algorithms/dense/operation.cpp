@@ -28,7 +28,12 @@ struct Family {
     return algorithm.measured && of.allow_native && machine.native_seconds(1, of.ranks) > 0;
   }
   Candidate evaluate(const DenseAlgorithm& algorithm, double parameter) const {
-    return {algorithm_text(algorithm, parameter), parameter, algorithm.cost(of, machine, parameter), {}, 1, agreement};
+    Candidate candidate;
+    candidate.algorithm = algorithm_text(algorithm, parameter);
+    candidate.parameter = parameter;
+    candidate.cost = algorithm.cost(of, machine, parameter);
+    candidate.agreement_seconds = agreement;
+    return candidate;
   }
 };
 

@@ -37,8 +37,10 @@ void run(OuterProductCall<T>& call) {
 }
 
 Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double) {
-  return {.factors = exchange_of_factors(self, factor_blocks(problem), machine),
-          .gradient = exchange_of_parts(self, row_blocks(problem, problem.rows, problem.ranks()), machine)};
+  Exchanges made;
+  made.factors = exchange_of_factors(self, factor_blocks(problem), machine);
+  made.gradient = exchange_of_parts(self, row_blocks(problem, problem.rows, problem.ranks()), machine);
+  return made;
 }
 
 Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double,

@@ -44,8 +44,10 @@ void run(OuterProductCall<T>& call) {
 }
 
 Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
-  return {.gradient = exchange_of_parts(self, row_blocks(problem, problem.rows, problem.ranks()), machine),
-          .segments = factor_segments(self, problem, machine, 1, static_cast<int>(S))};
+  Exchanges made;
+  made.gradient = exchange_of_parts(self, row_blocks(problem, problem.rows, problem.ranks()), machine);
+  made.segments = factor_segments(self, problem, machine, 1, static_cast<int>(S));
+  return made;
 }
 
 Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double S,

@@ -49,10 +49,12 @@ void run(OuterProductCall<T>& call) {
 
 Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, const Machine& machine, double S) {
   const Blocks rows(problem.rows, static_cast<int>(S));
-  return {.factors = exchange_of_factors(self, factor_blocks(problem), machine),
-          .segments = exchanges_of_segments(
-              self, static_cast<int>(S), [&](int s) { return rows.size(s); },
-              [&](std::size_t size) { return row_blocks(problem, size, problem.ranks()); }, machine)};
+  Exchanges made;
+  made.factors = exchange_of_factors(self, factor_blocks(problem), machine);
+  made.segments = exchanges_of_segments(
+      self, static_cast<int>(S), [&](int s) { return rows.size(s); },
+      [&](std::size_t size) { return row_blocks(problem, size, problem.ranks()); }, machine);
+  return made;
 }
 
 Cost cost(const OuterProductAlgorithm&, const Problem& problem, const Machine& machine, double S,

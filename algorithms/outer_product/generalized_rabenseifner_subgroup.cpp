@@ -64,8 +64,10 @@ Exchanges exchanges(const OuterProductAlgorithm& self, const Problem& problem, c
   for (int r = 0; r < problem.ranks(); ++r)
     if (groups.place(r) == 0)
       for (int i = 0; i < groups.size; ++i) blocks.group.nodes.push_back(node(r + i * groups.stride));
-  return {.factors = exchange_of_factors(self, factor_blocks(problem), machine),
-          .gradient = exchange_of_parts(self, std::move(blocks), machine)};
+  Exchanges made;
+  made.factors = exchange_of_factors(self, factor_blocks(problem), machine);
+  made.gradient = exchange_of_parts(self, std::move(blocks), machine);
+  return made;
 }
 
 template <GroupsOf groups_of>

@@ -34,7 +34,7 @@ void piggyback(Call& call, const SparseFactors<T>& factors, Wire wire) {
 
 /// What a rank sends when factors ride: no message more, and to each other rank as many bytes as the largest rank's
 /// factors need.
-inline Traffic ridden_traffic(const Problem& problem) {
+inline Traffic piggybacked_traffic(const Problem& problem) {
   const std::size_t room = SlotLengths::with_record(piggyback_bytes(problem)) - sizeof(Record);
   return {0, static_cast<std::size_t>(problem.ranks() - 1) * room};
 }
@@ -42,7 +42,7 @@ inline Traffic ridden_traffic(const Problem& problem) {
 /// Copies all ranks' factors from the slots to `factors`, one pair after the other: [a_p | b_p].
 template <class T>
 void unpack_piggybacked(const Call& call, const Plan& plan, std::span<T> factors) {
-  call.count_piggybacked(ridden_traffic(plan.problem).bytes);
+  call.count_piggybacked(piggybacked_traffic(plan.problem).bytes);
   const std::size_t pair = plan.problem.rows + plan.problem.columns;
   for (int r = 0; r < plan.problem.ranks(); ++r) {
     const auto rank = static_cast<std::size_t>(r);

@@ -47,7 +47,7 @@ class Family {
   }
   Candidate evaluate(const OuterProductAlgorithm& algorithm, double parameter) const {
     const Problem& seen = problem(algorithm);
-    Candidate candidate;  // not as an aggregate: where a member throws, g++ 12 destroys those before it twice
+    Candidate candidate;
     candidate.algorithm = algorithm_text(algorithm, parameter);
     candidate.parameter = parameter;
     candidate.exchanges = algorithm.exchanges(algorithm, seen, machine_, parameter);

@@ -79,7 +79,7 @@ struct SparseCalls<T>::Operation {
   }
 
   // What learns nothing chooses anew for other numbers, unless there is no choice.
-  bool serves(const Call& call, Made& made) const {
+  bool serves(const Call& call, PlanEntry& made) const {
     SparseProblem& problem = kept.problem_;
     take_problem(call, made);
     const bool may_adapt = kept.learns_ || options.algorithm == made.text;
@@ -91,7 +91,7 @@ struct SparseCalls<T>::Operation {
   }
 
   // Every rank sees the same records and has seen the same sums, so all make the same plan.
-  void make(const Call& call, Made& made) const {
+  void make(const Call& call, PlanEntry& made) const {
     take_problem(call, made);
     SparsePlan plan = make_sparse_plan(kept.problem_, call.machine(), options.algorithm);
     made.text = plan.algorithm_text();
@@ -101,12 +101,12 @@ struct SparseCalls<T>::Operation {
     made.take(memory_bytes(made), made.plan.result_bytes, given.dimension * sizeof(T));
   }
 
-  void take_result(const Made& made) {
+  void take_result(const PlanEntry& made) {
     result.memory = std::make_unique_for_overwrite<T[]>(made.result_bytes / sizeof(T));
     result.algorithm = made.text;
   }
 
-  void run(const Call& call, Made& made) {
+  void run(const Call& call, PlanEntry& made) {
     if (given.dimension == 0) return;
     Arena memory(call.memory(made.memory_bytes));
     const std::span<T> expanded = memory.take<T>(made.expanded);
@@ -123,7 +123,7 @@ struct SparseCalls<T>::Operation {
   }
 
  private:
-  void take_problem(const Call& call, const Made& made) const {
+  void take_problem(const Call& call, const PlanEntry& made) const {
     SparseProblem& problem = kept.problem_;
     problem.elements = given.dimension;
     problem.type = data_type<T>;
@@ -134,7 +134,7 @@ struct SparseCalls<T>::Operation {
     for (const Record& record : call.records()) problem.nonzeros.push_back(record.sparsity().a);
   }
 
-  static std::size_t memory_bytes(const Made& made) {
+  static std::size_t memory_bytes(const PlanEntry& made) {
     Arena memory;
     memory.take<T>(made.expanded);
     memory.take<std::byte>(made.plan.workspace_bytes);

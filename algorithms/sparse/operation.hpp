@@ -26,7 +26,7 @@ class SparseCalls {
   const SparsePlan* plan() const { return planned_.last() == nullptr ? nullptr : &planned_.last()->plan; }
 
  private:
-  struct Made : Planned<SparsePlan> {
+  struct PlanEntry : Planned<SparsePlan> {
     SparseProblem chosen_for = {};  ///< its numbers may be others since
     double drawn_from = 0;          ///< the last sum's, see SparseProblem
     std::size_t expanded = 0;       ///< elements of this call's vectors that are no smaller sparse
@@ -35,7 +35,7 @@ class SparseCalls {
 
   bool learns_;
   std::uint64_t object_;
-  PlannedCalls<Made> planned_{32};
+  PlannedCalls<PlanEntry> planned_{32};
   SparseProblem problem_;  // of the call
 };
 

@@ -86,7 +86,7 @@ struct Family {
     plan.exchange = {};
     if (algorithm.exchange != nullptr)
       plan.exchange = sparse::cheapest(algorithm.exchange(plan.problem, parameter), machine);
-    Candidate candidate;  // not as an aggregate: where a member throws, g++ 12 destroys those before it twice
+    Candidate candidate;
     candidate.algorithm = algorithm_text(algorithm, parameter);
     candidate.parameter = parameter;
     candidate.cost = algorithm.cost(plan, machine);

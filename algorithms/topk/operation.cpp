@@ -125,7 +125,7 @@ struct TopKCalls<T>::Operation {
 
   // What is chosen by the ranks' numbers is chosen anew for others, so that a run that goes on from a checkpoint has
   // the same bits.
-  bool serves(const Call& call, Made& made) const {
+  bool serves(const Call& call, PlanEntry& made) const {
     const std::vector<std::size_t>& chosen = chosen_of_ranks(call);
     if (most_threads(call) > made.threads) return false;
     if (chosen == made.plan.chosen) return true;
@@ -136,7 +136,7 @@ struct TopKCalls<T>::Operation {
   }
 
   // Takes all that the call needs, so that nothing fails between two messages.
-  void make(const Call& call, Made& made) const {
+  void make(const Call& call, PlanEntry& made) const {
     const TopKProblem problem{.elements = kept.elements_,
                               .k = choice.k,
                               .ranks = call.transport().size(),
@@ -154,12 +154,12 @@ struct TopKCalls<T>::Operation {
     kept.state_.bounds.reserve(made.plan.chosen.size() + 1);
   }
 
-  void take_result(const Made& made) {
+  void take_result(const PlanEntry& made) {
     result.memory = std::make_unique_for_overwrite<T[]>(made.result_bytes / sizeof(T));
     result.algorithm = made.text;
   }
 
-  void run(const Call& call, Made& made) {
+  void run(const Call& call, PlanEntry& made) {
     TopKPlan& plan = made.plan;
     result.sum.dimension = kept.elements_;
     if (plan.total_chosen() == 0) return;

@@ -55,7 +55,7 @@ class TopKCalls {
     std::span<sparse::Index> indices = {};  ///< own's
   };
 
-  struct Made : Planned<TopKPlan> {
+  struct PlanEntry : Planned<TopKPlan> {
     std::size_t cut_elements = 0;  ///< memory for a selection of so many sums
     std::uint64_t threads = 0;     ///< OpenMP's, of the rank with the most: memory for the selection of so many
     std::size_t chosen_for = 0;    ///< elements of all ranks; the plan may be for others since
@@ -73,7 +73,7 @@ class TopKCalls {
   Choice choice_;
   std::optional<Selector<T>> selector_;  // one step further than the state once it has selected
   std::vector<std::size_t> chosen_of_ranks_;
-  PlannedCalls<Made> planned_{2};
+  PlannedCalls<PlanEntry> planned_{2};
   Workspace<sparse::Index> indices_;  // of what was selected
   Workspace<T> chosen_;
   selection::Memory<T> memory_;

@@ -49,7 +49,7 @@ class CountingTransport final : public TransportOver {
   Traffic agreement_;
   Traffic probe_;
   const CarriedCalls& calls_;
-  std::size_t ridden_bytes_before_;
+  std::size_t piggybacked_bytes_before_;
 };
 
 }  // namespace dsop

@@ -52,7 +52,8 @@ struct Exchanges {
   std::vector<Exchange> segments = {};  ///< of factors or of G, where these travel in segments; equal ones together
 };
 
-/// An algorithm that was considered: its cost, or why it can't serve.
+/// An algorithm that was considered: its cost, or why it can't serve. Filled member by member: where a member of an
+/// aggregate throws, g++ 12 destroys those before it twice.
 struct Candidate {
   std::string algorithm;  ///< with its parameter: "ring-pipelined(8)"
   double parameter = 0;
@@ -61,7 +62,7 @@ struct Candidate {
   double needed_lead = 1;        ///< `auto` counts the algorithm's seconds so many times
   double agreement_seconds = 0;  ///< of what opens the call, with the factors that ride
   bool piggybacks = false;   ///< its factors ride there in place of its messages, from the second call like this one on
-  Exchanges exchanges = {};  ///< of an outer product
+  Exchanges exchanges = {};  ///< of the chosen one: those that the plan will make
 
   /// What the whole call is predicted to take.
   double seconds() const { return agreement_seconds + (piggybacks ? cost.arithmetic_seconds : cost.seconds()); }

@@ -155,8 +155,10 @@ void choose(PlanOf<Algorithm, OfProblem>& plan, const Family& family, const Regi
   plan.parameter = chosen.candidate.parameter;
   plan.reason = named.algorithm == nullptr ? why_first(ranked) : "named by the caller";
   plan.candidates.clear();
-  for (auto& [algorithm, candidate, left_out] : ranked)
+  for (auto& [algorithm, candidate, left_out] : ranked) {
+    if (algorithm != plan.algorithm) candidate.exchanges = {};  // a number a rank each
     if (evaluated == Evaluated::all || algorithm == plan.algorithm) plan.candidates.push_back(std::move(candidate));
+  }
 }
 
 }  // namespace dsop

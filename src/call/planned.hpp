@@ -49,7 +49,7 @@ struct Planned {
 /// An Operation gives
 ///   open(transport)       its Call
 ///   check(call), say(call)
-///   make(call, entry)     which leaves the entry as it was where it throws
+///   make(call, entry)
 ///   run(call, entry)
 /// and perhaps
 ///   serves(call, entry)   whether the plan that was found serves, perhaps once it has other numbers; allocates nothing

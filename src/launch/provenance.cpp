@@ -14,7 +14,8 @@ namespace {
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+    if (line.starts_with("model name"))
+      if (const std::size_t colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
   return "unknown";
 }
 
@@ -33,6 +34,7 @@ std::string command() {
   std::string line;
   for (std::string word; std::getline(file, word, '\0');) {
     const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}~#!`") == std::string::npos;
+    for (std::size_t at = 0; (at = word.find('\'', at)) != std::string::npos; at += 4) word.replace(at, 1, R"('\'')");
     line.append(line.empty() ? "" : " ").append(plain ? word : "'" + word + "'");
   }
   return line;

@@ -8,10 +8,10 @@ CountingTransport::CountingTransport(Transport& inner)
     : TransportOver(inner),
       payload_bytes_to_(static_cast<std::size_t>(inner.size())),
       calls_(inner.carried()),
-      ridden_bytes_before_(calls_.piggybacked_bytes) {}
+      piggybacked_bytes_before_(calls_.piggybacked_bytes) {}
 
 std::size_t CountingTransport::piggybacked_bytes() const {
-  return calls_.piggybacked_bytes - ridden_bytes_before_;
+  return calls_.piggybacked_bytes - piggybacked_bytes_before_;
 }
 
 Traffic CountingTransport::payload() const {
