@@ -84,7 +84,7 @@ STEPS = (("dsop", OPEN_MPI), ("dense:ring-pipelined", OPEN_MPI), ("dense:mpi", O
 def steps(rate: str, cluster: str, out: Path, run: int) -> Iterator[Row]:
     for policy, mpi in STEPS:
         command, environment = on_hosts(mpi, cluster, "src/learn/dsop-train", "mlp", "--hidden", "4096,4096", "--batch", "16",
-                                        "--momentum", "0", "--steps", "5", "--sync", policy)
+                                        "--momentum", "0", "--steps", "4", "--sync", policy)
         head, *rows = rows_of(command, environment, out)
         seconds = statistics.median(max(row["seconds"]) for row in rows[1:] if row["kind"] == "step")  # the first plans
         yield summary(f"step-{rate}", contender(policy, mpi), run, seconds, head)
@@ -125,8 +125,8 @@ def kernel_rounds(out: Path) -> Iterator[Row]:
 SCENES: dict[str, tuple[int, Callable[[Path], Iterator[Row]]]] = {
     "calls-200mbit": (5, lambda out: on_a_cluster(calls, "200mbit", out)),
     "calls-1gbit": (2, lambda out: on_a_cluster(calls, "1gbit", out)),
-    "steps-200mbit": (15, lambda out: on_a_cluster(steps, "200mbit", out)),
-    "steps-1gbit": (6, lambda out: on_a_cluster(steps, "1gbit", out)),
+    "steps-200mbit": (10, lambda out: on_a_cluster(steps, "200mbit", out)),
+    "steps-1gbit": (4, lambda out: on_a_cluster(steps, "1gbit", out)),
     "simulated-neutral": (1, lambda out: simulated("neutral", out)),
     "simulated-default": (1, lambda out: simulated("default", out)),
     "kernel": (2, kernel_rounds),
