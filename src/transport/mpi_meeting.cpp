@@ -63,12 +63,11 @@ MpiTransport::Meeting MpiTransport::meet(MPI_Comm communicator, std::size_t larg
   }
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
-  met.endpoint = {.rank = rank,
-                  .size = size,
-                  .node = own.node,
-                  .kind = std::make_shared<const TransportKind>(TransportKind{
-                      .name = "mpi", .is_probed = true, .allows_progress_thread = level == MPI_THREAD_MULTIPLE}),
-                  .native = met.collectives.get()};
+  const auto kind = std::make_shared<TransportKind>();  // member by member: g++ 12 warns of copies of an aggregate
+  kind->name = "mpi";
+  kind->is_probed = true;
+  kind->allows_progress_thread = level == MPI_THREAD_MULTIPLE;
+  met.endpoint = {.rank = rank, .size = size, .node = own.node, .kind = kind, .native = met.collectives.get()};
   return met;
 }
 

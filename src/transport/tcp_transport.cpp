@@ -30,8 +30,13 @@ int milliseconds_until(Clock::time_point end) {
 }
 
 std::shared_ptr<const TransportKind> tcp_kind() {
-  static const auto kind = std::make_shared<const TransportKind>(TransportKind{.name = "tcp", .is_probed = true});
-  return kind;
+  static const auto all = [] {
+    const auto kind = std::make_shared<TransportKind>();
+    kind->name = "tcp";
+    kind->is_probed = true;
+    return kind;
+  }();
+  return all;
 }
 
 class TcpTransport final : public Transport {

@@ -22,9 +22,13 @@ namespace {
 using threads::Hub;
 
 std::shared_ptr<const TransportKind> threads_kind() {
-  static const auto kind = std::make_shared<const TransportKind>(
-      TransportKind{.name = "threads", .default_machine = default_threads_machine()});
-  return kind;
+  static const auto all = [] {
+    const auto kind = std::make_shared<TransportKind>();
+    kind->name = "threads";
+    kind->default_machine = default_threads_machine();
+    return kind;
+  }();
+  return all;
 }
 
 class ThreadsTransport : public Transport {
