@@ -32,7 +32,7 @@ class Line {
   Line(std::string_view& left, int number, std::string_view name)
       : line_(left.substr(0, left.find('\n'))), number_(number), numbers_(line_) {
     expect(line_.size() < left.size() && line_.starts_with(name),
-           "\"" + std::string(name) + "\", all that, and its end");
+           std::string("\"").append(name).append("\", all that, and its end"));
     numbers_.remove_prefix(name.size());
     left.remove_prefix(line_.size() + 1);
   }
