@@ -164,7 +164,7 @@ int run(Line& line) {
       own.plan.machine = dsop::machine(transport);
       own.plan.ranks = {static_cast<std::size_t>(transport.size())};
       const std::vector<int> nodes = nodes_of_ranks(transport);
-      own.plan.ranks_per_node = static_cast<std::size_t>(std::ranges::count(nodes, nodes.front()));
+      own.plan.ranks_per_node = nodes.empty() ? 1 : static_cast<std::size_t>(std::ranges::count(nodes, nodes.front()));
       launch::on_all_ranks(transport, [&] {
         if (transport.rank() == 0) advise(own);
       });
