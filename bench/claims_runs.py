@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import statistics
 import subprocess
 from collections.abc import Callable, Iterator
@@ -42,7 +43,7 @@ def rows_of(command: list[str], environment: dict[str, str], out: Path) -> list[
     if done.returncode != 0:
         raise Refused(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
     variables = [f"{name}={value}" for name, value in environment.items() if name != "PATH"]
-    words = " ".join([*variables, *command]).replace(f"{ROOT}/", "")
+    words = re.sub(r" --name \S+", "", " ".join([*variables, *command]).replace(f"{ROOT}/", ""))
     return [json.loads(line) | {"words": words} for line in out.read_text(encoding="utf-8").splitlines()]
 
 
@@ -63,7 +64,7 @@ def contender(algorithm: str, mpi: Mpi) -> str:
 def summary(case: str, name: str, run: int, seconds: float, row: Row) -> Row:
     host = row["host"]
     return {"case": case, "contender": name, "run": run, "seconds": float(f"{seconds:.6g}"), "commit": host["commit"],
-            "cpu": f"{host['cpu']}, {host['instructions']}, {host['cores']} cores", "date": host["date"], "command": row["words"]}
+            "cpu": host["cpu"], "date": host["date"], "command": row["words"]}
 
 
 CALLS = ((OPEN_MPI, "auto,allreduce-ring-pipelined,allreduce-mpi,gloo-ring,gloo-halving-doubling"), (OPEN_MPI_EAGER, "allreduce-mpi"),
@@ -86,7 +87,7 @@ def steps(rate: str, cluster: str, out: Path, run: int) -> Iterator[Row]:
         command, environment = on_hosts(mpi, cluster, "src/learn/dsop-train", "mlp", "--hidden", "4096,4096", "--batch", "16",
                                         "--momentum", "0", "--steps", "4", "--sync", policy)
         head, *rows = rows_of(command, environment, out)
-        seconds = statistics.median(max(row["seconds"]) for row in rows[1:] if row["kind"] == "step")  # the first plans
+        seconds = statistics.median(row["seconds"] for row in rows[1:] if row["kind"] == "step")  # the first plans
         yield summary(f"step-{rate}", contender(policy, mpi), run, seconds, head)
 
 
