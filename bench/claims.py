@@ -41,11 +41,9 @@ CASES = (
     Case("call-1gbit-1", "a call, n = m = 1000, one pair a rank, 1 Gbit/s", "auto", ("docs/numbers.md",)),
     Case("call-1gbit-32", "the same with 32 pairs", "auto", ("docs/numbers.md",)),
     Case("call-1gbit-128", "the same with 128 pairs", "auto", ("docs/numbers.md",)),
-    Case("step-200mbit", "a training step, perceptron 784-4096-4096-10, 16 samples a rank, 200 Mbit/s", "dsop"),
-    Case("step-1gbit", "the same at 1 Gbit/s", "dsop"),
     Case("simulated-48-neutral", "a call on the [DSOP paper](docs/reference/papers.md)'s cluster, [**simulated**](docs/simulation.md), "
          "48 ranks, n = m = 1000 to 8000, f64, one pair, neutral latency factors", "auto"),
-    Case("simulated-48-default", "the same with SimGrid's default latency factors", "auto", ("docs/numbers.md",)),
+    Case("simulated-48-default", "README's simulated call with SimGrid's default latency factors", "auto", ("docs/numbers.md",)),
     *(Case(f"kernel-{dtype}-{K}", f"the product kernel, one core, n = m = 4096, {dtype}, K = {K}", "dsop's kernel", ("docs/numbers.md",))
       for dtype in ("f32", "f64") for K in (1, 16, 64)),
 )
@@ -158,7 +156,7 @@ def drawn(text: str, rows: list[Row]) -> str:
     """The page with its table drawn anew."""
     def anew(found: re.Match[str]) -> str:
         made = rivals_table(rows) if found[2] == "docs/programs/rivals.md" else claims_table(claims_of(rows), found[2])
-        return f"{found[1]}\n{made}\n\n{found[3]}"
+        return f"{found[1]}{made}\n{found[3]}"
     return TABLE.sub(anew, text)
 
 
