@@ -10,8 +10,8 @@
 #include <dsop/topk_allreduce.hpp>
 
 #include "critical_path.hpp"
-#include "sparse_inputs.hpp"
 #include "sparse_allreduce_cases.hpp"
+#include "sparse_inputs.hpp"
 
 using namespace dsop;
 using namespace dsop::tests;
