@@ -1,7 +1,7 @@
 #include "advice.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <optional>
 
 #include <dsop/errors.hpp>
 
@@ -60,10 +60,9 @@ std::vector<Layer> layers_of(const Model& model) {
 
 Advice advice_of(const std::vector<Layer>& layers, const PlanOptions& options) {
   Advice advice{layers, {}};
-  PlanOptions one = options;
+  const std::optional<Rate> rate = options.rates.empty() ? std::nullopt : std::optional(options.rates.front());
   for (const Layer& layer : layers) {
-    one.points = {layer.point};
-    const Forecast forecast = forecasts(one).front();
+    const Forecast forecast = bench::forecast(options, layer.point, options.ranks.front(), rate);
     const auto [n, m, k, densities] = layer.point;
     const double own = forecast.plan.machine.product_seconds(static_cast<double>(n), static_cast<double>(m),
                                                              static_cast<double>(k), options.type);
@@ -81,17 +80,7 @@ std::size_t largest_batch_that_pays(const Model& model, const PlanOptions& optio
     other.batch = batch;
     return advice_of(layers_of(other), options).gain() >= least_gain;
   };
-  std::size_t no_more = 1;
-  while (pays(no_more)) {
-    if (no_more >= most_batch) return 2 * most_batch;
-    no_more *= 2;
-  }
-  std::size_t still = no_more / 2;
-  while (still + 1 < no_more) {
-    const std::size_t middle = std::midpoint(still, no_more);
-    (pays(middle) ? still : no_more) = middle;
-  }
-  return still;
+  return last_that(pays, most_batch);
 }
 
 }  // namespace dsop::bench

@@ -40,7 +40,7 @@ struct Advice {
   double gain() const { return dense_seconds / dsop_seconds; }
 };
 
-/// `options` say for which ranks and machine.
+/// `options` say for which ranks and machine. factors_pay_to_pairs is left out of the forecasts.
 Advice advice_of(const std::vector<Layer>& layers, const PlanOptions& options);
 
 /// The largest batch a rank with which all sums together gain `least_gain`; 0: none, more than most_batch: any.

@@ -147,7 +147,8 @@ void advise(const Line& line) {
     throw ArgumentError("--ranks is " + std::to_string(line.plan.ranks.front()) +
                         ", expected at least 2: one sends nothing");
   RowsFile file(line.out);
-  const Advice advice = advice_of(layers_of(line.model), line.plan);
+  Advice advice = advice_of(layers_of(line.model), line.plan);
+  for (Forecast& forecast : advice.forecasts) forecast.factors_pay_to_pairs = factors_pay_to_pairs(forecast);
   print_advice(std::cout, line, advice);
   file.append([&](std::ostream& out) { write_advice(out, line, advice); });
 }

@@ -1,7 +1,6 @@
 #include "plan.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 #include <dsop/errors.hpp>
@@ -60,20 +59,14 @@ Plan with_pairs(Problem problem, const Machine& machine, std::size_t pairs) {
   return make_plan(problem, machine);
 }
 
-// The first number at which auto goes over to G alone: found by doubling, then between the last two.
-std::optional<std::size_t> factors_pay_to_pairs(const Problem& problem, const Machine& machine) {
-  const auto pay = [&](std::size_t pairs) { return sends_factors(with_pairs(problem, machine, pairs).chosen()); };
-  std::size_t no_more = 1;
-  while (pay(no_more)) {
-    if (no_more >= most_pairs) return std::nullopt;
-    no_more *= 2;
-  }
-  std::size_t still = no_more / 2;
-  while (still + 1 < no_more) {
-    const std::size_t middle = std::midpoint(still, no_more);
-    (pay(middle) ? still : no_more) = middle;
-  }
-  return still;
+}  // namespace
+
+std::optional<std::size_t> factors_pay_to_pairs(const Forecast& forecast) {
+  const auto pays = [&](std::size_t pairs) {
+    return sends_factors(with_pairs(forecast.plan.problem, forecast.plan.machine, pairs).chosen());
+  };
+  const std::size_t last = last_that(pays, most_pairs);
+  return last > most_pairs ? std::nullopt : std::optional(last);
 }
 
 Forecast forecast(const PlanOptions& options, const Point& point, std::size_t ranks, const std::optional<Rate>& rate) {
@@ -90,10 +83,8 @@ Forecast forecast(const PlanOptions& options, const Point& point, std::size_t ra
           .plan = plan,
           .chosen = plan.chosen(),
           .dense = fastest_dense_of(plan),
-          .factors_pay_to_pairs = factors_pay_to_pairs(problem, machine)};
+          .factors_pay_to_pairs = {}};
 }
-
-}  // namespace
 
 double Forecast::gain_of(const Candidate& candidate) const {
   return compared_seconds(dense) / compared_seconds(candidate);
@@ -114,7 +105,10 @@ std::vector<Forecast> forecasts(const PlanOptions& options) {
   std::vector<Forecast> all;
   for (const Point& point : options.points)
     for (const std::size_t ranks : options.ranks)
-      for (const std::optional<Rate>& rate : rates) all.push_back(forecast(options, point, ranks, rate));
+      for (const std::optional<Rate>& rate : rates) {
+        all.push_back(forecast(options, point, ranks, rate));
+        all.back().factors_pay_to_pairs = factors_pay_to_pairs(all.back());
+      }
   return all;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -42,6 +43,27 @@ struct Forecast {
 };
 
 constexpr std::size_t most_pairs = std::size_t{1} << 20;
+
+/// Of one shape, but for factors_pay_to_pairs, which takes some twenty plans more. Throws as forecasts() does.
+Forecast forecast(const PlanOptions& options, const Point& point, std::size_t ranks, const std::optional<Rate>& rate);
+std::optional<std::size_t> factors_pay_to_pairs(const Forecast& forecast);
+
+/// The last number that `pays`, where all before it do: found by doubling from 1, then between the last two. 0: none;
+/// more than `most`: `most` pays too, and no more were tried.
+template <class Pays>
+std::size_t last_that(const Pays& pays, std::size_t most) {
+  std::size_t no_more = 1;
+  while (pays(no_more)) {
+    if (no_more >= most) return 2 * most;
+    no_more *= 2;
+  }
+  std::size_t still = no_more / 2;
+  while (still + 1 < no_more) {
+    const std::size_t middle = std::midpoint(still, no_more);
+    (pays(middle) ? still : no_more) = middle;
+  }
+  return still;
+}
 
 /// Of every shape for each number of ranks and each rate. Throws ArgumentError naming a number that makes no sense.
 std::vector<Forecast> forecasts(const PlanOptions& options);

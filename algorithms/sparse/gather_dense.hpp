@@ -1,8 +1,8 @@
 // The step with which several algorithms end: every rank has summed its block, and everybody gets all of them, dense.
 #pragma once
 
+#include "algorithms/dense/exchange.hpp"
 #include "algorithms/sparse/expected.hpp"
-#include "kernels/bf16.hpp"
 
 namespace dsop::sparse {
 
@@ -23,23 +23,9 @@ inline std::span<kernels::Bf16> gather_dense_memory(Arena& arena, const SparsePr
 /// ends with the rounded values.
 template <class T>
 void gather_dense(SparseCall<T>& call, std::span<kernels::Bf16> wire) {
-  const SparseProblem& problem = call.plan.problem;
-  const std::span<T> result = call.result.first(problem.elements);
-  const auto gather = [&](std::span<std::byte> data) {
-    AllgatherCall blocks{call.transport, data, call.exchange.problem};
-    call.exchange.algorithm->run(blocks);
-  };
+  const std::span<T> result = call.result.first(call.plan.problem.elements);
   call.sum = {result.size(), {}, result};
-  if constexpr (can_travel_as(Wire::bf16, data_type<T>))
-    if (problem.wire == Wire::bf16) {
-      const int r = call.transport.rank();
-      const std::size_t first = call.exchange.problem.bounds_bytes[static_cast<std::size_t>(r)] / sizeof(kernels::Bf16);
-      const std::size_t size = call.exchange.problem.bytes(r) / sizeof(kernels::Bf16);
-      kernels::round_to_bf16(wire.subspan(first, size), result.subspan(first, size));
-      gather(std::as_writable_bytes(wire));
-      return kernels::widen(result, wire);
-    }
-  gather(std::as_writable_bytes(result));
+  share_parts(call.transport, call.exchange, result, wire);
 }
 
 }  // namespace dsop::sparse

@@ -6,6 +6,7 @@
 
 #include <dsop/errors.hpp>
 
+#include "algorithms/dense/exchange.hpp"
 #include "algorithms/sparse/expected.hpp"
 #include "algorithms/topk/algorithm.hpp"
 #include "algorithms/topk/residual.hpp"
@@ -85,10 +86,9 @@ SparseVectorView<T> balance_and_allgatherv(TopKCall<T>& call, std::span<const Pa
   const std::size_t first = bounds[static_cast<std::size_t>(call.transport.rank())];
   for (std::size_t e = 0; e < own.size(); ++e) pairs[first + e] = {value_as<Value>(own[e].value), own[e].index};
   if (balancing == Balancing::where_uneven && is_uneven(bounds, 4)) balance(call.transport, pairs, bounds);
-  AllgatherProblem& blocks = call.exchange.problem;
-  for (std::size_t b = 0; b < bounds.size(); ++b) blocks.bounds_bytes[b] = bounds[b] * sizeof(Pair<Value>);
-  AllgatherCall gather{call.transport, std::as_writable_bytes(pairs), blocks};
-  call.exchange.algorithm->run(gather);
+  for (std::size_t b = 0; b < bounds.size(); ++b)
+    call.exchange.problem.bounds_bytes[b] = bounds[b] * sizeof(Pair<Value>);
+  allgather(call.transport, call.exchange, pairs);
   return vector_of<Value>(pairs, call.values.size(), call.result);
 }
 

@@ -98,8 +98,7 @@ Cut<T> th_re_evaluate(TopKCall<T>& call, const SparseVectorView<T>& reduced, std
   std::copy(bounds.begin(), bounds.end(), shares.begin());
   if (is_uneven(shares, 2)) balance(call.transport, values, shares);
   for (std::size_t& bound : shares) bound *= sizeof(T);
-  AllgatherCall gather{call.transport, std::as_writable_bytes(values), call.exchange.problem};
-  call.exchange.algorithm->run(gather);
+  allgather(call.transport, call.exchange, values);
 
   const std::size_t k = call.plan.problem.k;
   Cut<T> cut{.key = 0};

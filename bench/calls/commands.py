@@ -8,6 +8,8 @@ import platform
 import sys
 from pathlib import Path
 
+import provenance
+
 
 def number_above_0(text: str) -> float:
     try:
@@ -26,9 +28,8 @@ def count_above_0(text: str) -> int:
 
 
 def machine() -> dict[str, str | int]:
-    cpu = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-           if line.startswith("model name")]
-    return {"cpu": cpu[0] if cpu else platform.machine(), "cores": os.cpu_count() or 1, "kernel": platform.release(),
+    name = provenance.cpu()
+    return {"cpu": platform.machine() if name == "unknown" else name, "cores": os.cpu_count() or 1, "kernel": platform.release(),
             "load_average": Path("/proc/loadavg").read_text(encoding="utf-8").split()[0]}
 
 
