@@ -68,8 +68,8 @@ def make(build: Build, target: str) -> None:
 
 
 def make_calls(build: Build) -> None:
-    """This checkout's program with the build's headers and library."""
+    """The program of the build's own commit: interfaces differ, scenes have the same names."""
     make(build, "src/libdsop.a")
-    sources = sorted((ROOT / "bench/calls").glob("*.cpp"))
+    sources = sorted((build.source / "bench/calls").glob("*.cpp"))
     run_quietly("mpicxx", "-std=c++20", "-O3", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-I", build.source / "include", *sources,
-                ROOT / "bench/statistics.cpp", build.folder / "src/libdsop.a", "-lopenblas", "-fopenmp", "-o", build.calls)
+                build.source / "bench/statistics.cpp", build.folder / "src/libdsop.a", "-lopenblas", "-fopenmp", "-o", build.calls)
