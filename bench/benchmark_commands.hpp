@@ -27,8 +27,8 @@ struct OuterProductCommand {
   void add_to(CLI::App* command) {
     add_shapes_to(command);
     add_names(command, "all,auto", options_.algorithms,
-              "all, near (within 2.5 times the least predicted time), nearest (the six that auto would take "
-              "first), auto, auto-probed (auto without --machine), sharded, external, or a list of names");
+              "all, near (within 2.5 times the least predicted time), eligible (all that auto may "
+              "take), auto, auto-probed (auto without --machine), sharded, external, or a list of names");
     add_parsed(command, "--density", "1", "Share of the factors' elements that are not zero: a and b, or A,B",
                [this](const std::string& text) { options_.densities = parse_densities(text); });
     command->add_option("--encoding", encoding_,

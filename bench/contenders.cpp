@@ -25,12 +25,12 @@ void check_known(const std::string& name, Calls calls) {
     if (!whole) throw ArgumentError("--algorithm is " + name + ", expected with --overlap what can be started");
     return;
   }
-  if (name == "auto" || name == near || name == nearest) return;
+  if (name == "auto" || name == near || name == eligible) return;
   if (outer_product_algorithms().find(without_parameter(name)) != nullptr) {
     parse_algorithm(name, "algorithm", outer_product_algorithms());
     return;
   }
-  throw ArgumentError("algorithm is " + shown(name) + ", expected all, near, nearest, auto, " +
+  throw ArgumentError("algorithm is " + shown(name) + ", expected all, near, eligible, auto, " +
                       (whole ? "auto-probed, sharded, external, " : "") + "or one of " +
                       outer_product_algorithms().names() + (whole ? ", " + rivals().names() : ""));
 }
@@ -57,7 +57,7 @@ std::vector<std::string> expand(const std::vector<std::string>& names, const Tra
     }
   }
   const auto is_compared_with = [](const std::string& name) {
-    return name == near || name == nearest || is_dense(name);
+    return name == near || name == eligible || is_dense(name);
   };
   if (calls == Calls::started || is_simulated() || std::ranges::any_of(expanded, is_compared_with)) return expanded;
   const std::string ring = any.wire == Wire::full ? "allreduce-ring-pipelined" : "allreduce-ring";
@@ -124,7 +124,7 @@ std::vector<std::string> near_the_best(const Plan& plan, double factor) {
   return names;
 }
 
-std::vector<std::string> first_of_auto(const Plan& plan, std::size_t count) {
+std::vector<std::string> eligible_names(const Plan& plan) {
   const auto code = [](const Candidate& one) {
     return std::tuple(one.cost.messages, one.cost.bytes, one.cost.flops, one.seconds());
   };
@@ -132,8 +132,9 @@ std::vector<std::string> first_of_auto(const Plan& plan, std::size_t count) {
   std::vector<std::string> names;
   for (const Candidate& candidate : plan.candidates) {
     const std::string name = without_parameter(candidate.algorithm);
-    if (!candidate.unsupported.empty() || outer_product_algorithms().find(name)->native()) continue;
-    if (names.size() < count && codes.insert(code(candidate)).second) names.push_back(name);
+    const OuterProductAlgorithm& algorithm = *outer_product_algorithms().find(name);
+    if (!candidate.unsupported.empty() || algorithm.native() || algorithm.published) continue;
+    if (codes.insert(code(candidate)).second) names.push_back(name);
   }
   return names;
 }
@@ -165,8 +166,7 @@ std::vector<EncodedAlgorithm> expand_near(Transport& transport, const std::vecto
     for (const Encoding encoding : encodings) {
       std::vector<std::string> candidates{name};
       if (name == near) candidates = near_names(transport, point, type, wire, machine, encoding);
-      if (name == nearest)
-        candidates = first_of_auto(predict(transport, point, type, wire, machine, encoding), nearest_count);
+      if (name == eligible) candidates = eligible_names(predict(transport, point, type, wire, machine, encoding));
       for (const std::string& candidate : candidates) expanded.push_back({candidate, encoding});
     }
   }

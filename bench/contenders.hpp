@@ -51,9 +51,8 @@ inline const std::string auto_probed = "auto-probed";
 inline const std::string near = "near";
 constexpr double near_factor = 2.5;
 
-/// The word for the six algorithms that `auto` would take first on the machine that is planned for.
-inline const std::string nearest = "nearest";
-constexpr std::size_t nearest_count = 6;
+/// The word for all algorithms that `auto` may take, as it prefers them on the machine that is planned for.
+inline const std::string eligible = "eligible";
 
 /// An algorithm's name, without the parameter that its text may end with.
 std::string without_parameter(const std::string& text);
@@ -68,11 +67,10 @@ inline const std::string mpi_allreduce = "allreduce-mpi";
 enum class Calls : unsigned char { whole, started };
 
 /// "all" and "external" become the names of those that can run here; for the others, rank 0 says why not. "near" and
-/// "nearest" stay. Where whole calls are made, and nothing of what is named is dense or is chosen by shape, the ring in
-/// segments (of bf16 the plain one) and MPI's own sum come last, to compare with; not in a simulation, where they would
-/// take long.
-/// Throws ArgumentError for a name that is unknown, listing those that `calls` allow, or that can't run here. All ranks
-/// must call it.
+/// "eligible" stay. Where whole calls are made, and nothing of what is named is dense or is chosen by shape, the ring
+/// in segments (of bf16 the plain one) and MPI's own sum come last, to compare with; not in a simulation, where they
+/// would take long. Throws ArgumentError for a name that is unknown, listing those that `calls` allow, or that can't
+/// run here. All ranks must call it.
 std::vector<std::string> expand_algorithms(Transport& transport, const std::vector<std::string>& names,
                                            Wire wire = Wire::full, Calls calls = Calls::whole);
 
@@ -84,11 +82,11 @@ Plan predict(Transport& transport, const Point& point, DataType type, Wire wire,
 /// do not run inside the MPI library; fastest first, those last that do.
 std::vector<std::string> near_the_best(const Plan& plan, double factor);
 
-/// The names of the first `count` candidates as `auto` prefers them, but of those inside the MPI library none, and of
-/// names that stand for the same code (an allgather over the cheapest pattern, and over that pattern) the first.
-std::vector<std::string> first_of_auto(const Plan& plan, std::size_t count);
+/// The names of the candidates as `auto` prefers them, but of those inside the MPI library and the published ones none,
+/// and of names that stand for the same code (an allgather over the cheapest pattern, and over that pattern) the first.
+std::vector<std::string> eligible_names(const Plan& plan);
 
-/// Each name in each encoding, what is dense alone once, "near" and "nearest" replaced by their names for this shape
+/// Each name in each encoding, what is dense alone once, "near" and "eligible" replaced by their names for this shape
 /// and encoding. All ranks must call it.
 std::vector<EncodedAlgorithm> expand_near(Transport& transport, const std::vector<std::string>& names,
                                           const std::vector<Encoding>& encodings, const Point& point, DataType type,

@@ -8,7 +8,7 @@ their observations are taken together. The best is the one of the least median. 
 auto used, auto's own row included, which is 1 if that is the best, and of auto's own row alone: what lies between them is
 noise. The same of auto-probed, which plans without --machine. The summary also says how many predictions come near what was
 measured, of all that took at most twice the best's time; --picture draws them. Simulated time has no noise, so a simulated
-cell needs no row of auto, which would repeat that of the algorithm that auto takes: the first, as --algorithm nearest has them.
+cell needs no row of auto, which would repeat that of the algorithm that auto takes: the first, as --algorithm eligible has them.
 Exit status: 0, or 2 if an argument or a file can't be used.
 """
 

@@ -26,6 +26,20 @@ Machine machine(Communicator communicator) {
   });
 }
 
+Arrivals arrivals(Communicator communicator) {
+  Transport& transport = communicator.transport();
+  transport.calls().queue->wait_for_all();
+  return attachment<CommunicatorState>(transport).log.arrivals();
+}
+
+const Plan& last_plan(Communicator communicator) {
+  Transport& transport = communicator.transport();
+  transport.calls().queue->wait_for_all();
+  const auto plan_of = attachment<CommunicatorState>(transport).last_plan;
+  if (plan_of == nullptr) throw ArgumentError("last_plan() before any dsop() on this communicator, expected one");
+  return plan_of(transport);
+}
+
 template <class T>
 void dsop(Communicator communicator, const std::type_identity_t<Factors<T>>& factors, MatrixView<T> gradient,
           const Options& options) {
@@ -39,6 +53,9 @@ void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>
   make_call(transport, [&] {
     calls_of<OuterProductCalls<T>>(transport).run(transport,
                                                   {Output::whole, terms_of(options), nullptr, factors, gradient});
+    attachment<CommunicatorState>(transport).last_plan = [](Transport& of) -> const Plan& {
+      return attachment<OuterProductCalls<T>>(of).plan();
+    };
   });
 }
 

@@ -41,11 +41,13 @@ nlohmann::ordered_json to_json(const Level& level) {
 }
 
 constexpr const char* spread_member = "arithmetic_spread";
+constexpr const char* hidden_member = "hidden_share_spread";
 
 nlohmann::ordered_json to_json(const MeasuredOn& on) {
   nlohmann::ordered_json json{
       {"ranks", on.ranks}, {"nodes", on.nodes}, {"threads", on.threads}, {"transport", on.transport}};
   if (on.arithmetic_spread > 0) json[spread_member] = on.arithmetic_spread;
+  if (on.hidden_share_spread > 0) json[hidden_member] = on.hidden_share_spread;
   return json;
 }
 
@@ -135,21 +137,24 @@ Level level_of(const std::string& level, const nlohmann::json& json) {
 MeasuredOn measured_on_of(const std::string& name, const nlohmann::json& json) {
   constexpr std::array members{"ranks", "nodes", "threads", "transport"};
   const auto is_there = [&](const char* member) { return json.contains(member); };
-  const bool has_spread = json.contains(spread_member);
-  if (!json.is_object() || json.size() != members.size() + (has_spread ? 1 : 0) ||
+  const auto spreads =
+      static_cast<std::size_t>(is_there(spread_member)) + static_cast<std::size_t>(is_there(hidden_member));
+  if (!json.is_object() || json.size() != members.size() + spreads ||
       !std::all_of(members.begin(), members.end(), is_there) || !json.at("transport").is_string())
     refuse(name, json,
-           "an object of ranks, nodes, threads, transport (a text), perhaps arithmetic_spread, and nothing else");
-  double arithmetic_spread = 0;
-  if (has_spread) {
-    const nlohmann::json& spread = json.at(spread_member);
-    if (!spread.is_number() || !(spread.get<double>() >= 1))
-      refuse(name + '.' + spread_member, spread, "a number from 1 on");
-    arithmetic_spread = spread.get<double>();
-  }
-  return {whole_number(name + ".ranks", json.at("ranks"), 0), whole_number(name + ".nodes", json.at("nodes"), 0),
+           "an object of ranks, nodes, threads, transport (a text), perhaps arithmetic_spread and hidden_share_spread, "
+           "and "
+           "nothing else");
+  const auto spread = [&](const char* member, double least, double most, const char* expected) {
+    if (!is_there(member)) return 0.0;
+    const nlohmann::json& value = json.at(member);
+    if (!value.is_number() || !(value.get<double>() >= least && value.get<double>() <= most))
+      refuse(name + '.' + member, value, expected);
+    return value.get<double>();
+  };
+  return {whole_number(name + ".ranks", json.at("ranks"), 0),     whole_number(name + ".nodes", json.at("nodes"), 0),
           whole_number(name + ".threads", json.at("threads"), 0), json.at("transport").get<std::string>(),
-          arithmetic_spread};
+          spread(spread_member, 1, 1e300, "a number from 1 on"),  spread(hidden_member, 0, 1, "a number from 0 to 1")};
 }
 
 void read_field(Machine& machine, const std::string& key, const nlohmann::json& value) {

@@ -43,10 +43,10 @@ class OnThreads(Refusing):
 
         self.assert_refused(run("outer-product", "--algorithm", "gloo-rign"), "algorithm is gloo-rign", "gloo-ring",
                             "openmpi-allreduce-segmented_ring", "allgather-per-pair", "external",
-                            "expected all, near, nearest, auto, auto-probed, sharded, external, or one of allgather, ")
+                            "expected all, near, eligible, auto, auto-probed, sharded, external, or one of allgather, ")
 
         started = run("outer-product", "--overlap", "--algorithm", "rign")
-        self.assert_refused(started, "algorithm is rign, expected all, near, nearest, auto, or one of allgather, ")
+        self.assert_refused(started, "algorithm is rign, expected all, near, eligible, auto, or one of allgather, ")
         self.assertNotIn("allgather-per-pair", started.stderr)
 
     def test_algorithm_that_cannot_run_here(self) -> None:

@@ -59,7 +59,7 @@ TEST_CASE("a machine whose file's name is no UTF-8 survives being written and re
 
 TEST_CASE("what a machine was measured on survives being written and read, and is refused where it makes no sense") {
   for (const double spread : {0.0, 1.0, 1.625}) {
-    const Machine machine{.measured_on = {8, 4, 2, "mpi", spread}};
+    const Machine machine{.measured_on = {8, 4, 2, "mpi", spread, spread / 2}};
     const std::string path = "machine_measured.json";
     write_machine(machine, path);
     CHECK(read_machine(path).measured_on == machine.measured_on);
@@ -73,7 +73,9 @@ TEST_CASE("what a machine was measured on survives being written and read, and i
   for (const std::string spread : {"0.5", "-1", "\"2\"", "null"})
     CHECK(refusal_of(", \"arithmetic_spread\": " + spread) ==
           file + "measured_on.arithmetic_spread is " + spread + ", expected a number from 1 on");
-  CHECK(refusal_of(", \"spread\": 1").find("perhaps arithmetic_spread, and nothing else") != std::string::npos);
+  CHECK(refusal_of(", \"hidden_share_spread\": 1.5") ==
+        file + "measured_on.hidden_share_spread is 1.5, expected a number from 0 to 1");
+  CHECK(refusal_of(", \"spread\": 1").find("and hidden_share_spread, and nothing else") != std::string::npos);
 }
 
 TEST_CASE("a machine's inner levels survive being written and read") {

@@ -101,6 +101,11 @@ TEST_CASE("what works while it waits is taken where it is predicted to be well a
                                                                                    : 0.3;
     CHECK(candidate.needed_lead == Approx(1 + doubted * candidate.cost.hidden_seconds / candidate.cost.seconds()));
   }
+  machine.measured_on.hidden_share_spread = 0.9;
+  for (const Candidate& candidate : make_plan(gradient, machine).candidates)
+    if (candidate.unsupported.empty() && candidate.cost.hidden_seconds > 0 &&
+        !candidate.algorithm.starts_with("bruck-"))
+      CHECK(candidate.needed_lead == Approx(1 + 0.6 * candidate.cost.hidden_seconds / candidate.cost.seconds()));
 }
 
 TEST_CASE("auto takes no form that is only published, though it is predicted or was measured to be the fastest") {

@@ -278,6 +278,12 @@ TEST_CASE("a plan warns of a machine that was measured elsewhere") {
       "of the machine's rates of arithmetic or memory one was measured several times, up to 1.6x apart: probably other "
       "work ran on its cores, calibrate again");
   CHECK(why_not_valid(machine, 0, {}) == why_not_valid(machine, 8, {}, 4));
+  machine.measured_on.arithmetic_spread = 1;
+  machine.measured_on.hidden_share_spread = 0.47;
+  machine.hidden_share = 0.16;
+  CHECK(why_not_valid(machine, 8, {}, 4) ==
+        "the machine's hidden_share, 0.16, was measured several times, up to 0.47 apart: calibrate again, on quiet "
+        "cores");
   const Machine racks{.inner_levels = {{}, {.nodes = 4}}};
   CHECK(why_not_valid(racks, 8, {}).empty());
   CHECK(why_not_valid(racks, 8, std::vector<int>(8)).empty());

@@ -50,7 +50,7 @@ class ProbedTransport final : public TransportOver {
  public:
   static constexpr double tick = 1.0 / (1 << 18);
   /// A look at the clock of a probe that comes after those at kernels.
-  static constexpr int look_at_messages = 80;
+  static constexpr int look_at_messages = 60;
 
   ProbedTransport(Transport& inner, Link between, Link inside = {}, std::vector<int> nodes = {})
       : TransportOver(inner, probed(inner)), between_(between), inside_(inside), nodes_(std::move(nodes)) {}

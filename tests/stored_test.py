@@ -21,6 +21,7 @@ TRAIN, *MPIRUN = os.path.abspath(sys.argv[1]), *sys.argv[2:]
 
 # Says what each rank has held back, of two parameters. What is saved again is what was loaded.
 LOADED = f"""
+import sys
 import numpy as np
 import dsop
 ranks = dsop.communicator()
@@ -38,7 +39,8 @@ with open(f"{STORED}/topk_state.rank{{ranks.rank}}") as file:
 sums = dsop.TopKAllreduce(6, np.float64, ranks, algorithm="ok-topk(2)", state=state)
 assert sums.state == state
 sums.run(np.arange(6.0), 2)
-print(ranks.rank, *(int(x) for name in ("top", "ok") for x in model.residual(name).ravel()))
+left = [int(x) for name in ("top", "ok") for x in model.residual(name).ravel()]
+sys.stdout.write(" ".join(map(str, [ranks.rank, *left])) + "\\n")  # at once: ranks write at one time
 """
 
 

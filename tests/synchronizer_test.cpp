@@ -39,6 +39,19 @@ TEST_CASE("buckets change neither sums nor what is left out of them") {
         }) == "");
 }
 
+// A table without what is measured, and what stands below.
+static std::string planned_part(const std::string& description) {
+  std::istringstream lines(description);
+  std::string planned;
+  std::size_t width = std::string::npos;
+  for (std::string line; std::getline(lines, line) && !line.starts_with("warning");) {
+    if (line.starts_with("parameter")) width = line.find("  measured");
+    line = line.substr(0, width);
+    planned += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  }
+  return planned;
+}
+
 TEST_CASE("small dense gradients are sent together, as described") {
   CHECK(failures_on_threads(4, [](Transport& transport, Failures& failures) {
           const auto sent = [&](std::size_t bucket_bytes, std::string& description) {
@@ -47,7 +60,8 @@ TEST_CASE("small dense gradients are sent together, as described") {
             description = model.synchronizer().describe();
             const Traffic before = counting.payload();
             model.run(1);
-            failures.check(model.synchronizer().describe() == description, "the description changes with a step");
+            failures.check(planned_part(model.synchronizer().describe()) == planned_part(description),
+                           "the description changes with a step");
             return Traffic{counting.payload().messages - before.messages, counting.payload().bytes - before.bytes};
           };
           std::string fused;

@@ -254,7 +254,7 @@ def small_weights_without_gain_share_the_bucket() -> None:
     if small.goes_dense:
         text = attachment.describe()
         assert "1.weight 2x600: dense is cheaper here; policy dense" in text, text
-        assert "1.weight#0" in text.split("bucket 1")[1], text
+        assert "1.weight " in text.split("bucket 1")[1], text
     few = plain_sum(built(), lambda model, rank: loss(model, rank, 1))
     collected = [2 * (total if total is not None else 0) for total in few]
     resumed = built()

@@ -44,6 +44,8 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
   /// Whether the call keeps to what was chosen before.
   bool keeps() const { return output == Output::plan_only || output == Output::whole; }
 
+  bool only_plans() const { return output == Output::plan_only; }
+
   Call open(Transport& transport) const {
     return {transport, operation_name(output), rows, columns, data_type<T>, kept.object_};
   }

@@ -58,11 +58,16 @@ class Family {
     candidate.piggybacks = algorithm.can_piggyback && outer_product::piggyback_bytes(seen) > 0;
     candidate.agreement_seconds = candidate.piggybacks ? agreement_with_factors_seconds_ : agreement_seconds_;
     if (cost.hidden_seconds > 0)
-      candidate.needed_lead += algorithm.doubted_share * cost.hidden_seconds / cost.seconds();
+      candidate.needed_lead += std::max(algorithm.doubted_share, unsure_share()) * cost.hidden_seconds / cost.seconds();
     return candidate;
   }
 
  private:
+  // Of hidden_share, by how much several measurements of it differ.
+  double unsure_share() const {
+    return std::min(machine_.measured_on.hidden_share_spread / 2 / machine_.hidden_share, 1.0);
+  }
+
   Problem all_;
   Problem dense_;
   Machine machine_;

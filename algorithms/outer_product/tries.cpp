@@ -89,6 +89,7 @@ Plan OuterProductCalls<T>::with_all_candidates(const PlanEntry& made) {
 template <class T>
 const Plan& OuterProductCalls<T>::plan() const {
   if (!shown_) shown_ = with_all_candidates(*planned_.last());
+  shown_->measured = planned_.measured();
   return *shown_;
 }
 

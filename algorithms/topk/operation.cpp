@@ -154,6 +154,11 @@ struct TopKCalls<T>::Operation {
     kept.state_.bounds.reserve(made.plan.chosen.size() + 1);
   }
 
+  Cost cost(const Call& call, const PlanEntry& made) const {
+    if (call.transport().size() == 1 || made.plan.total_chosen() == 0) return {};
+    return made.plan.algorithm->cost(made.plan, call.machine());
+  }
+
   void take_result(const PlanEntry& made) {
     result.memory = std::make_unique_for_overwrite<T[]>(made.result_bytes / sizeof(T));
     result.algorithm = made.text;

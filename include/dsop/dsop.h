@@ -160,6 +160,11 @@ DSOP_API int dsop_run_on_threads(int ranks, int (*body)(dsop_communicator commun
  * nothing. */
 DSOP_API int dsop_set_stall_watch(dsop_communicator communicator, double limit_seconds,
                                   void (*on_stall)(const char* text, void* data), void* data, int throws);
+/* How late a rank came to the calls on this communicator: how many are counted (all but the last), how long after the
+ * first rank it came to the last of them, and on average, and to how many it came after all others. Any may be null. The
+ * same on all ranks. Sends nothing. */
+DSOP_API int dsop_arrivals(dsop_communicator communicator, int rank, uint64_t* calls, double* last_seconds,
+                           double* mean_seconds, uint64_t* came_last);
 
 /* ---- Dense vectors. Options: algorithm, machine, allow_native. ---- */
 
@@ -190,6 +195,9 @@ DSOP_API int dsop_test(dsop_pending pending, int* complete);
  * pairs x m. Without alpha and beta: the sum. */
 DSOP_API int dsop_sum_outer_products(dsop_communicator communicator, dsop_type type, const dsop_factor* a,
                                      const dsop_factor* b, const dsop_matrix* gradient, const char* options);
+/* The plan of the last of these calls on the communicator, and what such calls took, as text of several lines. Sends
+ * nothing. */
+DSOP_API int dsop_last_plan(dsop_communicator communicator, const char** text);
 /* The same for one layer, planned once. Further options: density_a, density_b, expected_pairs, tries. */
 DSOP_API int dsop_outer_product_create(dsop_communicator communicator, dsop_type type, size_t rows, size_t columns,
                                        size_t max_pairs, const char* options, dsop_outer_product* layer);

@@ -9,6 +9,7 @@
 #include <string>
 #include <type_traits>
 
+#include <dsop/arrivals.hpp>
 #include <dsop/errors.hpp>
 #include <dsop/pending.hpp>
 #include <dsop/plan.hpp>
@@ -116,10 +117,19 @@ void dsop(Communicator communicator, const std::type_identity_t<SparseFactors<T>
 /// can't read, or differs between ranks.
 Machine machine(Communicator communicator);
 
-/// Replaces what is done about calls on this communicator that wait too long, by default nothing; all ranks should.
+/// Replaces what is done about calls on this communicator that wait too long; all ranks should. By default they are
+/// reported on stderr after so many seconds as the environment variable DSOP_STALL_SECONDS says; without it never.
 /// Also waits for calls that were started. Cost of watching: a look at the clock every few dozen tests for a message.
 /// Throws ArgumentError if the limit is negative or not a number.
 void set_stall_watch(Communicator communicator, StallWatch watch);
+
+/// How late each rank came to calls on this communicator. The same on all ranks. Sends nothing, and waits for calls
+/// that were started.
+Arrivals arrivals(Communicator communicator);
+
+/// The plan of the last dsop() on this communicator, with what such calls took on this rank; valid until the next.
+/// Sends nothing, waits for calls that were started, and costs what make_plan() does. Throws ArgumentError before any.
+const Plan& last_plan(Communicator communicator);
 
 /// A layer's gradient n x m, and the most pairs that a rank will hand over in one call.
 struct Shape {
@@ -174,7 +184,8 @@ class OuterProduct {
   /// rows may be none. Errors as of run(). The first run_sharded() takes a plan of its own.
   void run_sharded(const Factors<T>& factors, MatrixView<T> own_rows);
 
-  /// The plan of the last run (before any: of the shape), valid until the next. Waits for this layer's started calls.
+  /// The plan of the last run (before any: of the shape), with what such runs took on this rank; valid until the next.
+  /// Waits for this layer's started calls.
   /// Costs what make_plan() does, since a run evaluates its own algorithm alone.
   const Plan& plan() const;
 

@@ -54,10 +54,12 @@ struct Level {
 struct MeasuredOn {
   int ranks = 0;
   int nodes = 0;
-  int threads = 0;               ///< OpenMP's, of a rank
-  std::string transport = {};    ///< its name: mpi
-  double arithmetic_spread = 0;  ///< the largest ratio of the fastest to the slowest measurement of one rate of
-                                 ///< arithmetic or memory; from 1.3 on plans warn; 0: not known
+  int threads = 0;                 ///< OpenMP's, of a rank
+  std::string transport = {};      ///< its name: mpi
+  double arithmetic_spread = 0;    ///< the largest ratio of the fastest to the slowest measurement of one rate of
+                                   ///< arithmetic or memory; from 1.3 on plans warn; 0: not known
+  double hidden_share_spread = 0;  ///< of the largest hidden_share that was measured from the smallest; plans doubt
+                                   ///< what is wide, and warn from 0.3 on
 
   bool operator==(const MeasuredOn&) const = default;
 };

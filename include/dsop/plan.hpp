@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -68,8 +69,22 @@ struct Candidate {
   double seconds() const { return agreement_seconds + (piggybacks ? cost.arithmetic_seconds : cost.seconds()); }
 };
 
+/// What calls with a plan took on this rank, beside what is predicted; all 0 before any.
+struct Measured {
+  std::uint64_t calls = 0;
+  double last_seconds = 0;       ///< of the last call, from the end of its agreement on
+  double median_seconds = 0;     ///< of the last 16 of them
+  double waited_seconds = 0;     ///< in the agreement that opens a call, for ranks that come later: the mean of all
+  double predicted_seconds = 0;  ///< without the agreement
+
+  /// Whether they differ so much, by 1.3x, that the machine should be calibrated again.
+  bool is_off() const {
+    return calls > 0 && (median_seconds > 1.3 * predicted_seconds || predicted_seconds > 1.3 * median_seconds);
+  }
+};
+
 /// What plans of all families say. A plan is a pure function of what all ranks said and of the machine, so every rank
-/// has the same one.
+/// has the same one, but for `measured`.
 template <class Algorithm, class OfProblem>
 struct PlanOf {
   const Algorithm* algorithm = nullptr;
@@ -79,6 +94,7 @@ struct PlanOf {
   std::size_t workspace_bytes = 0;
   std::size_t result_bytes = 0;  ///< where the call makes the sum's memory: the most that it can take, in whole values
   std::string warning = {};      ///< why the machine may not hold for these ranks; usually empty
+  Measured measured = {};        ///< of an object's, or a communicator's, calls with this plan; this rank's own
   std::vector<Candidate> candidates = {};  ///< all known algorithms as auto prefers them: by the call's time, the
                                            ///< algorithm's part of it times needed_lead; then the MPI library's own,
                                            ///< unsupported last

@@ -144,9 +144,13 @@ class Synchronizer {
   void finish();
 
   /// A table: each parameter's policy, algorithm, bytes that the busiest rank sends a step and predicted time, buckets
-  /// with what they hold, and the totals. Buckets are those of the last step; before any, of parameters given in the
-  /// reverse order of registration. The time of a policy that selects is without the selection. Between steps; the
-  /// same on all ranks.
+  /// with what they hold, and the totals. Beside it what this rank measured by that algorithm, from the agreement on:
+  /// the median of the last 16 calls, the last, how many there were, and how long it waited in agreements, on average.
+  ///
+  /// Buckets are those of the last step; before any, of parameters given in the reverse order of registration. The
+  /// predicted time of a policy that selects is without the selection; none is shown while a machine that is to be
+  /// measured has not been, since all algorithms are named. Between steps; but for what is measured the same
+  /// on all ranks.
   std::string describe() const;
 
   /// What this rank has dropped of a parameter so far, by rows; empty under policies that drop nothing. Between steps,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Generator
-from ctypes import CFUNCTYPE, byref, c_int, c_size_t, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, byref, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dsop._job_end import end_job_at_exception
 from dsop._library import (ArgumentError, Owned, TransportError, check, decoded, error_text, library, new_handle,
@@ -16,6 +16,30 @@ from dsop._library import (ArgumentError, Owned, TransportError, check, decoded,
 
 Result = TypeVar("Result")
 _callbacks: list[Any] = []  # the library calls them for as long as the ranks live, which other objects may be of too
+
+
+class Arrivals(NamedTuple):
+    """How late ranks come to calls; see `Communicator.arrivals()`.
+
+    Attributes
+    ----------
+    calls : int
+        How many are counted: all but the last.
+    last_seconds, mean_seconds : list of float
+        By rank: how long after the first it came to the last of them, and on average.
+    came_last : list of int
+        By rank: to how many it came after all others.
+
+    Examples
+    --------
+    >>> dsop.communicator().arrivals().mean_seconds  # there is one rank
+    [0.0]
+    """
+
+    calls: int
+    last_seconds: list[float]
+    mean_seconds: list[float]
+    came_last: list[int]
 
 
 def _always() -> bool:
@@ -109,6 +133,46 @@ class Communicator(Owned):
         numbers = [c_size_t() for _ in names]
         check(library.dsop_communicator_traffic(self.handle, *map(byref, numbers)))
         return {name: number.value for name, number in zip(names, numbers)}
+
+    def arrivals(self) -> Arrivals:
+        """How late each rank came to the calls so far, to see whom the others wait for. Sends nothing.
+
+        Returns
+        -------
+        Arrivals
+
+        Examples
+        --------
+        >>> dsop.communicator().arrivals().came_last  # there is one rank
+        [0]
+        """
+        calls, last, mean, came = c_uint64(), c_double(), c_double(), c_uint64()
+        found = Arrivals(0, [], [], [])
+        for rank in range(self.size):
+            check(library.dsop_arrivals(self.handle, rank, byref(calls), byref(last), byref(mean), byref(came)))
+            found.last_seconds.append(last.value)
+            found.mean_seconds.append(mean.value)
+            found.came_last.append(came.value)
+        return found._replace(calls=calls.value)
+
+    def last_plan(self) -> str:
+        """The plan of the last `outer_product` on this communicator, and what such calls took. Sends nothing.
+
+        Raises
+        ------
+        ArgumentError
+            There was none.
+
+        Examples
+        --------
+        >>> a, b = np.ones((1, 3)), np.ones((1, 2))
+        >>> _ = dsop.outer_product(a, b)
+        >>> "3 x 2" in dsop.communicator().last_plan()
+        True
+        """
+        text = c_char_p()
+        check(library.dsop_last_plan(self.handle, byref(text)))
+        return decoded(text.value)
 
     def set_stall_watch(self, limit_seconds: float, on_stall: Callable[[str], None] | None = None,
                         throws: bool = False) -> None:

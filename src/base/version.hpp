@@ -11,9 +11,9 @@
 namespace dsop {
 
 /// Of Record and whatever else ranks send each other: one more with each change.
-constexpr int record_format = 2;
+constexpr int record_format = 3;
 
-/// "0.1.0, record format 2".
+/// "0.1.0, record format 3".
 inline std::string own_version() {
   return std::to_string(DSOP_VERSION_MAJOR) + '.' + std::to_string(DSOP_VERSION_MINOR) + '.' +
          std::to_string(DSOP_VERSION_PATCH) + ", record format " + std::to_string(record_format);

@@ -165,3 +165,19 @@ int dsop_set_stall_watch(dsop_communicator communicator, double limit_seconds,
     dsop::set_stall_watch(transport_of(communicator), std::move(watch));
   });
 }
+
+int dsop_arrivals(dsop_communicator communicator, int rank, uint64_t* calls, double* last_seconds, double* mean_seconds,
+                  uint64_t* came_last) {
+  return returning_status([&] {
+    dsop::Transport& transport = transport_of(communicator);
+    if (rank < 0 || rank >= transport.size())
+      throw dsop::ArgumentError("rank is " + std::to_string(rank) + ", expected 0 .. " +
+                                std::to_string(transport.size() - 1));
+    const dsop::Arrivals arrivals = dsop::arrivals(transport);
+    const auto r = static_cast<std::size_t>(rank);
+    put_if_wanted(calls, arrivals.calls);
+    put_if_wanted(last_seconds, arrivals.last_seconds[r]);
+    put_if_wanted(mean_seconds, arrivals.mean_seconds[r]);
+    put_if_wanted(came_last, arrivals.came_last[r]);
+  });
+}

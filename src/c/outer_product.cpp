@@ -45,6 +45,14 @@ int dsop_sum_outer_products(dsop_communicator communicator, dsop_type type, cons
   });
 }
 
+int dsop_last_plan(dsop_communicator communicator, const char** text) {
+  return returning_status([&] {
+    std::ostringstream shown;
+    shown << dsop::last_plan(transport_of(communicator));
+    result(text, "text") = keep_text(shown.str());
+  });
+}
+
 int dsop_outer_product_create(dsop_communicator communicator, dsop_type type, size_t rows, size_t columns,
                               size_t max_pairs, const char* options, dsop_outer_product* layer) {
   return returning_status([&] {

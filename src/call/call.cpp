@@ -17,13 +17,15 @@ constexpr const char* name_of_machine = "machine";
 
 Call::Call(Transport& transport, const char* operation, std::size_t rows, std::size_t columns, DataType type,
            std::uint64_t object)
-    : transport_(transport),
-      communicator_(attachment<CommunicatorState>(transport)),
+    : communicator_(attachment<CommunicatorState>(transport)),
+      transport_(communicator_.trace ? traced(transport, operation) : transport),
       within_call_(transport, operation, rows, columns, type),
       type_(type),
+      object_(object),
       values_(communicator_.values, communicator_.key),
       machine_(&communicator_.own_machine.unprobed()) {
   CallState& calls = transport.calls();
+  if (!communicator_.environment_error.empty()) check([&] { throw ArgumentError(communicator_.environment_error); });
   const std::uint64_t number = calls.calls++;
   same_unplanned<std::string_view>("the parameter", calls.parameter);
   same_unplanned("the number of calls before this one", number);
@@ -33,6 +35,12 @@ Call::Call(Transport& transport, const char* operation, std::size_t rows, std::s
   own_.threads = kernels::thread_count() & 0xffff;
   own_.on_progress_thread = calls.queue->is_progress_thread;
   own_.asks_for_facts = !communicator_.ranks.known;
+  if (communicator_.last_wait_seconds > 0) own_.take_last_wait(communicator_.last_wait_seconds);
+}
+
+Transport& Call::traced(Transport& transport, const char* operation) {
+  const std::string& parameter = transport.calls().parameter;
+  return traced_.emplace(transport, *communicator_.trace, (parameter.empty() ? "" : parameter + ": ") + operation);
 }
 
 Call::~Call() {
@@ -77,15 +85,22 @@ void Call::agree() {
   own_.digest = values_.digest();
   own_.failed = !error_.empty();
   std::memcpy(state.slots.data(), &own_, sizeof(Record));
-  patterns::bruck_rounds(transport_, std::span(state.slots).first(static_cast<std::size_t>(P) * slot_bytes_),
-                         slot_bytes_, Tag::agreement);
+  const Clock::time_point start = Clock::now();
+  {
+    const TracedSpan agreeing = span("agree");
+    patterns::bruck_rounds(transport_, std::span(state.slots).first(static_cast<std::size_t>(P) * slot_bytes_),
+                           slot_bytes_, Tag::agreement);
+  }
+  agreed_at_ = Clock::now();
+  state.last_wait_seconds = std::chrono::duration<double>(agreed_at_ - start).count();
   for (int i = 0, q = transport_.rank(); i < P; ++i, q = q + 1 < P ? q + 1 : 0)
     std::memcpy(&state.records[static_cast<std::size_t>(q)],
                 state.slots.data() + static_cast<std::size_t>(i) * slot_bytes_, sizeof(Record));
 
   if (any([](const Record& record) { return record.asks_for_facts != 0; }))
-    exchange_capabilities(transport_, state.ranks);
+    exchange_capabilities(transport_, state.ranks, state.trace != nullptr);
   if (any([&](const Record& record) { return record.failed != 0 || record.digest != own_.digest; })) throw_error();
+  state.log.take_waits(records());
   all_piggyback_ = !any([](const Record& record) { return record.piggybacks == 0; });
   if (asks_environment_) state.own_machine.agree();
   if (machine_ == nullptr) measure_machine();
@@ -143,6 +158,22 @@ std::uint64_t Call::add_numbers_to_key() {
       digest.take(number);
     }
   return digest.value();
+}
+
+std::size_t Call::log_row(std::string algorithm, double predicted_seconds, std::size_t bytes) const {
+  const CallState& calls = transport_.calls();
+  return log().row_of({.parameter = calls.parameter,
+                       .operation = calls.watched.text(),
+                       .object = object_,
+                       .algorithm = std::move(algorithm),
+                       .predicted_seconds = predicted_seconds,
+                       .bytes = bytes});
+}
+
+double Call::log_run(std::size_t row, Clock::time_point start) const {
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  log().take(row, seconds, communicator_.last_wait_seconds);
+  return seconds;
 }
 
 PackedPairs Call::packed(std::size_t pairs) const {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -38,6 +39,8 @@ namespace dsop {
 
 class Call {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// A stall's report shows `operation`, `rows` and `columns`. `object` is the number of the call that made the object
   /// whose call this is; 0: a function's call.
   Call(Transport& transport, const char* operation, std::size_t rows, std::size_t columns, DataType type,
@@ -121,6 +124,13 @@ class Call {
       throw;
     }
   }
+  /// When it had agreed.
+  Clock::time_point agreed_at() const { return agreed_at_; }
+  /// The log's row for calls like this one, by an algorithm.
+  std::size_t log_row(std::string algorithm, double predicted_seconds, std::size_t bytes) const;
+  CallLog& log() const { return communicator_.log; }
+  /// Says in the log what this call took from `start` on. Returns that.
+  double log_run(std::size_t row, Clock::time_point start) const;
   /// Whether some rank may have less than `bytes` of memory, or none for packing so many pairs: then all ranks grow()
   /// all_or_none(). All ranks give the same numbers.
   bool must_grow(std::size_t bytes, std::size_t packed_pairs = 0) const {
@@ -132,6 +142,8 @@ class Call {
   std::span<std::byte> memory(std::size_t bytes) const { return communicator_.arena.elements().first(bytes); }
 
   Transport& transport() const { return transport_; }
+  /// What the call does while that lives, for a trace.
+  TracedSpan span(const char* name) { return {traced_ ? &*traced_ : nullptr, name}; }
 
  private:
   PackedPairs packed(std::size_t pairs) const;
@@ -140,10 +152,14 @@ class Call {
   const Machine& machine_of_pieces() const;
   [[noreturn]] void throw_error();
 
-  Transport& transport_;
+  Transport& traced(Transport& transport, const char* operation);
+
   CommunicatorState& communicator_;
+  std::optional<TracedCall> traced_;
+  Transport& transport_;
   WithinCall within_call_;
   DataType type_;
+  std::uint64_t object_;
   NamedValues values_;
   const DescribedMachine* machine_;  // null: agree() will measure it
   Record own_;
@@ -151,6 +167,7 @@ class Call {
   std::size_t slot_bytes_ = 0;  // of this call's exchange
   std::size_t key_length_ = 0;  // without numbers
   std::size_t expected_piggyback_bytes_ = 0;
+  Clock::time_point agreed_at_ = {};
   bool asks_environment_ = false;
   bool agreed_ = false;
   bool all_piggyback_ = false;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,12 +18,17 @@ namespace dsop {
 struct CallState final : CarriedCalls {
   CallState() { thread = queue; }
   ~CallState() override { queue->close(); }
-  void end() noexcept override { queue->close(); }
+  void end(Transport& transport) noexcept override {
+    queue->close();
+    if (at_end) std::exchange(at_end, {})(transport);
+  }
   void report_stall(Transport& transport, Clock::time_point start) override;
 
   std::uint64_t calls = 0;  ///< so far
   /// What calls keep, each under a mark of its type: see attachment().
   std::vector<std::pair<const void*, std::shared_ptr<void>>> kept;
+  /// What the environment asks for; throws nothing.
+  std::function<void(Transport&)> at_end;
   StallWatch watch;
   WatchedCall watched = {};
 

@@ -16,9 +16,10 @@ struct Capabilities {
   InstructionSet least_instructions = InstructionSet::baseline;
   bool same_blas = false;                 ///< one processor family's kernels of OpenBLAS on all ranks
   bool all_allow_progress_thread = true;  ///< so started calls run beside the program
+  bool all_trace = false;                 ///< DSOP_TRACE is set on all ranks
 };
 
-/// Fills `ranks`. All ranks of the transport must call it.
-void exchange_capabilities(Transport& transport, Capabilities& ranks);
+/// Fills `ranks`. All ranks of the transport must call it. Whether this one `traces` is its own affair.
+void exchange_capabilities(Transport& transport, Capabilities& ranks, bool traces);
 
 }  // namespace dsop

@@ -6,6 +6,9 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/error_of.hpp"
+#include "call/report.hpp"
+
 namespace dsop {
 
 // The expected length rises at once and falls by a sixty-fourth a call, so that it fits pairs that change. Where
@@ -36,7 +39,15 @@ void SlotLengths::learn(std::uint64_t digest, std::size_t piggybacked_bytes, int
 CommunicatorState::CommunicatorState(Transport& transport)
     : slots(std::max(SlotLengths::most_bytes, static_cast<std::size_t>(transport.size()) * sizeof(Record))),
       records(static_cast<std::size_t>(transport.size())),
-      own_machine(transport) {}
+      own_machine(transport),
+      log(transport.size()),
+      trace(Trace::of_environment(transport)) {
+  environment_error = error_of([&] { watch_as_environment_says(transport); });
+  transport.calls().at_end = [this](Transport& ending) {
+    report_at_end(ending, log);
+    if (trace) trace->write(ending, ranks.all_trace && ending.calls().failure.empty());
+  };
+}
 
 void CommunicatorState::grow_arena(std::size_t bytes) {
   try {

@@ -11,10 +11,12 @@
 
 #include <dsop/transport.hpp>
 
+#include "call/call_log.hpp"
 #include "call/call_state.hpp"
 #include "call/capabilities.hpp"
 #include "call/own_machine.hpp"
 #include "call/record.hpp"
+#include "call/trace.hpp"
 #include "call/values.hpp"
 #include "memory/workspace.hpp"
 
@@ -103,6 +105,11 @@ struct CommunicatorState {
   Workspace<std::byte> arena;       ///< that all calls work in, one after the other
   std::size_t arena_bytes = 0;      ///< that all ranks are known to have
   std::vector<PackedPairs> packed;  ///< one of a kind
+  CallLog log;
+  std::unique_ptr<Trace> trace;                    ///< usually null
+  double last_wait_seconds = 0;                    ///< in the last call's agreement; 0: there was none
+  const Plan& (*last_plan)(Transport&) = nullptr;  ///< of dsop()
+  std::string environment_error = {};              ///< with which every call is refused; usually empty
 };
 
 /// What calls keep with a communicator, an object of each type; made on first use, as State(transport) if it can be.

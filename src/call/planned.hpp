@@ -2,11 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -21,10 +21,11 @@ namespace dsop {
 template <class OfFamily>
 struct Planned {
   OfFamily plan = {};
-  std::string text = {};         ///< its algorithm, with its parameter
-  std::size_t memory_bytes = 0;  ///< of the arena
-  std::size_t result_bytes = 0;  ///< of the sum's memory, where the call makes it
-  std::size_t packed_pairs = 0;  ///< whose factors a product packs
+  std::string text = {};                    ///< its algorithm, with its parameter
+  std::size_t memory_bytes = 0;             ///< of the arena
+  std::size_t result_bytes = 0;             ///< of the sum's memory, where the call makes it
+  std::size_t packed_pairs = 0;             ///< whose factors a product packs
+  std::optional<std::size_t> log_row = {};  ///< of its calls; none where they only plan
 
   bool has(std::size_t memory, std::size_t result) const { return memory <= memory_bytes && result <= result_bytes; }
   /// An eighth more than is needed now, so that numbers which grow a little are not agreed on again.
@@ -55,6 +56,8 @@ struct Planned {
 ///   serves(call, entry)   whether the plan that was found serves, perhaps once it has other numbers; allocates nothing
 ///   take_result(entry)    memory for the result; before the ranks agree, if there is a plan by then
 ///   agreed(call)          comes before the search for a plan
+///   only_plans()          then the log says nothing of it
+///   cost(call, entry)     what the log says of such calls, where the plan has no candidates
 ///   by_numbers            a plan also depends on what each rank says of itself, its Record's numbers. Where a plan for
 ///                         the same values is kept, each rank makes the new one without a second exchange: then a
 ///                         rank without memory throws alone
@@ -77,37 +80,44 @@ class PlannedCalls {
     call.record().lacks_plan = !by_numbers && before == nullptr;
     if (before != nullptr) call.check([&] { take_result(operation, *before); });
     call.agree();
+    log_ = &call.log();
+    bool made = false;
     try {
       if constexpr (requires { operation.agreed(call); }) operation.agreed(call);
-      find_or_make(call, operation, by_numbers);
+      made = find_or_make(call, operation, by_numbers);
     } catch (...) {  // some ranks may have kept what others have not
       plans_.clear_but(last_);
       throw;
     }
-    const auto start = Clock::now();
-    operation.run(call, *last_);
-    last_run_seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
+    const auto start = made ? Call::Clock::now() : call.agreed_at();
+    {
+      const TracedSpan running = call.span(last_->text.c_str());
+      operation.run(call, *last_);
+    }
+    if (last_->log_row) last_run_seconds_ = call.log_run(*last_->log_row, start);
   }
 
   /// Of the last call; null before any.
   Entry* last() const { return last_; }
+  /// What calls like the last took on this rank.
+  Measured measured() const { return last_->log_row ? log_->rows()[*last_->log_row].measured() : Measured(); }
   /// Of those that were found by such values, whatever the numbers, the last that was used; null if there is none.
   const Entry* latest(std::span<const std::uint64_t> values) const { return plans_.latest(values); }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   template <class Operation>
   static void take_result(Operation& operation, const Entry& entry) {
     if constexpr (requires { operation.take_result(entry); }) operation.take_result(entry);
   }
 
+  // Returns whether a plan was made, or memory taken.
   template <class Operation>
-  void find_or_make(Call& call, Operation& operation, bool by_numbers) {
+  bool find_or_make(Call& call, Operation& operation, bool by_numbers) {
     const std::uint64_t digest = by_numbers ? call.add_numbers_to_key() : call.key_digest();
     Entry* entry = plans_.find(call.key(), digest);
     bool serves = entry != nullptr;
     if constexpr (requires { operation.serves(call, *entry); }) serves = serves && operation.serves(call, *entry);
+    const bool served = serves;
     const auto make = [&] {
       if (serves) return;
       if (entry == nullptr) {
@@ -117,6 +127,7 @@ class PlannedCalls {
       } else {
         operation.make(call, *entry);
       }
+      if (is_logged(operation)) entry->log_row = row_of(call, operation, *entry);
       take_result(operation, *entry);
       serves = true;
     };
@@ -128,16 +139,38 @@ class PlannedCalls {
         throw;
       } catch (const std::exception&) {  // every rank's, which they tell each other below
       }
-    if (!serves || must_agree || call.must_grow(entry->memory_bytes, entry->packed_pairs))
+    const bool takes_memory = !serves || must_agree || call.must_grow(entry->memory_bytes, entry->packed_pairs);
+    if (takes_memory) {
+      const TracedSpan planning = call.span("plan and take memory");
       call.all_or_none([&] {
         make();
         call.grow(entry->memory_bytes, entry->packed_pairs);
       });
+    }
     last_ = entry;
+    return !served || takes_memory;
+  }
+
+  template <class Operation>
+  static bool is_logged(const Operation& operation) {
+    if constexpr (requires { operation.only_plans(); }) return !operation.only_plans();
+    return true;
+  }
+
+  template <class Operation>
+  static std::size_t row_of(const Call& call, const Operation& operation, const Entry& entry) {
+    if constexpr (requires { operation.cost(call, entry); }) {
+      const Cost cost = operation.cost(call, entry);
+      return call.log_row(entry.text, cost.seconds(), cost.bytes);
+    } else {
+      const Candidate& chosen = entry.plan.chosen();
+      return call.log_row(entry.text, chosen.seconds() - chosen.agreement_seconds, chosen.cost.bytes);
+    }
   }
 
   PlanCache<Entry> plans_;
-  Entry* last_ = nullptr;  // in plans_
+  Entry* last_ = nullptr;         // in plans_
+  const CallLog* log_ = nullptr;  // the communicator's
   double last_run_seconds_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <iomanip>
 #include <ostream>
 #include <string>
@@ -37,6 +38,16 @@ double PlanOf<Algorithm, OfProblem>::seconds() const {
   return chosen().seconds();
 }
 
+/// "measured 93.0 ms (the last 95.1, median of the last 16 of 120 calls), predicted 66.0; 1.2 ms waiting for ranks".
+inline void show_measured(std::ostream& out, const Measured& measured) {
+  if (measured.calls == 0) return;
+  out << std::fixed << std::setprecision(3) << "measured " << measured.median_seconds * 1e3 << " ms, the median of "
+      << std::min<std::uint64_t>(measured.calls, 16) << " of " << measured.calls << " calls (the last "
+      << measured.last_seconds * 1e3 << "), where " << measured.predicted_seconds * 1e3 << " was predicted; before it "
+      << measured.waited_seconds * 1e3 << " ms to agree, waiting for ranks that come later\n";
+  if (measured.is_off()) out << "warning: measured and predicted differ by more than 1.3x: calibrate again\n";
+}
+
 /// What stands below the problem: the choice, `memory` beside the workspace, and a line for each candidate, with the
 /// predicted time of a call or why it can't serve.
 template <class Algorithm, class OfProblem>
@@ -45,6 +56,7 @@ void show_plan(std::ostream& out, const PlanOf<Algorithm, OfProblem>& plan, cons
   out << "uses " << plan.algorithm_text() << ": " << plan.reason << '\n'
       << "workspace " << plan.workspace_bytes << " bytes a rank" << memory << '\n';
   if (!plan.warning.empty()) out << "warning: " << plan.warning << '\n';
+  show_measured(out, plan.measured);
   out << note;
   std::size_t widest = 0;
   for (const Candidate& candidate : plan.candidates) widest = std::max(widest, candidate.algorithm.size());

@@ -20,6 +20,10 @@ struct WatchedCall {
   std::string text() const;
 };
 
+/// Calls that wait longer than DSOP_STALL_SECONDS are reported on stderr, unless the program has said what is done
+/// about them. Throws ArgumentError where that is no time.
+void watch_as_environment_says(Transport& transport);
+
 /// While it lives, the transport's next call is under way.
 class WithinCall {
  public:

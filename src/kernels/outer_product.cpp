@@ -9,6 +9,7 @@
 
 #include "base/largest_inner_dimension.hpp"
 #include "base/streaming_bytes.hpp"
+#include "base/traced_span.hpp"
 #include "kernels/blas_info.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/rank_k.hpp"
@@ -148,6 +149,7 @@ void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T al
              std::size_t all_parts_bytes) {
   if (c.rows == 0 || c.columns == 0) return;
   if (a.rows == 0) return multiply_by(beta, c);
+  const TracedSpan span("product");
   if (method.blas_allowed && a.rows > largest_inner_dimension<T> && blas_keeps_up_with(method.instructions) &&
       fits_gemm(a, b, c))
     gemm(a, b, c, alpha, beta);

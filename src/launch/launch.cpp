@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -23,18 +22,6 @@
 
 namespace dsop::launch {
 namespace {
-
-double stall_seconds() {
-  const char* const variable = std::getenv("DSOP_STALL_SECONDS");
-  if (variable == nullptr) return StallWatch().limit_seconds;
-  const std::string_view text(variable);
-  double seconds = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || !(seconds >= 0))
-    throw ArgumentError(
-        std::string("DSOP_STALL_SECONDS is \"").append(shown(text)).append("\", expected seconds, 0 or more"));
-  return seconds;
-}
 
 int print_error(const std::string& what) {  // one write, so that the ranks' lines do not mix
   std::cerr << "error: " + printable_lines(what) + '\n' << std::flush;
@@ -97,9 +84,7 @@ void keep_standard_descriptors() {
 
 int run(const RankOptions& options, int default_ranks, const std::function<void(Transport&)>& body, ThreadLevel level) {
   const auto watched_body = [&](Transport& transport) {
-    StallWatch watch{.on_stall = print_stall};
-    on_all_ranks(transport, [&] { watch.limit_seconds = stall_seconds(); });
-    set_stall_watch(transport, watch);
+    if (std::getenv("DSOP_STALL_SECONDS") == nullptr) set_stall_watch(transport, {.on_stall = print_stall});
     body(transport);
   };
   if (options.transport == "tcp") return run_over_tcp(options, watched_body);

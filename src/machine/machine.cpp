@@ -154,6 +154,13 @@ std::string why_not_valid(const Machine& machine, int ranks, const std::vector<i
     add("of the machine's rates of arithmetic or memory one was measured several times, up to " + spread.str() +
         "x apart: probably other work ran on its cores, calibrate again");
   }
+  if (constexpr double wide = 0.3; on.hidden_share_spread >= wide) {
+    std::ostringstream spread;
+    spread << std::fixed << std::setprecision(2) << "the machine's hidden_share, " << machine.hidden_share
+           << ", was measured several times, up to " << on.hidden_share_spread
+           << " apart: calibrate again, on quiet cores";
+    add(spread.str());
+  }
   for (std::size_t i = 1; i < machine.inner_levels.size(); ++i)
     if (const int joined = machine.inner_levels[i].nodes; nodes > 1 && joined >= nodes)
       add("inner_levels[" + std::to_string(i) + "] joins " + std::to_string(joined) + " nodes, and there are " +

@@ -111,7 +111,7 @@ class Measuring {
     return static_cast<double>(bytes) * ranks / seconds;
   }
   /// As hidden_share().
-  double hidden_share(const ProbedGroup& group, const Machine& machine) {
+  HiddenShare hidden_share(const ProbedGroup& group, const Machine& machine) {
     constexpr std::size_t largest_side = 384;  // algorithms make blocks of about this size while they would wait
     const std::size_t side = std::min(effort_.product_side, largest_side);
     const auto columns = static_cast<double>(side);
@@ -226,6 +226,7 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
   auto across = among(groups.across);
   const bool has_nodes = groups.nodes > 1;
   const bool shares_nodes = groups.most_on_node > 1;
+  HiddenShare hidden{machine.hidden_share};
   const double start = measuring.spent_seconds();
   const double end = start + effort.seconds;
   if (transport.size() > 1) {
@@ -247,11 +248,13 @@ Machine measure_machine(Transport& transport, const std::vector<int>& nodes, con
       const int together = groups.least_on_node;
       level.out_bytes_per_second = measuring.out_bytes_per_second(across, groups.place_on_node < together, together);
     }
-    machine.hidden_share = measuring.hidden_share(outer, machine);
+    hidden = measuring.hidden_share(outer, machine);
+    machine.hidden_share = hidden.share;
   }
   if (transport.has_native_collectives() && transport.size() > 1)
     machine.native_allreduce_seconds = measuring.native_allreduce_seconds();
   machine.measured_on = {transport.size(), groups.nodes, static_cast<int>(kernels::thread_count()), transport.name()};
+  machine.measured_on.hidden_share_spread = hidden.spread;
   measuring.end_arithmetic(machine);
   measuring.check_clock();
   return machine;

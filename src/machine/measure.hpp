@@ -20,6 +20,7 @@ struct Effort {
   double arithmetic_seconds;  ///< of a sample of a kernel: far more than the part of a millisecond that ranks which
                               ///< share a core lose in taking turns
   double overlap_seconds;     ///< of messages while products are made, in a sample; 0: not measured
+  int overlap_times;          ///< that share is measured; the median counts
   int samples;                ///< of messages longer than 16 KiB; their median counts
   int short_samples;          ///< of shorter ones; of two the lower counts, since one may be disturbed
   int product_samples;        ///< of products whose C a cache holds; others may disturb one. Of two the shorter counts
@@ -42,6 +43,7 @@ struct Effort {
 constexpr Effort probe_of_nodes{.seconds = 0.27,
                                 .arithmetic_seconds = 5e-3,
                                 .overlap_seconds = 2.5e-3,
+                                .overlap_times = 1,
                                 .samples = 1,
                                 .short_samples = 2,
                                 .product_samples = 2,
@@ -60,6 +62,7 @@ constexpr Effort probe_of_nodes{.seconds = 0.27,
 constexpr Effort probe_of_one_node{.seconds = 3e-3,
                                    .arithmetic_seconds = 0.4e-3,
                                    .overlap_seconds = 0,
+                                   .overlap_times = 1,
                                    .samples = 1,
                                    .short_samples = 2,
                                    .product_samples = 3,
@@ -81,6 +84,7 @@ constexpr StepCounts calibration_steps{24, 24, 16, 12, 12, 8};
 constexpr Effort effort_of_calibration{.seconds = 60,
                                        .arithmetic_seconds = 0.1,
                                        .overlap_seconds = 12e-3,
+                                       .overlap_times = 5,
                                        .samples = 5,
                                        .short_samples = 5,
                                        .product_samples = 5,

@@ -16,9 +16,11 @@ std::string Synchronizer<T>::State::describe() const {
   std::vector<const Parameter*> given(order.begin(), order.end());
   if (given.empty())
     for (const auto& parameter : parameters) given.insert(given.begin(), parameter.get());
+  const CommunicatorState& communicator = attachment<CommunicatorState>(transport);
+  const bool is_known = options.machine || communicator.own_machine.to_choose_by() != nullptr;
   const Machine& machine = planned_machine(transport, options.machine);
   synchronizer::Description<T> description(transport, machine, planned_machine(transport, options.machine, false),
-                                           options.wire, options.bucket_bytes);
+                                           is_known, options.wire, options.bucket_bytes);
   for (const Parameter* const parameter : given) parameter->policy.how->describe(*parameter, description);
   description.close_buckets();
   for (const auto& parameter : parameters)
@@ -27,14 +29,16 @@ std::string Synchronizer<T>::State::describe() const {
 
   std::ostringstream text;
   text << parameters.size() << " parameters in " << name(data_type<T>) << ", " << transport.size()
-       << " ranks; machine: " << printable(machine.source);
-  const Capabilities& ranks = attachment<CommunicatorState>(transport).ranks;
+       << " ranks; machine: "
+       << (is_known ? printable(machine.source)
+                    : "not measured, since nothing is chosen by it: no times are predicted");
+  const Capabilities& ranks = communicator.ranks;
   if (!ranks.group.nodes.empty() && machine.inner_levels.empty())
     text << ", one level: messages inside a node cost what others do";
   text << '\n';
   const std::string warning =
       why_not_valid(machine, transport.size(), ranks.group.nodes, static_cast<int>(kernels::thread_count()));
-  if (!warning.empty()) text << "warning: " << warning << '\n';
+  if (is_known && !warning.empty()) text << "warning: " << warning << '\n';
   if (runs_at_finish)
     text << "everything runs in finish(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n";
   else if (!options.overlap)

@@ -28,14 +28,20 @@ struct Predicted {
 template <class T>
 class Description {
  public:
-  /// What named algorithms leave open they take by `of_named`; what all cost is by `machine`. Both must outlive it.
-  Description(Transport& transport_, const Machine& machine_, const Machine& of_named_, Wire wire_,
+  /// What named algorithms leave open they take by `of_named`; what all cost is by `machine`, if that `is_known`. Both
+  /// must outlive it.
+  Description(Transport& transport_, const Machine& machine_, const Machine& of_named_, bool is_known, Wire wire_,
               std::size_t bucket_bytes)
-      : transport(transport_), machine(machine_), of_named(of_named_), wire(wire_), packing_(bucket_bytes) {}
+      : transport(transport_),
+        machine(machine_),
+        of_named(of_named_),
+        wire(wire_),
+        is_known_(is_known),
+        packing_(bucket_bytes) {}
 
   /// The parameter is summed by itself, or not at all; what that takes, where it is known.
   void alone(const Parameter<T>& parameter, const std::string& algorithm, const std::optional<Predicted>& predicted) {
-    add(cells_of(parameter, algorithm), predicted);
+    add(cells_of(parameter, algorithm), predicted, parameter.name);
   }
   /// It is summed as a dense vector, together with others.
   void in_bucket(const Parameter<T>& parameter, const BucketKey& bucket_key) {
@@ -50,8 +56,9 @@ class Description {
   }
   /// The table, with the totals; to be called once.
   std::string text() {
-    lines_.push_back({"total", "", "", "", std::to_string(bytes_), time_text(seconds_)});
-    std::array<std::size_t, 6> widths{};
+    lines_.push_back({"total", "", "", "", std::to_string(bytes_), is_known_ ? time_text(seconds_) : ""});
+    if (measured_seconds_ > 0) lines_.back()[6] = time_text(measured_seconds_);
+    std::array<std::size_t, std::tuple_size_v<Cells>> widths{};
     for (const Cells& line : lines_)
       for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
     std::string text;
@@ -64,6 +71,13 @@ class Description {
       text.erase(text.find_last_not_of(' ') + 1);
       text += '\n';
     }
+    const Measured all{1, measured_seconds_, measured_seconds_, 0, expected_seconds_};
+    if (is_known_ && measured_seconds_ > 0 && all.is_off())
+      text.append("warning: without agreements predicted ")
+          .append(time_text(expected_seconds_))
+          .append(", measured ")
+          .append(time_text(measured_seconds_))
+          .append(": calibrate again\n");
     return text;
   }
 
@@ -73,7 +87,9 @@ class Description {
   const Wire wire;
 
  private:
-  using Cells = std::array<std::string, 6>;  // name, shape, policy, algorithm, bytes, time
+  // name, shape, policy, algorithm, bytes, time predicted, median time measured, last one, of how many calls, time
+  // waited
+  using Cells = std::array<std::string, 10>;
   struct Bucket {
     std::string algorithm;
     std::vector<const Parameter<T>*> parts = {};
@@ -91,10 +107,28 @@ class Description {
             algorithm};
   }
 
-  void add(Cells cells, const std::optional<Predicted>& predicted) {
+  // What calls for `names`, by the algorithm in `cells`, took on this rank.
+  void add_measured(Cells& cells, const std::string& names) {
+    const std::string type(name(data_type<T>));
+    for (const LoggedCalls& row : attachment<CommunicatorState>(transport).log.rows()) {
+      if (row.calls == 0 || row.parameter != names || row.algorithm != cells[3] || !row.operation.ends_with(type))
+        continue;
+      const Measured measured = row.measured();
+      cells[6] = time_text(measured.median_seconds);
+      cells[7] = time_text(measured.last_seconds);
+      cells[8] = std::to_string(measured.calls);
+      cells[9] = time_text(measured.waited_seconds);
+      measured_seconds_ += measured.median_seconds;
+      expected_seconds_ += measured.predicted_seconds;
+      return;
+    }
+  }
+
+  void add(Cells cells, const std::optional<Predicted>& predicted, const std::string& names = {}) {
+    if (!names.empty()) add_measured(cells, names);
     if (predicted) {
       cells[4] = std::to_string(predicted->bytes);
-      cells[5] = time_text(predicted->seconds);
+      if (is_known_) cells[5] = time_text(predicted->seconds);
       bytes_ += predicted->bytes;
       seconds_ += predicted->seconds;
     }
@@ -115,7 +149,9 @@ class Description {
     const Predicted predicted{plan.cost().bytes, plan.seconds() + product_seconds(bucket)};
     if (bucket.parts.size() == 1) return alone(*bucket.parts[0], plan.algorithm_text(), predicted);
     const std::string name = "bucket " + std::to_string(b + 1);
-    add({name, std::to_string(problem.elements), "", plan.algorithm_text()}, predicted);
+    std::string names;
+    for (const Parameter<T>* const part : bucket.parts) names.append(names.empty() ? "" : ", ").append(part->name);
+    add({name, std::to_string(problem.elements), "", plan.algorithm_text()}, predicted, names);
     for (const Parameter<T>* const part : bucket.parts) {
       Cells cells = cells_of(*part, "in " + name);
       cells[0].insert(0, "  ");
@@ -134,11 +170,15 @@ class Description {
     return seconds;
   }
 
+  bool is_known_;
   Packing packing_;
   std::vector<Bucket> buckets_;
-  std::vector<Cells> lines_{{"parameter", "shape", "policy", "algorithm", "bytes sent", "predicted"}};
+  std::vector<Cells> lines_{
+      {"parameter", "shape", "policy", "algorithm", "bytes sent", "predicted", "measured", "last", "calls", "waited"}};
   std::size_t bytes_ = 0;  // the sum of what is known
   double seconds_ = 0;
+  double measured_seconds_ = 0;  // the sum of what is, of medians
+  double expected_seconds_ = 0;  // of the same, without agreements
 };
 
 }  // namespace dsop::synchronizer

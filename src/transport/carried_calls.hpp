@@ -28,8 +28,8 @@ struct CarriedCalls {
   CarriedCalls() = default;
   CarriedCalls(const CarriedCalls&) = delete;
   virtual ~CarriedCalls() = default;
-  /// Completes those that were started.
-  virtual void end() noexcept = 0;
+  /// Completes those that were started. The transport ends; messages can still travel.
+  virtual void end(Transport& transport) noexcept = 0;
   /// A wait since `start` has taken longer than `stall_limit`. Throws if it is to end.
   virtual void report_stall(Transport& transport, Clock::time_point start) = 0;
 

@@ -50,7 +50,7 @@ std::vector<int> Transport::ranks_behind(std::uint64_t, double) {
 }
 
 void Transport::end_calls() noexcept {
-  if (carried_) carried_->end();
+  if (carried_) carried_->end(*this);
 }
 
 }  // namespace dsop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -38,6 +39,12 @@ def _policy(p: Summand, way: Way) -> str:
     if way == Way.FACTORS_IN_16_BITS:
         return "dsop-bf16"
     return "dense" if way == Way.DENSE and _shares_bucket(p) else p.policy
+
+
+def _of_last_step(table: str) -> str:
+    """A synchronizer's table with parameters in place of their entries, of which a step gives one at most."""
+    lines = [line for line in table.splitlines(keepends=True) if "not given in the last step" not in line]
+    return "".join(re.sub(r"#\d+(#16)?(?=[ ,])", lambda found: " " * len(found[0]), line) for line in lines)
 
 
 class _Last(NamedTuple):
@@ -189,7 +196,7 @@ class Entries:
         return _policy(p, Way.DENSE if p.goes_dense else self._last.get(p.name, _Last(way=Way.FACTORS)).way)
 
     def describe(self) -> str:
-        return "\n".join(f"{_name(kind)}:\n{synchronizer.describe()}"
+        return "\n".join(f"{_name(kind)}:\n{_of_last_step(synchronizer.describe())}"
                          for kind, synchronizer in self.synchronizers.items())
 
     def state_dict(self) -> dict[str, Any]:

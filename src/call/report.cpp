@@ -1,0 +1,114 @@
+#include "call/report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <vector>
+
+#include "base/rank_list.hpp"
+#include "base/shown.hpp"
+#include "call/call_state.hpp"
+
+namespace dsop {
+namespace {
+
+using Line = std::array<std::string, 9>;
+
+std::string milliseconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", seconds * 1e3);
+  return text;
+}
+
+Line line_of(const LoggedCalls& row) {
+  const Measured measured = row.measured();
+  const bool is_known = measured.predicted_seconds > 0;
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, "%.2f", measured.median_seconds / measured.predicted_seconds);
+  std::string of = row.parameter;
+  if (of.empty() && row.object > 0) of = "made by call " + std::to_string(row.object);
+  return {std::move(of),
+          row.operation,
+          row.algorithm,
+          std::to_string(row.calls),
+          std::to_string(row.bytes),
+          milliseconds(measured.median_seconds),
+          is_known ? milliseconds(measured.predicted_seconds) : "",
+          is_known ? ratio : "",
+          milliseconds(measured.waited_seconds)};
+}
+
+std::string table(const std::vector<Line>& lines) {
+  constexpr std::size_t texts = 3;  // the rest are numbers
+  std::array<std::size_t, std::tuple_size_v<Line>> widths{};
+  for (const Line& line : lines)
+    for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
+  std::string text;
+  for (const Line& line : lines) {
+    for (std::size_t c = 0; c < line.size(); ++c) {
+      const std::string gap(widths[c] - line[c].size(), ' ');
+      text.append(c == 0 ? "" : "  ").append(c < texts ? line[c] + gap : gap + line[c]);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += '\n';
+  }
+  return text;
+}
+
+std::string lateness(const Arrivals& arrivals) {
+  std::string text = "of " + std::to_string(arrivals.calls) + " calls, and on average after the first:\n";
+  for (std::size_t r = 0; r < arrivals.came_last.size(); ++r)
+    text.append("  rank ")
+        .append(std::to_string(r))
+        .append(" came last to ")
+        .append(std::to_string(arrivals.came_last[r]))
+        .append(", ")
+        .append(milliseconds(arrivals.mean_seconds[r]))
+        .append(" ms late\n");
+  return text;
+}
+
+}  // namespace
+
+std::string report_of(const CallLog& log, const Transport& transport, const std::string& failure) {
+  std::vector<Line> lines{{"of", "operation", "algorithm", "calls", "bytes sent", "measured ms", "predicted ms",
+                           "x predicted", "waited ms"}};
+  for (const LoggedCalls& row : log.rows())
+    if (row.seconds > 0) lines.push_back(line_of(row));
+  std::string text = "dsop: " + std::to_string(transport.size()) + " ranks over " + transport.name() +
+                     ", as rank 0 saw them\n"
+                     "measured: the median of the last 16 calls, from the agreement on\n"
+                     "waited: in the agreement, for ranks that come later; the mean\n";
+  if (!failure.empty()) text.append("failed: ").append(printable_lines(failure)).append("\n");
+  text += table(lines);
+  if (log.arrivals().calls > 0) text += lateness(log.arrivals());
+  return text;
+}
+
+void report_at_end(Transport& transport, const CallLog& log) noexcept {
+  const char* const where = std::getenv("DSOP_REPORT");
+  if (where == nullptr || *where == 0 || std::string_view(where) == "0" || transport.rank() != 0) return;
+  try {
+    CallState& calls = transport.calls();
+    std::string failure = calls.failure;
+    if (!failure.empty())
+      if (const auto missing = transport.ranks_behind(calls.position, 0.1); !missing.empty())
+        failure += "; missing: " + list_ranks(missing);
+    const std::string text = report_of(log, transport, failure);
+    if (std::string_view(where) == "1") {
+      std::cerr << text << std::flush;
+      return;
+    }
+    std::ofstream file(where, std::ios::app);
+    if (!(file << text << std::flush))
+      std::cerr << "dsop: can't write DSOP_REPORT's file " + shown(where) + '\n' << text;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "dsop: no report: %s\n", error.what());
+  }
+}
+
+}  // namespace dsop
