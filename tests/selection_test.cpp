@@ -90,11 +90,11 @@ TEMPLATE_TEST_CASE("a selection does not depend on threads", "[selection]", floa
       for (const auto& [k, room] :
            std::vector<std::pair<std::size_t, std::size_t>>{{1, 1}, {N / 100, N / 100 + 100}, {N / 2, N / 2}}) {
         INFO(algorithm.name << ", " << name << ", k = " << k << ", room " << room);
-        const auto twice = [&, &values = values, k = k, room = room](int threads) {
+        const auto twice = [&, &x = values, count = k, most = room](int threads) {
           std::vector<Chosen<TestType>> steps;
           with_threads(threads, [&] {
             Selector<TestType> selector(algorithm.name);
-            for (int step = 0; step < 2; ++step) steps.push_back(select<TestType>(selector, values, k, room));
+            for (int step = 0; step < 2; ++step) steps.push_back(select<TestType>(selector, x, count, most));
           });
           return steps;
         };

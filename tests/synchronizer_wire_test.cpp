@@ -135,7 +135,7 @@ TEST_CASE("a synchronizer refuses bf16 where it is not supported", "[bf16]") {
                 std::tuple("dsop:allreduce-butterfly", "allreduce-butterfly", "the gradient")}) {
             const std::string expected = "ranks 0-2: parameter layer: algorithm " + std::string(algorithm) +
                                          " can't be used: it sends " + what + only_full;
-            refuses(expected, [&, policy = policy] { synchronizer.add("layer", shape, policy); });
+            refuses(expected, [&, refused = policy] { synchronizer.add("layer", shape, refused); });
           }
           refuses(
               "ranks 0-2: parameter layer: the algorithm that sums in topk(topk-dsa) is topk-dsa, expected allgather "

@@ -87,8 +87,8 @@ TEST_CASE("predicted times hold what is rounded and widened", "[topk]") {
   // ok-topk: k rounded and widened in its first half, k/P and k in its second; gtopk: k of each on each way.
   for (const auto& [algorithm, converted] :
        {std::pair("ok-topk", 3 * k + k / ranks), std::pair("gtopk", 2 * (levels + 1) * k)}) {
-    const auto seconds = [&, algorithm = algorithm](Wire wire) {
-      return topk_cost({.elements = 64 * k, .k = k, .ranks = P, .wire = wire}, machine, algorithm).arithmetic_seconds;
+    const auto seconds = [&, name = algorithm](Wire wire) {
+      return topk_cost({.elements = 64 * k, .k = k, .ranks = P, .wire = wire}, machine, name).arithmetic_seconds;
     };
     INFO(algorithm << ", P = " << P);
     const double expected = machine.memory_seconds(6 * static_cast<double>(converted));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,6 @@
 #include "algorithms/dense/algorithm.hpp"
 #include "algorithms/dense/allgather.hpp"
 #include "base/named.hpp"
-#include "base/needed_lead.hpp"
 #include "base/registry.hpp"
 #include "memory/arena.hpp"
 
@@ -48,7 +48,8 @@ struct OuterProductAlgorithm {
   bool can_piggyback = false;  ///< gathers factors in any way, so those of few bytes ride in the agreement
   bool sends_bf16 = false;     ///< and can travel as bf16, if the problem's wire says so
   bool published = false;      ///< here to be compared with its paper: it may be named, and `auto` never takes it
-  double doubted_share = dsop::doubted_share;  ///< of what its formula hides, `auto` does not count on
+  /// Of what its formula hides, `auto` does not count on so much; empty: the machine's, see needed_lead.hpp.
+  std::optional<double> doubted_share = std::nullopt;
   std::string (*unsupported)(const OuterProductAlgorithm&, const Problem&) =
       [](const OuterProductAlgorithm&, const Problem&) { return std::string(); };
   Parameter<OuterProductAlgorithm, Problem> parameter = {};

@@ -97,7 +97,7 @@ OuterProductAlgorithm allgather_overlapped() {
           .source = "after Enderlin et al. 2021 (DSOP), with the same bits on all ranks",
           .exchange = allgather_algorithms().find("ring"),
           .sends_gradient = false,
-          .doubted_share = 0,
+          .doubted_share = 0.0,
           .parameter = {.name = "number of segments of the factors",
                         .values = values,
                         .expected = expected_segments<most_factor_segments>},
@@ -112,7 +112,7 @@ OuterProductAlgorithm bruck_overlapped() {
   algorithm.name = "bruck-overlapped";
   algorithm.exchange = allgather_algorithms().find("bruck");
   algorithm.summary = "as allgather-overlapped, factors " + algorithm.exchange->summary;
-  algorithm.doubted_share = 1;  // ranks that are ahead share links with what others wait for
+  algorithm.doubted_share = 1.0;  // ranks that are ahead share links with what others wait for
   return algorithm;
 }
 

@@ -12,6 +12,7 @@
 #include "base/check_nodes.hpp"
 #include "base/check_wire.hpp"
 #include "base/checked.hpp"
+#include "base/needed_lead.hpp"
 #include "base/refuse.hpp"
 #include "call/agreement_seconds.hpp"
 #include "call/communicator.hpp"
@@ -58,14 +59,17 @@ class Family {
     candidate.piggybacks = algorithm.can_piggyback && outer_product::piggyback_bytes(seen) > 0;
     candidate.agreement_seconds = candidate.piggybacks ? agreement_with_factors_seconds_ : agreement_seconds_;
     if (cost.hidden_seconds > 0)
-      candidate.needed_lead += std::max(algorithm.doubted_share, unsure_share()) * cost.hidden_seconds / cost.seconds();
+      candidate.needed_lead += algorithm.doubted_share.value_or(doubted_share()) * cost.hidden_seconds / cost.seconds();
     return candidate;
   }
 
  private:
-  // Of hidden_share, by how much several measurements of it differ.
-  double unsure_share() const {
-    return std::min(machine_.measured_on.hidden_share_spread / 2 / machine_.hidden_share, 1.0);
+  // Who describes a machine says what really hides; what was measured may be off, by half of what several measurements
+  // differ or more.
+  double doubted_share() const {
+    const MeasuredOn& on = machine_.measured_on;
+    if (on.ranks == 0) return 0;
+    return std::clamp(on.hidden_share_spread / 2 / machine_.hidden_share, dsop::doubted_share, 1.0);
   }
 
   Problem all_;

@@ -158,9 +158,9 @@ Threshold find_th(std::span<const T> x, std::size_t k) {
 
 template <class T>
 void run_threshold(SelectionCall<T>& call) {
-  const auto [th, scale] = find_th(call.values, call.k);
-  call.threshold = th / scale;
-  draw(call, [th = th, scale = scale](double x_i) { return x_i * scale / th; });
+  const Threshold found = find_th(call.values, call.k);
+  call.threshold = found.th / found.scale;
+  draw(call, [found](double x_i) { return x_i * found.scale / found.th; });
 }
 
 template <class T>
