@@ -76,17 +76,22 @@ def batch_file(out: Path, job: Job) -> Path:
 
 def batch_script(settings: Settings, job: Job, out: Path, bench: Path, sbatch: str | None) -> str:
     """What sbatch reads. Slurm takes the last of two equal options, so `sbatch`, the user's, can't change P. A job waits for
-    others of its name, so that a file of rows has one writer."""
+    others of its name: those of the sweep, which would share the network, or its own, so that a file of rows has one writer."""
     resources = f"--ntasks={job.procs} --cpus-per-task={settings.cpus_per_task}"
     if settings.ntasks_per_node is not None:
         resources += f" --ntasks-per-node={settings.ntasks_per_node}"
+    if settings.nodes is not None:
+        resources += f" --nodes={settings.nodes}"
+    if settings.exclusive:
+        resources += " --exclusive"
+    name = f"{out.name}-{job.name}" if settings.side_by_side else out.name
     log = out / "jobs" / f"{job.name}.log"
     further = f"#SBATCH {sbatch}\n" if sbatch else ""
     walk = shlex.join([str(WALK), str(out), job.name, str(bench)])
     return f"""#!/bin/bash
 #SBATCH --output={log} --open-mode=append
 #SBATCH --dependency=singleton
-{further}#SBATCH --job-name={out.name}-{job.name} {resources}
+{further}#SBATCH --job-name={name} --comment={job.name} {resources}
 
 export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
 # On fewer nodes than TreeWidth Slurm's other fences (of the default, those without data) wait for nobody: a rank can

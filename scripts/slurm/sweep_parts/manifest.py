@@ -59,7 +59,8 @@ def settings_in(manifest: dict[str, Any]) -> Settings:
 
 
 def _began_with(manifest: dict[str, Any]) -> dict[str, Any]:
-    return {"calibrate": False} | manifest["settings"]  # of sweeps from before there was a choice
+    before = {"calibrate": False, "nodes": None, "exclusive": False, "side_by_side": True}  # there was a choice
+    return before | manifest["settings"]
 
 
 def begin_or_continue(out: Path, settings: Settings, facts: dict[str, str]) -> dict[str, Any]:

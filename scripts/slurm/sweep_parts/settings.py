@@ -42,6 +42,9 @@ OPTIONS: dict[str, Option] = {
     "jobs-per-point": Option(values.jobs_per_point, "1", "share the repetitions out to so many jobs; all: one each", "all"),
     "cpus-per-task": Option(values.whole_number(1), "1", "cores, and threads, of a rank"),
     "ntasks-per-node": Option(values.whole_number(1), None, "most ranks a node"),
+    "nodes": Option(values.whole_number(1), None, "nodes of each job (unless given: as few as its ranks need)"),
+    "exclusive": Option(values.yes_or_no, "no", "no other job on its nodes: yes or no", "yes"),
+    "side-by-side": Option(values.yes_or_no, "no", "jobs may run at one time, and share the network: yes or no", "yes"),
     "sbatch": Option(values.sbatch_options, None, "further options of sbatch: \"--partition=long --time=4:00:00\""),
     "out": Option(values.folder_name, None, "folder of the results; one that holds this sweep is continued"),
     "bench": Option(values.file_name, DEFAULT_BENCH, "dsop-bench, built with MPI"),
@@ -67,6 +70,9 @@ class Settings:
     jobs_per_point: int
     cpus_per_task: int
     ntasks_per_node: int | None
+    nodes: int | None
+    exclusive: bool
+    side_by_side: bool
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -7,8 +7,10 @@ import os
 import platform
 import subprocess
 import sys
+from collections import Counter
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from .jobs import Job, batch_file, batch_script, jobs_of, points_of, rows_file, settings_on
 from .manifest import begin_or_continue, facts_of, known_algorithms, write_manifest
@@ -76,11 +78,26 @@ def submit(request: Request, dry_run: bool) -> None:
     say(f"{len(new_numbers)} of {jobs} jobs submitted; {jobs - len(texts)} had nothing left to do")
 
 
-def print_status(out: Path, settings: Settings) -> None:
-    """A line for each P: points that have all rows, and all points, a point of each job counting once."""
-    print("# ranks     done   points")
+def _states(manifest: dict[str, Any]) -> dict[str, str]:
+    """What squeue says of each job that waits or runs, by its name; empty where there is no Slurm."""
+    numbers = {name: number for submission in manifest["submissions"] for name, number in submission["jobs"].items()}
+    try:
+        lines = _slurm("squeue", "-h", "-r", "-u", str(os.getuid()), "-o", "%A %T %r").splitlines()
+    except SweepError as error:
+        say(f"no states of jobs: {error}")
+        return {}
+    states = {number: f"{state.lower()} ({reason})" if reason != "None" else state.lower()
+              for number, state, reason in (line.split(maxsplit=2) for line in lines)}
+    return {name: states[number] for name, number in numbers.items() if number in states}
+
+
+def print_status(out: Path, manifest: dict[str, Any], settings: Settings) -> None:
+    """A line for each P: points that have all rows, all points, a point of each job counting once, and what its jobs do."""
+    states = _states(manifest)
+    print("# ranks     done   points  jobs")
     for procs in settings.procs:
         jobs = [job for job in jobs_of(settings) if job.procs == procs]
         points = len(jobs) * len(points_of(settings))
         done = points - sum(missing_points(out, settings, job) for job in jobs)
-        print(f"{procs:7} {done:8} {points:8}")
+        counts = Counter(states[job.name] for job in jobs if job.name in states)
+        print(f"{procs:7} {done:8} {points:8}  {', '.join(f'{count} {state}' for state, count in counts.items()) or 'none in the queue'}")
