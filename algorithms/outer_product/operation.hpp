@@ -118,8 +118,8 @@ class OuterProductCalls {
 
  private:
   struct PlanEntry : Planned<Plan> {  // the plan has its own candidate alone
-    Problem problem = {};             ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
-    std::string algorithm = {};       ///< calls of as many pairs, or about as many, keep to it
+    Problem problem;                  ///< as the ranks agreed on it; the plan's is what its algorithm sees of that
+    std::string algorithm;            ///< calls of as many pairs, or about as many, keep to it
     std::size_t pairs = 0;            ///< of all ranks, for which that was chosen
     std::size_t expanded_pairs = 0;   ///< of the largest rank's that are given sparse and needed in full
     std::size_t piggyback_bytes = 0;  ///< of the largest rank's factors, if they may ride in the agreement

@@ -27,9 +27,9 @@ class SparseCalls {
 
  private:
   struct PlanEntry : Planned<SparsePlan> {
-    SparseProblem chosen_for = {};  ///< its numbers may be others since
-    double drawn_from = 0;          ///< the last sum's, see SparseProblem
-    std::size_t expanded = 0;       ///< elements of this call's vectors that are no smaller sparse
+    SparseProblem chosen_for;  ///< its numbers may be others since
+    double drawn_from = 0;     ///< the last sum's, see SparseProblem
+    std::size_t expanded = 0;  ///< elements of this call's vectors that are no smaller sparse
   };
   struct Operation;
 

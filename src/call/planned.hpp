@@ -20,12 +20,13 @@ namespace dsop {
 /// A plan that is kept, and the memory that all ranks have for it.
 template <class OfFamily>
 struct Planned {
-  OfFamily plan = {};
-  std::string text = {};                    ///< its algorithm, with its parameter
-  std::size_t memory_bytes = 0;             ///< of the arena
-  std::size_t result_bytes = 0;             ///< of the sum's memory, where the call makes it
-  std::size_t packed_pairs = 0;             ///< whose factors a product packs
-  std::optional<std::size_t> log_row = {};  ///< of its calls; none where they only plan
+  // Classes have no initializers: g++ destroys the members of such an aggregate twice where one throws.
+  OfFamily plan;
+  std::string text;                    ///< its algorithm, with its parameter
+  std::size_t memory_bytes = 0;        ///< of the arena
+  std::size_t result_bytes = 0;        ///< of the sum's memory, where the call makes it
+  std::size_t packed_pairs = 0;        ///< whose factors a product packs
+  std::optional<std::size_t> log_row;  ///< of its calls; none where they only plan
 
   bool has(std::size_t memory, std::size_t result) const { return memory <= memory_bytes && result <= result_bytes; }
   /// An eighth more than is needed now, so that numbers which grow a little are not agreed on again.
