@@ -23,10 +23,10 @@ struct Named {
 /// The one that `text` names, whatever its numbers. Throws ArgumentError, listing the known names, if none is;
 /// `argument` is what the error calls the text, `or_else` what else it might have been.
 template <class Algorithm>
-const Algorithm& find_algorithm(const std::string& text, const std::string& argument, const Registry<Algorithm>& known,
+const Algorithm& find_algorithm(const std::string& text, std::string_view argument, const Registry<Algorithm>& known,
                                 const char* or_else = "") {
   const Algorithm* const algorithm = known.find(std::string_view(text).substr(0, text.find('(')));
-  if (algorithm == nullptr) refuse(argument, text, or_else + ("one of " + known.names()));
+  if (algorithm == nullptr) refuse(std::string(argument), text, or_else + ("one of " + known.names()));
   return *algorithm;
 }
 
