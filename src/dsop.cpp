@@ -124,7 +124,7 @@ Pending OuterProduct<T>::start(const SparseFactors<T>& factors, MatrixView<T> gr
 
 template <class T>
 const Plan& OuterProduct<T>::plan() const {
-  state_->last_started.wait();
+  state_->transport.calls().queue->wait_for_all();  // the log is the communicator's
   return state_->calls.plan();
 }
 

@@ -268,14 +268,18 @@ TEST_CASE("MPI_Allreduce is predicted to run what Open MPI 4.1 takes for so many
   const Machine machine;
   for (const Expected& expected : table) {
     INFO(expected.ranks << " ranks, " << expected.elements << " elements");
-    const DenseProblem problem{expected.elements, expected.ranks, DataType::f32, true};
+    const DenseProblem problem{
+        .elements = expected.elements, .ranks = expected.ranks, .type = DataType::f32, .group = {.native = true}};
     const Cost mpi = dense_algorithms().find("mpi")->cost(problem, machine, 0);
     const Cost own = dense_algorithms().find(expected.algorithm)->cost(problem, machine, 0);
     CHECK(mpi.messages == own.messages);
     CHECK(mpi.bytes == own.bytes);
     CHECK(mpi.seconds() == own.seconds());
   }
-  const DenseProblem too_few{16, 48, DataType::f64, true};  // for Rabenseifner's: all to rank 0 and back
+  const DenseProblem too_few{.elements = 16,
+                             .ranks = 48,
+                             .type = DataType::f64,
+                             .group = {.native = true}};  // for Rabenseifner's: all to rank 0 and back
   CHECK(dense_algorithms().find("mpi")->cost(too_few, machine, 0).messages == 47);
 }
 

@@ -220,7 +220,7 @@ TEST_CASE("a receive over MPI is told how much has come, where it knows a bound 
   CHECK(failures_of_all(failures) == "");
   if (world().size() < 2) return;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // as below
-  for (const std::size_t room_bytes : {50, 70}) {
+  for (const std::size_t room_bytes : {50UL, 70UL}) {
     MpiTransport transport(MPI_COMM_WORLD, 60);
     const std::string error = error_of_too_long(transport, 90, room_bytes);
     const std::string expected = room_bytes == 50 ? "receiving at most 50 bytes on rank 0 from rank 1 failed: "
@@ -418,7 +418,8 @@ TEST_CASE("Open MPI runs the allreduce that the formula of its cost takes it to 
       bench::compare::forget_openmpi_algorithm();
       world().native().allreduce(std::as_writable_bytes(std::span(data)), DataType::f32);
       const std::string ran = bench::compare::openmpi_algorithm_that_ran();
-      const DenseProblem problem{length, world().size(), DataType::f32, true};
+      const DenseProblem problem{
+          .elements = length, .ranks = world().size(), .type = DataType::f32, .group = {.native = true}};
       const Cost mpi = dense_algorithms().find("mpi")->cost(problem, Machine{}, 0);
       failures.check(ours.contains(ran) &&
                          mpi.seconds() == dense_algorithms().find(ours.at(ran))->cost(problem, Machine{}, 0).seconds(),

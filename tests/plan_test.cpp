@@ -123,7 +123,7 @@ TEST_CASE("auto takes no form that is only published, though it is predicted or 
   REQUIRE(ours != plan.candidates.end());
   CHECK(published->seconds() < ours->seconds());
   CHECK(ours < published);
-  for (const std::size_t pairs : {1, 128, 4000})
+  for (const std::size_t pairs : {1UL, 128UL, 4000UL})
     CHECK_FALSE(is_published(make_plan(problem(8000, 100, 8, pairs), Machine{}).candidates.front().algorithm));
   for (const char* const name : {"rabenseifner-gather", "pairwise-reduce-scatter"}) {
     CHECK(make_plan(asked, Machine{}, name).algorithm->name == name);

@@ -90,7 +90,7 @@ class Sight(unittest.TestCase):
             fcntl.flock(other, fcntl.LOCK_EX)
             result = run_with(*self.sum, **self.ranks, DSOP_TRACE=self.trace)
         self.assertEqual(result.returncode, 0, result)
-        self.assertIn("is being written by another run, expected a file of this run's own; nothing is traced", result.stderr)
+        self.assertIn("is being written by another process, expected a file of this one's own; nothing is traced", result.stderr)
         self.assertEqual(self.trace.read_text(), "[]")
 
     @unittest.skipUnless(MPIRUN, "ranks with environments of their own")

@@ -58,17 +58,18 @@ TEST_CASE("who waits least came last") {
 
 TEST_CASE("measured times are the last, and the median of the last 16") {
   CallLog log(2);
-  const std::size_t row = log.row_of({.operation = "a", .predicted_seconds = 2});
+  const std::size_t row = log.row_of({.operation = "a"});
   CHECK(log.row_of({.operation = "a"}) == row);
-  for (int call = 0; call < 40; ++call) log.take(row, call < 24 ? 100 : call - 20, 0.5);  // 4 .. 19
+  for (int call = 0; call < 40; ++call) log.take(row, call < 24 ? 100 : call - 20, 0.5, {2, 80});  // 4 .. 19
   const Measured measured = log.rows()[row].measured();
   CHECK(measured.calls == 40);
   CHECK(measured.last_seconds == 19);
   CHECK(measured.median_seconds == 12);
   CHECK(measured.waited_seconds == 0.5);
+  CHECK(measured.predicted_seconds == 2);
   CHECK(measured.is_off());
   CHECK_FALSE(Measured{.calls = 1, .median_seconds = 1.2, .predicted_seconds = 1}.is_off());
-  CHECK_FALSE(Measured{}.is_off());
+  CHECK_FALSE(Measured{.calls = 1, .median_seconds = 1}.is_off());
 }
 
 TEST_CASE("a log has an end, and rows keep their place") {

@@ -131,7 +131,7 @@ TEST_CASE("auto is predicted to be no slower than 1.1 times the best dense allre
         const SparsePlan plan = make_sparse_plan(problem, Machine{});
         double dense_seconds = HUGE_VAL;
         for (const DenseAlgorithm& dense : dense_algorithms()) {
-          const DenseProblem vector{N, P, DataType::f32, false};
+          const DenseProblem vector{.elements = N, .ranks = P, .type = DataType::f32};
           if (!dense.unsupported(vector).empty()) continue;
           for (const double value : dense.parameter.values(vector))
             dense_seconds = std::min(dense_seconds, dense.needed_lead * dense.cost(vector, Machine{}, value).seconds());

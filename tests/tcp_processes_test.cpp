@@ -116,7 +116,7 @@ TEST_CASE("a forked child has no part in the connections, and its end takes noth
         return 1;
       transport->send(std::span(&byte, 1), 1 - rank, Tag::probe);
       transport->wait(under_way);
-      for (const std::size_t bytes : {1, 1000000}) pass_on(*transport, bytes);
+      for (const std::size_t bytes : {1UL, 1000000UL}) pass_on(*transport, bytes);
       if (has_thread) start_a_call(*transport);
       return 0;
     });

@@ -127,7 +127,7 @@ TEST_CASE("a receive over TCP is told how much has come, where it knows a bound 
   CHECK(failures_over_tcp(3, [](Transport& transport, Failures& failures) {
           check_told_lengths(transport, {0, 1, 65536, 65537, 150'000}, failures);
         }) == "");
-  for (const std::size_t room_bytes : {8, 70'000}) {
+  for (const std::size_t room_bytes : {8UL, 70'000UL}) {
     std::string error;
     MemoryStore memory;
     errors_on_threads(2, [&](int rank) {
@@ -353,7 +353,7 @@ TEST_CASE("a send that is given up ends the communicator on all ranks") {
 }
 
 TEST_CASE("a receive that is given up takes its message, and leaves its memory alone") {
-  const std::size_t count = GENERATE(1, 1000, 1000000);
+  const std::size_t count = GENERATE(1UL, 1000UL, 1000000UL);
   MemoryStore memory;
   CHECK(errors_on_threads(2, [&](int rank) {
           const auto transport = connect_over_tcp(memory.store(), {.rank = rank, .ranks = 2});

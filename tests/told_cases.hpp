@@ -29,11 +29,11 @@ inline void check_told_lengths(Transport& transport, const std::vector<std::size
     return bytes;
   };
   for (const std::size_t length : lengths)
-    for (const std::size_t waited_first : {0, 1})
-      for (const std::size_t more_room : {0, 1, 100'000}) {
+    for (const std::size_t waited_first : {0UL, 1UL})
+      for (const std::size_t more_room : {0UL, 1UL, 100'000UL}) {
         std::array<std::vector<unsigned char>, 3> sent, room;
         std::array<Request, 3> sends, receives;
-        for (const std::size_t m : {0, 1, 2}) {
+        for (const std::size_t m : {0UL, 1UL, 2UL}) {
           const std::size_t bytes = m == 0 ? length : m == 1 ? length / 2 : 9;
           const Length known = m == 2 ? Length::known : Length::told;
           sent[m] = of_rank(r, bytes);

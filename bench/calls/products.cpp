@@ -86,8 +86,8 @@ void changing_pairs(const Options& options) {
         {{"OuterProduct::run", [&](std::size_t pairs) { layer.by_object(pairs); }},
          {"dsop()", [&](std::size_t pairs) { layer.by_function(pairs); }}}};
     for (const auto& [name, call] : ways) {
-      std::vector<Loop> loops{{name + ", 1 to 8 pairs", [&, &call = call] { call(draw(random)); }},
-                              {name + ", 4 or 5 pairs", [&, &call = call] { call(fixed); }}};
+      std::vector<Loop> loops{{name + ", 1 to 8 pairs", [&, &one = call] { one(draw(random)); }},
+                              {name + ", 4 or 5 pairs", [&, &one = call] { one(fixed); }}};
       measure_by_turns(loops, options.seconds);
       print_times(options, "changing_pairs", square(n), number_of_ranks(), loops, &loops.back());
     }

@@ -13,7 +13,7 @@ struct Arrivals {
   std::uint64_t calls = 0;                    ///< that are counted
   std::vector<double> last_seconds = {};      ///< by rank: how long after the first it came to the last of them
   std::vector<double> mean_seconds = {};      ///< by rank: the mean over all
-  std::vector<std::uint64_t> came_last = {};  ///< by rank: to how many it came after all others
+  std::vector<std::uint64_t> came_last = {};  ///< by rank: to how many it came after all others, as far as told
 };
 
 }  // namespace dsop

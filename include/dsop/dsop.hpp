@@ -185,7 +185,7 @@ class OuterProduct {
   void run_sharded(const Factors<T>& factors, MatrixView<T> own_rows);
 
   /// The plan of the last run (before any: of the shape), with what such runs took on this rank; valid until the next.
-  /// Waits for this layer's started calls.
+  /// Waits for calls that were started on the communicator.
   /// Costs what make_plan() does, since a run evaluates its own algorithm alone.
   const Plan& plan() const;
 

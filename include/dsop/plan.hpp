@@ -75,11 +75,12 @@ struct Measured {
   double last_seconds = 0;       ///< of the last call, from the end of its agreement on
   double median_seconds = 0;     ///< of the last 16 of them
   double waited_seconds = 0;     ///< in the agreement that opens a call, for ranks that come later: the mean of all
-  double predicted_seconds = 0;  ///< without the agreement
+  double predicted_seconds = 0;  ///< without the agreement; 0: not known, by a machine that is still to be measured
 
   /// Whether they differ so much, by 1.3x, that the machine should be calibrated again.
   bool is_off() const {
-    return calls > 0 && (median_seconds > 1.3 * predicted_seconds || predicted_seconds > 1.3 * median_seconds);
+    return predicted_seconds > 0 &&
+           (median_seconds > 1.3 * predicted_seconds || predicted_seconds > 1.3 * median_seconds);
   }
 };
 
@@ -88,16 +89,16 @@ struct Measured {
 template <class Algorithm, class OfProblem>
 struct PlanOf {
   const Algorithm* algorithm = nullptr;
-  double parameter = 0;     ///< the number that the algorithm leaves open
-  std::string reason = {};  ///< why this algorithm
-  OfProblem problem = {};
+  double parameter = 0;  ///< the number that the algorithm leaves open
+  std::string reason;    ///< why this algorithm
+  OfProblem problem;
   std::size_t workspace_bytes = 0;
   std::size_t result_bytes = 0;  ///< where the call makes the sum's memory: the most that it can take, in whole values
-  std::string warning = {};      ///< why the machine may not hold for these ranks; usually empty
-  Measured measured = {};        ///< of an object's, or a communicator's, calls with this plan; this rank's own
-  std::vector<Candidate> candidates = {};  ///< all known algorithms as auto prefers them: by the call's time, the
-                                           ///< algorithm's part of it times needed_lead; then the MPI library's own,
-                                           ///< unsupported last
+  std::string warning;           ///< why the machine may not hold for these ranks; usually empty
+  Measured measured;             ///< of an object's, or a communicator's, calls with this plan; this rank's own
+  std::vector<Candidate> candidates;  ///< all known algorithms as auto prefers them: by the call's time, the
+                                      ///< algorithm's part of it times needed_lead; then the MPI library's own,
+                                      ///< unsupported last
 
   const std::string& algorithm_name() const;
   std::string algorithm_text() const;  ///< with its parameter: "ring-pipelined(8)"
@@ -108,15 +109,14 @@ struct PlanOf {
 
 /// Of an outer product.
 struct Plan : PlanOf<OuterProductAlgorithm, Problem>, Exchanges {
-  std::string auto_choice =
-      {};  ///< with its parameter: what "auto" takes, a winner of the machine or the least predicted
+  std::string auto_choice;  ///< with its parameter: what "auto" takes, a winner of the machine or the least predicted
   bool auto_is_measured = false;  ///< whether that is a winner
-  Machine machine = {};
-  int threads = 0;                            ///< OpenMP's, of a rank; 0: not known
-  ProductMethod shared_method = {};           ///< for products that several ranks make of the same elements
-  std::vector<std::size_t> pair_bounds = {};  ///< rank r's pairs are pair_bounds[r] .. pair_bounds[r + 1]
-  std::vector<std::size_t> row_bounds = {};   ///< rank r's rows of a sharded G are row_bounds[r] .. row_bounds[r + 1]
-  std::vector<int> leaders = {};              ///< the lowest rank of each node; empty if no two ranks share one
+  Machine machine;
+  int threads = 0;                       ///< OpenMP's, of a rank; 0: not known
+  ProductMethod shared_method;           ///< for products that several ranks make of the same elements
+  std::vector<std::size_t> pair_bounds;  ///< rank r's pairs are pair_bounds[r] .. pair_bounds[r + 1]
+  std::vector<std::size_t> row_bounds;   ///< rank r's rows of a sharded G are row_bounds[r] .. row_bounds[r + 1]
+  std::vector<int> leaders;              ///< the lowest rank of each node; empty if no two ranks share one
   /// A started call runs when it is waited for: some rank's transport allows no thread. So it does on one rank, always,
   /// and on a rank whose system had no more threads at the first start, until a later start gets one: neither is told.
   bool runs_at_wait = false;

@@ -40,7 +40,11 @@ Call::Call(Transport& transport, const char* operation, std::size_t rows, std::s
 
 Transport& Call::traced(Transport& transport, const char* operation) {
   const std::string& parameter = transport.calls().parameter;
-  return traced_.emplace(transport, *communicator_.trace, (parameter.empty() ? "" : parameter + ": ") + operation);
+  try {
+    return traced_.emplace(transport, *communicator_.trace, (parameter.empty() ? "" : parameter + ": ") + operation);
+  } catch (const std::bad_alloc&) {  // this call is not in the trace
+    return transport;
+  }
 }
 
 Call::~Call() {
@@ -160,19 +164,22 @@ std::uint64_t Call::add_numbers_to_key() {
   return digest.value();
 }
 
-std::size_t Call::log_row(std::string algorithm, double predicted_seconds, std::size_t bytes) const {
-  const CallState& calls = transport_.calls();
-  return log().row_of({.parameter = calls.parameter,
-                       .operation = calls.watched.text(),
-                       .object = object_,
-                       .algorithm = std::move(algorithm),
-                       .predicted_seconds = predicted_seconds,
-                       .bytes = bytes});
+PredictedCall Call::as_known(PredictedCall predicted) const {
+  if (transport_.is_probed() && machine() == transport_.default_machine()) predicted.seconds = 0;
+  return predicted;
 }
 
-double Call::log_run(std::size_t row, Clock::time_point start) const {
+double Call::log_run(std::size_t& row, const std::string& algorithm, const PredictedCall& predicted,
+                     Clock::time_point start) const noexcept {
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  log().take(row, seconds, communicator_.last_wait_seconds);
+  const CallState& calls = transport_.calls();
+  try {
+    if (row >= log().rows().size() || log().rows()[row].parameter != calls.parameter)
+      row = log().row_of(
+          {.parameter = calls.parameter, .operation = calls.watched.text(), .object = object_, .algorithm = algorithm});
+    log().take(row, seconds, communicator_.last_wait_seconds, predicted);
+  } catch (const std::bad_alloc&) {
+  }
   return seconds;
 }
 

@@ -126,11 +126,13 @@ class Call {
   }
   /// When it had agreed.
   Clock::time_point agreed_at() const { return agreed_at_; }
-  /// The log's row for calls like this one, by an algorithm.
-  std::size_t log_row(std::string algorithm, double predicted_seconds, std::size_t bytes) const;
   CallLog& log() const { return communicator_.log; }
-  /// Says in the log what this call took from `start` on. Returns that.
-  double log_run(std::size_t row, Clock::time_point start) const;
+  /// What the log says of a prediction: nothing by a machine that was to be measured and was not.
+  PredictedCall as_known(PredictedCall predicted) const;
+  /// Says in the log what this call took from `start` on, by an algorithm. `row` is where calls like it stand, or most:
+  /// not known yet. Returns the seconds. Throws nothing: where there is no memory the log says nothing.
+  double log_run(std::size_t& row, const std::string& algorithm, const PredictedCall& predicted,
+                 Clock::time_point start) const noexcept;
   /// Whether some rank may have less than `bytes` of memory, or none for packing so many pairs: then all ranks grow()
   /// all_or_none(). All ranks give the same numbers.
   bool must_grow(std::size_t bytes, std::size_t packed_pairs = 0) const {

@@ -11,8 +11,9 @@ Measured LoggedCalls::measured() const {
   const auto count = std::min<std::uint64_t>(calls, sorted.size());
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(count / 2);
   std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(count));
-  return {calls, last_seconds[(calls - 1) % last_seconds.size()], *middle, waited_seconds / static_cast<double>(calls),
-          predicted_seconds};
+  const auto all = static_cast<double>(calls);
+  return {calls, last_seconds[(calls - 1) % last_seconds.size()], *middle, waited_seconds / all,
+          predicted_seconds / all};
 }
 
 CallLog::CallLog(int ranks) {
@@ -36,25 +37,29 @@ std::size_t CallLog::row_of(LoggedCalls calls) {
   return place;
 }
 
-void CallLog::take(std::size_t row, double seconds, double waited_seconds) {
+void CallLog::take(std::size_t row, double seconds, double waited_seconds, const PredictedCall& predicted) {
   LoggedCalls& to = rows_[row];
   to.last_seconds[to.calls++ % to.last_seconds.size()] = static_cast<float>(seconds);
   to.seconds += seconds;
   to.waited_seconds += waited_seconds;
+  to.predicted_seconds += predicted.seconds;
+  to.bytes += static_cast<double>(predicted.bytes);
 }
 
-// Who came last has waited least. Ranks start to wait when they come, and end together.
+// Who came last has waited least, if it is one alone. Ranks start to wait when they come, and end together.
 void CallLog::take_waits(std::span<const Record> records) {
   if (records.size() < 2 || records[0].last_wait_log == 0) return;
-  std::size_t last = 0;
+  double least = records[0].last_wait_seconds();
   double longest = 0;
   for (std::size_t r = 0; r < records.size(); ++r) {
     arrivals_.last_seconds[r] = records[r].last_wait_seconds();
     longest = std::max(longest, arrivals_.last_seconds[r]);
-    if (arrivals_.last_seconds[r] < arrivals_.last_seconds[last]) last = r;
+    least = std::min(least, arrivals_.last_seconds[r]);
   }
   ++arrivals_.calls;
-  ++arrivals_.came_last[last];
+  if (const auto last = std::ranges::find(arrivals_.last_seconds, least);
+      std::ranges::count(arrivals_.last_seconds, least) == 1)
+    ++arrivals_.came_last[static_cast<std::size_t>(last - arrivals_.last_seconds.begin())];
   for (std::size_t r = 0; r < records.size(); ++r) {
     double& late = arrivals_.last_seconds[r];
     late = longest - late;

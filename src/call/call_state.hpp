@@ -30,6 +30,7 @@ struct CallState final : CarriedCalls {
   /// What the environment asks for; throws nothing.
   std::function<void(Transport&)> at_end;
   StallWatch watch;
+  bool has_watch = false;  ///< set_stall_watch() was called
   WatchedCall watched = {};
 
   /// "call 3, outer product 5 x 6 f32": the call that is under way, or the last.

@@ -119,6 +119,7 @@ State& attachment(Transport& transport) {
   auto& all = transport.calls().kept;
   for (const auto& [type, state] : all)
     if (type == &identity) return *static_cast<State*>(state.get());
+  all.reserve(all.size() + 1);  // so that a state which is made is kept, and what refers to it holds
   std::shared_ptr<State> state;
   if constexpr (std::is_constructible_v<State, Transport&>)
     state = std::make_shared<State>(transport);

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <exception>
 #include <new>
-#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -22,11 +21,12 @@ template <class OfFamily>
 struct Planned {
   // Classes have no initializers: g++ destroys the members of such an aggregate twice where one throws.
   OfFamily plan;
-  std::string text;                    ///< its algorithm, with its parameter
-  std::size_t memory_bytes = 0;        ///< of the arena
-  std::size_t result_bytes = 0;        ///< of the sum's memory, where the call makes it
-  std::size_t packed_pairs = 0;        ///< whose factors a product packs
-  std::optional<std::size_t> log_row;  ///< of its calls; none where they only plan
+  std::string text;                ///< its algorithm, with its parameter
+  std::size_t memory_bytes = 0;    ///< of the arena
+  std::size_t result_bytes = 0;    ///< of the sum's memory, where the call makes it
+  std::size_t packed_pairs = 0;    ///< whose factors a product packs
+  PredictedCall predicted;         ///< for the log
+  std::size_t log_row = SIZE_MAX;  ///< of its calls, once there was one
 
   bool has(std::size_t memory, std::size_t result) const { return memory <= memory_bytes && result <= result_bytes; }
   /// An eighth more than is needed now, so that numbers which grow a little are not agreed on again.
@@ -95,13 +95,15 @@ class PlannedCalls {
       const TracedSpan running = call.span(last_->text.c_str());
       operation.run(call, *last_);
     }
-    if (last_->log_row) last_run_seconds_ = call.log_run(*last_->log_row, start);
+    if (is_logged(operation)) last_run_seconds_ = call.log_run(last_->log_row, last_->text, last_->predicted, start);
   }
 
   /// Of the last call; null before any.
   Entry* last() const { return last_; }
   /// What calls like the last took on this rank.
-  Measured measured() const { return last_->log_row ? log_->rows()[*last_->log_row].measured() : Measured(); }
+  Measured measured() const {
+    return last_->log_row < log_->rows().size() ? log_->rows()[last_->log_row].measured() : Measured();
+  }
   /// Of those that were found by such values, whatever the numbers, the last that was used; null if there is none.
   const Entry* latest(std::span<const std::uint64_t> values) const { return plans_.latest(values); }
 
@@ -128,7 +130,7 @@ class PlannedCalls {
       } else {
         operation.make(call, *entry);
       }
-      if (is_logged(operation)) entry->log_row = row_of(call, operation, *entry);
+      entry->predicted = call.as_known(predicted_of(call, operation, *entry));
       take_result(operation, *entry);
       serves = true;
     };
@@ -159,13 +161,13 @@ class PlannedCalls {
   }
 
   template <class Operation>
-  static std::size_t row_of(const Call& call, const Operation& operation, const Entry& entry) {
+  static PredictedCall predicted_of(const Call& call, const Operation& operation, const Entry& entry) {
     if constexpr (requires { operation.cost(call, entry); }) {
       const Cost cost = operation.cost(call, entry);
-      return call.log_row(entry.text, cost.seconds(), cost.bytes);
+      return {cost.seconds(), cost.bytes};
     } else {
       const Candidate& chosen = entry.plan.chosen();
-      return call.log_row(entry.text, chosen.seconds() - chosen.agreement_seconds, chosen.cost.bytes);
+      return {chosen.seconds() - chosen.agreement_seconds, chosen.cost.bytes};
     }
   }
 

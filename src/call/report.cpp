@@ -9,7 +9,6 @@
 #include <iostream>
 #include <vector>
 
-#include "base/rank_list.hpp"
 #include "base/shown.hpp"
 #include "call/call_state.hpp"
 
@@ -35,7 +34,7 @@ Line line_of(const LoggedCalls& row) {
           row.operation,
           row.algorithm,
           std::to_string(row.calls),
-          std::to_string(row.bytes),
+          std::to_string(static_cast<std::uint64_t>(row.bytes / static_cast<double>(row.calls))),
           milliseconds(measured.median_seconds),
           is_known ? milliseconds(measured.predicted_seconds) : "",
           is_known ? ratio : "",
@@ -93,12 +92,8 @@ void report_at_end(Transport& transport, const CallLog& log) noexcept {
   const char* const where = std::getenv("DSOP_REPORT");
   if (where == nullptr || *where == 0 || std::string_view(where) == "0" || transport.rank() != 0) return;
   try {
-    CallState& calls = transport.calls();
-    std::string failure = calls.failure;
-    if (!failure.empty())
-      if (const auto missing = transport.ranks_behind(calls.position, 0.1); !missing.empty())
-        failure += "; missing: " + list_ranks(missing);
-    const std::string text = report_of(log, transport, failure);
+    const CallState& calls = transport.calls();
+    const std::string text = report_of(log, transport, calls.failure);
     if (std::string_view(where) == "1") {
       std::cerr << text << std::flush;
       return;

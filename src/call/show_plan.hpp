@@ -38,13 +38,14 @@ double PlanOf<Algorithm, OfProblem>::seconds() const {
   return chosen().seconds();
 }
 
-/// "measured 93.0 ms (the last 95.1, median of the last 16 of 120 calls), predicted 66.0; 1.2 ms waiting for ranks".
+/// "measured 93.000 ms, the median of 16 of 120 calls (the last 95.100), where 66.000 was predicted; ..."
 inline void show_measured(std::ostream& out, const Measured& measured) {
   if (measured.calls == 0) return;
   out << std::fixed << std::setprecision(3) << "measured " << measured.median_seconds * 1e3 << " ms, the median of "
       << std::min<std::uint64_t>(measured.calls, 16) << " of " << measured.calls << " calls (the last "
-      << measured.last_seconds * 1e3 << "), where " << measured.predicted_seconds * 1e3 << " was predicted; before it "
-      << measured.waited_seconds * 1e3 << " ms to agree, waiting for ranks that come later\n";
+      << measured.last_seconds * 1e3 << ')';
+  if (measured.predicted_seconds > 0) out << ", where " << measured.predicted_seconds * 1e3 << " was predicted";
+  out << "; before it " << measured.waited_seconds * 1e3 << " ms to agree, waiting for ranks that come later\n";
   if (measured.is_off()) out << "warning: measured and predicted differ by more than 1.3x: calibrate again\n";
 }
 

@@ -47,8 +47,7 @@ static std::optional<double> stall_seconds_of_environment() {
 }
 
 void watch_as_environment_says(Transport& transport) {
-  const StallWatch& own = transport.calls().watch;
-  if (own.on_stall || own.throws) return;  // the program has said more
+  if (transport.calls().has_watch) return;
   if (const auto seconds = stall_seconds_of_environment())
     take_watch(transport.calls(), {.limit_seconds = *seconds, .on_stall = print_stall});
 }
@@ -62,6 +61,7 @@ void set_stall_watch(Communicator communicator, StallWatch watch) {
   CallState& calls = communicator.transport().calls();
   calls.queue->wait_for_all();
   take_watch(calls, std::move(watch));
+  calls.has_watch = true;
 }
 
 }  // namespace dsop

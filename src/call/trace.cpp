@@ -7,15 +7,16 @@
 
 namespace dsop {
 
-void Trace::take(const std::string& name, Span span) noexcept {
+void Trace::take(std::string_view name, Span span) noexcept {
   constexpr std::size_t most_spans = 1 << 20;
   try {
     if (spans_.size() == most_spans) {
       ++left_out_;
       return;
     }
-    const auto known = names_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
-    span.name = known.first->second & 0x7fffffff;
+    auto known = names_.find(name);
+    if (known == names_.end()) known = names_.emplace(name, static_cast<std::uint32_t>(names_.size())).first;
+    span.name = known->second & 0x7fffffff;
     spans_.push_back(span);
   } catch (const std::exception&) {  // no memory
     ++left_out_;

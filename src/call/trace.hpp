@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,18 +36,19 @@ class Trace {
   /// so on stderr, and there is none.
   static std::unique_ptr<Trace> of_environment(const Transport& transport);
 
-  void take(const std::string& name, Span span) noexcept;
-  /// At the end of the communicator. If `all_trace`, rank 0 gets the others' spans, on its clock; waits for them for at
-  /// most 30 s. What is missing is said on stderr.
+  void take(std::string_view name, Span span) noexcept;
+  /// At the end of the communicator. If `all_trace`, rank 0 gets the others' spans, on its clock; waits for each for at
+  /// most 30 s. What is missing is said on stderr, and makes the communicator one that has failed.
   void write(Transport& transport, bool all_trace) noexcept;
 
  private:
   Trace() = default;
   std::string json(int rank, double clock_ahead_seconds) const;
+  void collect(Transport& transport);
 
   std::shared_ptr<TraceFile> file_;  // of rank 0
   std::vector<Span> spans_;
-  std::map<std::string, std::uint32_t> names_;
+  std::map<std::string, std::uint32_t, std::less<>> names_;
   std::size_t left_out_ = 0;
 };
 

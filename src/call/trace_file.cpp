@@ -5,14 +5,17 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 
@@ -22,6 +25,7 @@
 #include "base/host_name.hpp"
 #include "base/json_text.hpp"
 #include "base/shown.hpp"
+#include "call/call_state.hpp"
 #include "call/trace.hpp"
 
 namespace dsop {
@@ -54,7 +58,7 @@ class TraceFile {
     if (file_ < 0) throw Error("can't write " + shown(path) + ": " + std::strerror(errno));
     if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
       close(file_);
-      throw Error(shown(path) + " is being written by another run, expected a file of this run's own");
+      throw Error(shown(path) + " is being written by another process, expected a file of this one's own");
     }
     if (ftruncate(file_, 0) != 0 && errno != EINVAL) warn("can't empty " + shown(path));  // no device has a length
   }
@@ -90,23 +94,29 @@ std::unique_ptr<Trace> Trace::of_environment(const Transport& transport) {
   return nullptr;
 }
 
+// Whatever the program's locale.
+static void append_microseconds(std::string& text, double seconds) {
+  std::array<char, 64> digits;
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), seconds * 1e6, std::chars_format::fixed, 3).ptr;
+  text.append(digits.data(), end);
+}
+
 // Lines with a comma between them.
 std::string Trace::json(int rank, double clock_ahead_seconds) const {
   std::vector<std::string> names(names_.size());
   for (const auto& [name, place] : names_) names[place] = json_text(nlohmann::json(name));
-  std::string lines = R"({"ph":"M","name":"process_name","pid":)" + std::to_string(rank) + R"(,"args":{"name":)" +
+  const std::string of_rank = R"("pid":)" + std::to_string(rank);
+  std::string lines = R"({"ph":"M","name":"process_name",)" + of_rank + R"(,"args":{"name":)" +
                       json_text(nlohmann::json("rank " + std::to_string(rank) + ", " + host_name())) + "}}";
-  for (const bool on_progress_thread : {false, true})
-    lines += R"(,
-{"ph":"M","name":"thread_name","pid":)" +
-             std::to_string(rank) + R"(,"tid":)" + std::to_string(on_progress_thread) + R"(,"args":{"name":")" +
-             (on_progress_thread ? "progress thread" : "calls") + "\"}}";
+  for (const char* const thread : {R"(0,"args":{"name":"calls"}})", R"(1,"args":{"name":"progress thread"}})"})
+    lines.append(",\n{\"ph\":\"M\",\"name\":\"thread_name\",").append(of_rank).append(",\"tid\":").append(thread);
   for (const Span& span : spans_) {
-    std::array<char, 192> text;
-    std::snprintf(text.data(), text.size(), R"(,"ph":"X","pid":%d,"tid":%d,"ts":%.3f,"dur":%.3f,"args":{)", rank,
-                  static_cast<int>(span.on_progress_thread), (span.start_seconds - clock_ahead_seconds) * 1e6,
-                  span.seconds * 1e6);
-    lines.append(",\n{\"name\":").append(names[span.name]).append(text.data());
+    lines.append(",\n{\"ph\":\"X\",\"name\":").append(names[span.name]).append(",").append(of_rank);
+    lines.append(",\"tid\":").append(std::to_string(span.on_progress_thread)).append(",\"ts\":");
+    append_microseconds(lines, span.start_seconds - clock_ahead_seconds);
+    append_microseconds(lines.append(",\"dur\":"), span.seconds);
+    lines += ",\"args\":{";
     if (span.bytes >= 0) lines.append("\"bytes\":").append(std::to_string(span.bytes));
     if (span.peer >= 0) lines.append(",\"to\":").append(std::to_string(span.peer));
     lines += "}}";
@@ -167,38 +177,62 @@ void tell_clock(const Until& until) {
 }
 
 std::string receive_lines(int rank, const Until& until) {
-  until.send(clock_ahead_of(rank, until), rank);
   std::string lines(until.receive<std::size_t>(rank), ' ');
   until.wait(until.transport.irecv(std::span(lines), rank, Tag::probe));
   return lines;
 }
 
+// Each rank may take so long to come, and rank 0 to be done with those before it.
+constexpr auto patience = std::chrono::seconds(30);
+
 }  // namespace
 
-void Trace::write(Transport& transport, bool all_trace) noexcept {
-  const Until until{transport, Clock::now() + std::chrono::seconds(30)};
-  std::string error;
-  if (left_out_ > 0)
-    warn("rank " + std::to_string(transport.rank()) + " has left out " + std::to_string(left_out_) + " spans");
-  if (transport.rank() != 0) {
-    if (!all_trace) return;
-    auto lines = std::make_unique<std::string>();
-    error = error_of([&] {
-      tell_clock(until);
-      *lines = json(transport.rank(), until.receive<double>(0));
-      until.send(lines->size(), 0);
-      until.wait(transport.isend(std::span(*lines), 0, Tag::probe));
-    });
-    if (!error.empty()) static_cast<void>(lines.release());  // MPI may still read it
+void Trace::collect(Transport& transport) {
+  const int P = transport.size();
+  if (transport.rank() == 0) {
+    for (int r = 1; r < P; ++r) {
+      const Until until{transport, Clock::now() + patience};
+      until.send(clock_ahead_of(r, until), r);
+    }
+    for (int r = 1; r < P; ++r) file_->append(receive_lines(r, {transport, Clock::now() + patience}));
     return;
   }
-  error = error_of([&] { file_->append(json(0, 0)); });
-  for (int r = 1; r < transport.size() && error.empty(); ++r)
-    if (!all_trace)
-      error = "other ranks are not in it: DSOP_TRACE is not set there, or the communicator has failed";
-    else
-      error = error_of([&] { file_->append(receive_lines(r, until)); });
-  if (!error.empty()) warn(error);
+  const Until until{transport, Clock::now() + P * patience};
+  tell_clock(until);
+  const auto ahead_seconds = until.receive<double>(0);
+  // What MPI may still read where nobody takes it, since it can't take a send back, stays.
+  auto lines = std::make_unique<std::string>(json(transport.rank(), ahead_seconds));
+  auto size = std::make_unique<std::size_t>(lines->size());
+  try {
+    until.wait(transport.isend(std::span(size.get(), 1), 0, Tag::probe));
+    until.wait(transport.isend(std::span(*lines), 0, Tag::probe));
+  } catch (...) {
+    static_cast<void>(lines.release());
+    static_cast<void>(size.release());
+    throw;
+  }
+}
+
+void Trace::write(Transport& transport, bool all_trace) noexcept {
+  std::string& failure = transport.calls().failure;
+  const std::string error = error_of([&] {
+    const std::string rank = "rank " + std::to_string(transport.rank());
+    if (left_out_ > 0) warn(rank + " has left out " + std::to_string(left_out_) + " spans");
+    if (transport.rank() == 0) file_->append(json(0, 0));
+    if (transport.rank() == 0 && !all_trace && transport.size() > 1)
+      warn("other ranks are not in it: DSOP_TRACE is not set there, or the communicator has failed");
+  });
+  // One whose program throws does not wait for the others, who hear of it when it is gone.
+  const std::string missing = error_of([&] {
+    if (all_trace && std::uncaught_exceptions() == 0) collect(transport);
+  });
+  try {
+    if (!error.empty()) warn(error);
+    if (missing.empty()) return;
+    if (transport.rank() == 0 && error.empty()) warn(missing);
+    if (failure.empty()) failure = "the trace did not come together: " + missing;  // messages may still be under way
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 }  // namespace dsop

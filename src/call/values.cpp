@@ -27,6 +27,7 @@ template <class Visit>
 void for_each_number(const Machine& machine, const Visit& visit) {
   for_each_own_number(machine, visit);
   visit(machine.measured_on.ranks);
+  visit(machine.measured_on.hidden_share_spread);
   for (const Level& level : machine.inner_levels) {
     visit(level.nodes);
     for_each_own_number(level, visit);
@@ -59,6 +60,7 @@ void append_own_lines(std::string& text, const std::string& prefix, const Owner&
 void append_lines(std::string& text, const std::string& name, const Machine& machine) {
   append_own_lines(text, name + '.', machine);
   append_line(text, name + ".measured_on.ranks", exactly(machine.measured_on.ranks));
+  append_line(text, name + ".measured_on.hidden_share_spread", exactly(machine.measured_on.hidden_share_spread));
   append_line(text, name + ".inner_levels", exactly(machine.inner_levels.size()));
   for (std::size_t l = 0; l < machine.inner_levels.size(); ++l) {
     const std::string level = name + ".inner_levels[" + exactly(l) + "].";

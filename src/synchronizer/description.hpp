@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -71,12 +72,12 @@ class Description {
       text.erase(text.find_last_not_of(' ') + 1);
       text += '\n';
     }
-    const Measured all{1, measured_seconds_, measured_seconds_, 0, expected_seconds_};
-    if (is_known_ && measured_seconds_ > 0 && all.is_off())
+    const Measured all{1, compared_seconds_, compared_seconds_, 0, expected_seconds_};
+    if (all.is_off())
       text.append("warning: without agreements predicted ")
           .append(time_text(expected_seconds_))
           .append(", measured ")
-          .append(time_text(measured_seconds_))
+          .append(time_text(compared_seconds_))
           .append(": calibrate again\n");
     return text;
   }
@@ -110,7 +111,7 @@ class Description {
   // What calls for `names`, by the algorithm in `cells`, took on this rank.
   void add_measured(Cells& cells, const std::string& names) {
     const std::string type(name(data_type<T>));
-    for (const LoggedCalls& row : attachment<CommunicatorState>(transport).log.rows()) {
+    for (const LoggedCalls& row : std::views::reverse(attachment<CommunicatorState>(transport).log.rows())) {
       if (row.calls == 0 || row.parameter != names || row.algorithm != cells[3] || !row.operation.ends_with(type))
         continue;
       const Measured measured = row.measured();
@@ -119,7 +120,10 @@ class Description {
       cells[8] = std::to_string(measured.calls);
       cells[9] = time_text(measured.waited_seconds);
       measured_seconds_ += measured.median_seconds;
-      expected_seconds_ += measured.predicted_seconds;
+      if (measured.predicted_seconds > 0) {
+        compared_seconds_ += measured.median_seconds;
+        expected_seconds_ += measured.predicted_seconds;
+      }
       return;
     }
   }
@@ -178,7 +182,8 @@ class Description {
   std::size_t bytes_ = 0;  // the sum of what is known
   double seconds_ = 0;
   double measured_seconds_ = 0;  // the sum of what is, of medians
-  double expected_seconds_ = 0;  // of the same, without agreements
+  double compared_seconds_ = 0;  // of them those of which something is predicted, which together is:
+  double expected_seconds_ = 0;
 };
 
 }  // namespace dsop::synchronizer

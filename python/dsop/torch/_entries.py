@@ -42,7 +42,7 @@ def _policy(p: Summand, way: Way) -> str:
 
 
 def _of_last_step(table: str) -> str:
-    """A synchronizer's table with parameters in place of their entries, of which a step gives one at most."""
+    """A synchronizer's table with parameters in place of their entries: those alone that the last step gave."""
     lines = [line for line in table.splitlines(keepends=True) if "not given in the last step" not in line]
     return "".join(re.sub(r"#\d+(#16)?(?=[ ,])", lambda found: " " * len(found[0]), line) for line in lines)
 

@@ -78,14 +78,14 @@ def submit(request: Request, dry_run: bool) -> None:
     say(f"{len(new_numbers)} of {jobs} jobs submitted; {jobs - len(texts)} had nothing left to do")
 
 
-def _states(manifest: dict[str, Any]) -> dict[str, str]:
-    """What squeue says of each job that waits or runs, by its name; empty where there is no Slurm."""
+def _states(manifest: dict[str, Any]) -> dict[str, str] | None:
+    """What squeue says of each job that waits or runs, by its name; None where there is no Slurm."""
     numbers = {name: number for submission in manifest["submissions"] for name, number in submission["jobs"].items()}
     try:
         lines = _slurm("squeue", "-h", "-r", "-u", str(os.getuid()), "-o", "%A %T %r").splitlines()
     except SweepError as error:
         say(f"no states of jobs: {error}")
-        return {}
+        return None
     states = {number: f"{state.lower()} ({reason})" if reason != "None" else state.lower()
               for number, state, reason in (line.split(maxsplit=2) for line in lines)}
     return {name: states[number] for name, number in numbers.items() if number in states}
@@ -99,5 +99,6 @@ def print_status(out: Path, manifest: dict[str, Any], settings: Settings) -> Non
         jobs = [job for job in jobs_of(settings) if job.procs == procs]
         points = len(jobs) * len(points_of(settings))
         done = points - sum(missing_points(out, settings, job) for job in jobs)
-        counts = Counter(states[job.name] for job in jobs if job.name in states)
-        print(f"{procs:7} {done:8} {points:8}  {', '.join(f'{count} {state}' for state, count in counts.items()) or 'none in the queue'}")
+        counts = Counter(states[job.name] for job in jobs if job.name in states) if states is not None else {"not known": len(jobs)}
+        words = ", ".join(f"{count} {state}" for state, count in counts.items()) or "none in the queue"
+        print(f"{procs:7} {done:8} {points:8}  {words}")
