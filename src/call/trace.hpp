@@ -44,7 +44,7 @@ class Trace {
  private:
   Trace() = default;
   std::string json(int rank, double clock_ahead_seconds) const;
-  void collect(Transport& transport);
+  void collect(Transport& transport, std::string& write_error);
 
   std::shared_ptr<TraceFile> file_;  // of rank 0
   std::vector<Span> spans_;

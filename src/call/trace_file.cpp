@@ -187,14 +187,17 @@ constexpr auto patience = std::chrono::seconds(30);
 
 }  // namespace
 
-void Trace::collect(Transport& transport) {
+void Trace::collect(Transport& transport, std::string& write_error) {
   const int P = transport.size();
   if (transport.rank() == 0) {
     for (int r = 1; r < P; ++r) {
       const Until until{transport, Clock::now() + patience};
       until.send(clock_ahead_of(r, until), r);
     }
-    for (int r = 1; r < P; ++r) file_->append(receive_lines(r, {transport, Clock::now() + patience}));
+    for (int r = 1; r < P; ++r) {  // also what can't be written: ranks wait until it is taken
+      const std::string lines = receive_lines(r, {transport, Clock::now() + patience});
+      if (write_error.empty()) write_error = error_of([&] { file_->append(lines); });
+    }
     return;
   }
   const Until until{transport, Clock::now() + P * patience};
@@ -215,7 +218,7 @@ void Trace::collect(Transport& transport) {
 
 void Trace::write(Transport& transport, bool all_trace) noexcept {
   std::string& failure = transport.calls().failure;
-  const std::string error = error_of([&] {
+  std::string error = error_of([&] {
     const std::string rank = "rank " + std::to_string(transport.rank());
     if (left_out_ > 0) warn(rank + " has left out " + std::to_string(left_out_) + " spans");
     if (transport.rank() == 0) file_->append(json(0, 0));
@@ -224,7 +227,7 @@ void Trace::write(Transport& transport, bool all_trace) noexcept {
   });
   // One whose program throws does not wait for the others, who hear of it when it is gone.
   const std::string missing = error_of([&] {
-    if (all_trace && std::uncaught_exceptions() == 0) collect(transport);
+    if (all_trace && std::uncaught_exceptions() == 0) collect(transport, error);
   });
   try {
     if (!error.empty()) warn(error);
