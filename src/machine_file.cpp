@@ -143,8 +143,7 @@ MeasuredOn measured_on_of(const std::string& name, const nlohmann::json& json) {
       !std::all_of(members.begin(), members.end(), is_there) || !json.at("transport").is_string())
     refuse(name, json,
            "an object of ranks, nodes, threads, transport (a text), perhaps arithmetic_spread and hidden_share_spread, "
-           "and "
-           "nothing else");
+           "and nothing else");
   const auto spread = [&](const char* member, double least, double most, const char* expected) {
     if (!is_there(member)) return 0.0;
     const nlohmann::json& value = json.at(member);

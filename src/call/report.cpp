@@ -1,14 +1,15 @@
 #include "call/report.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <string_view>
 #include <vector>
 
+#include "base/aligned_table.hpp"
 #include "base/shown.hpp"
 #include "call/call_state.hpp"
 
@@ -41,23 +42,6 @@ Line line_of(const LoggedCalls& row) {
           milliseconds(measured.waited_seconds)};
 }
 
-std::string table(const std::vector<Line>& lines) {
-  constexpr std::size_t texts = 3;  // the rest are numbers
-  std::array<std::size_t, std::tuple_size_v<Line>> widths{};
-  for (const Line& line : lines)
-    for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
-  std::string text;
-  for (const Line& line : lines) {
-    for (std::size_t c = 0; c < line.size(); ++c) {
-      const std::string gap(widths[c] - line[c].size(), ' ');
-      text.append(c == 0 ? "" : "  ").append(c < texts ? line[c] + gap : gap + line[c]);
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    text += '\n';
-  }
-  return text;
-}
-
 std::string lateness(const Arrivals& arrivals) {
   std::string text = "of " + std::to_string(arrivals.calls) + " calls, and on average after the first:\n";
   for (std::size_t r = 0; r < arrivals.came_last.size(); ++r)
@@ -83,7 +67,8 @@ std::string report_of(const CallLog& log, const Transport& transport, const std:
                      "measured: the median of the last 16 calls, from the agreement on\n"
                      "waited: in the agreement, for ranks that come later; the mean\n";
   if (!failure.empty()) text.append("failed: ").append(printable_lines(failure)).append("\n");
-  text += table(lines);
+  constexpr std::size_t texts = 3;
+  text += aligned_table(lines, texts);
   if (log.arrivals().calls > 0) text += lateness(log.arrivals());
   return text;
 }

@@ -1,7 +1,6 @@
 // What a synchronizer does in a step, as a table that policies fill.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include <dsop/transport.hpp>
 
 #include "algorithms/dense/operation.hpp"
+#include "base/aligned_table.hpp"
 #include "call/communicator.hpp"
 #include "synchronizer/packing.hpp"
 #include "synchronizer/parameter.hpp"
@@ -59,19 +59,8 @@ class Description {
   std::string text() {
     lines_.push_back({"total", "", "", "", std::to_string(bytes_), is_known_ ? time_text(seconds_) : ""});
     if (measured_seconds_ > 0) lines_.back()[6] = time_text(measured_seconds_);
-    std::array<std::size_t, std::tuple_size_v<Cells>> widths{};
-    for (const Cells& line : lines_)
-      for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
-    std::string text;
-    for (const Cells& line : lines_) {
-      for (std::size_t c = 0; c < line.size(); ++c) {
-        const std::string gap(widths[c] - line[c].size(), ' ');
-        const bool is_number = c >= 4;
-        text.append(c == 0 ? "" : "  ").append(is_number ? gap + line[c] : line[c] + gap);
-      }
-      text.erase(text.find_last_not_of(' ') + 1);
-      text += '\n';
-    }
+    constexpr std::size_t texts = 4;
+    std::string text = aligned_table(lines_, texts);
     const Measured all{1, compared_seconds_, compared_seconds_, 0, expected_seconds_};
     if (all.is_off())
       text.append("warning: without agreements predicted ")
