@@ -58,7 +58,7 @@ def slowest_rank(row: Row) -> float:
 
 def contender(algorithm: str, mpi: Mpi) -> str:
     """The same sum over another MPI is another contender."""
-    return AS_IT_COMES.replace("Open MPI", mpi.name) if algorithm == "allreduce-mpi" else algorithm
+    return AS_IT_COMES.replace("Open MPI", mpi.name) if algorithm in ("allreduce-mpi", "dense:mpi") else algorithm
 
 
 def summary(case: str, name: str, run: int, seconds: float, row: Row) -> Row:
@@ -77,6 +77,18 @@ def calls(rate: str, cluster: str, out: Path, run: int) -> Iterator[Row]:
                                         "--algorithm", algorithms, "--iterations", "4")
         for row in rows_of(command, environment, out):
             yield summary(f"call-{rate}-{row['pairs']}", contender(row["algorithm"], mpi), run, slowest_rank(row), row)
+
+
+STEPS = (("dsop", OPEN_MPI), ("dense:ring-pipelined", OPEN_MPI), ("dense:mpi", OPEN_MPI), ("dense:mpi", OPEN_MPI_EAGER), ("dense:mpi", MPICH))
+
+
+def steps(rate: str, cluster: str, out: Path, run: int) -> Iterator[Row]:
+    for policy, mpi in STEPS:
+        command, environment = on_hosts(mpi, cluster, "src/learn/dsop-train", "mlp", "--hidden", "4096,4096", "--batch", "16",
+                                        "--momentum", "0", "--steps", "4", "--sync", policy)
+        head, *rows = rows_of(command, environment, out)
+        seconds = statistics.median(row["seconds"] for row in rows[1:] if row["kind"] == "step")  # the first plans
+        yield summary(f"step-{rate}", contender(policy, mpi), run, seconds, head)
 
 
 def simulated(factors: str, out: Path) -> Iterator[Row]:
@@ -114,6 +126,7 @@ def kernel_rounds(out: Path) -> Iterator[Row]:
 SCENES: dict[str, tuple[int, Callable[[Path], Iterator[Row]]]] = {
     "calls-200mbit": (5, lambda out: on_a_cluster(calls, "200mbit", out)),
     "calls-1gbit": (2, lambda out: on_a_cluster(calls, "1gbit", out)),
+    "steps-200mbit": (10, lambda out: on_a_cluster(steps, "200mbit", out)),
     "simulated-neutral": (1, lambda out: simulated("neutral", out)),
     "simulated-default": (1, lambda out: simulated("default", out)),
     "kernel": (2, kernel_rounds),
