@@ -111,6 +111,12 @@ class OuterProductCalls {
   const std::string& finish_tries();
   /// Later runs keep to what finish_tries() returned on a layer like this one.
   void keep(const std::string& algorithm);
+  /// Of the last call, as the ranks agreed on it.
+  const Problem& problem() const { return planned_.last()->problem; }
+  /// The algorithm that the caller names or, if that is "auto", DSOP_ALGORITHM; a layer's first call has read it.
+  const std::string& named(const std::string& algorithm) const {
+    return algorithm == "auto" ? environment_ : algorithm;
+  }
   /// Whether a call was planned, perhaps a layer's first.
   bool has_plan() const { return planned_.last() != nullptr; }
   /// The name of the algorithm that made the last sum, with its parameter.

@@ -14,8 +14,8 @@ namespace dsop {
 
 /// How a synchronizer works. Must be the same on all ranks.
 struct SynchronizerOptions {
-  /// Dense gradients of fewer bytes are copied into buckets of at most as many, and each bucket is summed at once; 0:
-  /// none is.
+  /// Dense gradients of fewer bytes are copied into buckets of at most as many, and each bucket is summed at once. So are
+  /// factors, of layers whose expected factors of all ranks, and a quarter of whose gradient, are fewer bytes. 0: none is.
   std::size_t bucket_bytes = std::size_t{1} << 20;
   /// Where the learning rate stands when gradients are dropped for later. false: outside the residual, as in SparCML's
   /// thesis; what finish() leaves are gradients. true: inside, as in Ok-Topk; what finish() leaves, of every parameter,
@@ -64,8 +64,9 @@ struct ParameterStep {
 
 /// Sums the gradients of a model's parameters over ranks. Each parameter is registered once, by name, with a policy:
 ///
-///   dsop[:ALGORITHM]    exact. Given as factors: their outer products, as OuterProduct does; as a gradient: as dense;
-///                       as a sparse vector: as sparse
+///   dsop[:ALGORITHM]    exact. Given as factors: their outer products, as OuterProduct does, or those of small layers by
+///                       one allgather of a bucket's factors; as a gradient: as dense; as a sparse vector: as sparse.
+///                       If no algorithm is named, small layers whose gradients are cheaper than factors are dense
 ///   dsop-bf16[:ALGORITHM]
 ///                       the same, and factors travel as Options::factor_wire bf16 says: exact where theirs are bf16
 ///   dense[:ALGORITHM]   exact. An allreduce of the family "dense"; small ones are fused into buckets
@@ -92,7 +93,8 @@ struct ParameterStep {
 /// Each step: begin(), give() each parameter as soon as backpropagation has it, last layer first, finish(). give()
 /// returns at once, and what it started goes on beside the program (see OuterProduct::start; over MPI without
 /// MPI_THREAD_MULTIPLE it runs in finish(), and describe() says so; so it does on one rank). Parameters may be left out
-/// of a step, but the order of what is given must be the same on all ranks: a bucket is filled in that order. All ranks
+/// of a step, but the order of what is given must be the same on all ranks: a bucket is filled in that order. One of
+/// factors starts when it is full, or when no parameter is left whose factors could join it. All ranks
 /// get the same bits (but for `none`).
 ///
 /// Errors: what is wrong on some rank, or differs between ranks, in a step comes out of finish(), on every rank with

@@ -1,4 +1,5 @@
-// Dense gradients that are summed as one vector, and the step that they belong to.
+// Gradients that are summed by one call, dense ones as one vector or by their factors, and the step that they belong
+// to.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "algorithms/dense/operation.hpp"
+#include "algorithms/outer_product/factor_bucket.hpp"
 #include "kernels/update.hpp"
 #include "memory/workspace.hpp"
 #include "synchronizer/agree.hpp"
@@ -30,11 +32,13 @@ class Bucket {
   void add(Parameter<T>& parameter) {
     names_.append(parts_.empty() ? "" : ", ").append(parameter.name);
     parts_.push_back(&parameter);
+    layers_.reserve(parts_.size());
     elements_ += parameter.elements();
   }
   /// Sums what is in it and leaves the sums in the targets.
   void run(Transport& transport, const StepTerms& terms) {
     const OnBehalf on_behalf(transport, names_);
+    if (bucket_key_.factor_wire) return run_factors(transport, terms);
     calls_.run(transport, Sum{{.collective = Collective::allreduce,
                                .elements = elements_,
                                .algorithm = bucket_key_.algorithm,
@@ -65,6 +69,18 @@ class Bucket {
     }
   };
 
+  void run_factors(Transport& transport, const StepTerms& terms) {
+    layers_.clear();
+    for (const Parameter<T>* const part : parts_) {
+      const Given<T>& given = part->given;
+      layers_.push_back({std::get<SparseFactors<T>>(given.own), given.target,
+                         static_cast<T>(terms.scale * given.update.alpha), given.beta()});
+    }
+    factor_calls_.run(transport, {bucket_key_.algorithm, terms.machine, terms.scale, *bucket_key_.factor_wire},
+                      layers_);
+    for (Parameter<T>* const part : parts_) part->last_step = {.algorithm = factor_calls_.algorithm_text()};
+  }
+
   // A gradient that is alone and has no gaps is summed in its target, unless something there is still needed.
   std::span<T> take_memory() {
     for (Parameter<T>* const part : parts_) part->reserve();
@@ -86,8 +102,10 @@ class Bucket {
   std::vector<Parameter<T>*> parts_;
   std::string names_;
   std::size_t elements_ = 0;
+  std::vector<BucketLayer<T>> layers_;  // of a bucket of factors
   Workspace<T> memory_;
   DenseCalls calls_;
+  FactorBucketCalls<T> factor_calls_;
 };
 
 template <class T>
@@ -98,14 +116,19 @@ class Buckets {
  public:
   explicit Buckets(std::size_t bucket_bytes) : packing_(bucket_bytes) {}
 
-  /// Puts the parameter into a bucket, and starts what is complete.
-  void add(Parameter<T>& parameter, const BucketKey& bucket_key, RunningStep<T>& step) {
-    const auto place = packing_.place(parameter.elements() * sizeof(T), bucket_key);
+  /// Puts the parameter, of which so many bytes count, into a bucket, and starts what is complete.
+  void add(Parameter<T>& parameter, const BucketKey& bucket_key, std::size_t bytes, RunningStep<T>& step) {
+    const auto place = packing_.place(bytes, bucket_key);
     if (place.closed) start(*place.closed, step);
     if (place.bucket == buckets_.size()) buckets_.push_back(std::make_unique<Bucket<T>>());
     if (place.is_first) buckets_[place.bucket]->open(bucket_key);
     buckets_[place.bucket]->add(parameter);
     if (place.is_alone) start(place.bucket, step);
+  }
+  /// Starts those of factors: no more will come.
+  void close_those_of_factors(RunningStep<T>& step) {
+    for (const std::size_t b : packing_.close([](const BucketKey& key) { return key.factor_wire.has_value(); }))
+      start(b, step);
   }
   /// Starts what is left.
   void close_all(RunningStep<T>& step) {
@@ -129,6 +152,7 @@ struct RunningStep {
   StepCalls& calls;
   StepTerms terms = {};
   Buckets<T> buckets;
+  std::size_t factors_to_come = 0;  ///< of how many parameters that share buckets of factors nothing was given yet
 };
 
 }  // namespace dsop::synchronizer

@@ -1,4 +1,4 @@
-// Which dense gradients share a bucket: a function of the order in which they come, their sizes and bucket keys.
+// Which gradients share a bucket: a function of the order in which they come, their sizes and bucket keys.
 #pragma once
 
 #include <algorithm>
@@ -7,12 +7,15 @@
 #include <string>
 #include <vector>
 
+#include <dsop/problem.hpp>
+
 namespace dsop::synchronizer {
 
 /// What they must have in common.
 struct BucketKey {
-  std::string algorithm = "auto";
-  bool at_once = false;  ///< its bucket starts when it is full, without SynchronizerOptions::overlap too
+  std::string algorithm = "auto";  ///< of the family "dense", or an allgather of factors
+  bool at_once = false;            ///< its bucket starts when it is full, without SynchronizerOptions::overlap too
+  std::optional<Wire> factor_wire = std::nullopt;  ///< factors travel, written so, in place of gradients
 
   bool operator==(const BucketKey&) const = default;
 };
@@ -48,10 +51,17 @@ class Packing {
 
   /// Those that are not complete, in the order in which their key first came; complete from now on.
   std::vector<std::size_t> close_all() {
-    std::vector<std::size_t> buckets;
-    for (const Open& open : open_) buckets.push_back(open.bucket);
-    open_.clear();
+    std::vector<std::size_t> buckets = close([](const BucketKey&) { return true; });
     buckets_ = 0;
+    return buckets;
+  }
+  /// The same of those whose key is such.
+  template <class IsSuch>
+  std::vector<std::size_t> close(const IsSuch& is_such) {
+    std::vector<std::size_t> buckets;
+    for (const Open& open : open_)
+      if (is_such(open.bucket_key)) buckets.push_back(open.bucket);
+    std::erase_if(open_, [&](const Open& open) { return is_such(open.bucket_key); });
     return buckets;
   }
 

@@ -39,6 +39,7 @@ struct PolicyTerms {
   Transport& transport;
   const StepTerms& step;
   Machine machine;
+  std::size_t bucket_bytes;
   bool some_rank_gives_factors;
 };
 
@@ -66,6 +67,8 @@ class Policy {
 
   /// Its calls choose an algorithm by the machine.
   virtual bool chooses() const { return false; }
+  /// What is given as factors may wait for others' in a bucket.
+  virtual bool shares_factors() const { return false; }
   /// Its calls travel during backpropagation, whatever SynchronizerOptions::overlap says.
   virtual bool starts_at_once() const { return false; }
 };

@@ -66,7 +66,8 @@ struct Synchronizer<T>::State {
   bool agree(const char* operation, std::string subject, std::string error, const Say& say, bool chooses = false);
   void take_deferred_error(std::string& subject, std::string& error);
   synchronizer::PolicyTerms terms(bool some_rank_gives_factors) {
-    return {transport, step_.terms, planned_machine(transport, options.machine), some_rank_gives_factors};
+    return {transport, step_.terms, planned_machine(transport, options.machine), options.bucket_bytes,
+            some_rank_gives_factors};
   }
   void plan_for(const Machine& machine, bool is_probed);
   void take_policy(Parameter& parameter, synchronizer::NamedPolicy<T> policy, bool some_rank_gives_factors);

@@ -33,7 +33,9 @@ void Synchronizer<T>::State::begin(const Step& step) {
     order.clear();
     targets_.clear();
     owns_.clear();
+    step_.factors_to_come = 0;
     for (const auto& parameter : parameters) {
+      step_.factors_to_come += parameter->policy.how->shares_factors() ? 1 : 0;
       parameter->is_given = false;
       parameter->last_step = {};
     }
@@ -130,6 +132,8 @@ void Synchronizer<T>::State::give(const std::string& name, Given given) {
   each_own_range(given, [&](const MemoryRange& own) { owns_.add(own, order.size()); });
   order.push_back(parameter);
   parameter->policy.how->start(*parameter, step_);
+  if (parameter->policy.how->shares_factors() && --step_.factors_to_come == 0)
+    step_.buckets.close_those_of_factors(step_);
 }
 
 template <class T>

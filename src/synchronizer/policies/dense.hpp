@@ -29,9 +29,11 @@ class DensePolicy final : public Policy<T> {
                       make_dense_plan(dense_algorithms(), problem, terms.machine, in_bucket_.algorithm);
                     }));
   }
-  void start(Parameter<T>& parameter, RunningStep<T>& step) override { step.buckets.add(parameter, in_bucket_, step); }
+  void start(Parameter<T>& parameter, RunningStep<T>& step) override {
+    step.buckets.add(parameter, in_bucket_, parameter.elements() * sizeof(T), step);
+  }
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
-    description.in_bucket(parameter, in_bucket_);
+    description.in_bucket(parameter, in_bucket_, parameter.elements() * sizeof(T));
   }
   bool chooses() const override { return in_bucket_.algorithm == "auto"; }
   bool starts_at_once() const override { return in_bucket_.at_once; }

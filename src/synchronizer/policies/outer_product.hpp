@@ -1,9 +1,12 @@
-// dsop, dsop-bf16: outer products of factors, as OuterProduct makes them. What is given otherwise, or has a residual,
-// is summed as it stands.
+// dsop, dsop-bf16: outer products of factors, as OuterProduct makes them, or in a bucket with others'. What is given
+// otherwise, or has a residual, is summed as it stands.
 #pragma once
 
 #include "algorithms/outer_product/operation.hpp"
+#include "algorithms/outer_product/sharing.hpp"
 #include "base/check_wire.hpp"
+#include "base/error_of.hpp"
+#include "patterns/agreed_errors.hpp"
 #include "synchronizer/policies/dense.hpp"
 #include "synchronizer/policies/sparse.hpp"
 
@@ -22,21 +25,35 @@ class OuterProductPolicy final : public Policy<T> {
     if (!terms.some_rank_gives_factors) return;
     OuterProductCalls<T> calls;
     calls.run(terms.transport, {Output::plan_only, call_terms(terms.step), &parameter.shape});
+    Shared shared = Shared::nothing;
+    BucketKey in_bucket;
+    agree_on_errors(terms.transport, error_of([&] {
+                      in_bucket = {.algorithm = calls.named(algorithm_), .factor_wire = factor_wire_};
+                      if (call_terms(terms.step).tries == 0)
+                        shared = outer_product::choose_shared(calls.problem(), terms.machine, in_bucket.algorithm,
+                                                              terms.bucket_bytes);
+                    }));
     calls_ = std::move(calls);
+    shared_ = shared;
+    in_bucket_ = std::move(in_bucket);
   }
 
   void start(Parameter<T>& parameter, RunningStep<T>& step) override {
     if (Policy<T>* const other = other_way(parameter)) return other->start(parameter, step);
+    if (shared_ == Shared::factors) return step.buckets.add(parameter, in_bucket_, bytes_in_bucket(), step);
     step.calls.start([this, &parameter, &step] { sum(parameter, step); });
   }
 
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
     if (const Policy<T>* const other = other_way(parameter)) return other->describe(parameter, description);
+    if (shared_ == Shared::factors)
+      return description.in_bucket(parameter, in_bucket_, bytes_in_bucket(), &calls_.problem());
     if (!calls_.has_plan()) return description.alone(parameter, "known after a step", {});
     const Plan& plan = calls_.plan();
     description.alone(parameter, plan.algorithm_text(), Predicted{plan.cost().bytes, plan.seconds()});
   }
   bool chooses() const override { return algorithm_ == "auto"; }
+  bool shares_factors() const override { return shared_ == Shared::factors; }
   /// The algorithm that stays of its tries.
   std::string save() override { return calls_.finish_tries(); }
   std::function<void()> load(const Parameter<T>&, const std::string& state, const StepTerms&) override {
@@ -47,6 +64,8 @@ class OuterProductPolicy final : public Policy<T> {
   }
 
  private:
+  using Shared = outer_product::Shared;
+
   // Tries are for those that choose.
   OuterProductTerms call_terms(const StepTerms& step, const Update& update = {}) const {
     return {.algorithm = algorithm_,
@@ -56,8 +75,12 @@ class OuterProductPolicy final : public Policy<T> {
             .tries = chooses() ? step.tries : 0};
   }
 
+  // Of a parameter that shares them no call follows that which has planned it.
+  std::size_t bytes_in_bucket() const { return outer_product::factor_bucket_bytes(calls_.problem()); }
+
   Policy<T>* other_way(const Parameter<T>& parameter) const {
-    if (!parameter.residual.empty() || (!parameter.given.factors() && !parameter.given.vector())) return dense_.get();
+    const bool is_factors = parameter.given.factors() && shared_ != Shared::gradient;
+    if (!parameter.residual.empty() || (!is_factors && !parameter.given.vector())) return dense_.get();
     return parameter.given.vector() ? sparse_.get() : nullptr;
   }
 
@@ -71,6 +94,8 @@ class OuterProductPolicy final : public Policy<T> {
   std::string algorithm_;
   Wire factor_wire_;
   OuterProductCalls<T> calls_;
+  Shared shared_ = Shared::nothing;
+  BucketKey in_bucket_;
   std::unique_ptr<Policy<T>> dense_ = std::make_unique<DensePolicy<T>>();
   std::unique_ptr<Policy<T>> sparse_ = std::make_unique<SparsePolicy<T>>();
 };

@@ -1,0 +1,243 @@
+// Cost: that of the allgather, (P-1) times the sum over layers of k (n+m) words and half a word; one latency for all.
+#include "algorithms/outer_product/factor_bucket.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <utility>
+#include <variant>
+
+#include <dsop/types.hpp>
+
+#include "algorithms/outer_product/travel.hpp"
+#include "kernels/outer_product.hpp"
+#include "sparse/factor.hpp"
+
+namespace dsop {
+namespace {
+
+using PairCount = std::uint32_t;
+
+constexpr std::size_t in_whole_words(std::size_t bytes) {
+  return (bytes + 7) / 8 * 8;
+}
+
+std::size_t heading_bytes(std::size_t layers) {
+  return in_whole_words(layers * sizeof(PairCount));
+}
+
+/// The pairs that travel: none of a layer without a gradient.
+std::size_t pairs_of(const GradientSize& layer, std::size_t pairs) {
+  return layer.rows == 0 || layer.columns == 0 ? 0 : pairs;
+}
+
+/// The most bytes of a rank's block, if all may ride in the agreement; else 0.
+std::size_t piggyback_bytes(const FactorBucketPlan& plan, const std::string& algorithm) {
+  const std::size_t bytes = plan.factors.problem.largest_bytes();
+  const bool rides = factor_bucket_text(algorithm) == "allgather" && plan.factors.problem.ranks() > 1;
+  return rides && SlotLengths::fit(bytes, plan.factors.problem.ranks()) ? bytes : 0;
+}
+
+template <class T>
+struct Memory {
+  Memory(Arena& arena, const FactorBucketPlan& plan)
+      : blocks(arena.take<std::byte>(plan.factors.problem.total_bytes())),
+        widened(arena.take<T>(plan.problem.factor_wire == Wire::full
+                                  ? 0
+                                  : std::reduce(plan.problem.elements.begin(), plan.problem.elements.end()))),
+        parts(arena.take<Factors<T>>(plan.problem.layers.size() * plan.problem.elements.size())),
+        products(arena.take<kernels::Product<T>>(plan.problem.layers.size())) {}
+
+  std::span<std::byte> blocks;  // of all ranks
+  std::span<T> widened;         // their elements, where these travel as bf16
+  std::span<Factors<T>> parts;  // of each layer those of each rank
+  std::span<kernels::Product<T>> products;
+};
+
+/// Writes the factor's rows, zeros too. Returns where the next go.
+template <class T, class Element>
+Element* pack_factor(const FactorView<T>& factor, Element* to) {
+  for (std::size_t p = 0; p < sparse::rows_of(factor); ++p) {
+    const SparseVectorView<T> row = sparse::row(factor, p);
+    if (row.dense()) {
+      to = pack(row.values.data(), row.dimension, to);
+      continue;
+    }
+    std::fill_n(to, row.dimension, Element{});
+    for (std::size_t e = 0; e < row.indices.size(); ++e) pack(&row.values[e], 1, to + row.indices[e]);
+    to += row.dimension;
+  }
+  return to;
+}
+
+}  // namespace
+
+void FactorBucketProblem::add(const GradientSize& layer, const std::vector<std::size_t>& pairs) {
+  layers.push_back(layer);
+  elements.resize(pairs.size());
+  for (std::size_t r = 0; r < pairs.size(); ++r)
+    elements[r] += pairs_of(layer, pairs[r]) * (layer.rows + layer.columns);
+}
+
+std::size_t FactorBucketProblem::block_bytes(std::size_t rank) const {
+  return heading_bytes(layers.size()) + in_whole_words(elements[rank] * bytes_on_wire(factor_wire, type));
+}
+
+FactorBucketPlan make_factor_bucket_plan(FactorBucketProblem problem, const Machine& machine,
+                                         const std::string& algorithm) {
+  const auto ranks = static_cast<int>(problem.elements.size());
+  FactorBucketPlan plan;
+  plan.factors = outer_product::exchange_of_factors(
+      *parse_algorithm(factor_bucket_text(algorithm), "algorithm", outer_product_algorithms()).algorithm,
+      blocks_of(problem.group, ranks, [&](int r) { return problem.block_bytes(static_cast<std::size_t>(r)); }),
+      machine);
+  plan.cost = outer_product::exchange_cost({.factors = plan.factors}, ranks, machine);
+  const std::size_t elements = std::reduce(problem.elements.begin(), problem.elements.end());
+  double of_a_pair = 0;
+  for (const auto& [n, m] : problem.layers) of_a_pair += static_cast<double>(n + m);
+  const double K = of_a_pair == 0 ? 0 : static_cast<double>(elements) / of_a_pair;
+  for (const auto& [rows, columns] : problem.layers) {
+    const auto n = static_cast<double>(rows);
+    const auto m = static_cast<double>(columns);
+    plan.cost.flops += 2 * K * n * m;
+    plan.cost.arithmetic_seconds += machine.product_seconds(n, m, K, problem.type);
+  }
+  plan.cost.arithmetic_seconds += outer_product::conversion_seconds(
+      problem.factor_wire, machine, *std::max_element(problem.elements.begin(), problem.elements.end()), elements);
+  plan.problem = std::move(problem);
+  return plan;
+}
+
+template <class T>
+struct FactorBucketCalls<T>::Operation {
+  static constexpr bool by_numbers = true;
+
+  const FactorBucketTerms& terms;
+  std::span<const BucketLayer<T>> layers;
+
+  static GradientSize size_of(const BucketLayer<T>& layer) { return {layer.gradient.rows, layer.gradient.columns}; }
+  static std::size_t pairs_of(const BucketLayer<T>& layer) {
+    return dsop::pairs_of(size_of(layer), sparse::rows_of(layer.factors.a));
+  }
+
+  Call open(Transport& transport) const {
+    return {transport, "outer products of a bucket", layers.size(), 1, data_type<T>};
+  }
+
+  void check(Call& call) const {
+    std::size_t elements = 0;
+    std::size_t most_pairs = 0;
+    for (const BucketLayer<T>& layer : layers) {
+      elements += pairs_of(layer) * (layer.gradient.rows + layer.gradient.columns);
+      most_pairs = std::max(most_pairs, pairs_of(layer));
+    }
+    call.record().pairs = elements & Record::dense;
+    call.record().nonzeros_a = most_pairs & Record::dense;
+  }
+
+  void say(Call& call) const {
+    call.same("algorithm", std::string_view(terms.algorithm))
+        .same_unplanned("scale", terms.scale)
+        .same("factor_wire", terms.factor_wire)
+        .same("the number of layers", layers.size());
+    for (const BucketLayer<T>& layer : layers)
+      call.same("rows", layer.gradient.rows).same("columns", layer.gradient.columns);
+    call.same_machine(terms.machine, terms.algorithm == "auto");
+    if (factor_bucket_text(terms.algorithm) != "allgather") return;
+    const std::size_t bytes = in_whole_words(call.record().pairs * bytes_on_wire(terms.factor_wire, data_type<T>));
+    const std::span<std::byte> slot = call.piggyback(heading_bytes(layers.size()) + bytes);
+    if (!slot.empty()) pack_own(slot);
+  }
+
+  void make(const Call& call, Planned<FactorBucketPlan>& made) const {
+    FactorBucketProblem problem{.type = data_type<T>, .group = call.ranks().group, .factor_wire = terms.factor_wire};
+    for (const BucketLayer<T>& layer : layers) problem.layers.push_back(size_of(layer));
+    for (const Record& record : call.records()) {
+      problem.elements.push_back(record.pairs);
+      made.packed_pairs += record.nonzeros_a;
+    }
+    made.plan = make_factor_bucket_plan(std::move(problem), call.machine(), terms.algorithm);
+    made.text = factor_bucket_text(terms.algorithm);
+    made.memory_bytes = counted_bytes<Memory>(data_type<T>, made.plan);
+  }
+
+  Cost cost(const Call&, const Planned<FactorBucketPlan>& made) const { return made.plan.cost; }
+
+  void run(Call& call, const Planned<FactorBucketPlan>& made) const {
+    const FactorBucketPlan& plan = made.plan;
+    const std::size_t largest_bytes = piggyback_bytes(plan, terms.algorithm);
+    call.expect_piggyback(largest_bytes);
+    Arena arena(call.memory(made.memory_bytes));
+    const Memory<T> memory(arena, plan);
+    const AllgatherProblem& blocks = plan.factors.problem;
+    const auto block = [&](int r) {
+      return memory.blocks.subspan(blocks.bounds_bytes[static_cast<std::size_t>(r)], blocks.bytes(r));
+    };
+    const bool rode = largest_bytes > 0 && call.all_piggyback();
+    if (rode) {
+      const std::size_t room = SlotLengths::with_record(largest_bytes) - sizeof(Record);
+      call.count_piggybacked(static_cast<std::size_t>(blocks.ranks() - 1) * room);
+    } else {
+      pack_own(block(call.transport().rank()));
+      allgather(call.transport(), plan.factors, memory.blocks);
+    }
+    std::span<T> widened = memory.widened;
+    for (int r = 0; r < blocks.ranks(); ++r) {
+      const std::byte* const received = rode ? call.piggybacked(r).data() : block(r).data();
+      take_block(received, plan.problem, static_cast<std::size_t>(r), widened, memory.parts);
+    }
+    for (std::size_t i = 0; i < layers.size(); ++i)
+      memory.products[i] = {memory.parts.subspan(i * plan.problem.elements.size(), plan.problem.elements.size()),
+                            layers[i].gradient, layers[i].alpha, layers[i].beta};
+    const TracedSpan span("products");
+    kernels::products<T>(memory.products, call.shared_method().instructions);
+  }
+
+ private:
+  void pack_own(std::span<std::byte> block) const {
+    auto* pairs = reinterpret_cast<PairCount*>(block.data());
+    for (const BucketLayer<T>& layer : layers) *pairs++ = static_cast<PairCount>(pairs_of(layer));
+    std::byte* const elements = block.data() + heading_bytes(layers.size());
+    const auto pack_all = [&]<class Element>(Element* to) {
+      for (const BucketLayer<T>& layer : layers)
+        if (pairs_of(layer) > 0) to = pack_factor(layer.factors.b, pack_factor(layer.factors.a, to));
+    };
+    if constexpr (can_travel_as(Wire::bf16, data_type<T>))
+      if (terms.factor_wire == Wire::bf16) return pack_all(reinterpret_cast<kernels::Bf16*>(elements));
+    pack_all(reinterpret_cast<T*>(elements));
+  }
+
+  /// The layers' factors in rank r's block. What has travelled as bf16 is written in full to the beginning of
+  /// `widened`, which becomes what is left of it.
+  void take_block(const std::byte* block, const FactorBucketProblem& problem, std::size_t r, std::span<T>& widened,
+                  std::span<Factors<T>> parts) const {
+    const auto* pairs = reinterpret_cast<const PairCount*>(block);
+    const std::byte* const travelled = block + heading_bytes(layers.size());
+    const T* elements = reinterpret_cast<const T*>(travelled);
+    if constexpr (can_travel_as(Wire::bf16, data_type<T>))
+      if (problem.factor_wire == Wire::bf16) {
+        const std::span<T> own = widened.first(problem.elements[r]);
+        kernels::widen(own, {reinterpret_cast<const kernels::Bf16*>(travelled), own.size()});
+        widened = widened.subspan(own.size());
+        elements = own.data();
+      }
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const std::size_t k = *pairs++;
+      const auto [n, m] = size_of(layers[i]);
+      parts[i * problem.elements.size() + r] = {{elements, k, n}, {elements + k * n, k, m}};
+      elements += k * (n + m);
+    }
+  }
+};
+
+template <class T>
+void FactorBucketCalls<T>::run(Transport& transport, const FactorBucketTerms& terms,
+                               std::span<const BucketLayer<T>> layers) {
+  planned_.run(transport, Operation{terms, layers});
+}
+
+#define INSTANTIATE(T) template class FactorBucketCalls<T>;
+DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
+
+}  // namespace dsop

@@ -1,0 +1,90 @@
+// A factor bucket: the outer products of several layers, with one agreement and one allgather of all their factors.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <dsop/plan.hpp>
+#include <dsop/sparse.hpp>
+
+#include "call/planned.hpp"
+#include "memory/arena.hpp"
+
+namespace dsop {
+
+/// Of a layer's gradient.
+struct GradientSize {
+  std::size_t rows;
+  std::size_t columns;
+};
+
+/// What all ranks know of a bucket before its factors come.
+struct FactorBucketProblem {
+  std::vector<GradientSize> layers = {};
+  std::vector<std::size_t> elements = {};  ///< of each rank's factors of all layers, k (n + m) each
+  DataType type = DataType::f32;
+  Group group = {};
+  Wire factor_wire = Wire::full;
+
+  /// Those of each rank's pairs join the bucket.
+  void add(const GradientSize& layer, const std::vector<std::size_t>& pairs);
+  /// A rank sends the numbers of its pairs, 4 bytes a layer, then a and b of each layer in turn, both in whole words of
+  /// 8 bytes.
+  std::size_t block_bytes(std::size_t rank) const;
+};
+
+/// The only algorithm that a bucket has is `allgather`: in the cheapest way, or in the one that its name says.
+struct FactorBucketPlan {
+  FactorBucketProblem problem;
+  Exchange factors;
+  Cost cost;  ///< counts as if each layer had the same number of pairs on a rank
+};
+
+/// Without communicating. `algorithm` is "auto" or "allgather", or one of the allgathers over a named pattern.
+FactorBucketPlan make_factor_bucket_plan(FactorBucketProblem problem, const Machine& machine,
+                                         const std::string& algorithm);
+
+/// The name of the algorithm that serves, where `algorithm` was named.
+inline const std::string& factor_bucket_text(const std::string& algorithm) {
+  static const std::string allgather = "allgather";
+  return algorithm == "auto" ? allgather : algorithm;
+}
+
+/// One rank's part in one of the layers of a call.
+template <class T>
+struct BucketLayer {
+  const SparseFactors<T>& factors;  ///< sparse ones travel in full
+  MatrixView<T> gradient;
+  T alpha;  ///< of the sum, scale and all
+  T beta;
+};
+
+struct FactorBucketTerms {
+  const std::string& algorithm;
+  const std::optional<Machine>& machine;
+  double scale;  ///< for the ranks to compare, no more
+  Wire factor_wire;
+};
+
+/// What a bucket keeps from call to call.
+template <class T>
+class FactorBucketCalls {
+ public:
+  /// gradient = alpha sum over ranks of a^T b + beta gradient, for each layer: the same bits on all ranks, and those
+  /// that `allgather` gives a layer alone, but where its pairs of all ranks are more than largest_inner_dimension: the
+  /// product here is never BLAS's. Arguments are as dsop() checks them, and which alpha and beta is for the caller to
+  /// compare.
+  void run(Transport& transport, const FactorBucketTerms& terms, std::span<const BucketLayer<T>> layers);
+  /// The name of the algorithm that made the last sums.
+  const std::string& algorithm_text() const { return planned_.last()->text; }
+
+ private:
+  struct Operation;
+
+  PlannedCalls<Planned<FactorBucketPlan>> planned_{64};
+};
+
+}  // namespace dsop

@@ -1,0 +1,23 @@
+// Whether a small layer's sum shares a call with others'.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <dsop/plan.hpp>
+
+namespace dsop::outer_product {
+
+/// In a bucket of factors, in one of dense gradients, or in none.
+enum class Shared : unsigned char { nothing, factors, gradient };
+
+/// What the layer takes of a bucket of factors: the bytes of all ranks' or, where its gradient is large, a quarter of
+/// that, since the products of a bucket are made at once, when all its factors have come.
+std::size_t factor_bucket_bytes(const Problem& problem);
+
+/// The cheapest for a layer, of what fits into buckets of `bucket_bytes`. In a bucket it adds bytes and arithmetic, and
+/// no message. `algorithm` is the one that was named, or "auto".
+Shared choose_shared(const Problem& problem, const Machine& machine, const std::string& algorithm,
+                     std::size_t bucket_bytes);
+
+}  // namespace dsop::outer_product
