@@ -27,11 +27,6 @@ std::size_t heading_bytes(std::size_t layers) {
   return in_whole_words(layers * sizeof(PairCount));
 }
 
-/// The pairs that travel: none of a layer without a gradient.
-std::size_t pairs_of(const GradientSize& layer, std::size_t pairs) {
-  return layer.rows == 0 || layer.columns == 0 ? 0 : pairs;
-}
-
 /// The most bytes of a rank's block, if all may ride in the agreement; else 0.
 std::size_t piggyback_bytes(const FactorBucketPlan& plan, const std::string& algorithm) {
   const std::size_t bytes = plan.factors.problem.largest_bytes();
@@ -46,12 +41,14 @@ struct Memory {
         widened(arena.take<T>(plan.problem.factor_wire == Wire::full
                                   ? 0
                                   : std::reduce(plan.problem.elements.begin(), plan.problem.elements.end()))),
-        parts(arena.take<Factors<T>>(plan.problem.layers.size() * plan.problem.elements.size())),
-        products(arena.take<kernels::Product<T>>(plan.problem.layers.size())) {}
+        parts(arena.take<Factors<T>>(count(plan.problem) * plan.problem.elements.size())),
+        products(arena.take<kernels::Product<T>>(count(plan.problem))) {}
+
+  static std::size_t count(const FactorBucketProblem& problem) { return problem.layers.size() + problem.biases; }
 
   std::span<std::byte> blocks;  // of all ranks
   std::span<T> widened;         // their elements, where these travel as bf16
-  std::span<Factors<T>> parts;  // of each layer those of each rank
+  std::span<Factors<T>> parts;  // of each layer, then of each bias, those of each rank
   std::span<kernels::Product<T>> products;
 };
 
@@ -76,8 +73,7 @@ Element* pack_factor(const FactorView<T>& factor, Element* to) {
 void FactorBucketProblem::add(const GradientSize& layer, const std::vector<std::size_t>& pairs) {
   layers.push_back(layer);
   elements.resize(pairs.size());
-  for (std::size_t r = 0; r < pairs.size(); ++r)
-    elements[r] += pairs_of(layer, pairs[r]) * (layer.rows + layer.columns);
+  for (std::size_t r = 0; r < pairs.size(); ++r) elements[r] += pairs[r] * (layer.rows + layer.columns);
 }
 
 std::size_t FactorBucketProblem::block_bytes(std::size_t rank) const {
@@ -117,8 +113,10 @@ struct FactorBucketCalls<T>::Operation {
   std::span<const BucketLayer<T>> layers;
 
   static GradientSize size_of(const BucketLayer<T>& layer) { return {layer.gradient.rows, layer.gradient.columns}; }
-  static std::size_t pairs_of(const BucketLayer<T>& layer) {
-    return dsop::pairs_of(size_of(layer), sparse::rows_of(layer.factors.a));
+  static std::size_t pairs_of(const BucketLayer<T>& layer) { return sparse::rows_of(layer.factors.a); }
+  std::size_t biases() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(layers, [](const BucketLayer<T>& layer) { return layer.bias.has_value(); }));
   }
 
   Call open(Transport& transport) const {
@@ -140,7 +138,8 @@ struct FactorBucketCalls<T>::Operation {
     call.same("algorithm", std::string_view(terms.algorithm))
         .same_unplanned("scale", terms.scale)
         .same("factor_wire", terms.factor_wire)
-        .same("the number of layers", layers.size());
+        .same("the number of layers", layers.size())
+        .same("the number of biases", biases());
     for (const BucketLayer<T>& layer : layers)
       call.same("rows", layer.gradient.rows).same("columns", layer.gradient.columns);
     call.same_machine(terms.machine, terms.algorithm == "auto");
@@ -151,7 +150,8 @@ struct FactorBucketCalls<T>::Operation {
   }
 
   void make(const Call& call, Planned<FactorBucketPlan>& made) const {
-    FactorBucketProblem problem{.type = data_type<T>, .group = call.ranks().group, .factor_wire = terms.factor_wire};
+    FactorBucketProblem problem{
+        .biases = biases(), .type = data_type<T>, .group = call.ranks().group, .factor_wire = terms.factor_wire};
     for (const BucketLayer<T>& layer : layers) problem.layers.push_back(size_of(layer));
     for (const Record& record : call.records()) {
       problem.elements.push_back(record.pairs);
@@ -187,9 +187,7 @@ struct FactorBucketCalls<T>::Operation {
       const std::byte* const received = rode ? call.piggybacked(r).data() : block(r).data();
       take_block(received, plan.problem, static_cast<std::size_t>(r), widened, memory.parts);
     }
-    for (std::size_t i = 0; i < layers.size(); ++i)
-      memory.products[i] = {memory.parts.subspan(i * plan.problem.elements.size(), plan.problem.elements.size()),
-                            layers[i].gradient, layers[i].alpha, layers[i].beta};
+    make_list(memory);
     const TracedSpan span("products");
     kernels::products<T>(memory.products, call.shared_method().instructions);
   }
@@ -200,12 +198,30 @@ struct FactorBucketCalls<T>::Operation {
     for (const BucketLayer<T>& layer : layers) *pairs++ = static_cast<PairCount>(pairs_of(layer));
     std::byte* const elements = block.data() + heading_bytes(layers.size());
     const auto pack_all = [&]<class Element>(Element* to) {
-      for (const BucketLayer<T>& layer : layers)
-        if (pairs_of(layer) > 0) to = pack_factor(layer.factors.b, pack_factor(layer.factors.a, to));
+      for (const BucketLayer<T>& layer : layers) to = pack_factor(layer.factors.b, pack_factor(layer.factors.a, to));
     };
     if constexpr (can_travel_as(Wire::bf16, data_type<T>))
       if (terms.factor_wire == Wire::bf16) return pack_all(reinterpret_cast<kernels::Bf16*>(elements));
     pack_all(reinterpret_cast<T*>(elements));
+  }
+
+  /// The products, and behind them the biases': those of a column of ones and the errors.
+  void make_list(const Memory<T>& memory) const {
+    static constexpr T one = 1;
+    const std::size_t ranks = memory.parts.size() / memory.products.size();
+    const auto parts_of = [&](std::size_t product) { return memory.parts.subspan(product * ranks, ranks); };
+    std::size_t next = layers.size();
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const BucketLayer<T>& layer = layers[i];
+      const std::span<const Factors<T>> own = parts_of(i);
+      memory.products[i] = {own, layer.gradient, layer.alpha, layer.beta};
+      if (!layer.bias) continue;
+      const BucketBias<T>& bias = *layer.bias;
+      const std::span<Factors<T>> parts = parts_of(next);
+      for (std::size_t r = 0; r < ranks; ++r)
+        parts[r] = {{&one, own[r].a.rows, 1, 0}, bias.errors_are_a ? own[r].a : own[r].b};
+      memory.products[next++] = {parts, bias.gradient, bias.alpha, bias.beta};
+    }
   }
 
   /// The layers' factors in rank r's block. What has travelled as bf16 is written in full to the beginning of

@@ -23,7 +23,8 @@ struct GradientSize {
 
 /// What all ranks know of a bucket before its factors come.
 struct FactorBucketProblem {
-  std::vector<GradientSize> layers = {};
+  std::vector<GradientSize> layers = {};   ///< none is empty
+  std::size_t biases = 0;                  ///< that have their column sums of factors that travel anyway
   std::vector<std::size_t> elements = {};  ///< of each rank's factors of all layers, k (n + m) each
   DataType type = DataType::f32;
   Group group = {};
@@ -53,6 +54,15 @@ inline const std::string& factor_bucket_text(const std::string& algorithm) {
   return algorithm == "auto" ? allgather : algorithm;
 }
 
+/// The gradient of a layer's bias: the column sums of its errors, of all ranks' pairs.
+template <class T>
+struct BucketBias {
+  MatrixView<T> gradient;  ///< one row
+  T alpha;
+  T beta;
+  bool errors_are_a;  ///< the errors are the layer's a; else its b
+};
+
 /// One rank's part in one of the layers of a call.
 template <class T>
 struct BucketLayer {
@@ -60,6 +70,7 @@ struct BucketLayer {
   MatrixView<T> gradient;
   T alpha;  ///< of the sum, scale and all
   T beta;
+  std::optional<BucketBias<T>> bias = {};
 };
 
 struct FactorBucketTerms {

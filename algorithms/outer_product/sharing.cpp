@@ -42,7 +42,7 @@ std::size_t factor_bucket_bytes(const Problem& problem) {
 
 Shared choose_shared(const Problem& problem, const Machine& machine, const std::string& algorithm,
                      std::size_t bucket_bytes) {
-  if (problem.ranks() == 1 || !problem.sparsity.empty()) return Shared::nothing;
+  if (problem.ranks() == 1 || !problem.sparsity.empty() || gradient_bytes(problem) == 0) return Shared::nothing;
   const bool factors_fit = factor_bucket_bytes(problem) < bucket_bytes && is_ours(problem);
   if (algorithm != "auto") {
     const NamedAlgorithm by = parse_algorithm(algorithm, "algorithm", outer_product_algorithms());

@@ -14,8 +14,9 @@ namespace dsop {
 
 /// How a synchronizer works. Must be the same on all ranks.
 struct SynchronizerOptions {
-  /// Dense gradients of fewer bytes are copied into buckets of at most as many, and each bucket is summed at once. So are
-  /// factors, of layers whose expected factors of all ranks, and a quarter of whose gradient, are fewer bytes. 0: none is.
+  /// Dense gradients of fewer bytes are copied into buckets of at most as many, and each bucket is summed at once. So
+  /// are factors, of layers whose expected factors of all ranks, and a quarter of whose gradient, are fewer bytes. 0:
+  /// none is.
   std::size_t bucket_bytes = std::size_t{1} << 20;
   /// Where the learning rate stands when gradients are dropped for later. false: outside the residual, as in SparCML's
   /// thesis; what finish() leaves are gradients. true: inside, as in Ok-Topk; what finish() leaves, of every parameter,
@@ -48,6 +49,12 @@ struct Update {
   double beta = 0;
 };
 
+/// Which weight's errors a bias's gradient is the column sums of. Must be the same on all ranks.
+struct BiasOf {
+  std::string weight = {};  ///< the name of a parameter that is registered; empty: the parameter is no such bias
+  char errors = 'b';        ///< which factor of the weight holds the errors: a or b
+};
+
 /// What the last step did to a parameter; all empty where that step ended in an error or the policy has changed since.
 struct ParameterStep {
   std::string algorithm = {};     ///< with its number; empty: nothing travelled, or it was not given
@@ -64,7 +71,8 @@ struct ParameterStep {
 
 /// Sums the gradients of a model's parameters over ranks. Each parameter is registered once, by name, with a policy:
 ///
-///   dsop[:ALGORITHM]    exact. Given as factors: their outer products, as OuterProduct does, or those of small layers by
+///   dsop[:ALGORITHM]    exact. Given as factors: their outer products, as OuterProduct does, or those of small layers
+///   by
 ///                       one allgather of a bucket's factors; as a gradient: as dense; as a sparse vector: as sparse.
 ///                       If no algorithm is named, small layers whose gradients are cheaper than factors are dense
 ///   dsop-bf16[:ALGORITHM]
@@ -115,7 +123,11 @@ class Synchronizer {
   /// Registers a parameter whose gradient is rows x columns (a vector has one row), and plans for it: a policy that
   /// can't run here is refused now. max_pairs is a promise for factors, 0: none will be given. Densities serve a plan
   /// of outer products.
-  void add(const std::string& name, const Shape& shape, const std::string& policy);
+  ///
+  /// A bias may name its weight. What is given for it then must be the column sums of what is given of that weight's
+  /// errors. Under `dsop`, where it is given before its weight in a step and the weight's factors go into a bucket, its
+  /// gradient is made of all ranks' errors as they come: no byte of it travels, and what was given is not read.
+  void add(const std::string& name, const Shape& shape, const std::string& policy, const BiasOf& bias_of = {});
 
   /// Changes a parameter's policy. What it has left behind is added to its next gradient, so that nothing is lost:
   /// at once where the new policy is exact (a step given as factors is then summed as a gradient), part by part where

@@ -103,7 +103,9 @@ class Synchronizer(Owned):
         max_pairs : int
             The most that a rank will give as factors; 0: none will be given.
         **options
-            density_a, density_b and expected_pairs, to plan by.
+            density_a, density_b and expected_pairs, to plan by. Of a bias `bias_of`, the name of its weight, and `errors`,
+            "a" or "b" (the default), the weight's factor of whose columns it is the sum: given before its weight, under
+            "dsop", it then costs nothing where the weight's factors go into a bucket.
 
         Raises
         ------

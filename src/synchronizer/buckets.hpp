@@ -30,7 +30,7 @@ class Bucket {
     elements_ = 0;
   }
   void add(Parameter<T>& parameter) {
-    names_.append(parts_.empty() ? "" : ", ").append(parameter.name);
+    names_.append(parts_.empty() ? "" : ", ").append(parameter.names());
     parts_.push_back(&parameter);
     layers_.reserve(parts_.size());
     elements_ += parameter.elements();
@@ -73,12 +73,20 @@ class Bucket {
     layers_.clear();
     for (const Parameter<T>* const part : parts_) {
       const Given<T>& given = part->given;
-      layers_.push_back({std::get<SparseFactors<T>>(given.own), given.target,
-                         static_cast<T>(terms.scale * given.update.alpha), given.beta()});
+      layers_.push_back({std::get<SparseFactors<T>>(given.own), given.target, alpha_of(given, terms), given.beta()});
+      if (!part->bias_follows()) continue;
+      const Given<T>& bias = part->bias->given;
+      layers_.back().bias = {bias.target, alpha_of(bias, terms), bias.beta(), part->bias->errors_are_a};
     }
     factor_calls_.run(transport, {bucket_key_.algorithm, terms.machine, terms.scale, *bucket_key_.factor_wire},
                       layers_);
-    for (Parameter<T>* const part : parts_) part->last_step = {.algorithm = factor_calls_.algorithm_text()};
+    for (Parameter<T>* const part : parts_) {
+      part->last_step = {.algorithm = factor_calls_.algorithm_text()};
+      if (part->bias_follows()) part->bias->last_step = part->last_step;
+    }
+  }
+  static T alpha_of(const Given<T>& given, const StepTerms& terms) {
+    return static_cast<T>(terms.scale * given.update.alpha);
   }
 
   // A gradient that is alone and has no gaps is summed in its target, unless something there is still needed.
@@ -124,6 +132,11 @@ class Buckets {
     if (place.is_first) buckets_[place.bucket]->open(bucket_key);
     buckets_[place.bucket]->add(parameter);
     if (place.is_alone) start(place.bucket, step);
+  }
+  /// A bias that can't follow its weight after all is a gradient as others.
+  void add_bias(Parameter<T>& bias, RunningStep<T>& step) {
+    bias.follows = false;
+    add(bias, {}, bias.elements() * sizeof(T), step);
   }
   /// Starts those of factors: no more will come.
   void close_those_of_factors(RunningStep<T>& step) {

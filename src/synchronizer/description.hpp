@@ -45,7 +45,7 @@ class Description {
 
   /// The parameter is summed by itself, or not at all; what that takes, where it is known.
   void alone(const Parameter<T>& parameter, const std::string& algorithm, const std::optional<Predicted>& predicted) {
-    add(cells_of(parameter, algorithm), predicted, parameter.name);
+    add(cells_of(parameter, algorithm), predicted, parameter.names());
   }
   /// It is summed together with others: as a dense vector, or as a `factored` problem that was planned. So many bytes
   /// of it count.
@@ -180,7 +180,7 @@ class Description {
     if (bucket.parts.size() == 1) return alone(*bucket.parts[0].parameter, algorithm, predicted);
     const std::string name = "bucket " + std::to_string(b + 1);
     std::string names;
-    for (const Part& part : bucket.parts) names.append(names.empty() ? "" : ", ").append(part.parameter->name);
+    for (const Part& part : bucket.parts) names.append(names.empty() ? "" : ", ").append(part.parameter->names());
     add({name, std::to_string(elements), "", algorithm}, predicted, names);
     for (const auto& [parameter, factored] : bucket.parts) {
       Cells cells = cells_of(*parameter, "in " + name);

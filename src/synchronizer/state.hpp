@@ -24,7 +24,7 @@ struct Synchronizer<T>::State {
 
   State(Transport& transport_, const SynchronizerOptions& options_);
 
-  void add(const std::string& name, const Shape& shape, const std::string& policy);
+  void add(const std::string& name, const Shape& shape, const std::string& policy, const BiasOf& bias_of);
   void set_policy(const std::string& name, const std::string& policy);
 
   void begin(const Step& step);
@@ -69,6 +69,7 @@ struct Synchronizer<T>::State {
     return {transport, step_.terms, planned_machine(transport, options.machine), options.bucket_bytes,
             some_rank_gives_factors};
   }
+  Parameter* weight_of(const BiasOf& bias_of, const Shape& shape) const;
   void plan_for(const Machine& machine, bool is_probed);
   void take_policy(Parameter& parameter, synchronizer::NamedPolicy<T> policy, bool some_rank_gives_factors);
   void check_given(const Parameter& parameter, const Given& given) const;

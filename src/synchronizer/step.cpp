@@ -36,7 +36,7 @@ void Synchronizer<T>::State::begin(const Step& step) {
     step_.factors_to_come = 0;
     for (const auto& parameter : parameters) {
       step_.factors_to_come += parameter->policy.how->shares_factors() ? 1 : 0;
-      parameter->is_given = false;
+      parameter->is_given = parameter->follows = false;
       parameter->last_step = {};
     }
     step_.terms.scale = factor;
@@ -146,6 +146,8 @@ template <class T>
 void Synchronizer<T>::State::finish() {
   if (!has_begun_) tell_failure("", "finish() stands outside a step, expected after begin()");
   const synchronizer::Clock::time_point waits_from = synchronizer::Clock::now();
+  for (Parameter* const parameter : order)
+    if (parameter->follows && !parameter->weight->is_given) step_.buckets.add_bias(*parameter, step_);
   step_.buckets.close_all(step_);
   has_begun_ = false;
   calls_.start([this] { end_step(); });

@@ -39,12 +39,21 @@ class OuterProductPolicy final : public Policy<T> {
   }
 
   void start(Parameter<T>& parameter, RunningStep<T>& step) override {
+    if (is_to_follow(parameter)) {
+      parameter.follows = true;
+      return;
+    }
+    Parameter<T>* const bias = parameter.bias;
+    if (bias != nullptr && bias->follows && (other_way(parameter) != nullptr || shared_ != Shared::factors))
+      step.buckets.add_bias(*bias, step);
     if (Policy<T>* const other = other_way(parameter)) return other->start(parameter, step);
     if (shared_ == Shared::factors) return step.buckets.add(parameter, in_bucket_, bytes_in_bucket(), step);
     step.calls.start([this, &parameter, &step] { sum(parameter, step); });
   }
 
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
+    if (parameter.follows || (!parameter.is_given && is_to_follow(parameter)))
+      return description.alone(parameter, "column sums of " + parameter.weight->name, Predicted{});
     if (const Policy<T>* const other = other_way(parameter)) return other->describe(parameter, description);
     if (shared_ == Shared::factors)
       return description.in_bucket(parameter, in_bucket_, bytes_in_bucket(), &calls_.problem());
@@ -73,6 +82,12 @@ class OuterProductPolicy final : public Policy<T> {
             .sum = {step.scale, update.alpha, update.beta, step.wire},
             .factor_wire = factor_wire_,
             .tries = chooses() ? step.tries : 0};
+  }
+
+  /// Whether it is a bias whose weight's factors are still to come, into a bucket.
+  static bool is_to_follow(const Parameter<T>& parameter) {
+    const Parameter<T>* const weight = parameter.weight;
+    return weight != nullptr && !weight->is_given && weight->policy.how->shares_factors() && parameter.residual.empty();
   }
 
   // Of a parameter that shares them no call follows that which has planned it.
