@@ -50,9 +50,11 @@ int dsop_info(const char** text) {
   return returning_status([&] {
     nlohmann::ordered_json info{
         {"version", dsop_version()}, {"mpi", nullptr}, {"mpi_error", nullptr}, {"mpi_initialized", mpi_runs()}};
-    if (has_mpi()) info["mpi"] = dsop::mpi_library();
-    const std::string mpi_error = dsop::error_of(dsop::check_mpi_library);
-    if (!mpi_error.empty()) info["mpi_error"] = mpi_error;
+    if (dsop::mpi_is_open()) {
+      info["mpi"] = dsop::mpi_library();
+      const std::string mpi_error = dsop::error_of(dsop::open_mpi);
+      if (!mpi_error.empty()) info["mpi_error"] = mpi_error;
+    }
     info["mpi_launcher"] = dsop::under_mpi_launcher();
     info["started_without_mpi"] = nullptr;
     if (const auto started = dsop::started_without_mpi())

@@ -1,0 +1,25 @@
+"""dsop-bench, dsop-train and dsop-data of the wheel, which lie beside this file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+
+def _run(name: str) -> NoReturn:
+    program = Path(__file__).parent / "bin" / name
+    os.execv(program, [name, *sys.argv[1:]])
+
+
+def bench() -> NoReturn:
+    _run("dsop-bench")
+
+
+def train() -> NoReturn:
+    _run("dsop-train")
+
+
+def data() -> NoReturn:
+    _run("dsop-data")
