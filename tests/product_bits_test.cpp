@@ -7,11 +7,8 @@
 #include <iostream>
 #include <limits>
 
+#include "kernels/threads.hpp"
 #include "product_cases.hpp"
-
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
 
 namespace {
 
@@ -71,22 +68,20 @@ TEMPLATE_TEST_CASE("AVX2 and AVX-512 give the same bits", "[kernels]", float, do
     }
 }
 
-#if defined(_OPENMP)
 TEMPLATE_TEST_CASE("the bits of an element do not depend on the number of threads", "[kernels]", float, double) {
-  const int threads_before = omp_get_max_threads();
-  for (const std::size_t inner : Sizes{1, 9, 200}) {
+  const auto before = static_cast<int>(dsop::kernels::thread_count());
+  for (const std::size_t inner : Sizes{1, 9, 200, 1200}) {
     const RealCase<TestType> real{401, 507, inner};
-    omp_set_num_threads(1);
+    dsop::kernels::set_thread_count(1);
     const auto expected = real.made(1, dsop::best_instruction_set());
     for (const int threads : {2, 3, 5}) {
-      omp_set_num_threads(threads);
+      dsop::kernels::set_thread_count(threads);
       CHECK((real.made(1, dsop::best_instruction_set()).elements == expected.elements));
-      CHECK(omp_get_max_threads() == threads);
+      CHECK(dsop::kernels::thread_count() == static_cast<std::size_t>(threads));
     }
   }
-  omp_set_num_threads(threads_before);
+  dsop::kernels::set_thread_count(before);
 }
-#endif
 
 TEMPLATE_TEST_CASE("the rounding error stays within its bound", "[kernels]", float, double) {
   for (const std::size_t inner : Sizes{1, 10, 100, 1000}) {

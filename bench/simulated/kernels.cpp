@@ -124,10 +124,10 @@ void add_widened(std::span<float> sum, std::span<const Bf16> in) {
 }
 
 template <class T>
-void reserve_product(std::size_t) {}  // nothing is packed
+void reserve_product() {}  // nothing is packed
 
 #define INSTANTIATE(T)                                                                                              \
-  template void reserve_product<T>(std::size_t);                                                                    \
+  template void reserve_product<T>();                                                                               \
   template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod, std::size_t); \
   template void sparse_product(const SparsePairs<T>&, std::size_t, MatrixView<T>, T, T,                             \
                                const SparseProductMemory<T>&);                                                      \

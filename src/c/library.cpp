@@ -61,7 +61,8 @@ int dsop_info(const char** text) {
       info["started_without_mpi"] = {{"rank", started->rank}, {"ranks", started->ranks}, {"names", started->names}};
     info["blas"] = dsop::kernels::blas_version();
     info["blas_core"] = dsop::kernels::blas_core_name();
-    info["blas_keeps_up"] = dsop::kernels::blas_keeps_up_with(dsop::best_instruction_set());
+    info["blas_keeps_up"] =
+        !dsop::kernels::has_blas() || dsop::kernels::blas_keeps_up_with(dsop::best_instruction_set());
     info["instruction_set"] = dsop::name(dsop::best_instruction_set());
     info["threads"] = dsop::kernels::thread_count();
     result(text, "text") = keep_text(dsop::json_text(info));

@@ -61,8 +61,11 @@ class PackMemory {
   std::size_t bytes_ = 0;
 };
 
+// Most rows of A and B that a product is made of at a time: of more, a block alone would not stay in the cache.
+constexpr std::size_t largest_slice = 512;
+
 /// How a thread cuts its product: `row_panel` rows of A and `column_panel` columns of B are packed at a time, whole
-/// blocks of the kernel each and with all K of them, so that no element's sum is ever cut.
+/// blocks of the kernel each and with all rows of the slice.
 struct Panels {
   std::size_t row_panel;
   std::size_t column_panel;
@@ -152,23 +155,23 @@ void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T al
   const TracedSpan span("product");
   if (method.blas_allowed && a.rows > largest_inner_dimension<T> && blas_keeps_up_with(method.instructions) &&
       fits_gemm(a, b, c))
-    gemm(a, b, c, alpha, beta);
-  else
-    own_product(a, b, c, alpha, beta, method.instructions, all_parts_bytes);
+    return gemm(a, b, c, alpha, beta);
+  const std::size_t slices = (a.rows + largest_slice - 1) / largest_slice;
+  for (std::size_t s = 0; s < slices; ++s) {
+    const std::size_t first = a.rows * s / slices, rows = a.rows * (s + 1) / slices - first;
+    own_product(a.row_range(first, rows), b.row_range(first, rows), c, alpha, s == 0 ? beta : T{1}, method.instructions,
+                all_parts_bytes);
+  }
 }
 
 template <class T>
-void reserve_product(std::size_t K) {
-  // Panels take up to a fixed size, which few pairs come nearest to, or one block of so many pairs that it is larger.
-  const RankK<T> kernel = rank_k<T>(best_instruction_set());
-  const std::size_t inner = std::max(K, std::size_t{1});
-  const std::size_t few = packed_bytes<T>(1, choose_panels(kernel, 1, SIZE_MAX / 2, SIZE_MAX / 2));
-  const std::size_t many = packed_bytes<T>(inner, {kernel.block_rows, kernel.block_columns});
-  PackMemory::at_least(thread_count() * (few + many));
+void reserve_product() {
+  static_assert(largest_slice * 64 * sizeof(T) <= panel_bytes, "a block of the kernel alone is a larger panel");
+  PackMemory::at_least(thread_count() * 2 * panel_bytes);
 }
 
-#define INSTANTIATE(T)                           \
-  template void reserve_product<T>(std::size_t); \
+#define INSTANTIATE(T)                \
+  template void reserve_product<T>(); \
   template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod, std::size_t);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 
