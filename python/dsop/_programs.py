@@ -1,4 +1,4 @@
-"""dsop-bench, dsop-train and dsop-data of the wheel, which lie beside this file."""
+"""dsop-bench and dsop-train of the wheel, which lie beside this file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,3 @@ def bench() -> NoReturn:
 
 def train() -> NoReturn:
     _run("dsop-train")
-
-
-def data() -> NoReturn:
-    _run("dsop-data")

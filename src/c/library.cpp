@@ -12,6 +12,7 @@
 #include "c/mpi_world.hpp"
 #include "c/status.hpp"
 #include "kernels/blas_info.hpp"
+#include "kernels/openmp_of_process.hpp"
 #include "kernels/threads.hpp"
 #include "transport/launcher.hpp"
 #include "transport/mpi_library.hpp"
@@ -65,6 +66,8 @@ int dsop_info(const char** text) {
         !dsop::kernels::has_blas() || dsop::kernels::blas_keeps_up_with(dsop::best_instruction_set());
     info["instruction_set"] = dsop::name(dsop::best_instruction_set());
     info["threads"] = dsop::kernels::thread_count();
+    info["openmp"] = dsop::kernels::openmp_in_use();
+    info["openmp_runtimes"] = dsop::kernels::loaded_openmp();
     result(text, "text") = keep_text(dsop::json_text(info));
   });
 }

@@ -112,7 +112,8 @@ bool has_standard_abi(void* library) {
 }
 
 void* translation(void* library) {
-  const std::string name = dlsym(library, "ompi_mpi_comm_self") != nullptr ? "libdsop_openmpi.so" : "libdsop_mpich.so";
+  const std::string name =
+      dlsym(library, "ompi_mpi_comm_self") != nullptr ? "libdsop_openmpi.so.1" : "libdsop_mpich.so.1";
   const fs::path own = own_folder();
   std::string errors;
   for (const fs::path& folder : {own, own / "../lib"}) {
