@@ -10,7 +10,7 @@ from typing import NoReturn
 
 def _run(name: str) -> NoReturn:
     program = Path(__file__).parent / "bin" / name
-    os.execv(program, [name, *sys.argv[1:]])
+    os.execv(program, [str(program), *sys.argv[1:]])  # by which they find the plug-ins
 
 
 def bench() -> NoReturn:

@@ -9,13 +9,13 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <string_view>
 #include <system_error>
 
 #include <dsop/errors.hpp>
 
 #include "base/hexadecimal.hpp"
-#include "base/random_bits.hpp"
 #include "base/shown.hpp"
 
 namespace dsop {
@@ -25,9 +25,10 @@ constexpr std::string_view ending = ".unfinished";
 
 // Returns the descriptor, or -1 with errno. The new file's name is put into `name`.
 int create_beside(const std::string& path, mode_t mode, std::string& name) {
+  std::random_device random;
   int file = -1;
   do {
-    name = path + '.' + hexadecimal(random_bits()).append(ending);
+    name = path + '.' + hexadecimal(random()).append(ending);
     file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   } while (file < 0 && errno == EEXIST);
   return file;

@@ -8,13 +8,13 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <random>
 #include <sstream>
 #include <thread>
 
 #include <dsop/errors.hpp>
 
 #include "base/host_name.hpp"
-#include "base/random_bits.hpp"
 #include "base/version.hpp"
 #include "transport/tcp_meeting.hpp"
 #include "transport/tcp_socket.hpp"
@@ -27,8 +27,9 @@ using std::to_string;
 using Clock = Meeting::Clock;
 
 std::string random_secret() {
+  std::random_device random;
   std::string text(secret_bytes, ' ');
-  for (char& digit : text) digit = "0123456789abcdef"[random_bits() % 16];
+  for (char& digit : text) digit = "0123456789abcdef"[random() % 16];
   return text;
 }
 
