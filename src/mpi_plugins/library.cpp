@@ -41,8 +41,10 @@ void* loaded(const std::string& path, int flags = 0) {
   return dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | flags);
 }
 
+// Under whichever name it was opened: mpi4py opens libmpi.so.
 bool is_mpi(std::string_view file) {
-  return file.starts_with(open_mpis) || std::ranges::any_of(mpichs, [&](auto name) { return file.starts_with(name); });
+  constexpr std::string_view names[] = {"libmpi.so", "libmpi_abi.so", "libmpich.so"};
+  return std::ranges::any_of(names, [&](std::string_view name) { return file.starts_with(name); });
 }
 
 // Null where this process has loaded none.
