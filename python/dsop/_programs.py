@@ -1,4 +1,4 @@
-"""dsop-bench and dsop-train of the wheel, which lie beside this file."""
+"""dsop-bench and dsop-train of the wheel: one program beside this file, which does what it is called as."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import NoReturn
 
 
 def _run(name: str) -> NoReturn:
-    program = Path(__file__).parent / "bin" / name
-    os.execv(program, [str(program), *sys.argv[1:]])  # by which they find the plug-ins
+    folder = Path(__file__).parent / "bin"
+    os.execv(folder / "dsop-programs", [str(folder / name), *sys.argv[1:]])  # it finds the plug-ins by its folder
 
 
 def bench() -> NoReturn:
