@@ -6,6 +6,7 @@ import contextlib
 import copy
 import gc
 import io
+import logging
 import warnings
 import weakref
 from typing import Any
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import dsop.torch
+from dsop.torch import _compat
 from torch_support import (COMM, RANKS, case, check_near, has_near_gradients, loaded, mlp, on_rows, plain_sum, raises_everywhere,
                            same_everywhere, whole, whole_weights)
 
@@ -241,6 +243,27 @@ def no_warnings() -> None:
                     model(torch.tensor([[1], [COMM.rank % 6]])).float().sum().backward()
         attachment.describe()
     assert not warned, [str(one.message) for one in warned]
+
+
+@case
+def newer_than_tried() -> None:
+    """torch says another version; that is told once, where somebody listens at DEBUG."""
+    said: list[str] = []
+    handler, logger, version = logging.Handler(), logging.getLogger("dsop.torch"), torch.__version__
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        for torch.__version__ in (version, "3.1.0a0+cpu", "3.1.0a0+cpu"):
+            if not said:
+                _compat.note_version.cache_clear()
+            dsop.torch.attach(mlp()).detach()
+    finally:
+        torch.__version__ = version
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+    assert said == ["torch is 3.1.0a0+cpu, tried up to 2.13"], said
 
 
 @case

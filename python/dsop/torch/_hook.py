@@ -179,7 +179,7 @@ class TopKHook:
 
 
 def topk_hook(state: TopKHook, bucket: GradBucket) -> torch.futures.Future[Tensor]:
-    """A communication hook, as DistributedDataParallel.register_comm_hook() and Lightning's DDPStrategy take it.
+    """A communication hook, as DistributedDataParallel.register_comm_hook() takes it.
 
     Parameters
     ----------
