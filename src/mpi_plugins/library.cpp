@@ -141,6 +141,10 @@ void take(void* library) {
   const bool is_standard = has_standard_abi(library);
   take_functions_of(is_standard ? library : translation(library), is_standard ? "MPI_" : "dsop_MPI_");
   is_taken = true;
+  const std::string name = mpi_library();
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr || name.starts_with("Open MPI")) return;
+  is_taken = false;  // MPI_Init would end the program
+  throw ArgumentError("this process's MPI is " + name + ", expected the launcher's, Open MPI");
 }
 
 }  // namespace
