@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <numeric>
-#include <set>
+#include <ranges>
 
 #include <dsop/errors.hpp>
 #include <dsop/threads.hpp>
@@ -22,10 +23,12 @@
 namespace dsop::bench {
 namespace {
 
-// Hosts that do not share their cores: the emulated cluster's do.
-std::size_t count_nodes(Transport& transport) {
-  const std::vector<std::size_t> hosts = of_all_ranks(transport, checksum(host_name()));
-  return on_emulated_cluster() ? 1 : std::set(hosts.begin(), hosts.end()).size();
+// Ranks of each host that shares its cores with no other: the emulated cluster's do.
+std::map<std::size_t, int> ranks_of_nodes(Transport& transport) {
+  std::map<std::size_t, int> ranks;
+  for (const std::size_t host : of_all_ranks(transport, on_emulated_cluster() ? 0 : checksum(host_name())))
+    ++ranks[host];
+  return ranks;
 }
 
 Traffic busiest_of(Transport& transport, const Traffic& own) {
@@ -167,7 +170,9 @@ void benchmark(Transport& transport, const Family& family, const BenchmarkOption
   std::optional<RowsFile> file;
   launch::on_all_ranks(transport, [&] { file.emplace(speaks ? options.out : ""); });
   Json host = host_facts();
-  host["nodes"] = count_nodes(transport);
+  const std::map<std::size_t, int> nodes = ranks_of_nodes(transport);
+  host["nodes"] = nodes.size();
+  host["ranks_per_node"] = std::ranges::max(nodes | std::views::values);
   if (speaks) print_head(std::cout, family);
   std::size_t wrong = 0;
   StepTimes step;

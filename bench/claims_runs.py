@@ -7,10 +7,12 @@ import os
 import re
 import statistics
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import provenance
 from calls.commands import show
 from calls.builds import ROOT, Refused
 from calls.launch import emulated_hosts
@@ -91,6 +93,28 @@ def steps(rate: str, cluster: str, out: Path, run: int) -> Iterator[Row]:
         yield summary(f"step-{rate}", contender(policy, mpi), run, seconds, head)
 
 
+# Of scripts/torch, with the environment of scripts/torch-tests. What sends gradients alone begins with "dense:" or "DDP".
+TORCH_WAYS = {"attach": "attach()", "attach-tcp": "attach() over TCP", "attach-dense": "dense: attach() with policy dense",
+              "ddp": "DDP over Gloo"}
+TORCH = {"PYTHONPATH": str(ROOT / "python"), "LD_LIBRARY_PATH": str(ROOT / "build/src"), "OMP_WAIT_POLICY": "passive"}
+
+
+def torch_steps(rate: str, cluster: str, _: Path, run: int) -> Iterator[Row]:
+    python = ROOT / "build-torch/bin/python"
+    if not python.exists():
+        raise Refused(f"there is no {python}, expected the environment that scripts/torch-tests makes")
+    for way, name in TORCH_WAYS.items():
+        words = ("bench/torch_steps/program.py", "mlp", way, "5")
+        command = [str(ROOT / "scripts/cluster"), "--name", cluster, "run", "-n", "8", "--", str(python), str(ROOT / words[0]), *words[1:]]
+        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | TORCH, check=False)
+        if done.returncode != 0:
+            raise Refused(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
+        row = json.loads(done.stdout.splitlines()[-1])
+        host = {"commit": provenance.commit(), "cpu": provenance.cpu(), "date": time.strftime("%FT%TZ", time.gmtime())}
+        yield summary(f"torch-{rate}", name, run, statistics.median(row["seconds"]),
+                      {"host": host, "words": f"scripts/cluster run -n 8 -- build-torch/bin/python {' '.join(words)}"})
+
+
 def simulated(factors: str, out: Path) -> Iterator[Row]:
     """Deterministic: its runs are the sizes."""
     command = [str(ROOT / "scripts/simulate"), "--platform", "euler3", "--ranks", "48", "--selector", "openmpi-4.0.2",
@@ -127,6 +151,7 @@ SCENES: dict[str, tuple[int, Callable[[Path], Iterator[Row]]]] = {
     "calls-200mbit": (5, lambda out: on_a_cluster(calls, "200mbit", out)),
     "calls-1gbit": (2, lambda out: on_a_cluster(calls, "1gbit", out)),
     "steps-200mbit": (10, lambda out: on_a_cluster(steps, "200mbit", out)),
+    "torch-1gbit": (10, lambda out: on_a_cluster(torch_steps, "1gbit", out)),
     "simulated-neutral": (1, lambda out: simulated("neutral", out)),
     "simulated-default": (1, lambda out: simulated("default", out)),
     "kernel": (2, kernel_rounds),

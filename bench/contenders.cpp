@@ -130,10 +130,11 @@ std::vector<std::string> eligible_names(const Plan& plan) {
   };
   std::set<std::tuple<std::size_t, std::size_t, double, double>> codes;
   std::vector<std::string> names;
-  for (const Candidate& candidate : plan.candidates) {
-    const std::string name = without_parameter(candidate.algorithm);
+  for (const std::string& name : near_the_best(plan, eligible_factor)) {
+    const Candidate& candidate = *std::ranges::find(
+        plan.candidates, name, [](const Candidate& one) { return without_parameter(one.algorithm); });
     const OuterProductAlgorithm& algorithm = *outer_product_algorithms().find(name);
-    if (!candidate.unsupported.empty() || algorithm.native() || algorithm.published) continue;
+    if (algorithm.native() || algorithm.published) continue;
     if (codes.insert(code(candidate)).second) names.push_back(name);
   }
   return names;

@@ -51,8 +51,10 @@ inline const std::string auto_probed = "auto-probed";
 inline const std::string near = "near";
 constexpr double near_factor = 2.5;
 
-/// The word for all algorithms that `auto` may take, as it prefers them on the machine that is planned for.
+/// The word for the algorithms that `auto` may take, as it prefers them on the machine that is planned for, but those
+/// predicted to take more than so many times the least: a simulation of them would take hours.
 inline const std::string eligible = "eligible";
+constexpr double eligible_factor = 4;
 
 /// An algorithm's name, without the parameter that its text may end with.
 std::string without_parameter(const std::string& text);
@@ -82,8 +84,8 @@ Plan predict(Transport& transport, const Point& point, DataType type, Wire wire,
 /// do not run inside the MPI library; fastest first, those last that do.
 std::vector<std::string> near_the_best(const Plan& plan, double factor);
 
-/// The names of the candidates as `auto` prefers them, but of those inside the MPI library and the published ones none,
-/// and of names that stand for the same code (an allgather over the cheapest pattern, and over that pattern) the first.
+/// What "eligible" stands for: of those inside the MPI library and the published ones none, and of names that stand for
+/// the same code (an allgather over the cheapest pattern, and over that pattern) the first.
 std::vector<std::string> eligible_names(const Plan& plan);
 
 /// Each name in each encoding, what is dense alone once, "near" and "eligible" replaced by their names for this shape

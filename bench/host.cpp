@@ -1,8 +1,10 @@
 #include "host.hpp"
 
 #include <cstdlib>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include <dsop/product_method.hpp>
 
@@ -38,6 +40,11 @@ nlohmann::ordered_json host_facts() {
   };
   facts.update(launch::provenance());
   if (is_simulated()) facts["simulated"] = simulation_facts();
+  using Variables = std::initializer_list<std::pair<const char*, const char*>>;
+  for (const auto& [key, variable] : Variables{{"nodes", "SLURM_JOB_NUM_NODES"},
+                                               {"tasks_per_node", "SLURM_TASKS_PER_NODE"},
+                                               {"cpus_per_task", "SLURM_CPUS_PER_TASK"}})
+    if (const char* const value = std::getenv(variable)) facts["slurm"][key] = value;
   if (const char* const cluster = std::getenv("DSOP_CLUSTER")) facts["cluster"] = cluster;
   return facts;
 }

@@ -9,8 +9,9 @@
 
 namespace dsop::bench {
 
-/// hostname, cores, mpi, blas, blas_core, threads, instructions, version, compiler, commit, cpu, date, command, and the
-/// cluster that DSOP_CLUSTER names, if any.
+/// hostname, cores, mpi, blas, blas_core, threads, instructions, version, compiler, commit, cpu, date, command; in a
+/// Slurm job its nodes, tasks_per_node and cpus_per_task, in Slurm's words; the cluster that DSOP_CLUSTER names, if
+/// any.
 nlohmann::ordered_json host_facts();
 
 /// "4 ranks (mpi) on 2 cores, ranks share cores"

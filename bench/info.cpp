@@ -15,6 +15,7 @@
 #include "contenders.hpp"
 #include "host.hpp"
 #include "kernels/blas_info.hpp"
+#include "kernels/openmp_of_process.hpp"
 #include "types.hpp"
 
 namespace dsop::bench {
@@ -61,7 +62,10 @@ void print_info(Transport& transport, const std::optional<Machine>& machine) {
     std::cout << std::left << std::setw(14) << key << (value.is_string() ? value.get<std::string>() : json_text(value))
               << '\n';
   std::cout << std::setw(14) << "blas_threads" << kernels::blas_threading() << '\n'
-            << std::setw(14) << "ranks" << ranks_and_cores(transport) << '\n'
+            << std::setw(14) << "openmp" << kernels::openmp_in_use() << '\n';
+  for (const std::string& path : kernels::loaded_openmp())
+    std::cout << std::setw(14) << "openmp loaded" << path << '\n';
+  std::cout << std::setw(14) << "ranks" << ranks_and_cores(transport) << '\n'
             << std::setw(14) << "own kernel" << inner_dimensions_of_our_kernel() << "\n\n";
 
   for (const Plan& plan : plans) std::cout << plan << '\n';

@@ -1,7 +1,5 @@
 #include "loop_benchmarks.hpp"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +8,7 @@
 
 #include <dsop/errors.hpp>
 
+#include "kernels/blas_info.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/outer_product.hpp"
 #include "kernels/threads.hpp"
@@ -114,30 +113,38 @@ std::vector<StoreLoop<T>> store_loops() {
   };
 }
 
-enum Contenders : std::size_t { product, kernel, openblas, first_store };
+enum Contenders : std::size_t { product, kernel, openblas };
 
 template <class T>
 Columns shown(const Row& row, const Matrices<T>& of) {
   const auto elements = static_cast<double>(of.c.rows * of.c.columns);
   const auto seconds = [&](Contenders which) { return (*row.among)[which]->median_seconds(); };
-  const Row& store = **std::ranges::min_element(row.among->begin() + first_store, row.among->end(), {},
-                                                [](const auto& one) { return one->median_seconds(); });
+  const bool has_blas = kernels::has_blas();
+  const auto over_openblas = [&](Contenders which) {
+    return has_blas ? Json(seconds(openblas) / seconds(which)) : Json();
+  };
+  const auto products = row.among->begin() + (has_blas ? 3 : 2);
+  const Row& store =
+      **std::ranges::min_element(products, row.among->end(), {}, [](const auto& one) { return one->median_seconds(); });
+  std::vector<const Row*> timed;
+  std::ranges::transform(row.among->begin(), products, std::back_inserter(timed),
+                         [](const auto& one) { return one.get(); });
+  timed.push_back(&store);
   Columns all{{"type", 6, "type", name(data_type<T>)}, {"K", 7, "inner", of.a.rows}};
-  for (const Row* const one : std::initializer_list<const Row*>{(*row.among)[product].get(), (*row.among)[kernel].get(),
-                                                                (*row.among)[openblas].get(), &store})
+  for (const Row* const one : timed)
     all = all + interval_columns("ns", 9, 8, *one, {1e9 / elements, 3}) +
           Columns{{"GB/s", 8, "", elements * sizeof(T) / one->median_seconds(), {1e-9, 2}}};
   return all +
          Columns{{"loop", 11, "", store.label},
-                 {"product", 8, "", seconds(openblas) / seconds(product), two_decimals},
-                 {"kernel", 8, "", seconds(openblas) / seconds(kernel), two_decimals},
+                 {"product", 8, "", over_openblas(product), two_decimals},
+                 {"kernel", 8, "", over_openblas(kernel), two_decimals},
                  {"/store", 8, "", seconds(product) / store.median_seconds(), two_decimals},
                  field("rows", of.c.rows),
                  field("columns", of.c.columns),
                  field("contender", row.label),
                  field("threads", kernels::thread_count()),
                  field("instructions", name(best_instruction_set())),
-                 field("openblas_core", openblas_get_corename())} +
+                 field("openblas_core", kernels::blas_core_name())} +
          loop_fields(row);
 }
 
@@ -158,7 +165,7 @@ Rows rows_of(const KernelOptions& options, std::size_t inner) {
   };
   add("product", [=] { kernels::product<T>(a, b, c, 1, 0); }).check = count_wrong;
   add("kernel", [=] { kernels::product<T>(a, b, c, 1, 0, {.blas_allowed = false}); }).check = count_wrong;
-  add("openblas", [=] { kernels::gemm<T>(a, b, c, 1, 0); });
+  if (kernels::has_blas()) add("openblas", [=] { kernels::gemm<T>(a, b, c, 1, 0); });
   for (const StoreLoop<T>& loop : store_loops<T>()) add(std::string(loop.name), [=] { loop.write_zeros(c); });
   return rows;
 }
@@ -181,14 +188,15 @@ void kernel_benchmark(const KernelOptions& options) {
       .name = "kernel",
       .title = "kernel: C = A^T B, A is K x n, B is K x m, C is n x m = " + n + " x " + m + ", row-major, overwritten",
       .notes = {"threads " + std::to_string(kernels::thread_count()) + ", instructions " +
-                    std::string(name(best_instruction_set())) + ", OpenBLAS core " + openblas_get_corename() + ", " +
-                    std::to_string(options.iterations) + " rounds",
+                    std::string(name(best_instruction_set())) + ", OpenBLAS core " +
+                    std::string(kernels::blas_core_name()) + ", " + std::to_string(options.iterations) + " rounds",
                 "product: what dsop calls; kernel: ours at every K. Ours makes " + inner_dimensions_of_our_kernel(),
                 "store: the fastest of the loops that only write C, named behind",
                 "ns: median time per element of C, with the 95 % interval of the median; GB/s: bytes of C per second",
                 "ratios: of medians; blas/ is OpenBLAS's time over ours, /store is product's time over store's",
-                "               product                          kernel                           OpenBLAS"
-                "                         store                                      blas/   blas/ product"},
+                std::string("               product                          kernel                  ") +
+                    (kernels::has_blas() ? "         OpenBLAS                         " : "") +
+                    "store                                      blas/   blas/ product"},
       .one_line = true};
   for (const std::size_t inner : options.inner)
     add_inputs(family, "K = " + std::to_string(inner), options.dtype,

@@ -27,6 +27,7 @@ inline std::vector<DataType> types_named(const std::string& text) {
 
 /// "inner dimensions up to 192 for f32, 128 for f64; above: OpenBLAS", or why ours makes all.
 inline std::string inner_dimensions_of_our_kernel() {
+  if (!kernels::has_blas()) return "every inner dimension: no OpenBLAS in this build";
   if (!kernels::blas_keeps_up_with(best_instruction_set()))
     return "every inner dimension: OpenBLAS's core " + std::string(kernels::blas_core_name()) + " has no " +
            std::string(name(best_instruction_set())) + " (OPENBLAS_CORETYPE names another)";

@@ -29,6 +29,7 @@ LAYERS = [
     (Path("src/patterns"), 1),
     (Path("src/sparse"), 1),
     (Path("src/transport"), 1),
+    (Path("src/mpi_plugins"), 1),
     (Path("src/machine"), 2),
     (Path("src/call"), 2),
     (Path("algorithms"), 3),

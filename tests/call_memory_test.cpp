@@ -484,11 +484,10 @@ TEST_CASE("ranks whose numbers of threads have changed places agree anew that al
             return transport.agreement().messages - before;
           };
           kernels::set_thread_count(2);
-          const bool changes = kernels::thread_count() == 2;  // not in a build without OpenMP
           const bool is_first = transport.rank() == 0;
           agreements_of_a_run(is_first ? 2 : 1);
           const std::size_t known = agreements_of_a_run(is_first ? 2 : 1);
-          failures.check((agreements_of_a_run(is_first ? 1 : 2) > known) == changes, "nothing is agreed on");
+          failures.check(agreements_of_a_run(is_first ? 1 : 2) > known, "nothing is agreed on");
           failures.check(agreements_of_a_run(is_first ? 1 : 2) == known, "it is agreed on again");
         }) == "");
 }

@@ -190,7 +190,7 @@ TEST_CASE("a call that throws leaves the caller's mode", "[modes]") {
         }) == "");
 }
 
-// OpenMP makes the second thread in the mode that the first has then, and keeps it.
+// OpenMP, and dsop for itself, makes the second thread in the mode that the first has then, and keeps it.
 TEST_CASE("all threads of a product keep denormal numbers, and get their mode back", "[modes]") {
   const std::size_t K = GENERATE(2UL, 300UL);  // by our kernel, and by OpenBLAS
   run_on_threads(

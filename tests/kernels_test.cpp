@@ -6,6 +6,7 @@
 
 #include "base/streaming_bytes.hpp"
 #include "kernels/blas_info.hpp"
+#include "kernels/gemm.hpp"
 #include "product_cases.hpp"
 
 namespace {
@@ -124,4 +125,24 @@ TEMPLATE_TEST_CASE("a stride beyond 32 bits is no obstacle", "[kernels]", float,
   const auto expected = naive_product<TestType>(a, b, c, TestType{1}, 0);
   dsop::kernels::product<TestType>(a.view(), b.view(), {c.elements.data(), 1, 6, std::size_t{1} << 33}, 1, 0);
   CHECK((c.elements == expected.elements));
+}
+
+TEMPLATE_TEST_CASE("what a layer computes is exact, forward and backward", "[kernels]", float, double) {
+  const auto transposed = [](const Matrix<TestType>& from) {
+    Matrix<TestType> to{from.columns, from.rows};
+    for (std::size_t i = 0; i < from.rows; ++i)
+      for (std::size_t j = 0; j < from.columns; ++j) to.view().row(j)[i] = from.view().row(i)[j];
+    return to;
+  };
+  for (const std::size_t inner : Sizes{0, 1, 33, 700})
+    for (const bool accumulate : {false, true}) {
+      const auto a = integers<TestType>(inner, 130, 1), b = integers<TestType>(inner, 75, 2);
+      const auto expected = naive_product<TestType>(a, b, integers<TestType>(130, 75, 3), 1, accumulate ? 1 : 0);
+      const auto a_rows = transposed(a), b_rows = transposed(b);
+      auto forward = integers<TestType>(130, 75, 3), backward = forward;
+      dsop::kernels::multiply<TestType>(a_rows.view(), b.view(), forward.view(), accumulate);
+      dsop::kernels::multiply_transposed<TestType>(a_rows.view(), b_rows.view(), backward.view(), accumulate);
+      CHECK((forward.elements == expected.elements));
+      CHECK((backward.elements == expected.elements));
+    }
 }

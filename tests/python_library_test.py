@@ -25,6 +25,7 @@ from dsop._table import DSOP_ERROR_MEMORY, FUNCTIONS
 
 
 class PythonLibraryTest(unittest.TestCase):
+    @unittest.skipUnless(dsop.info()["openmp_runtimes"], "dsop has threads of its own")
     def test_info_warns_of_two_openmp_runtimes(self) -> None:
         program = """
 import ctypes, shutil, sys, warnings

@@ -222,4 +222,143 @@ def nested_inputs() -> None:
         check(whole_weights(nn.Sequential(nn.Linear(5, 3))), loss)
 
 
+@case
+def parts_by_fully_shard() -> None:
+    from torch.distributed.fsdp import fully_shard
+    model = mlp()
+    fully_shard(model)
+    raises_everywhere("0.weight is a DTensor, expected a plain tensor, whole on each rank: attach the model without FSDP",
+                      lambda: dsop.torch.attach(model))
+
+
+@case
+def tensors_elsewhere() -> None:
+    """There is no GPU here; a tensor without elements is not on the CPU either."""
+    raises_everywhere("weight is torch.float32 on meta, expected", lambda: dsop.torch.attach(
+        nn.Linear(5, 3, device="meta" if IS_LAST else "cpu")))
+
+
+@case
+def meshes() -> None:
+    from torch.distributed.device_mesh import init_device_mesh
+    model = mlp()
+    expected = plain_sum(model, TWO_ROWS)
+    attachment = dsop.torch.attach(model, init_device_mesh("cpu", (COMM.size,)), "sum")
+    for _ in range(2):
+        step(model, attachment, TWO_ROWS, expected)
+    mesh = init_device_mesh("cpu", (1, COMM.size), mesh_dim_names=("shard", "replicate"))
+    raises_everywhere("comm is a DeviceMesh of 2 dimensions, expected one, as mesh[NAME] has",
+                      lambda: dsop.torch.attach(mlp(), mesh))
+    assert dsop.communicator(mesh["replicate"]).size == COMM.size and dsop.communicator(mesh["shard"]).size == 1
+
+
+@case
+def ddp_without_buckets() -> None:
+    words = "optimize_ddp='python_reducer'"
+    torch._dynamo.config.optimize_ddp = "python_reducer"
+    try:
+        models = [nn.parallel.DistributedDataParallel(mlp()) for _ in range(2)]
+    finally:
+        torch._dynamo.config.optimize_ddp = True
+    raises_everywhere(words, lambda: dsop.torch.TopKHook("topk:0.1").register(models[0]))
+    models[1].register_comm_hook(dsop.torch.TopKHook("topk:0.1"), dsop.torch.topk_hook)
+    raises_everywhere(words, lambda: dsop.torch.topk_hook(*models[1]._comm_hooks[0][1:], (whole(0, 3), None)))
+
+
+@case
+def scaled_and_fused_optimizers() -> None:
+    """A scaler's powers of 2, clipping and one call for all parameters, beside plain torch on the sums; a step of overflow."""
+    for kind, options in ((torch.optim.SGD, {"momentum": 0.9}), (torch.optim.Adam, {}), (torch.optim.AdamW, {})):
+        model, plain = mlp(), mlp()
+        attachment = dsop.torch.attach(model, average="sum")
+        sides: list[Any] = [(m, kind(m.parameters(), lr=0.01, fused=True, **options),  # type: ignore[arg-type]
+                             torch.amp.GradScaler("cpu", init_scale=2**10, growth_interval=2)) for m in (model, plain)]
+        for number in range(5):
+            factor = float("inf") if number == 3 and IS_LAST else 1.0
+            for m, optimizer, scaler in sides:
+                optimizer.zero_grad()
+                if m is model:
+                    scaler.scale(TWO_ROWS(m, COMM.rank) * factor).backward()
+                else:
+                    for p, total in zip(plain.parameters(), plain_sum(plain, TWO_ROWS)):
+                        p.grad = scaler.scale(total) * (float("inf") if number == 3 else 1)
+                    scaler.scale(torch.zeros(()))
+                scaler.unscale_(optimizer)
+                nn.utils.clip_grad_norm_(m.parameters(), 100.0)
+                scaler.step(optimizer)
+                scaler.update()
+            if number == 0:
+                assert all(map(torch.equal, model.parameters(), plain.parameters())), kind
+        assert sides[0][2].get_scale() == sides[1][2].get_scale()
+        for ours, theirs in zip(model.parameters(), plain.parameters()):
+            assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-4), kind
+        attachment.detach()
+
+
+def _trained(policy: str) -> dsop.torch.Attachment:
+    torch.manual_seed(1)
+    model = nn.Linear(50, 40)
+    attachment = dsop.torch.attach(model, policies={"weight": policy})
+    attachment.model = model  # type: ignore[attr-defined]
+    return attachment
+
+
+def _gradients(attachment: Any, steps: range) -> list[Tensor]:
+    made = []
+    for number in steps:
+        attachment.model.zero_grad()
+        attachment.model(whole(COMM.rank, 3, 50, seed=number)).pow(2).sum().backward()
+        made += [p.grad.clone() for p in attachment.model.parameters()]
+    return made
+
+
+@case
+def states_in_checkpoints() -> None:
+    """What top-k leaves behind is each rank's own. Distributed checkpoints, and files loaded as plain data."""
+    import torch.distributed.checkpoint as dcp
+    from torch_support import common_folder
+    expected = _gradients(_trained("topk:0.1"), range(8))
+    for form in ("distributed", "plain"):
+        first, second = _trained("topk:0.1"), _trained("topk:0.1")
+        _gradients(first, range(4))
+        folder = common_folder()
+        if form == "distributed":
+            dcp.save({"model": first.model.state_dict(), "dsop": first}, checkpoint_id=folder)  # type: ignore[attr-defined]
+            dcp.load({"model": second.model.state_dict(), "dsop": second}, checkpoint_id=folder)  # type: ignore[attr-defined]
+        else:
+            torch.save(first.state_dict(), f"{folder}/{COMM.rank}")
+            second.load_state_dict(torch.load(f"{folder}/{COMM.rank}", weights_only=True))
+        resumed = _gradients(second, range(4, 8))
+        assert all(map(torch.equal, resumed, expected[8:])), form
+
+
+@case
+def hooks_in_checkpoints() -> None:
+    import torch.distributed.checkpoint as dcp
+    from torch_support import common_folder
+
+    def made() -> tuple[Any, dsop.torch.TopKHook]:
+        model: Any = nn.parallel.DistributedDataParallel(mlp())
+        hook = dsop.torch.TopKHook("topk:0.2")
+        model.register_comm_hook(hook, dsop.torch.topk_hook)
+        return model, hook
+
+    def gradients(model: Any, steps: range) -> list[Tensor]:
+        found = []
+        for number in steps:
+            model.zero_grad()
+            on_rows(lambda rank: 2 + number)(model, COMM.rank).backward()
+            found += [p.grad.clone() for p in model.parameters()]
+        return found
+    expected = gradients(made()[0], range(4))
+    model, hook = made()
+    gradients(model, range(2))
+    folder = common_folder()
+    dcp.save({"dsop": hook}, checkpoint_id=folder)
+    resumed, other = made()
+    gradients(resumed, range(1))  # it then has parameters, and so names for what is loaded
+    dcp.load({"dsop": other}, checkpoint_id=folder)
+    assert all(map(torch.equal, gradients(resumed, range(2, 4)), expected[len(expected) // 2:]))
+
+
 run()

@@ -215,7 +215,7 @@ def state_after_a_failure() -> None:
     attachment = dsop.torch.attach(model, average="sum")
     for _ in range(2):
         works(model, expected)
-    state = attachment.state_dict()
+    state, = attachment.state_dict().values()
     for loads in (False, True):
         model.breaks = "backward" if COMM.rank == BAD else ""
         assert raised_by(lambda: on_rows(lambda rank: 2)(model, COMM.rank).backward())
@@ -223,7 +223,7 @@ def state_after_a_failure() -> None:
         if loads:
             attachment.load_state_dict(state)
         else:
-            assert attachment.describe() and attachment.state_dict().keys() == state.keys()
+            assert attachment.describe() and attachment.state_dict().keys()
         for _ in range(2):
             works(model, expected)
     for missing in ("unsteady", "synchronizers"):

@@ -183,8 +183,8 @@ def factor_that_is_changed_in_place() -> None:
 @case
 def bad_input() -> None:
     last = COMM.rank == BAD
-    raises_everywhere("expected torch.float32 or torch.float64", lambda: dsop.torch.attach(mlp(torch.float16)))
-    raises_everywhere("weight is torch.bfloat16", lambda: dsop.torch.attach(mlp(torch.bfloat16) if last else mlp()))
+    raises_everywhere("float32 or torch.float64 or torch.bfloat16 on cpu", lambda: dsop.torch.attach(mlp(torch.float16)))
+    raises_everywhere("weight is torch.float16", lambda: dsop.torch.attach(mlp(torch.float16) if last else mlp()))
     raises_everywhere("average is mean", lambda: dsop.torch.attach(mlp(), average="mean"))
     raises_everywhere("model is int", lambda: dsop.torch.attach(3))  # type: ignore[arg-type]
     raises_everywhere("policies has head", lambda: dsop.torch.attach(mlp(), policies={"head": "dense"}))
@@ -201,7 +201,9 @@ def bad_input() -> None:
     attachment = dsop.torch.attach(model)
     raises_everywhere("samples(3) with average=ranks", lambda: attachment.samples(3))
     raises_everywhere("count is str, expected a number", lambda: attachment.samples("3"))  # type: ignore[arg-type]
-    state = attachment.state_dict()
+    (name, state), = attachment.state_dict().items()
+    assert name == f"dsop/rank{COMM.rank}"
+    raises_everywhere("is of dsop/rank99, expected dsop/rank", lambda: attachment.load_state_dict({"dsop/rank99": state}))
     wrong_states: list[Any] = [{}, None, {**state, "order": [("no such", 1)]}, {**state, "order": 3},
                                {**state, "synchronizers": None}, {**state, "most_pairs": []},
                                {**state, "most_pairs": {key: [2**40] for key in state["most_pairs"]}},

@@ -110,6 +110,35 @@ def resumed_run_of_hooks() -> None:
     assert equal(train(second, range(4, 8)), gradients[len(gradients) // 2:])
 
 
+def by_pair(policy: str, state: Any = None) -> tuple[Any, dsop.torch.TopKHook]:
+    """As Lightning registers it: the hook is never told the model."""
+    made, hook = ddp(mlp()), dsop.torch.TopKHook(policy)
+    if state is not None:
+        hook.load_state_dict(state)
+    made.register_comm_hook(hook, dsop.torch.topk_hook)
+    return made, hook
+
+
+@case
+def state_and_hook_as_a_pair() -> None:
+    """The same bits, also resumed, and with parameters in buckets of another size."""
+    model, _ = hooked("ok-topk:0.2")
+    expected = train(model, range(8))
+    first, hook = by_pair("ok-topk:0.2")
+    assert equal(train(first, range(4)), expected[:len(expected) // 2])
+    assert "torch.float32 0 " in hook.describe(), hook.describe()
+    state = hook.state_dict()
+    second, _ = by_pair("ok-topk:0.2", state)
+    second.load_state_dict(first.state_dict())
+    assert equal(train(second, range(4, 8)), expected[len(expected) // 2:])
+    one_bucket: Any = DistributedDataParallel(mlp())
+    other = dsop.torch.TopKHook("ok-topk:0.2")
+    other.load_state_dict(state)
+    one_bucket.register_comm_hook(other, dsop.torch.topk_hook)
+    one_bucket.load_state_dict(first.state_dict())
+    assert equal(train(one_bucket, range(4, 8)), expected[len(expected) // 2:])
+
+
 @case
 def accumulation_and_frozen() -> None:
     model = mlp()
@@ -151,8 +180,9 @@ def bad_input_of_hooks() -> None:
     model, hook = hooked("topk:0.1")
     raises_everywhere("has a model already", lambda: hook.register(model))
     raises_everywhere("is of nothing, expected torch.float32", lambda: hook.load_state_dict({}))
-    raises_everywhere("expected register() before",
-                      lambda: dsop.torch.TopKHook("topk:0.1").load_state_dict({"torch.float32": b""}))
+    early = dsop.torch.TopKHook("topk:0.1")
+    early.load_state_dict({"torch.float64": b""})
+    raises_everywhere("is of torch.float64, expected torch.float32", lambda: early.register(ddp(mlp())))
     if COMM.size > 1:
         raises_everywhere(f"model on rank {COMM.size - 1} has policy topk:0.2, expected rank 0's policy topk:0.1",
                           lambda: hooked("topk:0.2" if last else "topk:0.1"))

@@ -25,6 +25,7 @@ from dsop.torch._ranks import broadcast_bytes
 
 COMM = dsop.communicator()
 RANKS = range(COMM.size)
+FOLDERS: list[str] = []  # that end with the program
 CASES: dict[str, Callable[[], None]] = {}
 Loss = Callable[[Any, int], Any]  # of a model and a rank's data
 Attached = tuple[Any, dsop.torch.Attachment]  # a model, and what attach() made of it
@@ -154,10 +155,15 @@ def on_rows(rows: Callable[[int], int]) -> Loss:
     return lambda model, rank: model(whole(rank, rows(rank), 5)).pow(2).sum()
 
 
+def common_folder() -> str:
+    """A new one."""
+    FOLDERS.append(broadcast_bytes((tempfile.mkdtemp() if COMM.rank == 0 else "").encode(), COMM).decode())
+    return FOLDERS[-1]
+
+
 def run() -> None:
     """Run the cases that the arguments name, default all, and end this program, with a process group of all ranks."""
-    folder = tempfile.mkdtemp() if COMM.rank == 0 else ""
-    file = f"{broadcast_bytes(folder.encode(), COMM).decode()}/store"
+    file = f"{common_folder()}/store"
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     distributed.init_process_group("gloo", f"file://{file}", rank=COMM.rank, world_size=COMM.size)
     for name in sys.argv[1:] or CASES:
@@ -171,7 +177,8 @@ def run() -> None:
     print("all passed\n", end="", flush=True)  # in one piece: other ranks write too
     distributed.barrier()  # type: ignore[no-untyped-call]
     if COMM.rank == 0:
-        shutil.rmtree(folder)
+        for folder in FOLDERS:
+            shutil.rmtree(folder)
     # torch 1.13's Gloo now and then hangs while it ends; so it does not end.
     library.dsop_finalize()
     sys.stdout.flush()

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import gc
 import io
+import logging
 import warnings
 import weakref
 from typing import Any
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import dsop.torch
+from dsop.torch import _compat
 from torch_support import (COMM, RANKS, case, check_near, has_near_gradients, loaded, mlp, on_rows, plain_sum, raises_everywhere,
                            same_everywhere, whole, whole_weights)
 
@@ -183,6 +185,34 @@ def optimizers() -> None:
 
 
 @case
+def optimizers_over_lists_and_averaged_models() -> None:
+    """Whole numbers: the bits of plain torch on the sums."""
+    model, plain = mlp(torch.float64), mlp(torch.float64)
+    dsop.torch.attach(model, average="sum")
+    pairs = [(m, torch.optim.SGD(m.parameters(), lr=2**-12, momentum=0.5, foreach=True), torch.optim.swa_utils.AveragedModel(
+        m, avg_fn=lambda mean, new, _: mean / 2 + new / 2)) for m in (model, plain)]
+
+    def loss(m: Any, rank: int) -> Any:
+        return m(whole(rank, 2, 5, dtype=torch.float64)).sum()
+    for _ in range(4):
+        for m, optimizer, averaged in pairs:
+            optimizer.zero_grad()
+            if m is model:
+                loss(m, COMM.rank).backward()
+            else:
+                for p, total in zip(plain.parameters(), plain_sum(plain, loss)):
+                    p.grad = total
+            optimizer.step()
+            averaged.update_parameters(m)
+    for m in (model, pairs[0][2].module):
+        other = plain if m is model else pairs[1][2].module
+        assert all(map(torch.equal, m.parameters(), other.parameters()))
+        same_everywhere(list(m.parameters()))
+    assert type(pairs[0][2].module[0]) is nn.Linear  # the copy sends nothing
+    loss(pairs[0][2].module, COMM.rank).backward()
+
+
+@case
 def autocast() -> None:
     torch.manual_seed(3)
     model: Any = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3))
@@ -198,10 +228,11 @@ def no_warnings() -> None:
     class Net(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.rows, self.net, self.layer = nn.Embedding(6, 5), dsop.torch.LSTM(5, 4), nn.Linear(4, 300)
+            self.rows, self.net, self.layer = nn.Embedding(6, 5, sparse=True), dsop.torch.LSTM(5, 4), nn.Linear(4, 300)
+            self.more = nn.Embedding(6, 5)
 
         def forward(self, indices: Tensor) -> Any:
-            return self.layer(self.net(self.rows(indices))[0])
+            return self.layer(self.net(self.rows(indices) + self.more(indices))[0])
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         model = Net()
@@ -212,6 +243,27 @@ def no_warnings() -> None:
                     model(torch.tensor([[1], [COMM.rank % 6]])).float().sum().backward()
         attachment.describe()
     assert not warned, [str(one.message) for one in warned]
+
+
+@case
+def newer_than_tried() -> None:
+    """torch says another version; that is told once, where somebody listens at DEBUG."""
+    said: list[str] = []
+    handler, logger, version = logging.Handler(), logging.getLogger("dsop.torch"), torch.__version__
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        for torch.__version__ in (version, "3.1.0a0+cpu", "3.1.0a0+cpu"):
+            if not said:
+                _compat.note_version.cache_clear()
+            dsop.torch.attach(mlp()).detach()
+    finally:
+        torch.__version__ = version
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+    assert said == ["torch is 3.1.0a0+cpu, tried up to 2.13"], said
 
 
 @case

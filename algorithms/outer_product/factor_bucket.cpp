@@ -125,13 +125,9 @@ struct FactorBucketCalls<T>::Operation {
 
   void check(Call& call) const {
     std::size_t elements = 0;
-    std::size_t most_pairs = 0;
-    for (const BucketLayer<T>& layer : layers) {
+    for (const BucketLayer<T>& layer : layers)
       elements += pairs_of(layer) * (layer.gradient.rows + layer.gradient.columns);
-      most_pairs = std::max(most_pairs, pairs_of(layer));
-    }
     call.record().pairs = elements & Record::dense;
-    call.record().nonzeros_a = most_pairs & Record::dense;
   }
 
   void say(Call& call) const {
@@ -155,7 +151,7 @@ struct FactorBucketCalls<T>::Operation {
     for (const BucketLayer<T>& layer : layers) problem.layers.push_back(size_of(layer));
     for (const Record& record : call.records()) {
       problem.elements.push_back(record.pairs);
-      made.packed_pairs += record.nonzeros_a;
+      made.packs |= record.pairs > 0;
     }
     made.plan = make_factor_bucket_plan(std::move(problem), call.machine(), terms.algorithm);
     made.text = factor_bucket_text(terms.algorithm);

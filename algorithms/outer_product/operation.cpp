@@ -102,7 +102,8 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
     PlanEntry made;
     made.problem = problem_of(call);
     made.turn = kept.turn_;
-    made.pairs = made.packed_pairs = made.problem.total_pairs();
+    made.pairs = made.problem.total_pairs();
+    made.packs = made.pairs > 0;
     const Prepared& prepared = kept.prepared(made.problem.started);
     const bool keeps_prepared = keeps() && !prepared.algorithm.empty();
     const PlanEntry* like = keeps() ? kept.planned_.latest(call.key_without_numbers()) : nullptr;

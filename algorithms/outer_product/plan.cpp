@@ -134,6 +134,7 @@ void check_problem(const Problem& problem) {
 
 std::string text(const ProductMethod& method) {
   const std::string instructions(name(method.instructions));
+  if (!kernels::has_blas()) return instructions;
   if (!method.blas_allowed) return instructions + ", no OpenBLAS: its cores or threads differ between ranks";
   if (!kernels::blas_keeps_up_with(method.instructions)) return instructions + ", no OpenBLAS: its core has no AVX";
   return instructions + ", OpenBLAS for large inner dimensions";

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import distributed, nn
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
 
 import dsop
@@ -29,6 +30,11 @@ from torch_steps.models import MODELS  # noqa: E402
 
 COUNTS = ("utime", "stime", "minflt", "nvcsw", "nivcsw")  # of getrusage(), whose names are known
 WARM_UP_STEPS = 2  # in which DistributedDataParallel makes its buckets anew, and attach() learns the order of gradients
+
+
+def place_of_mpirun() -> tuple[int, int]:
+    """This process's rank, and how many there are."""
+    return int(os.environ["OMPI_COMM_WORLD_RANK"]), int(os.environ["OMPI_COMM_WORLD_SIZE"])
 
 
 class Plain:
@@ -50,20 +56,37 @@ class Plain:
 
 class Attach(Plain):
     lstm = dsop.torch.LSTM
+    policies: dict[str, str] | None = None
+
+    def meet(self) -> dsop.Communicator:
+        return dsop.communicator()
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        self.rank = dsop.communicator().rank
-        self._attachment = dsop.torch.attach(model)
+        self._everybody = self.meet()
+        self.rank = self._everybody.rank
+        self._attachment = dsop.torch.attach(model, self._everybody, policies=self.policies)
         return model
 
     def largest(self, value: float) -> float:
-        values = np.zeros(dsop.communicator().size)
+        values = np.zeros(self._everybody.size)
         values[self.rank] = value
-        dsop.allreduce(values)
+        dsop.allreduce(values, comm=self._everybody)
         return float(values.max())
 
     def describe(self) -> str:
         return self._attachment.describe()
+
+
+class AttachTcp(Attach):
+    """Without MPI, though mpirun has started the ranks."""
+
+    def meet(self) -> dsop.Communicator:
+        rank, ranks = place_of_mpirun()
+        return dsop.connect(distributed.TCPStore("h0", 29500, ranks, rank == 0), rank, ranks)
+
+
+class AttachDense(Attach):
+    policies = {"*": "dense"}
 
 
 class Nothing(Attach):
@@ -72,7 +95,8 @@ class Nothing(Attach):
     lstm = nn.LSTM
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        self.rank = dsop.communicator().rank
+        self._everybody = self.meet()
+        self.rank = self._everybody.rank
         return model
 
     def describe(self) -> str:
@@ -80,12 +104,14 @@ class Nothing(Attach):
 
 
 class Ddp(Plain):
+    options: dict[str, Any] = {}
+
     def wrap(self, model: nn.Module) -> nn.Module:
         os.environ["GLOO_SOCKET_IFNAME"] = "eth0"
-        self.rank, ranks = (int(os.environ[f"OMPI_COMM_WORLD_{name}"]) for name in ("RANK", "SIZE"))
+        self.rank, ranks = place_of_mpirun()
         distributed.init_process_group("gloo", "tcp://h0:29500", rank=self.rank, world_size=ranks)
         parallel: Any = nn.parallel.DistributedDataParallel
-        return parallel(model, gradient_as_bucket_view=True)  # type: ignore[no-any-return]
+        return parallel(model, gradient_as_bucket_view=True, **self.options)  # type: ignore[no-any-return]
 
     def largest(self, value: float) -> float:
         values = torch.tensor([value])
@@ -100,7 +126,25 @@ class DdpFp16(Ddp):
         return made  # type: ignore[no-any-return]
 
 
-WAYS = {"plain": Plain, "attach": Attach, "nothing": Nothing, "ddp": Ddp, "ddp-fp16": DdpFp16}
+class DdpPowerSgd(Ddp):
+    """In one bucket: of several each rank would sum another first, and Gloo ends the program."""
+
+    rank_of_matrices = 1
+    options = {"bucket_cap_mb": 4000}
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        made: Any = super().wrap(model)
+        state = powerSGD_hook.PowerSGDState(None, self.rank_of_matrices, start_powerSGD_iter=2)
+        made.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+        return made  # type: ignore[no-any-return]
+
+
+class DdpPowerSgd4(DdpPowerSgd):
+    rank_of_matrices = 4
+
+
+WAYS = {"plain": Plain, "attach": Attach, "attach-tcp": AttachTcp, "attach-dense": AttachDense, "nothing": Nothing, "ddp": Ddp,
+        "ddp-fp16": DdpFp16, "ddp-powersgd-1": DdpPowerSgd, "ddp-powersgd-4": DdpPowerSgd4}
 
 
 def counted() -> list[float]:
@@ -132,7 +176,7 @@ def main(name: str, way_name: str, steps: int) -> None:
     if way.rank == 0:
         by_step = dict(zip(COUNTS, zip(*usage[WARM_UP_STEPS:])))
         print(json.dumps({"seconds": seconds[WARM_UP_STEPS:], **by_step, "peak_mib": peak, "loss": loss.item(),
-                          "how": way.describe()}), flush=True)
+                          "torch": str(torch.__version__), "how": way.describe()}), flush=True)
     if isinstance(way, Ddp):
         way.largest(0)
         os._exit(0)  # torch 1.13's Gloo now and then hangs while it ends

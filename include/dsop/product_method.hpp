@@ -17,8 +17,8 @@ std::string_view name(InstructionSet set);
 /// How a product is made. Ranks that compute the same element must agree on it, or their bits may differ.
 struct ProductMethod {
   InstructionSet instructions = best_instruction_set();
-  /// OpenBLAS for large K, unless its core has fewer than these `instructions`. False: our kernel for every K,
-  /// sequential in k, whatever the block shape and threads.
+  /// OpenBLAS for large K, unless its core has fewer than these `instructions`. False: our kernel for every K, which
+  /// sums in an order that depends on K alone, whatever the block shape and threads.
   bool blas_allowed = true;
 };
 

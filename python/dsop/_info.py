@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -12,15 +11,6 @@ from ctypes import byref, c_size_t
 from typing import Any
 
 from dsop._library import ArgumentError, check, decoded, library, text_of
-
-
-def _openmp_runtimes() -> list[str]:
-    try:
-        with open("/proc/self/maps", encoding="utf-8") as maps:
-            paths = {line.split(maxsplit=5)[5].strip() for line in maps if len(line.split(maxsplit=5)) == 6}
-    except OSError:
-        return []
-    return sorted(path for path in paths if os.path.basename(path).startswith(("libgomp", "libomp", "libiomp5")))
 
 
 class _Info(dict[str, Any]):
@@ -42,8 +32,8 @@ def info() -> dict[str, Any]:
         version, mpi (the library's, or None), mpi_error (why calls over MPI would fail, or None), mpi_initialized,
         mpi_launcher (whether one has started this process), started_without_mpi (None, or "rank", "ranks" and "names" of
         the environment's variables where something else has started it with others), blas, blas_core, blas_keeps_up
-        (whether its core uses AVX or AVX-512 where dsop does), instruction_set, threads (OpenMP's of a product),
-        openmp_runtimes (those that this process has loaded).
+        (whether its core uses AVX or AVX-512 where dsop does), instruction_set, threads (of a product), openmp
+        (the library whose threads they are, or "threads of its own"), openmp_runtimes (those that this process has loaded).
 
     Warns
     -----
@@ -57,7 +47,6 @@ def info() -> dict[str, Any]:
     '0.1.0'
     """
     found = _Info(built_and_runs())
-    found["openmp_runtimes"] = _openmp_runtimes()
     if len(found["openmp_runtimes"]) > 1:
         warnings.warn("two OpenMP runtimes are loaded, each of which takes all cores: "
                       + ", ".join(found["openmp_runtimes"]), RuntimeWarning, stacklevel=2)

@@ -10,7 +10,7 @@ from dsop._communicators import Communicator, of_programs, watch_main_thread
 from dsop._info import built_and_runs
 from dsop._job_end import at_exit, end_job_at_exception
 from dsop._library import ArgumentError, check, library, new_handle, whole_number
-from dsop._started import connect_started
+from dsop._started import connect_group, connect_started
 
 _world: Communicator | None = None
 _QUEUE_OF_WORLD = "MPI_COMM_WORLD"
@@ -75,9 +75,10 @@ def communicator(comm: Any = None) -> Communicator:
 
     Parameters
     ----------
-    comm : None, mpi4py.MPI.Comm or Communicator
+    comm : None, mpi4py.MPI.Comm, torch.distributed.ProcessGroup, DeviceMesh or Communicator
         None is everybody: all ranks that mpirun, srun, torchrun or the like has started, or this process alone. An object with
-        `py2f()` and `Barrier()` is an MPI communicator, which dsop duplicates on first use.
+        `py2f()` and `Barrier()` is an MPI communicator, which dsop duplicates on first use. The ranks of a
+        ProcessGroup, or of a DeviceMesh of one dimension, connect over TCP, through the group's store, by the first call.
 
     Raises
     ------
@@ -97,8 +98,12 @@ def communicator(comm: Any = None) -> Communicator:
         return _world
     if isinstance(comm, Communicator):
         return comm
+    of_torch = connect_group(comm)
+    if of_torch is not None:
+        return of_torch
     if not hasattr(comm, "py2f") or not hasattr(comm, "Barrier"):  # groups, requests and files have a py2f() too
-        raise ArgumentError(f"comm is {type(comm).__name__}, expected None, an mpi4py communicator or a Communicator")
+        raise ArgumentError(f"comm is {type(comm).__name__}, expected None, a Communicator, or an mpi4py "
+                            "communicator or a process group of torch's")
     mpi4py = sys.modules.get("mpi4py.MPI")
     if mpi4py is not None:
         if mpi4py.Is_finalized():  # then py2f() ends the program

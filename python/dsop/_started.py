@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import sys
+import weakref
 import zlib
 from typing import Any
 
@@ -14,6 +16,7 @@ from dsop._stores import connect
 
 _LIMIT_SECONDS = 300.0  # ranks may load data before they come here
 _TORCHS_PORT = 29500
+_of_group: weakref.WeakKeyDictionary[Any, Communicator] = weakref.WeakKeyDictionary()  # torch's process groups
 _stores: list[Any] = []  # rank 0 has the server, which others may have come to as init_process_group() does
 
 
@@ -81,3 +84,30 @@ def connect_started(rank: int, ranks: int) -> Communicator | None:
     run = os.environ.get("TORCHELASTIC_RUN_ID") or _slurm_step() or "run"
     return connect(store, rank, ranks, run="dsop/" + run,
                    restart=int(restart), limit_seconds=_LIMIT_SECONDS)
+
+
+def connect_group(comm: Any) -> Communicator | None:
+    """The ranks of a ProcessGroup, or of a DeviceMesh of one dimension, over TCP; None where `comm` is neither.
+
+    All of them call it. Raises ArgumentError where the mesh has more dimensions or the group has no store.
+    """
+    meshes = sys.modules.get("torch.distributed.device_mesh")
+    if isinstance(comm, getattr(meshes, "DeviceMesh", ())):
+        if comm.ndim != 1:
+            raise ArgumentError(f"comm is a DeviceMesh of {comm.ndim} dimensions, expected one, as mesh[NAME] has")
+        comm = comm.get_group()
+    distributed: Any = sys.modules.get("torch.distributed")
+    if not isinstance(comm, getattr(distributed, "ProcessGroup", ())):
+        return None
+    if comm not in _of_group:
+        c10d = distributed.distributed_c10d
+        _, store = c10d._pg_map.get(comm, (None, None))
+        if store is None:
+            raise ArgumentError("comm is a ProcessGroup without a store, as one that is destroyed, or MPI's, expected one that "
+                                "has it, as Gloo's, or an mpi4py communicator")
+        run, size = f"dsop/{c10d._pg_names[comm]}", distributed.get_world_size(comm)
+        # A store may outlive its groups, and those of later ones have their names.
+        earlier = (store.add(f"{run}/calls", 1) - 1) // size
+        _of_group[comm] = connect(store, distributed.get_rank(comm), size, run=run, restart=earlier,
+                                  limit_seconds=_LIMIT_SECONDS)
+    return _of_group[comm]

@@ -88,8 +88,14 @@ write_slurm_files() {
   (umask 077 && head -c 1024 /dev/urandom >"$slurm_state/munge.key")
 }
 
-# Daemons must not keep the lock of `up` (descriptor 9), nor that of results (8).
-start_daemon() { "$state/remote_shell" "$@" 8>&- 9>&- >>"$slurm_state/log/start.log" 2>&1; }
+# Daemons must keep nothing that the caller has open: the lock of `up`, that of results, a pipe whose end somebody waits for.
+start_daemon() (
+  for descriptor in "/proc/$BASHPID/fd"/*; do
+    descriptor=${descriptor##*/}
+    ((descriptor < 3)) || exec {descriptor}>&-
+  done
+  exec "$state/remote_shell" "$@" </dev/null >>"$slurm_state/log/start.log" 2>&1
+)
 
 slurm_fail() {
   tail -n 3 "$slurm_state"/log/* >&2

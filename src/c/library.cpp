@@ -12,6 +12,7 @@
 #include "c/mpi_world.hpp"
 #include "c/status.hpp"
 #include "kernels/blas_info.hpp"
+#include "kernels/openmp_of_process.hpp"
 #include "kernels/threads.hpp"
 #include "transport/launcher.hpp"
 #include "transport/mpi_library.hpp"
@@ -50,18 +51,23 @@ int dsop_info(const char** text) {
   return returning_status([&] {
     nlohmann::ordered_json info{
         {"version", dsop_version()}, {"mpi", nullptr}, {"mpi_error", nullptr}, {"mpi_initialized", mpi_runs()}};
-    if (has_mpi()) info["mpi"] = dsop::mpi_library();
-    const std::string mpi_error = dsop::error_of(dsop::check_mpi_library);
-    if (!mpi_error.empty()) info["mpi_error"] = mpi_error;
+    if (dsop::mpi_is_open()) {
+      info["mpi"] = dsop::mpi_library();
+      const std::string mpi_error = dsop::error_of(dsop::open_mpi);
+      if (!mpi_error.empty()) info["mpi_error"] = mpi_error;
+    }
     info["mpi_launcher"] = dsop::under_mpi_launcher();
     info["started_without_mpi"] = nullptr;
     if (const auto started = dsop::started_without_mpi())
       info["started_without_mpi"] = {{"rank", started->rank}, {"ranks", started->ranks}, {"names", started->names}};
     info["blas"] = dsop::kernels::blas_version();
     info["blas_core"] = dsop::kernels::blas_core_name();
-    info["blas_keeps_up"] = dsop::kernels::blas_keeps_up_with(dsop::best_instruction_set());
+    info["blas_keeps_up"] =
+        !dsop::kernels::has_blas() || dsop::kernels::blas_keeps_up_with(dsop::best_instruction_set());
     info["instruction_set"] = dsop::name(dsop::best_instruction_set());
     info["threads"] = dsop::kernels::thread_count();
+    info["openmp"] = dsop::kernels::openmp_in_use();
+    info["openmp_runtimes"] = dsop::kernels::loaded_openmp();
     result(text, "text") = keep_text(dsop::json_text(info));
   });
 }

@@ -16,7 +16,12 @@ namespace {
 
 bool started_here = false;
 
+bool is_used() {
+  return mpi_is_open() || under_mpi_launcher();
+}
+
 bool is_initialized() {
+  if (!mpi_is_open()) return false;
   int initialized = 0;
   MPI_Initialized(&initialized);
   return initialized != 0;
@@ -36,13 +41,10 @@ bool may_be_communicator(MPI_Comm found) {
 }  // namespace
 
 bool mpi_has_ended() noexcept {
+  if (!mpi_is_open()) return false;
   int finalized = 0;
   MPI_Finalized(&finalized);
   return finalized != 0;
-}
-
-bool has_mpi() {
-  return true;
 }
 
 bool mpi_runs() {
@@ -50,7 +52,8 @@ bool mpi_runs() {
 }
 
 void start_mpi() {
-  check_mpi_library();
+  if (!is_used()) return;
+  open_mpi();
   if (mpi_has_ended()) throw ArgumentError("MPI is finalized, expected a call before");
   if (is_initialized() || !under_mpi_launcher()) return;
   int granted = MPI_THREAD_SINGLE;
@@ -68,7 +71,8 @@ void end_all_ranks(int exit_status) {
 }
 
 Transport* world() {
-  check_mpi_library();
+  if (!is_used()) return nullptr;
+  open_mpi();
   if (mpi_runs()) {
     check_mpi_launcher();
     return &TransportOf<MPI_Comm>::get(MPI_COMM_WORLD);
@@ -80,7 +84,7 @@ Transport* world() {
 }
 
 Transport& transport_of_mpi(int fint) {
-  check_mpi_library();
+  open_mpi();
   if (!mpi_runs()) throw ArgumentError("MPI is not initialized, expected a call between MPI_Init and MPI_Finalize");
   const MPI_Comm found = MPI_Comm_f2c(fint);
   if (!may_be_communicator(found))

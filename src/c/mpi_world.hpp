@@ -5,8 +5,6 @@
 
 namespace dsop::c {
 
-/// Whether this is a build with MPI.
-bool has_mpi();
 /// Between MPI_Init and MPI_Finalize.
 bool mpi_runs();
 /// After MPI_Finalize.

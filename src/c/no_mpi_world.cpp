@@ -6,10 +6,6 @@
 
 namespace dsop::c {
 
-bool has_mpi() {
-  return false;
-}
-
 bool mpi_runs() {
   return false;
 }

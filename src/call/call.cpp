@@ -183,30 +183,28 @@ double Call::log_run(std::size_t& row, const std::string& algorithm, const Predi
   return seconds;
 }
 
-PackedPairs Call::packed(std::size_t pairs) const {
+PackMemory Call::pack_memory() const {
   SequenceDigest threads;
   SequenceDigest on_progress_thread;
   for (const Record& record : records()) {
     threads.take(record.threads);
     on_progress_thread.take(record.on_progress_thread);
   }
-  return {threads.value(), on_progress_thread.value(), type_, pairs};
+  return {threads.value(), on_progress_thread.value(), type_};
 }
 
-void Call::grow(std::size_t bytes, std::size_t packed_pairs) {
+void Call::grow(std::size_t bytes, bool packs) {
   communicator_.grow_arena(bytes);
   communicator_.arena_bytes = std::max(communicator_.arena_bytes, bytes);
-  if (packed_pairs == 0) return;
-  visit(type_, [&]<class T>(T) { kernels::reserve_product<T>(packed_pairs); });
-  const PackedPairs now = packed(packed_pairs);
-  std::erase_if(communicator_.packed, [&](const PackedPairs& before) { return before.same_kind(now); });
-  communicator_.packed.push_back(now);
+  if (!packs) return;
+  visit(type_, [&]<class T>(T) { kernels::reserve_product<T>(); });
+  const PackMemory now = pack_memory();
+  std::erase_if(communicator_.pack_memory, [&](const PackMemory& before) { return before.same_kind(now); });
+  communicator_.pack_memory.push_back(now);
 }
 
-bool Call::has_packed(std::size_t pairs) const {
-  const PackedPairs asked = packed(pairs);
-  return std::any_of(communicator_.packed.begin(), communicator_.packed.end(),
-                     [&](const PackedPairs& before) { return before.has(asked); });
+bool Call::has_pack_memory() const {
+  return std::ranges::find(communicator_.pack_memory, pack_memory()) != communicator_.pack_memory.end();
 }
 
 }  // namespace dsop

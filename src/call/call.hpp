@@ -135,11 +135,11 @@ class Call {
                  Clock::time_point start) const noexcept;
   /// Whether some rank may have less than `bytes` of memory, or none for packing so many pairs: then all ranks grow()
   /// all_or_none(). All ranks give the same numbers.
-  bool must_grow(std::size_t bytes, std::size_t packed_pairs = 0) const {
-    return bytes > communicator_.arena_bytes || (packed_pairs > 0 && !has_packed(packed_pairs));
+  bool must_grow(std::size_t bytes, bool packs = false) const {
+    return bytes > communicator_.arena_bytes || (packs && !has_pack_memory());
   }
   /// Takes it. Throws Error if there is none.
-  void grow(std::size_t bytes, std::size_t packed_pairs = 0);
+  void grow(std::size_t bytes, bool packs = false);
   /// The arena's memory, which has so many bytes.
   std::span<std::byte> memory(std::size_t bytes) const { return communicator_.arena.elements().first(bytes); }
 
@@ -148,8 +148,8 @@ class Call {
   TracedSpan span(const char* name) { return {traced_ ? &*traced_ : nullptr, name}; }
 
  private:
-  PackedPairs packed(std::size_t pairs) const;
-  bool has_packed(std::size_t pairs) const;
+  PackMemory pack_memory() const;
+  bool has_pack_memory() const;
   void measure_machine();
   const Machine& machine_of_pieces() const;
   [[noreturn]] void throw_error();

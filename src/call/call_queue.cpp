@@ -5,9 +5,9 @@
 
 #include <dsop/errors.hpp>
 
+#include "base/signals.hpp"
 #include "call/call_state.hpp"
 #include "call/short_turns.hpp"
-#include "call/signals.hpp"
 #include "kernels/threads.hpp"
 #include "transport/interrupt.hpp"
 

@@ -67,20 +67,17 @@ class SlotLengths {
   std::array<std::array<Followed, places>, sets> followed_{};
 };
 
-/// All ranks are known to have memory in which products of so many pairs pack their factors. That memory belongs to a
-/// thread, the program's or the progress thread, and its size depends on the number of OpenMP threads.
-struct PackedPairs {
+/// All ranks are known to have memory in which products pack their factors. That memory belongs to a thread, the
+/// program's or the progress thread, and its size depends on the number of threads that a product uses.
+struct PackMemory {
   std::uint64_t threads = 0;             ///< digest of each rank's
   std::uint64_t on_progress_thread = 0;  ///< digest of which ranks were
   DataType type{};
-  std::size_t pairs = 0;
 
-  bool same_kind(const PackedPairs& other) const {
+  bool same_kind(const PackMemory& other) const {
     return type == other.type && on_progress_thread == other.on_progress_thread;
   }
-  bool has(const PackedPairs& asked) const {
-    return same_kind(asked) && threads == asked.threads && pairs >= asked.pairs;
-  }
+  bool operator==(const PackMemory&) const = default;
 };
 
 struct CommunicatorState {
@@ -91,7 +88,7 @@ struct CommunicatorState {
   /// Some rank may have less memory than was agreed on.
   void forget_memory() {
     arena_bytes = 0;
-    packed.clear();
+    pack_memory.clear();
   }
 
   Capabilities ranks;
@@ -101,10 +98,10 @@ struct CommunicatorState {
   std::vector<NamedValue> values;  ///< that the last call's ranks had to say alike
   std::vector<std::uint64_t> key;  ///< of the last call
   MachineSource own_machine;
-  DescribedMachine given_machine;   ///< the last that a caller gave
-  Workspace<std::byte> arena;       ///< that all calls work in, one after the other
-  std::size_t arena_bytes = 0;      ///< that all ranks are known to have
-  std::vector<PackedPairs> packed;  ///< one of a kind
+  DescribedMachine given_machine;       ///< the last that a caller gave
+  Workspace<std::byte> arena;           ///< that all calls work in, one after the other
+  std::size_t arena_bytes = 0;          ///< that all ranks are known to have
+  std::vector<PackMemory> pack_memory;  ///< one of a kind
   CallLog log;
   std::unique_ptr<Trace> trace;                    ///< usually null
   double last_wait_seconds = 0;                    ///< in the last call's agreement; 0: there was none

@@ -24,7 +24,7 @@ struct Planned {
   std::string text;                ///< its algorithm, with its parameter
   std::size_t memory_bytes = 0;    ///< of the arena
   std::size_t result_bytes = 0;    ///< of the sum's memory, where the call makes it
-  std::size_t packed_pairs = 0;    ///< whose factors a product packs
+  bool packs = false;              ///< factors, for a product
   PredictedCall predicted;         ///< for the log
   std::size_t log_row = SIZE_MAX;  ///< of its calls, once there was one
 
@@ -142,12 +142,12 @@ class PlannedCalls {
         throw;
       } catch (const std::exception&) {  // every rank's, which they tell each other below
       }
-    const bool takes_memory = !serves || must_agree || call.must_grow(entry->memory_bytes, entry->packed_pairs);
+    const bool takes_memory = !serves || must_agree || call.must_grow(entry->memory_bytes, entry->packs);
     if (takes_memory) {
       const TracedSpan planning = call.span("plan and take memory");
       call.all_or_none([&] {
         make();
-        call.grow(entry->memory_bytes, entry->packed_pairs);
+        call.grow(entry->memory_bytes, entry->packs);
       });
     }
     last_ = entry;

@@ -1,7 +1,5 @@
 #include "kernels/blas_info.hpp"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -9,13 +7,9 @@
 
 namespace dsop::kernels {
 
-std::string_view blas_core_name() {
-  return openblas_get_corename();
-}
-
 bool blas_keeps_up_with(InstructionSet instructions) {
   static const InstructionSet of_blas = instructions_of_blas(blas_core_name());
-  return instructions <= of_blas;
+  return has_blas() && instructions <= of_blas;
 }
 
 InstructionSet instructions_of_blas(std::string_view blas_core) {
@@ -25,23 +19,6 @@ InstructionSet instructions_of_blas(std::string_view blas_core) {
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (std::ranges::find(avx512, name) != avx512.end()) return InstructionSet::avx512;
   return std::ranges::find(avx2, name) != avx2.end() ? InstructionSet::avx2 : InstructionSet::baseline;
-}
-
-std::string_view blas_threading() {
-  switch (openblas_get_parallel()) {
-    case OPENBLAS_SEQUENTIAL:
-      return "sequential";
-    case OPENBLAS_THREAD:
-      return "pthreads";
-    case OPENBLAS_OPENMP:
-      return "OpenMP";
-    default:
-      return "unknown";
-  }
-}
-
-std::string_view blas_version() {
-  return openblas_get_config();
 }
 
 }  // namespace dsop::kernels

@@ -61,8 +61,11 @@ class PackMemory {
   std::size_t bytes_ = 0;
 };
 
+// Most rows of A and B that a product is made of at a time: of more, a block alone would not stay in the cache.
+constexpr std::size_t largest_slice = 512;
+
 /// How a thread cuts its product: `row_panel` rows of A and `column_panel` columns of B are packed at a time, whole
-/// blocks of the kernel each and with all K of them, so that no element's sum is ever cut.
+/// blocks of the kernel each and with all rows of the slice.
 struct Panels {
   std::size_t row_panel;
   std::size_t column_panel;
@@ -89,52 +92,79 @@ struct Prepared {
   Prepared(const RankK<T>& kernel, const Product<T>& product, std::size_t all_parts_bytes)
       : bands((product.c.rows + kernel.block_rows - 1) / kernel.block_rows) {
     for (const Factors<T>& part : product.parts) inner += part.a.rows;
+    slices = (inner + largest_slice - 1) / largest_slice;
     if (product.beta != T{0})
       write = Write::add;
     else if (kernel.streams && streams(product.c, all_parts_bytes))
       write = Write::stream;
-    panels = choose_panels(kernel, std::max(inner, std::size_t{1}), product.c.rows, product.c.columns);
+    panels = choose_panels(kernel, std::max(slice_rows(), std::size_t{1}), product.c.rows, product.c.columns);
   }
   std::size_t work(const Product<T>& product) const { return product.c.rows * product.c.columns * (inner + 8); }
+  /// The most rows of A and B in a slice; slice s begins at row inner * s / slices.
+  std::size_t slice_rows() const { return slices == 0 ? 0 : (inner + slices - 1) / slices; }
 
   std::size_t bands;  // of block_rows rows of C
   std::size_t inner = 0;
-  Write write = Write::overwrite;
+  std::size_t slices = 0;
+  Write write = Write::overwrite;  // of the first slice; later ones are added
   Panels panels = {};
 };
 
-/// Rows first .. last - 1 and so many columns of a product, on the calling thread alone. `workspace` holds inner *
-/// (row_panel + column_panel) elements and starts at a cache line.
+/// Some rows and columns of C, which one thread makes.
+struct Part {
+  std::size_t first_row, last_row, first_column, last_column;
+};
+
+/// C = alpha A^T B + beta C of slice s and a part of C, on the calling thread alone. `workspace` holds
+/// slice_rows() * (row_panel + column_panel) elements and starts at a cache line.
 template <class T>
-void blocked_product(const RankK<T>& kernel, const Product<T>& product, const Prepared<T>& how, std::size_t first,
-                     std::size_t last, std::size_t first_column, std::size_t last_column, Write write, T* workspace) {
-  const std::size_t inner = how.inner;
+void blocked_product(const RankK<T>& kernel, const Product<T>& product, const Prepared<T>& how, std::size_t s,
+                     const Part& part, T beta, Write write, T* workspace) {
+  const std::size_t begin = how.inner * s / how.slices;
+  const std::size_t inner = how.inner * (s + 1) / how.slices - begin;
   T* packed_b = workspace;  // first, where vectors are aligned
   T* packed_a = workspace + inner * how.panels.column_panel;
-  const auto pack_parts = [&](auto pack_part) {
-    std::size_t k = 0;
-    for (const Factors<T>& part : product.parts) {
-      pack_part(part, k);
-      k += part.a.rows;
+  // Calls pack(the slice's rows of a factor, where in the slice they stand) for the factors that have some.
+  const auto each_in_slice = [&](MatrixView<const T> Factors<T>::*factor, const auto& pack) {
+    std::size_t at = 0;  // of all rows
+    for (const Factors<T>& factors : product.parts) {
+      const std::size_t rows = factors.a.rows;
+      const std::size_t first = std::clamp(begin, at, at + rows);
+      const std::size_t last = std::clamp(begin + inner, at, at + rows);
+      if (first < last) pack((factors.*factor).row_range(first - at, last - first), first - begin);
+      at += rows;
     }
   };
-  for (std::size_t i = first; i < last; i += how.panels.row_panel) {
-    const std::size_t rows = std::min(how.panels.row_panel, last - i);
-    pack_parts([&](const Factors<T>& part, std::size_t k) {  // the same bits whatever is cut
-      kernel.pack_a(part.a.column_range(i, rows), inner, product.alpha, packed_a + k * kernel.block_rows);
+  for (std::size_t i = part.first_row; i < part.last_row; i += how.panels.row_panel) {
+    const std::size_t rows = std::min(how.panels.row_panel, part.last_row - i);
+    each_in_slice(&Factors<T>::a, [&](MatrixView<const T> a, std::size_t k) {  // the same bits whatever is cut
+      kernel.pack_a(a.column_range(i, rows), inner, product.alpha, packed_a + k * kernel.block_rows);
     });
-    for (std::size_t j = first_column; j < last_column; j += how.panels.column_panel) {
-      const std::size_t columns = std::min(how.panels.column_panel, last_column - j);
-      pack_parts([&](const Factors<T>& part, std::size_t k) {
-        kernel.pack_b(part.b.column_range(j, columns), inner, T{1}, packed_b + k * kernel.block_columns);
+    for (std::size_t j = part.first_column; j < part.last_column; j += how.panels.column_panel) {
+      const std::size_t columns = std::min(how.panels.column_panel, part.last_column - j);
+      each_in_slice(&Factors<T>::b, [&](MatrixView<const T> b, std::size_t k) {
+        kernel.pack_b(b.column_range(j, columns), inner, T{1}, packed_b + k * kernel.block_columns);
       });
       const MatrixView<T> c = product.c.row_range(i, rows).column_range(j, columns);
       for (std::size_t band = 0; band < rows; band += kernel.block_rows)
         kernel.multiply({packed_a + band * inner, packed_b, inner,
-                         c.row_range(band, std::min(kernel.block_rows, rows - band)), product.beta, write});
+                         c.row_range(band, std::min(kernel.block_rows, rows - band)), beta, write});
     }
   }
   if (write == Write::stream) finish_streaming();
+}
+
+/// All slices of rows first .. last - 1 of C.
+template <class T>
+void make_rows(const RankK<T>& kernel, const Product<T>& product, const Prepared<T>& how, std::size_t first,
+               std::size_t last, T* workspace) {
+  const MatrixView<T> c = product.c;
+  if (how.inner == 0) return multiply_by(product.beta, c.row_range(first, last - first));
+  const std::size_t head = how.write == Write::stream ? unaligned_columns(c) : 0;
+  if (head > 0) blocked_product(kernel, product, how, 0, {first, last, 0, head}, T{0}, Write::overwrite, workspace);
+  blocked_product(kernel, product, how, 0, {first, last, head, c.columns}, product.beta, how.write, workspace);
+  for (std::size_t s = 1; s < how.slices; ++s)
+    blocked_product(kernel, product, how, s, {first, last, 0, c.columns}, T{1}, Write::add, workspace);
 }
 
 /// What a thread packs at a time, in whole cache lines.
@@ -157,7 +187,7 @@ void products(std::span<const Product<T>> list, InstructionSet instructions, std
     const Prepared<T> how(kernel, product, all_parts_bytes);
     work += how.work(product);
     bands += how.bands;
-    bytes = std::max(bytes, packed_bytes<T>(how.inner, how.panels));
+    bytes = std::max(bytes, packed_bytes<T>(how.slice_rows(), how.panels));
   }
   if (work == 0) return;
   const std::size_t threads = work >= parallel_work ? std::min(bands, thread_count()) : 1;
@@ -172,23 +202,15 @@ void products(std::span<const Product<T>> list, InstructionSet instructions, std
     for (const Product<T>& product : list) {
       const Prepared<T> how(kernel, product, all_parts_bytes);
       const auto own_work = static_cast<double>(how.work(product));
-      const MatrixView<T> c = product.c;
       const auto row_of = [&](double share) {
         const double made = std::clamp((share - begin) / own_work, 0.0, 1.0) * static_cast<double>(how.bands);
-        return std::min(c.rows, static_cast<std::size_t>(made + 0.5) * kernel.block_rows);
+        return std::min(product.c.rows, static_cast<std::size_t>(made + 0.5) * kernel.block_rows);
       };
       if (own_work == 0) continue;
       const std::size_t first = row_of(share_of(t));
-      const std::size_t last = t + 1 == team ? c.rows : row_of(share_of(t + 1));
+      const std::size_t last = t + 1 == team ? product.c.rows : row_of(share_of(t + 1));
       begin += own_work;
-      if (first >= last) continue;
-      if (how.inner == 0) {
-        multiply_by(product.beta, c.row_range(first, last - first));
-        continue;
-      }
-      const std::size_t head = how.write == Write::stream ? unaligned_columns(c) : 0;
-      if (head > 0) blocked_product(kernel, product, how, first, last, 0, head, Write::overwrite, own_workspace);
-      blocked_product(kernel, product, how, first, last, head, c.columns, how.write, own_workspace);
+      if (first < last) make_rows(kernel, product, how, first, last, own_workspace);
     }
   });
 }
@@ -208,17 +230,13 @@ void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T al
 }
 
 template <class T>
-void reserve_product(std::size_t K) {
-  // Panels take up to a fixed size, which few pairs come nearest to, or one block of so many pairs that it is larger.
-  const RankK<T> kernel = rank_k<T>(best_instruction_set());
-  const std::size_t inner = std::max(K, std::size_t{1});
-  const std::size_t few = packed_bytes<T>(1, choose_panels(kernel, 1, SIZE_MAX / 2, SIZE_MAX / 2));
-  const std::size_t many = packed_bytes<T>(inner, {kernel.block_rows, kernel.block_columns});
-  PackMemory::at_least(thread_count() * (few + many));
+void reserve_product() {
+  static_assert(largest_slice * 64 * sizeof(T) <= panel_bytes, "a block of the kernel alone is a larger panel");
+  PackMemory::at_least(thread_count() * 2 * panel_bytes);
 }
 
 #define INSTANTIATE(T)                                                                 \
-  template void reserve_product<T>(std::size_t);                                       \
+  template void reserve_product<T>();                                                  \
   template void products<T>(std::span<const Product<T>>, InstructionSet, std::size_t); \
   template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod, std::size_t);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)

@@ -1,4 +1,5 @@
-// The OpenMP threads of the calling thread, or one thread in a build without OpenMP.
+// The threads that kernels run on: OpenMP's of the calling thread. A build without OpenMP (threads.cpp) uses the OpenMP
+// that the process has loaded, and threads of its own where there is none.
 #pragma once
 
 #include <atomic>
@@ -9,37 +10,40 @@
 
 #if defined(_OPENMP)
 #include <omp.h>
+#else
+#include "kernels/thread_pool.hpp"
 #endif
 
 namespace dsop::kernels {
 
-inline std::size_t thread_count() {
 #if defined(_OPENMP)
+inline std::size_t thread_count() {
   return static_cast<std::size_t>(omp_get_max_threads());
-#else
-  return 1;
-#endif
 }
 
 /// Sets that number for the calling thread alone; only for threads that we made ourselves.
-inline void set_thread_count([[maybe_unused]] int threads) {
-#if defined(_OPENMP)
+inline void set_thread_count(int threads) {
   omp_set_num_threads(threads);
-#endif
 }
+#else
+std::size_t thread_count();
+void set_thread_count(int threads);
+void run_team(std::size_t threads, TeamBody body);
+#endif
 
 /// As on_threads(), each thread in the float mode that it happens to have.
 template <class Body>
-void on_threads_as_they_are([[maybe_unused]] std::size_t threads, const Body& body) {
+void on_threads_as_they_are(std::size_t threads, const Body& body) {
+  if (threads < 2) return body(std::size_t{0}, std::size_t{1});
 #if defined(_OPENMP)
-  if (threads > 1) {
-    const int team = static_cast<int>(threads);
+  const int team = static_cast<int>(threads);
 #pragma omp parallel num_threads(team)
-    body(static_cast<std::size_t>(omp_get_thread_num()), static_cast<std::size_t>(omp_get_num_threads()));
-    return;
-  }
+  body(static_cast<std::size_t>(omp_get_thread_num()), static_cast<std::size_t>(omp_get_num_threads()));
+#else
+  run_team(
+      threads,
+      {[](const void* data, std::size_t t, std::size_t team) { (*static_cast<const Body*>(data))(t, team); }, &body});
 #endif
-  body(std::size_t{0}, std::size_t{1});
 }
 
 /// Calls body(t, team) for t = 0 .. team-1, at the same time on the threads of a team of at most `threads`, all in the

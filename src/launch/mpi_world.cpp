@@ -1,6 +1,7 @@
 #include "launch/mpi_world.hpp"
 
 #include <exception>
+#include <iostream>
 
 #include <dsop/errors.hpp>
 #include <dsop/mpi.hpp>
@@ -12,6 +13,10 @@
 namespace dsop::launch {
 
 int run_on_mpi_world(std::optional<int> ranks, const std::function<void(Transport&)>& body, ThreadLevel level) {
+  if (const std::string error = error_of(open_mpi); !error.empty()) {
+    if (is_reporting_process()) std::cerr << "error: " + error + '\n';
+    return 1;
+  }
   int granted = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, level == ThreadLevel::multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED,
                   &granted);

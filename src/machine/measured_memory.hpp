@@ -30,7 +30,7 @@ class MeasuredMemory {
     vectors_.resize(2 * effort.vector_elements * sizeof(float));
     factor_.resize(blas_pairs * effort.product_side * sizeof(float));
     result_.resize(effort.product_side * effort.product_side * sizeof(float));
-    kernels::reserve_product<float>(own_kernel_pairs);
+    kernels::reserve_product<float>();
     for (const Workspace<float>* const touched : {&vectors_, &factor_, &result_})
       std::ranges::fill(touched->elements(), 1.0F);
   }

@@ -59,7 +59,7 @@ template <class T>
 void OwnGradient<T>::reserve(const Given<T>& given) {
   const auto* const factors = std::get_if<SparseFactors<T>>(&given.own);
   if (factors == nullptr) return;
-  if (both_dense(*factors)) return kernels::reserve_product<T>(sparse::rows_of(factors->a));
+  if (both_dense(*factors)) return kernels::reserve_product<T>();
   Arena counting;
   static_cast<void>(ProductMemory<T>(counting, *factors, given.target.rows));
   memory_.at_least(counting.bytes());

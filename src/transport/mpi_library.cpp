@@ -12,6 +12,7 @@
 namespace dsop {
 
 std::string mpi_library() {
+  if (!mpi_is_open()) return "none";
   char version[1 << 14] = "";  // the library that answers may be another than mpi.h is of, with longer texts
   int length = 0;
   MPI_Get_library_version(version, &length);
@@ -20,10 +21,6 @@ std::string mpi_library() {
 }
 
 namespace {
-
-bool is_open_mpi(const std::string& library) {
-  return library.starts_with("Open MPI");
-}
 
 // 0 in what is not MPICH.
 int hundreds_of_mpich(const std::string& library) {
@@ -47,24 +44,12 @@ bool reduces_in_place(const std::string& library) {
   return mpich < 303 || mpich >= 402;
 }
 
-void check_mpi_library() {
-#ifdef OPEN_MPI
-  constexpr bool built_for_open_mpi = true;
-#else
-  constexpr bool built_for_open_mpi = false;
-#endif
-  static const std::string loaded = mpi_library();  // asked once: calls with communicators of mpi4py come here
-  if (is_open_mpi(loaded) != built_for_open_mpi)
-    throw ArgumentError("this process has loaded " + loaded + ", expected the MPI that dsop is built for, " +
-                        (built_for_open_mpi ? "Open MPI" : "which is not Open MPI"));
-}
-
 namespace {
 
 // 0 where no launcher says it.
 int launched_ranks() {
   std::array own_launcher_first{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
-  if (!is_open_mpi(mpi_library())) std::swap(own_launcher_first[0], own_launcher_first[1]);
+  if (!mpi_library().starts_with("Open MPI")) std::swap(own_launcher_first[0], own_launcher_first[1]);
   for (const char* const name : own_launcher_first)
     if (const char* const text = std::getenv(name)) return std::atoi(text);
   return 0;

@@ -6,6 +6,10 @@ std::string mpi_library() {
   return "none";
 }
 
-void check_mpi_library() {}
+bool mpi_is_open() {
+  return false;
+}
+
+void open_mpi() {}
 
 }  // namespace dsop

@@ -48,13 +48,14 @@ def skip(what: str, why: str) -> None:
     print(f"ok {tests_done} - {what} # SKIP {why}", flush=True)
 
 
-def cluster(*arguments: str, name: str = NAME) -> subprocess.CompletedProcess[str]:
+def cluster(*arguments: str, name: str = NAME, stdin: int = subprocess.DEVNULL, pass_fds: tuple[int, ...] = ()
+            ) -> subprocess.CompletedProcess[str]:
     return subprocess.run([CLUSTER, "--name", name, *arguments], capture_output=True, text=True, timeout=60,
-                          stdin=subprocess.DEVNULL, env=ENVIRONMENT)
+                          stdin=stdin, pass_fds=pass_fds, env=ENVIRONMENT)
 
 
-def up(*arguments: str, name: str = NAME) -> None:
-    done = cluster("up", *arguments, name=name)
+def up(*arguments: str, name: str = NAME, stdin: int = subprocess.DEVNULL, pass_fds: tuple[int, ...] = ()) -> None:
+    done = cluster("up", *arguments, name=name, stdin=stdin, pass_fds=pass_fds)
     check(f"up {' '.join(arguments)}", done.returncode == 0, done.stderr)
 
 

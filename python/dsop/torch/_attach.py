@@ -16,6 +16,7 @@ from dsop._communicators import SaidToAll
 from dsop._mpi import communicator
 from dsop.torch._attachment import Attachment, attached
 from dsop.torch._autograd import check_no_early_hook, is_compiled
+from dsop.torch._compat import note_version
 from dsop.torch._failures import check_not_over
 from dsop.torch._givers import GIVERS, groups_of, weights_of
 from dsop.torch._joint import Joint, joints_of
@@ -47,7 +48,7 @@ def _check_process_group(ranks: dsop.Communicator) -> None:
         others = distributed.get_world_size()
         if others > ranks.size:
             raise dsop.ArgumentError(f"torch.distributed has {others} ranks and dsop {ranks.size}, expected as many: start "
-                                     "the program by mpirun or torchrun, or give comm=dsop.connect(store, rank, size)")
+                                     "the program by mpirun or torchrun, or give comm=torch.distributed.group.WORLD")
 
 
 def _check_parameter(name: str, parameter: nn.Parameter) -> None:
@@ -104,7 +105,7 @@ def _parameters_of(model: nn.Module, average: str, policies: Mapping[str, str]) 
         if parameter.numel():
             found.append(Parameter(name, parameter, policy))
             found[-1].is_by_default = not matching  # a policy that is named is kept to
-            found[-1].may_be_in_16_bits = found[-1].is_by_default and policy == "dsop" and parameter.dtype == torch.float32
+            found[-1].may_be_in_16_bits = found[-1].is_by_default and policy == "dsop" and found[-1].dtype == torch.float32
     if unused:
         raise dsop.ArgumentError(f"policies has {sorted(unused)[0]}, expected patterns that name a parameter")
     if not found:
@@ -130,11 +131,13 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
     Parameters
     ----------
     model : torch.nn.Module
-        Of float32 and float64 parameters, on the CPU. Weights of nn.Linear, dsop.torch.LSTM and GRU may travel as
+        Of float32, float64 and bfloat16 parameters, on the CPU; the last are summed in float32, and rounded
+        once. Weights of nn.Linear, dsop.torch.LSTM and GRU may travel as
         factors (two matrices of as many rows as there are samples, or steps of all sequences), those of nn.Embedding
         as the rows that were looked up; all else travels as gradients.
-    comm : None, mpi4py.MPI.Comm or Communicator
-        None is everybody: all ranks that mpirun, srun or torchrun has started, or this process alone.
+    comm : None, Communicator, or a communicator of mpi4py or torch
+        None is everybody: all ranks that mpirun, srun or torchrun has started, or this process alone. Else as for
+        `dsop.communicator`, which also takes a ProcessGroup and a DeviceMesh.
     average : {"ranks", "samples", "sum"}
         What the sum is divided by: ranks, as DistributedDataParallel does; samples, where each rank calls
         Attachment.samples(n) before backward(), and its gradient counts n times; or nothing.
@@ -165,6 +168,7 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
     >>> model.weight.grad[0]
     tensor([4., 4., 4.])
     """
+    note_version()
     ranks = communicator(comm)
     check_not_over(ranks)
     with SaidToAll(ranks):

@@ -314,7 +314,8 @@ class Attachment:
     def state_dict(self) -> dict[str, Any]:
         """What this rank knows between steps: residuals, and what else the next sums' bits depend on.
 
-        Save it per rank, the model on rank 0. Sends nothing, unless this rank's last step has failed.
+        Save it per rank, the model on rank 0. It is plain, with bytes, under a key of this rank's own, so that
+        torch.distributed.checkpoint keeps those of all ranks. Sends nothing, unless this rank's last step has failed.
         """
         self._queue.settle()
         self._check_between_steps("state_dict()")

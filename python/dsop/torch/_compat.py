@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -9,8 +11,18 @@ import torch
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _torch: Any = torch  # each version's stubs know its own names alone
+_NEWEST_TRIED = 2, 13
 _HAS_EARLY_HOOKS = hasattr(torch.Tensor, "_post_accumulate_grad_hooks")  # 2.1
+# Of torch.sparse_coo_tensor(), which without it warns.
+UNCHECKED: dict[str, Any] = {"check_invariants": False} if hasattr(torch.sparse, "check_sparse_tensor_invariants") else {}  # 2.0
 _HAS_DEVICES = hasattr(torch, "get_autocast_dtype")  # 2.4; the older names warn there in each call
+
+
+@functools.cache
+def note_version() -> None:
+    """Say, once, that torch is newer than any that this was tried with."""
+    if tuple(map(int, torch.__version__.split(".")[:2])) > _NEWEST_TRIED:
+        logging.getLogger("dsop.torch").debug("torch is %s, tried up to %d.%d", torch.__version__, *_NEWEST_TRIED)
 
 
 def is_autocast_enabled() -> bool:

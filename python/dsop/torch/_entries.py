@@ -14,6 +14,7 @@ from torch import Tensor
 
 import dsop
 from dsop._communicators import SaidToAll
+from dsop.torch._compat import UNCHECKED
 from dsop.torch._joint import Joint, Unit
 from dsop.torch._parameter import Parameter
 from dsop.torch._summand import Summand, Way
@@ -159,7 +160,7 @@ class Entries:
         p.forget()
         self._last[p.name] = _Last(p.name, "", Way.FACTORS)
         indices = torch.from_numpy(numbers.astype(np.int64))[None]
-        return torch.sparse_coo_tensor(indices, torch.from_numpy(rows) * scale, p.shape).coalesce()
+        return torch.sparse_coo_tensor(indices, torch.from_numpy(rows) * scale, p.shape, **UNCHECKED).coalesce()
 
     def begin_step(self) -> None:
         self._earlier = {}

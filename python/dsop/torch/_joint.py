@@ -56,7 +56,7 @@ class Joint(Summand):
     def split(self, total: Tensor) -> list[tuple[Parameter, Tensor]]:
         """What the sum over ranks is of each of the two; where both become .grad, one behind the other in its memory."""
         sums = list(zip(self.parts, torch.split(total, [part.shape[1] for part in self.parts], 1)))
-        if any(part.parameter.grad is not None for part in self.parts):
+        if any(part.parameter.grad is not None or part.parameter.dtype != total.dtype for part in self.parts):
             return sums
         (wide, of_wide), (narrow, of_narrow) = sorted(sums, key=lambda one: -one[0].shape[1])
         kept = of_narrow.clone()

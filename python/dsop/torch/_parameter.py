@@ -13,6 +13,7 @@ from torch import Tensor
 import dsop
 from dsop.torch._autograd import Watch, at_end_of_pass
 from dsop.torch._compat import is_autocast_enabled
+from dsop.torch._ranks import SUMMED_AS
 from dsop.torch._summand import Summand
 
 _MANY_ELEMENTS = 1 << 16  # from here on dsop's product, with its call, is faster than PyTorch's
@@ -26,7 +27,7 @@ class Parameter(Summand):
     """
 
     def __init__(self, name: str, parameter: torch.nn.Parameter, policy: str) -> None:
-        super().__init__(name, parameter.shape, parameter.dtype, policy)
+        super().__init__(name, parameter.shape, SUMMED_AS[parameter.dtype], policy)
         self.parameter = parameter
         self.why_dense = "it has no factors"
         self.stays = False  # this rank is alone, and what it has is the sum
@@ -127,14 +128,15 @@ class Parameter(Summand):
         self.add_to_grad(self.as_dense())
         self.forget()
 
-    def _take_made(self, made: Tensor, weight: float, copies: bool) -> None:
+    def _take_made(self, given: Tensor, weight: float, copies: bool) -> None:
+        made = given.to(self.dtype)
         if self.has_sparse_grad and made.layout != torch.strided:
             made = made.coalesce()  # with its rows apart: torch's product of none of them and a number has no columns
             return self.factors.append((made.indices()[0], made.values() * weight if weight != 1 else made.values()))
         if self.gives_factors and made.layout != torch.strided:
             made = made.to_dense()
         self._check_dense(made)
-        made = made * weight if weight != 1 else self.room.take().copy_(made) if copies else made
+        made = made * weight if weight != 1 else self.room.take().copy_(made) if copies and made is given else made
         self.dense = made if self.dense is None else self.dense + made
 
     def _check_dense(self, made: Optional[Tensor]) -> None:
@@ -153,7 +155,8 @@ class Parameter(Summand):
         kind = self.dtype
         exact = math.frexp(weight)[0] in (0, 0.5)  # 0 or a power of 2: bf16 remains bf16
         for a, b in fresh:
-            if not (self.may_be_in_16_bits and exact and a.dtype == b.dtype == torch.bfloat16):
+            kinds = {b.dtype, a.dtype if a.dim() == 2 else b.dtype}
+            if not (self.may_be_in_16_bits and exact and kinds == {torch.bfloat16}):
                 a, b = a.to(kind) if a.dim() == 2 else a, b.to(kind)
             self.factors.append((a.contiguous(), (b * weight if weight != 1 else b).contiguous()))
         if made is not None:
@@ -202,14 +205,15 @@ class Parameter(Summand):
 
     def add_to_grad(self, total: Tensor) -> None:
         """The sum over ranks goes where .grad was, or becomes .grad."""
-        grad = self.parameter.grad
+        grad, kind = self.parameter.grad, self.parameter.dtype
         if total.layout == torch.strided:
             total = total.view_as(self.parameter)
         if grad is None:
             is_whole = total.layout != torch.strided or total.is_contiguous()
-            self.parameter.grad = total if is_whole else self.room.take().copy_(total)
+            self.parameter.grad = (total if is_whole else self.room.take().copy_(total)).to(kind)
         elif grad.layout != torch.strided:  # which stays sparse where both are
-            self.parameter.grad = (total + grad).coalesce() if total.layout != torch.strided else total + grad
+            both = total + grad.to(total.dtype)
+            self.parameter.grad = (both.coalesce() if total.layout != torch.strided else both).to(kind)
         else:
             with torch.no_grad():
                 grad.add_(total)

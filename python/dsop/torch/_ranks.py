@@ -13,14 +13,15 @@ import dsop
 from dsop._arrays import DTYPES
 from dsop._communicators import SaidToAll
 
-SUMMED_DTYPES = tuple(getattr(torch, str(dtype)) for dtype in DTYPES)
+# Types of parameters, and of their sums. Those of bf16 are rounded once, when they become .grad.
+SUMMED_AS = {**{kind: kind for kind in (getattr(torch, str(dtype)) for dtype in DTYPES)}, torch.bfloat16: torch.float32}
 
 
 def check_dtype(name: str, tensor: Tensor) -> None:
     """Raise ArgumentError unless it lies on the CPU and dsop sums its type."""
-    if tensor.dtype not in SUMMED_DTYPES or tensor.device.type != "cpu":
+    if tensor.dtype not in SUMMED_AS or tensor.device.type != "cpu":
         raise dsop.ArgumentError(f"{name} is {tensor.dtype} on {tensor.device}, expected "
-                                 f"{' or '.join(map(str, SUMMED_DTYPES))} on cpu")
+                                 f"{' or '.join(map(str, SUMMED_AS))} on cpu, where model.cpu() puts it")
 
 
 def _share_memory(tensor: Tensor) -> bool:
@@ -65,6 +66,14 @@ def check_buffer(name: str, buffer: Tensor) -> None:
 
 def buffer_line(name: str, buffer: Tensor) -> str:
     return f"buffer {name} {list(buffer.shape)} {buffer.dtype}"
+
+
+def own_state(state: Any, comm: dsop.Communicator) -> Any:
+    """This rank's part of what state_dict() gives; older ones have it by itself."""
+    name, ranks = f"dsop/rank{comm.rank}", [str(key) for key in state or () if str(key).startswith("dsop/rank")]
+    if ranks and name not in ranks:
+        raise dsop.ArgumentError(f"state on rank {comm.rank} is of {', '.join(ranks)}, expected {name}")
+    return state[name] if ranks else state
 
 
 class Buffers:

@@ -18,7 +18,7 @@ from dsop.torch._early import Early, Order
 from dsop.torch._entries import Entries
 from dsop.torch._joint import Joint, Unit
 from dsop.torch._parameter import Parameter
-from dsop.torch._ranks import broadcast_bytes
+from dsop.torch._ranks import broadcast_bytes, own_state
 from dsop.torch._summand import Way
 
 Sum = tuple[Unit, Tensor]
@@ -135,7 +135,8 @@ class Sums:
         ways = {place: self._way(p, agreed) for place, p in enumerate(self._parameters) if which[place]}
         units: list[Unit] = [self._parameters[place] for place in ways]
         for joint, is_apart in zip(self._joints, apart):
-            if not is_apart and all(ways.get(place) == Way.FACTORS for place in self._places(joint)):
+            kinds = {ways.get(place, Way.DENSE) for place in self._places(joint)}
+            if not is_apart and len(kinds) == 1 and Way.DENSE not in kinds:
                 units = [unit for unit in units if unit not in joint.parts] + [joint]
         units.sort(key=lambda unit: -max(self._places(unit)))
         return [(unit, ways[self._places(unit)[0]]) for unit in units]
@@ -204,13 +205,15 @@ class Sums:
             self.entries.make_room(unit, max(self.entries.most_pairs(other, Way.FACTORS) for other in others), way)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"order": [(unit.name, int(way)) for unit, way in self._early.order],
-                "unsteady": sorted(self._unsteady), "dense": [p.name for p in self._parameters if p.goes_dense],
-                **self.entries.state_dict()}
+        own = {"order": [(unit.name, int(way)) for unit, way in self._early.order],
+               "unsteady": sorted(self._unsteady), "dense": [p.name for p in self._parameters if p.goes_dense],
+               **self.entries.state_dict()}
+        return {f"dsop/rank{self.comm.rank}": own}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """On all ranks. Raises ArgumentError on all where a rank's is of other parameters, or of another step."""
         with SaidToAll(self.comm):
+            state = own_state(state, self.comm)
             try:
                 order = [(self.entries.unit(name), Way(way)) for name, way in state["order"]]
                 unsteady, dense, is_ours = set(state["unsteady"]), set(state.get("dense", [])), self.entries.are_in(state)

@@ -7,19 +7,13 @@ import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from .settings import Settings
 
 WALK = Path(__file__).resolve().parents[1] / "walk"
 
 
-class Point(NamedTuple):
-    """One call of dsop-bench."""
-
-    rows: int
-    columns: int
-    pairs: int
+Point = tuple[float, ...]  # one call of dsop-bench: a value of each of Settings.sizes
 
 
 @dataclass(frozen=True)
@@ -41,8 +35,10 @@ def jobs_of(settings: Settings) -> list[Job]:
 
 
 def points_of(settings: Settings) -> list[Point]:
-    return [Point(rows, columns, pairs) for rows, pairs in itertools.product(settings.rows, settings.pairs)
-            for columns in settings.cols or [rows]]
+    if settings.layers is not None:
+        return [(*layer, pairs) for layer in settings.layers for pairs in settings.pairs or []]
+    lists = [getattr(settings, name) or [None] for name in settings.sizes]
+    return [tuple(point[0] if size is None else size for size in point) for point in itertools.product(*lists)]
 
 
 def rows_file(out: Path, job: Job) -> Path:

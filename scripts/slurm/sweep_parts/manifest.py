@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from .settings import Settings, SweepError
+from .settings import COMMANDS, SIZES, Settings, SweepError
 
 NAME = "manifest.json"
 
@@ -35,13 +35,15 @@ def facts_of(bench: Path) -> dict[str, str]:
     return facts
 
 
-def known_algorithms(bench: Path) -> list[str]:
-    return [line.split()[1] for line in _output_of(bench, "list") if line.startswith("outer-product ")]
+def known_algorithms(bench: Path, command: str) -> list[str]:
+    lines = [line.split(maxsplit=2) for line in _output_of(bench, "list")]
+    return [words[1] for words in lines if words and words[0] == COMMANDS[command].family]
 
 
 def read_manifest(out: Path) -> dict[str, Any]:
     try:
-        return json.loads((out / NAME).read_text())
+        manifest: dict[str, Any] = json.loads((out / NAME).read_text())
+        return manifest
     except OSError as error:
         raise SweepError(f"{out / NAME}: {error.strerror}, expected the manifest of a sweep") from None
     except (ValueError, RecursionError) as error:
@@ -59,8 +61,9 @@ def settings_in(manifest: dict[str, Any]) -> Settings:
 
 
 def _began_with(manifest: dict[str, Any]) -> dict[str, Any]:
-    before = {"calibrate": False, "nodes": None, "exclusive": False, "side_by_side": True}  # there was a choice
-    return before | manifest["settings"]
+    began: dict[str, Any] = manifest["settings"]
+    before = {"calibrate": False, "nodes": None, "exclusive": False, "side_by_side": True, "command": "outer-product"}
+    return SIZES | before | began  # of a sweep from before there was a choice
 
 
 def begin_or_continue(out: Path, settings: Settings, facts: dict[str, str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from .jobs import Job, Point
 from .settings import Settings
 
 
-def _lines_by_point(path: Path, job: Job) -> dict[Point, dict[tuple[str, int], bytes]]:
+def _lines_by_point(path: Path, settings: Settings, job: Job) -> dict[Point, dict[tuple[str, int], bytes]]:
     """The whole lines of `job`, by point, algorithm and repetition; of two for the same the first."""
     found: dict[Point, dict[tuple[str, int], bytes]] = {}
     if not path.exists():
@@ -20,7 +20,7 @@ def _lines_by_point(path: Path, job: Job) -> dict[Point, dict[tuple[str, int], b
             row = json.loads(line) if line.endswith(b"\n") else None
             # Other ranks or another transport: the launcher did not start MPI's. Wrong elements: the point is run again.
             if row["ranks"] == job.procs and row["transport"] == "mpi" and not row.get("wrong"):
-                point = Point(row["rows"], row["columns"], row["pairs"])
+                point = tuple(row[key] for key in settings.sizes.values())
                 found.setdefault(point, {}).setdefault((row["algorithm"], row["repetition"]), line)
         except (ValueError, TypeError, KeyError, RecursionError):
             pass
@@ -32,7 +32,7 @@ def complete_points(path: Path, settings: Settings, job: Job) -> dict[Point, lis
     repetitions = range(job.first_repetition, job.first_repetition + job.repetitions)
     wanted = [(algorithm, repetition) for algorithm in settings.algorithm for repetition in repetitions]
     return {point: list(lines.values())
-            for point, lines in _lines_by_point(path, job).items() if all(key in lines for key in wanted)}
+            for point, lines in _lines_by_point(path, settings, job).items() if all(key in lines for key in wanted)}
 
 
 def keep_complete_points(path: Path, settings: Settings, job: Job) -> tuple[set[Point], int]:

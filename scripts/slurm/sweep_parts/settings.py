@@ -9,7 +9,8 @@ from typing import Any, Callable
 from . import values
 from .values import BadValue
 
-DEFAULT_BENCH = str(Path(__file__).resolve().parents[3] / "build/bench/dsop-bench")
+ROOT = Path(__file__).resolve().parents[3]  # the checkout, or PREFIX/share/dsop
+DEFAULT_BENCH = str(ROOT / "build/bench/dsop-bench" if (ROOT / "meson.build").exists() else ROOT.parents[1] / "bin/dsop-bench")
 
 
 class SweepError(Exception):
@@ -26,14 +27,35 @@ class Option:
     bare: str | None = None
 
 
+@dataclass(frozen=True)
+class Command:
+    """`family`: of its algorithms in `dsop-bench list`; `sizes`: a point has a value of each of these options, which its rows
+    have under these keys."""
+
+    family: str
+    sizes: dict[str, str]
+
+
+COMMANDS = {
+    "outer-product": Command("outer-product", {"rows": "rows", "cols": "columns", "pairs": "pairs"}),
+    "sparse-allreduce": Command("sparse", {"size": "size", "density": "density"}),
+    "allreduce": Command("dense", {"size": "size"}),
+    "broadcast": Command("broadcast", {"size": "size"}),
+    "reduce": Command("reduce", {"size": "size"}),
+}
+
 # The keys of a file of options are the same names.
 OPTIONS: dict[str, Option] = {
     "procs": Option(values.number_list(1), None, "ranks P: 8,16,32 or first:last:step; one job each"),
+    "command": Option(values.one_of(*COMMANDS), "outer-product", f"of dsop-bench: {', '.join(COMMANDS)}"),
     "rows": Option(values.number_list(1), None, "rows n: 1000,2000 or first:last:step"),
     "cols": Option(values.columns, "same", "columns m: same, or a list"),
+    "layers": Option(values.layers, None, "instead of both: the shapes of a model's layers, as 1024x2048,2048x100"),
     "pairs": Option(values.number_list(0), "1", "pairs a rank: a list"),
+    "size": Option(values.number_list(1), None, "elements of a vector: a list"),
+    "density": Option(values.shares, "0.001,0.01,0.1", "share of them that a rank has: a list"),
     "algorithm": Option(values.names, "all,auto", "all, auto, or a list of names, perhaps with numbers, as allreduce-ring-pipelined(4)"),
-    "dtype": Option(values.number_type, "f32", " or ".join(values.NUMBER_TYPES)),
+    "dtype": Option(values.one_of("f32", "f64"), "f32", "f32 or f64"),
     "repetitions": Option(values.whole_number(1, 100000), "1", "observations of every point"),
     "iterations": Option(values.whole_number(1), "20", "timed calls an observation is the median of"),
     "precision": Option(values.percentage, None, "ends a repetition when all medians are known to so much: 5%%"),
@@ -49,17 +71,23 @@ OPTIONS: dict[str, Option] = {
     "out": Option(values.folder_name, None, "folder of the results; one that holds this sweep is continued"),
     "bench": Option(values.file_name, DEFAULT_BENCH, "dsop-bench, built with MPI"),
 }
-REQUIRED = ("procs", "rows", "out")
+SIZES = dict.fromkeys(["layers", *(name for command in COMMANDS.values() for name in command.sizes)])
+REQUIRED = ("procs", "out")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides which rows a sweep has. `algorithm` lists names, "all" and "auto" among them."""
+    """What decides which rows a sweep has. `algorithm` lists names, "all" and "auto" among them. Sizes that are not of its
+    command are None, as is "cols" that are the same as rows."""
 
     procs: list[int]
-    rows: list[int]
+    command: str
+    rows: list[int] | None
     cols: list[int] | None
-    pairs: list[int]
+    layers: list[list[int]] | None
+    pairs: list[int] | None
+    size: list[int] | None
+    density: list[float] | None
     algorithm: list[str]
     dtype: str
     repetitions: int
@@ -73,6 +101,10 @@ class Settings:
     nodes: int | None
     exclusive: bool
     side_by_side: bool
+
+    @property
+    def sizes(self) -> dict[str, str]:
+        return COMMANDS[self.command].sizes
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -126,14 +158,23 @@ def read_file(path: str) -> Given:
 
 def make_request(given: Given) -> Request:
     parsed: dict[str, Any] = {}
+    needed = set(REQUIRED)
     for name, option in OPTIONS.items():
         text, where = given.get(name, (option.default, ""))
-        if text is None and name in REQUIRED:
+        if name in SIZES and name not in needed:
+            if name in given:
+                raise SweepError(f"{where or '--'}{name} is '{text}', expected it left out: points of {parsed['command']} "
+                                 f"here have {', '.join(size for size in SIZES if size in needed)}")
+            text = None
+        if text is None and name in needed:
             raise SweepError(f"--{name} is missing, expected {option.help}")
         try:
             parsed[name] = None if text is None else option.parse(text)
         except BadValue as expected:
             raise SweepError(f"{where or '--'}{name} is '{text}', expected {expected}") from None
+        if name == "command":
+            sizes = set(COMMANDS[parsed[name]].sizes)
+            needed |= {"layers", "pairs"} if "layers" in given and "rows" in sizes else sizes
     out = str(Path(parsed["out"]).absolute())
     try:
         values.folder_name(out)

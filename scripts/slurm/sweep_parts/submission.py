@@ -39,6 +39,17 @@ def _queued() -> set[str]:
     return set(_slurm("squeue", "-h", "-r", "-u", str(os.getuid()), "-t", states, "-o", "%A").split())
 
 
+def _sbatch(file: Path) -> str:
+    """The job's number."""
+    try:
+        return _slurm("sbatch", "--parsable", str(file)).split(";")[0]
+    except SweepError as error:
+        if "partition" not in str(error):
+            raise
+        partitions = ", ".join(dict.fromkeys(_slurm("sinfo", "-h", "-a", "-o", "%R").split()))
+        raise SweepError(f"{error}; the partitions of sinfo are {partitions}") from None
+
+
 def missing_points(out: Path, settings: Settings, job: Job) -> int:
     complete = complete_points(rows_file(out, job), settings_on(out, settings, job), job)
     return len(set(points_of(settings)) - set(complete))
@@ -49,7 +60,7 @@ def submit(request: Request, dry_run: bool) -> None:
     out = request.out
     facts = facts_of(request.bench)
     settings = request.settings
-    settings.check_algorithms(known_algorithms(request.bench))
+    settings.check_algorithms(known_algorithms(request.bench, settings.command))
     manifest = begin_or_continue(out, settings, facts)
     texts = {job: batch_script(settings, job, out, request.bench, request.sbatch)
              for job in jobs_of(settings) if missing_points(out, settings, job) > 0}
@@ -66,12 +77,13 @@ def submit(request: Request, dry_run: bool) -> None:
     manifest["submissions"].append(submission)
     for folder in (out, out / "rows", out / "jobs"):
         folder.mkdir(parents=True, exist_ok=True)
+    write_manifest(out, manifest)  # sbatch may refuse the first job: the same call again must know the folder
     for job, text in texts.items():
         if numbers.get(job.name) in queued:
             say(f"{job.name}: is in the queue as job {numbers[job.name]}, not submitted again")
             continue
         batch_file(out, job).write_text(text)
-        new_numbers[job.name] = _slurm("sbatch", "--parsable", str(batch_file(out, job))).split(";")[0]
+        new_numbers[job.name] = _sbatch(batch_file(out, job))
         write_manifest(out, manifest)
         print(new_numbers[job.name], job.name, flush=True)
     jobs = len(jobs_of(settings))

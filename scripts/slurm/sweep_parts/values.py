@@ -6,7 +6,6 @@ import re
 from typing import Callable
 
 MOST_NUMBERS = 10000
-NUMBER_TYPES = ("f32", "f64")
 
 
 class BadValue(ValueError):
@@ -58,10 +57,25 @@ def names(text: str) -> list[str]:
     return list(dict.fromkeys(found.group() for found in re.finditer(name, text)))
 
 
-def number_type(text: str) -> str:
-    if text not in NUMBER_TYPES:
-        raise BadValue(" or ".join(NUMBER_TYPES))
-    return text
+def layers(text: str) -> list[list[int]]:
+    if not re.fullmatch(r"[1-9][0-9]{0,8}x[1-9][0-9]{0,8}(,[1-9][0-9]{0,8}x[1-9][0-9]{0,8})*", text):
+        raise BadValue("rows x columns of each layer, like 1024x2048,2048x100")
+    return [[int(side) for side in layer.split("x")] for layer in dict.fromkeys(text.split(","))]
+
+
+def shares(text: str) -> list[float]:
+    number = r"[0-9]*\.?[0-9]+(e-?[0-9]+)?"
+    if not re.fullmatch(f"{number}(,{number})*", text) or not all(0 < float(part) <= 1 for part in text.split(",")):
+        raise BadValue("numbers above 0 and up to 1, like 0.001,0.01")
+    return list(dict.fromkeys(map(float, text.split(","))))
+
+
+def one_of(*known: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in known:
+            raise BadValue(f"{', '.join(known[:-1])} or {known[-1]}")
+        return text
+    return parse
 
 
 def percentage(text: str) -> str:
@@ -71,9 +85,7 @@ def percentage(text: str) -> str:
 
 
 def yes_or_no(text: str) -> bool:
-    if text not in ("yes", "no"):
-        raise BadValue("yes or no")
-    return text == "yes"
+    return one_of("yes", "no")(text) == "yes"
 
 
 def jobs_per_point(text: str) -> int | None:

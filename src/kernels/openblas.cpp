@@ -1,13 +1,12 @@
-#include "kernels/gemm.hpp"
-
+// All that we call of OpenBLAS; no_openblas.cpp stands in for it.
 #include <cblas.h>
 
-#include <algorithm>
-#include <limits>
 #include <type_traits>
 
 #include <dsop/types.hpp>
 
+#include "kernels/blas_info.hpp"
+#include "kernels/gemm.hpp"
 #include "kernels/threads.hpp"
 
 namespace dsop::kernels {
@@ -32,13 +31,6 @@ void call_blas(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, MatrixView<const 
 
 }  // namespace
 
-template <class T>
-bool fits_gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c) {
-  // No view has more columns than its stride, so rows and columns of C fit when these do.
-  const std::size_t largest = std::max({a.rows, a.stride, b.stride, c.stride});
-  return largest <= static_cast<std::size_t>(std::numeric_limits<blasint>::max());
-}
-
 // OpenBLAS takes a team from 262,144 multiplications on.
 template <class T>
 void gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta) {
@@ -62,10 +54,30 @@ void multiply_transposed(std::type_identity_t<MatrixView<const T>> a, std::type_
 }
 
 #define INSTANTIATE(T)                                                                   \
-  template bool fits_gemm(MatrixView<const T>, MatrixView<const T>, MatrixView<T>);      \
   template void gemm(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T);     \
   template void multiply(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, bool); \
   template void multiply_transposed(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, bool);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
+
+std::string_view blas_core_name() {
+  return openblas_get_corename();
+}
+
+std::string_view blas_threading() {
+  switch (openblas_get_parallel()) {
+    case OPENBLAS_SEQUENTIAL:
+      return "sequential";
+    case OPENBLAS_THREAD:
+      return "pthreads";
+    case OPENBLAS_OPENMP:
+      return "OpenMP";
+    default:
+      return "unknown";
+  }
+}
+
+std::string_view blas_version() {
+  return openblas_get_config();
+}
 
 }  // namespace dsop::kernels
