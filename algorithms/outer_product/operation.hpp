@@ -107,6 +107,8 @@ class OuterProductCalls {
   /// The plan of the last call, with the costs of all algorithms. They are computed here, since calls need only their
   /// own algorithm's.
   const Plan& plan() const;
+  /// Whether runs still try algorithms.
+  bool tries() const { return tries_.active(); }
   /// Ends what is still tried: the fastest so far stays. Returns what tries have left, "" where there were none.
   const std::string& finish_tries();
   /// Later runs keep to what finish_tries() returned on a layer like this one.

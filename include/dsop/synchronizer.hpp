@@ -15,8 +15,8 @@ namespace dsop {
 /// How a synchronizer works. Must be the same on all ranks.
 struct SynchronizerOptions {
   /// Dense gradients of fewer bytes are copied into buckets of at most as many, and each bucket is summed at once. So
-  /// are factors, of layers whose expected factors of all ranks, and a quarter of whose gradient, are fewer bytes. 0:
-  /// none is.
+  /// are factors, of layers whose expected factors of all ranks, and a quarter of whose gradient, are fewer bytes; a
+  /// step's first bucket of factors has a sixteenth, so that it starts early. 0: none is.
   std::size_t bucket_bytes = std::size_t{1} << 20;
   /// Where the learning rate stands when gradients are dropped for later. false: outside the residual, as in SparCML's
   /// thesis; what finish() leaves are gradients. true: inside, as in Ok-Topk; what finish() leaves, of every parameter,
@@ -30,8 +30,8 @@ struct SynchronizerOptions {
   /// SparseAllreduceOptions, which state the errors too; and all that select: what these round off stays in the
   /// residuals, so nothing is lost. add() and set_policy() refuse a policy that names one that can't.
   Wire wire = Wire::full;
-  /// Options::tries of all parameters under `dsop`. save() ends what is still tried; what stays is saved, so all ranks
-  /// must save between the same steps.
+  /// Options::tries of all parameters under `dsop`. Layers that try, or have tried, share no bucket. save() ends what
+  /// is still tried; what stays is saved, so all ranks must save between the same steps.
   int tries = 0;
 };
 
@@ -72,9 +72,8 @@ struct ParameterStep {
 /// Sums the gradients of a model's parameters over ranks. Each parameter is registered once, by name, with a policy:
 ///
 ///   dsop[:ALGORITHM]    exact. Given as factors: their outer products, as OuterProduct does, or those of small layers
-///   by
-///                       one allgather of a bucket's factors; as a gradient: as dense; as a sparse vector: as sparse.
-///                       If no algorithm is named, small layers whose gradients are cheaper than factors are dense
+///                       by one allgather of a bucket's factors; as a gradient: as dense; as a sparse vector: as
+///                       sparse. If none is named, small layers whose gradients are cheaper than factors are dense
 ///   dsop-bf16[:ALGORITHM]
 ///                       the same, and factors travel as Options::factor_wire bf16 says: exact where theirs are bf16
 ///   dense[:ALGORITHM]   exact. An allreduce of the family "dense"; small ones are fused into buckets
@@ -101,8 +100,8 @@ struct ParameterStep {
 /// Each step: begin(), give() each parameter as soon as backpropagation has it, last layer first, finish(). give()
 /// returns at once, and what it started goes on beside the program (see OuterProduct::start; over MPI without
 /// MPI_THREAD_MULTIPLE it runs in finish(), and describe() says so; so it does on one rank). Parameters may be left out
-/// of a step, but the order of what is given must be the same on all ranks: a bucket is filled in that order. One of
-/// factors starts when it is full, or when no parameter is left whose factors could join it. All ranks
+/// of a step, but the order of what is given must be the same on all ranks: a bucket is filled in that order. It
+/// starts when it is full, or with the parameter that was its last in the step before that had it. All ranks
 /// get the same bits (but for `none`).
 ///
 /// Errors: what is wrong on some rank, or differs between ranks, in a step comes out of finish(), on every rank with
@@ -181,11 +180,11 @@ class Synchronizer {
   /// given or measured, between steps: binary, with a version and a checksum. Throws Error if the stream fails.
   void save(std::ostream& out) const;
 
-  /// Takes back what save() wrote on the same rank of as many ranks, with the same parameters registered: a run then
-  /// goes on as if it had not been interrupted, bit by bit. Plans for the machine that was saved, unless this one was
-  /// given another. Where a parameter has another policy now, its residual is
-  /// taken over as by set_policy(). Throws ArgumentError on every rank, and changes nothing on any, if on one the data
-  /// is cut off, damaged, of another kind, version, type, rank, model or residual_holds_step, or if the ranks' are of
+  /// Takes back what save() wrote, of this version or the one before, on the same rank of as many ranks, with the same
+  /// parameters registered: a run then goes on as if it had not been interrupted, bit by bit. Plans for the machine
+  /// that was saved, unless this one was given another. Where a parameter has another policy now, its residual is taken
+  /// over as by set_policy(). Throws ArgumentError on every rank, and changes nothing on any, if on one the data is cut
+  /// off, damaged, of another kind, version, type, rank, model or residual_holds_step, or if the ranks' are of
   /// different steps.
   void load(std::istream& in);
 

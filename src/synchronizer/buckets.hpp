@@ -2,14 +2,17 @@
 // to.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "algorithms/dense/operation.hpp"
 #include "algorithms/outer_product/factor_bucket.hpp"
+#include "algorithms/outer_product/sharing.hpp"
 #include "kernels/update.hpp"
 #include "memory/workspace.hpp"
 #include "synchronizer/agree.hpp"
@@ -64,7 +67,8 @@ class Bucket {
       DenseOperation<T>::run(call, made);
       bucket.for_each_part(this->data, [&](Parameter<T>& part, MatrixView<T> place) {
         kernels::update<T>(place, part.given.alpha(), part.given.beta(), part.given.target);
-        part.last_step = {.algorithm = made.text};
+        const bool multiplied = part.given.factors() && part.policy.how->shared() == outer_product::Shared::gradient;
+        part.last_step = {.algorithm = (multiplied ? "allreduce-" : "") + made.text};
       });
     }
   };
@@ -131,21 +135,24 @@ class Buckets {
     if (place.bucket == buckets_.size()) buckets_.push_back(std::make_unique<Bucket<T>>());
     if (place.is_first) buckets_[place.bucket]->open(bucket_key);
     buckets_[place.bucket]->add(parameter);
-    if (place.is_alone) start(place.bucket, step);
+    if (place.is_complete) start(place.bucket, step);
+    last(bucket_key) = &parameter;
+    if (!parameter.ends_bucket) return;
+    if (const auto open = packing_.close(bucket_key)) start(*open, step);
   }
   /// A bias that can't follow its weight after all is a gradient as others.
   void add_bias(Parameter<T>& bias, RunningStep<T>& step) {
     bias.follows = false;
     add(bias, {}, bias.elements() * sizeof(T), step);
   }
-  /// Starts those of factors: no more will come.
-  void close_those_of_factors(RunningStep<T>& step) {
-    for (const std::size_t b : packing_.close([](const BucketKey& key) { return key.factor_wire.has_value(); }))
-      start(b, step);
-  }
   /// Starts what is left.
   void close_all(RunningStep<T>& step) {
     for (const std::size_t b : packing_.close_all()) start(b, step);
+  }
+  void begin_step() { last_.clear(); }
+  /// The step has ended well on all ranks.
+  void note_last() const {
+    for (const auto& [key, parameter] : last_) parameter->ends_bucket = true;
   }
 
  private:
@@ -154,8 +161,14 @@ class Buckets {
     step.calls.start([bucket, &step] { bucket->run(step.transport, step.terms); }, bucket->starts_at_once());
   }
 
+  Parameter<T>*& last(const BucketKey& bucket_key) {
+    const auto found = std::ranges::find(last_, bucket_key, [](const auto& last) { return last.first; });
+    return found != last_.end() ? found->second : last_.emplace_back(bucket_key, nullptr).second;
+  }
+
   Packing packing_;
   std::vector<std::unique_ptr<Bucket<T>>> buckets_;
+  std::vector<std::pair<BucketKey, Parameter<T>*>> last_;  // that came to a bucket of that key in this step
 };
 
 /// The step that is under way, as policies see it.
@@ -165,7 +178,6 @@ struct RunningStep {
   StepCalls& calls;
   StepTerms terms = {};
   Buckets<T> buckets;
-  std::size_t factors_to_come = 0;  ///< of how many parameters that share buckets of factors nothing was given yet
 };
 
 }  // namespace dsop::synchronizer

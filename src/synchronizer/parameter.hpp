@@ -77,6 +77,7 @@ class Parameter {
   NamedPolicy<T> policy = {};
   Given<T> given = {};                ///< in the last step in which it was; before any, of the form that is expected
   bool is_given = false;              ///< in this step
+  bool ends_bucket = false;           ///< in the last good step that had it, no other of its kind of bucket came later
   bool gives_factors = false;         ///< some rank has said that it will
   Parameter* bias = nullptr;          ///< the one whose gradient are the column sums of this one's errors
   const Parameter* weight = nullptr;  ///< of a bias

@@ -12,6 +12,7 @@
 #include <dsop/dsop.hpp>
 #include <dsop/types.hpp>
 
+#include "algorithms/outer_product/sharing.hpp"
 #include "base/each_type.hpp"
 #include "base/named.hpp"
 #include "base/refuse.hpp"
@@ -67,8 +68,8 @@ class Policy {
 
   /// Its calls choose an algorithm by the machine.
   virtual bool chooses() const { return false; }
-  /// What is given as factors may wait for others' in a bucket.
-  virtual bool shares_factors() const { return false; }
+  /// Whether what is given as factors shares a call with others, and as what.
+  virtual outer_product::Shared shared() const { return outer_product::Shared::nothing; }
   /// Its calls travel during backpropagation, whatever SynchronizerOptions::overlap says.
   virtual bool starts_at_once() const { return false; }
 };

@@ -33,9 +33,8 @@ void Synchronizer<T>::State::begin(const Step& step) {
     order.clear();
     targets_.clear();
     owns_.clear();
-    step_.factors_to_come = 0;
+    step_.buckets.begin_step();
     for (const auto& parameter : parameters) {
-      step_.factors_to_come += parameter->policy.how->shares_factors() ? 1 : 0;
       parameter->is_given = parameter->follows = false;
       parameter->last_step = {};
     }
@@ -132,8 +131,6 @@ void Synchronizer<T>::State::give(const std::string& name, Given given) {
   each_own_range(given, [&](const MemoryRange& own) { owns_.add(own, order.size()); });
   order.push_back(parameter);
   parameter->policy.how->start(*parameter, step_);
-  if (parameter->policy.how->shares_factors() && --step_.factors_to_come == 0)
-    step_.buckets.close_those_of_factors(step_);
 }
 
 template <class T>
@@ -164,8 +161,11 @@ void Synchronizer<T>::State::finish() {
     throw;
   }
   end_parameters(true);
-  for (Parameter* const parameter : order)
+  for (Parameter* const parameter : order) {
     parameter->last_step.selection_seconds = parameter->selection.seconds_since(waits_from);
+    parameter->ends_bucket = false;
+  }
+  step_.buckets.note_last();
   ++steps;
 }
 

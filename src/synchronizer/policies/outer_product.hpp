@@ -29,12 +29,12 @@ class OuterProductPolicy final : public Policy<T> {
     BucketKey in_bucket;
     agree_on_errors(terms.transport, error_of([&] {
                       in_bucket = {.algorithm = calls.named(algorithm_), .factor_wire = factor_wire_};
-                      if (call_terms(terms.step).tries == 0)
-                        shared = outer_product::choose_shared(calls.problem(), terms.machine, in_bucket.algorithm,
-                                                              terms.bucket_bytes);
+                      shared = outer_product::choose_shared(calls.problem(), terms.machine, in_bucket.algorithm,
+                                                            terms.bucket_bytes);
                     }));
     calls_ = std::move(calls);
-    shared_ = shared;
+    planned_shared_ = shared;
+    shared_ = calls_.tries() ? Shared::nothing : shared;  // what is tried is tried alone
     in_bucket_ = std::move(in_bucket);
   }
 
@@ -62,12 +62,13 @@ class OuterProductPolicy final : public Policy<T> {
     description.alone(parameter, plan.algorithm_text(), Predicted{plan.cost().bytes, plan.seconds()});
   }
   bool chooses() const override { return algorithm_ == "auto"; }
-  bool shares_factors() const override { return shared_ == Shared::factors; }
+  outer_product::Shared shared() const override { return shared_; }
   /// The algorithm that stays of its tries.
   std::string save() override { return calls_.finish_tries(); }
   std::function<void()> load(const Parameter<T>&, const std::string& state, const StepTerms&) override {
     if (!state.empty()) parse_algorithm(state, "the algorithm that was tried", outer_product_algorithms());
     return [this, state] {
+      shared_ = state.empty() ? planned_shared_ : Shared::nothing;
       if (!state.empty()) calls_.keep(state);
     };
   }
@@ -87,7 +88,8 @@ class OuterProductPolicy final : public Policy<T> {
   /// Whether it is a bias whose weight's factors are still to come, into a bucket.
   static bool is_to_follow(const Parameter<T>& parameter) {
     const Parameter<T>* const weight = parameter.weight;
-    return weight != nullptr && !weight->is_given && weight->policy.how->shares_factors() && parameter.residual.empty();
+    return weight != nullptr && !weight->is_given && weight->policy.how->shared() == Shared::factors &&
+           parameter.residual.empty();
   }
 
   // Of a parameter that shares them no call follows that which has planned it.
@@ -109,7 +111,8 @@ class OuterProductPolicy final : public Policy<T> {
   std::string algorithm_;
   Wire factor_wire_;
   OuterProductCalls<T> calls_;
-  Shared shared_ = Shared::nothing;
+  Shared planned_shared_ = Shared::nothing;
+  Shared shared_ = Shared::nothing;  // that, but where tries are made or were
   BucketKey in_bucket_;
   std::unique_ptr<Policy<T>> dense_ = std::make_unique<DensePolicy<T>>();
   std::unique_ptr<Policy<T>> sparse_ = std::make_unique<SparsePolicy<T>>();
