@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <iostream>
 #include <limits>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -155,4 +156,14 @@ TEMPLATE_TEST_CASE("products of a list have the bits of each by itself, whatever
         CHECK((layer.c.elements == layer.expected.elements));
       }
     }
+}
+
+TEST_CASE("a list of products without pairs can be a thread's first", "[kernels]") {
+  std::vector<float> elements{1, 2, 3, 4, 5, 6};
+  std::thread([&] {
+    const std::vector<dsop::Factors<float>> none(2, {{nullptr, 0, 2}, {nullptr, 0, 3}});
+    const dsop::kernels::Product<float> product{none, {elements.data(), 2, 3}, 1, 3};
+    dsop::kernels::products<float>({&product, 1}, available_instruction_sets().back());
+  }).join();
+  CHECK((elements == std::vector<float>{3, 6, 9, 12, 15, 18}));
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <random>
 #include <sstream>
@@ -148,7 +149,8 @@ struct Squares {
       : count(count_), pairs(pairs_), width(width_), factors(1, rank, pairs, width, width), G(count * width * width) {}
 
   void add_to(Synchronizer<float>& synchronizer, const std::string& policy) const {
-    for (std::size_t i = 0; i < count; ++i) synchronizer.add(DrawnLayers::name(i), {width, width, pairs}, policy);
+    for (std::size_t i = 0; i < count; ++i)
+      synchronizer.add(DrawnLayers::name(i), {width, width, std::max(pairs, most_pairs)}, policy);
   }
   void give_one(Synchronizer<float>& synchronizer, std::size_t i) {
     synchronizer.give(DrawnLayers::name(i), factors.view(), {G.data() + i * width * width, width, width});
@@ -159,7 +161,7 @@ struct Squares {
     synchronizer.finish();
   }
 
-  std::size_t count, pairs, width;
+  std::size_t count, pairs, width, most_pairs = 0;
   bench::InputFactors<float> factors;
   std::vector<float> G;
 };
@@ -209,7 +211,8 @@ TEST_CASE("a hundred small layers take the messages of one allgather and one agr
     CHECK(failures_on_threads(P, [&](Transport& transport, Failures& failures) {
             CountingTransport counting(transport);
             Squares layers(transport.rank(), 100, 1, 64);
-            SynchronizerOptions options{.bucket_bytes = std::size_t{1} << 24};
+            layers.most_pairs = 3;  // they give fewer
+            SynchronizerOptions options{.bucket_bytes = std::size_t{1} << 26};
             options.machine = Machine{};
             Synchronizer<float> synchronizer(counting, options);
             layers.add_to(synchronizer, policy);
@@ -235,6 +238,10 @@ TEST_CASE("a hundred small layers take the messages of one allgather and one agr
             failures.check(description.find("bucket 1 ") != std::string::npos &&
                                description.find("bucket 2 ") == std::string::npos &&
                                description.find(' ' + std::to_string(plan.cost.bytes) + ' ') != std::string::npos,
+                           description);
+            const int others = transport.size() - 1;  // of each layer 128 elements of 4 bytes
+            failures.check(description.find(' ' + std::to_string(512 * others) + ' ') != std::string::npos ||
+                               description.find(' ' + std::to_string(512 * others) + '\n') != std::string::npos,
                            description);
           }) == "");
 }
@@ -347,6 +354,93 @@ TEST_CASE("a small layer whose gradient is cheaper than its factors joins the bu
           failures.check(description.find("in bucket 1") != std::string::npos &&
                              description.find("in bucket 2") != std::string::npos,
                          description);
+        }) == "");
+}
+
+TEST_CASE("sparse factors of some rank keep the layers of their bucket out of it, and cost what they cost alone") {
+  CHECK(failures_on_threads(3, [](Transport& transport, Failures& failures) {
+          const int r = transport.rank();
+          CountingTransport counting(transport);
+          Synchronizer<float> synchronizer(counting);
+          synchronizer.add("sparse", {.rows = 400, .columns = 2, .max_pairs = 4}, "dsop:allgather");
+          synchronizer.add("bias", {.rows = 1, .columns = 2, .max_pairs = 0}, "dsop", {"sparse", 'b'});
+          synchronizer.add("dense", {.rows = 20, .columns = 30, .max_pairs = 4}, "dsop:allgather");
+          const bench::InputFactors<float> dense(1, r, 4, 20, 30);
+          const std::vector<std::size_t> offsets{0, 1};
+          const std::vector<std::uint32_t> indices{7};
+          const std::vector<float> one{1}, b{std::numeric_limits<float>::infinity(), 2};
+          const SparseFactors<float> row{SparseMatrixView<float>{1, 400, offsets, indices, one},
+                                         MatrixView<const float>{b.data(), 1, 2}};
+          for (int step = 0; step < 3; ++step) {
+            std::vector<float> of_rows(800), rows_alone(800), of_dense(600), dense_alone(600);
+            std::vector<float> bias{1, static_cast<float>(r)};
+            const std::size_t before = counting.payload().bytes + counting.agreement().bytes;
+            synchronizer.begin();
+            synchronizer.give("bias", {bias.data(), 1, 2});
+            synchronizer.give("sparse", row, {of_rows.data(), 400, 2});
+            synchronizer.give("dense", dense.view(), {of_dense.data(), 20, 30});
+            synchronizer.finish();
+            const std::size_t bytes = counting.payload().bytes + counting.agreement().bytes - before;
+            dsop::dsop(transport, row, MatrixView<float>(rows_alone.data(), 400, 2), {.algorithm = "allgather"});
+            dsop::dsop(transport, dense.view(), MatrixView<float>(dense_alone.data(), 20, 30),
+                       {.algorithm = "allgather"});
+            failures.check(of_rows == rows_alone && of_rows[0] == 0 && of_dense == dense_alone,
+                           "other sums than alone");
+            failures.check(bias == std::vector<float>{3, 3}, "the bias has another sum");
+            failures.check(bytes < 2 * (4 * 50 * 4 + 2000), std::to_string(bytes) + " bytes");
+          }
+          const std::string description = synchronizer.describe();
+          failures.check(description.find("bucket 1 ") == std::string::npos, description);
+        }) == "");
+}
+
+TEST_CASE("a layer that may have many more pairs than are expected has a call of its own") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          Synchronizer<float> synchronizer(transport);
+          for (const std::string name : {"few", "some", "many"})
+            synchronizer.add(name, {30, 30, name == "many" ? 10000UL : 20UL, 1, 1, /*expected_pairs=*/1},
+                             "dsop:allgather");
+          const std::string description = synchronizer.describe();
+          failures.check(description.find("bucket 1 ") != std::string::npos, description);
+          failures.check(description.find("many") < description.find("bucket 1 "), description);
+        }) == "");
+}
+
+TEST_CASE("what was measured to be the fastest for a layer is what decides whether it shares a bucket") {
+  CHECK(failures_on_threads(4, [](Transport& transport, Failures& failures) {
+          for (const std::string winner : {"allreduce-ring", "generalized-rabenseifner", "allgather"}) {
+            SynchronizerOptions options;
+            options.machine = Machine{};
+            options.machine->winners = {{64, 64, 2, 4, DataType::f32, winner}};
+            Synchronizer<float> synchronizer(transport, options);
+            Squares layers(transport.rank(), 2, 2, 64);
+            layers.add_to(synchronizer, "dsop");
+            layers.step(synchronizer);
+            const std::string algorithm = synchronizer.last_step("w0").algorithm;
+            failures.check(algorithm.starts_with(winner.substr(0, 9)), algorithm + " where " + winner + " was fastest");
+            const bool is_shared = synchronizer.describe().find("bucket 1 ") != std::string::npos;
+            failures.check(is_shared == winner.starts_with("all"), synchronizer.describe());
+          }
+        }) == "");
+}
+
+TEST_CASE("a bucket's layer of more pairs than 32 bits count is refused") {
+  CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
+          const float one = 1;
+          std::vector<float> G(1);
+          const std::size_t pairs = std::size_t{1} << (transport.rank() == 1 ? 32 : 0);
+          const MatrixView<const float> column{&one, pairs, 1, 0};
+          const SparseFactors<float> factors(Factors<float>{column, column});
+          const std::optional<Machine> machine;
+          const std::string algorithm = "allgather";
+          FactorBucketCalls<float> calls;
+          const std::vector<BucketLayer<float>> layers{{factors, {G.data(), 1, 1}, 1, 0}};
+          const std::string error = argument_error_of([&] {
+            calls.run(transport, {algorithm, machine, 1, Wire::full}, layers);
+          });
+          failures.check(
+              error.find("rank 1: the number of pairs is 4294967296, expected at most 4294967295") != std::string::npos,
+              error);
         }) == "");
 }
 

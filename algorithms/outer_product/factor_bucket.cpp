@@ -1,8 +1,6 @@
-// Cost: that of the allgather, (P-1) times the sum over layers of k (n+m) words and half a word; one latency for all.
 #include "algorithms/outer_product/factor_bucket.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -11,21 +9,14 @@
 #include <dsop/types.hpp>
 
 #include "algorithms/outer_product/travel.hpp"
+#include "base/refuse.hpp"
 #include "kernels/outer_product.hpp"
 #include "sparse/factor.hpp"
 
 namespace dsop {
 namespace {
 
-using PairCount = std::uint32_t;
-
-constexpr std::size_t in_whole_words(std::size_t bytes) {
-  return (bytes + 7) / 8 * 8;
-}
-
-std::size_t heading_bytes(std::size_t layers) {
-  return in_whole_words(layers * sizeof(PairCount));
-}
+using PairCount = FactorBucketProblem::PairCount;
 
 /// The most bytes of a rank's block, if all may ride in the agreement; else 0.
 std::size_t piggyback_bytes(const FactorBucketPlan& plan, const std::string& algorithm) {
@@ -52,58 +43,19 @@ struct Memory {
   std::span<kernels::Product<T>> products;
 };
 
-/// Writes the factor's rows, zeros too. Returns where the next go.
+/// Writes the factor's rows. Returns where the next go.
 template <class T, class Element>
 Element* pack_factor(const FactorView<T>& factor, Element* to) {
-  for (std::size_t p = 0; p < sparse::rows_of(factor); ++p) {
-    const SparseVectorView<T> row = sparse::row(factor, p);
-    if (row.dense()) {
-      to = pack(row.values.data(), row.dimension, to);
-      continue;
-    }
-    std::fill_n(to, row.dimension, Element{});
-    for (std::size_t e = 0; e < row.indices.size(); ++e) pack(&row.values[e], 1, to + row.indices[e]);
-    to += row.dimension;
-  }
+  const auto& matrix = std::get<MatrixView<const T>>(factor);
+  for (std::size_t p = 0; p < matrix.rows; ++p) to = pack(matrix.row(p), matrix.columns, to);
   return to;
 }
 
+bool some_rank_is_sparse(const Call& call) {
+  return call.any([](const Record& record) { return record.may_expand != 0; });
+}
+
 }  // namespace
-
-void FactorBucketProblem::add(const GradientSize& layer, const std::vector<std::size_t>& pairs) {
-  layers.push_back(layer);
-  elements.resize(pairs.size());
-  for (std::size_t r = 0; r < pairs.size(); ++r) elements[r] += pairs[r] * (layer.rows + layer.columns);
-}
-
-std::size_t FactorBucketProblem::block_bytes(std::size_t rank) const {
-  return heading_bytes(layers.size()) + in_whole_words(elements[rank] * bytes_on_wire(factor_wire, type));
-}
-
-FactorBucketPlan make_factor_bucket_plan(FactorBucketProblem problem, const Machine& machine,
-                                         const std::string& algorithm) {
-  const auto ranks = static_cast<int>(problem.elements.size());
-  FactorBucketPlan plan;
-  plan.factors = outer_product::exchange_of_factors(
-      *parse_algorithm(factor_bucket_text(algorithm), "algorithm", outer_product_algorithms()).algorithm,
-      blocks_of(problem.group, ranks, [&](int r) { return problem.block_bytes(static_cast<std::size_t>(r)); }),
-      machine);
-  plan.cost = outer_product::exchange_cost({.factors = plan.factors}, ranks, machine);
-  const std::size_t elements = std::reduce(problem.elements.begin(), problem.elements.end());
-  double of_a_pair = 0;
-  for (const auto& [n, m] : problem.layers) of_a_pair += static_cast<double>(n + m);
-  const double K = of_a_pair == 0 ? 0 : static_cast<double>(elements) / of_a_pair;
-  for (const auto& [rows, columns] : problem.layers) {
-    const auto n = static_cast<double>(rows);
-    const auto m = static_cast<double>(columns);
-    plan.cost.flops += 2 * K * n * m;
-    plan.cost.arithmetic_seconds += machine.product_seconds(n, m, K, problem.type);
-  }
-  plan.cost.arithmetic_seconds += outer_product::conversion_seconds(
-      problem.factor_wire, machine, *std::max_element(problem.elements.begin(), problem.elements.end()), elements);
-  plan.problem = std::move(problem);
-  return plan;
-}
 
 template <class T>
 struct FactorBucketCalls<T>::Operation {
@@ -111,8 +63,14 @@ struct FactorBucketCalls<T>::Operation {
 
   const FactorBucketTerms& terms;
   std::span<const BucketLayer<T>> layers;
+  std::vector<std::size_t>& pairs;  // of each layer, of all ranks
+  bool& made_sums;
 
   static GradientSize size_of(const BucketLayer<T>& layer) { return {layer.gradient.rows, layer.gradient.columns}; }
+  static bool is_dense(const BucketLayer<T>& layer) {
+    return std::holds_alternative<MatrixView<const T>>(layer.factors.a) &&
+           std::holds_alternative<MatrixView<const T>>(layer.factors.b);
+  }
   static std::size_t pairs_of(const BucketLayer<T>& layer) { return sparse::rows_of(layer.factors.a); }
   std::size_t biases() const {
     return static_cast<std::size_t>(
@@ -125,8 +83,13 @@ struct FactorBucketCalls<T>::Operation {
 
   void check(Call& call) const {
     std::size_t elements = 0;
-    for (const BucketLayer<T>& layer : layers)
+    for (const BucketLayer<T>& layer : layers) {
+      constexpr std::size_t most = FactorBucketProblem::most_pairs;
+      if (pairs_of(layer) > most)
+        call.check([&] { refuse("the number of pairs", pairs_of(layer), "at most " + std::to_string(most)); });
       elements += pairs_of(layer) * (layer.gradient.rows + layer.gradient.columns);
+      if (!is_dense(layer)) call.record().may_expand = 1;
+    }
     call.record().pairs = elements & Record::dense;
   }
 
@@ -139,9 +102,9 @@ struct FactorBucketCalls<T>::Operation {
     for (const BucketLayer<T>& layer : layers)
       call.same("rows", layer.gradient.rows).same("columns", layer.gradient.columns);
     call.same_machine(terms.machine, terms.algorithm == "auto");
-    if (factor_bucket_text(terms.algorithm) != "allgather") return;
-    const std::size_t bytes = in_whole_words(call.record().pairs * bytes_on_wire(terms.factor_wire, data_type<T>));
-    const std::span<std::byte> slot = call.piggyback(heading_bytes(layers.size()) + bytes);
+    if (factor_bucket_text(terms.algorithm) != "allgather" || call.record().may_expand || call.has_error()) return;
+    const std::size_t bytes = call.record().pairs * bytes_on_wire(terms.factor_wire, data_type<T>);
+    const std::span<std::byte> slot = call.piggyback(FactorBucketProblem::block_bytes(layers.size(), bytes));
     if (!slot.empty()) pack_own(slot);
   }
 
@@ -154,13 +117,15 @@ struct FactorBucketCalls<T>::Operation {
       made.packs |= record.pairs > 0;
     }
     made.plan = make_factor_bucket_plan(std::move(problem), call.machine(), terms.algorithm);
-    made.text = factor_bucket_text(terms.algorithm);
-    made.memory_bytes = counted_bytes<Memory>(data_type<T>, made.plan);
+    made.text = some_rank_is_sparse(call) ? "none: some are sparse" : factor_bucket_text(terms.algorithm);
+    made.memory_bytes = some_rank_is_sparse(call) ? 0 : counted_bytes<Memory>(data_type<T>, made.plan);
   }
 
   Cost cost(const Call&, const Planned<FactorBucketPlan>& made) const { return made.plan.cost; }
 
   void run(Call& call, const Planned<FactorBucketPlan>& made) const {
+    made_sums = !some_rank_is_sparse(call);
+    if (!made_sums) return;
     const FactorBucketPlan& plan = made.plan;
     const std::size_t largest_bytes = piggyback_bytes(plan, terms.algorithm);
     call.expect_piggyback(largest_bytes);
@@ -178,6 +143,7 @@ struct FactorBucketCalls<T>::Operation {
       pack_own(block(call.transport().rank()));
       allgather(call.transport(), plan.factors, memory.blocks);
     }
+    pairs.assign(layers.size(), 0);
     std::span<T> widened = memory.widened;
     for (int r = 0; r < blocks.ranks(); ++r) {
       const std::byte* const received = rode ? call.piggybacked(r).data() : block(r).data();
@@ -190,9 +156,9 @@ struct FactorBucketCalls<T>::Operation {
 
  private:
   void pack_own(std::span<std::byte> block) const {
-    auto* pairs = reinterpret_cast<PairCount*>(block.data());
-    for (const BucketLayer<T>& layer : layers) *pairs++ = static_cast<PairCount>(pairs_of(layer));
-    std::byte* const elements = block.data() + heading_bytes(layers.size());
+    auto* own_pairs = reinterpret_cast<PairCount*>(block.data());
+    for (const BucketLayer<T>& layer : layers) *own_pairs++ = static_cast<PairCount>(pairs_of(layer));
+    std::byte* const elements = block.data() + FactorBucketProblem::heading_bytes(layers.size());
     const auto pack_all = [&]<class Element>(Element* to) {
       for (const BucketLayer<T>& layer : layers) to = pack_factor(layer.factors.b, pack_factor(layer.factors.a, to));
     };
@@ -224,8 +190,8 @@ struct FactorBucketCalls<T>::Operation {
   /// `widened`, which becomes what is left of it.
   void take_block(const std::byte* block, const FactorBucketProblem& problem, std::size_t r, std::span<T>& widened,
                   std::span<Factors<T>> parts) const {
-    const auto* pairs = reinterpret_cast<const PairCount*>(block);
-    const std::byte* const travelled = block + heading_bytes(layers.size());
+    const auto* own_pairs = reinterpret_cast<const PairCount*>(block);
+    const std::byte* const travelled = block + FactorBucketProblem::heading_bytes(layers.size());
     const T* elements = reinterpret_cast<const T*>(travelled);
     if constexpr (can_travel_as(Wire::bf16, data_type<T>))
       if (problem.factor_wire == Wire::bf16) {
@@ -235,7 +201,8 @@ struct FactorBucketCalls<T>::Operation {
         elements = own.data();
       }
     for (std::size_t i = 0; i < layers.size(); ++i) {
-      const std::size_t k = *pairs++;
+      const std::size_t k = *own_pairs++;
+      pairs[i] += k;
       const auto [n, m] = size_of(layers[i]);
       parts[i * problem.elements.size() + r] = {{elements, k, n}, {elements + k * n, k, m}};
       elements += k * (n + m);
@@ -244,9 +211,11 @@ struct FactorBucketCalls<T>::Operation {
 };
 
 template <class T>
-void FactorBucketCalls<T>::run(Transport& transport, const FactorBucketTerms& terms,
+bool FactorBucketCalls<T>::run(Transport& transport, const FactorBucketTerms& terms,
                                std::span<const BucketLayer<T>> layers) {
-  planned_.run(transport, Operation{terms, layers});
+  bool made_sums = false;
+  planned_.run(transport, Operation{terms, layers, pairs_, made_sums});
+  return made_sums;
 }
 
 #define INSTANTIATE(T) template class FactorBucketCalls<T>;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,9 +34,12 @@ struct FactorBucketProblem {
 
   /// Those of each rank's pairs join the bucket.
   void add(const GradientSize& layer, const std::vector<std::size_t>& pairs);
-  /// A rank sends the numbers of its pairs, 4 bytes a layer, then a and b of each layer in turn, both in whole words of
-  /// 8 bytes.
+  /// A rank sends the numbers of its pairs, then a and b of each layer in turn, both in whole words of 8 bytes.
   std::size_t block_bytes(std::size_t rank) const;
+  static std::size_t block_bytes(std::size_t layers, std::size_t element_bytes);
+  static std::size_t heading_bytes(std::size_t layers);
+  using PairCount = std::uint32_t;
+  static constexpr std::size_t most_pairs = std::numeric_limits<PairCount>::max();  ///< of a rank in a layer
 };
 
 /// The only algorithm that a bucket has is `allgather`: in the cheapest way, or in the one that its name says.
@@ -66,7 +71,7 @@ struct BucketBias {
 /// One rank's part in one of the layers of a call.
 template <class T>
 struct BucketLayer {
-  const SparseFactors<T>& factors;  ///< sparse ones travel in full
+  const SparseFactors<T>& factors;  ///< sparse ones keep all layers out of the bucket
   MatrixView<T> gradient;
   T alpha;  ///< of the sum, scale and all
   T beta;
@@ -87,15 +92,21 @@ class FactorBucketCalls {
   /// gradient = alpha sum over ranks of a^T b + beta gradient, for each layer: the same bits on all ranks, and those
   /// that `allgather` gives a layer alone, but where its pairs of all ranks are more than largest_inner_dimension: the
   /// product here is never BLAS's. Arguments are as dsop() checks them, and which alpha and beta is for the caller to
-  /// compare.
-  void run(Transport& transport, const FactorBucketTerms& terms, std::span<const BucketLayer<T>> layers);
+  /// compare. Returns whether it did: nothing has happened, on all ranks, where one of them has sparse factors, which
+  /// would travel in full.
+  bool run(Transport& transport, const FactorBucketTerms& terms, std::span<const BucketLayer<T>> layers);
   /// The name of the algorithm that made the last sums.
   const std::string& algorithm_text() const { return planned_.last()->text; }
+  /// What the last sums were made of, once there were some.
+  const FactorBucketProblem& problem() const { return planned_.last()->plan.problem; }
+  /// Of all ranks, by layer, in those.
+  std::span<const std::size_t> pairs() const { return pairs_; }
 
  private:
   struct Operation;
 
   PlannedCalls<Planned<FactorBucketPlan>> planned_{64};
+  std::vector<std::size_t> pairs_;
 };
 
 }  // namespace dsop

@@ -4,6 +4,7 @@
 
 #include <dsop/types.hpp>
 
+#include "algorithms/outer_product/factor_bucket.hpp"
 #include "algorithms/outer_product/gather_factors.hpp"
 #include "algorithms/outer_product/operation.hpp"
 #include "base/largest_inner_dimension.hpp"
@@ -22,6 +23,10 @@ bool is_ours(const Problem& problem) {
   return problem.total_pairs() <= most_pairs;
 }
 
+bool sums_gradients(const OuterProductAlgorithm& algorithm) {
+  return algorithm.dense != nullptr && !algorithm.native();
+}
+
 // A message more in a step of a bucket is a longer message.
 Machine without_latency(Machine machine) {
   const auto clear = [](auto& level) {
@@ -36,20 +41,28 @@ Machine without_latency(Machine machine) {
 
 }  // namespace
 
-std::size_t factor_bucket_bytes(const Problem& problem) {
-  return std::max(total_factor_bytes(problem), gradient_bytes(problem) / 4);
+std::size_t factor_bucket_bytes(const Problem& problem, std::size_t most_pairs) {
+  Problem largest = problem;
+  std::ranges::fill(largest.pairs, std::min<std::size_t>(most_pairs, FactorBucketProblem::most_pairs));
+  return std::max(total_factor_bytes(largest), gradient_bytes(problem) / 4);
 }
 
 Shared choose_shared(const Problem& problem, const Machine& machine, const std::string& algorithm,
-                     std::size_t bucket_bytes) {
+                     std::size_t factor_bytes, std::size_t bucket_bytes) {
   if (problem.ranks() == 1 || !problem.sparsity.empty() || gradient_bytes(problem) == 0) return Shared::nothing;
-  const bool factors_fit = factor_bucket_bytes(problem) < bucket_bytes && is_ours(problem);
+  const bool factors_fit = factor_bytes < bucket_bytes && is_ours(problem);
   if (algorithm != "auto") {
     const NamedAlgorithm by = parse_algorithm(algorithm, "algorithm", outer_product_algorithms());
     return factors_fit && by.algorithm->in_buckets ? Shared::factors : Shared::nothing;
   }
+  const bool gradient_fits = gradient_bytes(problem) < bucket_bytes;
+  const Plan alone = make_plan(problem, machine, "auto", {}, Evaluated::named);
+  if (alone.auto_is_measured) {
+    if (alone.algorithm->in_buckets) return factors_fit ? Shared::factors : Shared::nothing;
+    return sums_gradients(*alone.algorithm) && gradient_fits ? Shared::gradient : Shared::nothing;
+  }
   Shared best = Shared::nothing;
-  double least_seconds = make_plan(problem, machine, "auto", {}, Evaluated::named).seconds();
+  double least_seconds = alone.seconds();
   const auto take_if_less = [&](Shared shared, const Cost& cost) {
     if (cost.seconds() >= least_seconds) return;
     best = shared;
@@ -57,11 +70,10 @@ Shared choose_shared(const Problem& problem, const Machine& machine, const std::
   };
   const Plan plan = make_plan(problem, without_latency(machine), "allgather", {}, Evaluated::all);
   if (factors_fit) take_if_less(Shared::factors, plan.cost());
-  if (gradient_bytes(problem) >= bucket_bytes) return best;
+  if (!gradient_fits) return best;
   for (const Candidate& candidate : plan.candidates) {
     const NamedAlgorithm by = parse_algorithm(candidate.algorithm, "algorithm", outer_product_algorithms());
-    if (by.algorithm->dense != nullptr && !by.algorithm->native() && candidate.unsupported.empty())
-      take_if_less(Shared::gradient, candidate.cost);
+    if (sums_gradients(*by.algorithm) && candidate.unsupported.empty()) take_if_less(Shared::gradient, candidate.cost);
   }
   return best;
 }

@@ -49,7 +49,7 @@ class PackMemory {
       memory.lines_ = std::make_unique_for_overwrite<Line[]>((bytes + cache_line_bytes - 1) / cache_line_bytes);
       memory.bytes_ = bytes;
     }
-    return memory.lines_[0].bytes;
+    return reinterpret_cast<std::byte*>(memory.lines_.get());
   }
 
  private:

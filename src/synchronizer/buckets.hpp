@@ -30,6 +30,7 @@ class Bucket {
     bucket_key_ = bucket_key;
     parts_.clear();
     names_.clear();
+    has_gathered_ = false;
     elements_ = 0;
   }
   void add(Parameter<T>& parameter) {
@@ -40,8 +41,8 @@ class Bucket {
   }
   /// Sums what is in it and leaves the sums in the targets.
   void run(Transport& transport, const StepTerms& terms) {
-    const OnBehalf on_behalf(transport, names_);
     if (bucket_key_.factor_wire) return run_factors(transport, terms);
+    const OnBehalf on_behalf(transport, names_);
     calls_.run(transport, Sum{{.collective = Collective::allreduce,
                                .elements = elements_,
                                .algorithm = bucket_key_.algorithm,
@@ -51,6 +52,10 @@ class Bucket {
                               *this});
   }
   bool starts_at_once() const { return bucket_key_.at_once; }
+  /// What it gathered in the last step, if that was of factors of those and so; else null.
+  const FactorBucketCalls<T>* gathered(const BucketKey& bucket_key, const std::string& names) const {
+    return has_gathered_ && bucket_key_ == bucket_key && names_ == names ? &factor_calls_ : nullptr;
+  }
 
  private:
   // An allreduce whose data are made from the parts, and go back there: its check() and run() hide those of the
@@ -82,11 +87,25 @@ class Bucket {
       const Given<T>& bias = part->bias->given;
       layers_.back().bias = {bias.target, alpha_of(bias, terms), bias.beta(), part->bias->errors_are_a};
     }
-    factor_calls_.run(transport, {bucket_key_.algorithm, terms.machine, terms.scale, *bucket_key_.factor_wire},
-                      layers_);
+    {
+      const OnBehalf on_behalf(transport, names_);
+      has_gathered_ = factor_calls_.run(
+          transport, {bucket_key_.algorithm, terms.machine, terms.scale, *bucket_key_.factor_wire}, layers_);
+    }
+    if (!has_gathered_) return run_each(transport, terms);
     for (Parameter<T>* const part : parts_) {
       part->last_step = {.algorithm = factor_calls_.algorithm_text()};
       if (part->bias_follows()) part->bias->last_step = part->last_step;
+    }
+  }
+  void run_each(Transport& transport, const StepTerms& terms) const {
+    for (Parameter<T>* const part : parts_) {
+      part->policy.how->sum_alone(*part, transport, terms);
+      if (!part->bias_follows()) continue;
+      Bucket of_bias;
+      of_bias.open({});
+      of_bias.add(*part->bias);
+      of_bias.run(transport, terms);
     }
   }
   static T alpha_of(const Given<T>& given, const StepTerms& terms) {
@@ -115,6 +134,7 @@ class Bucket {
   std::string names_;
   std::size_t elements_ = 0;
   std::vector<BucketLayer<T>> layers_;  // of a bucket of factors
+  bool has_gathered_ = false;
   Workspace<T> memory_;
   DenseCalls calls_;
   FactorBucketCalls<T> factor_calls_;
@@ -150,6 +170,10 @@ class Buckets {
     for (const std::size_t b : packing_.close_all()) start(b, step);
   }
   void begin_step() { last_.clear(); }
+  /// What bucket b gathered in the last step, as Bucket says.
+  const FactorBucketCalls<T>* gathered(std::size_t b, const BucketKey& bucket_key, const std::string& names) const {
+    return b < buckets_.size() ? buckets_[b]->gathered(bucket_key, names) : nullptr;
+  }
   /// The step has ended well on all ranks.
   void note_last() const {
     for (const auto& [key, parameter] : last_) parameter->ends_bucket = true;

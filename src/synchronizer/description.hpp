@@ -18,6 +18,7 @@
 #include "base/aligned_table.hpp"
 #include "call/agreement_seconds.hpp"
 #include "call/communicator.hpp"
+#include "synchronizer/buckets.hpp"
 #include "synchronizer/packing.hpp"
 #include "synchronizer/parameter.hpp"
 
@@ -32,16 +33,17 @@ struct Predicted {
 template <class T>
 class Description {
  public:
-  /// What named algorithms leave open they take by `of_named`; what all cost is by `machine`, if that `is_known`. Both
-  /// must outlive it.
+  /// What named algorithms leave open they take by `of_named`; what all cost is by `machine`, if that `is_known`. Both,
+  /// and the buckets, must outlive it.
   Description(Transport& transport_, const Machine& machine_, const Machine& of_named_, bool is_known, Wire wire_,
-              std::size_t bucket_bytes)
+              std::size_t bucket_bytes, const Buckets<T>& buckets)
       : transport(transport_),
         machine(machine_),
         of_named(of_named_),
         wire(wire_),
         is_known_(is_known),
-        packing_(bucket_bytes) {}
+        packing_(bucket_bytes),
+        last_(buckets) {}
 
   /// The parameter is summed by itself, or not at all; what that takes, where it is known.
   void alone(const Parameter<T>& parameter, const std::string& algorithm, const std::optional<Predicted>& predicted) {
@@ -155,7 +157,8 @@ class Description {
     return {problem.elements, plan.algorithm_text(), {plan.cost().bytes, plan.seconds() + product_seconds(bucket)}};
   }
 
-  BucketPlan plan_factors(const Bucket& bucket) const {
+  // As it was in the last step, or else is expected.
+  BucketPlan plan_factors(const Bucket& bucket, const FactorBucketCalls<T>* last) const {
     FactorBucketProblem problem{.type = data_type<T>,
                                 .group = attachment<CommunicatorState>(transport).ranks.group,
                                 .factor_wire = *bucket.bucket_key.factor_wire};
@@ -164,6 +167,7 @@ class Description {
       problem.add({factored->rows, factored->columns}, factored->pairs);
       elements += parameter->elements();
     }
+    if (last != nullptr) problem = last->problem();
     const std::string& named = bucket.bucket_key.algorithm;
     std::string algorithm = named;
     if (named != "auto")
@@ -175,25 +179,29 @@ class Description {
 
   void add_bucket(std::size_t b) {
     const Bucket& bucket = buckets_[b];
-    const auto [elements, algorithm, predicted] =
-        bucket.bucket_key.factor_wire ? plan_factors(bucket) : plan_dense(bucket);
-    if (bucket.parts.size() == 1) return alone(*bucket.parts[0].parameter, algorithm, predicted);
-    const std::string name = "bucket " + std::to_string(b + 1);
     std::string names;
     for (const Part& part : bucket.parts) names.append(names.empty() ? "" : ", ").append(part.parameter->names());
+    const FactorBucketCalls<T>* const last = last_.gathered(b, bucket.bucket_key, names);
+    const auto [elements, algorithm, predicted] =
+        bucket.bucket_key.factor_wire ? plan_factors(bucket, last) : plan_dense(bucket);
+    if (bucket.parts.size() == 1) return alone(*bucket.parts[0].parameter, algorithm, predicted);
+    const std::string name = "bucket " + std::to_string(b + 1);
     add({name, std::to_string(elements), "", algorithm}, predicted, names);
-    for (const auto& [parameter, factored] : bucket.parts) {
+    for (std::size_t i = 0; i < bucket.parts.size(); ++i) {
+      const auto& [parameter, factored] = bucket.parts[i];
       Cells cells = cells_of(*parameter, "in " + name);
       cells[0].insert(0, "  ");
-      if (factored != nullptr) cells[4] = std::to_string(share_bytes(*factored));
+      if (factored != nullptr)
+        cells[4] = std::to_string(share_bytes(*factored, last != nullptr ? last->pairs()[i] : factored->total_pairs()));
       add(std::move(cells), {});
     }
   }
 
   // What a rank sends of a parameter in a bucket of factors: of all ranks' pairs but one rank's, on average.
-  std::size_t share_bytes(const Problem& factored) const {
+  std::size_t share_bytes(const Problem& factored, std::size_t pairs) const {
     const auto ranks = static_cast<std::size_t>(transport.size());
-    return outer_product::total_factor_bytes(factored) * (ranks - 1) / ranks;
+    const std::size_t bytes = (factored.rows + factored.columns) * bytes_on_wire(factored.factor_wire, factored.type);
+    return pairs * bytes * (ranks - 1) / ranks;
   }
 
   // The local products of its parts, that are expected.
@@ -210,6 +218,7 @@ class Description {
 
   bool is_known_;
   Packing packing_;
+  const synchronizer::Buckets<T>& last_;  // as the last step left them
   std::vector<Bucket> buckets_;
   std::vector<Cells> lines_{
       {"parameter", "shape", "policy", "algorithm", "bytes sent", "predicted", "measured", "last", "calls", "waited"}};

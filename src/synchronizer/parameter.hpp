@@ -78,7 +78,7 @@ class Parameter {
   Given<T> given = {};                ///< in the last step in which it was; before any, of the form that is expected
   bool is_given = false;              ///< in this step
   bool ends_bucket = false;           ///< in the last good step that had it, no other of its kind of bucket came later
-  bool gives_factors = false;         ///< some rank has said that it will
+  std::size_t most_pairs = 0;         ///< that some rank has said it may give as factors
   Parameter* bias = nullptr;          ///< the one whose gradient are the column sums of this one's errors
   const Parameter* weight = nullptr;  ///< of a bias
   bool errors_are_a = false;          ///< of a bias: the weight's factor that holds the errors is a; else b

@@ -78,8 +78,8 @@ void Synchronizer<T>::State::add(const std::string& name, const Shape& shape, co
       say(call, shape, text);
       call.same("bias_of", std::string_view(bias_of.weight)).same("errors", static_cast<int>(bias_of.errors));
     };
-    const bool some_rank_gives_factors = agree("registering a parameter", name, error, say_all, policy.chooses());
-    take_policy(*parameter, std::move(policy), some_rank_gives_factors);
+    const std::size_t most_pairs = agree("registering a parameter", name, error, say_all, policy.chooses());
+    take_policy(*parameter, std::move(policy), most_pairs);
     if (weight != nullptr) {
       parameter->weight = weight;
       parameter->errors_are_a = bias_of.errors == 'a';
@@ -116,19 +116,19 @@ void Synchronizer<T>::State::set_policy(const std::string& name, const std::stri
       shape = find(name).shape;
       policy = NamedPolicy<T>(PolicyText(text), shape);
     });
-    const bool some_rank_gives_factors = agree(
+    const std::size_t most_pairs = agree(
         "changing a parameter's policy", name, error, [&](Call& call) { say(call, shape, text); }, policy.chooses());
-    take_policy(find(name), std::move(policy), some_rank_gives_factors);
+    take_policy(find(name), std::move(policy), most_pairs);
   });
 }
 
 // If it fails, it does on all ranks, and leaves the parameter as it was.
 template <class T>
-void Synchronizer<T>::State::take_policy(Parameter& parameter, NamedPolicy<T> policy, bool some_rank_gives_factors) {
+void Synchronizer<T>::State::take_policy(Parameter& parameter, NamedPolicy<T> policy, std::size_t most_pairs) {
   const OnBehalf on_behalf(transport, parameter.name);
-  policy.how->check(parameter, terms(some_rank_gives_factors));
+  policy.how->check(parameter, terms(most_pairs));
   if (policy.kind->selects) parameter.residual.resize(parameter.elements());
-  parameter.gives_factors = some_rank_gives_factors;
+  parameter.most_pairs = most_pairs;
   parameter.policy = std::move(policy);
   parameter.last_step = {};
 }
@@ -144,7 +144,7 @@ void Synchronizer<T>::State::plan_for(const Machine& machine, bool is_probed) {
     options.machine = step_.terms.machine = machine;
   for (const auto& parameter : parameters) {
     const OnBehalf on_behalf(transport, parameter->name);
-    if (parameter->policy.how->chooses()) parameter->policy.how->check(*parameter, terms(parameter->gives_factors));
+    if (parameter->policy.how->chooses()) parameter->policy.how->check(*parameter, terms(parameter->most_pairs));
   }
 }
 

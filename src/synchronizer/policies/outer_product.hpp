@@ -22,20 +22,24 @@ class OuterProductPolicy final : public Policy<T> {
   }
 
   void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
-    if (!terms.some_rank_gives_factors) return;
+    if (terms.most_pairs == 0) return;
     OuterProductCalls<T> calls;
     calls.run(terms.transport, {Output::plan_only, call_terms(terms.step), &parameter.shape});
     Shared shared = Shared::nothing;
+    std::size_t bytes_in_bucket = 0;
     BucketKey in_bucket;
     agree_on_errors(terms.transport, error_of([&] {
                       in_bucket = {.algorithm = calls.named(algorithm_), .factor_wire = factor_wire_};
+                      bytes_in_bucket = outer_product::factor_bucket_bytes(calls.problem(), terms.most_pairs);
                       shared = outer_product::choose_shared(calls.problem(), terms.machine, in_bucket.algorithm,
-                                                            terms.bucket_bytes);
+                                                            bytes_in_bucket, terms.bucket_bytes);
                     }));
     calls_ = std::move(calls);
     planned_shared_ = shared;
     shared_ = calls_.tries() ? Shared::nothing : shared;  // what is tried is tried alone
+    bytes_in_bucket_ = bytes_in_bucket;
     in_bucket_ = std::move(in_bucket);
+    was_alone_ = false;
   }
 
   void start(Parameter<T>& parameter, RunningStep<T>& step) override {
@@ -47,16 +51,25 @@ class OuterProductPolicy final : public Policy<T> {
     if (bias != nullptr && bias->follows && (other_way(parameter) != nullptr || shared_ != Shared::factors))
       step.buckets.add_bias(*bias, step);
     if (Policy<T>* const other = other_way(parameter)) return other->start(parameter, step);
-    if (shared_ == Shared::factors) return step.buckets.add(parameter, in_bucket_, bytes_in_bucket(), step);
-    step.calls.start([this, &parameter, &step] { sum(parameter, step); });
+    was_alone_ = false;
+    if (shared_ == Shared::factors) return step.buckets.add(parameter, in_bucket_, bytes_in_bucket_, step);
+    step.calls.start([this, &parameter, &step] { sum_alone(parameter, step.transport, step.terms); });
+  }
+
+  void sum_alone(Parameter<T>& parameter, Transport& transport, const StepTerms& terms) override {
+    const OnBehalf on_behalf(transport, parameter.name);
+    was_alone_ = true;
+    calls_.run(transport, {Output::whole, call_terms(terms, parameter.given.update), &parameter.shape,
+                           std::get<SparseFactors<T>>(parameter.given.own), parameter.given.target});
+    parameter.last_step = {.algorithm = calls_.algorithm_text()};
   }
 
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
     if (parameter.follows || (!parameter.is_given && is_to_follow(parameter)))
       return description.alone(parameter, "column sums of " + parameter.weight->name, Predicted{});
     if (const Policy<T>* const other = other_way(parameter)) return other->describe(parameter, description);
-    if (shared_ == Shared::factors)
-      return description.in_bucket(parameter, in_bucket_, bytes_in_bucket(), &calls_.problem());
+    if (shared_ == Shared::factors && !was_alone_)
+      return description.in_bucket(parameter, in_bucket_, bytes_in_bucket_, &calls_.problem());
     if (!calls_.has_plan()) return description.alone(parameter, "known after a step", {});
     const Plan& plan = calls_.plan();
     description.alone(parameter, plan.algorithm_text(), Predicted{plan.cost().bytes, plan.seconds()});
@@ -92,20 +105,10 @@ class OuterProductPolicy final : public Policy<T> {
            parameter.residual.empty();
   }
 
-  // Of a parameter that shares them no call follows that which has planned it.
-  std::size_t bytes_in_bucket() const { return outer_product::factor_bucket_bytes(calls_.problem()); }
-
   Policy<T>* other_way(const Parameter<T>& parameter) const {
     const bool is_factors = parameter.given.factors() && shared_ != Shared::gradient;
     if (!parameter.residual.empty() || (!is_factors && !parameter.given.vector())) return dense_.get();
     return parameter.given.vector() ? sparse_.get() : nullptr;
-  }
-
-  void sum(Parameter<T>& parameter, const RunningStep<T>& step) {
-    const OnBehalf on_behalf(step.transport, parameter.name);
-    calls_.run(step.transport, {Output::whole, call_terms(step.terms, parameter.given.update), &parameter.shape,
-                                std::get<SparseFactors<T>>(parameter.given.own), parameter.given.target});
-    parameter.last_step = {.algorithm = calls_.algorithm_text()};
   }
 
   std::string algorithm_;
@@ -113,6 +116,8 @@ class OuterProductPolicy final : public Policy<T> {
   OuterProductCalls<T> calls_;
   Shared planned_shared_ = Shared::nothing;
   Shared shared_ = Shared::nothing;  // that, but where tries are made or were
+  bool was_alone_ = false;           // in the last step
+  std::size_t bytes_in_bucket_ = 0;
   BucketKey in_bucket_;
   std::unique_ptr<Policy<T>> dense_ = std::make_unique<DensePolicy<T>>();
   std::unique_ptr<Policy<T>> sparse_ = std::make_unique<SparsePolicy<T>>();
