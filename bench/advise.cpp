@@ -49,7 +49,8 @@ Machine machine_of(const Line& line) {
     for (double* const rate :
          {&machine.memory_bytes_per_second, &machine.write_bytes_per_second, &machine.large_write_bytes_per_second})
       *rate *= std::min<double>(line.cores, most_memory_cores);
-    machine.source += ", " + std::to_string(line.cores) + " cores a rank, assumed";
+    machine.source.resize(std::min(machine.source.find(';'), machine.source.size()));  // "; one core a rank, assumed"
+    machine.source += "; " + std::to_string(line.cores) + " cores a rank, assumed";
   }
   return machine;
 }

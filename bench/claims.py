@@ -39,6 +39,7 @@ CASES = (
     Case("call-200mbit-32", "the same with 32 pairs", "auto"),
     Case("call-200mbit-128", "the same with 128 pairs (as many bytes as G)", "auto"),
     Case("step-200mbit", "a training step, perceptron 784-4096-4096-10, 16 samples a rank, 200 Mbit/s", "dsop"),
+    Case("torch-1gbit", "a PyTorch 2.13 step, mlp 784-4096-4096-10, 16 samples a rank, 1 Gbit/s", "attach()"),
     Case("call-1gbit-1", "a call, n = m = 1000, one pair a rank, 1 Gbit/s", "auto", ("docs/numbers.md",)),
     Case("call-1gbit-32", "the same with 32 pairs", "auto", ("docs/numbers.md",)),
     Case("call-1gbit-128", "the same with 128 pairs", "auto", ("docs/numbers.md",)),

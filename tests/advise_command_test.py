@@ -23,6 +23,7 @@ class Advise(Refusing):
     def test_verdict_comes_first_and_is_the_sum_of_the_rows(self) -> None:
         printed, rows = advised("--model", "1024-2048-2048-100", "--batch", "64", *ON_A_GIGABIT, "--cores", "16", "--step-ms", "180")
         self.assertTrue(printed[0].startswith("it helps: a step of "), printed[0])
+        self.assertTrue(printed[3].endswith(" inside; 16 cores a rank, assumed"), printed[3])
         self.assertTrue(printed[1].startswith("it pays up to a batch of "), printed[1])
         self.assertEqual([(row["rows"], row["columns"], row["pairs"]) for row in rows], [(1024, 2048, 64), (2048, 2048, 64), (2048, 100, 64)])
         saved = sum(row["dense_seconds"] - row["predicted_seconds"] for row in rows)

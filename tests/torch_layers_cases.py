@@ -277,7 +277,8 @@ def advised() -> None:
     assert dsop.torch.advise(nn.Conv2d(3, 64, 3), 2, 8, slow).startswith("no gain: sums take ")
     assert dsop.torch.advise(nn.ReLU(), 2, 8, slow) == "no gain: the model has nothing to sum"
     for wrong, text in (({"batch": 0}, "batch is 0"), ({"ranks": 1}, "ranks is 1, expected at least 2"), ({"time_steps": -1}, "time_steps is -1"),
-                        ({"step_ms": float("nan")}, "step_ms is nan")):
+                        ({"step_ms": float("nan")}, "step_ms is nan"),
+                        ({"machine": "m.json"}, "machine is 'm.json', expected a dsop.Machine")):
         try:
             dsop.torch.advise(nn.Linear(2, 3), **{"batch": 1, "ranks": 2, "machine": slow} | wrong)
         except dsop.ArgumentError as error:

@@ -186,7 +186,7 @@ def optimizers() -> None:
 
 @case
 def optimizers_over_lists_and_averaged_models() -> None:
-    """Whole numbers: the bits of plain torch on the sums."""
+    """As plain torch on the sums; after some steps these are no whole numbers, and each order of ranks rounds otherwise."""
     model, plain = mlp(torch.float64), mlp(torch.float64)
     dsop.torch.attach(model, average="sum")
     pairs = [(m, torch.optim.SGD(m.parameters(), lr=2**-12, momentum=0.5, foreach=True), torch.optim.swa_utils.AveragedModel(
@@ -206,7 +206,8 @@ def optimizers_over_lists_and_averaged_models() -> None:
             averaged.update_parameters(m)
     for m in (model, pairs[0][2].module):
         other = plain if m is model else pairs[1][2].module
-        assert all(map(torch.equal, m.parameters(), other.parameters()))
+        for ours, theirs in zip(m.parameters(), other.parameters()):
+            assert torch.allclose(ours, theirs, rtol=1e-12, atol=1e-12), (ours - theirs).abs().max()
         same_everywhere(list(m.parameters()))
     assert type(pairs[0][2].module[0]) is nn.Linear  # the copy sends nothing
     loss(pairs[0][2].module, COMM.rank).backward()

@@ -39,6 +39,8 @@ FLAGS = [
     "--log=root.thres:warning",
     "--log=res_network.thres:error",  # a link within a host is quicker than a coarse resolution
     "--log=smpi_kernel.thres:error",  # a rank that ends with an error has said so itself
+    "--log=smpi_pmpi.thres:error",  # communicators that end in MPI_Finalize look for messages, which SMPI then refuses
+    "--log=smpi_mpi.thres:error",
 ]
 
 

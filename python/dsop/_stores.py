@@ -90,8 +90,6 @@ class _Functions:
             except _NO_TIMEOUT:
                 raise
             except Exception as error:  # each store raises something else when the time is over
-                if type(error).__name__ == "DistNetworkError":  # torch 2's for a server that is gone
-                    raise
                 self.last_wait = error
                 return 0
         return self._kept(call)

@@ -7,6 +7,7 @@
 #include <dsop/mpi.hpp>
 
 #include "c/status.hpp"
+#include "mpi_plugins/may_be_communicator.hpp"
 #include "transport/launcher.hpp"
 #include "transport/mpi_library.hpp"
 #include "transport/mpi_transport.hpp"
@@ -25,17 +26,6 @@ bool is_initialized() {
   int initialized = 0;
   MPI_Initialized(&initialized);
   return initialized != 0;
-}
-
-// MPI can't be asked anything of a number that stands for no communicator. Open MPI makes null of it. MPICH, whose
-// numbers hold what kind of object they stand for, would end the program.
-bool may_be_communicator(MPI_Comm found) {
-#ifdef MPICH_NUMVERSION
-  constexpr int kind_of_object = 0x3c000000;
-  return (found & kind_of_object) == (MPI_COMM_WORLD & kind_of_object);
-#else
-  return found != MPI_Comm{};
-#endif
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ class Call {
   /// not known yet. Returns the seconds. Throws nothing: where there is no memory the log says nothing.
   double log_run(std::size_t& row, const std::string& algorithm, const PredictedCall& predicted,
                  Clock::time_point start) const noexcept;
-  /// Whether some rank may have less than `bytes` of memory, or none for packing so many pairs: then all ranks grow()
+  /// Whether some rank may have less than `bytes` of memory, or none in which a product `packs`: then all ranks grow()
   /// all_or_none(). All ranks give the same numbers.
   bool must_grow(std::size_t bytes, bool packs = false) const {
     return bytes > communicator_.arena_bytes || (packs && !has_pack_memory());

@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <functional>
 #include <iostream>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -43,15 +45,18 @@ Line line_of(const LoggedCalls& row) {
 }
 
 std::string lateness(const Arrivals& arrivals) {
-  std::string text = "of " + std::to_string(arrivals.calls) + " calls, and on average after the first:\n";
-  for (std::size_t r = 0; r < arrivals.came_last.size(); ++r)
+  std::multimap<double, std::size_t, std::greater<>> ranks;
+  for (std::size_t r = 0; r < arrivals.mean_seconds.size(); ++r) ranks.emplace(arrivals.mean_seconds[r], r);
+  std::string text =
+      "of " + std::to_string(arrivals.calls) + " calls, the latest rank first; on average after the first to come:\n";
+  for (const auto& [seconds, r] : ranks)
     text.append("  rank ")
         .append(std::to_string(r))
-        .append(" came last to ")
+        .append(" came ")
+        .append(milliseconds(seconds))
+        .append(" ms late, and last to ")
         .append(std::to_string(arrivals.came_last[r]))
-        .append(", ")
-        .append(milliseconds(arrivals.mean_seconds[r]))
-        .append(" ms late\n");
+        .append("\n");
   return text;
 }
 

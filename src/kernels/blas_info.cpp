@@ -8,8 +8,9 @@
 namespace dsop::kernels {
 
 bool blas_keeps_up_with(InstructionSet instructions) {
+  static const bool is_there = has_blas();
   static const InstructionSet of_blas = instructions_of_blas(blas_core_name());
-  return has_blas() && instructions <= of_blas;
+  return is_there && instructions <= of_blas;
 }
 
 InstructionSet instructions_of_blas(std::string_view blas_core) {

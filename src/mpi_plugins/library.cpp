@@ -59,12 +59,12 @@ void* of_process() {
   return paths.empty() ? nullptr : loaded(paths.front(), RTLD_NOLOAD);
 }
 
-// Where libdsop, or a program that has it in itself, lies.
+// Where libdsop lies, or a program that has it in itself: it is called as a file beside it, which need not be there.
 fs::path own_folder() {
   Dl_info found{};
   dladdr(reinterpret_cast<const void*>(&of_process), &found);
   std::error_code unknown;
-  const fs::path own = found.dli_fname == nullptr ? fs::path() : fs::canonical(found.dli_fname, unknown);
+  const fs::path own = found.dli_fname == nullptr ? fs::path() : fs::weakly_canonical(found.dli_fname, unknown);
   return own.parent_path();
 }
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "mpi_plugins/abi.hpp"
+#include "mpi_plugins/may_be_communicator.hpp"
 
 namespace abi = dsop::abi;
 
@@ -201,16 +202,10 @@ int dsop_MPI_Comm_free(Comm* comm) noexcept {
   *comm = reinterpret_cast<Comm>(comm_null);
   return standard_code(code);
 }
-// MPI can't be asked anything of a number that stands for no communicator. Open MPI makes null of it. MPICH, whose
-// numbers hold what kind of object they stand for, would end the program.
 Comm dsop_MPI_Comm_fromint(int number) noexcept {
   const ::MPI_Comm found = MPI_Comm_f2c(number);
-  bool is_none = found == MPI_COMM_NULL || found == ::MPI_Comm();
-#ifdef MPICH_NUMVERSION
-  constexpr int kind_of_object = 0x3c000000;
-  is_none |= (found & kind_of_object) != (MPI_COMM_WORLD & kind_of_object);
-#endif
-  return is_none ? reinterpret_cast<Comm>(comm_null) : standard_comm(found);
+  const bool is_one = may_be_communicator(found) && found != MPI_COMM_NULL;
+  return is_one ? standard_comm(found) : reinterpret_cast<Comm>(comm_null);
 }
 int dsop_MPI_Comm_get_attr(Comm comm, int key, void* value, int* found) noexcept {
   return standard_code(::MPI_Comm_get_attr(native(comm), key, value, found));

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import nn
 
-from dsop._library import ArgumentError
+from dsop._library import ArgumentError, shown
 from dsop._machine import Machine, plan_outer_products
 
 LEAST_GAIN = 1.15  # less is within what runs differ by
@@ -65,7 +65,7 @@ def advise(model: nn.Module, batch: int, ranks: int, machine: Machine, *, time_s
     Raises
     ------
     ArgumentError
-        A number makes no sense.
+        A number makes no sense, or the machine is none.
 
     Examples
     --------
@@ -78,6 +78,8 @@ def advise(model: nn.Module, batch: int, ranks: int, machine: Machine, *, time_s
             raise ArgumentError(f"{name} is {number}, expected at least {least}")
     if not step_ms >= 0:
         raise ArgumentError(f"step_ms is {step_ms}, expected a number of at least 0")
+    if not isinstance(machine, Machine):
+        raise ArgumentError(f"machine is {shown(machine)}, expected a dsop.Machine, as dsop.Machine(\"machine.json\")")
     weights = _weights_with_factors(model)
     pairs = batch * time_steps
     with_dsop = with_dense = 0.0
@@ -89,8 +91,8 @@ def advise(model: nn.Module, batch: int, ranks: int, machine: Machine, *, time_s
         with_dsop += min(seconds, dense_seconds) - own
         with_dense += dense_seconds - own
         gain = dense_seconds / seconds
-        shown = "no gain" if gain < LEAST_GAIN else f"{gain:.2f}x"
-        lines.append(f"{name} {rows}x{columns}: {_ms(seconds)} instead of {_ms(dense_seconds)}, {shown}; {text.splitlines()[1]}")
+        ratio = "no gain" if gain < LEAST_GAIN else f"{gain:.2f}x"
+        lines.append(f"{name} {rows}x{columns}: {_ms(seconds)} instead of {_ms(dense_seconds)}, {ratio}; {text.splitlines()[1]}")
     others = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad) - sum(
         weight.rows * weight.columns for weight in weights)
     if others:
