@@ -15,8 +15,8 @@ namespace dsop {
 /// How a synchronizer works. Must be the same on all ranks.
 struct SynchronizerOptions {
   /// Dense gradients of fewer bytes are copied into buckets of at most as many, and each bucket is summed at once. So
-  /// are factors, of layers whose expected factors of all ranks, and a quarter of whose gradient, are fewer bytes; a
-  /// step's first bucket of factors has a sixteenth, so that it starts early. 0: none is.
+  /// are factors, of layers that take fewer bytes of a bucket: those of max_pairs of all ranks, or a quarter of the
+  /// gradient if that is more. A step's first bucket of factors has a sixteenth, so that it starts early. 0: none is.
   std::size_t bucket_bytes = std::size_t{1} << 20;
   /// Where the learning rate stands when gradients are dropped for later. false: outside the residual, as in SparCML's
   /// thesis; what finish() leaves are gradients. true: inside, as in Ok-Topk; what finish() leaves, of every parameter,

@@ -106,6 +106,7 @@ class Bucket {
       of_bias.open({});
       of_bias.add(*part->bias);
       of_bias.run(transport, terms);
+      part->bias->follows = false;
     }
   }
   static T alpha_of(const Given<T>& given, const StepTerms& terms) {

@@ -14,6 +14,7 @@ from torch import Tensor
 
 import dsop
 from dsop._communicators import SaidToAll
+from dsop._table import Factor, Matrix
 from dsop.torch._compat import UNCHECKED
 from dsop.torch._joint import Joint, Unit
 from dsop.torch._parameter import Parameter
@@ -25,6 +26,16 @@ _KEYS = {Way.FACTORS: "most_pairs", Way.FACTORS_IN_16_BITS: "most_pairs_in_16_bi
 
 def _name(kind: torch.dtype) -> str:
     return str(kind).removeprefix("torch.")
+
+
+def _matrix(tensor: Tensor) -> Matrix:
+    rows, columns = tensor.shape
+    return Matrix(tensor.data_ptr(), rows, columns, columns)
+
+
+def _factor(tensor: Tensor) -> Factor:
+    rows, columns = tensor.shape
+    return Factor(tensor.data_ptr(), rows, columns, columns)
 
 
 def _entry(p: Summand, most: int, way: Way) -> str:
@@ -134,13 +145,16 @@ class Entries:
         self._check(p)
         entry = _entry(p, self.most_pairs(p, way), way)
         if way != Way.DENSE:
-            a, b = p.as_factors()
+            a, b = p.as_pair()
             total = p.room.take()
-            self.synchronizer(p).give_factors(entry, a, b, total.numpy())
+            if a.dim() == 2:
+                self.synchronizer(p)._give_places(entry, _factor(a), _factor(b), _matrix(total), (a, b, total))
+            else:
+                self.synchronizer(p).give_factors(entry, *p.as_factors(), total.numpy())
         else:
             total = p.as_dense()
-            values = total if p.gives_factors else total.view(-1)
-            self.synchronizer(p).give_gradient(entry, values.numpy())
+            values = total if p.gives_factors else total.view(1, -1)
+            self.synchronizer(p)._give_place(entry, _matrix(values), total)
         p.forget()
         for part in p.parts:
             self._last[part.name] = _Last(p.name, entry, way)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 import dsop
 from dsop._arrays import DTYPES
 from dsop._communicators import SaidToAll
+from dsop.torch._autograd import modules_of
 
 # Types of parameters, and of their sums. Those of bf16 are rounded once, when they become .grad.
 SUMMED_AS = {**{kind: kind for kind in (getattr(torch, str(dtype)) for dtype in DTYPES)}, torch.bfloat16: torch.float32}
@@ -85,7 +86,7 @@ class Buffers:
     @staticmethod
     def _look(model: nn.Module) -> list[Any]:
         return [(name, b.shape, b.dtype, b.device, b.layout, b.layout == torch.strided and b.stride())
-                for name, b in model.named_buffers()]
+                for module in modules_of(model) for name, b in module._buffers.items() if b is not None]
 
     def has_changed(self) -> bool:
         """Other names, types or shapes than when ranks agreed on them."""

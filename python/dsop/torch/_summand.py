@@ -78,22 +78,25 @@ class Summand:
         kind = self.dtype
         return [(a.to(kind) if a.dim() == 2 else a, b.to(kind)) for a, b in self.factors]
 
-    def as_factors(self) -> tuple[Union[Array, dsop.SparseMatrix], Array]:
-        """a and b, as one; where there are no factors, of no pairs."""
+    def as_pair(self) -> tuple[Tensor, Tensor]:
+        """a and b, each contiguous, as one; where there are no factors, of no pairs."""
         rows, columns = self.shape
-        unit_rows = self.factors[0][0].dim() == 1 if self.factors else self.unit_rows
         factors = self._widened()
         if len(factors) == 1:
-            a, b = factors[0]
-        else:
-            kind = self.dtype
-            no_a = torch.zeros(0, dtype=torch.int64) if unit_rows else torch.zeros(0, rows, dtype=kind)
-            a, b = (torch.cat(parts) for parts in zip((no_a, torch.zeros(0, columns, dtype=kind)), *factors))
-        pairs = len(b)
-        if not unit_rows:
+            return factors[0]
+        kind = self.dtype
+        unit_rows = factors[0][0].dim() == 1 if factors else self.unit_rows
+        no_a = torch.zeros(0, dtype=torch.int64) if unit_rows else torch.zeros(0, rows, dtype=kind)
+        a, b = (torch.cat(parts) for parts in zip((no_a, torch.zeros(0, columns, dtype=kind)), *factors))
+        return a, b
+
+    def as_factors(self) -> tuple[Union[Array, dsop.SparseMatrix], Array]:
+        """The same, as dsop's calls take them."""
+        a, b = self.as_pair()
+        if a.dim() == 2:
             return a.numpy(), b.numpy()
-        ones = np.ones(pairs, b.numpy().dtype)
-        return dsop.SparseMatrix((pairs, rows), np.arange(pairs + 1), a.numpy(), ones), b.numpy()
+        ones = np.ones(len(b), b.numpy().dtype)
+        return dsop.SparseMatrix((len(b), self.shape[0]), np.arange(len(b) + 1), a.numpy(), ones), b.numpy()
 
     def as_dense(self) -> Tensor:
         """A contiguous tensor that is nobody else's; a dense part alone is that, autograd having made it for .grad."""
@@ -102,7 +105,11 @@ class Summand:
         total = self.room.take().zero_()
         if self.dense is not None:
             total += self.dense
-        for a, b in self._widened():
+        return self._add_products(total, self._widened())
+
+    @staticmethod
+    def _add_products(total: Tensor, factors: list[tuple[Tensor, Tensor]]) -> Tensor:
+        for a, b in factors:
             if a.dim() == 1:
                 total.index_add_(0, a, b)
             else:
