@@ -81,5 +81,18 @@ def convolutions(_: Any) -> Problem:
                    functional.cross_entropy)
 
 
+def _many(count: int, width: int, samples: int) -> Callable[[Any], Problem]:
+    """So many of Linear and Tanh, as wide."""
+    def make(_: Any) -> Problem:
+        made = [module for _ in range(count) for module in (nn.Linear(width, width), nn.Tanh())]
+        return Problem(nn.Sequential(*made),
+                       lambda random: (torch.rand(samples, width, generator=random), torch.rand(samples, width, generator=random)),
+                       functional.mse_loss)
+    return make
+
+
 MODELS: dict[str, Callable[[Any], Problem]] = {"mlp": mlp, "autoencoder": autoencoder, "recommender": recommender,
-                                               "lstm": lstm, "convolutions": convolutions}
+                                               "lstm": lstm, "convolutions": convolutions,
+                                               "100x16": _many(100, 16, 2), "800x16": _many(800, 16, 2),
+                                               "400x64": _many(400, 64, 2), "100x128": _many(100, 128, 2),
+                                               "60x512": _many(60, 512, 4)}

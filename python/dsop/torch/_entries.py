@@ -18,9 +18,8 @@ from dsop._table import Factor, Matrix
 from dsop.torch._compat import UNCHECKED
 from dsop.torch._joint import Joint, Unit
 from dsop.torch._parameter import Parameter
-from dsop.torch._summand import Summand, Way
+from dsop.torch._summand import SMALL_BYTES, Summand, Way
 
-_SMALL_BYTES = 1 << 16  # so few cost little on any network, and an allreduce of their own more
 _KEYS = {Way.FACTORS: "most_pairs", Way.FACTORS_IN_16_BITS: "most_pairs_in_16_bits"}  # of a state
 
 
@@ -44,7 +43,7 @@ def _entry(p: Summand, most: int, way: Way) -> str:
 
 def _shares_bucket(p: Summand) -> bool:
     """Where its gradient travels whole."""
-    return (p.is_by_default and p.policy == "dsop" and not p.unit_rows and p.size_bytes <= _SMALL_BYTES)
+    return (p.is_by_default and p.policy == "dsop" and not p.unit_rows and p.size_bytes <= SMALL_BYTES)
 
 
 def _policy(p: Summand, way: Way) -> str:
@@ -89,6 +88,7 @@ class Entries:
         units: list[Unit] = [*parameters, *joints]
         self._units = {unit.name: unit for unit in units}
         self._most_pairs: dict[Way, dict[str, list[int]]] = {way: {name: [] for name in self._units} for way in _KEYS}
+        self.registrations = 0  # so far
         self._rows: dict[str, dsop.OuterProduct] = {}
         self._last: dict[str, _Last] = {}
         self._earlier: dict[str, str] = {}  # algorithms of parameters that travelled in this step before the last begin()
@@ -109,6 +109,7 @@ class Entries:
 
     def _register(self, p: Summand, most: int, way: Way) -> None:
         self._most_pairs[way][p.name].append(most)
+        self.registrations += 1
         density = {"density_a": 1 / p.shape[0]} if p.unit_rows else {}
         if most and p.has_sparse_grad:
             rows, columns = p.shape
@@ -145,12 +146,12 @@ class Entries:
         self._check(p)
         entry = _entry(p, self.most_pairs(p, way), way)
         if way != Way.DENSE:
-            a, b = p.as_pair()
             total = p.room.take()
-            if a.dim() == 2:
-                self.synchronizer(p)._give_places(entry, _factor(a), _factor(b), _matrix(total), (a, b, total))
-            else:
+            if p.is_rows:
                 self.synchronizer(p).give_factors(entry, *p.as_factors(), total.numpy())
+            else:
+                a, b = p.as_pair()
+                self.synchronizer(p)._give_places(entry, _factor(a), _factor(b), _matrix(total), (a, b, total))
         else:
             total = p.as_dense()
             values = total if p.gives_factors else total.view(1, -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Optional
 
 import torch
@@ -17,7 +18,6 @@ from dsop.torch._ranks import SUMMED_AS
 from dsop.torch._summand import Summand
 
 _MANY_ELEMENTS = 1 << 16  # from here on dsop's product, with its call, is faster than PyTorch's
-_FEW_ELEMENTS = 1 << 14  # of factors, which may be more than the gradient's
 
 
 class Parameter(Summand):
@@ -34,7 +34,7 @@ class Parameter(Summand):
         self.alone: Optional[dsop.Communicator] = None  # this rank is, and what it has is the sum, which stays here
         self.in_place = False  # autograd adds to .grad by itself, in the pass that runs
         self.goes_dense = False  # factors don't pay: autograd makes its gradient, which shares an allreduce
-        self.most_kept_in_joint = 0  # pairs, where another weight's have the same a
+        self.most_kept_in_joint = self.most_unmultiplied_in_joint = 0  # pairs, where another weight's have the same a
         self.used_elsewhere = False  # some rank's last step had a dense part beside the factors
         self._watch: Optional[Watch] = None
         self._clear()
@@ -50,10 +50,11 @@ class Parameter(Summand):
         return [(self, total)]
 
     def _clear_pass(self) -> None:
-        self._kept: list[tuple[Tensor, Tensor]] = []  # of a weight that the engine has not come to yet
+        self._kept: dict[object, tuple[Tensor, Tensor]] = {}  # of a weight that the engine has not come to yet
         self._fresh: list[tuple[Tensor, Tensor]] = []  # part of its gradient, and not taken yet
         self._product: Optional[Tensor] = None  # the same, multiplied
         self._lent: list[tuple[weakref.ref[Tensor], int]] = []  # parts of factors while they are used; their versions
+        self._is_changed = False  # one of them was, in place
         self._is_aside = self._has_made = False
         self._aside: Optional[Tensor] = None
 
@@ -103,8 +104,9 @@ class Parameter(Summand):
             if p is None or start is None or complete is None:
                 return
             start()
-            p._fresh, p._kept = p._fresh + p._kept, []
-            p._multiply_many()
+            p._fresh += p._kept.values()
+            p._kept.clear()
+            p._multiply_at_once()
             complete(p)
         # Only factors and what travels early wait for that.
         self._watch = Watch(self.name, self.parameter, before, None if self.stays and not self.gives_factors else after)
@@ -124,19 +126,24 @@ class Parameter(Summand):
             self._watch.follow(node)
         kept = a.detach(), b.detach()  # objects of their own, of one version with a and b
         self._lent += [(weakref.ref(part), part._version) for part in kept]
-        self._kept.append(kept)
+        key = object()  # what is called at the end must not keep the factors
+        self._kept[key] = kept
+        at_end_of_pass(partial(self._kept.pop, key, None))  # what autograd.grad() makes is no part of a gradient
 
-        def drop() -> None:  # what autograd.grad() makes is no part of a gradient
-            if self._kept:
-                self._kept = [one for one in self._kept if one is not kept]
-        at_end_of_pass(drop)
+    def _note_changes(self) -> None:
+        lent, self._lent = self._lent, []
+        for found, version in lent:
+            part = found()
+            self._is_changed = self._is_changed or part is not None and part._version != version
 
-    def _multiply_many(self) -> None:
+    def _multiply_at_once(self) -> None:
         """Make the product of what is complete, where the factors would be kept for nothing, or take more memory than it."""
         pairs = sum(b.shape[0] for _, b in self._fresh)
-        most = max(self.most_kept_pairs, self.most_kept_in_joint) + _FEW_ELEMENTS // sum(self.shape) if pairs else 0
+        half = self.may_be_in_16_bits and all(b.dtype == torch.bfloat16 for _, b in self._fresh)
+        most = max(self.most_unmultiplied, self.most_unmultiplied_in_joint) * (2 if half else 1)
         if not pairs or not (self.stays or self.policy == "dsop" and pairs > most):
             return
+        self._note_changes()
         fresh = [(a if a.dim() == 1 else a.to(self.dtype).contiguous(), b.to(self.dtype).contiguous()) for a, b in self._fresh]
         self._fresh = []
         if self._product is None:
@@ -204,11 +211,10 @@ class Parameter(Summand):
             if has_made:
                 self._check_dense(self.parameter.grad)
             return has_made
-        for found, version in self._lent:
-            part = found()
-            if part is not None and part._version != version:
-                raise dsop.ArgumentError(f"{self.name} travels as factors, of which one was changed in place later in "
-                                         f"backward(), expected it unchanged, or policies={{{self.name!r}: 'dense'}}")
+        self._note_changes()
+        if self._is_changed:
+            raise dsop.ArgumentError(f"{self.name} travels as factors, of which one was changed in place later in "
+                                     f"backward(), expected it unchanged, or policies={{{self.name!r}: 'dense'}}")
         self.take(weight, copies=not self.stays)
         if self._is_aside:
             self.parameter.grad = self._aside

@@ -27,6 +27,12 @@ class Agreed(NamedTuple):
     apart: Array  # of each joint: that have something left of the two which they can't say as one
     single: Array  # of each joint: that have one of the two alone
 
+    @property
+    def of_parameters(self) -> bytes:
+        """All that is said of parameters and joints."""
+        return b"".join(numbers.tobytes() for numbers in (self.has, self.dense, self.wide, self.is_left, self.in_parts,
+                                                          self.apart, self.single))
+
 
 _BITS = 5  # of a parameter: what Agreed counts, from `has` to `in_parts`
 

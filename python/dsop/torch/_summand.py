@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from typing import Optional, Union
 
 import numpy as np
@@ -12,6 +13,9 @@ from torch import Tensor
 import dsop
 from dsop._arrays import Array
 from dsop.torch._room import Room
+
+
+SMALL_BYTES = 1 << 16  # a gradient of so few costs little on any network, and an allreduce of its own more
 
 
 class Way(enum.IntEnum):
@@ -52,6 +56,17 @@ class Summand:
         return self.shape.numel() // (columns + (1 if self.unit_rows else rows))
 
     @property
+    def most_unmultiplied(self) -> float:
+        """More of them make so much of a difference that they are multiplied as they come."""
+        few = SMALL_BYTES // torch.finfo(self.dtype).bits * 8 // sum(self.shape)
+        return self.most_kept_pairs + few if self.size_bytes > SMALL_BYTES else math.inf
+
+    @property
+    def is_rows(self) -> bool:
+        """Of its factors a are row numbers."""
+        return self.factors[0][0].dim() == 1 if self.factors else self.unit_rows
+
+    @property
     def pairs(self) -> int:
         return sum(b.shape[0] for _, b in self.factors)
 
@@ -85,8 +100,7 @@ class Summand:
         if len(factors) == 1:
             return factors[0]
         kind = self.dtype
-        unit_rows = factors[0][0].dim() == 1 if factors else self.unit_rows
-        no_a = torch.zeros(0, dtype=torch.int64) if unit_rows else torch.zeros(0, rows, dtype=kind)
+        no_a = torch.zeros(0, dtype=torch.int64) if self.is_rows else torch.zeros(0, rows, dtype=kind)
         a, b = (torch.cat(parts) for parts in zip((no_a, torch.zeros(0, columns, dtype=kind)), *factors))
         return a, b
 
