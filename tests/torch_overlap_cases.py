@@ -271,6 +271,35 @@ def small_weights_without_gain_share_the_bucket() -> None:
 
 
 @case
+def small_weights_without_gain_after_a_penalty() -> None:
+    """What travelled as a gradient, and then for the first time as factors, is judged by that step."""
+    model: Any = nn.Sequential(nn.Linear(30, 600), nn.Linear(600, 2))
+    attachment = dsop.torch.attach(model)
+    for penalty in (1, 0, 0, 0):
+        (model(whole(COMM.rank, 100, 30)).sum() + penalty * model[1].weight.sum()).backward()
+    assert attachment._of_id[id(model[1].weight)].goes_dense == (COMM.size > 1)
+
+
+@case
+def many_pairs_are_multiplied_as_they_come() -> None:
+    """When the first layer's errors come nothing is left of the second's factors."""
+    model = whole_weights(nn.Sequential(nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 300)).double())
+
+    def loss(net: Any, rank: int) -> Any:
+        return net(whole(rank, 400, 300, dtype=torch.float64)).sum()
+    expected = plain_sum(model, loss)
+    attachment = dsop.torch.attach(model, average="sum")
+    second = attachment._of_id[id(model[2].weight)]
+    left: list[int] = []
+    model[0].register_forward_hook(lambda _, __, output: output.register_hook(
+        lambda _: left.append(len(second._kept) + len(second._fresh) + len(second.factors))))
+    for _ in range(3):
+        step(model, attachment, loss, expected)
+    assert left == [0, 0, 0], left
+    assert COMM.size == 1 or "2.weight 300x300: dense" in attachment.describe(), attachment.describe()
+
+
+@case
 def log_and_arrivals() -> None:
     lines: list[str] = []
 
