@@ -19,6 +19,7 @@ class DensePolicy final : public Policy<T> {
       : in_bucket_{algorithm_of(text, dense_algorithms()), text.name == "dense-overlapped"} {}
 
   void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
+    if (chooses()) return;  // something always can
     const Transport& transport = terms.transport;
     const DenseProblem problem{.elements = parameter.elements(),
                                .ranks = transport.size(),
