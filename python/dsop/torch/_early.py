@@ -72,7 +72,8 @@ class Early:
         self._begin()
         left = None
         try:
-            p.collect(self._entries.most_pairs(p, way))
+            if len(p.parts) > 1:
+                p.collect(self._entries.most_pairs(p, way))
             if not self._entries.takes(p, way):
                 left = p.factors, p.dense
                 p.forget()

@@ -59,7 +59,7 @@ def _of_last_step(table: str) -> str:
 
 
 class _Last(NamedTuple):
-    """How the last step summed a parameter."""
+    """How a step sums a parameter."""
 
     unit: str = ""  # the parameter's name, or that of two together
     entry: str = ""  # of a synchronizer; empty: rows alone
@@ -91,6 +91,7 @@ class Entries:
         self.registrations = 0  # so far
         self._rows: dict[str, dsop.OuterProduct] = {}
         self._last: dict[str, _Last] = {}
+        self._entry: dict[tuple[str, int], _Last] = {}  # by unit and way, of the pairs that it is registered for now
         self._earlier: dict[str, str] = {}  # algorithms of parameters that travelled in this step before the last begin()
         for p in parameters:
             self._register(p, 0, Way.FACTORS)
@@ -109,6 +110,7 @@ class Entries:
 
     def _register(self, p: Summand, most: int, way: Way) -> None:
         self._most_pairs[way][p.name].append(most)
+        self._entry.pop((p.name, int(way)), None)
         self.registrations += 1
         density = {"density_a": 1 / p.shape[0]} if p.unit_rows else {}
         if most and p.has_sparse_grad:
@@ -143,34 +145,39 @@ class Entries:
 
         Raises ArgumentError where it has NaN or infinity, if asked to look.
         """
-        self._check(p)
-        entry = _entry(p, self.most_pairs(p, way), way)
+        if self._find_nans:
+            self._check(p)
+        last = self._entry.get((p.name, way))
+        if last is None:
+            last = self._entry[p.name, int(way)] = _Last(p.name, _entry(p, self.most_pairs(p, way), way), way)
+        synchronizer = self.synchronizer(p)
         if way != Way.DENSE:
             total = p.room.take()
             if p.is_rows:
-                self.synchronizer(p).give_factors(entry, *p.as_factors(), total.numpy())
+                synchronizer.give_factors(last.entry, *p.as_factors(), total.numpy())
             else:
                 a, b = p.as_pair()
-                self.synchronizer(p)._give_places(entry, _factor(a), _factor(b), _matrix(total), (a, b, total))
+                synchronizer._give_places(last.entry, _factor(a), _factor(b), _matrix(total), (a, b, total))
         else:
             total = p.as_dense()
-            values = total if p.gives_factors else total.view(1, -1)
-            self.synchronizer(p)._give_place(entry, _matrix(values), total)
+            synchronizer._give_place(last.entry, _matrix(total if p.gives_factors else total.view(1, -1)), total)
         p.forget()
         for part in p.parts:
-            self._last[part.name] = _Last(p.name, entry, way)
-            self._earlier.pop(part.name, None)
+            self._last[part.name] = last
+            if self._earlier:
+                self._earlier.pop(part.name, None)
         return total
 
     def _check(self, p: Unit) -> None:
-        if self._find_nans and not p.is_finite:
+        if not p.is_finite:
             names = " and ".join(part.name for part in p.parts)
             raise dsop.ArgumentError(f"gradient of {names} has NaN or infinity, expected finite numbers")
 
     def sum_rows(self, p: Unit, scale: float) -> Tensor:
         """scale times the sum over ranks of what the parameter has, as a coalesced sparse tensor."""
         with SaidToAll(self.comm):
-            self._check(p)
+            if self._find_nans:
+                self._check(p)
         numbers, rows = self._rows[p.name].run_rows(*p.as_factors())
         p.forget()
         self._last[p.name] = _Last(p.name, "", Way.FACTORS)

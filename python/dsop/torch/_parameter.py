@@ -34,7 +34,7 @@ class Parameter(Summand):
         self.alone: Optional[dsop.Communicator] = None  # this rank is, and what it has is the sum, which stays here
         self.in_place = False  # autograd adds to .grad by itself, in the pass that runs
         self.goes_dense = False  # factors don't pay: autograd makes its gradient, which shares an allreduce
-        self.most_kept_in_joint = self.most_unmultiplied_in_joint = 0  # pairs, where another weight's have the same a
+        self.most_kept_in_joint = 0  # pairs, where another weight's have the same a
         self.used_elsewhere = False  # some rank's last step had a dense part beside the factors
         self._watch: Optional[Watch] = None
         self._clear()
@@ -104,9 +104,10 @@ class Parameter(Summand):
             if p is None or start is None or complete is None:
                 return
             start()
-            p._fresh += p._kept.values()
-            p._kept.clear()
-            p._multiply_at_once()
+            if p._kept:
+                p._fresh += p._kept.values()
+                p._kept.clear()
+                p._multiply_at_once()
             complete(p)
         # Only factors and what travels early wait for that.
         self._watch = Watch(self.name, self.parameter, before, None if self.stays and not self.gives_factors else after)
@@ -138,10 +139,8 @@ class Parameter(Summand):
 
     def _multiply_at_once(self) -> None:
         """Make the product of what is complete, where the factors would be kept for nothing, or take more memory than it."""
-        pairs = sum(b.shape[0] for _, b in self._fresh)
-        half = self.may_be_in_16_bits and all(b.dtype == torch.bfloat16 for _, b in self._fresh)
-        most = max(self.most_unmultiplied, self.most_unmultiplied_in_joint) * (2 if half else 1)
-        if not pairs or not (self.stays or self.policy == "dsop" and pairs > most):
+        pairs = sum(b.shape[0] if b.dtype != torch.bfloat16 else b.shape[0] / 2 for _, b in self._fresh)
+        if not (self.stays or self.policy == "dsop" and pairs > self.most_unmultiplied):
             return
         self._note_changes()
         fresh = [(a if a.dim() == 1 else a.to(self.dtype).contiguous(), b.to(self.dtype).contiguous()) for a, b in self._fresh]
@@ -192,13 +191,14 @@ class Parameter(Summand):
         if self._is_aside:
             made, self.parameter.grad = self.parameter.grad, None
         kind = self.dtype
-        exact = math.frexp(weight)[0] in (0, 0.5)  # 0 or a power of 2: bf16 remains bf16
         if product is not None:
             self._add_dense(product * weight if weight != 1 else product)
         for a, b in fresh:
-            kinds = {b.dtype, a.dtype if a.dim() == 2 else b.dtype}
-            if not (self.may_be_in_16_bits and exact and kinds == {torch.bfloat16}):
-                a, b = a.to(kind) if a.dim() == 2 else a, b.to(kind)
+            if b.dtype != kind or a.dim() == 2 and a.dtype != kind:
+                exact = math.frexp(weight)[0] in (0, 0.5)  # 0 or a power of 2: bf16 remains bf16
+                kinds = {b.dtype, a.dtype if a.dim() == 2 else b.dtype}
+                if not (self.may_be_in_16_bits and exact and kinds == {torch.bfloat16}):
+                    a, b = a.to(kind) if a.dim() == 2 else a, b.to(kind)
             self.factors.append((a.contiguous(), (b * weight if weight != 1 else b).contiguous()))
         if made is not None:
             self._take_made(made.detach(), weight, copies)

@@ -37,6 +37,9 @@ class Summand:
         self.is_by_default = False  # no policy was named for it
         self.may_be_in_16_bits = False  # its factors, where they are bf16; the same on all ranks
         self.room = Room(shape, dtype)  # for the sum
+        # Of pairs: more make so much of a difference that they are multiplied as they come.
+        few = SMALL_BYTES // torch.finfo(dtype).bits * 8 // sum(shape)
+        self.most_unmultiplied = self.most_kept_pairs + few if self.size_bytes > SMALL_BYTES and len(shape) == 2 else math.inf
         self.forget()
 
     def forget(self) -> None:
@@ -54,12 +57,6 @@ class Summand:
         """More of them take more memory than the gradient."""
         rows, columns = self.shape
         return self.shape.numel() // (columns + (1 if self.unit_rows else rows))
-
-    @property
-    def most_unmultiplied(self) -> float:
-        """More of them make so much of a difference that they are multiplied as they come."""
-        few = SMALL_BYTES // torch.finfo(self.dtype).bits * 8 // sum(self.shape)
-        return self.most_kept_pairs + few if self.size_bytes > SMALL_BYTES else math.inf
 
     @property
     def is_rows(self) -> bool:
@@ -91,7 +88,8 @@ class Summand:
 
     def _widened(self) -> list[tuple[Tensor, Tensor]]:
         kind = self.dtype
-        return [(a.to(kind) if a.dim() == 2 else a, b.to(kind)) for a, b in self.factors]
+        return [pair if pair[1].dtype == kind else (pair[0].to(kind) if pair[0].dim() == 2 else pair[0], pair[1].to(kind))
+                for pair in self.factors]
 
     def as_pair(self) -> tuple[Tensor, Tensor]:
         """a and b, each contiguous, as one; where there are no factors, of no pairs."""
