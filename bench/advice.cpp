@@ -8,9 +8,7 @@
 #include <dsop/types.hpp>
 
 #include "algorithms/dense/operation.hpp"
-#include "algorithms/outer_product/factor_bucket.hpp"
 #include "base/shown.hpp"
-#include "call/agreement_seconds.hpp"
 #include "lists.hpp"
 
 namespace dsop::bench {
@@ -67,16 +65,13 @@ SharedCalls in_buckets(const std::vector<Member>& members, const SecondsOf& seco
 }
 
 double gathered_seconds(const std::vector<const Member*>& bucket) {
-  const auto& [all, machine] = std::tie(bucket[0]->forecast->plan.problem, bucket[0]->forecast->plan.machine);
-  FactorBucketProblem problem{.type = all.type, .group = all.group};
+  std::vector<const Problem*> layers;
   double own_seconds = 0;
   for (const Member* const member : bucket) {
-    const Problem& layer = member->forecast->plan.problem;
-    problem.add({layer.rows, layer.columns}, layer.pairs);
+    layers.push_back(&member->forecast->plan.problem);
     own_seconds += member->own_seconds;
   }
-  const Cost cost = make_factor_bucket_plan(std::move(problem), machine, "auto").cost;
-  return agreement_seconds(machine, all.group.nodes, all.ranks()) + cost.seconds() - own_seconds;
+  return outer_product::factor_bucket_seconds(layers, bucket[0]->forecast->plan.machine) - own_seconds;
 }
 
 double summed_seconds(const std::vector<const Member*>& bucket) {

@@ -1,6 +1,7 @@
 #include "algorithms/outer_product/sharing.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <dsop/types.hpp>
 
@@ -8,6 +9,7 @@
 #include "algorithms/outer_product/gather_factors.hpp"
 #include "algorithms/outer_product/operation.hpp"
 #include "base/largest_inner_dimension.hpp"
+#include "call/agreement_seconds.hpp"
 
 namespace dsop::outer_product {
 namespace {
@@ -76,6 +78,14 @@ Shared choose_shared(const Problem& problem, const Machine& machine, const std::
     if (sums_gradients(*by.algorithm) && candidate.unsupported.empty()) take_if_less(Shared::gradient, candidate.cost);
   }
   return best;
+}
+
+double factor_bucket_seconds(const std::vector<const Problem*>& layers, const Machine& machine) {
+  const Problem& all = *layers.front();
+  FactorBucketProblem problem{.type = all.type, .group = all.group};
+  for (const Problem* const layer : layers) problem.add({layer->rows, layer->columns}, layer->pairs);
+  return agreement_seconds(machine, all.group.nodes, all.ranks()) +
+         make_factor_bucket_plan(std::move(problem), machine, "auto").cost.seconds();
 }
 
 }  // namespace dsop::outer_product

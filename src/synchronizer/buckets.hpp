@@ -34,7 +34,8 @@ class Bucket {
     elements_ = 0;
   }
   void add(Parameter<T>& parameter) {
-    names_.append(parts_.empty() ? "" : ", ").append(parameter.names());
+    names_.append(parts_.empty() ? "" : ", ").append(parameter.name);
+    if (parameter.bias_follows()) names_.append(", ").append(parameter.bias->name);
     parts_.push_back(&parameter);
     layers_.reserve(parts_.size());
     elements_ += parameter.elements();
