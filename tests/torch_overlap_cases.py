@@ -78,7 +78,7 @@ def batches_that_grow() -> None:
 
 @case
 def used_outside_from_some_step_on() -> None:
-    model, attachment, plain = attached_and_plain(mlp())
+    model, attachment, plain = attached_and_plain(mlp(), policies={"*.weight": "dsop"})
     for outside in (False, False, True, True, False):
         def loss(m: Any, rank: int) -> Any:
             return m(whole(rank, 2, 5)).sum() + (m[0].weight.sum() if outside and rank == COMM.size - 1 else 0)
@@ -275,8 +275,8 @@ def small_weights_without_gain_after_a_penalty() -> None:
     """What travelled as a gradient, and then for the first time as factors, is judged by that step."""
     model: Any = nn.Sequential(nn.Linear(30, 600), nn.Linear(600, 2))
     attachment = dsop.torch.attach(model)
-    for penalty in (1, 0, 0, 0):
-        (model(whole(COMM.rank, 100, 30)).sum() + penalty * model[1].weight.sum()).backward()
+    for has_penalty in (True, False, False, False):
+        (model(whole(COMM.rank, 100, 30)).sum() + (model[1].weight.sum() if has_penalty else 0)).backward()
     assert attachment._of_id[id(model[1].weight)].goes_dense == (COMM.size > 1)
 
 
@@ -291,8 +291,13 @@ def many_pairs_are_multiplied_as_they_come() -> None:
     attachment = dsop.torch.attach(model, average="sum")
     second = attachment._of_id[id(model[2].weight)]
     left: list[int] = []
-    model[0].register_forward_hook(lambda _, __, output: output.register_hook(
-        lambda _: left.append(len(second._kept) + len(second._fresh) + len(second.factors))))
+
+    def look(_: Tensor) -> None:
+        left.append(len(second._kept) + len(second._fresh) + len(second.factors))
+
+    def watch(_: nn.Module, __: Any, output: Tensor) -> None:
+        output.register_hook(look)  # type: ignore[no-untyped-call]
+    model[0].register_forward_hook(watch)
     for _ in range(3):
         step(model, attachment, loss, expected)
     assert left == [0, 0, 0], left

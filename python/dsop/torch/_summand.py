@@ -38,8 +38,9 @@ class Summand:
         self.may_be_in_16_bits = False  # its factors, where they are bf16; the same on all ranks
         self.room = Room(shape, dtype)  # for the sum
         # Of pairs: more make so much of a difference that they are multiplied as they come.
-        few = SMALL_BYTES // torch.finfo(dtype).bits * 8 // sum(shape)
-        self.most_unmultiplied = self.most_kept_pairs + few if self.size_bytes > SMALL_BYTES and len(shape) == 2 else math.inf
+        self.most_unmultiplied = math.inf
+        if self.size_bytes > SMALL_BYTES and len(shape) == 2:
+            self.most_unmultiplied = self.most_kept_pairs + SMALL_BYTES // torch.finfo(dtype).bits * 8 // sum(shape)
         self.forget()
 
     def forget(self) -> None:
