@@ -128,8 +128,8 @@ Advice advice_of(const std::vector<Layer>& layers, const PlanOptions& options) {
     const double dense = forecast.dense.seconds() - own;
     const std::size_t gradient_bytes = n * m * bytes_of(options.type);
     const std::size_t factor_bytes = outer_product::factor_bucket_bytes(forecast.plan.problem, k);
-    const Shared shared = outer_product::choose_shared(forecast.plan.problem, forecast.plan.machine, "auto",
-                                                       factor_bytes, bucket_bytes);
+    const Shared shared =
+        outer_product::choose_shared(forecast.plan.problem, forecast.plan.machine, "auto", factor_bytes, bucket_bytes);
     advice.shared.push_back(shared);
     if (shared == Shared::factors)
       factors.push_back({&forecast, own, layer.weights, factor_bytes});

@@ -44,7 +44,7 @@ struct Advice {
   std::vector<Forecast> forecasts;                 ///< one a layer, as if its weights shared no call
   std::vector<outer_product::Shared> shared = {};  ///< one a layer, by dsop
   SharedCalls factors = {}, gradients = {};        ///< by dsop
-  double dense_seconds = 0;         ///< of all sums of a step, beside a rank's own products, which a step makes anyway
+  double dense_seconds = 0;  ///< of all sums of a step, beside a rank's own products, which a step makes anyway
   double dsop_seconds = 0;
 
   double gain() const { return dense_seconds / dsop_seconds; }

@@ -116,9 +116,9 @@ void print_advice(std::ostream& out, const Line& line, const Advice& advice) {
     if (const std::string equals = equals_of(forecast); !equals.empty()) out << "# as fast: " << equals << '\n';
   }
   const auto print_shared = [&](const SharedCalls& shared, const char* what) {
-    if (shared.calls > 0)
-      out << "# " << shared.weights << " weights share " << shared.calls << " calls that " << what << ": "
-          << in_ms(shared.seconds) << '\n';
+    if (shared.weights > 1)
+      out << "# " << shared.weights << " weights share calls that " << what << ", " << shared.calls
+          << " in all: " << in_ms(shared.seconds) << '\n';
   };
   print_shared(advice.factors, "gather their factors");
   print_shared(advice.gradients, "sum their gradients");

@@ -23,8 +23,8 @@ std::size_t factor_bucket_bytes(const Problem& problem, std::size_t most_pairs);
 Shared choose_shared(const Problem& problem, const Machine& machine, const std::string& algorithm,
                      std::size_t factor_bytes, std::size_t bucket_bytes);
 
-/// What one call is predicted to take that gathers the factors of all these layers, of the same ranks and type, with the
-/// agreement that opens it.
+/// What one call is predicted to take that gathers the factors of all these layers, of the same ranks and type, with
+/// the agreement that opens it.
 double factor_bucket_seconds(const std::vector<const Problem*>& layers, const Machine& machine);
 
 }  // namespace dsop::outer_product

@@ -144,7 +144,8 @@ void Synchronizer<T>::State::finish() {
   if (!has_begun_) tell_failure("", "finish() stands outside a step, expected after begin()");
   const synchronizer::Clock::time_point waits_from = synchronizer::Clock::now();
   for (Parameter* const parameter : order)
-    if (parameter->weight != nullptr && !parameter->weight->is_given && parameter->follows) step_.buckets.add_bias(*parameter, step_);
+    if (parameter->weight != nullptr && !parameter->weight->is_given && parameter->follows)
+      step_.buckets.add_bias(*parameter, step_);
   step_.buckets.close_all(step_);
   has_begun_ = false;
   calls_.start([this] { end_step(); });

@@ -38,7 +38,7 @@ def at_end_of_backward(call: Callable[[], None], dropped: Callable[[], None]) ->
 _number_of_pass: Callable[[], int] = getattr(torch._C, "_current_graph_task_id", lambda: -1)  # 1.13 has none
 
 
-class _Calls(list[Callable[[], None]]):
+class _Calls(list[Callable[[], object]]):
     """What is to be called at the end of the pass of that number, by the engine, which alone keeps it."""
 
     number = -1
@@ -51,7 +51,7 @@ class _Calls(list[Callable[[], None]]):
 _latest: Callable[[], Optional[_Calls]] = lambda: None
 
 
-def at_end_of_pass(call: Callable[[], None]) -> None:
+def at_end_of_pass(call: Callable[[], object]) -> None:
     """Have `call` made when the innermost backward pass that runs, or autograd.grad(), is over."""
     global _latest
     calls, number = _latest(), _number_of_pass()
